@@ -1,0 +1,61 @@
+"""Ball arithmetic (python-flint's `arb`): numbers with proved error bounds, one precision at a time.
+
+The working precision of python-flint belongs to the whole process, so it is set under a lock. A child
+process gets a new lock: a fork may happen while another thread holds the old one.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from flint import arb, ctx
+
+_lock = threading.RLock()
+
+
+def _renew_lock() -> None:
+    global _lock  # noqa: PLW0603  # the one lock of the process
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Ball arithmetic at this many bits, in this thread alone."""
+    with _lock:
+        before = ctx.prec
+        ctx.prec = bits
+        try:
+            yield
+        finally:
+            ctx.prec = before
+
+
+def to_float(number: Callable[[], arb]) -> float:
+    """The number as a float, to a relative error of 2^−53 + 2^−60.
+
+    Args:
+        number: Computes the number anew, at whatever precision is set.
+    """
+    bits = 128
+    while True:
+        with precision(bits):
+            ball = number()
+            if ball.rel_accuracy_bits() >= 60:
+                return float(ball.mid())
+            if ball.is_zero():
+                return 0.0
+        bits *= 2
+
+
+def upper_float(ball: Any) -> float:
+    """A float that is at least the ball's largest element."""
+    bound = float(arb(ball).upper())
+    while not arb(bound) >= ball:
+        bound = bound * (1 + 2**-52) + 5e-324
+    return bound

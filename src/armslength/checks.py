@@ -1,0 +1,48 @@
+"""Argument checks that several rooms share: one message form, written so that NaN fails."""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from armslength.errors import ParameterError
+
+
+def shown(value: Any) -> str:
+    """The value of a public argument as a message shows it: short, on one line."""
+    text = repr(value)
+    if len(text) > 60 or "\n" in text:
+        return f"a {type(value).__name__}"
+    return text
+
+
+def integer(name: str, value: Any, *, at_least: int, at_most: int) -> int:
+    """The value as an int, if it is an integer in the range."""
+    rule = f"{name} must be an integer from {at_least} to {at_most}"
+    if isinstance(value, bool):
+        raise ParameterError(f"{rule}, got {shown(value)}")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ParameterError(f"{rule}, got {shown(value)}") from None
+    if not at_least <= number <= at_most:
+        raise ParameterError(f"{rule}, got {shown(number)}")
+    return number
+
+
+def number(name: str, value: Any, *, above: float, at_most: float) -> float:
+    """The value as a float, if it is a number in the range."""
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not is_number or not above < value <= at_most:
+        raise ParameterError(
+            f"{name} must be a number above {above:g} and at most {at_most:g}, got {shown(value)}"
+        )
+    return float(value)
+
+
+def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """The value, if it is one of the choices."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ParameterError(f"{name} must be one of {listed}, got {shown(value)}")
+    return value

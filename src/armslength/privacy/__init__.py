@@ -1,0 +1,1 @@
+"""Privacy parameters and the noise that they ask for; no float decides a guarantee."""

@@ -1,0 +1,105 @@
+"""How much noise (ε, δ) asks for: exact rationals and ball arithmetic, rounded toward more noise."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from flint import arb, fmpq
+
+from armslength.balls import precision
+from armslength.checks import integer
+from armslength.errors import ParameterError
+from armslength.privacy.parameters import checked_delta, checked_epsilon
+from armslength.scales import LARGEST_SCALE, SMALLEST_SCALE
+
+_LARGEST_SENSITIVITY = 2**126
+_LARGEST_EPSILON = 1000
+
+
+def laplace_scale(l1_sensitivity: int, epsilon: Any) -> float:
+    """The smallest float b ≥ Δ₁/ε (and ≥ 0.01), in integer units.
+
+    Guarantee: discrete Laplace noise of this scale on an integer vector whose neighbors differ by at most
+    Δ₁ in ℓ1 norm is ε-DP. The comparison is between exact rationals.
+    Reference: paper, lemma Laplace mechanism.
+    """
+    sensitivity = integer("l1_sensitivity", l1_sensitivity, at_least=1, at_most=_LARGEST_SENSITIVITY)
+    return _in_range(_float_at_least(sensitivity / checked_epsilon(epsilon)), "laplace")
+
+
+def gaussian_scale(l2_sensitivity_squared: int, epsilon: Any, delta: Any) -> float:
+    """A σ that satisfies the analytic Gaussian mechanism, within 2^−48 of the smallest; in integer units.
+
+    Guarantee: rounded normal noise of this σ on an integer vector whose neighbors differ by at most Δ₂ in
+    ℓ2 norm is (ε, δ)-DP: a proved upper bound on the exact δ of (σ, ε) is at most δ.
+    Reference: Balle & Wang 2018, theorem 8; erratum 8 on why not the paper's own lemma.
+    """
+    squared = integer(
+        "l2_sensitivity_squared", l2_sensitivity_squared, at_least=1, at_most=_LARGEST_SENSITIVITY
+    )
+    exact_epsilon, exact_delta = checked_epsilon(epsilon), checked_delta(delta)
+    if exact_delta == 0:
+        raise ParameterError(
+            "delta must be above 0 for Gaussian noise, got 0; take Laplace noise, or a delta"
+        )
+    if exact_epsilon > _LARGEST_EPSILON:
+        raise ParameterError(f"epsilon must be at most {_LARGEST_EPSILON} for Gaussian noise, got {epsilon}")
+
+    enough = math.sqrt(squared)
+    while not _private_enough(enough, squared, exact_epsilon, exact_delta):
+        enough *= 2
+    too_little = enough / 2
+    while enough > SMALLEST_SCALE / 2 and _private_enough(too_little, squared, exact_epsilon, exact_delta):
+        enough, too_little = too_little, too_little / 2
+    # Bisection keeps one invariant: `enough` has been proved to be enough.
+    while enough - too_little > enough * 2**-48:
+        middle = (enough + too_little) / 2
+        if _private_enough(middle, squared, exact_epsilon, exact_delta):
+            enough = middle
+        else:
+            too_little = middle
+    return _in_range(enough, "gaussian")
+
+
+def _private_enough(sigma: float, squared: int, epsilon: Fraction, delta: Fraction) -> bool:
+    """Whether the exact δ of the Gaussian mechanism is provably at most delta.
+
+    δ(σ) = Φ(Δ/2σ − εσ/Δ) − e^ε·Φ(−Δ/2σ − εσ/Δ)
+    """
+    bits = 128
+    while bits <= 4096:
+        with precision(bits):
+            ratio = arb(squared).sqrt() / arb(sigma)
+            e = arb(fmpq(epsilon.numerator, epsilon.denominator))
+            shift = e / ratio
+            exact = _normal_cdf(ratio / 2 - shift) - e.exp() * _normal_cdf(-ratio / 2 - shift)
+            bound = arb(fmpq(delta.numerator, delta.denominator))
+            if exact <= bound:
+                return True
+            if exact > bound:
+                return False
+        bits *= 2
+    return False  # too close to tell: take more noise
+
+
+def _normal_cdf(x: arb) -> arb:
+    """Φ(x), with its relative digits kept in the tail."""
+    return (-x / arb(2).sqrt()).erfc() / 2
+
+
+def _float_at_least(number: Fraction) -> float:
+    """The smallest float that is at least the number."""
+    if number > LARGEST_SCALE:
+        return math.inf
+    nearest = float(number)
+    return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
+
+
+def _in_range(scale: float, law: str) -> float:
+    """The scale, raised to the smallest that is supported."""
+    if not scale <= LARGEST_SCALE:
+        raise ParameterError(
+            f"the {law} scale must be at most 2^40, got a larger one; "
+            "take a larger epsilon, a smaller sensitivity, or a coarser resolution"
+        )
+    return max(scale, SMALLEST_SCALE)

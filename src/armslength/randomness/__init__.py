@@ -1,0 +1,1 @@
+"""PUBLIC randomness: the frozen specification from a seed to a matrix (docs/reference/randomness.md)."""

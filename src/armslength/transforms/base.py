@@ -1,0 +1,175 @@
+"""What every transform is: an integer matrix A and a public scale c, with S = c·A length-preserving.
+
+Length-preserving means E‖Sz‖² = ‖z‖² over the public seed (paper, definition LPP). Sensitivities are
+exact integers of the published A; nothing here is private, and nothing here is secret.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from armslength.checks import integer, shown
+from armslength.errors import InputError, ParameterError
+
+LARGEST_INPUT_DIM = 2**40
+LARGEST_SKETCH_DIM = 2**24
+_BLOCK_ENTRIES = 1 << 20  # 8 MB of int64: what one thread works on at a time
+
+Matrix = NDArray[np.int64] | sparse.csc_array
+
+
+class Transform(ABC):
+    """A public k x d integer matrix A and a scale c.
+
+    Attributes:
+        input_dim: d, how many coordinates the input has; None for an open vocabulary.
+        sketch_dim: k, how many coordinates the sketch has.
+        scale_squared: c², an exact rational; E‖c·A·z‖² = ‖z‖² over the seed.
+    """
+
+    name: ClassVar[str]
+    input_dim: int | None
+    sketch_dim: int
+
+    @property
+    @abstractmethod
+    def scale_squared(self) -> Fraction:
+        """c², exactly."""
+
+    @property
+    def scale(self) -> float:
+        """c, which turns integer units into data units."""
+        return math.sqrt(self.scale_squared)
+
+    @property
+    @abstractmethod
+    def l1_sensitivity(self) -> int:
+        """Δ₁: the largest ℓ1 norm of a column of A; exact, in integer units."""
+
+    @property
+    @abstractmethod
+    def l2_sensitivity_squared(self) -> int:
+        """Δ₂²: the largest squared ℓ2 norm of a column of A; exact, in integer units."""
+
+    @property
+    def l2_sensitivity(self) -> float:
+        """Δ₂, rounded up; in integer units."""
+        root = math.sqrt(self.l2_sensitivity_squared)
+        while Fraction(root) ** 2 < self.l2_sensitivity_squared:
+            root = math.nextafter(root, math.inf)
+        return root
+
+    @property
+    @abstractmethod
+    def variance_coefficients(self) -> tuple[float, float] | None:
+        """(a, b) of Var‖Sz‖² = a‖z‖₂⁴ − b‖z‖₄⁴ over the seed; None where it is not known."""
+
+    def norm_variance(self, l2_squared: float, l4_fourth: float | None = None) -> float:
+        """Variance of ‖Sz‖² over the public seed, in data units.
+
+        Exact with both arguments; without the second an upper bound, whatever z is.
+
+        Args:
+            l2_squared: ‖z‖₂².
+            l4_fourth: ‖z‖₄⁴, the sum of the fourth powers.
+        """
+        if self.variance_coefficients is None:
+            raise ParameterError(f"norm_variance of {self.name} must be supplied; pass variance_coefficients")
+        if not 0 <= l2_squared < math.inf:
+            raise ParameterError(f"l2_squared must be a finite number of at least 0, got {shown(l2_squared)}")
+        a, b = self.variance_coefficients
+        if l4_fourth is None:
+            return max(a, a - b) * l2_squared**2
+        # ‖z‖₄⁴ ≤ ‖z‖₂⁴, up to the rounding of whoever computed the two
+        if not 0 <= l4_fourth <= l2_squared**2 * (1 + 1e-9):
+            raise ParameterError(f"l4_fourth must be from 0 to l2_squared², got {shown(l4_fourth)}")
+        return max(a * l2_squared**2 - b * l4_fourth, 0.0)
+
+    @abstractmethod
+    def columns(self, items: Any) -> Matrix:
+        """The columns of A at these column numbers (for an open vocabulary: items), k x len(items)."""
+
+    def matrix(self) -> Matrix:
+        """A as a k x d matrix of int64: `scipy.sparse.csc_array`, or `ndarray` where A is dense."""
+        return self.columns(range(self._fixed_input_dim()))
+
+    @abstractmethod
+    def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
+        """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**.
+
+        Args:
+            X: An n x d matrix of any integer type, dense or scipy.sparse; it is cast to int64 first.
+            threads: At most this many threads; None takes all that the process may run.
+        """
+
+    @abstractmethod
+    def parameters(self) -> Mapping[str, Any]:
+        """What builds this transform again: the arguments of its class, ready for JSON."""
+
+    def card(self) -> str:
+        """A short description for people: sizes, seed, scale, sensitivities, variance."""
+        lines = [f"{self.name}: {self._sizes()}"]
+        lines += [f"  {name}: {value}" for name, value in self._card_parameters().items()]
+        lines.append(f"  scale c: {self.scale:.6g} (c² = {_short(self.scale_squared)})")
+        lines.append(f"  sensitivity of A: ℓ1 {self.l1_sensitivity}, ℓ2 √{self.l2_sensitivity_squared}")
+        lines.append(f"  Var‖Sz‖²: {_variance_in_words(self.variance_coefficients)}")
+        return "\n".join(lines)
+
+    def _card_parameters(self) -> Mapping[str, Any]:
+        """The parameters that the card shows, beside the sizes in its first line."""
+        return {name: value for name, value in self.parameters().items() if not name.endswith("_dim")}
+
+    def _sizes(self) -> str:
+        source = "open vocabulary" if self.input_dim is None else f"{self.input_dim} coordinates"
+        return f"{source} -> {self.sketch_dim}"
+
+    def _fixed_input_dim(self) -> int:
+        """The input dimension, if it is fixed."""
+        if self.input_dim is None:
+            raise ParameterError(
+                f"input_dim must be fixed for this call, got an open vocabulary; use {self.name}.columns(items)"
+            )
+        return self.input_dim
+
+    def _column_numbers(self, items: Any) -> NDArray[np.int64]:
+        """Column numbers as an int64 array, if each is in range."""
+        numbers = np.asarray(items)
+        if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+            raise InputError(f"columns must be a list of column numbers, got dtype {numbers.dtype}")
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < self._fixed_input_dim():
+            raise InputError(
+                f"column numbers must be from 0 to {self._fixed_input_dim() - 1}, got one outside"
+            )
+        return numbers.astype(np.int64)
+
+
+def block_rows(width: int) -> int:
+    """How many rows of that width one thread works on at a time."""
+    return max(1, _BLOCK_ENTRIES // width)
+
+
+def checked_input_dim(value: Any, at_most: int = LARGEST_INPUT_DIM) -> int:
+    """An input dimension, if it is one."""
+    return integer("input_dim", value, at_least=1, at_most=at_most)
+
+
+def checked_sketch_dim(value: Any) -> int:
+    """A sketch dimension, if it is one."""
+    return integer("sketch_dim", value, at_least=1, at_most=LARGEST_SKETCH_DIM)
+
+
+def _short(fraction: Fraction) -> str:
+    return str(fraction) if fraction.denominator < 10**6 else f"{float(fraction):.6g}"
+
+
+def _variance_in_words(coefficients: tuple[float, float] | None) -> str:
+    if coefficients is None:
+        return "not known"
+    a, b = coefficients
+    return "0" if a == 0 else f"{a:.6g}·‖z‖₂⁴ − {b:.6g}·‖z‖₄⁴"

@@ -1,0 +1,76 @@
+"""Identity: A = I, the noisy histogram. The baseline nobody shows and everybody should."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from armslength.threads import for_blocks
+from armslength.transforms.base import LARGEST_SKETCH_DIM, Transform, block_rows, checked_input_dim
+from armslength.transforms.inputs import integer_rows
+
+
+@dataclass(frozen=True)
+class Identity(Transform):
+    """No projection at all: A = I, c = 1, Var‖Sz‖² = 0, Δ₁ = Δ₂ = 1.
+
+    Args:
+        input_dim: How many coordinates; the sketch has as many.
+    """
+
+    name: ClassVar[str] = "Identity"
+
+    input_dim: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "input_dim", checked_input_dim(self.input_dim, at_most=LARGEST_SKETCH_DIM))
+
+    @property
+    def sketch_dim(self) -> int:  # type: ignore[override]  # a field in the other transforms
+        """k = d."""
+        return self.input_dim
+
+    @property
+    def scale_squared(self) -> Fraction:
+        """c² = 1."""
+        return Fraction(1)
+
+    @property
+    def l1_sensitivity(self) -> int:
+        """Δ₁ = 1."""
+        return 1
+
+    @property
+    def l2_sensitivity_squared(self) -> int:
+        """Δ₂² = 1."""
+        return 1
+
+    @property
+    def variance_coefficients(self) -> tuple[float, float]:
+        """Both are 0."""
+        return 0.0, 0.0
+
+    def columns(self, items: Any) -> sparse.csc_array:
+        """The columns of A at these column numbers, k x len(items)."""
+        numbers = self._column_numbers(items)
+        entries = (np.ones(len(numbers), dtype=np.int64), numbers, np.arange(len(numbers) + 1))
+        return sparse.csc_array(entries, shape=(self.sketch_dim, len(numbers)))
+
+    def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
+        """X itself as int64 modulo 2^64, dense: **not private**."""
+        rows = integer_rows(X, self.input_dim)
+        product = np.empty((rows.count, self.input_dim), dtype=np.int64)
+
+        def copy(start: int, stop: int) -> None:
+            product[start:stop] = rows.block(start, stop)
+
+        for_blocks(rows.count, block_rows(self.input_dim), copy, threads)
+        return product
+
+    def parameters(self) -> Mapping[str, Any]:
+        """What builds this transform again."""
+        return {"input_dim": self.input_dim}

@@ -1,0 +1,135 @@
+"""What `GaussianJL` and `SignJL` share: a dense matrix of independent, symmetric, small integers."""
+
+from abc import abstractmethod
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armslength.randomness.symmetric import SymmetricTable
+from armslength.threads import for_blocks
+from armslength.transforms.base import Transform, block_rows
+from armslength.transforms.inputs import DenseRows, SparseRows, integer_rows
+from armslength.transforms.kernels.product import add_product, add_sparse_product
+
+_KEPT_ENTRIES = 1 << 28  # 256 MB of bytes stay in memory; beyond that columns are made again as needed
+_ENTRIES_AT_ONCE = 1 << 22
+
+
+class IndependentEntries(Transform):
+    """A dense matrix whose entries are independent draws of one symmetric table; c² = 1/(k·E[entry²]).
+
+    Guarantee: E‖Sz‖² = ‖z‖² and Var‖Sz‖² = (1/k)[2‖z‖₂⁴ + (κ−3)‖z‖₄⁴] over the seed, κ the exact
+    kurtosis of an entry (each coordinate of Sz is a sum of independent symmetric terms).
+    Sensitivities are exact: the published matrix is scanned once, on first use.
+    """
+
+    input_dim: int
+
+    @property
+    @abstractmethod
+    def _table(self) -> SymmetricTable:
+        """The law of an entry."""
+
+    @abstractmethod
+    def _make_columns(self, first: int, count: int) -> NDArray[np.int8]:
+        """Columns first … first+count−1 of A, each as a row."""
+
+    @property
+    def scale_squared(self) -> Fraction:
+        """c² = 1/(k·E[entry²])."""
+        return 1 / (self.sketch_dim * self._table.second_moment)
+
+    @property
+    def variance_coefficients(self) -> tuple[float, float]:
+        """a = 2/k and b = (3−κ)/k."""
+        return 2 / self.sketch_dim, float((3 - self._table.kurtosis) / self.sketch_dim)
+
+    @property
+    def l1_sensitivity(self) -> int:
+        """Δ₁, by a scan of all columns."""
+        return self._sensitivities[0]
+
+    @property
+    def l2_sensitivity_squared(self) -> int:
+        """Δ₂², by a scan of all columns."""
+        return self._sensitivities[1]
+
+    @cached_property
+    def _sensitivities(self) -> tuple[int, int]:
+        l1, l2_squared = 0, 0
+        for first, count in self._parts():
+            magnitudes = np.abs(self._columns_from(first, count).astype(np.int64))
+            l1 = max(l1, int(magnitudes.sum(axis=1).max()))
+            l2_squared = max(l2_squared, int((magnitudes**2).sum(axis=1).max()))
+        return l1, l2_squared
+
+    def columns(self, items: Any) -> NDArray[np.int64]:
+        """The columns of A at these column numbers, k x len(items)."""
+        return self._columns_at(self._column_numbers(items)).T.astype(np.int64)
+
+    def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
+        """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**."""
+        rows = integer_rows(X, self.input_dim)
+        product = np.zeros((rows.count, self.sketch_dim), dtype=np.int64)
+        if isinstance(rows, DenseRows):
+            for first, count in self._parts():
+                columns = self._columns_from(first, count)
+                add = partial(self._add_dense, rows, columns, first, product)
+                for_blocks(rows.count, block_rows(max(count, self.sketch_dim)), add, threads)
+            return product
+        present, positions = np.unique(rows.columns, return_inverse=True)
+        add = partial(_add_sparse, rows, positions, self._columns_at(present), product)
+        for_blocks(rows.count, max(1, rows.count // 64), add, threads)
+        return product
+
+    def _add_dense(
+        self,
+        rows: DenseRows,
+        columns: NDArray[np.int8],
+        first: int,
+        product: NDArray[np.int64],
+        start: int,
+        stop: int,
+    ) -> None:
+        """One block of rows against some columns."""
+        part = DenseRows(rows.array[:, first : first + len(columns)]).block(start, stop)
+        add_product(part, columns, self._table.largest, product[start:stop])
+
+    def _parts(self) -> list[tuple[int, int]]:
+        """(first, count) of runs of columns that are handled at once."""
+        step = max(1, _ENTRIES_AT_ONCE // self.sketch_dim)
+        return [(first, min(step, self.input_dim - first)) for first in range(0, self.input_dim, step)]
+
+    @cached_property
+    def _kept_columns(self) -> NDArray[np.int8] | None:
+        """All columns, each as a row, where they fit in memory."""
+        if self.input_dim * self.sketch_dim > _KEPT_ENTRIES:
+            return None
+        return np.concatenate([self._make_columns(first, count) for first, count in self._parts()])
+
+    def _columns_from(self, first: int, count: int) -> NDArray[np.int8]:
+        kept = self._kept_columns
+        return self._make_columns(first, count) if kept is None else kept[first : first + count]
+
+    def _columns_at(self, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Columns of these numbers, each as a row."""
+        kept = self._kept_columns
+        if kept is not None:
+            return kept[numbers]
+        made = [self._make_columns(number, 1) for number in numbers.tolist()]
+        return np.concatenate([np.empty((0, self.sketch_dim), dtype=np.int8), *made])
+
+
+def _add_sparse(
+    rows: SparseRows,
+    positions: NDArray[np.int64],
+    columns: NDArray[np.int8],
+    product: NDArray[np.int64],
+    start: int,
+    stop: int,
+) -> None:
+    """One block of sparse rows."""
+    add_sparse_product(rows.starts[start : stop + 1], positions, rows.values, columns, product[start:stop])

@@ -1,0 +1,23 @@
+"""What `HadamardJL` and `FastJL` share: the padded dimension, the random signs, the Hadamard entries."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armslength.randomness.stream import Stream
+
+
+def padded_dimension(input_dim: int) -> int:
+    """The smallest power of two that is at least input_dim."""
+    return 1 << (input_dim - 1).bit_length()
+
+
+def random_signs(seed: str, purpose: str, count: int) -> NDArray[np.int64]:
+    """The diagonal of D: −1 where the bit of the stream is 1, else +1."""
+    return 1 - 2 * Stream(seed, purpose).bits(0, count).astype(np.int64)
+
+
+def hadamard_entries(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(−1)^popcount(f AND j) for each row f and column j."""
+    shared = np.bitwise_count(rows[:, None] & columns[None, :])
+    entries: NDArray[np.int64] = 1 - 2 * (shared & 1).astype(np.int64)
+    return entries

@@ -1,0 +1,226 @@
+"""SparseJL: the paper's main transform (Kane & Nelson 2014), with s entries ±1 in each column."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from armslength.checks import integer, one_of
+from armslength.errors import ParameterError
+from armslength.randomness.hashing import hash_coefficients
+from armslength.randomness.items import item_words
+from armslength.randomness.permutation import uniform_permutation
+from armslength.randomness.seeds import checked_seed, fresh_seed
+from armslength.threads import for_blocks
+from armslength.transforms.base import Transform, block_rows, checked_input_dim, checked_sketch_dim
+from armslength.transforms.inputs import DenseRows, SparseRows, integer_rows
+from armslength.transforms.kernels.scatter import scatter_dense, scatter_sparse
+from armslength.transforms.kernels.sparse_columns import balanced_columns, block_columns, graph_columns
+
+CONSTRUCTIONS = ("block", "graph", "balanced")
+_COLUMNS_AT_ONCE = 1 << 16
+_KEPT_ENTRIES = 1 << 26  # 256 MB of columns stay in memory; beyond that they are made again as needed
+
+
+@dataclass(frozen=True)
+class SparseJL(Transform):
+    """The sparser Johnson-Lindenstrauss transform: s entries ±1 in each column, c = 1/√s.
+
+    Guarantee: E‖Sz‖² = ‖z‖² and Var‖Sz‖² = f·(2/k)(‖z‖₂⁴ − ‖z‖₄⁴) over the seed, with f = 1, or
+    f = B·Σm_b(m_b−1)/(d(d−1)) ≤ 1 for "balanced" (B = k/s bins of sizes m_b). Δ₁ = Δ₂² = s exactly.
+    Reference: paper, lemmas SJLT-LPP and SJLT variance, constructions (b) "graph" and (c) "block".
+
+    Args:
+        input_dim: How many coordinates; None for an open vocabulary of strings or 64-bit ids.
+        sketch_dim: k, the size of the sketch.
+        sparsity: s; 1 has the smallest variance under Laplace noise, more has lighter tails.
+        seed: The public seed, a string that all parties share; None makes a fresh one.
+        construction: "block", "graph", or "balanced" (bins of equal size, for a fixed input_dim).
+        independence: t of the t-wise independent hash functions; tails of probability β need log2(1/β).
+    """
+
+    name: ClassVar[str] = "SparseJL"
+
+    input_dim: int | None
+    sketch_dim: int
+    sparsity: int = 1
+    seed: str = field(default_factory=fresh_seed)
+    construction: str = "block"
+    independence: int = 16
+
+    def __post_init__(self) -> None:
+        if self.input_dim is not None:
+            object.__setattr__(self, "input_dim", checked_input_dim(self.input_dim))
+        k = checked_sketch_dim(self.sketch_dim)
+        s = integer("sparsity", self.sparsity, at_least=1, at_most=k)
+        object.__setattr__(self, "sketch_dim", k)
+        object.__setattr__(self, "sparsity", s)
+        object.__setattr__(self, "seed", checked_seed(self.seed))
+        one_of("construction", self.construction, CONSTRUCTIONS)
+        t = integer("independence", self.independence, at_least=4, at_most=256)
+        object.__setattr__(self, "independence", t)
+        if self.construction != "graph" and k % s:
+            divisor = max(n for n in range(1, s + 1) if k % n == 0)
+            raise ParameterError(
+                f"sparsity must divide sketch_dim, got sparsity={s}, sketch_dim={k}; try sparsity={divisor}"
+            )
+        if self.construction == "balanced" and self.input_dim is None:
+            raise ParameterError('construction "balanced" must have a fixed input_dim, got None; try "block"')
+
+    @property
+    def scale_squared(self) -> Fraction:
+        """c² = 1/s."""
+        return Fraction(1, self.sparsity)
+
+    @property
+    def l1_sensitivity(self) -> int:
+        """Δ₁ = s, of every column."""
+        return self.sparsity
+
+    @property
+    def l2_sensitivity_squared(self) -> int:
+        """Δ₂² = s, of every column."""
+        return self.sparsity
+
+    @property
+    def variance_coefficients(self) -> tuple[float, float]:
+        """Both are 2f/k."""
+        coefficient = float(2 * self._collision_factor / self.sketch_dim)
+        return coefficient, coefficient
+
+    @property
+    def _collision_factor(self) -> Fraction:
+        """f: how likely two columns meet in a bin, against independent bins."""
+        if self.construction != "balanced" or self.input_dim is None:
+            return Fraction(1)
+        d, bins = self.input_dim, self.sketch_dim // self.sparsity
+        small, larger_bins = divmod(d, bins)
+        pairs = larger_bins * (small + 1) * small + (bins - larger_bins) * small * (small - 1)
+        return Fraction(bins * pairs, d * (d - 1)) if d > 1 else Fraction(0)
+
+    def columns(self, items: Any) -> sparse.csc_array:
+        """The columns of A at these items, k x len(items): column numbers, or for an open vocabulary items."""
+        encoded = self._encode(items if self.input_dim is None else self._column_numbers(items))
+        count = len(encoded)
+        rows = np.where(encoded >= 0, encoded, -1 - encoded)
+        order = np.argsort(rows, axis=1)
+        rows = np.take_along_axis(rows, order, axis=1)
+        values = np.take_along_axis(np.where(encoded >= 0, 1, -1), order, axis=1)
+        starts = np.arange(count + 1, dtype=np.int64) * self.sparsity
+        entries = (values.ravel().astype(np.int64), rows.ravel(), starts)
+        return sparse.csc_array(entries, shape=(self.sketch_dim, count))
+
+    def apply(self, X: Any, *, items: Any = None, threads: int | None = None) -> NDArray[np.int64]:
+        """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**.
+
+        Args:
+            X: An n x d matrix of any integer type, dense or scipy.sparse; it is cast to int64 first.
+            items: For an open vocabulary: the items that the columns of X count.
+            threads: At most this many threads; None takes all that the process may run.
+        """
+        if self.input_dim is not None:
+            if items is not None:
+                raise ParameterError("items must be left out when input_dim is fixed")
+            return self._multiply(integer_rows(X, self.input_dim), self._kept_columns, threads)
+        if items is None:
+            raise ParameterError("items must name the columns of X for an open vocabulary, got None")
+        encoded = self._encode(items)
+        return self._multiply(integer_rows(X, len(encoded)), encoded, threads)
+
+    def _multiply(
+        self, rows: DenseRows | SparseRows, encoded: NDArray[np.int32] | None, threads: int | None
+    ) -> NDArray[np.int64]:
+        """rows·Aᵀ; without the encoded columns, only those that are needed are made."""
+        product = np.zeros((rows.count, self.sketch_dim), dtype=np.int64)
+        if isinstance(rows, DenseRows):
+            for_blocks(
+                rows.count, block_rows(rows.width), partial(self._add_dense, rows, encoded, product), threads
+            )
+            return product
+        columns = rows.columns
+        if encoded is None:
+            present, columns = np.unique(columns, return_inverse=True)
+            encoded = self._encode(present)
+        add = partial(_add_sparse, rows, columns, encoded, product)
+        for_blocks(rows.count, max(1, rows.count // 64), add, threads)
+        return product
+
+    def _add_dense(
+        self,
+        rows: DenseRows,
+        encoded: NDArray[np.int32] | None,
+        product: NDArray[np.int64],
+        start: int,
+        stop: int,
+    ) -> None:
+        """One block of dense rows, in parts of columns if the columns are not kept."""
+        block = rows.block(start, stop)
+        if encoded is not None:
+            scatter_dense(block, encoded, product[start:stop])
+            return
+        for first in range(0, rows.width, _COLUMNS_AT_ONCE):
+            part = np.ascontiguousarray(block[:, first : first + _COLUMNS_AT_ONCE])
+            scatter_dense(part, self._encode(np.arange(first, first + part.shape[1])), product[start:stop])
+
+    @cached_property
+    def _kept_columns(self) -> NDArray[np.int32] | None:
+        """All columns of a fixed input dimension, where they fit in memory."""
+        d = self._fixed_input_dim()
+        return self._encode(np.arange(d)) if d * self.sparsity <= _KEPT_ENTRIES else None
+
+    @cached_property
+    def _coefficients(self) -> NDArray[np.uint64]:
+        return hash_coefficients(self.seed, "SparseJL hash", self.sparsity, self.independence)
+
+    @cached_property
+    def _permutations(self) -> NDArray[np.int64]:
+        d = self._fixed_input_dim()
+        purposes = (f"SparseJL permutation {r}" for r in range(self.sparsity))
+        return np.stack([uniform_permutation(self.seed, purpose, d) for purpose in purposes])
+
+    def _encode(self, items: Any) -> NDArray[np.int32]:
+        """Columns as numbers: entry (j, r) is the row, or −1−row for an entry of −1."""
+        words = item_words(items)
+        encoded = np.empty((len(words), self.sparsity), dtype=np.int32)
+        for_blocks(len(words), _COLUMNS_AT_ONCE, partial(self._encode_block, words, encoded))
+        return encoded
+
+    def _encode_block(
+        self, words: NDArray[np.uint64], encoded: NDArray[np.int32], start: int, stop: int
+    ) -> None:
+        """The columns of items start … stop−1."""
+        part, target, buckets = words[start:stop], encoded[start:stop], self.sketch_dim // self.sparsity
+        if self.construction == "block":
+            block_columns(self._coefficients, part, buckets, target)
+        elif self.construction == "graph":
+            graph_columns(self._coefficients, part, self.sketch_dim, target)
+        else:
+            balanced_columns(self._coefficients, self._permutations, part, buckets, target)
+
+    def parameters(self) -> Mapping[str, Any]:
+        """What builds this transform again."""
+        return {
+            "input_dim": self.input_dim,
+            "sketch_dim": self.sketch_dim,
+            "sparsity": self.sparsity,
+            "seed": self.seed,
+            "construction": self.construction,
+            "independence": self.independence,
+        }
+
+
+def _add_sparse(
+    rows: SparseRows,
+    columns: NDArray[np.int64],
+    encoded: NDArray[np.int32],
+    product: NDArray[np.int64],
+    start: int,
+    stop: int,
+) -> None:
+    """One block of sparse rows."""
+    scatter_sparse(rows.starts[start : stop + 1], columns, rows.values, encoded, product[start:stop])

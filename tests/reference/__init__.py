@@ -1,0 +1,1 @@
+"""Independent second implementation of docs/reference/randomness.md."""
