@@ -20,9 +20,16 @@ def lp(data: bytes) -> bytes:
     return len(data).to_bytes(8, "little") + data
 
 
+def canonical_text(text: str) -> bytes:
+    """Section 3: UTF-8 of the NFC form; refuses unassigned code points and, in encode, lone surrogates."""
+    if any(unicodedata.category(character) == "Cn" for character in text):
+        raise ValueError("an unassigned code point")
+    return unicodedata.normalize("NFC", text).encode("utf-8")
+
+
 def key(seed: str, purpose: str) -> bytes:
     """Section 1: the key of a seed and a purpose."""
-    seed_bytes = unicodedata.normalize("NFC", seed).encode("utf-8")
+    seed_bytes = canonical_text(seed)
     if not 1 <= len(seed_bytes) <= 256:
         raise ValueError("a seed is 1 to 256 bytes in UTF-8 after NFC")
     label = b"armslength public randomness v1"
@@ -84,7 +91,7 @@ def item_number(item: int | str) -> int:
         if not -(2**63) <= item < 2**63:
             raise ValueError("an integer item is an int64")
         return item % 2**64
-    data = unicodedata.normalize("NFC", item).encode("utf-8")  # a lone surrogate raises a ValueError
+    data = canonical_text(item)
     return int.from_bytes(hashlib.sha256(lp(b"armslength item v1") + lp(data)).digest()[:15], "big")
 
 

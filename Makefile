@@ -1,0 +1,53 @@
+# Each target does its own set-up in a fresh clone: it needs Python 3.11+, make and the package registries.
+PYTHON ?= python3
+VENV := .venv
+BENCH_VENV := .venv-bench
+
+.PHONY: help demo test lint types imports bench clean
+
+help:
+	@echo "make demo    build a transform, print its card, draw noise, show that lengths are preserved"
+	@echo "make test    lint, types, layers, all tests"
+	@echo "make bench   speed, as ratios against named peers (QUICK=1: in a minute)"
+	@echo "make clean   remove the environments and caches"
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+
+$(VENV)/.package: pyproject.toml | $(VENV)/bin/python
+	$(VENV)/bin/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.package
+	$(VENV)/bin/python -m pip install --quiet --group dev
+	@touch $@
+
+$(BENCH_VENV)/.bench: pyproject.toml
+	$(PYTHON) -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BENCH_VENV)/bin/python -m pip install --quiet --editable . --group bench
+	@touch $@
+
+demo: $(VENV)/.package
+	$(VENV)/bin/python examples/first_look.py
+
+lint: $(VENV)/.dev
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+
+types: $(VENV)/.dev
+	$(VENV)/bin/mypy
+
+imports: $(VENV)/.dev
+	$(VENV)/bin/lint-imports --no-logo
+
+test: lint types imports
+	$(VENV)/bin/python -m pytest --numprocesses auto --quiet
+
+bench: $(BENCH_VENV)/.bench
+	$(BENCH_VENV)/bin/python benchmarks/run.py $(if $(QUICK),--quick)
+
+clean:
+	rm -rf $(VENV) $(BENCH_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

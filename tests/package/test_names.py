@@ -1,0 +1,72 @@
+"""The public names: frozen, sorted, and loaded only when they are used."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import armslength
+
+NAMES = [
+    "ArmslengthError",
+    "FastJL",
+    "GaussianJL",
+    "HadamardJL",
+    "Identity",
+    "InputError",
+    "MatrixJL",
+    "ParameterError",
+    "SignJL",
+    "SparseJL",
+    "__version__",
+]
+
+
+def test_names_are_these_and_sorted():
+    assert armslength.__all__ == NAMES
+    assert sorted(armslength.__all__) == armslength.__all__
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_name_is_there(name):
+    assert getattr(armslength, name) is not None
+    assert name in dir(armslength)
+
+
+def test_lazy_names_are_the_public_ones():
+    assert set(armslength._HOME) | {"__version__"} == set(NAMES)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        armslength.nonsense  # noqa: B018  # the access is the test
+
+
+def test_every_error_has_one_root():
+    for name in NAMES:
+        if name.endswith("Error"):
+            assert issubclass(getattr(armslength, name), armslength.ArmslengthError)
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_import_is_fast():
+    code = "import time; t = time.perf_counter(); import armslength; print(time.perf_counter() - t)"
+    assert min(float(run(code)) for _ in range(5)) < 0.4
+
+
+def test_import_loads_nothing_heavy():
+    loaded = run("import sys, armslength; print(' '.join(sys.modules))").split()
+    assert not {"numpy", "scipy", "numba", "pyarrow", "flint", "cryptography", "click"} & set(loaded)
+
+
+def test_scipy_stats_stays_out_of_the_package():
+    # It takes half a second to import.
+    for path in Path(armslength.__file__).parent.rglob("*.py"):
+        assert not re.search(
+            r"scipy\.stats|from scipy import .*\bstats\b", path.read_text(encoding="utf-8")
+        ), path

@@ -1,0 +1,195 @@
+"""The door of the noise: redraws, shapes, threads, forks, and no way in for a seed."""
+
+import copy
+import inspect
+import multiprocessing
+import os
+import pickle
+import random
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import armslength as al
+from armslength.errors import ParameterError
+from armslength.laws.discrete_laplace import DiscreteLaplace
+from armslength.laws.rounded_normal import RoundedNormal
+from armslength.noise import draw as door
+from armslength.noise.bits import SecretBits
+from armslength.noise.draw import draw, draw_into
+
+WIDE = DiscreteLaplace(2.0**35)
+SIGN = 2**63
+
+
+class Scripted:
+    def __init__(self, words):
+        self.rest = list(words)
+
+    def words(self, count):
+        taken, self.rest = self.rest[:count], self.rest[count:]
+        assert len(taken) == count, "the script has no more bits"
+        return np.array(taken, dtype=np.uint64)
+
+
+def drawn(law, count, words):
+    values = np.empty(count, dtype=np.int64)
+    source = Scripted(words)
+    draw_into(values, law, source)
+    return values.tolist(), source.rest
+
+
+def test_minus_zero_draws_sign_and_magnitude_anew():
+    zero, one = int(0.9 * 2**63), int(0.2 * 2**63)  # of the Laplace law at scale 1: −ln W below and above 1
+    law = DiscreteLaplace(1.0)
+    assert drawn(law, 1, [zero]) == ([0], [])
+    assert drawn(law, 1, [one | SIGN]) == ([-1], [])
+    # A negative zero is thrown away, and the next word decides both.
+    assert drawn(law, 1, [zero | SIGN, one]) == ([1], [])
+    assert drawn(law, 1, [zero | SIGN, zero | SIGN, one | SIGN]) == ([-1], [])
+    assert drawn(law, 3, [one, zero | SIGN, one | SIGN, zero]) == ([1, -1, 0], [])
+
+
+def test_minus_zero_that_only_a_deeper_level_can_see_is_drawn_anew_too():
+    law = DiscreteLaplace(1.0)
+    boundary = int(np.floor(np.exp(-1.0) * 2**63))  # level 1 cannot tell 0 from 1 here
+    # Near the boundary but above it, the magnitude is 0; with the sign it is a negative zero.
+    near = [boundary + step for step in range(-4000, 4001)]
+    open_word = next(w for w in near if _is_open(law, w))
+    values, rest = drawn(law, 1, [open_word | SIGN, 2**64 - 1, int(0.2 * 2**63)] + [0] * 3)
+    assert values in ([-1], [1])
+    assert len(rest) in (3, 4)
+
+
+def _is_open(law, word):
+    try:
+        drawn(law, 1, [word])
+    except AssertionError:
+        return True
+    return False
+
+
+def test_the_rounded_normal_never_draws_anew():
+    law = RoundedNormal(1.0)
+    assert drawn(law, 2, [2**63 - 2**50, (2**63 - 2**50) | SIGN]) == ([0, 0], [])
+
+
+def test_shapes():
+    assert draw(WIDE, (3, 4)).shape == (3, 4)
+    assert draw(WIDE, (0, 4)).shape == (0, 4)
+    assert draw(WIDE, ()).shape == ()
+    assert draw(WIDE, (200_001,)).dtype == np.int64
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_any_number_of_threads_fills_everything(threads):
+    noise = draw(WIDE, (300_000,), threads=threads)
+    assert len(np.unique(noise)) > 299_900
+
+
+def test_two_draws_never_agree():
+    assert not np.array_equal(draw(WIDE, (100,)), draw(WIDE, (100,)))
+
+
+def test_four_threads_at_once_draw_different_noise():
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: draw(WIDE, (50_000,)), range(4)))
+    together = np.concatenate(results)
+    assert len(np.unique(together)) > len(together) - 20
+
+
+def test_four_threads_at_once_in_the_slow_levels():
+    law = DiscreteLaplace(2.0**40)
+
+    def slow(_):
+        values = np.empty(50, dtype=np.int64)
+        # Words below 2^20 go to ball arithmetic, whose precision belongs to the whole process.
+        draw_into(values, law, _SmallFirstWords())
+        return values
+
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(slow, range(8)))
+    for values in results:
+        assert (np.abs(values) > 40 * 2.0**40 * np.log(2)).all()
+
+
+class _SmallFirstWords:
+    def __init__(self):
+        self.source, self.first = SecretBits(), True
+
+    def words(self, count):
+        words = self.source.words(count)
+        if self.first:
+            self.first = False
+            return (words & np.uint64(2**20 - 1)) | np.uint64(1)
+        return words
+
+
+def _child_noise(count):
+    return draw(WIDE, (count,))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_children_never_share_noise(method):
+    before = draw(WIDE, (1000,))
+    context = multiprocessing.get_context(method)
+    with context.Pool(3) as pool:
+        parts = pool.map(_child_noise, [1000] * 6)
+    after = draw(WIDE, (1000,))
+    together = np.concatenate([before, *parts, after])
+    assert len(np.unique(together)) > len(together) - 5
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_fork_in_the_middle_of_other_threads_work():
+    with ThreadPoolExecutor(2) as pool:
+        busy = [pool.submit(draw, DiscreteLaplace(2.0**40), (400_000,)) for _ in range(2)]
+        child = os.fork()
+        if child == 0:
+            fine = len(np.unique(draw(DiscreteLaplace(2.0**40), (200_000,)))) > 199_900
+            os._exit(0 if fine else 1)
+        _, status = os.waitpid(child, 0)
+        assert status == 0
+        for part in busy:
+            assert part.result().shape == (400_000,)
+
+
+def test_no_seed_reaches_the_noise():
+    for function in (draw, SecretBits):
+        assert not {"seed", "rng", "random_state", "source", "key"} & set(
+            inspect.signature(function).parameters
+        )
+    np.random.seed(1)  # noqa: NPY002  # the legacy global seed is what this shows to be without effect
+    random.seed(1)
+    first = draw(WIDE, (50,))
+    np.random.seed(1)  # noqa: NPY002
+    random.seed(1)
+    assert not np.array_equal(first, draw(WIDE, (50,)))
+
+
+def test_noise_has_nothing_to_do_with_the_public_seed():
+    transform = al.SparseJL(100, 50, seed="trial-2026")
+    first = draw(WIDE, (transform.sketch_dim,))
+    assert not np.array_equal(first, draw(WIDE, (transform.sketch_dim,)))
+
+
+def test_every_block_has_a_key_of_its_own(monkeypatch):
+    keys = []
+    real = os.urandom
+    monkeypatch.setattr(os, "urandom", lambda count: keys.append(real(count)) or keys[-1])
+    draw(WIDE, (3 * door._BLOCK + 1,))
+    assert len(set(keys)) == 4
+    assert {len(key) for key in keys} == {32}
+
+
+def test_secret_bits_cannot_be_copied():
+    bits = SecretBits()
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="cannot be copied"):
+            duplicate(bits)
+
+
+def test_bad_threads():
+    with pytest.raises(ParameterError, match="threads must be"):
+        draw(WIDE, (5,), threads=0)

@@ -1,0 +1,127 @@
+"""Every transform against the second implementation, which follows only the written specification."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import armslength as al
+from armslength.transforms.registry import build_transform
+from reference import spec
+from reference.transforms import CASES, dense
+
+
+@pytest.fixture(params=list(CASES))
+def case(request):
+    build, specified = CASES[request.param]
+    return build(), np.array(specified())
+
+
+def test_matrix_is_the_specified_one(case):
+    transform, specified = case
+    matrix = transform.matrix()
+    assert matrix.dtype == np.int64
+    assert np.array_equal(dense(matrix), specified)
+
+
+def test_any_column_alone_is_the_same(case):
+    transform, specified = case
+    for j in range(transform.input_dim):
+        assert np.array_equal(dense(transform.columns([j])), specified[:, [j]])
+    order = [transform.input_dim - 1, 0, 0]
+    assert np.array_equal(dense(transform.columns(order)), specified[:, order])
+
+
+def test_sensitivities_are_the_largest_columns(case):
+    transform, specified = case
+    assert transform.l1_sensitivity == np.abs(specified).sum(axis=0).max()
+    assert transform.l2_sensitivity_squared == (specified**2).sum(axis=0).max()
+    assert type(transform.l1_sensitivity) is int
+    assert type(transform.l2_sensitivity_squared) is int
+
+
+def test_l2_sensitivity_rounds_up(case):
+    transform, _ = case
+    exact = transform.l2_sensitivity_squared
+    assert Fraction(transform.l2_sensitivity) ** 2 >= exact
+    assert Fraction(np.nextafter(transform.l2_sensitivity, 0)) ** 2 < exact
+
+
+def test_a_transform_is_built_again_from_its_parameters(case):
+    transform, _ = case
+    again = build_transform(transform.name, transform.parameters())
+    assert again == transform
+    assert hash(again) == hash(transform)
+    assert np.array_equal(dense(again.matrix()), dense(transform.matrix()))
+
+
+def test_a_transform_cannot_be_changed():
+    transform = al.SparseJL(10, 4, seed="x")
+    with pytest.raises(AttributeError):
+        transform.seed = "y"  # type: ignore[misc]
+
+
+def test_open_vocabulary_of_strings_and_ids():
+    items = ["", "a", "A", " a", "0042", "42", "é", "🜁", "x" * 1000]
+    transform = al.SparseJL(None, 12, 3, "trial-2026")
+    assert np.array_equal(
+        dense(transform.columns(items)), spec.sparse_jl(items, 12, 3, 16, "trial-2026", "block")
+    )
+    graph = al.SparseJL(None, 12, 3, "trial-2026", "graph")
+    ids = [0, 1, -1, 2**63 - 1, -(2**63), 2**61 - 1, 2**61]
+    assert np.array_equal(dense(graph.columns(ids)), spec.sparse_jl(ids, 12, 3, 16, "trial-2026", "graph"))
+
+
+def test_open_vocabulary_joins_strings_that_mean_the_same_and_no_others():
+    transform = al.SparseJL(None, 2**20, 1, "x")
+    composed, decomposed, other = (dense(transform.columns([item])) for item in ("é", "é", "e"))
+    assert np.array_equal(composed, decomposed)
+    assert not np.array_equal(composed, other)
+
+
+def test_ids_that_agree_modulo_a_small_prime_stay_apart():
+    transform = al.SparseJL(None, 2**20, 1, "x")
+    pairs = transform.columns([5, 5 + 2**61 - 1]).tocoo()
+    assert len(set(pairs.coords[0].tolist())) == 2
+
+
+def test_a_fixed_dimension_is_the_open_vocabulary_of_its_column_numbers():
+    fixed, open_vocabulary = al.SparseJL(20, 8, 2, "x"), al.SparseJL(None, 8, 2, "x")
+    assert np.array_equal(dense(fixed.matrix()), dense(open_vocabulary.columns(range(20))))
+
+
+def test_balanced_bins_are_equal_to_within_one():
+    matrix = dense(al.SparseJL(1003, 64, 2, "x", "balanced").matrix())
+    sizes = np.abs(matrix).sum(axis=1)
+    assert sizes.max() - sizes.min() <= 1
+
+
+def test_a_fresh_seed_is_made_where_none_is_given():
+    first, second = al.SparseJL(10, 4), al.SparseJL(10, 4, seed=None)
+    assert first.seed != second.seed
+    assert len(first.seed) == 32
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        al.SparseJL(10_000_000, 1024, seed="x"),
+        al.SparseJL(10_000_000, 1024, seed="x", construction="balanced"),
+        al.SparseJL(10_000_000, 1024, 8, seed="x"),
+        al.HadamardJL(10_000_000, 64, "x"),
+    ],
+    ids=["block", "balanced", "kept in parts", "hadamard"],
+)
+def test_ten_million_dimensions_fit_in_little_memory(transform):
+    x = np.zeros((1, 10_000_000), dtype=np.int8)
+    x[0, [0, 70_000, 9_999_999]] = [1, -2, 3]
+    expected = dense(transform.columns([0, 70_000, 9_999_999])) @ [1, -2, 3]
+    assert np.array_equal(transform.apply(x)[0], expected)
+
+
+def test_dense_transforms_too_large_to_keep_make_columns_as_they_need_them():
+    transform = al.SignJL(2**21, 256, "x")
+    assert transform._kept_columns is None
+    x = np.zeros((1, 2**21), dtype=np.int8)
+    x[0, [1, 2**21 - 1]] = [5, -7]
+    assert np.array_equal(transform.apply(x)[0], transform.columns([1, 2**21 - 1]) @ [5, -7])
