@@ -6,8 +6,30 @@ Every public name is loaded on first use, so that `import armslength` costs next
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from armslength.version import __version__
+
 if TYPE_CHECKING:
-    from armslength.errors import ArmslengthError, InputError, ParameterError
+    from armslength.errors import (
+        ArmslengthError,
+        BudgetError,
+        CorruptFileError,
+        FormatError,
+        IncompatibleSketchesError,
+        InputError,
+        ParameterError,
+        UnsupportedVersionError,
+    )
+    from armslength.estimates.control_variate import squared_distances_with_norms
+    from armslength.estimates.distances import distances
+    from armslength.estimates.inner_products import cosines, inner_products
+    from armslength.estimates.result import Estimate
+    from armslength.estimates.squared_distances import squared_distances, squared_norms
+    from armslength.estimates.valid_distances import valid_squared_distances
+    from armslength.ledger.ledger import NO_LEDGER, Ledger
+    from armslength.protocol.clear import sketch_in_clear
+    from armslength.protocol.files import load
+    from armslength.protocol.protocol import Protocol
+    from armslength.protocol.sketches import Sketches, concat
     from armslength.transforms.fast_jl import FastJL
     from armslength.transforms.gaussian_jl import GaussianJL
     from armslength.transforms.hadamard_jl import HadamardJL
@@ -16,33 +38,71 @@ if TYPE_CHECKING:
     from armslength.transforms.sign_jl import SignJL
     from armslength.transforms.sparse_jl import SparseJL
 
-__version__ = "0.1.0.dev0"
-
 __all__ = [
     "ArmslengthError",
+    "BudgetError",
+    "CorruptFileError",
+    "Estimate",
     "FastJL",
+    "FormatError",
     "GaussianJL",
     "HadamardJL",
     "Identity",
+    "IncompatibleSketchesError",
     "InputError",
+    "Ledger",
     "MatrixJL",
+    "NO_LEDGER",
     "ParameterError",
+    "Protocol",
     "SignJL",
+    "Sketches",
     "SparseJL",
+    "UnsupportedVersionError",
     "__version__",
+    "concat",
+    "cosines",
+    "distances",
+    "inner_products",
+    "load",
+    "sketch_in_clear",
+    "squared_distances",
+    "squared_distances_with_norms",
+    "squared_norms",
+    "valid_squared_distances",
 ]
 
 _HOME = {
     "ArmslengthError": "armslength.errors",
+    "BudgetError": "armslength.errors",
+    "CorruptFileError": "armslength.errors",
+    "Estimate": "armslength.estimates.result",
     "FastJL": "armslength.transforms.fast_jl",
+    "FormatError": "armslength.errors",
     "GaussianJL": "armslength.transforms.gaussian_jl",
     "HadamardJL": "armslength.transforms.hadamard_jl",
     "Identity": "armslength.transforms.identity",
+    "IncompatibleSketchesError": "armslength.errors",
     "InputError": "armslength.errors",
+    "Ledger": "armslength.ledger.ledger",
     "MatrixJL": "armslength.transforms.matrix_jl",
+    "NO_LEDGER": "armslength.ledger.ledger",
     "ParameterError": "armslength.errors",
+    "Protocol": "armslength.protocol.protocol",
     "SignJL": "armslength.transforms.sign_jl",
+    "Sketches": "armslength.protocol.sketches",
     "SparseJL": "armslength.transforms.sparse_jl",
+    "UnsupportedVersionError": "armslength.errors",
+    "concat": "armslength.protocol.sketches",
+    "cosines": "armslength.estimates.inner_products",
+    "distances": "armslength.estimates.distances",
+    "inner_products": "armslength.estimates.inner_products",
+    "load": "armslength.protocol.files",
+    "sketch_in_clear": "armslength.protocol.clear",
+    "squared_distances": "armslength.estimates.squared_distances",
+    "squared_distances_with_norms": "armslength.estimates.control_variate",
+    "squared_norms": "armslength.estimates.squared_distances",
+    "valid_squared_distances": "armslength.estimates.valid_distances",
 }
 
 

@@ -26,7 +26,11 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
-    """Ball arithmetic at this many bits, in this thread alone."""
+    """Ball arithmetic at this many bits, for one thread of ours at a time.
+
+    Other code in the process may set the precision meanwhile. That can make balls wider, never wrong: whoever uses
+    them checks what they prove.
+    """
     with _lock:
         before = ctx.prec
         ctx.prec = bits

@@ -10,8 +10,11 @@ from armslength.errors import ParameterError
 
 def shown(value: Any) -> str:
     """The value of a public argument as a message shows it: short, on one line."""
-    text = repr(value)
-    if len(text) > 60 or "\n" in text:
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python prints
+        text = ""
+    if not text or len(text) > 60 or not text.isprintable():
         return f"a {type(value).__name__}"
     return text
 

@@ -4,25 +4,65 @@ Kernels release the GIL and are never parallel inside: after a fork, Numba's own
 or abort the process. Threads are a pool over blocks (`threads.py`).
 """
 
+import hashlib
+import os
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core.caching import NullCache
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # fastmath off and no contraction into fused operations: the error bounds of docs/noise.md are about
 # IEEE operations exactly as they are written.
-_compile = numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy")
+_compile = numba.njit(nogil=True, fastmath=False, error_model="numpy")
 
 
 def kernel(function: Function) -> Function:
     """The function, compiled on its first call and cached on disk."""
-    return cast("Function", _compile(function))
+    compiled = _compile(function)
+    _cache_by_content(compiled)
+    return cast("Function", compiled)
+
+
+@cache
+def source_digest() -> str:
+    """SHA-256 of every source file of the package."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _cache_by_content(compiled: Any) -> None:
+    """Caches a kernel on disk until any source of the package changes.
+
+    Numba's cache asks for the time stamp of the one file that defines a kernel, but a kernel also holds code and
+    constants of other files: with a stale cache the proofs would be about other code than what runs.
+    """
+    compiled.enable_caching()
+    index: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if hasattr(index, "_source_stamp"):
+        index._source_stamp = source_digest()  # noqa: SLF001  # the only place where Numba can be told
+    else:
+        compiled._cache = NullCache()  # noqa: SLF001  # a Numba that works otherwise: no cache rather than a stale one
+
+
+# A fork waits until no other thread compiles: the child would inherit a lock that nobody releases.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )
 
 
 @intrinsic

@@ -1,8 +1,13 @@
 """Every error that armslength raises on purpose.
 
     ArmslengthError
-    ├── ParameterError (ValueError)   a public argument breaks its rule
-    └── InputError (ValueError)       data or items have the wrong form; never shows a value of them
+    ├── ParameterError (ValueError)        a public argument breaks its rule
+    ├── InputError (ValueError)            data or items have the wrong form; never shows a value of them
+    ├── IncompatibleSketchesError          sketches of different spaces meet; names the fields that differ
+    ├── BudgetError                        the ledger says no
+    └── FormatError                        a file is not what it should be
+        ├── UnsupportedVersionError        it was written by a newer version
+        └── CorruptFileError               it is damaged, cut off, or was edited
 
 A message is one line: what must hold, what came, what to do.
 """
@@ -18,3 +23,23 @@ class ParameterError(ArmslengthError, ValueError):
 
 class InputError(ArmslengthError, ValueError):
     """Data or items have the wrong form. The message never shows a value of the data."""
+
+
+class IncompatibleSketchesError(ArmslengthError):
+    """Sketches that do not share a space cannot be compared or added."""
+
+
+class BudgetError(ArmslengthError):
+    """The ledger refuses the release; nothing was drawn."""
+
+
+class FormatError(ArmslengthError):
+    """A file is not what it should be."""
+
+
+class UnsupportedVersionError(FormatError):
+    """A file was written by a newer version of armslength."""
+
+
+class CorruptFileError(FormatError):
+    """A file is damaged, cut off, or was edited."""

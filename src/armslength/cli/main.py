@@ -2,11 +2,11 @@
 
 import click
 
-import armslength
+from armslength.version import __version__
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(armslength.__version__, prog_name="armslength")
+@click.version_option(__version__, prog_name="armslength")
 def main() -> None:
     """Compare populations that may not be shared.
 

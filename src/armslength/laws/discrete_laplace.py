@@ -4,8 +4,11 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 from flint import arb
+from numpy.typing import NDArray
 
+from armslength.laws.cumulants import Cumulants
 from armslength.laws.law import Law
 from armslength.scales import checked_scale
 
@@ -51,12 +54,27 @@ class DiscreteLaplace(Law):
         return 2 * a * (1 + 10 * a + a * a) / self._gap**4
 
     @property
-    def fourth_cumulant(self) -> float:
-        """κ₄ = 2α(1 + 4α + α²)/(1−α)⁴."""
-        a = self._ratio
-        return 2 * a * (1 + 4 * a + a * a) / self._gap**4
+    def cumulants(self) -> Cumulants:
+        """κ_n = 2α·E_n(α)/(1−α)^n with the Eulerian polynomials E_n: N is a difference of two geometrics."""
+        a, gap = self._ratio, self._gap
+        return Cumulants(
+            2 * a / gap**2,
+            2 * a * _polynomial(a, (1, 4, 1)) / gap**4,
+            2 * a * _polynomial(a, (1, 26, 66, 26, 1)) / gap**6,
+            2 * a * _polynomial(a, (1, 120, 1191, 2416, 1191, 120, 1)) / gap**8,
+        )
+
+    def cdf(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """1 − α^(n+1)/(1+α) at n = ⌊x⌋ ≥ 0, and by symmetry below."""
+        n = np.floor(x)
+        upper = np.exp(-(np.where(n >= 0, n, -n - 1) + 1) / self.scale) / (1 + self._ratio)
+        return np.where(n >= 0, 1 - upper, upper)
 
     def _probability(self, magnitude: int) -> arb:
         """tanh(1/2b)·e^(−|n|/b)."""
         b = arb(self.scale)
         return (1 / (2 * b)).tanh() * (-magnitude / b).exp()
+
+
+def _polynomial(a: float, coefficients: tuple[int, ...]) -> float:
+    return sum(coefficient * a**power for power, coefficient in enumerate(coefficients))

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from armslength.balls import to_float
 from armslength.errors import ParameterError
+from armslength.laws.cumulants import Cumulants
+
+_FAR = 1000  # scales: beyond that every probability is below the smallest float
 
 
 class Law(ABC):
@@ -34,8 +37,12 @@ class Law(ABC):
 
     @property
     @abstractmethod
-    def fourth_cumulant(self) -> float:
-        """κ₄ = E[N⁴] − 3·E[N²]²."""
+    def cumulants(self) -> Cumulants:
+        """κ₂ = E[N²], κ₄ = E[N⁴] − 3·E[N²]², κ₆ and κ₈."""
+
+    @abstractmethod
+    def cdf(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """P(N ≤ x) in float64, for quantiles of estimates; `pmf` has the last digit."""
 
     @abstractmethod
     def _probability(self, magnitude: int) -> arb:
@@ -47,6 +54,9 @@ class Law(ABC):
         if values.dtype.kind not in "iu":
             raise ParameterError(f"n must be an integer or an array of integers, got {values.dtype}")
         magnitudes, back = np.unique([abs(value) for value in values.ravel().tolist()], return_inverse=True)
-        each = [to_float(partial(self._probability, magnitude)) for magnitude in magnitudes.tolist()]
+        each = [
+            to_float(partial(self._probability, magnitude)) if magnitude < _FAR * self.scale else 0.0
+            for magnitude in magnitudes.tolist()
+        ]
         spread = np.array(each)[back].reshape(values.shape)
         return float(spread) if values.ndim == 0 else spread

@@ -5,8 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+import numpy as np
 from flint import arb
+from numpy.typing import NDArray
+from scipy.special import ndtr
 
+from armslength.laws.cumulants import Cumulants
 from armslength.laws.law import Law
 from armslength.scales import checked_scale
 
@@ -45,21 +49,37 @@ class RoundedNormal(Law):
         """E[N²] = Σ (2n−1)·P(|N| ≥ n), which is σ² + 1/12 once σ is not small."""
         if self.scale >= _SMOOTH_FROM:
             return self.scale**2 + 1 / 12
-        return math.fsum((2 * n - 1) * tail for n, tail in enumerate(self._tails, start=1))
+        return self._moment(2)
 
     @property
     def fourth_moment(self) -> float:
         """E[N⁴] = Σ (n⁴−(n−1)⁴)·P(|N| ≥ n), which is 3σ⁴ + σ²/2 + 1/80 once σ is not small."""
         if self.scale >= _SMOOTH_FROM:
             return 3 * self.scale**4 + self.scale**2 / 2 + 1 / 80
-        return math.fsum((n**4 - (n - 1) ** 4) * tail for n, tail in enumerate(self._tails, start=1))
+        return self._moment(4)
 
     @property
-    def fourth_cumulant(self) -> float:
-        """κ₄ = E[N⁴] − 3·E[N²]², which is −1/120 once σ is not small."""
+    def cumulants(self) -> Cumulants:
+        """κ_n = B_n/n for n > 2, those of the rounding alone, once σ is not small; else from the moments."""
+        m2 = self.second_moment
         if self.scale >= _SMOOTH_FROM:
-            return -1 / 120
-        return self.fourth_moment - 3 * self.second_moment**2
+            return Cumulants(m2, -1 / 120, 1 / 252, -1 / 240)
+        m4, m6, m8 = self._moment(4), self._moment(6), self._moment(8)
+        return Cumulants(
+            m2,
+            m4 - 3 * m2**2,
+            m6 - 15 * m4 * m2 + 30 * m2**3,
+            m8 - 28 * m6 * m2 - 35 * m4**2 + 420 * m4 * m2**2 - 630 * m2**4,
+        )
+
+    def cdf(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Φ((⌊x⌋ + ½)/σ)."""
+        return np.asarray(ndtr((np.floor(x) + 0.5) / self.scale))
+
+    def _moment(self, power: int) -> float:
+        """E[N^power] = Σ (n^power − (n−1)^power)·P(|N| ≥ n), for an even power and a small σ."""
+        tails = enumerate(self._tails, start=1)
+        return math.fsum((n**power - (n - 1) ** power) * tail for n, tail in tails)
 
     def _probability(self, magnitude: int) -> arb:
         """Φ((n+½)/σ) − Φ((n−½)/σ), by the complementary error function, so that tails keep their digits."""

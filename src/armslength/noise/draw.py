@@ -1,6 +1,7 @@
 """The door of this room: exact noise of a law. Only a release may come through it."""
 
 import math
+import os
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +30,16 @@ def draw(law: Law, shape: tuple[int, ...], *, threads: int | None = None) -> NDA
         shape: The shape of the result.
         threads: At most this many threads; None takes all that the process may run.
     """
+    process = os.getpid()
     noise = np.empty(math.prod(shape), dtype=np.int64)
-    float_table(quantile_of(law))  # made once, before several threads ask for it
 
     def fill(start: int, stop: int) -> None:
         draw_into(noise[start:stop], law, SecretBits())
 
     for_blocks(len(noise), _BLOCK, fill, threads)
+    if os.getpid() != process:
+        # A signal handler forked in the middle: both processes would return blocks of the same noise.
+        raise RuntimeError("noise must be drawn in one process, but it was forked in the middle; draw again")
     return noise.reshape(shape)
 
 

@@ -18,7 +18,7 @@ _FREE_SHIFT = np.uint64(_FREE_BITS)
 _FREE_MASK = np.uint64(2**_FREE_BITS - 1)
 _PIECE_MASK = np.uint64(2**PIECE_BITS - 1)
 _MIDDLE = np.int64(2 ** (_FREE_BITS - 1))
-_TO_TAU = 2.0**-56  # 1 / _MIDDLE
+_TO_TAU = 1.0 / 2 ** (_FREE_BITS - 1)  # a power of two
 _MAGNITUDE_MASK = np.uint64(2**63 - 1)
 _LOW_32 = np.uint64(2**32 - 1)
 _32 = np.uint64(32)
@@ -105,11 +105,12 @@ def invert_double(
             continue
         # τ = offset·2^−56 + more·2^(octave−120), in four exact parts of at most 32 bits
         tau_high, tau_low = two_sum(
-            math.ldexp(np.float64(offset >> 32), -24), math.ldexp(np.float64(offset & 0xFFFFFFFF), -56)
+            math.ldexp(np.float64(offset >> 32), 33 - _FREE_BITS),
+            math.ldexp(np.float64(offset & 0xFFFFFFFF), 1 - _FREE_BITS),
         )
         more_high, more_low = two_sum(
-            math.ldexp(np.float64(more_words[i] >> _32), octave - 88),
-            math.ldexp(np.float64(more_words[i] & _LOW_32), octave - 120),
+            math.ldexp(np.float64(more_words[i] >> _32), octave - 31 - _FREE_BITS),
+            math.ldexp(np.float64(more_words[i] & _LOW_32), octave - 63 - _FREE_BITS),
         )
         tau_high, tau_low = add(tau_high, tau_low, more_high, more_low)
         total_high, total_low = high[piece, DOUBLE_DEGREE], low[piece, DOUBLE_DEGREE]

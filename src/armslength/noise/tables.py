@@ -8,7 +8,6 @@ by bound: docs/noise.md, section 3.
 """
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from flint import arb
@@ -45,43 +44,64 @@ class QuantileTable:
     radius: NDArray[np.float64]
 
 
-@cache
+_made: dict[tuple[str, int], QuantileTable] = {}
+
+
 def float_table(quantile: Quantile) -> QuantileTable:
     """The table for float64 and the 63 bits of W in the first word."""
-    return _build(quantile, FLOAT_DEGREE, _FLOAT_UNIT, _FLOAT_BITS)
+    return _kept(quantile, FLOAT_DEGREE)
 
 
-@cache
 def double_table(quantile: Quantile) -> QuantileTable:
     """The table for double-double and 127 bits of W."""
-    return _build(quantile, DOUBLE_DEGREE, _DOUBLE_UNIT, _DOUBLE_BITS)
+    return _kept(quantile, DOUBLE_DEGREE)
 
 
-def _build(quantile: Quantile, degree: int, unit: float, revealed_bits: int) -> QuantileTable:
+def _kept(quantile: Quantile, degree: int) -> QuantileTable:
+    """The table, made once for the process; threads that ask at the same time wait for the first."""
+    key = quantile.name, degree
+    if key not in _made:
+        with precision(256):
+            if key not in _made:
+                _made[key] = build(quantile, degree)
+    return _made[key]
+
+
+def build(quantile: Quantile, degree: int) -> QuantileTable:
+    """A new table at the precision in force: any precision gives true radii, a low one large radii."""
+    double = degree == DOUBLE_DEGREE
+    unit, revealed_bits = (_DOUBLE_UNIT, _DOUBLE_BITS) if double else (_FLOAT_UNIT, _FLOAT_BITS)
     count = OCTAVES * PIECES
-    high = np.empty((count, degree + 1))
-    low = np.empty((count, degree + 1))
+    high, low = np.zeros((count, degree + 1)), np.zeros((count, degree + 1))
     radius = np.empty(count)
-    with precision(256):
-        for piece in range(count):
-            octave, part = divmod(piece, PIECES)
-            lowest = arb(2) ** (-1 - octave)
-            center = lowest * (2 * (PIECES + part) + 1) / (2 * PIECES)
-            half = lowest / (2 * PIECES)
-            at_center = quantile.taylor(center, half, degree)
-            over_piece = quantile.taylor(arb(center, half), half, degree + 1)
-            high[piece] = [float(exact.mid()) for exact in at_center]
-            left = zip(at_center, high[piece].tolist(), strict=True)
-            low[piece] = [float((exact - arb(first)).mid()) for exact, first in left]
-            radius[piece] = _radius(at_center, over_piece, unit, octave + 7 - revealed_bits)
+    for piece in range(count):
+        octave, part = divmod(piece, PIECES)
+        lowest = arb(2) ** (-1 - octave)
+        center = lowest * (2 * (PIECES + part) + 1) / (2 * PIECES)
+        half = lowest / (2 * PIECES)
+        at_center = quantile.taylor(center, half, degree)
+        over_piece = quantile.taylor(arb(center, half), half, degree + 1)
+        high[piece] = [float(exact.mid()) for exact in at_center]
+        left = [exact - arb(first) for exact, first in zip(at_center, high[piece].tolist(), strict=True)]
+        if double:
+            low[piece] = [float(rest.mid()) for rest in left]
+            left = [rest - arb(second) for rest, second in zip(left, low[piece].tolist(), strict=True)]
+        # The last revealed bit of W is worth this power of two in τ, whose unit is the half-width of the piece.
+        last_bit = octave + 2 + PIECE_BITS - revealed_bits
+        radius[piece] = _radius(at_center, left, over_piece, unit, last_bit)
+    for array in (high, low, radius):
+        array.flags.writeable = False
     return QuantileTable(high, low, radius)
 
 
-def _radius(at_center: list[arb], over_piece: list[arb], unit: float, last_bit: int) -> float:
+def _radius(
+    at_center: list[arb], left: list[arb], over_piece: list[arb], unit: float, last_bit: int
+) -> float:
     """The sum of the five bounds of docs/noise.md, section 3, rounded up.
 
     Args:
         at_center: The Taylor coefficients.
+        left: What the stored coefficients leave over of them.
         over_piece: Enclosures of them at every point of the piece, with one degree more.
         unit: The relative error of one operation.
         last_bit: log2 of what the last revealed bit of W is worth in τ.
@@ -90,7 +110,7 @@ def _radius(at_center: list[arb], over_piece: list[arb], unit: float, last_bit: 
     partial_sums = [sum(sizes[n:]) for n in range(len(sizes))]  # bounds on Horner's partial results
 
     remainder = upper_float(abs(over_piece[-1]))
-    coefficients = unit * partial_sums[0]
+    coefficients = sum(upper_float(abs(rest)) for rest in left)
     argument = unit * sum(n * size for n, size in enumerate(sizes))
     horner = unit * (partial_sums[0] + 2 * sum(partial_sums[1:])) * (1 + 2.0**-10)
     unrevealed = upper_float(abs(over_piece[1])) * 2.0**last_bit

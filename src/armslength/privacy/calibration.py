@@ -7,7 +7,7 @@ from typing import Any
 from flint import arb, fmpq
 
 from armslength.balls import precision
-from armslength.checks import integer
+from armslength.checks import integer, shown
 from armslength.errors import ParameterError
 from armslength.privacy.parameters import checked_delta, checked_epsilon
 from armslength.scales import LARGEST_SCALE, SMALLEST_SCALE
@@ -43,10 +43,14 @@ def gaussian_scale(l2_sensitivity_squared: int, epsilon: Any, delta: Any) -> flo
             "delta must be above 0 for Gaussian noise, got 0; take Laplace noise, or a delta"
         )
     if exact_epsilon > _LARGEST_EPSILON:
-        raise ParameterError(f"epsilon must be at most {_LARGEST_EPSILON} for Gaussian noise, got {epsilon}")
+        raise ParameterError(
+            f"epsilon must be at most {_LARGEST_EPSILON} for Gaussian noise, got {shown(epsilon)}"
+        )
 
-    enough = math.sqrt(squared)
+    enough = min(math.sqrt(squared), LARGEST_SCALE)
     while not _private_enough(enough, squared, exact_epsilon, exact_delta):
+        if enough > LARGEST_SCALE:
+            return _in_range(enough, "gaussian")  # raises
         enough *= 2
     too_little = enough / 2
     while enough > SMALLEST_SCALE / 2 and _private_enough(too_little, squared, exact_epsilon, exact_delta):

@@ -1,11 +1,26 @@
 """ε and δ as the exact decimals that were written."""
 
-from decimal import Decimal, InvalidOperation
+import re
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from armslength.checks import shown
 from armslength.errors import ParameterError
+
+_NUMBERS = (
+    int,
+    float,
+    str,
+    Decimal,
+    Fraction,
+    np.integer,
+)  # np.float64 is a float; narrower floats are refused
+_LONGEST = 400
+_DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+_QUOTIENT = re.compile(r"[+-]?[0-9]+/0*[1-9][0-9]*")
 
 
 def exact_number(name: str, value: Any) -> Fraction:
@@ -13,23 +28,23 @@ def exact_number(name: str, value: Any) -> Fraction:
 
     Args:
         name: What the message calls it.
-        value: An int, float, decimal string, `Decimal` or `Fraction`.
+        value: An int, float, `Decimal` or `Fraction`, or text such as "0.1", "1e-6" or "1/3".
     """
-    rule = f"{name} must be a finite number"
-    if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal, Fraction)):
-        raise ParameterError(f"{rule}, got {shown(value)}")
-    if isinstance(value, (int, Fraction)):
-        return Fraction(value)
-    try:
-        # repr gives the shortest decimal that reads back as this float: what its writer meant
-        written = Decimal(repr(float(value)) if isinstance(value, float) else value)
-    except InvalidOperation:
-        raise ParameterError(f"{rule}, got {shown(value)}") from None
-    if not written.is_finite():
-        raise ParameterError(f"{rule}, got {shown(value)}")
-    if abs(written.adjusted()) > 400:
-        raise ParameterError(f"{name} must have fewer than 400 digits, got {shown(value)}")
-    return Fraction(written)
+    if isinstance(value, (bool, np.timedelta64)) or not isinstance(value, _NUMBERS):
+        raise ParameterError(f"{name} must be a finite number, got {shown(value)}")
+    if isinstance(value, (int, Fraction, np.integer)):
+        return Fraction(value if isinstance(value, Fraction) else int(value))
+    # The shortest decimal that reads back as this float is what its writer meant. The methods of the plain types
+    # are called by name: neither print options nor a subclass may change what a number says.
+    if isinstance(value, float):
+        text = float.__repr__(float(value))
+    else:
+        text = Decimal.__str__(value) if isinstance(value, Decimal) else str.__str__(value)
+    if len(text) > _LONGEST or not (_DECIMAL.fullmatch(text) or _QUOTIENT.fullmatch(text)):
+        raise ParameterError(
+            f"{name} must be a finite number of at most {_LONGEST} digits, got {shown(value)}"
+        )
+    return Fraction(text)
 
 
 def checked_epsilon(value: Any) -> Fraction:

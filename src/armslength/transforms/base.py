@@ -137,7 +137,7 @@ class Transform(ABC):
             )
         return self.input_dim
 
-    def _column_numbers(self, items: Any) -> NDArray[np.int64]:
+    def column_numbers(self, items: Any) -> NDArray[np.int64]:
         """Column numbers as an int64 array, if each is in range."""
         numbers = np.asarray(items)
         if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):

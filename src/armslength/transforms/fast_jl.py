@@ -19,7 +19,7 @@ from armslength.randomness.symmetric import SymmetricTable, sparse_normal_table
 from armslength.threads import for_blocks
 from armslength.transforms.base import Transform, block_rows, checked_input_dim, checked_sketch_dim
 from armslength.transforms.inputs import integer_rows
-from armslength.transforms.kernels.walsh import column_norms_of_walsh, project_combined
+from armslength.transforms.kernels.walsh import column_norms_of_walsh, project_combined, walsh_all
 from armslength.transforms.padding import hadamard_entries, padded_dimension, random_signs
 
 _DEFAULT_ENTRIES_PER_ROW = 48  # ln²(1/β) at β = 1e-3, the paper's q·d
@@ -72,6 +72,11 @@ class FastJL(Transform):
         return sparse_normal_table(int(self.density * 2**32))
 
     @property
+    def entry_kurtosis(self) -> Fraction:
+        """κ of an entry of P, exactly."""
+        return self._table.kurtosis
+
+    @property
     def scale_squared(self) -> Fraction:
         """c² = 1/(k·d'·E[P²])."""
         return 1 / (self.sketch_dim * self.padded_dim * self._table.second_moment)
@@ -117,16 +122,37 @@ class FastJL(Transform):
 
     def columns(self, items: Any) -> NDArray[np.int64]:
         """The columns of A at these column numbers, k x len(items)."""
-        numbers = self._column_numbers(items)
-        used, by_row = self._used_columns()
-        entries: NDArray[np.int64] = by_row @ hadamard_entries(used, numbers)
+        numbers = self.column_numbers(items)
+        entries: NDArray[np.int64] = self._published[:, self.used_columns] @ hadamard_entries(
+            self.used_columns, numbers
+        )
         return entries * self._signs[numbers]
 
-    def _used_columns(self) -> tuple[NDArray[np.int64], sparse.csr_array]:
-        """The columns of P that are not all zero, and P restricted to them."""
-        used, renumbered = np.unique(self._published.indices, return_inverse=True)
-        entries = (self._published.data, renumbered, self._published.indptr)
-        return used.astype(np.int64), sparse.csr_array(entries, shape=(self.sketch_dim, len(used)))
+    @cached_property
+    def used_columns(self) -> NDArray[np.int64]:
+        """The columns of P that are not all zero: those through which noise on the input can pass."""
+        return np.unique(self._published.indices).astype(np.int64)
+
+    @property
+    def squared_entries(self) -> int:
+        """‖P‖²_F, exactly."""
+        return int((self._published.data**2).sum())
+
+    def spread(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
+        """H·D·x modulo 2^64 for each row, n x d': the first half of `apply`, **not private**."""
+        rows = integer_rows(X, self.input_dim)
+        signs = self._signs
+        product = np.empty((rows.count, self.padded_dim), dtype=np.int64)
+
+        def transform(start: int, stop: int) -> None:
+            walsh_all(rows.block(start, stop), signs, product[start:stop])
+
+        for_blocks(rows.count, block_rows(self.padded_dim), transform, threads)
+        return product
+
+    def combine(self, spread: NDArray[np.int64]) -> NDArray[np.int64]:
+        """P·y modulo 2^64 for each row y of n x d': the second half of `apply`."""
+        return np.ascontiguousarray((self._published @ spread.T).T)
 
     def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
         """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**."""

@@ -79,7 +79,7 @@ class HadamardJL(Transform):
 
     def columns(self, items: Any) -> NDArray[np.int64]:
         """The columns of A at these column numbers, k x len(items)."""
-        numbers = self._column_numbers(items)
+        numbers = self.column_numbers(items)
         return hadamard_entries(self._sample, numbers) * self._signs[numbers]
 
     def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:

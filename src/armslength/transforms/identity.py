@@ -56,7 +56,7 @@ class Identity(Transform):
 
     def columns(self, items: Any) -> sparse.csc_array:
         """The columns of A at these column numbers, k x len(items)."""
-        numbers = self._column_numbers(items)
+        numbers = self.column_numbers(items)
         entries = (np.ones(len(numbers), dtype=np.int64), numbers, np.arange(len(numbers) + 1))
         return sparse.csc_array(entries, shape=(self.sketch_dim, len(numbers)))
 

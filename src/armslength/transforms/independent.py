@@ -68,7 +68,7 @@ class IndependentEntries(Transform):
 
     def columns(self, items: Any) -> NDArray[np.int64]:
         """The columns of A at these column numbers, k x len(items)."""
-        return self._columns_at(self._column_numbers(items)).T.astype(np.int64)
+        return self._columns_at(self.column_numbers(items)).T.astype(np.int64)
 
     def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
         """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**."""

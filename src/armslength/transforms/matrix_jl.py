@@ -89,7 +89,7 @@ class MatrixJL(Transform):
 
     def columns(self, items: Any) -> sparse.csc_array:
         """The columns of A at these column numbers, k x len(items)."""
-        return self._by_column[:, self._column_numbers(items)]
+        return self._by_column[:, self.column_numbers(items)]
 
     def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
         """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**."""

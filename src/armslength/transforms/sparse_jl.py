@@ -105,7 +105,7 @@ class SparseJL(Transform):
 
     def columns(self, items: Any) -> sparse.csc_array:
         """The columns of A at these items, k x len(items): column numbers, or for an open vocabulary items."""
-        encoded = self._encode(items if self.input_dim is None else self._column_numbers(items))
+        encoded = self._encode(items if self.input_dim is None else self.column_numbers(items))
         count = len(encoded)
         rows = np.where(encoded >= 0, encoded, -1 - encoded)
         order = np.argsort(rows, axis=1)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from armslength.errors import ParameterError
+from armslength.laws.cumulants import uniform_cumulants
 from armslength.laws.discrete_laplace import DiscreteLaplace
 from armslength.laws.rounded_normal import RoundedNormal
 from reference.noise import exact_moments, tail
@@ -22,7 +23,49 @@ def test_moments(law, scale):
     second, fourth = exact_moments(noise.name, scale)
     assert noise.second_moment == pytest.approx(second, rel=1e-14)
     assert noise.fourth_moment == pytest.approx(fourth, rel=1e-14)
-    assert noise.fourth_cumulant == pytest.approx(fourth - 3 * second**2, rel=1e-12, abs=1e-13 * fourth)
+    assert noise.cumulants.k2 == noise.second_moment
+    assert noise.cumulants.k4 == pytest.approx(fourth - 3 * second**2, rel=1e-12, abs=1e-13 * fourth)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("scale", SCALES)
+def test_higher_cumulants_against_the_sum_over_all_integers(law, scale):
+    noise = law(scale)
+    with mpmath.workdps(60):
+        reach = int(60 * scale) + 3
+        kept = 1 if noise.name == "gaussian" else (1 + mpmath.exp(-1 / mpmath.mpf(scale))) / 2
+        pmf = [
+            (tail(noise.name, scale, n) - tail(noise.name, scale, n + 1)) / kept for n in range(1, 4 * reach)
+        ]
+        m2, m4, m6, m8 = (sum(p * mpmath.mpf(n) ** r for n, p in enumerate(pmf, 1)) for r in (2, 4, 6, 8))
+        k6 = m6 - 15 * m4 * m2 + 30 * m2**3
+        k8 = m8 - 28 * m6 * m2 - 35 * m4**2 + 420 * m4 * m2**2 - 630 * m2**4
+    assert noise.cumulants.k6 == pytest.approx(float(k6), rel=1e-9, abs=1e-12 * float(m6))
+    assert noise.cumulants.k8 == pytest.approx(float(k8), rel=1e-9, abs=1e-12 * float(m8))
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_distribution_function_is_the_running_sum(law):
+    n = np.arange(-80, 81)
+    running = np.cumsum(law(3.0).pmf(n))
+    assert law(3.0).cdf(n.astype(float)) == pytest.approx(running, abs=1e-11)
+    assert law(3.0).cdf(n + 0.9) == pytest.approx(running, abs=1e-11)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 5])
+def test_cumulants_of_dropped_bits(bits):
+    points = np.arange(2**bits) - (2**bits - 1) / 2
+    m2, m4, m6, m8 = ((points**r).mean() for r in (2, 4, 6, 8))
+    dropped = uniform_cumulants(bits)
+    assert dropped.k2 == pytest.approx(m2)
+    assert dropped.k4 == pytest.approx(m4 - 3 * m2**2)
+    assert dropped.k6 == pytest.approx(m6 - 15 * m4 * m2 + 30 * m2**3)
+    assert dropped.k8 == pytest.approx(m8 - 28 * m6 * m2 - 35 * m4**2 + 420 * m4 * m2**2 - 630 * m2**4)
+
+
+def test_probabilities_far_out_are_zero_at_once():
+    assert RoundedNormal(0.01).pmf(2**62) == 0.0
+    assert DiscreteLaplace(0.01).pmf(2**62) == 0.0
 
 
 def test_moments_of_huge_scales_are_those_of_the_continuous_laws():
@@ -30,7 +73,7 @@ def test_moments_of_huge_scales_are_those_of_the_continuous_laws():
     laplace, normal = DiscreteLaplace(b), RoundedNormal(b)
     assert laplace.second_moment == pytest.approx(2 * b**2)
     assert laplace.fourth_moment == pytest.approx(24 * b**4)
-    assert laplace.fourth_cumulant == pytest.approx(12 * b**4)
+    assert laplace.cumulants.k4 == pytest.approx(12 * b**4)
     assert normal.second_moment == pytest.approx(b**2)
     assert normal.fourth_moment == pytest.approx(3 * b**4)
 

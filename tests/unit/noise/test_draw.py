@@ -6,7 +6,11 @@ import multiprocessing
 import os
 import pickle
 import random
+import subprocess
+import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -181,6 +185,67 @@ def test_every_block_has_a_key_of_its_own(monkeypatch):
     draw(WIDE, (3 * door._BLOCK + 1,))
     assert len(set(keys)) == 4
     assert {len(key) for key in keys} == {32}
+
+
+def test_a_draw_that_is_forked_in_the_middle_is_refused_in_the_child(monkeypatch):
+    real = door.draw_into
+
+    def fork_first(values, law, source):
+        monkeypatch.setattr(door, "draw_into", real)
+        reader, writer = os.pipe()
+        if os.fork() == 0:
+            try:
+                real(values, law, source)
+                outcome = b"filled"
+            finally:
+                os.write(writer, outcome)
+            return
+        os.close(writer)
+        real(values, law, source)
+        children.append(os.read(reader, 10))
+
+    children = []
+    parent = os.getpid()
+    monkeypatch.setattr(door, "draw_into", fork_first)
+    try:
+        noise = draw(WIDE, (100,), threads=1)
+    except RuntimeError as refused:
+        if os.getpid() == parent:
+            raise
+        os._exit(0 if "forked in the middle" in str(refused) else 1)
+    if os.getpid() != parent:
+        os._exit(1)
+    assert noise.shape == (100,)
+    assert children == [b"filled"]
+    assert os.wait()[1] == 0
+
+
+def test_a_fork_waits_for_a_compilation():
+    code = (
+        "import os, threading, time, numpy as np\n"
+        "from armslength.compiled import kernel\n"
+        "@kernel\n"
+        "def slow(x):\n"
+        "    return x + 1\n"
+        "@kernel\n"
+        "def other(x):\n"
+        "    return x * 2\n"
+        "from numba.core.compiler_lock import global_compiler_lock\n"
+        "def hold():\n"
+        "    with global_compiler_lock:\n"
+        "        time.sleep(1.0)\n"
+        "thread = threading.Thread(target=hold); thread.start(); time.sleep(0.2)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    os._exit(0 if other(3) == 6 else 1)\n"
+        "thread.join(); raise SystemExit(os.waitpid(child, 0)[1])\n"
+    )
+    script = Path(tempfile.mkdtemp()) / "forks.py"
+    script.write_text(code, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script)], timeout=60, check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_secret_bits_cannot_be_copied():

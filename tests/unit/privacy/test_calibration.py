@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import dp_accounting
 import mpmath
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -86,7 +87,38 @@ def test_a_number_is_what_was_written(value, exact):
     assert exact_number("epsilon", value) == exact
 
 
-BAD = [math.nan, math.inf, -math.inf, "nan", "one", "", None, True, 1j, [1], Decimal("NaN"), "1e999999999"]
+class Boastful(float):
+    def __repr__(self):
+        return "100.0"
+
+
+def test_nothing_but_the_number_itself_says_what_it_is():
+    assert exact_number("epsilon", Boastful(0.1)) == Fraction(1, 10)
+    with np.printoptions(legacy="1.13"):
+        assert exact_number("epsilon", np.float64(0.1234567890126)) == Fraction("0.1234567890126")
+    assert exact_number("epsilon", np.int32(3)) == 3
+    assert exact_number("epsilon", "1/3") == Fraction(1, 3)
+
+
+BAD = [
+    np.float16(1 / 3),
+    np.timedelta64(1),
+    "1/0",
+    "١",
+    "1" * 1000,
+    math.nan,
+    math.inf,
+    -math.inf,
+    "nan",
+    "one",
+    "",
+    None,
+    True,
+    1j,
+    [1],
+    Decimal("NaN"),
+    "1e999999999",
+]
 
 
 @pytest.mark.parametrize("bad", [*BAD, 0, -1, 0.0, "-0.1"])
@@ -122,6 +154,14 @@ def test_scales_beyond_the_proved_range_are_refused():
         gaussian_scale(2**100, 1, 1e-6)
     with pytest.raises(ParameterError, match="epsilon must be at most"):
         gaussian_scale(1, 10**6, 1e-6)
+
+
+def test_absurd_parameters_end_in_an_error():
+    for epsilon, delta in [("1e-320", "1e-320"), ("1e-12", "1e-300")]:
+        with pytest.raises(ParameterError, match="at most 2\\^40"):
+            gaussian_scale(1, epsilon, delta)
+    with pytest.raises(ParameterError, match="epsilon must be above 0"):
+        checked_epsilon(-(10**5000))
 
 
 def test_scales_below_the_proved_range_are_raised():

@@ -33,6 +33,13 @@ def walsh_rows(
 
 
 @kernel
+def walsh_all(rows: NDArray[np.int64], signs: NDArray[np.int64], product: NDArray[np.int64]) -> None:
+    """product = H·D·row modulo 2^64, for each row."""
+    for i in range(rows.shape[0]):
+        walsh_rows(rows, signs, product[i], i)
+
+
+@kernel
 def project_sampled(
     rows: NDArray[np.int64],
     signs: NDArray[np.int64],

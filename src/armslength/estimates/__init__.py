@@ -1,0 +1,1 @@
+"""What anybody can say about released sketches: values, variances, intervals; no privacy is spent here."""

@@ -1,0 +1,99 @@
+"""Squared distances when the norms are known: the known part of the error is taken out."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from armslength.checks import number, one_of
+from armslength.errors import ParameterError
+from armslength.estimates.noise_models import pair_noises, row_noises
+from armslength.estimates.result import Bounds, Estimate
+from armslength.estimates.squared_distances import checked_pair, squared_distances, squared_norms
+from armslength.estimates.variance import projection_coefficient, variance_curve
+from armslength.protocol.sketches import Sketches
+
+NOTE = "control variate: uses norms that are public or were paid for; approximate intervals"
+
+
+def squared_distances_with_norms(
+    a: Sketches, b: Sketches, norms_a: Any, norms_b: Any, *, planned_distance: float
+) -> Estimate:
+    """‖x−y‖² with the error of ‖u‖² + ‖v‖², which is known where the norms are, taken out in part.
+
+    D̂ − β·(estimated norms − known norms), with the β that is best at the planned distance. β comes from the plan and
+    never from the sketches, so the estimate stays unbiased.
+
+    Args:
+        a: Sketches with the known squared norms `norms_a`.
+        b: Sketches with the known squared norms `norms_b`, whose noises are not those of a.
+        norms_a: ‖x‖² for each row of a, in data units: public, or paid for elsewhere.
+        norms_b: ‖y‖² for each row of b.
+        planned_distance: The distance ‖x−y‖ at which the variance is to be smallest.
+    """
+    left, right = checked_pair(a, b)
+    x, y = _known("norms_a", norms_a, len(left))[:, None], _known("norms_b", norms_b, len(right))[None, :]
+    planned = number("planned_distance", planned_distance, above=0.0, at_most=1e150) ** 2
+    protocol = left.protocols[0]
+    if protocol.noise_site == "input":
+        raise ParameterError("the control variate must have noise on the output, got noise on the input")
+    ids = [{source.id for row in side.provenance for source, _ in row.terms} for side in (left, right)]
+    if ids[0] & ids[1]:
+        raise ParameterError("the control variate must have different noises on both sides, got a shared one")
+    plain = squared_distances(left, right)
+    unit, k = protocol.unit_squared, protocol.transform.sketch_dim
+    kx, ky = (_noise(side, unit) for side in (left, right))
+    curves = [[row[..., None] if i == 0 else row[None, ...] for row in kxy] for i, kxy in enumerate((kx, ky))]
+    (x2, x4), (y2, y4) = curves
+    constants = k * (x4 + 2 * x2**2), k * (y4 + 2 * y2**2)
+    f = projection_coefficient(protocol.transform) / 2
+
+    def parts(d: NDArray[np.float64] | float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Cov(D̂, estimated norms) and Var(estimated norms) at D = d, for these norms."""
+        inner = (x + y - d) / 2
+        along_x, along_y = x - inner, y - inner  # ⟨z, x⟩ and −⟨z, y⟩
+        covariance = 2 * f * (along_x**2 + along_y**2) + 4 * (x2 * along_x + y2 * along_y) + sum(constants)
+        spread = 2 * f * (x**2 + y**2 + 2 * inner**2) + 4 * (x2 * x + y2 * y) + sum(constants)
+        return covariance, spread
+
+    covariance, spread = parts(planned)
+    beta = covariance / spread
+    known = (squared_norms(left).value[:, None] - x) + (squared_norms(right).value[None, :] - y)
+    value = plain.value - beta * known
+    noises = pair_noises(left, right)
+
+    def variance() -> NDArray[np.float64]:
+        at = np.maximum(value, 0.0)
+        own = np.empty_like(at)
+        for index, noise in enumerate(noises.noises):
+            chosen = noises.number == index
+            own[chosen] = variance_curve(protocol, noise.cumulants).at(at[chosen])
+        covariance, spread = parts(at)
+        return np.maximum(own - 2 * beta * covariance + beta**2 * spread, 0.0)
+
+    return Estimate(
+        "squared distances", value, plain.labels, False, NOTE, variance, partial(_normal, value, variance)
+    )
+
+
+def _known(name: str, norms: Any, count: int) -> NDArray[np.float64]:
+    array = np.asarray(norms, dtype=np.float64)
+    if array.shape != (count,) or not np.isfinite(array).all() or (array < 0).any():
+        raise ParameterError(f"{name} must be {count} finite numbers of at least 0, got others")
+    return array
+
+
+def _noise(side: Sketches, unit: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """κ₂ and κ₄ of each row, in data units."""
+    noises = row_noises(side)
+    return noises.each("k2")[:, 0] * unit, noises.each("k4")[:, 0] * unit**2
+
+
+def _normal(value: NDArray[np.float64], variance: Any, confidence: float, method: str, pairs: int) -> Bounds:
+    one_of("method", method, ("spread", "guaranteed"))
+    tail = (1 - number("level", confidence, above=0.0, at_most=1.0 - 1e-13)) / 2 / pairs
+    q = -ndtri(tail) if method == "spread" else (1 / (2 * tail)) ** 0.5
+    reach = q * np.sqrt(variance())
+    return np.maximum(value - reach, 0.0), np.maximum(value + reach, 0.0)

@@ -1,0 +1,154 @@
+"""Inner products and cosines. Their variance has several unknowns, so intervals are approximate and say so."""
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from armslength.checks import number, one_of
+from armslength.estimates.noise_models import row_noises
+from armslength.estimates.result import Bounds, Estimate
+from armslength.estimates.squared_distances import checked_pair, clear_note, offsets, squared_norms
+from armslength.estimates.variance import debias, projection_coefficient
+from armslength.laws.cumulants import uniform_cumulants
+from armslength.protocol.protocol import Protocol
+from armslength.protocol.sketches import Sketches
+from armslength.transforms.fast_jl import FastJL
+
+APPROXIMATE = "approximate: norms and products in the variance are themselves estimated"
+
+
+def inner_products(a: Sketches, b: Sketches | None = None) -> Estimate:
+    """⟨x, y⟩ for every row of a against every row of b, or within a.
+
+    ⟨u, v⟩ − k·Σαβκ₂ over noises that both rows have, in data units; unbiased over the public seed.
+    """
+    left, right = checked_pair(a, b)
+    protocol = left.protocols[0]
+    u, v = (side.values.astype(np.float64) + offsets(side)[:, None] for side in (left, right))
+    shared2, shared4 = shared_cumulants(left, right)
+    value = protocol.unit_squared * (u @ v.T - debias(protocol, shared2))
+    notes = "; ".join(note for note in (APPROXIMATE, clear_note(left, right)) if note)
+    variance = partial(_variance, left, right, value, shared2, shared4)
+    return Estimate(
+        "inner products",
+        value,
+        (left.labels, right.labels),
+        b is None,
+        notes,
+        variance,
+        partial(_normal, value, variance),
+    )
+
+
+def shared_cumulants(left: Sketches, right: Sketches) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Σαβκ₂ and Σα²β²κ₄ over the noises that both rows have, in integer units."""
+    second, fourth = np.zeros((len(left), len(right))), np.zeros((len(left), len(right)))
+    holders: dict[str, list[tuple[int, float]]] = {}
+    for j, row in enumerate(right.provenance):
+        for source, coefficient in row.terms:
+            holders.setdefault(source.id, []).append((j, coefficient))
+    for i, row in enumerate(left.provenance):
+        for source, alpha in row.terms:
+            each = source.law.cumulants + uniform_cumulants(source.protocol.dropped_bits)
+            for j, beta in holders.get(source.id, ()):
+                second[i, j] += alpha * beta * each.k2
+                fourth[i, j] += (alpha * beta) ** 2 * each.k4
+    return second, fourth
+
+
+def _variance(
+    left: Sketches,
+    right: Sketches,
+    product: NDArray[np.float64],
+    shared2: NDArray[np.float64],
+    shared4: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """P(x,y) + κ₂(μ)‖x‖² + κ₂(η)‖y‖² + 2⟨x,y⟩Σαβκ₂ + k(κ₂κ₂ + (Σαβκ₂)² + Σα²β²κ₄), at the estimates."""
+    protocol = left.protocols[0]
+    x, y = (np.maximum(squared_norms(side).value, 0.0) for side in (left, right))
+    x, y = x[:, None], y[None, :]
+    # By Cauchy and Schwarz no product is larger than its norms allow.
+    inner = np.clip(product, -np.sqrt(x * y), np.sqrt(x * y))
+    unit = protocol.resolution if protocol.noise_site == "input" else None
+    scale = float(unit) ** 2 if unit is not None else protocol.unit_squared
+    kx, ky = (row_noises(side).each("k2")[:, 0] * scale for side in (left, right))
+    kx, ky = kx[:, None], ky[None, :]
+    s2, s4 = shared2 * scale, shared4 * scale**2
+    noise = kx * y + ky * x + 2 * inner * s2
+    if protocol.noise_site == "input" and isinstance(protocol.transform, FastJL):
+        return _input_variance(protocol.transform, (x, y, inner), (kx, ky), noise, (s2, s4))
+    p, q = _projection(protocol)
+    return p * x * y + q * inner**2 + noise + protocol.transform.sketch_dim * (kx * ky + s2**2 + s4)
+
+
+def _projection(protocol: Protocol) -> tuple[float, float]:
+    """(p, q) of P(x,y) ≤ p‖x‖²‖y‖² + q⟨x,y⟩²."""
+    transform = protocol.transform
+    if isinstance(transform, FastJL):
+        g = (float(transform.entry_kurtosis) - 3) / transform.padded_dim
+        return (1 + g) / transform.sketch_dim, (1 + 2 * g) / transform.sketch_dim
+    half = projection_coefficient(transform) / 2
+    return half, half
+
+
+def _input_variance(
+    transform: FastJL,
+    data: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+    noises: tuple[NDArray[np.float64], NDArray[np.float64]],
+    linear: NDArray[np.float64],
+    shared: tuple[NDArray[np.float64], NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """For noise after the Hadamard step: the projection sees data and noise together."""
+    (x, y, inner), (kx, ky), (s2, s4) = data, noises, shared
+    k, d = transform.sketch_dim, transform.padded_dim
+    g = (float(transform.entry_kurtosis) - 3) / d
+    product_variance = (linear + kx * ky + s2**2 + s4) / d
+    whole = (x + kx) * (y + ky) + (inner + s2) ** 2 + product_variance
+    fourth = x * y + 2 * inner**2 + linear + kx * ky + 2 * s2**2 + s4
+    return (whole + g * fourth) / k + product_variance
+
+
+def _normal(
+    value: NDArray[np.float64],
+    variance: partial[NDArray[np.float64]],
+    confidence: float,
+    method: str,
+    pairs: int,
+) -> Bounds:
+    """value ± q·√variance: normal quantiles, or Chebyshev's for "guaranteed"; approximate both."""
+    one_of("method", method, ("spread", "guaranteed"))
+    tail = (1 - number("level", confidence, above=0.0, at_most=1.0 - 1e-13)) / 2 / pairs
+    q = -ndtri(tail) if method == "spread" else (1 / (2 * tail)) ** 0.5
+    reach = q * np.sqrt(variance())
+    return value - reach, value + reach
+
+
+def cosines(a: Sketches, b: Sketches | None = None) -> Estimate:
+    """⟨x, y⟩ / (‖x‖·‖y‖) for every row of a against every row of b, or within a; 0 where a norm is not positive.
+
+    The interval combines those of the product and of both norms at a third of the error each: approximate, and wide
+    rather than narrow.
+    """
+    left, right = checked_pair(a, b)
+    products = inner_products(a, b)
+    norms = squared_norms(left), squared_norms(right)
+    roots = [np.sqrt(np.maximum(norm.value, 0.0)) for norm in norms]
+    size = roots[0][:, None] * roots[1][None, :]
+    value = np.divide(products.value, size, out=np.zeros_like(size), where=size > 0)
+
+    def interval(confidence: float, method: str, pairs: int) -> Bounds:
+        third = 1 - (1 - number("level", confidence, above=0.0, at_most=1.0 - 1e-13)) / 3
+        low, high = products._interval(third, method, pairs)  # noqa: SLF001  # a part of this estimate
+        (x_low, x_high), (y_low, y_high) = (norm._interval(third, method, pairs) for norm in norms)  # noqa: SLF001  # the same
+        smallest = np.sqrt(x_low[:, None] * y_low[None, :])
+        largest = np.sqrt(x_high[:, None] * y_high[None, :])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lower = np.where(low >= 0, low / largest, low / smallest)
+            upper = np.where(high >= 0, high / smallest, high / largest)
+        return np.clip(np.nan_to_num(lower, nan=-1.0), -1, 1), np.clip(np.nan_to_num(upper, nan=1.0), -1, 1)
+
+    return Estimate(
+        "cosines", np.clip(value, -1, 1), products.labels, products.within, products.note, None, interval
+    )

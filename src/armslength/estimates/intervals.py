@@ -1,0 +1,108 @@
+"""Intervals for D = ‖z‖² from an estimate: inverted, never plugged in."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from armslength.checks import number, one_of, shown
+from armslength.errors import ParameterError
+from armslength.estimates.noise_models import PairNoise
+from armslength.estimates.spread_law import LARGEST_DEVIATE, quantile_sheet
+from armslength.estimates.variance import VarianceCurve
+
+METHODS = ("spread", "guaranteed")
+_NODES = 4096
+_FARTHEST = 2.0**200
+
+
+@dataclass(frozen=True)
+class Level:
+    """What an interval must hold: a confidence, split over pairs, by a method."""
+
+    tail: float  # for each of the two ends
+    method: str
+
+    @classmethod
+    def of(cls, confidence: float, method: str, pairs: int) -> "Level":
+        """The level of one interval among `pairs` that must hold together (Bonferroni)."""
+        checked = number("level", confidence, above=0.0, at_most=1.0)
+        one_of("method", method, METHODS)
+        tail = (1 - checked) / 2 / pairs
+        if method == "spread" and not ndtri(tail) >= -LARGEST_DEVIATE:
+            raise ParameterError(
+                f"level must leave a tail of at least 1e-12 to each pair, got {shown(confidence)}"
+            )
+        if tail <= 0:
+            raise ParameterError(f"level must be below 1, got {shown(confidence)}")
+        return cls(tail, method)
+
+
+@dataclass(frozen=True)
+class IntervalRule:
+    """How estimates with one noise and one variance curve become intervals.
+
+    An estimate D̂ of an unknown D lies above D + q⁺(D)·√V(D), or below D − q⁻(D)·√V(D), with at most the tail's
+    probability. The interval is every D for which it does neither.
+    """
+
+    noise: PairNoise
+    curve: VarianceCurve
+    coordinates: int
+    noise_variance: float  # κ₂ of a coordinate, data units
+
+    def interval(
+        self, estimates: NDArray[np.float64], level: Level
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(lower, upper) for each estimate; an empty set is [0, 0], and no upper limit is infinity."""
+        if self.curve.b == 0 and self.curve.c == 0:
+            return self._without_noise(estimates, level)
+        start = np.sqrt(self.curve.c)
+        farthest = max(float(estimates.max(initial=0.0)), start)
+        while True:
+            farthest *= 8
+            nodes = start * np.sinh(np.linspace(0, np.arcsinh(farthest / start), _NODES))
+            above, below = self._limits(nodes, level)
+            if above[-1] > estimates.max(initial=0.0) and (
+                below[-1] > estimates.max(initial=0.0) or farthest > _FARTHEST
+            ):
+                break
+        rising = np.maximum.accumulate(above)
+        lower = np.interp(estimates, rising, nodes)
+        lower[estimates <= above[0]] = 0.0
+        # The largest D that could still give so small an estimate
+        still_possible = np.minimum.accumulate(below[::-1])[::-1]
+        upper = np.interp(estimates, still_possible, nodes, right=np.inf)
+        upper[estimates < still_possible[0]] = 0.0
+        return lower, upper
+
+    def _limits(
+        self, d: NDArray[np.float64], level: Level
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """D + q⁺√V and D − q⁻√V."""
+        upper, lower = self._quantiles(d, level)
+        deviation = np.sqrt(self.curve.at(d))
+        return d + upper * deviation, d - lower * deviation
+
+    def _quantiles(
+        self, d: NDArray[np.float64], level: Level
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if level.method == "guaranteed":
+            chebyshev = np.full_like(d, np.sqrt(1 / (2 * level.tail)))
+            return chebyshev, chebyshev
+        spread = d / self.coordinates
+        share = spread / (spread + self.noise_variance)
+        return quantile_sheet(self.noise, self.coordinates).at(share, -ndtri(level.tail))
+
+    def _without_noise(
+        self, estimates: NDArray[np.float64], level: Level
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Only the projection's error: D̂ is D times a factor, so the interval is D̂ divided by factors."""
+        upper, lower = self._quantiles(np.ones(1), level)
+        root = np.sqrt(self.curve.a)
+        positive = np.maximum(estimates, 0.0)
+        far = 1 - float(lower[0]) * root
+        with np.errstate(divide="ignore", invalid="ignore"):
+            above = positive / far if far > 0 else np.where(positive > 0, np.inf, 0.0)
+        return positive / (1 + float(upper[0]) * root), above

@@ -1,0 +1,167 @@
+"""Quantiles of the estimate: exact at D = 0, and for differences that are spread over many coordinates elsewhere.
+
+A coordinate of the sketches' difference is s + N: N the integer noise, s = (Sz)_i. At D = 0 s is 0, and the law of
+Σ N_i² is public. Elsewhere s is a sum of many small terms, so a normal of variance D/k; the law of Σ (s_i+N_i)² is then a
+k-fold convolution, made by the fast Fourier transform on a lattice. Quantiles are kept as numbers of standard
+deviations, for tails given as normal deviates z, so that they meet V(D) and a level in one place.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+from scipy.special import gammaincinv, ndtr
+
+from armslength.estimates.noise_models import PairNoise
+
+LARGEST_DEVIATE = 7.0  # tails of 1e-12: below that the transform's own rounding shows
+_DEVIATES = np.linspace(0.0, LARGEST_DEVIATE, 113)
+_RATIOS = (0.0, 0.03, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, np.inf)  # variance of s over that of N
+_FINE, _COARSE = 1 << 21, 1 << 18  # lattice points for D = 0, and elsewhere
+_NEGLIGIBLE = 1e-19
+
+
+@dataclass(frozen=True)
+class QuantileSheet:
+    """Upper and lower quantiles in standard deviations: one row for each ratio, one column for each deviate.
+
+    Attributes:
+        upper: How far above its mean the estimate is with at most the tail's probability.
+        lower: How far below.
+        noise: The noise that the sheet is for.
+        coordinates: k.
+    """
+
+    upper: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    noise: PairNoise
+    coordinates: int
+
+    def at(
+        self, share: NDArray[np.float64], deviate: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(upper, lower) where s has this share of a coordinate's variance; never narrower than normal."""
+        nodes = np.array([1.0 if np.isinf(ratio) else ratio / (1 + ratio) for ratio in _RATIOS])
+        above, below = (
+            np.array([np.interp(deviate, _DEVIATES, row) for row in sheet])
+            for sheet in (self.upper, self.lower)
+        )
+        if self.noise.parts:
+            above[0] = null_quantile(self.noise, self.coordinates, deviate)
+        upper, lower = (np.maximum(np.interp(share, nodes, column), deviate) for column in (above, below))
+        return upper, lower
+
+
+@lru_cache(maxsize=64)
+def quantile_sheet(noise: PairNoise, coordinates: int) -> QuantileSheet:
+    """The quantiles of Σ (s_i+N_i)² over this many coordinates."""
+    rows = []
+    for ratio in _RATIOS:
+        if np.isinf(ratio) or not noise.parts:
+            rows.append(_chi_square_row(coordinates))
+        else:
+            rows.append(_lattice_law(noise, coordinates, ratio).quantiles(_DEVIATES))
+    return QuantileSheet(
+        np.array([row[0] for row in rows]), np.array([row[1] for row in rows]), noise, coordinates
+    )
+
+
+@lru_cache(maxsize=256)
+def null_quantile(noise: PairNoise, coordinates: int, deviate: float) -> float:
+    """The exact upper quantile at D = 0, in standard deviations."""
+    return float(_null_law(noise, coordinates).quantiles(np.array([deviate]))[0][0])
+
+
+@lru_cache(maxsize=4)
+def _null_law(noise: PairNoise, coordinates: int) -> "_LatticeLaw":
+    return _lattice_law(noise, coordinates, 0.0)
+
+
+def _chi_square_row(coordinates: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Where noise is nothing: the chi-square law with k degrees of freedom."""
+    tails = ndtr(-_DEVIATES)
+    mean, deviation = coordinates, np.sqrt(2 * coordinates)
+    # 1 − tail keeps enough digits: the smallest tail is 1e-12
+    upper = (2 * gammaincinv(coordinates / 2, 1 - tails) - mean) / deviation
+    lower = (mean - 2 * gammaincinv(coordinates / 2, tails)) / deviation
+    return upper, lower
+
+
+@dataclass(frozen=True)
+class _LatticeLaw:
+    """The law of a sum on 0, 1, 2, … lattice steps."""
+
+    from_above: NDArray[np.float64]  # P(sum ≥ value)
+    from_below: NDArray[np.float64]  # P(sum ≤ value)
+    mean: float
+    deviation: float
+
+    def quantiles(self, deviates: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Distances from the mean that are passed with at most the tails' probability, in standard deviations.
+
+        They lie half a step outside of the last value that is not rare, so that no rounding can decide.
+        """
+        tails = ndtr(-deviates)
+        first_rare = len(self.from_above) - np.searchsorted(self.from_above[::-1], tails, side="right")
+        first_common = np.searchsorted(self.from_below, tails, side="right")
+        upper = (first_rare - 0.5 - self.mean) / self.deviation
+        return upper, (self.mean - (first_common - 0.5)) / self.deviation
+
+
+def _lattice_law(noise: PairNoise, coordinates: int, ratio: float) -> _LatticeLaw:
+    """The k-fold convolution of the law of (s+N)²."""
+    squares = _squares(noise, coordinates, ratio)
+    values = np.arange(len(squares), dtype=np.float64)
+    mean = float(squares @ values)
+    variance = float(squares @ (values - mean) ** 2)
+    total_mean, deviation = coordinates * mean, float(np.sqrt(coordinates * variance))
+    length = fft.next_fast_len(int(total_mean + 14 * deviation) + 2 * len(squares), real=True)
+    pmf = np.maximum(fft.irfft(fft.rfft(squares, length) ** coordinates, length), 0.0)
+    return _LatticeLaw(np.cumsum(pmf[::-1])[::-1], np.cumsum(pmf), total_mean, deviation)
+
+
+def _squares(noise: PairNoise, coordinates: int, ratio: float) -> NDArray[np.float64]:
+    """The law of (s+N)² on the squares of a lattice that is as fine as the budget allows."""
+    deviation = np.sqrt(noise.cumulants.k2 * (1 + ratio))
+    budget = _FINE if ratio == 0 else _COARSE
+    # The sum reaches to about k·T² + M², T lattice steps to a standard deviation, M ≈ 24·T at the far tail
+    steps = max(4.0, np.sqrt(budget / (coordinates + 60 * np.sqrt(coordinates) + 600)))
+    exact = ratio == 0 and _is_whole(noise) and deviation <= steps
+    step = min(part.coefficient for part in noise.parts) if exact else deviation / steps
+    pmf = np.ones(1)
+    for part, law in zip(noise.parts, noise.laws, strict=True):
+        edges = _edges(step, 60 * part.scale * part.coefficient)
+        pmf = _trimmed(np.convolve(pmf, np.diff(law.cdf(edges / part.coefficient))))
+        if part.dropped_bits:
+            width = 2.0**part.dropped_bits * part.coefficient
+            pmf = np.convolve(pmf, np.diff(np.clip(_edges(step, width) / width + 0.5, 0, 1)))
+    if ratio > 0:
+        spread = np.sqrt(ratio * noise.cumulants.k2)
+        pmf = _trimmed(np.convolve(pmf, np.diff(ndtr(_edges(step, 10 * spread) / spread))))
+    middle = len(pmf) // 2
+    squares = np.zeros(middle**2 + 1)
+    squares[np.arange(middle + 1) ** 2] = np.concatenate([pmf[middle : middle + 1], 2 * pmf[middle + 1 :]])
+    squares /= squares.sum()
+    return squares
+
+
+def _is_whole(noise: PairNoise) -> bool:
+    """Whether all noises lie on one lattice: whole multiples of the smallest coefficient, no bits dropped."""
+    smallest = min(part.coefficient for part in noise.parts)
+    return all(part.dropped_bits == 0 and (part.coefficient / smallest) % 1 == 0 for part in noise.parts)
+
+
+def _edges(step: float, reach: float) -> NDArray[Any]:
+    """The ends of the intervals that round to −M, …, M steps, M steps being as far as the law reaches."""
+    most = int(np.ceil(reach / step)) + 1
+    return np.asarray((np.arange(-most, most + 2) - 0.5) * step)
+
+
+def _trimmed(pmf: NDArray[Any]) -> NDArray[Any]:
+    """The symmetric law without ends that no sum can notice."""
+    symmetric = (pmf + pmf[::-1]) / 2
+    kept = np.flatnonzero(symmetric > _NEGLIGIBLE)
+    return np.asarray(symmetric[kept[0] : kept[-1] + 1])

@@ -1,0 +1,78 @@
+"""V(D) = aD² + bD + c: the variance of a squared-distance estimate as a function of the unknown D = ‖z‖²."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armslength.errors import ParameterError
+from armslength.laws.cumulants import Cumulants
+from armslength.protocol.protocol import Protocol
+from armslength.transforms.base import Transform
+from armslength.transforms.fast_jl import FastJL
+
+
+@dataclass(frozen=True)
+class VarianceCurve:
+    """The exact variance over seed and noise, in data units; an upper bound in that ‖z‖₄⁴ is taken as 0."""
+
+    a: float
+    b: float
+    c: float
+
+    def at(self, squared_distance: NDArray[np.float64] | float) -> NDArray[np.float64]:
+        """V(D)."""
+        d = np.asarray(squared_distance, dtype=np.float64)
+        return np.asarray((self.a * d + self.b) * d + self.c)
+
+
+def variance_curve(protocol: Protocol, noise: Cumulants) -> VarianceCurve:
+    """The curve for a pair with this noise in each coordinate (integer units).
+
+    Output noise: Var‖Sz‖² + 4κ₂‖z‖² + k(κ₄ + 2κ₂²). Input noise: see `_input_curve`.
+    Reference: paper, general variance lemma; errata 5 and 6.
+    """
+    transform = protocol.transform
+    a = projection_coefficient(transform)
+    if protocol.noise_site == "input" and isinstance(transform, FastJL):
+        return _input_curve(transform, float(protocol.resolution), noise)
+    unit = protocol.unit_squared
+    k2, k4 = noise.k2 * unit, noise.k4 * unit**2
+    return VarianceCurve(a, 4 * k2, transform.sketch_dim * (k4 + 2 * k2**2))
+
+
+def projection_coefficient(transform: Transform) -> float:
+    """a of Var‖Sz‖² ≤ a‖z‖₂⁴, whatever z is."""
+    if transform.variance_coefficients is None:
+        raise ParameterError(
+            "variance needs the transform's variance_coefficients, got none; pass them to MatrixJL"
+        )
+    a, b = transform.variance_coefficients
+    return max(a, a - b)
+
+
+def _input_curve(transform: FastJL, resolution: float, noise: Cumulants) -> VarianceCurve:
+    """Noise N after the Hadamard step, y = HDz + N, estimate c²(‖Py‖² − κ₂‖P‖²_F) with the published P.
+
+    With g = (κ_P−3)/d' and v(D) = (4κ₂D + κ₄ + 2κ₂²)/d', which is Var‖y‖²/d'²:
+    V = (1/k)[2(D+κ₂)² + 2v + g(3D² + 6κ₂D + κ₄ + 3κ₂²) − (κ_P−1)κ₂(2D+κ₂)/d'] + v.
+    The last term of the bracket is what subtracting the published ‖P‖²_F, instead of its mean, takes away.
+    """
+    k, d = transform.sketch_dim, transform.padded_dim
+    kurtosis = float(transform.entry_kurtosis)
+    g = (kurtosis - 3) / d
+    k2, k4 = noise.k2 * resolution**2, noise.k4 * resolution**4
+    v_linear, v_constant = 4 * k2 / d, (k4 + 2 * k2**2) / d
+    saved = (kurtosis - 1) * k2 / d
+    a = (2 + max(3 * g, g)) / k
+    b = (4 * k2 + 2 * v_linear + 6 * g * k2 - 2 * saved) / k + v_linear
+    c = (2 * k2**2 + 2 * v_constant + g * (k4 + 3 * k2**2) - saved * k2) / k + v_constant
+    return VarianceCurve(a, b, c)
+
+
+def debias(protocol: Protocol, k2: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What noise of variance κ₂ a coordinate adds to a squared norm, in squared integer units of the sketch."""
+    transform = protocol.transform
+    if protocol.noise_site == "input" and isinstance(transform, FastJL):
+        return k2 * transform.squared_entries
+    return k2 * transform.sketch_dim

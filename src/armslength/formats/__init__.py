@@ -1,0 +1,1 @@
+"""Files: canonical JSON, atomic writes, Parquet with size limits. Knows nothing of sketches."""

@@ -1,0 +1,60 @@
+"""Files that appear whole or not at all, and files that are read only up to a size."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from armslength.errors import CorruptFileError, ParameterError
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file to write to; it takes its name, by one rename, when the block ends without an error."""
+    target = Path(path)
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    except OSError as problem:
+        raise ParameterError(f"the folder of {target} must be writable, got: {problem.strerror}") from None
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes files for the owner alone; a published sketch follows the user's own mask
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)  # noqa: PTH101  # the name is a plain string
+        os.replace(name, target)  # noqa: PTH105  # the same
+        _sync_folder(target.parent)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)  # noqa: PTH108  # the same
+        raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Makes the rename itself last, where the system can."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_limited(path: str | os.PathLike[str], limit: int, what: str) -> bytes:
+    """The bytes of a file, if it is there and no larger than the limit."""
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(limit + 1)
+    except OSError as problem:
+        raise ParameterError(
+            f"{what} must be a readable file, got {os.fspath(path)}: {problem.strerror}"
+        ) from None
+    if len(data) > limit:
+        raise CorruptFileError(f"{what} must be at most {limit} bytes, got a larger file: {os.fspath(path)}")
+    return data

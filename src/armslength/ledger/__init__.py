@@ -1,0 +1,1 @@
+"""The ledger: what has been released about whom, in one SQLite file."""

@@ -1,0 +1,52 @@
+"""The release card: what was released under which guarantee, for machines and in words. Public facts only."""
+
+from typing import Any
+
+from armslength.protocol.protocol import Protocol
+from armslength.protocol.schema import written
+from armslength.version import __version__
+
+_RELATIONS = {
+    "add_remove": "adding or removing",
+    "replace": "replacing",
+}
+
+
+def guarantee_in_words(protocol: Protocol) -> str:
+    """One paragraph that a data-protection officer can read."""
+    unit = protocol.unit or "one unit of protection"
+    epsilon, delta = written(protocol.epsilon), written(protocol.released_delta)
+    privacy = (
+        f"{epsilon}-differentially private"
+        if delta == "0"
+        else f"({epsilon}, {delta})-differentially private"
+    )
+    law = "discrete Laplace noise" if protocol.noise == "laplace" else "rounded normal noise"
+    return (
+        f"All rows of this release together are {privacy} for {_RELATIONS[protocol.relation]} {unit}, "
+        f"which moves the data by at most {written(protocol.radius)} in l1 norm over all rows. "
+        f"Integer {law} of scale {protocol.law.scale:g} was drawn exactly and added to an integer projection "
+        f"({protocol.transform.name}). People whose data is in several releases spend the budget of each."
+    )
+
+
+def release_card(protocols: tuple[Protocol, ...]) -> dict[str, Any]:
+    """The card of a file: for each protocol its fingerprint and its guarantee in words."""
+    return {
+        "armslength": __version__,
+        "releases": [
+            {
+                "protocol": protocol.fingerprint,
+                "unit": protocol.unit,
+                "relation": protocol.relation,
+                "radius": written(protocol.radius),
+                "epsilon": written(protocol.epsilon),
+                "delta": written(protocol.released_delta),
+                "noise": protocol.noise,
+                "noise_site": protocol.noise_site,
+                "scale": protocol.law.scale.hex(),
+                "words": guarantee_in_words(protocol),
+            }
+            for protocol in protocols
+        ],
+    }

@@ -1,0 +1,28 @@
+"""A query in the clear: a sketch without noise, for whoever may see the data anyway. Marked so everywhere."""
+
+from typing import Any
+
+from armslength.protocol.protocol import Protocol
+from armslength.protocol.provenance import Provenance
+from armslength.protocol.release import project
+from armslength.protocol.sketches import Sketches, checked_labels
+from armslength.transforms.fast_jl import FastJL
+
+
+def sketch_in_clear(
+    protocol: Protocol, X: Any, *, labels: Any = None, items: Any = None, threads: int | None = None
+) -> Sketches:
+    """Sketches of X without any noise, **not private**: to compare with private ones, never to publish.
+
+    Args:
+        protocol: What the parties agreed on; its noise is not used.
+        X: n rows, as for a release.
+        labels: One name for each row; None numbers them.
+        items: For an open vocabulary: the items that the columns count.
+        threads: At most this many threads; None takes all that the process may run.
+    """
+    product = project(protocol, X, items, threads)
+    if protocol.noise_site == "input" and isinstance(protocol.transform, FastJL):
+        product = protocol.transform.combine(product)
+    rows = [Provenance((), in_clear=True)] * len(product)
+    return Sketches(product, checked_labels(labels, len(product)), rows, [protocol])

@@ -1,0 +1,227 @@
+"""Sketches as one Parquet file: written whole or not at all, read only within size limits.
+
+Columns: label; values (k integers, without their dropped bits; or floats once scaled); noise, a list of (id,
+coefficient, number of the protocol); offset; in_clear. The metadata key `armslength` holds the protocols and the
+release card as JSON. DuckDB and polars read it as it is.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from armslength.errors import CorruptFileError, FormatError, ParameterError, UnsupportedVersionError
+from armslength.formats.atomic import atomic_write
+from armslength.formats.canonical import canonical_json, read_json
+from armslength.protocol.card import release_card
+from armslength.protocol.protocol import LARGEST_PROTOCOL_FILE, Protocol
+from armslength.protocol.provenance import NoiseSource, Provenance
+from armslength.protocol.sketches import Sketches, concat
+
+FORMAT = "armslength sketches"
+VERSION = 1
+DEFAULT_LIMIT = 4 * 2**30
+
+_KEY = b"armslength"
+_LONGEST_LABEL = 1024
+_NOISE = pa.list_(
+    pa.field(
+        "element",
+        pa.struct(
+            [
+                pa.field("id", pa.binary(16), nullable=False),
+                pa.field("coefficient", pa.float64(), nullable=False),
+                pa.field("protocol", pa.int32(), nullable=False),
+            ]
+        ),
+        nullable=False,
+    )
+)
+
+
+def _schema(width: int, value_type: pa.DataType) -> pa.Schema:
+    values = pa.list_(pa.field("element", value_type, nullable=False), width)
+    return pa.schema(
+        [
+            pa.field("label", pa.string(), nullable=False),
+            pa.field("values", values, nullable=False),
+            pa.field("noise", _NOISE, nullable=False),
+            pa.field("offset", pa.float64(), nullable=False),
+            pa.field("in_clear", pa.bool_(), nullable=False),
+        ]
+    )
+
+
+def save_sketches(sketches: Sketches, path: str | os.PathLike[str]) -> None:
+    """Writes the file, whole or not at all."""
+    whole = sketches.values.dtype == np.int64
+    bits = _shared_dropped_bits(sketches) if whole else 0
+    numbers = {protocol: number for number, protocol in enumerate(sketches.protocols)}
+    schema = _schema(sketches.values.shape[1], pa.int64() if whole else pa.float64())
+    flat = pa.array((sketches.values >> np.int64(bits) if whole else sketches.values).ravel())
+    noise = [
+        [
+            {"id": bytes.fromhex(source.id), "coefficient": coefficient, "protocol": numbers[source.protocol]}
+            for source, coefficient in row.terms
+        ]
+        for row in sketches.provenance
+    ]
+    columns = [
+        pa.array(sketches.labels, pa.string()),
+        pa.FixedSizeListArray.from_arrays(flat, type=schema.field("values").type),
+        pa.array(noise, _NOISE),
+        pa.array([row.offset for row in sketches.provenance], pa.float64()),
+        pa.array([row.in_clear for row in sketches.provenance], pa.bool_()),
+    ]
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "dropped_bits": bits,
+        "protocols": [protocol.document() for protocol in sketches.protocols],
+        "card": release_card(sketches.protocols),
+    }
+    table = pa.table(columns, schema=schema.with_metadata({_KEY: canonical_json(head)}))
+    with atomic_write(path) as file:
+        pq.write_table(table, file, compression="zstd", use_dictionary=False, write_statistics=False)
+
+
+def _shared_dropped_bits(sketches: Sketches) -> int:
+    """How many low bits are zero in every row by protocol; 0 for combinations."""
+    each = {protocol.dropped_bits for protocol in sketches.protocols}
+    released = all(len(row.terms) == 1 and row.terms[0][1] == 1.0 for row in sketches.provenance)
+    return each.pop() if len(each) == 1 and released and not any(sketches.in_clear) else 0
+
+
+def load(paths: Any, *, limit: int = DEFAULT_LIMIT) -> Sketches:
+    """The sketches of one file, or of several joined; refuses files that could unpack to more than `limit` bytes."""
+    listed = (
+        [paths]
+        if isinstance(paths, (str, os.PathLike))
+        else list(paths)
+        if isinstance(paths, Sequence)
+        else []
+    )
+    if not listed:
+        raise ParameterError("paths must be a file or a list of files, got nothing of the kind")
+    parts = [_load_one(path, limit) for path in listed]
+    return parts[0] if len(parts) == 1 else concat(parts)
+
+
+def _load_one(path: str | os.PathLike[str], limit: int) -> Sketches:
+    where = os.fspath(path)
+    if not Path(path).is_file():
+        raise ParameterError(f"sketches must be a file that is there, got {where}")
+    if Path(path).stat().st_size > limit:
+        raise CorruptFileError(
+            f"{where} must be at most {limit} bytes, got a larger file; raise limit if you trust it"
+        )
+    try:
+        with pq.ParquetFile(path, read_dictionary=["label"]) as file:
+            head = _checked_head(file, where)
+            protocols = [Protocol.from_document(document) for document in head["protocols"]]
+            _check_size(file, limit, where)
+            table = file.read()
+        return _sketches_of(table, head, protocols, where)
+    except (FormatError, ParameterError):
+        raise
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, IndexError, OverflowError):
+        raise CorruptFileError(
+            f"{where} must be a sketch file of armslength, got a damaged or foreign file"
+        ) from None
+
+
+def _checked_head(file: pq.ParquetFile, where: str) -> dict[str, Any]:
+    """The metadata's document, if this version can read it."""
+    metadata = file.schema_arrow.metadata or {}
+    text = metadata.get(_KEY)
+    if text is None or len(text) > LARGEST_PROTOCOL_FILE:
+        raise CorruptFileError(f"{where} must carry the metadata of armslength, got a foreign file")
+    head: Any = read_json(text, where)
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        raise CorruptFileError(f"{where} must carry the metadata of armslength, got a foreign file")
+    if not isinstance(head.get("version"), int) or head["version"] > VERSION:
+        raise UnsupportedVersionError(
+            f"{where} must have version {VERSION}, got a newer one; use a newer armslength"
+        )
+    if set(head) != {"format", "version", "dropped_bits", "protocols", "card"}:
+        raise CorruptFileError(f"{where} must have the metadata fields of version {VERSION}, got others")
+    checked: dict[str, Any] = head
+    return checked
+
+
+def _check_size(file: pq.ParquetFile, limit: int, where: str) -> None:
+    """Refuses before anything is unpacked: what the footer announces must fit, and be what was agreed."""
+    metadata = file.metadata
+    announced = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
+    entries = sum(
+        metadata.row_group(group).column(column).num_values
+        for group in range(metadata.num_row_groups)
+        for column in range(metadata.num_columns)
+    )
+    if announced > limit or 16 * entries > limit or metadata.num_rows > limit // 64:
+        raise CorruptFileError(
+            f"{where} must unpack to at most {limit} bytes, got more; raise limit if you trust it"
+        )
+
+
+def _sketches_of(table: pa.Table, head: dict[str, Any], protocols: list[Protocol], where: str) -> Sketches:
+    """The sketches of a table that has been read, every field checked."""
+    width = protocols[0].transform.sketch_dim
+    value_type = table.schema.field("values").type.value_type
+    if value_type not in (pa.int64(), pa.float64()) or not _fields_match(
+        table.schema, _schema(width, value_type)
+    ):
+        raise CorruptFileError(f"{where} must have the columns of version {VERSION}, got others")
+    if any(column.null_count for column in table.columns):
+        raise CorruptFileError(f"{where} must have no missing values, got some")
+    labels = table.column("label").combine_chunks()
+    names = labels.dictionary.to_pylist()
+    if any(len(name.encode()) > _LONGEST_LABEL for name in names):
+        raise CorruptFileError(
+            f"{where} must have labels of at most {_LONGEST_LABEL} bytes, got a longer one"
+        )
+    values = (
+        table.column("values").combine_chunks().flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+    )
+    if value_type == pa.float64() and not np.isfinite(values).all():
+        raise CorruptFileError(f"{where} must have finite values, got others")
+    bits = head["dropped_bits"]
+    if bits:
+        if not all(protocol.dropped_bits == bits for protocol in protocols) or value_type != pa.int64():
+            raise CorruptFileError(f"{where} must drop the bits that its protocols say, got others")
+        values = values << np.int64(bits)
+    provenance = [
+        _provenance(terms, offset, clear, protocols)
+        for terms, offset, clear in zip(
+            table.column("noise").to_pylist(),
+            table.column("offset").to_pylist(),
+            table.column("in_clear").to_pylist(),
+            strict=True,
+        )
+    ]
+    return Sketches(values.copy(), [names[i] for i in labels.indices.to_pylist()], provenance, protocols)
+
+
+def _fields_match(found: pa.Schema, expected: pa.Schema) -> bool:
+    """Whether names and types agree; labels were read as a dictionary."""
+    types = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in found]
+    return bool(found.names == expected.names and types == expected.types)
+
+
+def _provenance(
+    terms: list[dict[str, Any]], offset: float, clear: bool, protocols: list[Protocol]
+) -> Provenance:  # a field of the file
+    if not np.isfinite(offset):
+        raise ValueError("offset")
+    read = []
+    for term in terms:
+        if not np.isfinite(term["coefficient"]) or term["coefficient"] == 0 or term["protocol"] < 0:
+            raise ValueError("coefficient")
+        read.append((NoiseSource(term["id"].hex(), protocols[term["protocol"]]), term["coefficient"]))
+    if len({source.id for source, _ in read}) != len(read):
+        raise ValueError("noise ids")
+    return Provenance(tuple(read), offset, clear)

@@ -1,0 +1,91 @@
+"""The public grid: how far neighbors can be apart once data lies on multiples of the resolution.
+
+Nothing here sees data. Neighbors have ‖x − x'‖₁ ≤ ρ over all rows of a release; after floor(x/γ) they differ by
+at most R in ℓ1 norm, an integer in grid units.
+"""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from armslength.checks import integer, shown
+from armslength.errors import ParameterError
+from armslength.privacy.parameters import exact_number
+
+_WIDENING = Fraction(1001, 1000)
+_SMALLEST_EXPONENT, _LARGEST_EXPONENT = -60, 60
+
+
+def grid_radius(radius: Fraction, resolution: Fraction, *, on_grid: bool, touched: int | None) -> int:
+    """R, the radius in grid units.
+
+    On the grid, x/γ is an integer and R = ⌊ρ/γ⌋. Off the grid, a floor moves each coordinate that differs by
+    less than one unit, and what moves up in one moves by at most what it moved before: R = ⌈ρ/γ⌉ + j − 1,
+    with j the number of coordinates that can differ.
+    """
+    if on_grid:
+        grid = math.floor(radius / resolution)
+        if grid < 1:
+            raise ParameterError(
+                f"radius must be at least the resolution, got radius={float(radius):g}, resolution={float(resolution):g}"
+            )
+        return grid
+    if touched is None:
+        raise ParameterError(
+            "touched must say how many coordinates one unit can change, got None; or set on_grid=True"
+        )
+    return math.ceil(radius / resolution) + touched - 1
+
+
+def checked_resolution(value: Any, radius: Fraction, touched: int | None) -> Fraction:
+    """γ: 1, a power of two, or for "auto" the largest power of two that widens the radius by under 0.1 percent."""
+    if value != "auto":
+        resolution = exact_number("resolution", value)
+        if not resolution > 0 or not _is_power_of_two(resolution):
+            raise ParameterError(f'resolution must be 1, a power of two, or "auto", got {shown(value)}')
+        _check_exponent(resolution)
+        return resolution
+    if touched is None:
+        raise ParameterError('resolution "auto" must know input_dim or touched, got neither; pass touched')
+    resolution = Fraction(2) ** _LARGEST_EXPONENT
+    while grid_radius(radius, resolution, on_grid=False, touched=touched) * resolution > _WIDENING * radius:
+        resolution /= 2
+    _check_exponent(resolution)
+    return resolution
+
+
+def _is_power_of_two(number: Fraction) -> bool:
+    """Whether the number is 2^e for an integer e."""
+    top, bottom = number.numerator, number.denominator
+    return top & (top - 1) == 0 and bottom & (bottom - 1) == 0
+
+
+def _check_exponent(resolution: Fraction) -> None:
+    if not Fraction(2) ** _SMALLEST_EXPONENT <= resolution <= Fraction(2) ** _LARGEST_EXPONENT:
+        raise ParameterError("resolution must be from 2^-60 to 2^60, got one outside")
+
+
+def checked_range(value: Any, resolution: Fraction) -> tuple[Fraction, Fraction] | None:
+    """The public range (low, high) of a coordinate in data units; None for no clamping."""
+    if value is None:
+        return None
+    rule = "value_range must be two finite numbers (low, high) with low <= high"
+    if isinstance(value, str):
+        raise ParameterError(f"{rule}, got {shown(value)}")
+    try:
+        low, high = value
+    except (TypeError, ValueError):
+        raise ParameterError(f"{rule}, got {shown(value)}") from None
+    low, high = exact_number("value_range", low), exact_number("value_range", high)
+    if low > high:
+        raise ParameterError(f"{rule}, got {shown(value)}")
+    if max(abs(low), abs(high)) / resolution >= 2**62:
+        raise ParameterError("value_range must stay below 2^62 times the resolution, got a wider one")
+    return low, high
+
+
+def checked_touched(value: Any, input_dim: int | None) -> int | None:
+    """j: how many coordinates one unit can change; None means all of them."""
+    if value is None:
+        return None
+    return integer("touched", value, at_least=1, at_most=input_dim or 2**40)

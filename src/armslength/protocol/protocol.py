@@ -1,0 +1,294 @@
+"""The protocol: what all parties agree on before any data is seen."""
+
+import json
+import os
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from armslength.checks import integer, number, one_of, shown
+from armslength.errors import CorruptFileError, ParameterError
+from armslength.formats.atomic import atomic_write, read_limited
+from armslength.formats.canonical import read_json
+from armslength.laws.cumulants import Cumulants, uniform_cumulants
+from armslength.privacy.parameters import checked_delta, checked_epsilon, exact_number
+from armslength.protocol import schema
+from armslength.protocol.choice import calibrated_law, choose_noise
+from armslength.protocol.grid import checked_range, checked_resolution, checked_touched, grid_radius
+from armslength.protocol.vocabulary import checked_vocabulary
+from armslength.transforms.base import Transform
+from armslength.transforms.fast_jl import FastJL
+
+if TYPE_CHECKING:
+    from armslength.protocol.sketches import Sketches
+    from armslength.protocol.stream import SketchStream
+
+LARGEST_PROTOCOL_FILE = 64 * 2**20
+_LONGEST_UNIT = 1000
+
+
+class Protocol:
+    """An immutable agreement: a transform, the privacy parameters, and how data becomes integers.
+
+    Guarantee: what `release` gives out is ε-DP with Laplace noise, (ε, δ)-DP with Gaussian noise, for neighbors with
+    ‖x − x'‖₁ ≤ radius summed over all rows of one release. Sensitivity and scale are computed here, from the public
+    fields alone, and again whenever a protocol is loaded.
+    Reference: docs/privacy.md.
+
+    Args:
+        transform: The public matrix.
+        epsilon: ε, the decimal that is written.
+        delta: δ; 0 means pure DP.
+        noise: "laplace", "gaussian", or "auto" for the law with the smaller exact variance at `distance`.
+        radius: How far one unit of protection can move the data in ℓ1 norm, in data units.
+        resolution: The grid γ: 1 for counts, a power of two for real values, or "auto".
+        norm: "l1".
+        relation: "add_remove" or "replace"; with `contribution` it sets the radius to C or 2C.
+        contribution: C, the most that one person contributes; instead of radius.
+        unit: The unit of protection in words, such as "one patient".
+        noise_site: "output", or "input" for `FastJL` with Gaussian noise.
+        on_grid: Whether data is promised to be multiples of the resolution; None: yes, except with "auto".
+        touched: How many coordinates one unit can change; None means all. It matters off the grid only.
+        value_range: The public (low, high) to which each coordinate is clamped.
+        dropped_bits: How many low bits of a released integer are dropped, after the noise.
+        total_share: The share of ε for totals; 0 in this version.
+        items: "string" or "int64": what names the coordinates of an open vocabulary.
+        vocabulary: The ordered names of all coordinates, or their hash; columns of a data frame must be these.
+        distance: The distance at which noise="auto" compares, in data units; it is not stored.
+    """
+
+    def __init__(  # noqa: PLR0913  # one argument for each field of the document
+        self,
+        transform: Transform,
+        epsilon: Any,
+        delta: Any = 0,
+        noise: str = "auto",
+        radius: Any = None,
+        resolution: Any = 1,
+        *,
+        norm: str = "l1",
+        relation: str = "add_remove",
+        contribution: int | None = None,
+        unit: str = "",
+        noise_site: str = "output",
+        on_grid: bool | None = None,
+        touched: int | None = None,
+        value_range: Any = None,
+        dropped_bits: int = 0,
+        total_share: Any = 0,
+        items: str = "string",
+        vocabulary: Any = None,
+        distance: float = 0.0,
+    ) -> None:
+        if not isinstance(transform, Transform):
+            raise ParameterError(f"transform must be a transform such as al.SparseJL, got {shown(transform)}")
+        self.transform = transform
+        self.epsilon = checked_epsilon(epsilon)
+        self.delta = checked_delta(delta)
+        one_of("noise", noise, ("auto", "laplace", "gaussian"))
+        self.norm = one_of("norm", norm, ("l1",))
+        self.relation = one_of("relation", relation, ("add_remove", "replace"))
+        self.noise_site = one_of("noise_site", noise_site, ("output", "input"))
+        self.items = one_of("items", items, ("string", "int64"))
+        self.contribution, self.radius = _contribution_and_radius(contribution, radius, relation)
+        self.unit = _checked_unit(unit)
+        self.touched = checked_touched(touched, transform.input_dim)
+        can_differ = self.touched or transform.input_dim
+        self.resolution = checked_resolution(resolution, self.radius, can_differ)
+        self.on_grid = _checked_on_grid(on_grid, resolution)
+        self.value_range = checked_range(value_range, self.resolution)
+        self.grid_radius = grid_radius(self.radius, self.resolution, on_grid=self.on_grid, touched=can_differ)
+        if exact_number("total_share", total_share) != 0:
+            raise ParameterError(f"total_share must be 0 in this version, got {shown(total_share)}")
+        self.vocabulary = checked_vocabulary(vocabulary, transform.input_dim)
+        if self.noise_site == "input":
+            if not isinstance(transform, FastJL):
+                raise ParameterError(f"noise_site 'input' must go with FastJL, got {transform.name}")
+            noise = "gaussian" if noise == "auto" else noise
+            if noise != "gaussian":
+                raise ParameterError(f"noise_site 'input' must go with Gaussian noise, got {noise}")
+        if noise == "auto":
+            planned = number("distance", distance, above=-1e-300, at_most=1e150) / float(self.resolution)
+            noise = choose_noise(transform, self.grid_radius, self.epsilon, self.delta, planned**2)
+        self.noise = noise
+        self.law = calibrated_law(
+            noise, transform, self.grid_radius, self.epsilon, self.delta, self.noise_site
+        )
+        self.dropped_bits = self._checked_dropped_bits(dropped_bits)
+        self._frozen = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_frozen" in self.__dict__ and name not in ("fingerprint", "space"):
+            raise AttributeError(f"a protocol cannot be changed; make a new one to change {name}")
+        super().__setattr__(name, value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Protocol) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        return f"Protocol({self.transform!r}, epsilon={schema.written(self.epsilon)}, noise={self.noise!r})"
+
+    @property
+    def released_delta(self) -> Fraction:
+        """The δ of what is released: 0 with Laplace noise."""
+        return self.delta if self.noise == "gaussian" else Fraction(0)
+
+    @property
+    def noise_cumulants(self) -> Cumulants:
+        """Cumulants of one coordinate's noise with its dropped bits, in integer units."""
+        return self.law.cumulants + uniform_cumulants(self.dropped_bits)
+
+    @property
+    def unit_squared(self) -> float:
+        """γ²c²: turns squared integer units into squared data units."""
+        return float(self.resolution**2 * self.transform.scale_squared)
+
+    def document(self) -> dict[str, Any]:
+        """The protocol as a JSON document; what is derived is there to be read, and never trusted."""
+        limits = None if self.value_range is None else [schema.written(limit) for limit in self.value_range]
+        return {
+            "format": schema.FORMAT,
+            "version": schema.VERSION,
+            "transform": schema.transform_document(self.transform),
+            "epsilon": schema.written(self.epsilon),
+            "delta": schema.written(self.delta),
+            "noise": self.noise,
+            "radius": schema.written(self.radius),
+            "resolution": float(self.resolution).hex(),
+            "norm": self.norm,
+            "relation": self.relation,
+            "contribution": self.contribution,
+            "unit": self.unit,
+            "noise_site": self.noise_site,
+            "on_grid": self.on_grid,
+            "touched": self.touched,
+            "value_range": limits,
+            "dropped_bits": self.dropped_bits,
+            "total_share": "0",
+            "items": self.items,
+            "vocabulary": self.vocabulary,
+            "derived": {"grid_radius": str(self.grid_radius), "scale": self.law.scale.hex()},
+        }
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the canonical JSON of the document."""
+        return schema.fingerprint(self.document())
+
+    @cached_property
+    def space(self) -> str:
+        """The fingerprint of what must agree for sketches to be compared."""
+        return schema.fingerprint(self.space_fields())
+
+    def space_fields(self) -> dict[str, Any]:
+        """What must agree for sketches to be compared; ε, δ and the law may differ."""
+        document = self.document()
+        return {
+            name: document[name] for name in ("transform", "resolution", "items", "vocabulary", "noise_site")
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the document, whole or not at all."""
+        with atomic_write(path) as file:
+            file.write((json.dumps(self.document(), indent=1, ensure_ascii=False) + "\n").encode())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Protocol":
+        """The protocol in a file; sensitivity and scale are computed anew."""
+        return cls.from_document(
+            read_json(read_limited(path, LARGEST_PROTOCOL_FILE, "a protocol"), "a protocol")
+        )
+
+    @classmethod
+    def from_document(cls, document: Any) -> "Protocol":
+        """The protocol of a document; refuses unknown versions, unknown fields, and derived values that differ."""
+        schema.check_document(document)
+        fields = {name: document[name] for name in schema.FIELDS}
+        try:
+            fields["resolution"] = float.fromhex(fields["resolution"])
+            if fields["contribution"] is not None:
+                fields.pop("radius")
+            protocol = cls(schema.read_transform(document["transform"]), **fields)
+        except (ParameterError, ValueError, TypeError, OverflowError) as problem:
+            raise CorruptFileError(f"a protocol must be valid, got: {problem}") from None
+        if protocol.document() != document:
+            differing = sorted(name for name, value in protocol.document().items() if document[name] != value)
+            raise CorruptFileError(
+                f"a protocol must be as armslength writes it, got another {', '.join(differing)}"
+            )
+        return protocol
+
+    def release(  # each is a decision of its own
+        self,
+        X: Any,
+        *,
+        ledger: Any = None,
+        labels: Any = None,
+        population: str = "",
+        items: Any = None,
+        repeat: bool = False,
+        threads: int | None = None,
+    ) -> "Sketches":
+        """One private sketch for each row of X; charged to the ledger first. See `armslength.protocol.release`."""
+        from armslength.protocol.release import release  # noqa: PLC0415  # the one door to the secret noise
+
+        return release(
+            self,
+            X,
+            ledger=ledger,
+            labels=labels,
+            population=population,
+            items=items,
+            repeat=repeat,
+            threads=threads,
+        )
+
+    def stream(
+        self, *, label: str, ledger: Any = None, population: str = "", repeat: bool = False
+    ) -> "SketchStream":
+        """A sketch that takes events one by one; charged to the ledger now. See `armslength.protocol.stream`."""
+        from armslength.protocol.stream import SketchStream  # noqa: PLC0415  # the same
+
+        return SketchStream(self, label=label, ledger=ledger, population=population, repeat=repeat)
+
+    def _checked_dropped_bits(self, value: Any) -> int:
+        """t, if 2^t ≤ √κ₂/4: then the dropped bits look uniform whatever the data is."""
+        bits = integer("dropped_bits", value, at_least=0, at_most=62)
+        if bits and self.noise_site == "input":
+            raise ParameterError("dropped_bits must be 0 with noise on the input")
+        if bits and 16 * 4**bits > self.law.second_moment:
+            most = max((t for t in range(62) if 16 * 4**t <= self.law.second_moment), default=0)
+            raise ParameterError(f"dropped_bits must be at most {most} for this noise, got {bits}")
+        return bits
+
+
+def _contribution_and_radius(contribution: Any, radius: Any, relation: str) -> tuple[int | None, Fraction]:
+    """(C, ρ): the radius is C for add/remove neighbors and 2C for replace, or as given, or 1."""
+    if contribution is not None:
+        if radius is not None:
+            raise ParameterError("radius must be left out when contribution is given: contribution sets it")
+        bound = integer("contribution", contribution, at_least=1, at_most=2**40)
+        return bound, Fraction(bound if relation == "add_remove" else 2 * bound)
+    checked = exact_number("radius", 1 if radius is None else radius)
+    if not 0 < checked <= 2**40:
+        raise ParameterError(f"radius must be above 0 and at most 2^40, got {shown(radius)}")
+    return None, checked
+
+
+def _checked_unit(unit: Any) -> str:
+    if not isinstance(unit, str) or len(unit) > _LONGEST_UNIT or not unit.isprintable():
+        raise ParameterError(
+            f"unit must be one line of at most {_LONGEST_UNIT} characters, got {shown(unit)}"
+        )
+    return unit
+
+
+def _checked_on_grid(on_grid: Any, resolution: Any) -> bool:
+    if on_grid is None:
+        return bool(resolution != "auto")
+    if not isinstance(on_grid, bool):
+        raise ParameterError(f"on_grid must be True, False or None, got {shown(on_grid)}")
+    return on_grid

@@ -1,0 +1,46 @@
+"""Which noises a row is made of. Cumulants add only for independent noises, so noise has identity."""
+
+from dataclasses import dataclass
+
+from armslength.laws.law import Law
+from armslength.protocol.protocol import Protocol
+
+
+@dataclass(frozen=True)
+class NoiseSource:
+    """One released row's noise: a random public id, and the protocol under which it was drawn."""
+
+    id: str
+    protocol: Protocol
+
+    @property
+    def law(self) -> Law:
+        """The law of each coordinate's noise."""
+        return self.protocol.law
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """A row as a linear combination of released rows.
+
+    Attributes:
+        terms: (noise source, coefficient), by id; no coefficient is 0.
+        offset: What is added to the stored integers when they are read: the middle of the dropped bits.
+        in_clear: Whether data without noise is part of it.
+    """
+
+    terms: tuple[tuple[NoiseSource, float], ...]
+    offset: float = 0.0
+    in_clear: bool = False
+
+    def plus(self, other: "Provenance", coefficient: float = 1.0) -> "Provenance":
+        """This row plus coefficient times the other: shared noises are merged, not counted twice."""
+        total = dict(self.terms)
+        for source, theirs in other.terms:
+            total[source] = total.get(source, 0.0) + coefficient * theirs
+        kept = tuple(sorted(((s, c) for s, c in total.items() if c != 0), key=lambda term: term[0].id))
+        return Provenance(kept, self.offset + coefficient * other.offset, self.in_clear or other.in_clear)
+
+    def times(self, coefficient: float) -> "Provenance":
+        """This row times a number."""
+        return Provenance((), 0.0, self.in_clear).plus(self, coefficient)

@@ -1,0 +1,119 @@
+"""From data to integers: clamp to the public range, floor onto the public grid. No float is ever summed.
+
+Guarantee: coordinates of neighbors differ by at most ⌈|x−x'|/γ⌉ grid units after this, and by |x−x'|/γ if both lie on
+the grid: floor and clamp are monotone, and neither stretches a difference past the next whole unit.
+Reference: docs/privacy.md, steps 1 and 2.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armslength.errors import InputError
+
+_LARGEST = 2.0**62
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Multiples of 2^exponent, clamped to [low, high] in grid units where there is a range.
+
+    Attributes:
+        exponent: log2 of the resolution.
+        on_grid: Whether data off the grid is refused.
+        limits: The public range in data units, or None.
+    """
+
+    exponent: int
+    on_grid: bool
+    limits: tuple[Fraction, Fraction] | None
+
+    @classmethod
+    def of(cls, resolution: Fraction, limits: tuple[Fraction, Fraction] | None, *, on_grid: bool) -> "Grid":
+        """The grid of a protocol's fields."""
+        exponent = resolution.numerator.bit_length() - resolution.denominator.bit_length()
+        return cls(exponent, on_grid, limits)
+
+    @property
+    def _low_and_high(self) -> tuple[int, int] | None:
+        """The range in grid units, floored like the data."""
+        if self.limits is None:
+            return None
+        unit = Fraction(2) ** self.exponent
+        low, high = (math.floor(limit / unit) for limit in self.limits)
+        return low, high
+
+    @property
+    def zero_stays_zero(self) -> bool:
+        """Whether the range holds 0, as sparse data needs."""
+        return self._low_and_high is None or self._low_and_high[0] <= 0 <= self._low_and_high[1]
+
+    def integers(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        """The values in grid units, as int64; values of an integer type without a range wrap modulo 2^64."""
+        if values.dtype.kind in "biu":
+            return self._from_integers(values)
+        if values.dtype.kind != "f" or values.dtype.itemsize > 8:
+            raise InputError(f"X must hold integers or floats of at most 64 bits, got {values.dtype}")
+        return self._from_floats(values.astype(np.float64, copy=False))
+
+    def _from_integers(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        if values.dtype.kind == "b":
+            values = values.astype(np.int8)
+        if self.limits is not None:
+            # One unit beyond the range on both sides: it clamps like the value itself, and cannot overflow below.
+            limits = np.iinfo(values.dtype)
+            low = min(max(math.floor(self.limits[0]) - 1, limits.min), limits.max)
+            high = max(min(math.ceil(self.limits[1]) + 1, limits.max), limits.min)
+            values = np.clip(values, low, high)
+        if self.exponent > 0:
+            shifted = values >> np.array(
+                min(self.exponent, values.dtype.itemsize * 8 - 1), dtype=values.dtype
+            )
+            if self.exponent >= values.dtype.itemsize * 8 and values.dtype.kind == "u":
+                shifted = np.zeros_like(values)
+            if self.on_grid and np.any(values.astype(np.int64) & np.int64((1 << min(self.exponent, 62)) - 1)):
+                raise _off_grid()
+            grid = shifted.astype(np.int64)
+        else:
+            grid = values.astype(np.int64) << np.int64(-self.exponent)
+        return self._clamped(grid)
+
+    def _from_floats(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        if not np.isfinite(values).all():
+            raise InputError("X must hold finite numbers, got NaN or infinity; remove or impute them")
+        clipped = values
+        if self.limits is not None:
+            low, high = (float(limit) for limit in self.limits)
+            clipped = np.clip(values, np.nextafter(low, -np.inf), np.nextafter(high, np.inf))
+        # For a resolution above 1, floor(floor(x)/γ) is floor(x/γ), and no tiny x can underflow to 0 first.
+        with np.errstate(over="ignore"):
+            scaled = np.ldexp(np.floor(clipped) if self.exponent > 0 else clipped, -self.exponent)
+        floored = np.floor(scaled)
+        if not (np.abs(floored) <= _LARGEST).all():
+            raise InputError(
+                "X must stay within 2^62 times the resolution, got a larger value; set value_range"
+            )
+        if self.on_grid and not np.array_equal(_back_to_data(values, self.exponent), values):
+            raise _off_grid()
+        return self._clamped(floored.astype(np.int64))
+
+    def _clamped(self, grid: NDArray[np.int64]) -> NDArray[np.int64]:
+        bounds = self._low_and_high
+        return grid if bounds is None else np.clip(grid, *bounds)
+
+
+def _back_to_data(values: NDArray[np.float64], exponent: int) -> NDArray[np.float64]:
+    """The values floored to the grid, in data units: the values themselves if they lie on it."""
+    with np.errstate(over="ignore"):
+        return np.ldexp(np.floor(np.ldexp(values, -exponent)), exponent)
+
+
+def _off_grid() -> InputError:
+    return InputError(
+        "X must lie on the grid of the protocol's resolution, got a value off it; "
+        "use a protocol with on_grid=False, which floors"
+    )

@@ -1,0 +1,117 @@
+"""The protocol as a document: what its JSON holds, and how it is read back without trusting it."""
+
+import hashlib
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from armslength.checks import shown
+from armslength.errors import CorruptFileError, UnsupportedVersionError
+from armslength.formats.canonical import canonical_json
+from armslength.transforms.base import Transform
+from armslength.transforms.registry import build_transform
+
+FORMAT = "armslength protocol"
+VERSION = 1
+
+# Every field of version 1 beside "format", "version", "transform" and "derived".
+FIELDS = (
+    "epsilon",
+    "delta",
+    "noise",
+    "radius",
+    "resolution",
+    "norm",
+    "relation",
+    "contribution",
+    "unit",
+    "noise_site",
+    "on_grid",
+    "touched",
+    "value_range",
+    "dropped_bits",
+    "total_share",
+    "items",
+    "vocabulary",
+)
+_FLOAT_PARAMETERS = ("density", "scale", "variance_coefficients")
+
+
+def written(number: Fraction) -> str:
+    """A rational as text: a decimal where it has one, else a quotient."""
+    denominator, digits = number.denominator, 0
+    while denominator % 10 == 0 or denominator % 5 == 0 or denominator % 2 == 0:
+        denominator //= 10 if denominator % 10 == 0 else 5 if denominator % 5 == 0 else 2
+        digits += 1
+    if denominator != 1 or digits > 60:
+        return f"{number.numerator}/{number.denominator}"
+    scaled = number.numerator * 10**digits // number.denominator
+    sign, text = "-" if scaled < 0 else "", str(abs(scaled)).rjust(digits + 1, "0")
+    if digits == 0:
+        return sign + text
+    return f"{sign}{text[:-digits]}.{text[-digits:]}".rstrip("0").rstrip(".")
+
+
+def transform_document(transform: Transform) -> dict[str, Any]:
+    """A transform as a document; floats as hexadecimal text."""
+    parameters = {name: _without_floats(value) for name, value in transform.parameters().items()}
+    return {"name": transform.name, "parameters": parameters}
+
+
+def _without_floats(value: Any) -> Any:
+    if isinstance(value, float):
+        return value.hex()
+    if isinstance(value, (list, tuple)):
+        return [_without_floats(inner) for inner in value]
+    return value
+
+
+def read_transform(document: Any) -> Transform:
+    """The transform of a document; every rule of its class is checked again."""
+    if not isinstance(document, Mapping) or set(document) != {"name", "parameters"}:
+        raise CorruptFileError("transform of a protocol must have a name and parameters, got other fields")
+    parameters = document["parameters"]
+    if not isinstance(parameters, Mapping):
+        raise CorruptFileError("parameters of a transform must be an object, got something else")
+    read = {
+        key: _with_floats(value) if key in _FLOAT_PARAMETERS else value for key, value in parameters.items()
+    }
+    return build_transform(document["name"], read)
+
+
+def _with_floats(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_with_floats(inner) for inner in value)
+    if not isinstance(value, str):
+        return value
+    try:
+        return float.fromhex(value)
+    except (ValueError, OverflowError):
+        raise CorruptFileError(
+            f"numbers of a transform must be hexadecimal floats, got {shown(value)}"
+        ) from None
+
+
+def fingerprint(document: Mapping[str, Any]) -> str:
+    """SHA-256 of the canonical JSON of a document, in hexadecimal."""
+    return hashlib.sha256(canonical_json(document)).hexdigest()
+
+
+def check_document(document: Any) -> None:
+    """Refuses what is not a protocol of this version, field by field."""
+    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
+        raise CorruptFileError(f'a protocol must say "format": "{FORMAT}", got something else')
+    version = document.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise CorruptFileError(f"version of a protocol must be a whole number, got {shown(version)}")
+    if version > VERSION:
+        raise UnsupportedVersionError(
+            f"version of a protocol must be at most {VERSION}, got {version}; use a newer armslength"
+        )
+    expected = {"format", "version", "transform", "derived", *FIELDS}
+    unknown, missing = sorted(set(document) - expected), sorted(expected - set(document))
+    if unknown or missing:
+        named = ", ".join(
+            [f"unknown {name!r}" for name in unknown[:3]] + [f"missing {name!r}" for name in missing[:3]]
+        )
+        raise CorruptFileError(f"a protocol must have exactly the fields of version {version}, got {named}")

@@ -1,0 +1,194 @@
+"""Sketches: released rows, which add, subtract, scale, join and slice like the data they stand for."""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armslength.checks import shown
+from armslength.errors import IncompatibleSketchesError, ParameterError
+from armslength.protocol.protocol import Protocol
+from armslength.protocol.provenance import Provenance
+
+_LONGEST_LABEL = 1024
+
+
+class Sketches:
+    """Rows of k numbers in integer units, each with a label and the noises it is made of.
+
+    Everything here is post-processing of released rows: it costs no privacy, however often it is done.
+
+    Attributes:
+        values: n x k: int64 as released and for whole multiples, float64 once scaled by a fraction.
+        labels: n names.
+        provenance: For each row, its noises and their coefficients.
+        protocols: The protocols of all rows; they share one space.
+    """
+
+    def __init__(
+        self,
+        values: NDArray[Any],
+        labels: Sequence[str],
+        provenance: Sequence[Provenance],
+        protocols: Sequence[Protocol],
+    ) -> None:
+        self.values = values
+        self.values.flags.writeable = False
+        self.labels = tuple(labels)
+        self.provenance = tuple(provenance)
+        self.protocols = tuple(dict.fromkeys(protocols))
+        check_same_space(self.protocols)
+
+    @property
+    def protocol(self) -> Protocol:
+        """The one protocol of all rows."""
+        if len(self.protocols) != 1:
+            raise ParameterError(
+                f"protocol must be one for all rows, got {len(self.protocols)}; see .protocols"
+            )
+        return self.protocols[0]
+
+    @property
+    def transform(self) -> Any:
+        """The public transform that all rows share."""
+        return self.protocols[0].transform
+
+    @property
+    def in_clear(self) -> tuple[bool, ...]:
+        """For each row, whether data without noise is part of it."""
+        return tuple(row.in_clear for row in self.provenance)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __repr__(self) -> str:
+        clear = ", IN CLEAR" if any(self.in_clear) else ""
+        return f"<Sketches of {len(self)} rows, {self.values.shape[1]} coordinates, {self.transform.name}{clear}>"
+
+    def __iter__(self) -> "Iterator[Sketches]":
+        return (self[number] for number in range(len(self)))
+
+    def __getitem__(self, chosen: Any) -> "Sketches":
+        """Rows by number, slice, list of numbers, or label; always `Sketches`."""
+        if isinstance(chosen, str):
+            if chosen not in self.labels:
+                raise ParameterError(f"label must be one of these sketches', got {shown(chosen)}")
+            chosen = self.labels.index(chosen)
+        try:
+            numbers = np.atleast_1d(np.arange(len(self))[chosen])
+        except (IndexError, TypeError, ValueError):
+            raise ParameterError(
+                f"rows must be numbers below {len(self)}, a slice or a label, got {shown(chosen)}"
+            ) from None
+        return self.rows(numbers.tolist())
+
+    def rows(self, numbers: Sequence[int]) -> "Sketches":
+        """Rows by number, in this order; one may come more than once."""
+        provenance = [self.provenance[number] for number in numbers]
+        labels = [self.labels[number] for number in numbers]
+        return Sketches(self.values[list(numbers)], labels, provenance, self.protocols)
+
+    def __add__(self, other: Any) -> "Sketches":
+        return self._combined(other, 1, "+")
+
+    def __sub__(self, other: Any) -> "Sketches":
+        return self._combined(other, -1, "−")
+
+    def __neg__(self) -> "Sketches":
+        return self * -1
+
+    def __mul__(self, factor: Any) -> "Sketches":
+        """Every row times a number: whole numbers keep integers."""
+        is_number = isinstance(factor, (int, float, np.integer, np.floating)) and not isinstance(factor, bool)
+        if not is_number or not np.isfinite(factor):
+            return NotImplemented
+        whole = (
+            isinstance(factor, (int, np.integer)) and abs(factor) < 2**31 and self.values.dtype == np.int64
+        )
+        values = self.values * (np.int64(factor) if whole else float(factor))
+        rows = [row.times(float(factor)) for row in self.provenance]
+        return Sketches(values, self.labels, rows, self.protocols)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Any) -> "Sketches":
+        return self.__mul__(1 / divisor)
+
+    def _combined(self, other: Any, sign: int, symbol: str) -> "Sketches":
+        """Row by row; one row is combined with every row."""
+        if not isinstance(other, Sketches):
+            raise TypeError(f"sketches combine with sketches, got {type(other).__name__}")
+        check_same_space((*self.protocols, *other.protocols))
+        count = max(len(self), len(other))
+        if not {len(self), len(other)} <= {1, count}:
+            raise ParameterError(
+                f"sketches must have as many rows as each other, or one, got {len(self)} and {len(other)}"
+            )
+        values = self.values + sign * other.values
+        left, right = (part.rows([0] * count) if len(part) == 1 else part for part in (self, other))
+        rows = [a.plus(b, sign) for a, b in zip(left.provenance, right.provenance, strict=True)]
+        labels = [
+            f"{a} {symbol} {b}"[:_LONGEST_LABEL] for a, b in zip(left.labels, right.labels, strict=True)
+        ]
+        return Sketches(values, labels, rows, self.protocols + other.protocols)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes one Parquet file, whole or not at all, with the release card in its metadata."""
+        from armslength.protocol.files import save_sketches  # noqa: PLC0415  # files know sketches, not the other way
+
+        save_sketches(self, path)
+
+
+def check_same_space(protocols: Sequence[Protocol]) -> None:
+    """Refuses protocols whose sketches cannot be compared, and names what differs."""
+    first = protocols[0]
+    for other in protocols[1:]:
+        if other.space != first.space:
+            ours, theirs = first.space_fields(), other.space_fields()
+            differing = ", ".join(_differences(ours, theirs))
+            raise IncompatibleSketchesError(f"sketches must share one space, got different {differing}")
+
+
+def _differences(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
+    names = [name for name in ours if ours[name] != theirs[name]]
+    if "transform" in names and ours["transform"]["name"] == theirs["transform"]["name"]:
+        a, b = ours["transform"]["parameters"], theirs["transform"]["parameters"]
+        inner = [f"transform {key}" for key in a if a[key] != b.get(key)]
+        names = [name for name in names if name != "transform"] + inner
+    return names
+
+
+def checked_labels(labels: Any, count: int) -> list[str]:
+    """One label for each row: given, or the row's number."""
+    if labels is None:
+        return [str(number) for number in range(count)]
+    listed = [labels] if isinstance(labels, str) else list(labels) if isinstance(labels, Sequence) else None
+    if listed is None or not all(isinstance(label, str) for label in listed):
+        raise ParameterError(f"labels must be a list of strings, got {shown(labels)}")
+    if len(listed) != count:
+        raise ParameterError(f"labels must name {count} rows, got {len(listed)}")
+    if any(
+        not 1 <= len(label.encode(errors="replace")) <= _LONGEST_LABEL or not label.isprintable()
+        for label in listed
+    ):
+        raise ParameterError(f"labels must be printable, 1 to {_LONGEST_LABEL} bytes each, got another")
+    if len(set(listed)) != len(listed):
+        raise ParameterError("labels must differ from each other, got duplicates")
+    return listed
+
+
+def concat(parts: Sequence[Sketches]) -> Sketches:
+    """All rows of all parts, in order; they must share one space."""
+    listed = list(parts)
+    if not listed or not all(isinstance(part, Sketches) for part in listed):
+        raise ParameterError("concat must get a list of sketches, got something else")
+    protocols = tuple(protocol for part in listed for protocol in part.protocols)
+    check_same_space(protocols)
+    return Sketches(
+        np.concatenate([part.values for part in listed]),
+        [label for part in listed for label in part.labels],
+        [row for part in listed for row in part.provenance],
+        protocols,
+    )

@@ -1,0 +1,41 @@
+"""Compiled kernels are cached on disk, and never used after any source of the package has changed."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import armslength
+
+PROBE = (
+    "import numpy as np\n"
+    "from armslength.noise.double_double import add\n"
+    "from armslength.noise.inversion import locate\n"
+    "locate(np.uint64(2**40))\n"
+    "print(sum(locate.stats.cache_hits.values()), sum(locate.stats.cache_misses.values()))\n"
+)
+
+
+def test_a_change_anywhere_makes_kernels_compile_again(tmp_path):
+    copy = tmp_path / "site" / "armslength"
+    shutil.copytree(Path(armslength.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    environment = {**os.environ, "PYTHONPATH": str(copy.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def hits_and_misses():
+        done = subprocess.run(
+            [sys.executable, "-c", PROBE],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.split()
+
+    assert hits_and_misses() == ["0", "1"]
+    assert hits_and_misses() == ["1", "0"]
+    # `locate` is in inversion.py; its constants are in tables.py, whose time stamp Numba would not look at.
+    tables = copy / "noise" / "tables.py"
+    tables.write_text(tables.read_text(encoding="utf-8") + "\n# changed\n", encoding="utf-8")
+    assert hits_and_misses() == ["0", "1"]
