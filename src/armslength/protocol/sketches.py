@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.checks import shown
+from armslength.checks import number, shown
 from armslength.errors import IncompatibleSketchesError, ParameterError
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.provenance import Provenance
@@ -68,7 +68,7 @@ class Sketches:
         return f"<Sketches of {len(self)} rows, {self.values.shape[1]} coordinates, {self.transform.name}{clear}>"
 
     def __iter__(self) -> "Iterator[Sketches]":
-        return (self[number] for number in range(len(self)))
+        return (self[row] for row in range(len(self)))
 
     def __getitem__(self, chosen: Any) -> "Sketches":
         """Rows by number, slice, list of numbers, or label; always `Sketches`."""
@@ -86,8 +86,8 @@ class Sketches:
 
     def rows(self, numbers: Sequence[int]) -> "Sketches":
         """Rows by number, in this order; one may come more than once."""
-        provenance = [self.provenance[number] for number in numbers]
-        labels = [self.labels[number] for number in numbers]
+        provenance = [self.provenance[row] for row in numbers]
+        labels = [self.labels[row] for row in numbers]
         return Sketches(self.values[list(numbers)], labels, provenance, self.protocols)
 
     def __add__(self, other: Any) -> "Sketches":
@@ -101,14 +101,13 @@ class Sketches:
 
     def __mul__(self, factor: Any) -> "Sketches":
         """Every row times a number: whole numbers keep integers."""
-        is_number = isinstance(factor, (int, float, np.integer, np.floating)) and not isinstance(factor, bool)
-        if not is_number or not np.isfinite(factor):
-            return NotImplemented
-        whole = (
-            isinstance(factor, (int, np.integer)) and abs(factor) < 2**31 and self.values.dtype == np.int64
-        )
-        values = self.values * (np.int64(factor) if whole else float(factor))
-        rows = [row.times(float(factor)) for row in self.provenance]
+        coefficient = number("factor of sketches", factor, above=-1e300, at_most=1e300)
+        keeps_integers = isinstance(factor, (int, np.integer)) and abs(coefficient) < 2**31
+        if keeps_integers and self.values.dtype == np.int64:
+            values = self.values * np.int64(factor)
+        else:
+            values = self.values * coefficient
+        rows = [row.times(coefficient) for row in self.provenance]
         return Sketches(values, self.labels, rows, self.protocols)
 
     __rmul__ = __mul__
