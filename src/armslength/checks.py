@@ -33,14 +33,25 @@ def integer(name: str, value: Any, *, at_least: int, at_most: int) -> int:
     return number
 
 
+def plain_number(value: Any) -> int | float | None:
+    """A number of Python's or NumPy's as the plain int or float that it is exactly; None for anything else."""
+    if isinstance(value, (bool, np.timedelta64)):
+        return None
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.float32, np.float16)):
+        return float(value)
+    return None
+
+
 def number(name: str, value: Any, *, above: float, at_most: float) -> float:
     """The value as a float, if it is a number in the range."""
-    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not is_number or not above < value <= at_most:
+    plain = plain_number(value)
+    if plain is None or not above < plain <= at_most:
         raise ParameterError(
             f"{name} must be a number above {above:g} and at most {at_most:g}, got {shown(value)}"
         )
-    return float(value)
+    return float(plain)
 
 
 def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
@@ -48,4 +59,4 @@ def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
         raise ParameterError(f"{name} must be one of {listed}, got {shown(value)}")
-    return value
+    return str(value)

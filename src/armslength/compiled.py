@@ -48,7 +48,10 @@ def _cache_by_content(compiled: Any) -> None:
     Numba's cache asks for the time stamp of the one file that defines a kernel, but a kernel also holds code and
     constants of other files: with a stale cache the proofs would be about other code than what runs.
     """
-    compiled.enable_caching()
+    try:
+        compiled.enable_caching()
+    except RuntimeError:
+        return  # no folder that can be written to: compiled anew in every process
     index: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):
         index._source_stamp = source_digest()  # noqa: SLF001  # the only place where Numba can be told

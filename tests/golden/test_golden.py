@@ -30,6 +30,26 @@ def test_a_transform_is_built_from_its_frozen_parameters(frozen):
     assert write.digest(transform.matrix()) == frozen["sha256"]
 
 
+SPECIFIED = {
+    "SparseJL": lambda p: spec.sparse_jl(
+        range(p["input_dim"]), p["sketch_dim"], p["sparsity"], p["independence"], p["seed"], p["construction"]
+    ),
+    "HadamardJL": lambda p: spec.hadamard_jl(p["input_dim"], p["sketch_dim"], p["seed"]),
+    "GaussianJL": lambda p: spec.gaussian_jl(p["input_dim"], p["sketch_dim"], p["seed"]),
+    "SignJL": lambda p: spec.sign_jl(p["input_dim"], p["sketch_dim"], p["seed"], p["construction"]),
+}
+
+
+@pytest.mark.parametrize(
+    "frozen",
+    [f for f in STORED["transforms.json"] if f["name"] in SPECIFIED],
+    ids=lambda frozen: frozen["name"],
+)
+def test_the_second_implementation_gives_the_frozen_matrices(frozen):
+    matrix = np.array(SPECIFIED[frozen["name"]](frozen["parameters"]))
+    assert write.digest(matrix) == frozen["sha256"]
+
+
 def test_the_second_implementation_agrees_with_the_frozen_open_vocabulary():
     frozen = STORED["open_vocabulary.json"]
     seed = frozen["parameters"]["seed"]
@@ -37,3 +57,5 @@ def test_the_second_implementation_agrees_with_the_frozen_open_vocabulary():
         matrix = np.array(spec.sparse_jl(frozen[kind], 64, 4, 16, seed, "block"))
         assert write.digest(matrix) == frozen[f"{kind} sha256"]
         assert write.digest(al.SparseJL(None, 64, 4, seed).columns(frozen[kind])) == frozen[f"{kind} sha256"]
+    graph = np.array(spec.sparse_jl(frozen["strings"], 64, 4, 16, seed, "graph"))
+    assert write.digest(graph) == frozen["graph strings sha256"]

@@ -32,6 +32,7 @@ TRANSFORMS = [
     al.SignJL(1000, 64, SEED),
     al.SignJL(1000, 64, SEED, "sparse"),
     al.Identity(10),
+    al.MatrixJL(np.arange(-20, 20).reshape(4, 10), 0.125, variance_coefficients=(0.5, 0.25)),
 ]
 
 
@@ -50,7 +51,7 @@ def transform_vectors():
     return [
         {
             "name": transform.name,
-            "parameters": dict(transform.parameters()),
+            "parameters": json.loads(json.dumps(dict(transform.parameters()))),
             "sha256": digest(transform.matrix()),
             "column 7": column(transform, 7),
             "l1_sensitivity": transform.l1_sensitivity,
@@ -70,6 +71,7 @@ def open_vocabulary_vectors():
         "strings sha256": digest(transform.columns(STRINGS)),
         "ids": ids,
         "ids sha256": digest(transform.columns(ids)),
+        "graph strings sha256": digest(al.SparseJL(None, 64, 4, SEED, "graph").columns(STRINGS)),
     }
 
 

@@ -47,10 +47,11 @@ def test_extremes_of_every_type_dense_and_sparse(name, dtype):
 
 @pytest.mark.parametrize("name", list(BUILT))
 @pytest.mark.parametrize("layout", FORMATS)
-def test_every_sparse_format_as_array_and_as_matrix(name, layout):
+@pytest.mark.parametrize("dtype", TYPES)
+def test_every_sparse_format_of_every_type_at_its_extremes(name, layout, dtype):
     transform = BUILT[name]
-    X = np.random.default_rng(1).integers(-100, 100, (5, transform.input_dim)).astype(np.int8)
-    X[X % 3 != 0] = 0
+    extremes = [False, True] if dtype is np.bool_ else [np.iinfo(dtype).min, np.iinfo(dtype).max, 0, 1]
+    X = np.random.default_rng(1).choice(np.array(extremes, dtype=dtype), (3, transform.input_dim))
     expected = modular(X, transform.matrix())
     assert np.array_equal(transform.apply(sparse.coo_array(X).asformat(layout)), expected)
     assert np.array_equal(transform.apply(sparse.coo_matrix(X).asformat(layout)), expected)

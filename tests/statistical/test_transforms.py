@@ -21,14 +21,31 @@ SHAPES = {
     "single": np.array([0, 0, 7] + [0] * (D - 3)),
 }
 
+
+class _Named:
+    """An open vocabulary with names for the coordinates."""
+
+    names = tuple(f"code {j}" for j in range(D))
+
+    def __init__(self, transform):
+        self.transform = transform
+        self.scale_squared, self.norm_variance = transform.scale_squared, transform.norm_variance
+
+    def apply(self, Z, threads):
+        return self.transform.apply(Z, items=self.names, threads=threads)
+
+
 TRANSFORMS = {
     "block s=1": lambda seed: al.SparseJL(D, 4, 1, seed, "block", 4),
     "block s=2": lambda seed: al.SparseJL(D, 4, 2, seed),
     "graph s=3": lambda seed: al.SparseJL(D, 4, 3, seed, "graph", 4),
     "balanced s=1": lambda seed: al.SparseJL(D, 5, 1, seed, "balanced", 4),
     "balanced s=2": lambda seed: al.SparseJL(D, 6, 2, seed, "balanced", 4),
+    "open vocabulary": lambda seed: _Named(al.SparseJL(None, 4, 1, seed, "block", 4)),
     "hadamard": lambda seed: al.HadamardJL(D, 5, seed),
     "fast": lambda seed: al.FastJL(D, 6, seed, 0.5),
+    "fast q=1": lambda seed: al.FastJL(D, 6, seed, 1.0),
+    "fast q=0.2": lambda seed: al.FastJL(D, 12, seed, 0.2),
     "gaussian": lambda seed: al.GaussianJL(D, 6, seed),
     "sign dense": lambda seed: al.SignJL(D, 6, seed),
     "sign sparse": lambda seed: al.SignJL(D, 6, seed, "sparse"),

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armslength.laws.cumulants import Cumulants, uniform_cumulants
 from armslength.laws.law import Law
+from armslength.lazy import lazy
 from armslength.protocol.provenance import NoiseSource, Provenance
 from armslength.protocol.sketches import Sketches
 
@@ -52,7 +52,7 @@ class PairNoise:
         )
         return cls(tuple(part for part, _ in both), tuple(law for _, law in both))
 
-    @cached_property
+    @lazy
     def cumulants(self) -> Cumulants:
         """Σ coefficient^n·κ_n, in integer units."""
         total = Cumulants()

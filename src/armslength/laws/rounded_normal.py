@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ from scipy.special import ndtr
 
 from armslength.laws.cumulants import Cumulants
 from armslength.laws.law import Law
+from armslength.lazy import lazy
 from armslength.scales import checked_scale
 
 # From here on, E[N²] and E[N⁴] differ from the smooth formulas by a factor of 1 + e^(−2π²σ²)·σ⁴·10³ at
@@ -38,7 +38,7 @@ class RoundedNormal(Law):
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", checked_scale(self.scale))
 
-    @cached_property
+    @lazy
     def _tails(self) -> list[float]:
         """P(|N| ≥ n) for n = 1, 2, … as far as a float can tell them from 0; for small σ."""
         last = math.ceil(27 * math.sqrt(2) * self.scale) + 1

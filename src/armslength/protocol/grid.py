@@ -40,7 +40,9 @@ def grid_radius(radius: Fraction, resolution: Fraction, *, on_grid: bool, touche
 def checked_resolution(value: Any, radius: Fraction, touched: int | None) -> Fraction:
     """γ: 1, a power of two, or for "auto" the largest power of two that widens the radius by under 0.1 percent."""
     if value != "auto":
-        resolution = exact_number("resolution", value)
+        # A float is taken as it is: powers of two are exact in binary, and their shortest decimals are not.
+        is_float = isinstance(value, float) and math.isfinite(value)
+        resolution = Fraction(value) if is_float else exact_number("resolution", value)
         if not resolution > 0 or not _is_power_of_two(resolution):
             raise ParameterError(f'resolution must be 1, a power of two, or "auto", got {shown(value)}')
         _check_exponent(resolution)

@@ -11,6 +11,7 @@ from scipy import sparse
 from armslength.errors import InputError
 from armslength.protocol.quantize import Grid
 from armslength.protocol.vocabulary import check_columns
+from armslength.transforms.inputs import plain_array, sparse_entries
 
 _ENTRIES_AT_ONCE = 1 << 23
 
@@ -51,10 +52,7 @@ def _check_shape(shape: tuple[int, ...], width: int | None) -> None:
 
 
 def _dense_blocks(X: Any, grid: Grid, width: int | None) -> Iterator[NDArray[np.int64]]:
-    try:
-        array = np.asarray(X)
-    except (ValueError, TypeError):
-        raise InputError("X must be a matrix of numbers, got something else") from None
+    array = plain_array(X, "X")
     _check_shape(array.shape, width)
     if array.dtype.kind not in "biuf":
         raise InputError(f"X must hold integers or floats, got {array.dtype}")
@@ -67,11 +65,10 @@ def _sparse_blocks(X: Any, grid: Grid, width: int | None) -> Iterator[Any]:
     _check_shape(X.shape, width)
     if not grid.zero_stays_zero:
         raise InputError("value_range must hold 0 for sparse X, got a range without it; pass X.toarray()")
-    entries = X.tocoo()
-    rows, columns = (np.asarray(index, dtype=np.int64) for index in (entries.row, entries.col))
+    rows, columns, entries = sparse_entries(X)
     if entries.dtype.kind in "biu":
         # Integers add up exactly, before anything else happens to them.
-        values = sparse.coo_array((entries.data.astype(np.int64), (rows, columns)), shape=X.shape).tocsr()
+        values = sparse.coo_array((entries.astype(np.int64), (rows, columns)), shape=X.shape).tocsr()
         values.sum_duplicates()
         yield sparse.csr_array((grid.integers(values.data), values.indices, values.indptr), shape=X.shape)
         return
@@ -79,7 +76,7 @@ def _sparse_blocks(X: Any, grid: Grid, width: int | None) -> Iterator[Any]:
         raise InputError(
             "sparse X of real values must have each entry once, got duplicates; floats are never summed"
         )
-    yield sparse.coo_array((grid.integers(entries.data), (rows, columns)), shape=X.shape).tocsr()
+    yield sparse.coo_array((grid.integers(entries), (rows, columns)), shape=X.shape).tocsr()
 
 
 def _reader(X: Any) -> pa.RecordBatchReader:

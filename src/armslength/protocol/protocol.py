@@ -3,7 +3,6 @@
 import json
 import os
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from armslength.checks import integer, number, one_of, shown
@@ -11,6 +10,7 @@ from armslength.errors import CorruptFileError, ParameterError
 from armslength.formats.atomic import atomic_write, read_limited
 from armslength.formats.canonical import read_json
 from armslength.laws.cumulants import Cumulants, uniform_cumulants
+from armslength.lazy import lazy
 from armslength.privacy.parameters import checked_delta, checked_epsilon, exact_number
 from armslength.protocol import schema
 from armslength.protocol.choice import calibrated_law, choose_noise
@@ -173,12 +173,12 @@ class Protocol:
             "derived": {"grid_radius": str(self.grid_radius), "scale": self.law.scale.hex()},
         }
 
-    @cached_property
+    @lazy
     def fingerprint(self) -> str:
         """SHA-256 of the canonical JSON of the document."""
         return schema.fingerprint(self.document())
 
-    @cached_property
+    @lazy
     def space(self) -> str:
         """The fingerprint of what must agree for sketches to be compared."""
         return schema.fingerprint(self.space_fields())

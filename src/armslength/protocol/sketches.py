@@ -79,9 +79,11 @@ class Sketches:
         try:
             numbers = np.atleast_1d(np.arange(len(self))[chosen])
         except (IndexError, TypeError, ValueError):
+            numbers = np.empty((0, 0))
+        if numbers.ndim != 1:
             raise ParameterError(
                 f"rows must be numbers below {len(self)}, a slice or a label, got {shown(chosen)}"
-            ) from None
+            )
         return self.rows(numbers.tolist())
 
     def rows(self, numbers: Sequence[int]) -> "Sketches":
@@ -104,7 +106,7 @@ class Sketches:
         coefficient = number("factor of sketches", factor, above=-1e300, at_most=1e300)
         keeps_integers = isinstance(factor, (int, np.integer)) and abs(coefficient) < 2**31
         if keeps_integers and self.values.dtype == np.int64:
-            values = self.values * np.int64(factor)
+            values: NDArray[Any] = self.values * np.int64(factor)
         else:
             values = self.values * coefficient
         rows = [row.times(coefficient) for row in self.provenance]

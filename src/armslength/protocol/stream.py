@@ -127,7 +127,7 @@ def _distinct(names: Any) -> tuple[list[Any], NDArray[np.int64]]:
 def _whole_amounts(amounts: Any, count: int) -> NDArray[np.int64]:
     """Amounts as int64, one for each item."""
     array = np.asarray(amounts)
-    if array.dtype.kind not in "iu":
+    if array.size and array.dtype.kind not in "iu":
         raise InputError(
             f"amounts must be integers in grid units, got {array.dtype}; floor them onto the grid first"
         )

@@ -31,26 +31,36 @@ def item_words(items: Any) -> NDArray[np.uint64]:
     Args:
         items: A sequence or array of `str`, or of integers. Anything else is refused, and so is a mixture.
     """
-    if isinstance(items, str) or not isinstance(items, (Sequence, np.ndarray)):
-        raise InputError(f"items must be a sequence of strings or of integers, got {type(items).__name__}")
-    if isinstance(items, range) or (isinstance(items, np.ndarray) and items.dtype.kind in "iu"):
+    if isinstance(items, range):
         return _integer_words(np.asarray(items))
-    listed = items.tolist() if isinstance(items, np.ndarray) else list(items)
-    kinds = {str if isinstance(item, str) else type(item) for item in listed}
+    if isinstance(items, np.ndarray) and not isinstance(items, np.ma.MaskedArray):
+        if items.ndim != 1 or items.dtype.kind not in "iuUTO":
+            raise InputError(
+                f"items must be a list of strings or integers, got {items.ndim} dimensions of {items.dtype}"
+            )
+        if items.dtype.kind in "iu":
+            return _integer_words(items)
+        items = items.tolist()
+    if not isinstance(items, Sequence) or isinstance(items, (str, bytes, bytearray, memoryview)):
+        kind = type(items).__name__
+        raise InputError(
+            f"items must be a list of strings or integers, got {kind}; a column has .tolist() or .to_list()"
+        )
+    kinds = {str if isinstance(item, str) else type(item) for item in items}
     if kinds <= {str}:
-        numbers = [string_number(item) for item in listed]
+        numbers = [string_number(item) for item in items]
         words = [(number >> 64, number & (2**64 - 1)) for number in numbers]
-        return np.array(words, dtype=np.uint64).reshape(len(listed), 2)
-    if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
-        return _integer_words(np.array([int(item) for item in listed], dtype=object))
+        return np.array(words, dtype=np.uint64).reshape(len(items), 2)
+    if all(
+        issubclass(kind, (int, np.integer)) and not issubclass(kind, (bool, np.timedelta64)) for kind in kinds
+    ):
+        return _integer_words(np.array([int(item) for item in items], dtype=object))
     names = ", ".join(sorted(kind.__name__ for kind in kinds))
     raise InputError(f"items must be all strings or all integers, got {names}; convert them first")
 
 
 def _integer_words(items: NDArray[Any]) -> NDArray[np.uint64]:
     """Integer items modulo 2^64, as their low word."""
-    if items.ndim != 1:
-        raise InputError(f"items must be one-dimensional, got {items.ndim} dimensions")
     if items.size and (items.min() < -(2**63) or items.max() >= 2**63):
         raise InputError("integer items must fit int64 (−2^63 to 2^63 − 1), got a larger one; use strings")
     words = np.zeros((len(items), 2), dtype=np.uint64)

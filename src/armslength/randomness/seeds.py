@@ -23,15 +23,18 @@ def checked_seed(seed: Any) -> str:
     if seed is None:
         return fresh_seed()
     if not isinstance(seed, str):
-        hint = f"; try seed={str(seed)!r}" if isinstance(seed, int) else ""
+        small = isinstance(seed, int) and abs(seed) < 10**18
+        hint = f"; try seed={str(seed)!r}" if small else ""
         raise ParameterError(f"seed must be a string, got {shown(seed)}{hint}")
     try:
         size = len(canonical_text(seed))
     except ValueError as problem:
         raise ParameterError(f"seed must be {problem}") from None
+    if not seed.isprintable():
+        raise ParameterError("seed must be printable text on one line, got other characters")
     if not 1 <= size <= LONGEST_SEED:
         raise ParameterError(f"seed must be 1 to {LONGEST_SEED} bytes of UTF-8, got {size} bytes")
-    return unicodedata.normalize("NFC", seed)
+    return unicodedata.normalize("NFC", str(seed))
 
 
 def derive_key(seed: str, purpose: str) -> bytes:

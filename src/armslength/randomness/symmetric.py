@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armslength.compiled import kernel
+from armslength.lazy import lazy
 from armslength.randomness.normals import NORMAL_TAILS
 
 _GUIDE_BITS = 10
@@ -21,12 +22,12 @@ class SymmetricTable:
 
     tails: tuple[int, ...]
 
-    @cached_property
+    @lazy
     def second_moment(self) -> Fraction:
         """E[value²], exactly."""
         return Fraction(sum((2 * m + 1) * tail for m, tail in enumerate(self.tails)), 2**63)
 
-    @cached_property
+    @lazy
     def fourth_moment(self) -> Fraction:
         """E[value⁴], exactly."""
         steps = ((m + 1) ** 4 - m**4 for m in range(len(self.tails)))
@@ -42,11 +43,11 @@ class SymmetricTable:
         """The largest magnitude; it fits a signed byte."""
         return len(self.tails)
 
-    @cached_property
+    @lazy
     def _thresholds(self) -> NDArray[np.uint64]:
         return np.array([2**63 - tail for tail in self.tails], dtype=np.uint64)
 
-    @cached_property
+    @lazy
     def _guide(self) -> NDArray[np.int64]:
         """The magnitude at the lower end of each of 2^10 equal parts: where the search may start."""
         starts = np.arange(2**_GUIDE_BITS, dtype=np.uint64) << _GUIDE_SHIFT

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from armslength.checks import integer, shown
+from armslength.checks import integer, plain_number
 from armslength.errors import InputError, ParameterError
+from armslength.transforms.inputs import plain_array
 
 LARGEST_INPUT_DIM = 2**40
 LARGEST_SKETCH_DIM = 2**24
+_LARGEST_NORM = 1e150
 _BLOCK_ENTRIES = 1 << 20  # 8 MB of int64: what one thread works on at a time
 
 Matrix = NDArray[np.int64] | sparse.csc_array
@@ -36,6 +38,12 @@ class Transform(ABC):
     name: ClassVar[str]
     input_dim: int | None
     sketch_dim: int
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A transform travels as its parameters; what it has computed stays behind."""
+        from armslength.transforms.registry import build_transform  # noqa: PLC0415  # the registry knows all transforms
+
+        return build_transform, (self.name, dict(self.parameters()))
 
     @property
     @abstractmethod
@@ -81,22 +89,20 @@ class Transform(ABC):
         """
         if self.variance_coefficients is None:
             raise ParameterError(f"norm_variance of {self.name} must be supplied; pass variance_coefficients")
-        if not 0 <= l2_squared < math.inf:
-            raise ParameterError(f"l2_squared must be a finite number of at least 0, got {shown(l2_squared)}")
+        squared = checked_norm("l2_squared", l2_squared, _LARGEST_NORM)
         a, b = self.variance_coefficients
         if l4_fourth is None:
-            return max(a, a - b) * l2_squared**2
+            return max(a, a - b) * squared**2
         # ‖z‖₄⁴ ≤ ‖z‖₂⁴, up to the rounding of whoever computed the two
-        if not 0 <= l4_fourth <= l2_squared**2 * (1 + 1e-9):
-            raise ParameterError(f"l4_fourth must be from 0 to l2_squared², got {shown(l4_fourth)}")
-        return max(a * l2_squared**2 - b * l4_fourth, 0.0)
+        fourth = checked_norm("l4_fourth", l4_fourth, squared**2 * (1 + 1e-9))
+        return max(a * squared**2 - b * fourth, 0.0)
 
     @abstractmethod
     def columns(self, items: Any) -> Matrix:
         """The columns of A at these column numbers (for an open vocabulary: items), k x len(items)."""
 
     def matrix(self) -> Matrix:
-        """A as a k x d matrix of int64: `scipy.sparse.csc_array`, or `ndarray` where A is dense."""
+        """A as a k x d matrix of int64: `scipy.sparse.csc_array`, or `ndarray` where the transform is dense by nature."""
         return self.columns(range(self._fixed_input_dim()))
 
     @abstractmethod
@@ -139,7 +145,7 @@ class Transform(ABC):
 
     def column_numbers(self, items: Any) -> NDArray[np.int64]:
         """Column numbers as an int64 array, if each is in range."""
-        numbers = np.asarray(items)
+        numbers = plain_array(items, "columns")
         if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
             raise InputError(f"columns must be a list of column numbers, got dtype {numbers.dtype}")
         if numbers.size and not 0 <= numbers.min() <= numbers.max() < self._fixed_input_dim():
@@ -151,7 +157,15 @@ class Transform(ABC):
 
 def block_rows(width: int) -> int:
     """How many rows of that width one thread works on at a time."""
-    return max(1, _BLOCK_ENTRIES // width)
+    return max(1, _BLOCK_ENTRIES // max(1, width))
+
+
+def checked_norm(name: str, value: Any, at_most: float) -> float:
+    """A norm as a float, so that no integer type can wrap; the message does not show it, it comes from data."""
+    plain = plain_number(value)
+    if plain is None or not 0 <= plain <= at_most:
+        raise ParameterError(f"{name} must be a number from 0 to {at_most:g}, got another")
+    return float(plain)
 
 
 def checked_input_dim(value: Any, at_most: int = LARGEST_INPUT_DIM) -> int:
@@ -172,4 +186,4 @@ def _variance_in_words(coefficients: tuple[float, float] | None) -> str:
     if coefficients is None:
         return "not known"
     a, b = coefficients
-    return "0" if a == 0 else f"{a:.6g}·‖z‖₂⁴ − {b:.6g}·‖z‖₄⁴"
+    return "0" if a == b == 0 else f"{a:.6g}·‖z‖₂⁴ {'−' if b >= 0 else '+'} {abs(b):.6g}·‖z‖₄⁴"

@@ -1,10 +1,10 @@
 """FastJL: the fast Johnson-Lindenstrauss transform P·H·D of Ailon & Chazelle (paper, section FJLT)."""
 
 import math
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from scipy import sparse
 
 from armslength.checks import number
 from armslength.errors import ParameterError
+from armslength.lazy import lazy
 from armslength.randomness.seeds import checked_seed, fresh_seed
 from armslength.randomness.stream import Stream
 from armslength.randomness.symmetric import SymmetricTable, sparse_normal_table
@@ -20,7 +21,7 @@ from armslength.threads import for_blocks
 from armslength.transforms.base import Transform, block_rows, checked_input_dim, checked_sketch_dim
 from armslength.transforms.inputs import integer_rows
 from armslength.transforms.kernels.walsh import column_norms_of_walsh, project_combined, walsh_all
-from armslength.transforms.padding import hadamard_entries, padded_dimension, random_signs
+from armslength.transforms.padding import LARGEST_PADDED_DIM, hadamard_entries, padded_dimension, random_signs
 
 _DEFAULT_ENTRIES_PER_ROW = 48  # ln²(1/β) at β = 1e-3, the paper's q·d
 _WORDS_AT_ONCE = 1 << 20
@@ -52,7 +53,7 @@ class FastJL(Transform):
     density: float = None  # type: ignore[assignment]  # None is replaced by the default below
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "input_dim", checked_input_dim(self.input_dim))
+        object.__setattr__(self, "input_dim", checked_input_dim(self.input_dim, at_most=LARGEST_PADDED_DIM))
         object.__setattr__(self, "sketch_dim", checked_sketch_dim(self.sketch_dim))
         object.__setattr__(self, "seed", checked_seed(self.seed))
         given: Any = self.density
@@ -91,28 +92,30 @@ class FastJL(Transform):
         """Δ₂², by a scan of all columns."""
         return self._sensitivities[1]
 
-    @cached_property
+    @lazy
     def _sensitivities(self) -> tuple[int, int]:
         """(Δ₁, Δ₂²), column by column of P·H; the signs of D change neither."""
         by_row = self._published
-        # An entry of P·H is at most Σ|P| over its row, so a column's Σ entry² is at most k·that²: the
-        # densest rows that fit in memory stay far below 2^63, and the bound is checked, not assumed.
+        # An entry of P·H is at most Σ|P| over its row, and a column's Σ entry² at most k·that²: int64 must hold it.
         largest = int(abs(by_row).sum(axis=1).max())
         if self.sketch_dim * largest**2 >= 2**63:
             raise ParameterError(
-                f"FastJL must have a smaller density or sketch_dim, got entries up to {largest}"
+                "FastJL must have a smaller density, sketch_dim or input_dim, got too many large entries"
             )
-        l1 = np.zeros(self.input_dim, dtype=np.int64)
-        l2_squared = np.zeros(self.input_dim, dtype=np.int64)
-        column_norms_of_walsh(
-            by_row.indptr.astype(np.int64),
-            by_row.indices.astype(np.int64),
-            by_row.data,
-            self.padded_dim,
-            l1,
-            l2_squared,
-        )
-        return int(l1.max()), int(l2_squared.max())
+        starts, columns = by_row.indptr.astype(np.int64), by_row.indices.astype(np.int64)
+        totals = np.zeros((2, self.input_dim), dtype=np.int64)
+        lock = threading.Lock()
+
+        def add(start: int, stop: int) -> None:
+            part = np.zeros_like(totals)
+            column_norms_of_walsh(
+                starts[start : stop + 1], columns, by_row.data, self.padded_dim, part[0], part[1]
+            )
+            with lock:
+                totals[...] += part
+
+        for_blocks(self.sketch_dim, max(1, self.sketch_dim // 16), add)
+        return int(totals[0].max()), int(totals[1].max())
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:
@@ -123,12 +126,15 @@ class FastJL(Transform):
     def columns(self, items: Any) -> NDArray[np.int64]:
         """The columns of A at these column numbers, k x len(items)."""
         numbers = self.column_numbers(items)
-        entries: NDArray[np.int64] = self._published[:, self.used_columns] @ hadamard_entries(
-            self.used_columns, numbers
-        )
+        used, restricted = self.used_columns, self._published[:, self.used_columns]
+        entries = np.empty((self.sketch_dim, len(numbers)), dtype=np.int64)
+        step = max(1, _WORDS_AT_ONCE // max(1, len(used)))
+        for first in range(0, len(numbers), step):
+            part = slice(first, first + step)
+            entries[:, part] = restricted @ hadamard_entries(used, numbers[part])
         return entries * self._signs[numbers]
 
-    @cached_property
+    @lazy
     def used_columns(self) -> NDArray[np.int64]:
         """The columns of P that are not all zero: those through which noise on the input can pass."""
         return np.unique(self._published.indices).astype(np.int64)
@@ -168,11 +174,11 @@ class FastJL(Transform):
         for_blocks(rows.count, block_rows(self.padded_dim), project, threads)
         return product
 
-    @cached_property
+    @lazy
     def _signs(self) -> NDArray[np.int64]:
         return random_signs(self.seed, "FastJL signs", self.input_dim)
 
-    @cached_property
+    @lazy
     def _published(self) -> sparse.csr_array:
         """P, k x d', by rows: the matrix that all parties publish and share."""
         k = self.sketch_dim

@@ -3,20 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armslength.errors import ParameterError
+from armslength.lazy import lazy
 from armslength.randomness.permutation import uniform_sample
 from armslength.randomness.seeds import checked_seed, fresh_seed
 from armslength.threads import for_blocks
 from armslength.transforms.base import Transform, block_rows, checked_input_dim, checked_sketch_dim
 from armslength.transforms.inputs import integer_rows
 from armslength.transforms.kernels.walsh import project_sampled
-from armslength.transforms.padding import hadamard_entries, padded_dimension, random_signs
+from armslength.transforms.padding import LARGEST_PADDED_DIM, hadamard_entries, padded_dimension, random_signs
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class HadamardJL(Transform):
     seed: str = field(default_factory=fresh_seed)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "input_dim", checked_input_dim(self.input_dim))
+        object.__setattr__(self, "input_dim", checked_input_dim(self.input_dim, at_most=LARGEST_PADDED_DIM))
         object.__setattr__(self, "sketch_dim", checked_sketch_dim(self.sketch_dim))
         object.__setattr__(self, "seed", checked_seed(self.seed))
         if self.sketch_dim > self.padded_dim:
@@ -94,11 +94,11 @@ class HadamardJL(Transform):
         for_blocks(rows.count, block_rows(self.padded_dim), project, threads)
         return product
 
-    @cached_property
+    @lazy
     def _signs(self) -> NDArray[np.int64]:
         return random_signs(self.seed, "HadamardJL signs", self.input_dim)
 
-    @cached_property
+    @lazy
     def _sample(self) -> NDArray[np.int64]:
         return uniform_sample(self.seed, "HadamardJL rows", self.sketch_dim, self.padded_dim)
 

@@ -2,12 +2,13 @@
 
 from abc import abstractmethod
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from armslength.lazy import lazy
 from armslength.randomness.symmetric import SymmetricTable
 from armslength.threads import for_blocks
 from armslength.transforms.base import Transform, block_rows
@@ -57,7 +58,7 @@ class IndependentEntries(Transform):
         """Δ₂², by a scan of all columns."""
         return self._sensitivities[1]
 
-    @cached_property
+    @lazy
     def _sensitivities(self) -> tuple[int, int]:
         l1, l2_squared = 0, 0
         for first, count in self._parts():
@@ -103,7 +104,7 @@ class IndependentEntries(Transform):
         step = max(1, _ENTRIES_AT_ONCE // self.sketch_dim)
         return [(first, min(step, self.input_dim - first)) for first in range(0, self.input_dim, step)]
 
-    @cached_property
+    @lazy
     def _kept_columns(self) -> NDArray[np.int8] | None:
         """All columns, each as a row, where they fit in memory."""
         if self.input_dim * self.sketch_dim > _KEPT_ENTRIES:
@@ -116,7 +117,9 @@ class IndependentEntries(Transform):
 
     def _columns_at(self, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
         """Columns of these numbers, each as a row."""
-        kept = self._kept_columns
+        # A few columns of a matrix that nobody has needed yet are made alone.
+        few = len(numbers) * 16 < self.input_dim and "_kept_columns" not in self.__dict__
+        kept = None if few else self._kept_columns
         if kept is not None:
             return kept[numbers]
         made = [self._make_columns(number, 1) for number in numbers.tolist()]

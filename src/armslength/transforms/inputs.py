@@ -66,7 +66,7 @@ def integer_rows(X: Any, width: int) -> DenseRows | SparseRows:
         width: How many columns X must have.
     """
     is_sparse = sparse.issparse(X)
-    array = X if is_sparse else np.asarray(X)
+    array = X if is_sparse else plain_array(X, "X")
     if array.ndim != 2:
         raise InputError(
             f"X must have 2 dimensions (rows, coordinates), got {array.ndim}; try X.reshape(1, -1)"
@@ -74,23 +74,45 @@ def integer_rows(X: Any, width: int) -> DenseRows | SparseRows:
     if array.shape[1] != width:
         raise InputError(f"X must have {width} columns, one for each coordinate, got {array.shape[1]}")
     if array.dtype.kind not in "biu":
-        raise InputError(f"X must hold integers, got {array.dtype}; floor real values onto a grid first")
+        remedy = "floor real values onto a grid first" if array.dtype.kind == "f" else "use an integer type"
+        raise InputError(f"X must hold integers, got {array.dtype}; {remedy}")
     return _sparse_rows(array) if is_sparse else DenseRows(array)
+
+
+def plain_array(values: Any, name: str) -> NDArray[Any]:
+    """The values as an array, if they are one; a mask is never dropped in silence."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise InputError(f"{name} must have no masked entries, got a masked array; fill them first")
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError, OverflowError):
+        raise InputError(f"{name} must be an array of numbers, got something else") from None
+
+
+def sparse_entries(matrix: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+    """(rows, columns, values) of a SciPy sparse matrix of any format: checked, in its own type, nothing added up.
+
+    SciPy's conversions trust the indices of what they convert; broken ones can end the process.
+    """
+    problem = InputError("a sparse matrix must be valid, got one whose indices do not fit its shape")
+    try:
+        if hasattr(matrix, "check_format"):
+            matrix.check_format(full_check=True)
+        entries = matrix.tocoo()
+        rows, columns = (np.asarray(index, dtype=np.int64) for index in (entries.row, entries.col))
+    except (ValueError, TypeError, IndexError, AttributeError):
+        raise problem from None
+    for index, size in zip((rows, columns), matrix.shape, strict=True):
+        if len(index) != len(entries.data) or (len(index) and not 0 <= index.min() <= index.max() < size):
+            raise problem
+    return rows, columns, entries.data
 
 
 def _sparse_rows(matrix: Any) -> SparseRows:
     """The rows of a SciPy sparse matrix of any format and integer type."""
+    rows, columns, values = sparse_entries(matrix)
     # Cast first: `tocsr` adds up duplicate entries in the type that it finds.
-    by_row = sparse.csr_array(matrix.astype(np.int64).tocsr())
-    starts = by_row.indptr.astype(np.int64)
-    entries = int(starts[-1])
-    if (
-        starts[0] != 0
-        or np.any(np.diff(starts) < 0)
-        or entries > min(len(by_row.indices), len(by_row.data))
-        or (entries and not 0 <= by_row.indices.min() <= by_row.indices.max() < by_row.shape[1])
-    ):
-        raise InputError("X must be a valid sparse matrix, got one whose indices do not fit its shape")
+    by_row = sparse.coo_array((values.astype(np.int64), (rows, columns)), shape=matrix.shape).tocsr()
     return SparseRows(
-        starts, by_row.indices[:entries].astype(np.int64), by_row.data[:entries], by_row.shape[1]
+        by_row.indptr.astype(np.int64), by_row.indices.astype(np.int64), by_row.data, by_row.shape[1]
     )

@@ -4,7 +4,6 @@ import math
 import sys
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -14,9 +13,10 @@ from scipy import sparse
 
 from armslength.checks import number, shown
 from armslength.errors import ParameterError
+from armslength.lazy import lazy
 from armslength.threads import for_blocks
 from armslength.transforms.base import Transform, block_rows, checked_input_dim, checked_sketch_dim
-from armslength.transforms.inputs import integer_rows
+from armslength.transforms.inputs import SparseRows, integer_rows, plain_array, sparse_entries
 from armslength.transforms.kernels.product import multiply_columns
 
 LARGEST_ENTRY = 2**31
@@ -46,6 +46,12 @@ class MatrixJL(Transform):
         self.input_dim = checked_input_dim(self._by_column.shape[1])
         self._scale = number("scale", scale, above=0.0, at_most=sys.float_info.max)
         self._variance_coefficients = _checked_coefficients(variance_coefficients)
+        self._frozen = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_frozen" in self.__dict__:
+            raise AttributeError(f"a transform cannot be changed; make a new one to change {name}")
+        super().__setattr__(name, value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MatrixJL) and self.parameters() == other.parameters()
@@ -66,12 +72,12 @@ class MatrixJL(Transform):
         """c, as it was given."""
         return self._scale
 
-    @cached_property
+    @lazy
     def l1_sensitivity(self) -> int:
         """Δ₁, by a scan of all columns."""
         return int(abs(self._by_column).sum(axis=0).max())
 
-    @cached_property
+    @lazy
     def l2_sensitivity_squared(self) -> int:
         """Δ₂², by a scan of all columns, in Python integers where int64 could overflow."""
         largest = int(np.abs(self._by_column.data).max(initial=0))
@@ -96,6 +102,11 @@ class MatrixJL(Transform):
         rows = integer_rows(X, self._by_column.shape[1])
         matrix = self._by_column
         starts, numbers = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+        if isinstance(rows, SparseRows):
+            by_row = sparse.csr_array(
+                (rows.values, rows.columns, rows.starts), shape=(rows.count, rows.width)
+            )
+            return np.asarray((by_row @ matrix.T).toarray())
         product = np.zeros((rows.count, self.sketch_dim), dtype=np.int64)
 
         def project(start: int, stop: int) -> None:
@@ -122,24 +133,27 @@ class MatrixJL(Transform):
 
 def _checked_matrix(matrix: Any) -> sparse.csc_array:
     """The matrix by columns in int64, duplicates added up, if it holds integers that are not too large."""
-    array: Any = matrix if sparse.issparse(matrix) else np.asarray(matrix)
+    is_sparse = sparse.issparse(matrix)
+    array: Any = matrix if is_sparse else plain_array(matrix, "matrix")
     if array.ndim != 2 or 0 in array.shape:
         raise ParameterError(f"matrix must have 2 dimensions and an entry, got shape {array.shape}")
     if array.dtype.kind not in "iu":
         raise ParameterError(
             f"matrix must hold integers, got {array.dtype}; round it, and put its unit into scale"
         )
+    rows, columns, entries = sparse_entries(array if is_sparse else sparse.coo_array(array))
     # Before the cast to int64: a uint64 entry of 2^64 − 1 must not come back as −1.
-    entries = array.tocoo().data if sparse.issparse(matrix) else array
     if entries.size and (int(entries.max()) > LARGEST_ENTRY or int(entries.min()) < -LARGEST_ENTRY):
         raise ParameterError("matrix must have entries of at most 2^31 in magnitude, got a larger one")
-    by_column = sparse.csc_array(array.astype(np.int64))
+    by_column = sparse.coo_array((entries.astype(np.int64), (rows, columns)), shape=array.shape).tocsc()
     by_column.sum_duplicates()
     by_column.eliminate_zeros()
     if np.abs(by_column.data).max(initial=0) > LARGEST_ENTRY:
         raise ParameterError(
             "matrix must have entries of at most 2^31 in magnitude, got a larger sum of duplicates"
         )
+    for part in (by_column.data, by_column.indices, by_column.indptr):
+        part.flags.writeable = False
     return by_column
 
 
@@ -149,7 +163,7 @@ def _checked_coefficients(coefficients: Any) -> tuple[float, float] | None:
     rule = "variance_coefficients must be two finite numbers a ≥ 0, a ≥ b"
     try:
         a, b = (float(number) for number in coefficients)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ParameterError(f"{rule}, got {shown(coefficients)}") from None
     if not (0 <= a < math.inf and -math.inf < b <= a):
         raise ParameterError(f"{rule}, got {shown(coefficients)}")

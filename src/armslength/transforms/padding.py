@@ -5,6 +5,8 @@ from numpy.typing import NDArray
 
 from armslength.randomness.stream import Stream
 
+LARGEST_PADDED_DIM = 2**28  # a padded row of int64 is 2 GB
+
 
 def padded_dimension(input_dim: int) -> int:
     """The smallest power of two that is at least input_dim."""

@@ -1,12 +1,13 @@
 """The transforms by name: how a document names one, and how it is built again."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from armslength.checks import one_of, shown
+from armslength.checks import one_of
 from armslength.errors import ParameterError
 from armslength.transforms.base import Transform
 from armslength.transforms.fast_jl import FastJL
@@ -23,35 +24,41 @@ TRANSFORMS: Mapping[str, type[Transform]] = {
 }
 
 
-def build_transform(name: str, parameters: Mapping[str, Any]) -> Transform:
+def build_transform(name: Any, parameters: Any) -> Transform:
     """The transform of that name from its `parameters()`; every rule of its class is checked again."""
     built = TRANSFORMS[one_of("transform", name, tuple(TRANSFORMS))]
-    try:
-        if built is MatrixJL:
-            return _matrix_jl(**parameters)
-        return built(**parameters)
-    except TypeError:
+    expected = _MATRIX_FIELDS if built is MatrixJL else {field.name for field in fields(built)}  # type: ignore[arg-type]  # all others are dataclasses
+    if not isinstance(parameters, Mapping) or set(parameters) != expected:
         raise ParameterError(
-            f"parameters of {name} must be its own, got {shown(sorted(parameters))}"
-        ) from None
-
-
-def _matrix_jl(
-    *,
-    sketch_dim: int,
-    input_dim: int,
-    column_starts: list[int],
-    row_numbers: list[int],
-    entries: list[int],
-    scale: float,
-    variance_coefficients: tuple[float, float] | None,
-) -> MatrixJL:
-    try:
-        by_column = sparse.csc_array(
-            (np.array(entries, dtype=np.int64), np.array(row_numbers), np.array(column_starts)),
-            shape=(sketch_dim, input_dim),
+            f"parameters of {name} must be its own ({', '.join(sorted(expected))}), got others"
         )
-        by_column.check_format()
-    except (ValueError, OverflowError):
+    return _matrix_jl(parameters) if built is MatrixJL else built(**parameters)
+
+
+_MATRIX_FIELDS = {
+    "sketch_dim",
+    "input_dim",
+    "column_starts",
+    "row_numbers",
+    "entries",
+    "scale",
+    "variance_coefficients",
+}
+
+
+def _matrix_jl(parameters: Mapping[str, Any]) -> MatrixJL:
+    """A `MatrixJL` from the lists of a document, each number of which must be a whole one."""
+    lists = [parameters[name] for name in ("entries", "row_numbers", "column_starts")]
+    shape = (parameters["sketch_dim"], parameters["input_dim"])
+    whole = [*shape, *(number for values in lists if isinstance(values, list) for number in values)]
+    if not all(isinstance(values, list) for values in lists) or not all(
+        type(number) is int for number in whole
+    ):
+        raise ParameterError("MatrixJL must have lists of whole numbers, got something else")
+    try:
+        arrays = [np.array(values, dtype=np.int64) for values in lists]
+        by_column = sparse.csc_array((arrays[0], arrays[1], arrays[2]), shape=shape)
+        by_column.check_format(full_check=True)
+    except (ValueError, OverflowError, TypeError, IndexError):
         raise ParameterError("MatrixJL must have entries that fit its shape, got others") from None
-    return MatrixJL(by_column, scale, variance_coefficients=variance_coefficients)
+    return MatrixJL(by_column, parameters["scale"], variance_coefficients=parameters["variance_coefficients"])

@@ -43,7 +43,7 @@ class SignJL(IndependentEntries):
         object.__setattr__(self, "input_dim", checked_input_dim(self.input_dim))
         object.__setattr__(self, "sketch_dim", checked_sketch_dim(self.sketch_dim))
         object.__setattr__(self, "seed", checked_seed(self.seed))
-        one_of("construction", self.construction, CONSTRUCTIONS)
+        object.__setattr__(self, "construction", one_of("construction", self.construction, CONSTRUCTIONS))
 
     @property
     def _table(self) -> SymmetricTable:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy import sparse
 
 from armslength.checks import integer, one_of
 from armslength.errors import ParameterError
+from armslength.lazy import lazy
 from armslength.randomness.hashing import hash_coefficients
 from armslength.randomness.items import item_words
 from armslength.randomness.permutation import uniform_permutation
@@ -24,6 +25,7 @@ from armslength.transforms.kernels.sparse_columns import balanced_columns, block
 
 CONSTRUCTIONS = ("block", "graph", "balanced")
 _COLUMNS_AT_ONCE = 1 << 16
+_LARGEST_DEALT = 2**31  # entries of 4 bytes: a permutation has no shorter form
 _KEPT_ENTRIES = 1 << 26  # 256 MB of columns stay in memory; beyond that they are made again as needed
 
 
@@ -61,7 +63,7 @@ class SparseJL(Transform):
         object.__setattr__(self, "sketch_dim", k)
         object.__setattr__(self, "sparsity", s)
         object.__setattr__(self, "seed", checked_seed(self.seed))
-        one_of("construction", self.construction, CONSTRUCTIONS)
+        object.__setattr__(self, "construction", one_of("construction", self.construction, CONSTRUCTIONS))
         t = integer("independence", self.independence, at_least=4, at_most=256)
         object.__setattr__(self, "independence", t)
         if self.construction != "graph" and k % s:
@@ -69,8 +71,15 @@ class SparseJL(Transform):
             raise ParameterError(
                 f"sparsity must divide sketch_dim, got sparsity={s}, sketch_dim={k}; try sparsity={divisor}"
             )
-        if self.construction == "balanced" and self.input_dim is None:
-            raise ParameterError('construction "balanced" must have a fixed input_dim, got None; try "block"')
+        if self.construction == "balanced":
+            if self.input_dim is None:
+                raise ParameterError(
+                    'construction "balanced" must have a fixed input_dim, got None; try "block"'
+                )
+            if self.input_dim * s > _LARGEST_DEALT:
+                raise ParameterError(
+                    'input_dim·sparsity must be at most 2^31 for "balanced", got more; try "block"'
+                )
 
     @property
     def scale_squared(self) -> Fraction:
@@ -129,78 +138,67 @@ class SparseJL(Transform):
             return self._multiply(integer_rows(X, self.input_dim), self._kept_columns, threads)
         if items is None:
             raise ParameterError("items must name the columns of X for an open vocabulary, got None")
-        encoded = self._encode(items)
+        encoded = self._encode(items, threads)
         return self._multiply(integer_rows(X, len(encoded)), encoded, threads)
 
     def _multiply(
         self, rows: DenseRows | SparseRows, encoded: NDArray[np.int32] | None, threads: int | None
     ) -> NDArray[np.int64]:
-        """rows·Aᵀ; without the encoded columns, only those that are needed are made."""
+        """rows·Aᵀ; where the columns are not kept, only those that are needed are made, part by part."""
         product = np.zeros((rows.count, self.sketch_dim), dtype=np.int64)
-        if isinstance(rows, DenseRows):
-            for_blocks(
-                rows.count, block_rows(rows.width), partial(self._add_dense, rows, encoded, product), threads
-            )
+        if isinstance(rows, SparseRows):
+            columns = rows.columns
+            if encoded is None:
+                present, columns = np.unique(columns, return_inverse=True)
+                encoded = self._encode(present, threads)
+            add = partial(_add_sparse, rows, columns, encoded, product)
+            for_blocks(rows.count, max(1, rows.count // 64), add, threads)
             return product
-        columns = rows.columns
-        if encoded is None:
-            present, columns = np.unique(columns, return_inverse=True)
-            encoded = self._encode(present)
-        add = partial(_add_sparse, rows, columns, encoded, product)
-        for_blocks(rows.count, max(1, rows.count // 64), add, threads)
+        step = _COLUMNS_AT_ONCE if encoded is None else max(1, rows.width)
+        for first in range(0, rows.width, step):
+            last = min(first + step, rows.width)
+            part = self._encode(np.arange(first, last), threads) if encoded is None else encoded
+            add = partial(_add_dense, DenseRows(rows.array[:, first:last]), part, product)
+            for_blocks(rows.count, block_rows(last - first), add, threads)
         return product
 
-    def _add_dense(
-        self,
-        rows: DenseRows,
-        encoded: NDArray[np.int32] | None,
-        product: NDArray[np.int64],
-        start: int,
-        stop: int,
-    ) -> None:
-        """One block of dense rows, in parts of columns if the columns are not kept."""
-        block = rows.block(start, stop)
-        if encoded is not None:
-            scatter_dense(block, encoded, product[start:stop])
-            return
-        for first in range(0, rows.width, _COLUMNS_AT_ONCE):
-            part = np.ascontiguousarray(block[:, first : first + _COLUMNS_AT_ONCE])
-            scatter_dense(part, self._encode(np.arange(first, first + part.shape[1])), product[start:stop])
-
-    @cached_property
+    @lazy
     def _kept_columns(self) -> NDArray[np.int32] | None:
         """All columns of a fixed input dimension, where they fit in memory."""
         d = self._fixed_input_dim()
         return self._encode(np.arange(d)) if d * self.sparsity <= _KEPT_ENTRIES else None
 
-    @cached_property
+    @lazy
     def _coefficients(self) -> NDArray[np.uint64]:
         return hash_coefficients(self.seed, "SparseJL hash", self.sparsity, self.independence)
 
-    @cached_property
-    def _permutations(self) -> NDArray[np.int64]:
-        d = self._fixed_input_dim()
-        purposes = (f"SparseJL permutation {r}" for r in range(self.sparsity))
-        return np.stack([uniform_permutation(self.seed, purpose, d) for purpose in purposes])
+    @lazy
+    def _dealt(self) -> NDArray[np.int32]:
+        """For the balanced construction: the bucket of each column in each block, dealt out by a permutation."""
+        buckets = np.empty((self.sparsity, self._fixed_input_dim()), dtype=np.int32)
+        for r in range(self.sparsity):
+            permutation = uniform_permutation(self.seed, f"SparseJL permutation {r}", buckets.shape[1])
+            buckets[r] = permutation % (self.sketch_dim // self.sparsity)
+        return buckets
 
-    def _encode(self, items: Any) -> NDArray[np.int32]:
+    def _encode(self, items: Any, threads: int | None = None) -> NDArray[np.int32]:
         """Columns as numbers: entry (j, r) is the row, or −1−row for an entry of −1."""
         words = item_words(items)
         encoded = np.empty((len(words), self.sparsity), dtype=np.int32)
-        for_blocks(len(words), _COLUMNS_AT_ONCE, partial(self._encode_block, words, encoded))
-        return encoded
+        coefficients, buckets = self._coefficients, self.sketch_dim // self.sparsity
+        dealt = self._dealt if self.construction == "balanced" else None
 
-    def _encode_block(
-        self, words: NDArray[np.uint64], encoded: NDArray[np.int32], start: int, stop: int
-    ) -> None:
-        """The columns of items start … stop−1."""
-        part, target, buckets = words[start:stop], encoded[start:stop], self.sketch_dim // self.sparsity
-        if self.construction == "block":
-            block_columns(self._coefficients, part, buckets, target)
-        elif self.construction == "graph":
-            graph_columns(self._coefficients, part, self.sketch_dim, target)
-        else:
-            balanced_columns(self._coefficients, self._permutations, part, buckets, target)
+        def encode(start: int, stop: int) -> None:
+            part, target = words[start:stop], encoded[start:stop]
+            if dealt is not None:
+                balanced_columns(coefficients, dealt, part, buckets, target)
+            elif self.construction == "graph":
+                graph_columns(coefficients, part, self.sketch_dim, target)
+            else:
+                block_columns(coefficients, part, buckets, target)
+
+        for_blocks(len(words), _COLUMNS_AT_ONCE, encode, threads)
+        return encoded
 
     def parameters(self) -> Mapping[str, Any]:
         """What builds this transform again."""
@@ -212,6 +210,13 @@ class SparseJL(Transform):
             "construction": self.construction,
             "independence": self.independence,
         }
+
+
+def _add_dense(
+    rows: DenseRows, encoded: NDArray[np.int32], product: NDArray[np.int64], start: int, stop: int
+) -> None:
+    """One block of dense rows."""
+    scatter_dense(rows.block(start, stop), encoded, product[start:stop])
 
 
 def _add_sparse(

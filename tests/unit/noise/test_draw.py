@@ -167,7 +167,7 @@ def test_no_seed_reaches_the_noise():
     np.random.seed(1)  # noqa: NPY002  # the legacy global seed is what this shows to be without effect
     random.seed(1)
     first = draw(WIDE, (50,))
-    np.random.seed(1)  # noqa: NPY002
+    np.random.seed(1)  # noqa: NPY002  # the same
     random.seed(1)
     assert not np.array_equal(first, draw(WIDE, (50,)))
 

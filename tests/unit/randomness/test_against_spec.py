@@ -10,11 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from armslength.errors import InputError
+from armslength.randomness import permutation
 from armslength.randomness.field import PRIME, canonical, multiply_add, scaled_to
 from armslength.randomness.hashing import hash_coefficients, hash_value, uniform_field_elements
 from armslength.randomness.items import item_words, string_number
 from armslength.randomness.normals import NORMAL_TAILS
-from armslength.randomness.permutation import uniform_permutation, uniform_sample
+from armslength.randomness.permutation import _shuffle_down, uniform_permutation, uniform_sample
 from armslength.randomness.seeds import derive_key
 from armslength.randomness.stream import Stream
 from armslength.randomness.symmetric import achlioptas_table, normal_table, sparse_normal_table
@@ -128,6 +129,24 @@ def test_the_prime_itself_is_rejected_and_the_next_pair_taken():
 @pytest.mark.parametrize("d", [1, 2, 3, 10, 1000])
 def test_permutations(d):
     assert uniform_permutation(SEED, PURPOSE, d).tolist() == spec.permutation(SEED, PURPOSE, d)
+
+
+def test_permutations_reject_words_and_go_on():
+    # For three remaining, 2^64 mod 3 = 1: only the word 0 is rejected, and it costs its turn.
+    start = np.arange(3)
+    remaining = _shuffle_down(start, 3, np.array([0, 0, 2**63], dtype=np.uint64))
+    assert remaining == 2
+    assert start.tolist() == [0, 2, 1]
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 64])
+def test_permutations_in_pieces_of_words(at_once, monkeypatch):
+    monkeypatch.setattr(permutation, "_WORDS_AT_ONCE", at_once)
+    assert uniform_permutation(SEED, PURPOSE, 50).tolist() == spec.permutation(SEED, PURPOSE, 50)
+
+
+def test_a_permutation_longer_than_one_piece_is_one():
+    assert np.array_equal(np.sort(uniform_permutation(SEED, PURPOSE, 150_000)), np.arange(150_000))
 
 
 @pytest.mark.parametrize(("k", "d"), [(1, 1), (1, 2), (3, 8), (8, 8), (50, 1024)])

@@ -1,6 +1,7 @@
 """Bad arguments: one clear line each, whatever comes."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -153,11 +154,160 @@ def test_bad_input_never_shows_its_values(X, says):
         assert "0.5" not in str(caught.value)
 
 
-def test_a_broken_sparse_matrix_is_refused():
-    broken = sparse.csr_array(np.eye(3, dtype=int))
-    broken.indices = np.array([0, 1, 99])
-    with pytest.raises(al.InputError, match="valid sparse matrix"):
-        al.SparseJL(3, 4, seed="x").apply(broken)
+def damaged():
+    """Sparse matrices whose indices do not fit; some of them ended the process once."""
+    for name, make in {"csr": sparse.csr_array, "csc": sparse.csc_array, "bsr": sparse.bsr_array}.items():
+        for broken in ([0, 1, 10**8], [0, 1, -1]):
+            matrix = make(np.eye(3, dtype=int))
+            matrix.indices = np.array(broken, dtype=np.int32)
+            yield f"{name} {broken}", matrix
+        matrix = make(np.eye(3, dtype=int))
+        matrix.indptr = np.array([0, 2, 1, 3], dtype=np.int32)
+        yield f"{name} starts", matrix
+        matrix = make(np.eye(3, dtype=int))
+        matrix.indptr = np.array([0, 1], dtype=np.int32)
+        yield f"{name} short", matrix
+    matrix = sparse.coo_array(np.eye(3, dtype=int))
+    matrix.coords = (np.array([0, 1, 2]), np.array([0, 1, 99]))
+    yield "coo", matrix
+
+
+DAMAGED = dict(damaged())
+
+
+@pytest.mark.parametrize("kind", list(DAMAGED))
+def test_a_damaged_sparse_matrix_is_refused(kind):
+    for build in (al.SparseJL(3, 4, seed="x").apply, lambda m: al.MatrixJL(m, 1.0)):
+        with pytest.raises(al.InputError, match="must be valid"):
+            build(DAMAGED[kind])
+
+
+@pytest.mark.parametrize("use", ["apply", "columns", "matrix"])
+def test_masks_and_ragged_lists_are_never_dropped_in_silence(use):
+    transform = al.SparseJL(3, 4, seed="x")
+    call = {"apply": transform.apply, "columns": transform.columns, "matrix": lambda m: al.MatrixJL(m, 1.0)}[
+        use
+    ]
+    for bad, says in (
+        (np.ma.array([[1, 2, 3]], mask=[[0, 1, 0]]), "masked"),
+        ([[1], [1, 2]], "array of numbers"),
+    ):
+        with pytest.raises(al.InputError, match=says) as caught:
+            call(bad)
+        one_clear_line(caught.value)
+
+
+@given(JUNK, JUNK)
+def test_norm_variance_refuses_junk(l2, l4):
+    transform = al.SparseJL(3, 4, seed="x")
+    refuses_or_works(lambda: transform.norm_variance(l2))
+    refuses_or_works(lambda: transform.norm_variance(5.0, l4))
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint64, np.float32, int, float])
+def test_norm_variance_cannot_wrap(kind):
+    # (z**2).sum() is a NumPy integer, and its square would wrap.
+    size = 4_000_000_000 if kind not in (np.int32, np.float32) else 50_000
+    assert al.SparseJL(3, 4, seed="x").norm_variance(kind(size)) == pytest.approx(2 / 4 * float(size) ** 2)
+    assert al.SparseJL(3, 4, seed="x").norm_variance(kind(size), kind(size)) > 0
+
+
+FROM_DOCUMENTS = [
+    al.SparseJL(10, 4, seed="x"),
+    al.FastJL(10, 4, "x"),
+    al.SignJL(10, 4, "x"),
+    al.Identity(4),
+    al.MatrixJL([[1, 2], [0, 3]], 0.5, variance_coefficients=(1.0, 0.5)),
+]
+
+
+@pytest.mark.parametrize("transform", FROM_DOCUMENTS, ids=lambda t: t.name)
+@given(data=st.data())
+def test_one_bad_value_in_valid_parameters(transform, data):
+    parameters = dict(transform.parameters())
+    name = data.draw(st.sampled_from(sorted(parameters)))
+    parameters[name] = data.draw(JUNK)
+    try:
+        built = build_transform(transform.name, parameters)
+    except al.ArmslengthError as error:
+        one_clear_line(error)
+    else:
+        # What is accepted is one of the values that the class itself would have written.
+        assert build_transform(built.name, built.parameters()) == built
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"entries": [1.7, 2.2, 3.9]},
+        {"entries": ["1", "2", "3"]},
+        {"entries": [True, 2, 3]},
+        {"row_numbers": [0.0, 0, 1]},
+        {"row_numbers": [0, 0, 7]},
+        {"column_starts": ["0", "1", "3"]},
+        {"column_starts": [0, 3, 1]},
+        {"entries": [2**70, 1, 1]},
+        {"sketch_dim": 2.0},
+        {"scale": "1"},
+    ],
+)
+def test_documents_of_a_matrix_are_read_strictly(changes):
+    parameters = {**al.MatrixJL([[1, 2], [0, 3]], 0.5).parameters(), **changes}
+    with pytest.raises(al.ParameterError):
+        build_transform("MatrixJL", parameters)
+    for bad in (None, [], {"x": 1}, {1: 2, "a": 3}):
+        with pytest.raises(al.ParameterError, match="its own"):
+            build_transform("SparseJL", bad)
+
+
+def test_transforms_cannot_be_changed_and_travel_without_their_caches():
+    matrix = al.MatrixJL([[1, 2], [0, 3]], 0.5)
+    with pytest.raises(AttributeError):
+        matrix.input_dim = 5
+    for transform in (*FROM_DOCUMENTS, al.GaussianJL(1000, 100, "x")):
+        transform.apply(np.zeros((1, transform.input_dim), dtype=int))
+        packed = pickle.dumps(transform)
+        assert len(packed) < 2000
+        assert pickle.loads(packed) == transform  # noqa: S301  # our own bytes
+
+
+@pytest.mark.parametrize("seed", ["two\nlines", "tab\t", "\x00"])
+def test_seeds_are_one_printable_line(seed):
+    with pytest.raises(al.ParameterError, match="printable"):
+        al.SparseJL(10, 4, seed=seed)
+
+
+def test_numpy_strings_become_plain_ones():
+    transform = al.SparseJL(10, 4, seed=np.str_("x"), construction=np.str_("graph"))
+    assert type(transform.seed) is str
+    assert type(transform.construction) is str
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: al.SparseJL(10, 10**5000, seed="x"),
+        lambda: al.SparseJL(10, 4, seed=10**5000),
+        lambda: al.MatrixJL([[1]], 10**5000),
+        lambda: al.MatrixJL([[1]], np.timedelta64(1)),
+        lambda: al.MatrixJL([[1]], np.longdouble("1e-4000")),
+        lambda: al.FastJL(10, 4, "x", np.timedelta64(1)),
+        lambda: al.MatrixJL([[1]], 1.0, variance_coefficients=(10**400, 0)),
+        lambda: al.SparseJL(2**40, 4, seed="x", construction="balanced"),
+        lambda: al.HadamardJL(2**40, 4, "x"),
+        lambda: al.FastJL(2**40, 4, "x"),
+    ],
+)
+def test_absurd_numbers_get_a_clear_line(build):
+    with pytest.raises(al.ParameterError) as caught:
+        build()
+    one_clear_line(caught.value)
+
+
+def test_an_open_vocabulary_of_nothing():
+    assert (
+        al.SparseJL(None, 4, seed="x").apply(np.zeros((2, 0), dtype=int), items=[]).tolist() == [[0] * 4] * 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -166,13 +316,23 @@ def test_a_broken_sparse_matrix_is_refused():
         (["a", 1], "all strings or all integers"),
         ([1.5], "all strings or all integers"),
         ([True], "all strings or all integers"),
-        ("abc", "a sequence"),
+        ("abc", "got str"),
+        (b"abc", "got bytes"),
+        (bytearray(b"abc"), "got bytearray"),
+        (np.array("abc"), "0 dimensions"),
+        (np.array(3), "0 dimensions"),
+        (np.array([1], dtype="datetime64[ns]"), "datetime64"),
+        (np.array([1], dtype="timedelta64[ns]"), "timedelta64"),
+        ([np.timedelta64(5, "ns")], "all strings or all integers"),
+        (np.ma.array([1, 2], mask=[0, 1]), "MaskedArray"),
+        (np.array([1.5]), "float64"),
+        ({1, 2}, "got set"),
         ([2**63], "fit int64"),
         (np.array([2**64 - 1], dtype=np.uint64), "fit int64"),
         (["secret\ud800"], "lone surrogate"),
         (["secret\u0378"], "characters assigned"),
         ([None], "all strings or all integers"),
-        (np.array([["a"]]), "all strings or all integers"),
+        (np.array([["a"]]), "2 dimensions"),
     ],
 )
 def test_bad_items_say_what_to_do_and_stay_private(items, says):

@@ -1,11 +1,17 @@
 """Every transform against the second implementation, which follows only the written specification."""
 
+import subprocess
+import sys
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import coo_array
 
 import armslength as al
+from armslength.randomness import permutation
+from armslength.transforms import fast_jl, independent, sparse_jl
 from armslength.transforms.registry import build_transform
 from reference import spec
 from reference.transforms import CASES, dense
@@ -58,7 +64,7 @@ def test_a_transform_is_built_again_from_its_parameters(case):
 def test_a_transform_cannot_be_changed():
     transform = al.SparseJL(10, 4, seed="x")
     with pytest.raises(AttributeError):
-        transform.seed = "y"  # type: ignore[misc]
+        transform.seed = "y"
 
 
 def test_open_vocabulary_of_strings_and_ids():
@@ -102,21 +108,74 @@ def test_a_fresh_seed_is_made_where_none_is_given():
     assert len(first.seed) == 32
 
 
+BIG = """
+import re
+import numpy as np
+import armslength as al
+transform = {build}
+x = np.zeros((1, 10_000_000), dtype=np.int8)
+x[0, [0, 70_000, 9_999_999]] = [1, -2, 3]
+got = transform.apply(x)[0]
+part = transform.columns([0, 70_000, 9_999_999])
+part = part.toarray() if hasattr(part, "toarray") else part
+assert np.array_equal(got, part @ [1, -2, 3])
+print(int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) // 1024)
+"""
+
+
 @pytest.mark.parametrize(
-    "transform",
+    ("build", "megabytes"),
     [
-        al.SparseJL(10_000_000, 1024, seed="x"),
-        al.SparseJL(10_000_000, 1024, seed="x", construction="balanced"),
-        al.SparseJL(10_000_000, 1024, 8, seed="x"),
-        al.HadamardJL(10_000_000, 64, "x"),
+        ('al.SparseJL(10_000_000, 1024, seed="x")', 700),
+        ('al.SparseJL(10_000_000, 1024, 3, seed="x", construction="graph")', 900),
+        ('al.SparseJL(10_000_000, 1024, 8, seed="x")', 500),
+        ('al.SparseJL(10_000_000, 1024, 8, seed="x", construction="balanced")', 1000),
+        ('al.HadamardJL(10_000_000, 64, "x")', 900),
     ],
-    ids=["block", "balanced", "kept in parts", "hadamard"],
 )
-def test_ten_million_dimensions_fit_in_little_memory(transform):
-    x = np.zeros((1, 10_000_000), dtype=np.int8)
-    x[0, [0, 70_000, 9_999_999]] = [1, -2, 3]
-    expected = dense(transform.columns([0, 70_000, 9_999_999])) @ [1, -2, 3]
-    assert np.array_equal(transform.apply(x)[0], expected)
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
+def test_ten_million_dimensions_fit_in_little_memory(build, megabytes):
+    # k x d bytes alone would be 10 GB.
+    done = subprocess.run(
+        [sys.executable, "-c", BIG.format(build=build)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < megabytes
+
+
+def test_parts_make_the_same_matrices_as_the_whole(monkeypatch):
+    monkeypatch.setattr(fast_jl, "_WORDS_AT_ONCE", 40)
+    monkeypatch.setattr(permutation, "_WORDS_AT_ONCE", 7)
+    monkeypatch.setattr(independent, "_ENTRIES_AT_ONCE", 30)
+    monkeypatch.setattr(independent, "_KEPT_ENTRIES", 0)
+    monkeypatch.setattr(sparse_jl, "_COLUMNS_AT_ONCE", 5)
+    for build, specified in CASES.values():
+        transform, expected = build(), np.array(specified())
+        assert np.array_equal(dense(transform.matrix()), expected)
+        assert transform.l1_sensitivity == np.abs(expected).sum(axis=0).max()
+        assert transform.l2_sensitivity_squared == (expected**2).sum(axis=0).max()
+
+
+def test_matrices_of_large_and_of_duplicate_entries():
+    large = al.MatrixJL([[2**31, 1], [-(2**31), 0], [2**31, 5]], 1.0)
+    assert large.l1_sensitivity == 3 * 2**31
+    assert large.l2_sensitivity_squared == 3 * 2**62
+    entries = (np.array([100, 100, 100], dtype=np.int8), (np.array([0, 0, 1]), np.array([0, 0, 0])))
+    doubled = al.MatrixJL(coo_array(entries, shape=(2, 1)), 1.0)
+    assert doubled.l1_sensitivity == 300
+    assert doubled.l2_sensitivity_squared == 200**2 + 100**2
+    too_large = (np.full(2, 2**31), (np.array([0, 0]), np.array([0, 0])))
+    with pytest.raises(al.ParameterError, match="sum of duplicates"):
+        al.MatrixJL(coo_array(too_large, shape=(1, 1)), 1.0)
+
+
+def test_a_fast_transform_whose_squares_could_overflow_is_refused(monkeypatch):
+    transform = al.FastJL(64, 4, "x", 1.0)
+    published = transform._published.copy()
+    published.data[:] = 2**26
+    monkeypatch.setitem(transform.__dict__, "_published", published)
+    with pytest.raises(al.ParameterError, match="smaller density"):
+        transform.l2_sensitivity_squared  # noqa: B018  # the access is the test
 
 
 def test_dense_transforms_too_large_to_keep_make_columns_as_they_need_them():

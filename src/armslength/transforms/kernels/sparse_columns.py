@@ -49,14 +49,13 @@ def graph_columns(
 @kernel
 def balanced_columns(
     coefficients: NDArray[np.uint64],
-    permutations: NDArray[np.int64],
+    dealt: NDArray[np.int32],
     items: NDArray[np.uint64],
     buckets: int,
     encoded: NDArray[np.int32],
 ) -> None:
-    """Balanced construction: buckets dealt out by a permutation per block, signs by the hash functions."""
+    """Balanced construction: buckets were dealt out by a permutation per block, signs come from the hash functions."""
     for j in range(items.shape[0]):
         for r in range(coefficients.shape[0]):
             _, low = hash_value(coefficients[r], items[j, 0], items[j, 1])
-            bucket = permutations[r, items[j, 1]] % buckets
-            encoded[j, r] = _signed(r * buckets + bucket, low)
+            encoded[j, r] = _signed(r * buckets + np.int64(dealt[r, items[j, 1]]), low)

@@ -1,0 +1,164 @@
+"""The heart of the guarantee: integers of neighbors differ by no more than the noise was calibrated for.
+
+Neighbors are drawn over the whole allowed domain, also from values that break float sums and rounding: huge next to
+tiny, halves, subnormals, both sides of the range.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+import armslength as al
+from armslength.laws.discrete_laplace import DiscreteLaplace
+from armslength.noise import draw as door
+from armslength.protocol.release import project
+
+D = 6
+NASTY = [
+    0.0,
+    -0.0,
+    0.5,
+    -0.5,
+    1.5,
+    2.0**-30,
+    5e-324,
+    -5e-324,
+    1e-300,
+    1 / 3,
+    0.1,
+    2.0**40,
+    -(2.0**40),
+    1 - 2.0**-53,
+]
+COORDINATE = st.sampled_from(NASTY) | st.floats(-100, 100)
+
+TRANSFORMS = [
+    al.SparseJL(D, 4, 2, "x"),
+    al.SparseJL(D, 4, 3, "x", "graph"),
+    al.HadamardJL(D, 5, "x"),
+    al.FastJL(D, 3, "x", 0.5),
+    al.GaussianJL(D, 3, "x"),
+    al.SignJL(D, 3, "x", "sparse"),
+    al.Identity(D),
+]
+
+
+def l1_radius_of(protocol):
+    """What the Laplace scale covers: ε·b."""
+    assert isinstance(protocol.law, DiscreteLaplace)
+    return Fraction(protocol.law.scale) * protocol.epsilon
+
+
+def check(protocol, x, neighbor):
+    before, after = (project(protocol, np.array([v]), None, 1)[0].tolist() for v in (x, neighbor))
+    difference = [((a - b + 2**63) % 2**64) - 2**63 for a, b in zip(before, after, strict=True)]
+    assert sum(abs(d) for d in difference) <= l1_radius_of(protocol)
+    assert (
+        sum(d * d for d in difference)
+        <= (protocol.grid_radius**2) * protocol.transform.l2_sensitivity_squared
+    )
+
+
+@st.composite
+def real_neighbors(draw, radius):
+    """x and x' with ‖x − x'‖₁ ≤ radius, exactly."""
+    x = [draw(COORDINATE) for _ in range(D)]
+    neighbor, left = list(x), Fraction(radius)
+    for j in draw(st.permutations(range(D))):
+        target = draw(COORDINATE | st.floats(-3, 3).map(lambda step, j=j: x[j] + step))
+        moved = min(max(Fraction(target), Fraction(x[j]) - left), Fraction(x[j]) + left)
+        candidate = float(moved)
+        for value in (candidate, math.nextafter(candidate, x[j]), x[j]):
+            if abs(Fraction(value) - Fraction(x[j])) <= left:
+                neighbor[j] = value
+                left -= abs(Fraction(value) - Fraction(x[j]))
+                break
+    return x, neighbor
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda t: t.name)
+@pytest.mark.parametrize("resolution", [1, 0.25, "auto", 8])
+@pytest.mark.parametrize("limits", [None, (-3, "2.5")])
+@given(data=st.data())
+def test_real_neighbors(transform, resolution, limits, data):
+    radius = Fraction(5, 2)
+    protocol = al.Protocol(
+        transform, 1, radius=radius, resolution=resolution, on_grid=False, noise="laplace", value_range=limits
+    )
+    x, neighbor = data.draw(real_neighbors(radius))
+    assert sum(abs(Fraction(a) - Fraction(b)) for a, b in zip(x, neighbor, strict=True)) <= radius
+    check(protocol, x, neighbor)
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda t: t.name)
+@given(
+    st.lists(st.integers(-(2**62), 2**62), min_size=D, max_size=D),
+    st.lists(st.integers(-3, 3), min_size=D, max_size=D),
+)
+def test_neighbors_on_the_grid(transform, x, step):
+    radius = max(1, sum(abs(s) for s in step))
+    protocol = al.Protocol(transform, 1, radius=radius, noise="laplace")
+    check(protocol, np.array(x), np.array(x) + np.array(step))
+
+
+@given(st.lists(st.integers(0, 255), min_size=D, max_size=D), st.integers(0, D - 1))
+def test_neighbors_that_wrap_around_a_narrow_type(x, j):
+    protocol = al.Protocol(TRANSFORMS[0], 1, noise="laplace")
+    x = np.array(x, dtype=np.uint8)
+    neighbor = x.astype(np.int64)
+    neighbor[j] += 1
+    check(protocol, x, neighbor)
+
+
+def test_the_bound_is_reached():
+    # The calibration wastes nothing: one person can move the integers by exactly what the noise covers.
+    for transform in TRANSFORMS:
+        protocol = al.Protocol(transform, 1, radius=3, noise="laplace")
+        columns = np.asarray(abs(transform.matrix()).sum(axis=0)).ravel()
+        x = np.zeros((1, D), dtype=int)
+        x[0, int(columns.argmax())] = 3
+        assert np.abs(project(protocol, x, None, 1)).sum() == l1_radius_of(protocol)
+
+
+def test_floats_that_are_summed_would_break_it():
+    # One person of weight 1 among float32 sums: the reason why events are floored before they are added.
+    big = np.float32(2**24)
+    assert abs(float(np.float32(big + np.float32(1.0))) - float(big)) != 1.0
+
+
+class Replay:
+    """The same bits for everybody: what no real source may do."""
+
+    def words(self, count):
+        return np.random.default_rng(7).integers(0, 2**64, count, dtype=np.uint64)
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("transform", [TRANSFORMS[0], TRANSFORMS[2], TRANSFORMS[6]], ids=lambda t: t.name)
+def test_under_the_same_bits_neighbors_differ_by_what_the_theorem_allows_and_no_more(
+    transform, noise, monkeypatch
+):
+    monkeypatch.setattr(door, "SecretBits", Replay)
+    protocol = al.Protocol(transform, 1, 1e-6, noise, radius=2)
+    x = np.arange(D)[None, :]
+    neighbor = x.copy()
+    neighbor[0, 2] += 2
+    a, b = (protocol.release(v, ledger=al.NO_LEDGER).values for v in (x, neighbor))
+    difference = (b - a)[0]
+    assert np.array_equal(difference, np.asarray(transform.apply(neighbor - x))[0])
+    assert 0 < np.abs(difference).sum() <= 2 * transform.l1_sensitivity
+    assert (difference**2).sum() <= 4 * transform.l2_sensitivity_squared
+
+
+def test_sparse_and_dense_and_tables_become_the_same_integers():
+    protocol = al.Protocol(TRANSFORMS[0], 1, resolution=0.25, on_grid=False)
+    X = np.array([[0.0, -0.3, 2.6, 0, 0, 1e-3], [1, 0, 0, 0, -7.75, 0]])
+    dense = project(protocol, X, None, 1)
+    for other in (X.astype(np.float32).astype(float), X.tolist(), sparse.csr_array(X), sparse.coo_matrix(X)):
+        if other is X or not isinstance(other, np.ndarray):
+            assert np.array_equal(project(protocol, other, None, 2), dense)

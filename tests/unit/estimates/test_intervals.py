@@ -1,0 +1,166 @@
+"""Intervals: their shape, their edges, and the exact law at zero."""
+
+import numpy as np
+import pytest
+from scipy.special import gammaincinv, ndtr, ndtri
+
+import armslength as al
+from armslength.estimates.intervals import IntervalRule, Level
+from armslength.estimates.noise_models import PairNoise
+from armslength.estimates.spread_law import null_quantile, quantile_sheet
+from armslength.estimates.variance import variance_curve
+from armslength.protocol.provenance import NoiseSource
+
+PROTOCOL = al.Protocol(al.SparseJL(100, 16, 1, "x"), 1)
+
+
+def noise_of(protocol, coefficients=(1.0, -1.0)):
+    return PairNoise.of((NoiseSource(f"{i:032x}", protocol), c) for i, c in enumerate(coefficients))
+
+
+def rule_of(protocol, coefficients=(1.0, -1.0)):
+    noise = noise_of(protocol, coefficients)
+    unit, k = protocol.unit_squared, protocol.transform.sketch_dim
+    return IntervalRule(noise, variance_curve(protocol, noise.cumulants), k, noise.cumulants.k2 * unit)
+
+
+def test_an_interval_is_every_distance_that_could_have_given_the_estimate():
+    rule = rule_of(PROTOCOL)
+    level = Level.of(0.95, "spread", 1)
+    estimates = np.array([-500.0, -50.0, 0.0, 30.0, 100.0, 1000.0, 1e5])
+    lower, upper = rule.interval(estimates, level)
+    grid = np.concatenate([[0.0], np.geomspace(1e-3, 1e7, 20001)])
+    above, below = rule._limits(grid, level)
+    for estimate, low, high in zip(estimates, lower, upper, strict=True):
+        inside = grid[(estimate <= above) & (estimate >= below)]
+        if len(inside) == 0:
+            assert (low, high) == (0.0, 0.0)
+            continue
+        assert low == pytest.approx(inside[0], rel=3e-3, abs=2e-3)
+        assert high == pytest.approx(inside[-1], rel=3e-3)
+
+
+def test_far_below_zero_the_set_is_empty():
+    lower, upper = rule_of(PROTOCOL).interval(np.array([-1e6]), Level.of(0.95, "spread", 1))
+    assert (lower[0], upper[0]) == (0.0, 0.0)
+
+
+def test_no_upper_end_where_the_projection_is_too_coarse():
+    # q²a ≥ 1: with k = 4 rows and a high level, no distance is too large.
+    rule = rule_of(al.Protocol(al.SparseJL(100, 4, 1, "x"), 1))
+    _, upper = rule.interval(np.array([10.0, 1e4]), Level.of(0.999, "spread", 1))
+    assert np.isinf(upper).all()
+
+
+def test_intervals_grow_with_the_level_and_with_the_number_of_pairs():
+    sketches = PROTOCOL.release(np.eye(5, 100, dtype=int) * 60, ledger=al.NO_LEDGER)
+    estimate = al.squared_distances(sketches)
+    last = None
+    for level in (0.5, 0.8, 0.95, 0.99, 0.9999):
+        lower, upper = estimate.interval(level)
+        assert (lower <= upper).all()
+        if last is not None:
+            assert (lower <= last[0]).all()
+            assert (upper >= last[1]).all()
+        last = lower, upper
+    single, all_pairs = estimate.interval(0.9), estimate.interval(0.9, simultaneous=True)
+    assert (all_pairs[0] <= single[0]).all()
+    for end, expected in zip(all_pairs, estimate.interval(1 - 0.1 / 10), strict=True):
+        assert end == pytest.approx(expected)
+    assert (estimate.resolved(0.9) >= estimate.resolved(0.9, simultaneous=True)).all()
+
+
+def test_guaranteed_is_chebyshev():
+    rule = rule_of(PROTOCOL)
+    value = np.array([5000.0])
+    lower, upper = rule.interval(value, Level.of(0.9, "guaranteed", 1))
+    for end in (lower, upper):
+        if np.isfinite(end[0]) and end[0] > 0:
+            assert (value[0] - end[0]) ** 2 == pytest.approx(10 * float(rule.curve.at(end[0])), rel=1e-3)
+    spread = rule.interval(value, Level.of(0.9, "spread", 1))
+    assert lower < spread[0]
+    assert upper > spread[1]
+
+
+def exact_null_tail(law, k, value):
+    """P(Σ (η−μ)² > value) by direct convolution of two laws on the integers."""
+    reach = int(60 * law.scale)
+    pmf = law.pmf(np.arange(-reach, reach + 1))
+    difference = np.convolve(pmf, pmf)
+    square = np.zeros((2 * reach) ** 2 + 1)
+    np.add.at(square, np.arange(-2 * reach, 2 * reach + 1) ** 2, difference)
+    square = square[: value + 1]
+    total = np.array([1.0])
+    for _ in range(k):
+        total = np.convolve(total, square)[: value + 1]
+    return 1 - total.sum()
+
+
+@pytest.mark.parametrize("tail", [0.1, 0.025, 1e-4])
+def test_the_law_at_zero_is_exact(tail):
+    protocol = al.Protocol(al.SparseJL(100, 8, 1, "x"), 2)  # scale 0.5
+    noise = noise_of(protocol)
+    deviate = -ndtri(tail)
+    k2, k4 = noise.cumulants.k2, noise.cumulants.k4
+    threshold = 8 * k2 + null_quantile(noise, 8, deviate) * np.sqrt(8 * (k4 + 2 * k2**2))
+    last = int(np.floor(threshold))
+    # The threshold lies between two integers: the sum exceeds it with at most the tail, and one less would not do.
+    assert threshold - last == pytest.approx(0.5, abs=1e-6)
+    assert exact_null_tail(protocol.law, 8, last) <= tail
+    assert exact_null_tail(protocol.law, 8, last - 1) > tail
+
+
+def test_resolved_uses_the_law_at_zero():
+    sketches = PROTOCOL.release(np.zeros((40, 100), dtype=int), ledger=al.NO_LEDGER)
+    estimate = al.squared_distances(sketches)
+    noise = noise_of(PROTOCOL)
+    deviate = -ndtri(0.05 / 2)
+    curve = variance_curve(PROTOCOL, noise.cumulants)
+    threshold = null_quantile(noise, 16, deviate) * np.sqrt(curve.c)
+    off_diagonal = ~np.eye(40, dtype=bool)
+    assert np.array_equal(estimate.resolved(0.95)[off_diagonal], (estimate.value > threshold)[off_diagonal])
+
+
+def test_far_from_zero_the_law_is_chi_square():
+    sheet = quantile_sheet(noise_of(PROTOCOL), 16)
+    upper, lower = sheet.at(np.array([1.0]), 2.0)
+    assert upper[0] == pytest.approx((2 * gammaincinv(8, ndtr(2.0)) - 16) / np.sqrt(32), rel=1e-3)
+    assert lower[0] == 2.0  # never narrower than normal
+
+
+def test_quantiles_are_smooth_between_zero_and_far():
+    sheet = quantile_sheet(noise_of(PROTOCOL), 64)
+    share = np.linspace(0, 1, 200)
+    upper, lower = sheet.at(share, 3.0)
+    assert (upper >= 3.0).all()
+    assert (lower >= 3.0).all()
+    assert np.abs(np.diff(upper)).max() < 0.15
+
+
+@pytest.mark.parametrize("coefficients", [(1.0, -2.0, 1.0), (0.37, -1.9), (1.0,)])
+@pytest.mark.parametrize(
+    "protocol",
+    [PROTOCOL, al.Protocol(PROTOCOL.transform, 1e-6), al.Protocol(PROTOCOL.transform, 1, 1e-6, "gaussian"),
+     al.Protocol(PROTOCOL.transform, 0.001, dropped_bits=6)],
+    ids=["small", "large", "gaussian", "dropped"],
+)  # fmt: skip
+def test_any_combination_of_noises_has_quantiles(coefficients, protocol):
+    sheet = quantile_sheet(noise_of(protocol, coefficients), 16)
+    upper, lower = sheet.at(np.array([0.0, 0.3, 1.0]), 2.5)
+    assert ((upper >= 2.5) & (upper < 8)).all()
+    assert ((lower >= 2.5) & (lower < 4)).all()
+
+
+@pytest.mark.parametrize("level", [0, 1, -1, 2, np.nan, "0.9", None, True])
+def test_bad_levels(level):
+    estimate = al.squared_distances(PROTOCOL.release(np.eye(2, 100, dtype=int), ledger=al.NO_LEDGER))
+    with pytest.raises(al.ParameterError, match="level must"):
+        estimate.interval(level)
+
+
+def test_bad_method_and_too_small_a_tail():
+    estimate = al.squared_distances(PROTOCOL.release(np.eye(2, 100, dtype=int), ledger=al.NO_LEDGER))
+    with pytest.raises(al.ParameterError, match="method must be one of"):
+        estimate.interval(0.9, method="normal")
+    with pytest.raises(al.ParameterError, match="1e-12"):
+        estimate.interval(1 - 1e-14)

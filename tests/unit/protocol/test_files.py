@@ -1,0 +1,217 @@
+"""Sketch files: whole or not at all, read by others, and refused when they are not what they say."""
+
+import json
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import armslength as al
+from armslength.protocol import files
+
+TRANSFORM = al.SparseJL(6, 8, 2, "x")
+PROTOCOL = al.Protocol(TRANSFORM, 1, unit="one patient")
+DROPPED = al.Protocol(TRANSFORM, 0.001, dropped_bits=6)
+X = np.arange(18).reshape(3, 6)
+
+
+def released(protocol=PROTOCOL):
+    return protocol.release(X, ledger=al.NO_LEDGER, labels=["north", "süd", "o'st"])
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "sketches.parquet"
+
+
+def same(a, b):
+    return (
+        np.array_equal(a.values, b.values)
+        and a.values.dtype == b.values.dtype
+        and (a.labels, a.provenance, a.protocols) == (b.labels, b.provenance, b.protocols)
+    )
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        released,
+        lambda: released(DROPPED),
+        lambda: al.concat([released(), released(DROPPED)]),
+        lambda: released()["north"] - 0.5 * released(DROPPED)["süd"],
+        lambda: released() + released(),
+        lambda: al.sketch_in_clear(PROTOCOL, X),
+        lambda: al.Protocol(al.FastJL(6, 4, "x"), 1, 1e-6, noise_site="input").release(
+            X, ledger=al.NO_LEDGER
+        ),
+    ],
+    ids=["plain", "dropped", "two protocols", "combination", "sum", "clear", "input"],
+)
+def test_sketches_come_back_from_their_file(make, path):
+    sketches = make()
+    sketches.save(path)
+    assert same(al.load(path), sketches)
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def test_several_files_are_joined(tmp_path):
+    first, second = released(), released(DROPPED)
+    first.save(tmp_path / "a.parquet")
+    second.save(tmp_path / "b.parquet")
+    joined = al.load([tmp_path / "a.parquet", tmp_path / "b.parquet"])
+    assert same(joined, al.concat([first, second]))
+
+
+def test_dropped_bits_are_not_in_the_file(path):
+    sketches = released(DROPPED)
+    sketches.save(path)
+    stored = np.array(pq.read_table(path).column("values").to_pylist())
+    assert np.array_equal(stored, sketches.values >> 6)
+
+
+def test_duckdb_and_polars_read_it(path):
+    sketches = released()
+    sketches.save(path)
+    assert [row[0] for row in duckdb.sql(f"SELECT label FROM '{path}'").fetchall()] == list(sketches.labels)
+    values = duckdb.sql(f"SELECT values FROM '{path}'").fetchall()
+    assert np.array_equal([list(row[0]) for row in values], sketches.values)
+    frame = pl.read_parquet(path)
+    assert frame["label"].to_list() == list(sketches.labels)
+    assert np.array_equal(np.stack(frame["values"].to_list()), sketches.values)
+
+
+def test_the_card_speaks_in_words_and_numbers(path):
+    released().save(path)
+    head = json.loads(pq.read_schema(path).metadata[b"armslength"])
+    (card,) = head["card"]["releases"]
+    assert "1-differentially private for adding or removing one patient" in card["words"]
+    assert card["protocol"] == PROTOCOL.fingerprint
+    assert head["protocols"] == [PROTOCOL.document()]
+
+
+def test_a_failed_write_leaves_nothing(path, monkeypatch):
+    released().save(path)
+    before = path.read_bytes()
+
+    def fail(*_arguments, **_named):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pq, "write_table", fail)
+    with pytest.raises(OSError, match="No space"):
+        released().save(path)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def rewrite(path, table=None, **head_changes):
+    """The file with another table or another head."""
+    old = pq.read_table(path)
+    head = json.loads(old.schema.metadata[b"armslength"])
+    head.update(head_changes)
+    new = old if table is None else table(old)
+    pq.write_table(new.replace_schema_metadata({b"armslength": json.dumps(head).encode()}), path)
+
+
+def with_column(name, values):
+    return lambda old: old.set_column(old.schema.get_field_index(name), old.schema.field(name), values(old))
+
+
+BAD_TABLES = {
+    "another column": lambda old: old.append_column("extra", pa.array([1, 2, 3])),
+    "a column less": lambda old: old.drop_columns(["offset"]),
+    "narrow values": lambda old: old.set_column(
+        1, "values", pa.array([[1] * 7] * 3, pa.list_(pa.int64(), 7))
+    ),
+    "text values": lambda old: old.set_column(
+        1, "values", pa.array([["a"] * 8] * 3, pa.list_(pa.string(), 8))
+    ),
+    "missing values": lambda old: old.set_column(1, "values", pa.array([None] * 3, pa.list_(pa.int64(), 8))),
+    "nan values": lambda old: old.set_column(
+        1, "values", pa.array([[np.nan] * 8] * 3, pa.list_(pa.float64(), 8))
+    ),
+    "nan offset": lambda old: old.set_column(3, "offset", pa.array([np.nan] * 3)),
+    "infinite offset": lambda old: old.set_column(3, "offset", pa.array([np.inf] * 3)),
+    "long label": lambda old: old.set_column(0, "label", pa.array(["a", "b", "c" * 5000])),
+    "unknown protocol": lambda old: old.set_column(
+        2, "noise", pa.array([[{"id": b"x" * 16, "coefficient": 1.0, "protocol": 7}]] * 3, files._NOISE)
+    ),
+    "negative protocol": lambda old: old.set_column(
+        2, "noise", pa.array([[{"id": b"x" * 16, "coefficient": 1.0, "protocol": -1}]] * 3, files._NOISE)
+    ),
+    "nan coefficient": lambda old: old.set_column(
+        2, "noise", pa.array([[{"id": b"x" * 16, "coefficient": np.nan, "protocol": 0}]] * 3, files._NOISE)
+    ),
+    "the same noise twice": lambda old: old.set_column(
+        2, "noise", pa.array([[{"id": b"x" * 16, "coefficient": 1.0, "protocol": 0}] * 2] * 3, files._NOISE)
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", list(BAD_TABLES))
+def test_tables_that_are_not_sketches_are_refused(kind, path):
+    released().save(path)
+    rewrite(path, BAD_TABLES[kind])
+    with pytest.raises(al.CorruptFileError) as caught:
+        al.load(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"version": 2}, al.UnsupportedVersionError),
+        ({"version": "1"}, al.UnsupportedVersionError),
+        ({"format": "other"}, al.CorruptFileError),
+        ({"surprise": 1}, al.CorruptFileError),
+        ({"protocols": []}, al.CorruptFileError),
+        ({"protocols": [3]}, al.CorruptFileError),
+        ({"protocols": None}, al.CorruptFileError),
+        ({"dropped_bits": 3}, al.CorruptFileError),
+        ({"dropped_bits": "a"}, al.CorruptFileError),
+    ],
+)
+def test_heads_that_are_not_ours_are_refused(changes, error, path):
+    released().save(path)
+    rewrite(path, **changes)
+    with pytest.raises(error):
+        al.load(path)
+
+
+def test_an_edited_protocol_is_refused(path):
+    released().save(path)
+    edited = {**PROTOCOL.document(), "epsilon": "0.1"}
+    rewrite(path, protocols=[edited])
+    with pytest.raises(al.CorruptFileError, match="derived"):
+        al.load(path)
+
+
+def test_foreign_damaged_and_cut_files_are_refused(path):
+    pq.write_table(pa.table({"label": ["a"]}), path)
+    with pytest.raises(al.CorruptFileError, match="foreign file"):
+        al.load(path)
+    released().save(path)
+    whole = path.read_bytes()
+    for size in (0, 1, 4, 100, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        with pytest.raises(al.CorruptFileError):
+            al.load(path)
+    with pytest.raises(al.ParameterError, match="that is there"):
+        al.load(path.parent / "nowhere.parquet")
+    for bad in ([], 5, None):
+        with pytest.raises(al.ParameterError, match="paths must be"):
+            al.load(bad)
+
+
+def test_a_file_that_unpacks_to_more_than_the_limit_is_refused_before_it_is_read(path, monkeypatch):
+    big = al.Protocol(al.Identity(4096), 1)
+    zeros = al.sketch_in_clear(big, np.zeros((2000, 4096), dtype=np.int8))
+    zeros.save(path)
+    assert path.stat().st_size < 300_000
+    monkeypatch.setattr(pq.ParquetFile, "read", None)  # must not be reached
+    with pytest.raises(al.CorruptFileError, match="unpack"):
+        al.load(path, limit=10_000_000)
+    with pytest.raises(al.CorruptFileError, match="larger file"):
+        al.load(path, limit=1000)

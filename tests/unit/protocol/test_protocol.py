@@ -1,0 +1,275 @@
+"""The protocol: its fields, its document, its refusals."""
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import armslength as al
+from armslength.formats.canonical import canonical_json
+from armslength.protocol.schema import written
+
+SCHEMA = json.loads(
+    (Path(__file__).parents[3] / "docs/reference/protocol.schema.json").read_text(encoding="utf-8")
+)
+SPARSE = al.SparseJL(100, 16, 2, "trial")
+
+PROTOCOLS = {
+    "plain": lambda: al.Protocol(SPARSE, 1),
+    "gaussian": lambda: al.Protocol(SPARSE, "0.3", 1e-6, "gaussian", unit="one patient"),
+    "quotient": lambda: al.Protocol(al.SignJL(10, 4, "x"), Fraction(1, 3)),
+    "contribution": lambda: al.Protocol(SPARSE, 1, contribution=20, relation="replace"),
+    "auto": lambda: al.Protocol(
+        al.HadamardJL(100, 16, "x"), 1, 1e-9, resolution="auto", radius="2.5", touched=3
+    ),
+    "range": lambda: al.Protocol(SPARSE, 1, resolution=0.25, on_grid=False, value_range=(-1, "2.5")),
+    "coarse": lambda: al.Protocol(SPARSE, 1, resolution=4, radius=8),
+    "dropped": lambda: al.Protocol(SPARSE, 0.001, dropped_bits=5),
+    "input": lambda: al.Protocol(al.FastJL(100, 16, "x", 0.3), 1, 1e-6, noise_site="input"),
+    "open": lambda: al.Protocol(al.SparseJL(None, 16, 2, "x"), 1, items="int64"),
+    "named": lambda: al.Protocol(al.Identity(3), 1, vocabulary=["a", "b", "ç"]),
+    "matrix": lambda: al.Protocol(al.MatrixJL([[1, -2], [0, 3]], 0.5, variance_coefficients=(0.1, 0.0)), 1),
+}
+
+
+@pytest.fixture(params=list(PROTOCOLS))
+def protocol(request):
+    return PROTOCOLS[request.param]()
+
+
+def test_a_protocol_comes_back_from_its_file(protocol, tmp_path):
+    protocol.save(tmp_path / "p.json")
+    again = al.Protocol.load(tmp_path / "p.json")
+    assert again == protocol
+    assert hash(again) == hash(protocol)
+    assert again.document() == protocol.document()
+    assert (again.law, again.grid_radius, again.space) == (protocol.law, protocol.grid_radius, protocol.space)
+    assert [path.name for path in tmp_path.iterdir()] == ["p.json"]
+
+
+def test_documents_follow_the_published_schema(protocol):
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.validate(protocol.document(), SCHEMA)
+
+
+def test_auto_is_never_stored():
+    document = al.Protocol(SPARSE, 1, 1e-6, resolution="auto").document()
+    assert "auto" not in json.dumps(document)
+
+
+def test_a_protocol_cannot_be_changed(protocol):
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        protocol.epsilon = Fraction(100)
+
+
+def test_fingerprints_are_frozen():
+    # A change of these would orphan every protocol file in the world.
+    protocol = al.Protocol(al.SparseJL(70_000, 256, seed="trial-2026"), 1.0)
+    assert protocol.fingerprint == "80e6d378e71dfc1b9b48f277537a5252b744fd235111463c8d79c27b588c8740"
+    assert protocol.space == "4c4117f532df80fa683c95f738df9dd23a2bbd82b6ec1c30558b85e285d02972"
+
+
+def test_space_ignores_what_may_differ_between_parties():
+    base = al.Protocol(SPARSE, 1)
+    for same in (
+        al.Protocol(SPARSE, 2),
+        al.Protocol(SPARSE, 1, 1e-6, "gaussian"),
+        al.Protocol(SPARSE, 1, radius=5, unit="one household"),
+        al.Protocol(SPARSE, 0.001, dropped_bits=3),
+    ):
+        assert same.space == base.space
+        assert same.fingerprint != base.fingerprint
+    for other in (
+        al.Protocol(al.SparseJL(100, 16, 2, "other"), 1),
+        al.Protocol(SPARSE, 1, resolution=0.5),
+        al.Protocol(SPARSE, 1, items="int64"),
+        al.Protocol(SPARSE, 1, vocabulary=[str(i) for i in range(100)]),
+    ):
+        assert other.space != base.space
+
+
+def edit(protocol, **changes):
+    return {**protocol.document(), **changes}
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "says"),
+    [
+        ({"version": 2}, al.UnsupportedVersionError, "use a newer armslength"),
+        ({"version": True}, al.CorruptFileError, "whole number"),
+        ({"version": "1"}, al.CorruptFileError, "whole number"),
+        ({"format": "other"}, al.CorruptFileError, "format"),
+        ({"surprise": 1}, al.CorruptFileError, "unknown 'surprise'"),
+        ({"epsilon": "2"}, al.CorruptFileError, "derived"),
+        ({"epsilon": "0"}, al.CorruptFileError, "epsilon must be above 0"),
+        ({"epsilon": 1}, al.CorruptFileError, "epsilon"),
+        ({"epsilon": "1.0"}, al.CorruptFileError, "epsilon"),
+        ({"derived": {"grid_radius": "1", "scale": "0x1.0p-3"}}, al.CorruptFileError, "derived"),
+        ({"noise": "auto"}, al.CorruptFileError, "noise"),
+        ({"resolution": "zzz"}, al.CorruptFileError, "valid"),
+        ({"resolution": "0x1.8p+0"}, al.CorruptFileError, "power of two"),
+        (
+            {"transform": {"name": "os.system", "parameters": {}}},
+            al.CorruptFileError,
+            "transform must be one of",
+        ),
+        ({"transform": {"name": "SparseJL", "parameters": {"x": 1}}}, al.CorruptFileError, "its own"),
+        ({"transform": {"name": "FastJL", "parameters": {"density": "1"}}}, al.CorruptFileError, "valid"),
+        ({"transform": 3}, al.CorruptFileError, "name and parameters"),
+        ({"unit": 3}, al.CorruptFileError, "unit"),
+        ({"total_share": "0.5"}, al.CorruptFileError, "total_share"),
+        ({"norm": "l2"}, al.CorruptFileError, "norm"),
+    ],
+)
+def test_edited_documents_are_refused(changes, error, says, tmp_path):
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps(edit(al.Protocol(SPARSE, 1), **changes)), encoding="utf-8")
+    with pytest.raises(error) as caught:
+        al.Protocol.load(path)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_fields_are_named(tmp_path):
+    document = al.Protocol(SPARSE, 1).document()
+    del document["delta"]
+    (tmp_path / "p.json").write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(al.CorruptFileError, match="missing 'delta'"):
+        al.Protocol.load(tmp_path / "p.json")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", '{"a": NaN}', '{"a": 1, "a": 2}', "[" * 100_000, "\xff"]
+)
+def test_what_is_not_a_protocol_is_refused(text, tmp_path):
+    (tmp_path / "p.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(al.FormatError):
+        al.Protocol.load(tmp_path / "p.json")
+
+
+def test_a_missing_file_is_a_clear_line(tmp_path):
+    with pytest.raises(al.ParameterError, match="must be a readable file"):
+        al.Protocol.load(tmp_path / "nowhere.json")
+    with pytest.raises(al.ParameterError, match="must be writable"):
+        al.Protocol(SPARSE, 1).save(tmp_path / "no folder" / "p.json")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"epsilon": 0}, "epsilon must be above 0"),
+        ({"epsilon": math.nan}, "epsilon must be"),
+        ({"delta": 1}, "delta must be"),
+        ({"noise": "gaussian"}, "delta must be above 0 for Gaussian noise"),
+        ({"noise": "cauchy"}, "noise must be one of"),
+        ({"norm": "l2"}, "norm must be one of"),
+        ({"relation": "swap"}, "relation must be one of"),
+        ({"radius": 0}, "radius must be above 0"),
+        ({"radius": "0.5"}, "radius must be at least the resolution"),
+        ({"radius": 3, "contribution": 2}, "radius must be left out"),
+        ({"contribution": 0}, "contribution must be"),
+        ({"resolution": 3}, "power of two"),
+        ({"resolution": 0}, "power of two"),
+        ({"resolution": 2.0**-70}, "2^-60"),
+        ({"on_grid": 1}, "on_grid must be"),
+        ({"touched": 101}, "touched must be"),
+        ({"value_range": (2, 1)}, "value_range must be"),
+        ({"value_range": 5}, "value_range must be"),
+        ({"value_range": (0, math.inf)}, "value_range must be"),
+        ({"value_range": (0, 2**63)}, "2^62"),
+        ({"dropped_bits": 9}, "dropped_bits must be at most 0"),
+        ({"total_share": 0.1}, "total_share must be 0"),
+        ({"items": "float"}, "items must be one of"),
+        ({"vocabulary": ["a"]}, "100 names"),
+        ({"vocabulary": ["a"] * 100}, "duplicates"),
+        ({"vocabulary": "abc"}, "its hash"),
+        ({"unit": "two\nlines"}, "unit must be one line"),
+        ({"noise_site": "input"}, "FastJL"),
+        ({"distance": -1}, "distance must be"),
+        ({"epsilon": 1e-14}, "at most 2^40"),
+    ],
+)
+def test_bad_fields_give_one_clear_line(arguments, says):
+    with pytest.raises(al.ParameterError) as caught:
+        al.Protocol(SPARSE, **{"epsilon": 1, **arguments})
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_other_refusals():
+    with pytest.raises(al.ParameterError, match="transform must be"):
+        al.Protocol("SparseJL", 1)
+    with pytest.raises(al.ParameterError, match="Gaussian"):
+        al.Protocol(al.FastJL(10, 4, "x"), 1, noise="laplace", noise_site="input")
+    with pytest.raises(al.ParameterError, match="touched"):
+        al.Protocol(al.SparseJL(None, 4, seed="x"), 1, resolution="auto")
+    with pytest.raises(al.ParameterError, match="open vocabulary"):
+        al.Protocol(al.SparseJL(None, 4, seed="x"), 1, vocabulary=["a"])
+
+
+def test_contribution_sets_the_radius():
+    assert al.Protocol(SPARSE, 1, contribution=20).radius == 20
+    assert al.Protocol(SPARSE, 1, contribution=20, relation="replace").radius == 40
+    assert al.Protocol(SPARSE, 1, contribution=20).law.scale == 20 * 2
+
+
+@pytest.mark.parametrize(
+    ("radius", "resolution", "on_grid", "touched", "expected"),
+    [
+        (1, 1, True, None, 1),
+        (2.5, 1, True, None, 2),
+        (1, 0.25, True, None, 4),
+        (1, 1, False, None, 100),
+        (1, 1, False, 3, 3),
+        (2.5, 1, False, 1, 3),
+        (8, 4, True, None, 2),
+        (8, 4, False, 2, 3),
+    ],
+)
+def test_radius_on_the_grid(radius, resolution, on_grid, touched, expected):
+    protocol = al.Protocol(SPARSE, 1, radius=radius, resolution=resolution, on_grid=on_grid, touched=touched)
+    assert protocol.grid_radius == expected
+
+
+@given(st.fractions(min_value="1/1000", max_value=1000), st.integers(1, 100))
+def test_resolution_auto_widens_by_under_a_thousandth_and_is_the_largest_that_does(radius, touched):
+    protocol = al.Protocol(SPARSE, 1, radius=radius, resolution="auto", touched=touched)
+    widened = protocol.grid_radius * protocol.resolution / radius
+    assert 1 <= widened <= Fraction(1001, 1000)
+    coarser = 2 * protocol.resolution
+    assert (math.ceil(radius / coarser) + touched - 1) * coarser > Fraction(1001, 1000) * radius
+    assert not protocol.on_grid
+
+
+def test_noise_auto_takes_the_law_with_the_smaller_exact_variance():
+    # Erratum 10: at (1, 1e-6) Laplace wins for s below 6.7 at distance 0, and below 8.9 far away; e^(−s) says 13.8.
+    def chosen(s, distance=0.0):
+        return al.Protocol(al.SparseJL(100, 5040, s, "x", "graph"), 1, 1e-6, distance=distance).noise
+
+    assert [chosen(s) for s in (1, 6, 7, 9)] == ["laplace", "laplace", "gaussian", "gaussian"]
+    assert [chosen(s, 1e6) for s in (1, 7, 8, 9)] == ["laplace", "laplace", "laplace", "gaussian"]
+    assert al.Protocol(al.SparseJL(100, 5040, 5040, "x", "graph"), 1, 0).noise == "laplace"
+    assert al.Protocol(al.GaussianJL(100, 64, "x"), 1, 1e-6).noise == "gaussian"
+
+
+def test_released_delta_is_zero_under_laplace():
+    assert al.Protocol(SPARSE, 1, 1e-6, "laplace").released_delta == 0
+    assert al.Protocol(SPARSE, 1, 1e-6, "gaussian").released_delta == Fraction(1, 10**6)
+
+
+@given(st.fractions())
+def test_numbers_are_written_exactly(number):
+    assert Fraction(written(number)) == number
+
+
+def test_canonical_json_is_rfc_8785():
+    document = {"b": [1, True, None, 'é\n\u0001"'], "a": {"z": "", "y": -5}}
+    assert canonical_json(document) == '{"a":{"y":-5,"z":""},"b":[1,true,null,"é\\n\\u0001\\""]}'.encode()
+    for bad in ({"a": 1.5}, {"a": 2**53}, {1: 2}, {"é": 1}, {"a": b""}):
+        with pytest.raises(TypeError):
+            canonical_json(bad)

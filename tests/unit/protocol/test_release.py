@@ -1,0 +1,293 @@
+"""Release: what it takes, what it refuses, and that a refusal costs nothing."""
+
+import math
+import sqlite3
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+import armslength as al
+from armslength.noise import draw as door
+from armslength.protocol import release as release_module
+from armslength.protocol.release import project
+
+D = 5
+TRANSFORM = al.SparseJL(D, 8, 2, "x")
+COUNTS = al.Protocol(TRANSFORM, 1, unit="one patient")
+REAL = al.Protocol(TRANSFORM, 1, resolution=0.25, on_grid=False)
+X = np.arange(15).reshape(3, D)
+NAMES = list("abcde")
+
+
+@pytest.fixture
+def no_noise(monkeypatch):
+    """Releases without their noise, so that the integers under it can be seen."""
+    monkeypatch.setattr(release_module, "draw", lambda _law, shape, **_: np.zeros(shape, dtype=np.int64))
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_a_release_is_the_product_plus_noise():
+    sketches = COUNTS.release(X, ledger=al.NO_LEDGER, labels=["n", "s", "e"])
+    assert np.array_equal(sketches.values, X @ TRANSFORM.matrix().toarray().T)
+    assert sketches.labels == ("n", "s", "e")
+    assert sketches.protocol is COUNTS
+    assert sketches.values.dtype == np.int64
+    assert not any(sketches.in_clear)
+
+
+def test_two_releases_differ_and_have_their_own_noise_ids():
+    first, second = (COUNTS.release(X, ledger=al.NO_LEDGER) for _ in range(2))
+    assert not np.array_equal(first.values, second.values)
+    ids = {source.id for s in (first, second) for row in s.provenance for source, _ in row.terms}
+    assert len(ids) == 6
+
+
+def frames():
+    table = pa.table({name: X[:, j] for j, name in enumerate(NAMES)})
+    return {
+        "list": X.tolist(),
+        "int8": X.astype(np.int8),
+        "uint64": X.astype(np.uint64),
+        "float": X.astype(float),
+        "float32": X.astype(np.float32),
+        "fortran": np.asfortranarray(X),
+        "csr": sparse.csr_array(X),
+        "coo float": sparse.coo_matrix(X.astype(float)),
+        "pyarrow": table,
+        "batches": pa.Table.from_batches(table.to_batches(max_chunksize=1)),
+        "mixed types": table.set_column(1, "b", pa.array(X[:, 1].astype(np.float32))),
+        "pandas": pd.DataFrame(X, columns=NAMES),
+        "polars": pl.DataFrame({name: X[:, j] for j, name in enumerate(NAMES)}),
+        "duckdb": duckdb.from_arrow(table),
+    }
+
+
+@pytest.mark.parametrize("kind", list(frames()))
+def test_every_kind_of_input_becomes_the_same_integers(kind):
+    assert np.array_equal(project(COUNTS, frames()[kind], None, 2), TRANSFORM.apply(X))
+
+
+def test_booleans_and_masks_of_a_table():
+    table = pa.table({name: [True, False, True] for name in NAMES})
+    assert np.array_equal(project(COUNTS, table, None, 1), TRANSFORM.apply([[1] * D, [0] * D, [1] * D]))
+
+
+def test_blocks_do_not_matter(monkeypatch):
+    whole = project(REAL, X / 3, None, 1)
+    monkeypatch.setattr("armslength.protocol.inputs._ENTRIES_AT_ONCE", 1)
+    assert np.array_equal(project(REAL, X / 3, None, 2), whole)
+
+
+def test_columns_of_a_frame_must_be_the_vocabulary():
+    named = al.Protocol(TRANSFORM, 1, vocabulary=NAMES)
+    frame = pd.DataFrame(X, columns=NAMES)
+    assert np.array_equal(project(named, frame, None, 1), TRANSFORM.apply(X))
+    with pytest.raises(al.InputError, match="vocabulary in its order"):
+        project(named, frame[NAMES[::-1]], None, 1)
+
+
+def test_open_vocabulary_by_names_of_columns_and_by_items():
+    transform = al.SparseJL(None, 8, 2, "x")
+    strings = al.Protocol(transform, 1)
+    expected = X @ transform.columns(NAMES).toarray().T
+    assert np.array_equal(project(strings, pd.DataFrame(X, columns=NAMES), None, 1), expected)
+    assert np.array_equal(project(strings, X, NAMES, 1), expected)
+    assert np.array_equal(project(strings, sparse.csr_array(X), NAMES, 1), expected)
+    ids = al.Protocol(transform, 1, items="int64")
+    assert np.array_equal(project(ids, X, np.arange(D), 1), X @ transform.columns(range(D)).toarray().T)
+    for protocol, items, says in [
+        (strings, [1, 2, 3, 4, 5], "type string"),
+        (ids, NAMES, "type int64"),
+        (strings, ["a"] * D, "duplicates"),
+        (strings, None, "items must name"),
+        (strings, NAMES[:3], "3 columns"),
+    ]:
+        with pytest.raises(al.InputError, match=says):
+            project(protocol, X, items, 1)
+
+
+DAMAGED = sparse.csc_array(np.eye(2, D, dtype=int))
+DAMAGED.indices = np.array([0, 10**8], dtype=np.int32)
+
+BAD_INPUT = {
+    "nan": (REAL, [[math.nan, 0, 0, 0, 777.125]], "finite"),
+    "infinity": (REAL, [[math.inf, 0, 0, 0, 777.125]], "finite"),
+    "width": (COUNTS, [[777, 1]], "5 columns"),
+    "off the grid": (COUNTS, [[777.125, 0, 0, 0, 0]], "on_grid=False"),
+    "empty": (COUNTS, np.zeros((0, D)), "a row"),
+    "one dimension": (COUNTS, [777] * D, "2 dimensions"),
+    "text": (COUNTS, [["777"] * D], "integers or floats"),
+    "objects": (COUNTS, np.array([[777, None, 0, 0, 0]], dtype=object), "integers or floats"),
+    "ragged": (COUNTS, [[777], [1, 2]], "array of numbers"),
+    "complex": (COUNTS, [[777j] * D], "integers or floats"),
+    "none": (COUNTS, None, "2 dimensions|integers or floats"),
+    "duplicates": (
+        REAL,
+        sparse.coo_array(([777.125, 1.0], ([0, 0], [1, 1])), shape=(1, D)),
+        "duplicates",
+    ),
+    "sparse nan": (REAL, sparse.csr_array([[math.nan, 0, 0, 0, 777.125]]), "finite"),
+    "masked": (COUNTS, np.ma.array([[777] * D], mask=[[1, 0, 0, 0, 0]]), "masked"),
+    "damaged": (COUNTS, DAMAGED, "valid"),
+    "missing": (
+        COUNTS,
+        pd.DataFrame({name: pd.array([777, None], dtype="Int64") for name in NAMES}),
+        "missing",
+    ),
+    "text column": (COUNTS, pd.DataFrame({name: ["secret-777"] for name in NAMES}), "numbers"),
+    "no rows": (COUNTS, pd.DataFrame({name: pd.array([], dtype="int64") for name in NAMES}), "a row"),
+    "huge": (REAL, [[1e300, 0, 0, 0, 777.125]], "value_range"),
+}
+
+
+@pytest.mark.parametrize("kind", list(BAD_INPUT))
+def test_bad_input_is_one_clear_line_and_costs_nothing(kind, tmp_path, monkeypatch):
+    protocol, X, says = BAD_INPUT[kind]
+    monkeypatch.setattr(door, "SecretBits", None)  # any draw would fail loudly
+    ledger = al.Ledger(tmp_path / "ledger.sqlite")
+    with pytest.raises(al.InputError, match=says) as caught:
+        protocol.release(X, ledger=ledger, population="p")
+    assert "\n" not in str(caught.value)
+    assert "777" not in str(caught.value)
+    assert ledger.entries() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"ledger": None}, "ledger must be given"),
+        ({"ledger": 5}, "ledger must be given"),
+        ({"labels": ["a"]}, "name 3 rows"),
+        ({"labels": ["a", "a", "b"]}, "duplicates"),
+        ({"labels": ["a", "", "b"]}, "1 to 1024"),
+        ({"labels": ["a", "b\nc", "d"]}, "printable"),
+        ({"labels": [1, 2, 3]}, "list of strings"),
+        ({"population": ""}, "population must name"),
+        ({"population": "two\nlines"}, "one line"),
+        ({"items": NAMES}, "items must be left out"),
+        ({"threads": 0}, "threads must be"),
+    ],
+)
+def test_bad_arguments_cost_nothing(arguments, says, tmp_path, monkeypatch):
+    monkeypatch.setattr(door, "SecretBits", None)
+    path = tmp_path / "ledger.sqlite"
+    with pytest.raises(al.ParameterError, match=says):
+        COUNTS.release(X, **{"ledger": path, "population": "p", **arguments})
+    assert al.Ledger(path).entries() == []
+
+
+def test_sparse_input_needs_zero_in_the_range():
+    protocol = al.Protocol(TRANSFORM, 1, value_range=(1, 5))
+    with pytest.raises(al.InputError, match="hold 0"):
+        project(protocol, sparse.csr_array(X), None, 1)
+    assert project(protocol, X, None, 1).shape == (3, 8)
+
+
+def test_the_ledger_is_charged_before_noise_is_drawn(tmp_path, monkeypatch):
+    ledger = al.Ledger(tmp_path / "ledger.sqlite")
+
+    def crash(*_arguments, **_named):
+        assert len(ledger.entries()) == 1
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(release_module, "draw", crash)
+    with pytest.raises(KeyboardInterrupt):
+        COUNTS.release(X, ledger=ledger, population="p")
+    assert len(ledger.entries()) == 1
+
+
+def test_a_ledger_line_says_what_was_spent(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    COUNTS.release(X, ledger=path, population="visits", labels=["n", "s", "e"])
+    (entry,) = al.Ledger(path).entries()
+    assert (entry.population, entry.label, entry.unit) == ("visits", "n, s, e", "one patient")
+    assert (entry.epsilon, entry.delta, entry.law, entry.radius) == ("1", "0", "laplace", "1")
+    assert (entry.protocol, entry.relation) == (COUNTS.fingerprint, "add_remove")
+    assert float.fromhex(entry.scale) == COUNTS.law.scale
+    assert entry.time.startswith("20")
+
+
+def test_the_same_release_twice_must_be_asked_for(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    COUNTS.release(X, ledger=path, population="visits")
+    with pytest.raises(al.BudgetError, match="repeat=True"):
+        COUNTS.release(X, ledger=path, population="visits")
+    COUNTS.release(X, ledger=path, population="other visits")
+    COUNTS.release(X, ledger=path, population="visits", repeat=True)
+    assert len(al.Ledger(path).entries("visits")) == 2
+    assert len(al.Ledger(path).entries()) == 3
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_dropped_bits_are_cleared_after_the_noise():
+    protocol = al.Protocol(TRANSFORM, 0.001, dropped_bits=6)
+    big = 1000 * X
+    sketches = protocol.release(big, ledger=al.NO_LEDGER)
+    exact = TRANSFORM.apply(big)
+    assert np.array_equal(sketches.values, exact >> 6 << 6)
+    assert {row.offset for row in sketches.provenance} == {31.5}
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_the_ring_wraps_and_comes_back():
+    top = np.full((1, D), 2**63 - 1)
+    sketches = COUNTS.release(top, ledger=al.NO_LEDGER) - COUNTS.release(top - 1, ledger=al.NO_LEDGER)
+    assert np.array_equal(sketches.values, TRANSFORM.apply(np.ones((1, D), dtype=int)))
+
+
+def test_noise_on_the_input_is_drawn_only_where_the_published_matrix_can_pass_it(monkeypatch):
+    transform = al.FastJL(60, 4, "x", 0.02)
+    protocol = al.Protocol(transform, 1, 1e-6, noise_site="input")
+    assert 0 < len(transform.used_columns) < transform.padded_dim
+    shapes = []
+    real = release_module.draw
+    monkeypatch.setattr(
+        release_module, "draw", lambda law, shape, **kw: shapes.append(shape) or real(law, shape, **kw)
+    )
+    protocol.release(np.ones((3, 60), dtype=int), ledger=al.NO_LEDGER)
+    assert shapes == [(3, len(transform.used_columns))]
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_noise_on_the_input_without_noise_is_the_plain_product():
+    transform = al.FastJL(60, 4, "x", 0.3)
+    protocol = al.Protocol(transform, 1, 1e-6, noise_site="input")
+    Y = np.random.default_rng(0).integers(-50, 50, (7, 60))
+    assert np.array_equal(protocol.release(Y, ledger=al.NO_LEDGER).values, transform.apply(Y))
+    assert np.array_equal(al.sketch_in_clear(protocol, Y).values, transform.apply(Y))
+
+
+def test_a_sketch_in_the_clear_is_marked_everywhere(tmp_path):
+    clear = al.sketch_in_clear(COUNTS, X, labels=["a", "b", "c"])
+    assert np.array_equal(clear.values, TRANSFORM.apply(X))
+    assert all(clear.in_clear)
+    assert "IN CLEAR" in repr(clear)
+    clear.save(tmp_path / "clear.parquet")
+    assert all(al.load(tmp_path / "clear.parquet").in_clear)
+    private = COUNTS.release(X, ledger=al.NO_LEDGER)
+    assert any((private + clear).in_clear)
+    for estimate in (
+        al.squared_distances(private, clear),
+        al.distances(clear),
+        al.inner_products(clear, private),
+    ):
+        assert "not private" in estimate.note
+        assert "not private" in estimate.to_arrow().schema.metadata[b"note"].decode()
+
+
+def test_the_ledger_refuses_what_is_no_ledger(tmp_path):
+    (tmp_path / "text").write_text("not a database, but long enough to look at " * 50, encoding="utf-8")
+    with pytest.raises(al.CorruptFileError, match="SQLite"):
+        al.Ledger(tmp_path / "text")
+    with sqlite3.connect(tmp_path / "other.sqlite") as connection:
+        connection.execute("CREATE TABLE t (x)")
+    connection.close()
+    with pytest.raises(al.CorruptFileError, match="another database"):
+        al.Ledger(tmp_path / "other.sqlite")
+    with pytest.raises(al.ParameterError, match="written"):
+        al.Ledger(tmp_path / "no folder" / "ledger.sqlite")
