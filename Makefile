@@ -6,7 +6,7 @@ BENCH_VENV := .venv-bench
 .PHONY: help demo test lint types imports bench clean
 
 help:
-	@echo "make demo    build a transform, print its card, draw noise, show that lengths are preserved"
+	@echo "make demo    24 generated hospitals release, and are compared, with intervals beside the truth"
 	@echo "make test    lint, types, layers, all tests"
 	@echo "make bench   speed, as ratios against named peers (QUICK=1: in a minute)"
 	@echo "make clean   remove the environments and caches"
@@ -30,7 +30,7 @@ $(BENCH_VENV)/.bench: pyproject.toml
 	@touch $@
 
 demo: $(VENV)/.package
-	$(VENV)/bin/python examples/first_look.py
+	$(VENV)/bin/python examples/hospitals.py
 
 lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .
