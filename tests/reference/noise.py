@@ -6,7 +6,7 @@ import mpmath
 def is_magnitude(law: str, scale: float, numerator: int, bits: int, magnitude: int) -> bool:
     """Whether floor(scale·Q(W) + shift) is this magnitude at W = numerator·2^−bits, by the tail of the law.
 
-    Laplace: P(magnitude ≥ n) = e^(−n/b). Normal: P(magnitude ≥ n) = erfc((n − ½)/(σ√2)).
+    Laplace: P(magnitude ≥ n) = 2α^n/(1+α), α = e^(−1/b). Normal: P(magnitude ≥ n) = erfc((n − ½)/(σ√2)).
     """
     with mpmath.workdps(60):
         w = mpmath.ldexp(numerator, -bits)
@@ -18,7 +18,8 @@ def tail(law: str, scale: float, n: int) -> mpmath.mpf:
     if n <= 0:
         return mpmath.mpf(1)
     if law == "laplace":
-        return mpmath.exp(-mpmath.mpf(n) / mpmath.mpf(scale))
+        b = mpmath.mpf(scale)
+        return 2 * mpmath.exp(-n / b) / (1 + mpmath.exp(-1 / b))
     return mpmath.erfc((mpmath.mpf(n) - mpmath.mpf("0.5")) / (mpmath.mpf(scale) * mpmath.sqrt(2)))
 
 
@@ -31,16 +32,10 @@ def tail_bits(law: str, scale: float, n: int, bits: int) -> int:
 def exact_moments(law: str, scale: float) -> tuple[float, float]:
     """E[N²] and E[N⁴] by summing the tails, in 60-digit decimals."""
     with mpmath.workdps(60):
-        if law == "laplace":
-            a = mpmath.exp(-1 / mpmath.mpf(scale))
-            below_zero = (1 - a) / 2  # of a signed draw, redrawn where it is minus zero
-            keep = 1 - below_zero
-        else:
-            keep = mpmath.mpf(1)
         second = fourth = mpmath.mpf(0)
         n = 1
         while True:
-            probability = tail(law, scale, n) / keep
+            probability = tail(law, scale, n)
             second += (2 * n - 1) * probability
             fourth += (n**4 - (n - 1) ** 4) * probability
             if (

@@ -12,6 +12,8 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
+_ZEROS = bytes(1 << 20)  # what is encrypted to give the keystream
+
 
 class BitSource(Protocol):
     """Where uniform words come from; tests bring their own to force the rare paths."""
@@ -30,7 +32,12 @@ class SecretBits:
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """The next words, each one new."""
-        return np.frombuffer(self._cipher.update(bytes(8 * count)), dtype=np.uint64)
+        words = np.empty(count + 2, dtype=np.uint64)  # the cipher asks for room for one more block
+        target = words.view(np.uint8)
+        for start in range(0, 8 * count, len(_ZEROS)):
+            size = min(len(_ZEROS), 8 * count - start)
+            self._cipher.update_into(memoryview(_ZEROS)[:size], target[start:].data)
+        return words[:count]
 
     def __reduce__(self) -> str:
         raise TypeError("secret bits cannot be copied or pickled: two uses of one key would share noise")

@@ -27,4 +27,4 @@ def exact_magnitude(quantile: Quantile, scale: float, first: int, second: int, s
 def _floor(quantile: Quantile, scale: float, numerator: int, bits: int) -> fmpz | None:
     """floor(scale·Q(numerator·2^−bits) + shift), or None where the ball holds more than one answer."""
     w = arb(numerator) * arb(2) ** -bits
-    return (arb(scale) * quantile.value(w) + arb(quantile.shift)).floor().unique_fmpz()
+    return (arb(scale) * quantile.value(w) + quantile.shift(arb(scale))).floor().unique_fmpz()

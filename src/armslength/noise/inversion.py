@@ -24,7 +24,7 @@ _LOW_32 = np.uint64(2**32 - 1)
 _32 = np.uint64(32)
 _SIGN_SHIFT = np.uint64(63)
 
-_FLOAT_ROUNDING = 2.0**-51  # of the product, the sum and the two comparisons
+_FLOAT_ROUNDING = 2.0**-50  # of the shift, the product, the sum and the two comparisons
 _DOUBLE_ROUNDING = 2.0**-98
 
 
@@ -47,23 +47,15 @@ def invert_float(
     radius: NDArray[np.float64],
     scale: float,
     shift: float,
-    redraw_minus_zero: bool,
     values: NDArray[np.int64],
     still_open: NDArray[np.int64],
-) -> tuple[int, int]:
-    """Level 1: fills `values` in order, one word each; (word, slot) of what is not certain goes to `still_open`.
-
-    Returns:
-        How many slots are filled or open, and how many are open.
-    """
-    filled = 0
+) -> int:
+    """Level 1: fills the values and lists the places that are still open; how many those are."""
     opened = 0
     for i in range(len(words)):
-        word = words[i]
-        octave, piece, offset = locate(word & _MAGNITUDE_MASK)
-        certain = octave < OCTAVES
-        answer = 0.0
-        if certain:
+        octave, piece, offset = locate(words[i] & _MAGNITUDE_MASK)
+        certain = False
+        if octave < OCTAVES:
             tau = np.float64(offset) * _TO_TAU
             quantile = coefficients[piece, FLOAT_DEGREE]
             for n in range(FLOAT_DEGREE - 1, -1, -1):
@@ -73,17 +65,11 @@ def invert_float(
             # The true value is never below 0, so neither is its floor.
             answer = math.floor(max(target - error, 0.0))
             certain = answer == math.floor(target + error)
-        if certain:
-            negative = word >> _SIGN_SHIFT
-            if redraw_minus_zero and negative and answer == 0.0:
-                continue
-            values[filled] = -np.int64(answer) if negative else np.int64(answer)
-        else:
-            still_open[opened, 0] = i
-            still_open[opened, 1] = filled
+            values[i] = -np.int64(answer) if words[i] >> _SIGN_SHIFT else np.int64(answer)
+        if not certain:
+            still_open[opened] = i
             opened += 1
-        filled += 1
-    return filled, opened
+    return opened
 
 
 @kernel
@@ -94,7 +80,7 @@ def invert_double(
     low: NDArray[np.float64],
     radius: NDArray[np.float64],
     scale: float,
-    shift: float,
+    shift: tuple[float, float],
     magnitudes: NDArray[np.int64],
 ) -> None:
     """Level 2: the magnitude for each pair of words, or −1 where it is still not certain."""
@@ -118,7 +104,7 @@ def invert_double(
             total_high, total_low = multiply(total_high, total_low, tau_high, tau_low)
             total_high, total_low = add(total_high, total_low, high[piece, n], low[piece, n])
         total_high, total_low = multiply(total_high, total_low, scale, 0.0)
-        total_high, total_low = add(total_high, total_low, shift, 0.0)
+        total_high, total_low = add(total_high, total_low, shift[0], shift[1])
         error = scale * radius[piece] + _DOUBLE_ROUNDING * abs(total_high)
         nearest = math.floor(total_high + 0.5)
         # The subtraction is exact, so the distance to the nearest integer keeps its relative digits.

@@ -19,16 +19,15 @@ class Quantile:
         name: The name of the law.
         value: Q(w).
         taylor: Coefficients of Q(w + half·τ) in τ up to a degree; for a ball w, enclosures over all of it.
-        shift: ½ where the law rounds, 0 where it floors.
-        redraw_minus_zero: Whether a negative zero is drawn anew. The floor needs it: +0 and −0 would each
-            have the probability that 0 should have once.
+        shift: The shift of a scale.
+        tail: P(magnitude ≥ n) for a scale and n ≥ 1: the W at which the magnitude passes from n to n − 1.
     """
 
     name: str
     value: Callable[[arb], arb]
     taylor: Callable[[arb, arb, int], list[arb]]
-    shift: float
-    redraw_minus_zero: bool
+    shift: Callable[[arb], arb]
+    tail: Callable[[arb, int], arb]
 
 
 def _exponential(w: arb) -> arb:
@@ -67,8 +66,28 @@ def _half_normal_taylor(w: arb, half: arb, degree: int) -> list[arb]:
     return coefficients[: degree + 1]
 
 
-EXPONENTIAL = Quantile("laplace", _exponential, _exponential_taylor, shift=0.0, redraw_minus_zero=True)
-HALF_NORMAL = Quantile("gaussian", _half_normal, _half_normal_taylor, shift=0.5, redraw_minus_zero=False)
+def _exponential_shift(scale: arb) -> arb:
+    """b·ln(2/(1+α)), α = e^(−1/b): with it P(magnitude ≥ n) is 2α^n/(1+α), and 0 has its right probability at once."""
+    return scale * (2 / (1 + (-1 / scale).exp())).log()
+
+
+def _exponential_tail(scale: arb, n: int) -> arb:
+    """2α^n/(1+α)."""
+    return 2 * (-n / scale).exp() / (1 + (-1 / scale).exp())
+
+
+def _half_normal_shift(_scale: arb) -> arb:
+    """½, for rounding."""
+    return arb(0.5)
+
+
+def _half_normal_tail(scale: arb, n: int) -> arb:
+    """erfc((n − ½)/(σ√2))."""
+    return ((2 * n - 1) / (2 * arb(2).sqrt() * scale)).erfc()
+
+
+EXPONENTIAL = Quantile("laplace", _exponential, _exponential_taylor, _exponential_shift, _exponential_tail)
+HALF_NORMAL = Quantile("gaussian", _half_normal, _half_normal_taylor, _half_normal_shift, _half_normal_tail)
 
 
 def quantile_of(law: Law) -> Quantile:

@@ -8,6 +8,7 @@ by bound: docs/noise.md, section 3.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from flint import arb
@@ -115,3 +116,21 @@ def _radius(
     horner = unit * (partial_sums[0] + 2 * sum(partial_sums[1:])) * (1 + 2.0**-10)
     unrevealed = upper_float(abs(over_piece[1])) * 2.0**last_bit
     return (remainder + coefficients + argument + horner + unrevealed) * _SLACK
+
+
+@lru_cache(maxsize=64)
+def shift_of(quantile: Quantile, scale: float) -> tuple[float, float]:
+    """The shift as the sum of two floats: the first within 2^−53 of it relatively, both within 2^−104."""
+    bits = 256
+    while True:
+        with precision(bits):
+            exact = quantile.shift(arb(scale))
+            high = float(exact.mid())
+            low = float((exact - arb(high)).mid())
+            # proved, and not only meant: other code may have set the precision
+            if (
+                abs(exact - arb(high)) <= abs(exact) * 2**-52
+                and abs(exact - arb(high) - arb(low)) <= abs(exact) * 2**-104
+            ):
+                return high, low
+        bits *= 2

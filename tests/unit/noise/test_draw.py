@@ -27,56 +27,42 @@ WIDE = DiscreteLaplace(2.0**35)
 SIGN = 2**63
 
 
-class Scripted:
-    def __init__(self, words):
-        self.rest = list(words)
-
-    def words(self, count):
-        taken, self.rest = self.rest[:count], self.rest[count:]
-        assert len(taken) == count, "the script has no more bits"
-        return np.array(taken, dtype=np.uint64)
-
-
-def drawn(law, count, words):
-    values = np.empty(count, dtype=np.int64)
-    source = Scripted(words)
-    draw_into(values, law, source)
-    return values.tolist(), source.rest
+@pytest.mark.parametrize(
+    "law", [DiscreteLaplace(1.0), RoundedNormal(1.0), DiscreteLaplace(1000.0), RoundedNormal(1000.0)]
+)
+def test_the_sign_changes_nothing_but_the_sign(law):
+    generator = np.random.default_rng(3)
+    words = generator.integers(0, 2**63, 2000, dtype=np.uint64)
+    plain, negative = (np.empty(2000, dtype=np.int64) for _ in range(2))
+    door.invert_words(plain, law, words, SecretBits())
+    door.invert_words(negative, law, words | np.uint64(SIGN), SecretBits())
+    assert np.array_equal(plain, -negative)
+    assert (plain >= 0).all()
 
 
-def test_minus_zero_draws_sign_and_magnitude_anew():
-    zero, one = int(0.9 * 2**63), int(0.2 * 2**63)  # of the Laplace law at scale 1: −ln W below and above 1
+def test_zero_has_its_probability_without_a_second_draw():
+    # A floor of −b·ln W alone would give ±0 twice the probability of 0, and drawing the sign again would break ε. The
+    # shift makes P(magnitude ≥ 1) = 2α/(1+α), so that W just above it, and nothing else, is 0.
     law = DiscreteLaplace(1.0)
-    assert drawn(law, 1, [zero]) == ([0], [])
-    assert drawn(law, 1, [one | SIGN]) == ([-1], [])
-    # A negative zero is thrown away, and the next word decides both.
-    assert drawn(law, 1, [zero | SIGN, one]) == ([1], [])
-    assert drawn(law, 1, [zero | SIGN, zero | SIGN, one | SIGN]) == ([-1], [])
-    assert drawn(law, 3, [one, zero | SIGN, one | SIGN, zero]) == ([1, -1, 0], [])
+    boundary = 2 * np.exp(-1.0) / (1 + np.exp(-1.0))
+    for w, magnitude in ((boundary * (1 + 1e-9), 0), (boundary * (1 - 1e-9), 1), (0.999999, 0)):
+        value = np.empty(1, dtype=np.int64)
+        door.invert_words(value, law, np.array([int(w * 2**63)], dtype=np.uint64), SecretBits())
+        assert value[0] == magnitude
+    assert 1 - boundary == pytest.approx(law.pmf(0))
 
 
-def test_minus_zero_that_only_a_deeper_level_can_see_is_drawn_anew_too():
-    law = DiscreteLaplace(1.0)
-    boundary = int(np.floor(np.exp(-1.0) * 2**63))  # level 1 cannot tell 0 from 1 here
-    # Near the boundary but above it, the magnitude is 0; with the sign it is a negative zero.
-    near = [boundary + step for step in range(-4000, 4001)]
-    open_word = next(w for w in near if _is_open(law, w))
-    values, rest = drawn(law, 1, [open_word | SIGN, 2**64 - 1, int(0.2 * 2**63)] + [0] * 3)
-    assert values in ([-1], [1])
-    assert len(rest) in (3, 4)
+@pytest.mark.parametrize("law", [DiscreteLaplace(5.0), RoundedNormal(5.0), DiscreteLaplace(5000.0)])
+def test_a_draw_takes_a_fixed_number_of_bits_at_first(law):
+    asked = []
 
+    class Counting(SecretBits):
+        def words(self, count):
+            asked.append(count)
+            return super().words(count)
 
-def _is_open(law, word):
-    try:
-        drawn(law, 1, [word])
-    except AssertionError:
-        return True
-    return False
-
-
-def test_the_rounded_normal_never_draws_anew():
-    law = RoundedNormal(1.0)
-    assert drawn(law, 2, [2**63 - 2**50, (2**63 - 2**50) | SIGN]) == ([0, 0], [])
+    draw_into(np.empty(1001, dtype=np.int64), law, Counting())
+    assert asked[0] == (251 if law.scale < 256 else 1001)
 
 
 def test_shapes():
@@ -182,7 +168,7 @@ def test_every_block_has_a_key_of_its_own(monkeypatch):
     keys = []
     real = os.urandom
     monkeypatch.setattr(os, "urandom", lambda count: keys.append(real(count)) or keys[-1])
-    draw(WIDE, (3 * door._BLOCK + 1,))
+    draw(WIDE, (3 * door._BLOCK_BYTES // 8 + 1,))
     assert len(set(keys)) == 4
     assert {len(key) for key in keys} == {32}
 
