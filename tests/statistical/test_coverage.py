@@ -12,6 +12,7 @@ from scipy.special import ndtri
 import armslength as al
 from armslength.estimates.intervals import IntervalRule, Level
 from armslength.estimates.noise_models import PairNoise
+from armslength.estimates.squared_distances import interval_rule
 from armslength.estimates.variance import variance_curve
 from armslength.laws.cumulants import Cumulants
 from armslength.noise.draw import draw
@@ -23,9 +24,7 @@ D = 1024
 
 
 def rule_of(protocol):
-    noise = PairNoise.of((NoiseSource(f"{i:032x}", protocol), 1.0) for i in range(2))
-    k2 = noise.cumulants.k2 * protocol.unit_squared
-    return IntervalRule(noise, variance_curve(protocol, noise.cumulants), protocol.transform.sketch_dim, k2)
+    return interval_rule(protocol, PairNoise.of((NoiseSource(f"{i:032x}", protocol), 1.0) for i in range(2)))
 
 
 def estimates_of(protocol, products):
@@ -138,3 +137,32 @@ def test_guaranteed_holds_where_spread_does_not():
         rate = ((lower > truth) | (upper < truth)).mean()
         assert rate <= most
     assert rate > 0.01  # of "spread": outside of what it claims
+
+
+@pytest.mark.parametrize("dimensions", [16, 256])
+def test_noise_on_the_input_at_zero(dimensions):
+    # The squares of noise that has gone through one matrix are not independent.
+    transform = al.FastJL(dimensions, 64, "x")
+    protocol = al.Protocol(transform, 1, 1e-6, noise_site="input")
+    rows = 40_000
+    a, b = (
+        protocol.release(np.zeros((rows, dimensions), dtype=np.int8), ledger=al.NO_LEDGER) for _ in range(2)
+    )
+    estimate = al.squared_norms(a - b)
+    for level in LEVELS:
+        assert at_most(int(estimate.resolved(level).sum()), rows, (1 - level) / 2, 1.15), level
+
+
+@pytest.mark.parametrize("k", [128, 200, 250])
+def test_a_projection_that_leaves_few_rows_out_is_skewed_to_the_left(k):
+    seeds, pairs = 60, 1000
+    protocol = al.Protocol(al.HadamardJL(256, k, "law"), 1, 1e-6, "gaussian")
+    rule = rule_of(protocol)
+    generator, values = np.random.default_rng(8), []
+    for number in range(seeds):
+        z = generator.choice([-100, 100], (pairs, 256))
+        values.append(estimates_of(protocol, al.HadamardJL(256, k, f"left {number}").apply(z)))
+    for level in LEVELS:
+        above, below = misses(rule, np.concatenate(values), 256e4, level)
+        assert at_most(above, seeds * pairs, (1 - level) / 2, 1.2), level
+        assert at_most(below, seeds * pairs, (1 - level) / 2, 1.2), level

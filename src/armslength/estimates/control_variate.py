@@ -11,11 +11,11 @@ from armslength.checks import number, one_of
 from armslength.errors import ParameterError
 from armslength.estimates.noise_models import pair_noises, row_noises
 from armslength.estimates.result import Bounds, Estimate
-from armslength.estimates.squared_distances import checked_pair, squared_distances, squared_norms
+from armslength.estimates.squared_distances import checked_pair, clear_note, squared_distances, squared_norms
 from armslength.estimates.variance import projection_coefficient, variance_curve
 from armslength.protocol.sketches import Sketches
 
-NOTE = "control variate: uses norms that are public or were paid for; approximate intervals"
+NOTE = "control variate: uses norms that are public or were paid for; approximate intervals, which hold somewhat less often than stated"
 
 
 def squared_distances_with_norms(
@@ -63,6 +63,7 @@ def squared_distances_with_norms(
     known = (squared_norms(left).value[:, None] - x) + (squared_norms(right).value[None, :] - y)
     value = plain.value - beta * known
     noises = pair_noises(left, right)
+    note = "; ".join(part for part in (NOTE, clear_note(left, right)) if part)
 
     def variance() -> NDArray[np.float64]:
         at = np.maximum(value, 0.0)
@@ -74,7 +75,7 @@ def squared_distances_with_norms(
         return np.maximum(own - 2 * beta * covariance + beta**2 * spread, 0.0)
 
     return Estimate(
-        "squared distances", value, plain.labels, False, NOTE, variance, partial(_normal, value, variance)
+        "squared distances", value, plain.labels, False, note, variance, partial(_normal, value, variance)
     )
 
 
@@ -92,8 +93,7 @@ def _noise(side: Sketches, unit: float) -> tuple[NDArray[np.float64], NDArray[np
 
 
 def _normal(value: NDArray[np.float64], variance: Any, confidence: float, method: str, pairs: int) -> Bounds:
-    one_of("method", method, ("spread", "guaranteed"))
+    one_of("method of an approximate interval", method, ("spread",))
     tail = (1 - number("level", confidence, above=0.0, at_most=1.0 - 1e-13)) / 2 / pairs
-    q = -ndtri(tail) if method == "spread" else (1 / (2 * tail)) ** 0.5
-    reach = q * np.sqrt(variance())
+    reach = -ndtri(tail) * np.sqrt(variance())
     return np.maximum(value - reach, 0.0), np.maximum(value + reach, 0.0)

@@ -117,11 +117,10 @@ def _normal(
     method: str,
     pairs: int,
 ) -> Bounds:
-    """value ± q·√variance: normal quantiles, or Chebyshev's for "guaranteed"; approximate both."""
-    one_of("method", method, ("spread", "guaranteed"))
+    """value ± z·√variance: the variance is itself an estimate, so nothing is guaranteed."""
+    one_of("method of an approximate interval", method, ("spread",))
     tail = (1 - number("level", confidence, above=0.0, at_most=1.0 - 1e-13)) / 2 / pairs
-    q = -ndtri(tail) if method == "spread" else (1 / (2 * tail)) ** 0.5
-    reach = q * np.sqrt(variance())
+    reach = -ndtri(tail) * np.sqrt(variance())
     return value - reach, value + reach
 
 

@@ -9,12 +9,12 @@ from scipy.special import ndtri
 from armslength.checks import number, one_of, shown
 from armslength.errors import ParameterError
 from armslength.estimates.noise_models import PairNoise
-from armslength.estimates.spread_law import LARGEST_DEVIATE, quantile_sheet
+from armslength.estimates.spread_law import LARGEST_DEVIATE, chi_square_quantile, quantile_sheet
 from armslength.estimates.variance import VarianceCurve
 
 METHODS = ("spread", "guaranteed")
 _NODES = 4096
-_FARTHEST = 2.0**200
+_FARTHEST = 2.0**40  # times the estimate: beyond that no upper end is looked for
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class IntervalRule:
     curve: VarianceCurve
     coordinates: int
     noise_variance: float  # κ₂ of a coordinate, data units
+    left_out: int | None = None  # coordinates that a projection without replacement has left out
 
     def interval(
         self, estimates: NDArray[np.float64], level: Level
@@ -58,15 +59,14 @@ class IntervalRule:
         """(lower, upper) for each estimate; an empty set is [0, 0], and no upper limit is infinity."""
         if self.curve.b == 0 and self.curve.c == 0:
             return self._without_noise(estimates, level)
-        start = np.sqrt(self.curve.c)
-        farthest = max(float(estimates.max(initial=0.0)), start)
+        top = float(estimates.max(initial=0.0, where=np.isfinite(estimates)))
+        start = max(np.sqrt(self.curve.c), self.curve.b, 1e-300)
+        farthest = max(top, start)
         while True:
             farthest *= 8
             nodes = start * np.sinh(np.linspace(0, np.arcsinh(farthest / start), _NODES))
             above, below = self._limits(nodes, level)
-            if above[-1] > estimates.max(initial=0.0) and (
-                below[-1] > estimates.max(initial=0.0) or farthest > _FARTHEST
-            ):
+            if above[-1] > top and (below[-1] > top or farthest > _FARTHEST * max(top, start)):
                 break
         rising = np.maximum.accumulate(above)
         lower = np.interp(estimates, rising, nodes)
@@ -91,9 +91,14 @@ class IntervalRule:
         if level.method == "guaranteed":
             chebyshev = np.full_like(d, np.sqrt(1 / (2 * level.tail)))
             return chebyshev, chebyshev
+        deviate = -float(ndtri(level.tail))
         spread = d / self.coordinates
-        share = spread / (spread + self.noise_variance)
-        return quantile_sheet(self.noise, self.coordinates).at(share, -ndtri(level.tail))
+        share = spread / (spread + self.noise_variance) if self.noise_variance > 0 else np.ones_like(d)
+        upper, lower = quantile_sheet(self.noise.shape(), self.coordinates).at(share, deviate)
+        if self.left_out:
+            # ‖Sz‖² is D less what the rows left out hold: its lower tail is their upper tail.
+            lower = np.maximum(lower, chi_square_quantile(self.left_out, deviate))
+        return upper, lower
 
     def _without_noise(
         self, estimates: NDArray[np.float64], level: Level

@@ -1,7 +1,8 @@
 """The noise of a pair: what is left of two rows' noises when one is subtracted from the other."""
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,12 @@ class Part:
     dropped_bits: int
     coefficient: float
 
+    @property
+    def reach(self) -> float:
+        """How far out the noise can be noticed: beyond it lies less than 1e-19."""
+        scales = 46 * self.scale if self.name == "laplace" else 9.2 * self.scale
+        return self.coefficient * (scales + 1 + 2.0**self.dropped_bits)
+
 
 @dataclass(frozen=True)
 class PairNoise:
@@ -32,10 +39,12 @@ class PairNoise:
     Attributes:
         parts: Sorted, so that equal noises are equal objects.
         laws: The law of each part.
+        is_rounded: Whether coefficients were rounded, so that quantiles are near and not exact.
     """
 
     parts: tuple[Part, ...]
     laws: tuple[Law, ...]
+    is_rounded: bool = False
 
     @classmethod
     def of(cls, terms: Iterable[Term]) -> "PairNoise":
@@ -60,6 +69,35 @@ class PairNoise:
             each = law.cumulants + uniform_cumulants(part.dropped_bits)
             total += each.times(part.coefficient)
         return total
+
+    def shape(self) -> "PairNoise":
+        """The same noise up to its unit, for quantiles that are counted in standard deviations.
+
+        Coefficients are divided by the largest; parts that have less than a ten-thousandth of the variance are left
+        out; and coefficients that are not whole multiples of each other are rounded to eighths of an octave, so that
+        rows that were scaled one by one do not each need a law of their own.
+        """
+        shares = [
+            law.cumulants.k2 * part.coefficient**2 for part, law in zip(self.parts, self.laws, strict=True)
+        ]
+        kept = [
+            (p, w) for p, w, v in zip(self.parts, self.laws, shares, strict=True) if v > 1e-4 * sum(shares)
+        ]
+        if not kept:
+            return PairNoise((), ())
+        largest = max(part.coefficient for part, _ in kept)
+        smallest = min(part.coefficient for part, _ in kept)
+        whole = all((part.coefficient / smallest) % 1 == 0 for part, _ in kept) and largest <= 16 * smallest
+        rescaled = []
+        for part, law in kept:
+            ratio = (
+                part.coefficient / smallest
+                if whole
+                else 2 ** (round(8 * math.log2(part.coefficient / largest)) / 8)
+            )
+            rescaled.append((replace(part, coefficient=ratio), law))
+        rescaled.sort(key=lambda pair: pair[0])
+        return PairNoise(tuple(p for p, _ in rescaled), tuple(w for _, w in rescaled), is_rounded=not whole)
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,10 @@ class Estimate:
 
     def to_pandas(self, level: float = 0.95, *, method: str = "spread", simultaneous: bool = False) -> Any:
         """`to_arrow` as a pandas data frame; pandas must be installed."""
-        return self.to_arrow(level, method=method, simultaneous=simultaneous).to_pandas()
+        table = self.to_arrow(level, method=method, simultaneous=simultaneous)
+        frame = table.to_pandas()
+        frame.attrs.update({key.decode(): value.decode() for key, value in table.schema.metadata.items()})
+        return frame
 
     def _lines(self) -> tuple[NDArray[np.int64], ...]:
         if self.value.ndim == 1:

@@ -21,6 +21,8 @@ LARGEST_DEVIATE = 7.0  # tails of 1e-12: below that the transform's own rounding
 _DEVIATES = np.linspace(0.0, LARGEST_DEVIATE, 113)
 _RATIOS = (0.0, 0.03, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, np.inf)  # variance of s over that of N
 _FINE, _COARSE = 1 << 21, 1 << 18  # lattice points for D = 0, and elsewhere
+_COARSEST = 3.0  # lattice steps to a standard deviation, below which a lattice says nothing
+_MANY = 1 << 15  # coordinates beyond which a Fourier transform has no digits left for the tails
 _NEGLIGIBLE = 1e-19
 
 
@@ -49,21 +51,29 @@ class QuantileSheet:
             np.array([np.interp(deviate, _DEVIATES, row) for row in sheet])
             for sheet in (self.upper, self.lower)
         )
-        if self.noise.parts:
+        if self.noise.parts and not self.noise.is_rounded:
             above[0] = null_quantile(self.noise, self.coordinates, deviate)
         upper, lower = (np.maximum(np.interp(share, nodes, column), deviate) for column in (above, below))
         return upper, lower
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def quantile_sheet(noise: PairNoise, coordinates: int) -> QuantileSheet:
-    """The quantiles of Σ (s_i+N_i)² over this many coordinates."""
+    """The quantiles of Σ (s_i+N_i)² over this many coordinates; for a noise in the form of `PairNoise.shape`."""
+    far = _chi_square_row(coordinates)
+    if not noise.parts:
+        return QuantileSheet(
+            np.array([far[0]] * len(_RATIOS)), np.array([far[1]] * len(_RATIOS)), noise, coordinates
+        )
     rows = []
-    for ratio in _RATIOS:
-        if np.isinf(ratio) or not noise.parts:
-            rows.append(_chi_square_row(coordinates))
+    for ratio in _RATIOS[:-1]:
+        law = _lattice_law(noise, coordinates, ratio)
+        if law is not None:
+            rows.append(law.quantiles(_DEVIATES))
         else:
-            rows.append(_lattice_law(noise, coordinates, ratio).quantiles(_DEVIATES))
+            # Noise so seldom and so large that no lattice holds both it and s: the wider of the two ends.
+            rows.append((np.maximum(rows[0][0], far[0]), np.maximum(rows[0][1], far[1])))
+    rows.append(far)
     return QuantileSheet(
         np.array([row[0] for row in rows]), np.array([row[1] for row in rows]), noise, coordinates
     )
@@ -76,10 +86,19 @@ def null_quantile(noise: PairNoise, coordinates: int, deviate: float) -> float:
 
 
 @lru_cache(maxsize=4)
-def _null_law(noise: PairNoise, coordinates: int) -> "_LatticeLaw":
-    return _lattice_law(noise, coordinates, 0.0)
+def _null_law(noise: PairNoise, coordinates: int) -> "_LatticeLaw | _ManyCoordinates":
+    law = _lattice_law(noise, coordinates, 0.0)
+    if law is None:
+        raise AssertionError("at D = 0 there is always a lattice")
+    return law
 
 
+def chi_square_quantile(degrees: int, deviate: float) -> float:
+    """The upper quantile of a chi-square law, in standard deviations."""
+    return float(np.interp(deviate, _DEVIATES, _chi_square_row(degrees)[0]))
+
+
+@lru_cache(maxsize=64)
 def _chi_square_row(coordinates: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Where noise is nothing: the chi-square law with k degrees of freedom."""
     tails = ndtr(-_DEVIATES)
@@ -111,29 +130,58 @@ class _LatticeLaw:
         return upper, (self.mean - (first_common - 0.5)) / self.deviation
 
 
-def _lattice_law(noise: PairNoise, coordinates: int, ratio: float) -> _LatticeLaw:
-    """The k-fold convolution of the law of (s+N)²."""
+@dataclass(frozen=True)
+class _ManyCoordinates:
+    """A sum over so many coordinates that its skewness says all: Cornish and Fisher's first term."""
+
+    skewness: float
+
+    def quantiles(self, deviates: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Distances from the mean in standard deviations."""
+        bend = (deviates**2 - 1) * self.skewness / 6
+        return deviates + bend, deviates - bend
+
+
+def _lattice_law(noise: PairNoise, coordinates: int, ratio: float) -> _LatticeLaw | _ManyCoordinates | None:
+    """The k-fold convolution of the law of (s+N)²; None if no lattice of bearable size is fine enough."""
     squares = _squares(noise, coordinates, ratio)
+    if squares is None:
+        return None
     values = np.arange(len(squares), dtype=np.float64)
     mean = float(squares @ values)
     variance = float(squares @ (values - mean) ** 2)
+    if variance == 0:  # noise that is 0 to all digits: any other sum is rare
+        tiny = float(np.sqrt(coordinates * max(noise.cumulants.k4, 1e-300)))
+        return _LatticeLaw(np.array([1.0, 0.0]), np.array([1.0, 1.0]), 0.0, tiny)
+    if coordinates > _MANY:
+        third = float(squares @ (values - mean) ** 3)
+        return _ManyCoordinates(third / variance**1.5 / np.sqrt(coordinates))
     total_mean, deviation = coordinates * mean, float(np.sqrt(coordinates * variance))
     length = fft.next_fast_len(int(total_mean + 14 * deviation) + 2 * len(squares), real=True)
     pmf = np.maximum(fft.irfft(fft.rfft(squares, length) ** coordinates, length), 0.0)
     return _LatticeLaw(np.cumsum(pmf[::-1])[::-1], np.cumsum(pmf), total_mean, deviation)
 
 
-def _squares(noise: PairNoise, coordinates: int, ratio: float) -> NDArray[np.float64]:
+def _squares(noise: PairNoise, coordinates: int, ratio: float) -> NDArray[np.float64] | None:
     """The law of (s+N)² on the squares of a lattice that is as fine as the budget allows."""
-    deviation = np.sqrt(noise.cumulants.k2 * (1 + ratio))
+    deviation = float(np.sqrt(noise.cumulants.k2 * (1 + ratio)))
     budget = _FINE if ratio == 0 else _COARSE
-    # The sum reaches to about k·T² + M², T lattice steps to a standard deviation, M ≈ 24·T at the far tail
-    steps = max(4.0, np.sqrt(budget / (coordinates + 60 * np.sqrt(coordinates) + 600)))
-    exact = ratio == 0 and _is_whole(noise) and deviation <= steps
-    step = min(part.coefficient for part in noise.parts) if exact else deviation / steps
+    farthest = sum(part.reach for part in noise.parts) + 9 * np.sqrt(ratio * noise.cumulants.k2)
+    # The sum reaches to about k·T² + M²: T lattice steps to a standard deviation, M to the far tail.
+    counted = min(coordinates, _MANY)
+    finest = np.sqrt(budget / (counted + 60 * np.sqrt(counted) + (farthest / deviation) ** 2))
+    unit = min(part.coefficient for part in noise.parts)
+    if ratio == 0 and _is_whole(noise) and deviation / unit <= max(finest, 1.0):
+        step = unit
+    elif finest < _COARSEST:
+        if ratio > 0:
+            return None
+        step = unit  # rare and large: N itself is a lattice, and a short one
+    else:
+        step = deviation / finest
     pmf = np.ones(1)
     for part, law in zip(noise.parts, noise.laws, strict=True):
-        edges = _edges(step, 60 * part.scale * part.coefficient)
+        edges = _edges(step, part.reach)
         pmf = _trimmed(np.convolve(pmf, np.diff(law.cdf(edges / part.coefficient))))
         if part.dropped_bits:
             width = 2.0**part.dropped_bits * part.coefficient

@@ -1,4 +1,4 @@
-"""The nearest matrix of squared distances that points could really have."""
+"""A matrix of squared distances that points could really have, near the estimated one."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ def valid_squared_distances(estimate: Estimate) -> NDArray[np.float64]:
     eigenvalue; those that noise made negative are set to 0. For drawings and clusterings that need a true metric:
     the result is biased, and the intervals of the estimate do not apply to it.
     """
+    if not np.isfinite(estimate.value).all():
+        raise ParameterError("estimate must be finite, got infinity or NaN")
     if estimate.quantity != "squared distances" or not estimate.within:
         raise ParameterError(f"estimate must be al.squared_distances within one set, got {estimate.quantity}")
     d = (estimate.value + estimate.value.T) / 2

@@ -70,6 +70,17 @@ def _input_curve(transform: FastJL, resolution: float, noise: Cumulants) -> Vari
     return VarianceCurve(a, b, c)
 
 
+def input_noise_law(transform: FastJL, noise: Cumulants, unit_squared: float) -> tuple[int, float]:
+    """At D = 0, for the published P: (degrees of freedom, variance in data units) of the estimate.
+
+    NᵀGN with G = PᵀP has the cumulants of Σλᵢχ²₁, λ the eigenvalues of P·Pᵀ: its skewness is that of a chi-square law with
+    (Σλ²)³/(Σλ³)² degrees of freedom.
+    """
+    second, third, diagonal = transform.gram_traces
+    degrees = max(1, int(second**3 / third**2))
+    return degrees, unit_squared**2 * (2 * noise.k2**2 * second + noise.k4 * diagonal)
+
+
 def debias(protocol: Protocol, k2: NDArray[np.float64]) -> NDArray[np.float64]:
     """What noise of variance κ₂ a coordinate adds to a squared norm, in squared integer units of the sketch."""
     transform = protocol.transform

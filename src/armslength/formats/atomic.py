@@ -14,6 +14,8 @@ from armslength.errors import CorruptFileError, ParameterError
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A file to write to; it takes its name, by one rename, when the block ends without an error."""
     target = Path(path)
+    if target.is_dir():
+        raise ParameterError(f"a file must have a name of its own, got the folder {target}")
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except OSError as problem:
@@ -23,10 +25,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp makes files for the owner alone; a published sketch follows the user's own mask
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)  # noqa: PTH101  # the name is a plain string
+        # mkstemp makes files for the owner alone; a published sketch is for others to read
+        os.chmod(name, 0o644)  # noqa: PTH101  # the name is a plain string
         os.replace(name, target)  # noqa: PTH105  # the same
         _sync_folder(target.parent)
     except BaseException:

@@ -38,7 +38,7 @@ class Law(ABC):
     @property
     @abstractmethod
     def cumulants(self) -> Cumulants:
-        """κ₂ = E[N²], κ₄ = E[N⁴] − 3·E[N²]², κ₆ and κ₈."""
+        """κ₂ = E[N²] and κ₄ = E[N⁴] − 3·E[N²]²."""
 
     @abstractmethod
     def cdf(self, x: NDArray[np.float64]) -> NDArray[np.float64]:

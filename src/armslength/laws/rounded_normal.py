@@ -60,17 +60,10 @@ class RoundedNormal(Law):
 
     @property
     def cumulants(self) -> Cumulants:
-        """κ_n = B_n/n for n > 2, those of the rounding alone, once σ is not small; else from the moments."""
-        m2 = self.second_moment
+        """κ₂ = E[N²] and κ₄ = E[N⁴] − 3·E[N²]², which is −1/120, that of the rounding alone, once σ is not small."""
         if self.scale >= _SMOOTH_FROM:
-            return Cumulants(m2, -1 / 120, 1 / 252, -1 / 240)
-        m4, m6, m8 = self._moment(4), self._moment(6), self._moment(8)
-        return Cumulants(
-            m2,
-            m4 - 3 * m2**2,
-            m6 - 15 * m4 * m2 + 30 * m2**3,
-            m8 - 28 * m6 * m2 - 35 * m4**2 + 420 * m4 * m2**2 - 630 * m2**4,
-        )
+            return Cumulants(self.second_moment, -1 / 120)
+        return Cumulants(self.second_moment, self.fourth_moment - 3 * self.second_moment**2)
 
     def cdf(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Φ((⌊x⌋ + ½)/σ)."""

@@ -5,7 +5,7 @@ A crash between the line and the file over-counts; nothing under-counts.
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime
@@ -82,6 +82,9 @@ class Ledger:
             if tables == 0:
                 columns = ", ".join(f"{name} TEXT NOT NULL" for name in _COLUMNS)
                 connection.execute(f"CREATE TABLE entries (number INTEGER PRIMARY KEY, {columns})")
+                connection.execute(
+                    "CREATE TABLE labels (population TEXT NOT NULL, label TEXT NOT NULL, UNIQUE (population, label))"
+                )
                 connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
                 connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             elif application != _APPLICATION_ID:
@@ -96,24 +99,32 @@ class Ledger:
     def __repr__(self) -> str:
         return f"Ledger({self.path!r})"
 
-    def charge(self, entry: Entry, *, repeat: bool = False) -> Entry:
-        """The entry as it was written; refuses a (population, label) that is already there.
+    def charge(self, entry: Entry, labels: Sequence[str], *, repeat: bool = False) -> Entry:
+        """The entry as it was written; refuses a population and label that were released before.
 
         Args:
             entry: What is about to be released.
-            repeat: Whether the same population and label may be charged again.
+            labels: The labels of its rows.
+            repeat: Whether a population and label may be charged again.
         """
         stamped = Entry(**{**_as_dict(entry), "time": datetime.now(UTC).isoformat(timespec="seconds")})
         with self._transaction() as connection:
-            known = connection.execute(
-                "SELECT count(*) FROM entries WHERE population = ? AND label = ?",
-                (entry.population, entry.label),
-            ).fetchone()[0]
-            if known and not repeat:
+            known = {
+                row[0]
+                for row in connection.execute(
+                    "SELECT label FROM labels WHERE population = ?", (entry.population,)
+                )
+            }
+            again = sorted(known.intersection(labels))
+            if again and not repeat:
                 raise BudgetError(
-                    f"label must be new for population {entry.population!r}, got {entry.label!r} again; "
+                    f"labels must be new for population {entry.population!r}, got {again[0][:100]!r} again; "
                     "take another label, or pass repeat=True to spend the budget once more"
                 )
+            connection.executemany(
+                "INSERT OR IGNORE INTO labels (population, label) VALUES (?, ?)",
+                [(entry.population, label) for label in labels],
+            )
             connection.execute(_INSERT, astuple(stamped))  # our own column names
         return stamped
 
@@ -154,12 +165,14 @@ def _as_dict(entry: Entry) -> dict[str, str]:
     return dict(zip(_COLUMNS, astuple(entry), strict=True))
 
 
-def checked_ledger(ledger: object) -> Ledger | NoLedger:
-    """The ledger that was meant: a `Ledger`, the path of one, or `al.NO_LEDGER`."""
-    if isinstance(ledger, (Ledger, NoLedger)):
-        return ledger
-    if isinstance(ledger, (str, os.PathLike)):
-        return Ledger(ledger)
-    raise ParameterError(
-        "ledger must be given: a file such as 'ledger.sqlite', or al.NO_LEDGER to go without"
-    )
+def check_ledger(ledger: object) -> None:
+    """Refuses what is neither a `Ledger`, nor the path of one, nor `al.NO_LEDGER`; opens nothing."""
+    if not isinstance(ledger, (Ledger, NoLedger, str, os.PathLike)):
+        raise ParameterError(
+            "ledger must be given: a file such as 'ledger.sqlite', or al.NO_LEDGER to go without"
+        )
+
+
+def opened_ledger(ledger: "Ledger | str | os.PathLike[str]") -> Ledger:
+    """The ledger that was meant, opened."""
+    return ledger if isinstance(ledger, Ledger) else Ledger(ledger)

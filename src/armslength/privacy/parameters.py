@@ -19,6 +19,7 @@ _NUMBERS = (
     np.integer,
 )  # np.float64 is a float; narrower floats are refused
 _LONGEST = 400
+_MOST_DIGITS = 190  # of numerator and denominator: both are written into protocols
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 _QUOTIENT = re.compile(r"[+-]?[0-9]+/0*[1-9][0-9]*")
 
@@ -33,7 +34,10 @@ def exact_number(name: str, value: Any) -> Fraction:
     if isinstance(value, (bool, np.timedelta64)) or not isinstance(value, _NUMBERS):
         raise ParameterError(f"{name} must be a finite number, got {shown(value)}")
     if isinstance(value, (int, Fraction, np.integer)):
-        return Fraction(value if isinstance(value, Fraction) else int(value))
+        exact = Fraction(value if isinstance(value, Fraction) else int(value))
+        if max(abs(exact.numerator), exact.denominator) >= 10**_MOST_DIGITS:
+            raise ParameterError(f"{name} must have fewer than {_MOST_DIGITS} digits, got more")
+        return exact
     # The shortest decimal that reads back as this float is what its writer meant. The methods of the plain types
     # are called by name: neither print options nor a subclass may change what a number says.
     if isinstance(value, float):
@@ -44,7 +48,10 @@ def exact_number(name: str, value: Any) -> Fraction:
         raise ParameterError(
             f"{name} must be a finite number of at most {_LONGEST} digits, got {shown(value)}"
         )
-    return Fraction(text)
+    exact = Fraction(text)
+    if max(abs(exact.numerator), exact.denominator) >= 10**_MOST_DIGITS:
+        raise ParameterError(f"{name} must have fewer than {_MOST_DIGITS} digits, got {shown(value)}")
+    return exact
 
 
 def checked_epsilon(value: Any) -> Fraction:

@@ -30,10 +30,14 @@ def guarantee_in_words(protocol: Protocol) -> str:
     )
 
 
-def release_card(protocols: tuple[Protocol, ...]) -> dict[str, Any]:
-    """The card of a file: for each protocol its fingerprint and its guarantee in words."""
+def release_card(protocols: tuple[Protocol, ...], *, in_clear: bool) -> dict[str, Any]:
+    """The card of a file: for each protocol its fingerprint and its guarantee in words; no guarantee for clear data."""
+    if in_clear:
+        words = "NOT PRIVATE: rows of this file hold data without noise. It must not be published."
+        return {"armslength": __version__, "in_clear": True, "releases": [], "words": words}
     return {
         "armslength": __version__,
+        "in_clear": False,
         "releases": [
             {
                 "protocol": protocol.fingerprint,

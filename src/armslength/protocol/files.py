@@ -20,7 +20,7 @@ from armslength.formats.canonical import canonical_json, read_json
 from armslength.protocol.card import release_card
 from armslength.protocol.protocol import LARGEST_PROTOCOL_FILE, Protocol
 from armslength.protocol.provenance import NoiseSource, Provenance
-from armslength.protocol.sketches import Sketches, concat
+from armslength.protocol.sketches import LARGEST_FACTOR, SMALLEST_FACTOR, Sketches, concat
 
 FORMAT = "armslength sketches"
 VERSION = 1
@@ -28,6 +28,7 @@ DEFAULT_LIMIT = 4 * 2**30
 
 _KEY = b"armslength"
 _LONGEST_LABEL = 1024
+_MOST_PROTOCOLS = 1000
 _NOISE = pa.list_(
     pa.field(
         "element",
@@ -82,7 +83,7 @@ def save_sketches(sketches: Sketches, path: str | os.PathLike[str]) -> None:
         "version": VERSION,
         "dropped_bits": bits,
         "protocols": [protocol.document() for protocol in sketches.protocols],
-        "card": release_card(sketches.protocols),
+        "card": release_card(sketches.protocols, in_clear=any(sketches.in_clear)),
     }
     table = pa.table(columns, schema=schema.with_metadata({_KEY: canonical_json(head)}))
     with atomic_write(path) as file:
@@ -122,16 +123,33 @@ def _load_one(path: str | os.PathLike[str], limit: int) -> Sketches:
     try:
         with pq.ParquetFile(path, read_dictionary=["label"]) as file:
             head = _checked_head(file, where)
-            protocols = [Protocol.from_document(document) for document in head["protocols"]]
             _check_size(file, limit, where)
+            protocols = [Protocol.from_document(document) for document in head["protocols"]]
+            _check_columns(file, protocols[0].transform.sketch_dim, where)
             table = file.read()
         return _sketches_of(table, head, protocols, where)
     except (FormatError, ParameterError):
         raise
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, IndexError, OverflowError):
+    except (
+        pa.ArrowException,
+        OSError,
+        KeyError,
+        TypeError,
+        ValueError,
+        IndexError,
+        OverflowError,
+        AttributeError,
+    ):
         raise CorruptFileError(
             f"{where} must be a sketch file of armslength, got a damaged or foreign file"
         ) from None
+
+
+def _check_columns(file: pq.ParquetFile, width: int, where: str) -> None:
+    """Refuses other columns before anything of them is unpacked: a few bytes can announce a list of any width."""
+    found = file.schema_arrow
+    if not any(_fields_match(found, _schema(width, kind)) for kind in (pa.int64(), pa.float64())):
+        raise CorruptFileError(f"{where} must have the columns of version {VERSION}, got others")
 
 
 def _checked_head(file: pq.ParquetFile, where: str) -> dict[str, Any]:
@@ -143,10 +161,15 @@ def _checked_head(file: pq.ParquetFile, where: str) -> dict[str, Any]:
     head: Any = read_json(text, where)
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise CorruptFileError(f"{where} must carry the metadata of armslength, got a foreign file")
-    if not isinstance(head.get("version"), int) or head["version"] > VERSION:
+    version = head.get("version")
+    if type(version) is not int or version < 1:
+        raise CorruptFileError(f"{where} must have a version that is a whole number, got something else")
+    if version > VERSION:
         raise UnsupportedVersionError(
             f"{where} must have version {VERSION}, got a newer one; use a newer armslength"
         )
+    if not isinstance(head.get("protocols"), list) or not 1 <= len(head["protocols"]) <= _MOST_PROTOCOLS:
+        raise CorruptFileError(f"{where} must have 1 to {_MOST_PROTOCOLS} protocols, got others")
     if set(head) != {"format", "version", "dropped_bits", "protocols", "card"}:
         raise CorruptFileError(f"{where} must have the metadata fields of version {VERSION}, got others")
     checked: dict[str, Any] = head
@@ -162,7 +185,17 @@ def _check_size(file: pq.ParquetFile, limit: int, where: str) -> None:
         for group in range(metadata.num_row_groups)
         for column in range(metadata.num_columns)
     )
-    if announced > limit or 16 * entries > limit or metadata.num_rows > limit // 64:
+    terms = max(
+        (
+            metadata.row_group(group).column(column).num_values
+            for group in range(metadata.num_row_groups)
+            for column in range(metadata.num_columns)
+            if metadata.row_group(group).column(column).path_in_schema.startswith("noise")
+        ),
+        default=0,
+    )
+    # A term of a row's noise is a Python object in the end.
+    if announced > limit or 16 * entries > limit or 512 * terms * metadata.num_row_groups > limit:
         raise CorruptFileError(
             f"{where} must unpack to at most {limit} bytes, got more; raise limit if you trust it"
         )
@@ -180,14 +213,14 @@ def _sketches_of(table: pa.Table, head: dict[str, Any], protocols: list[Protocol
         raise CorruptFileError(f"{where} must have no missing values, got some")
     labels = table.column("label").combine_chunks()
     names = labels.dictionary.to_pylist()
-    if any(len(name.encode()) > _LONGEST_LABEL for name in names):
+    if any(len(name.encode()) > _LONGEST_LABEL or not name.isprintable() for name in names):
         raise CorruptFileError(
-            f"{where} must have labels of at most {_LONGEST_LABEL} bytes, got a longer one"
+            f"{where} must have printable labels of at most {_LONGEST_LABEL} bytes, got others"
         )
     values = (
         table.column("values").combine_chunks().flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
     )
-    if value_type == pa.float64() and not np.isfinite(values).all():
+    if value_type == pa.float64() and not (np.abs(values) <= LARGEST_FACTOR * 2.0**63).all():
         raise CorruptFileError(f"{where} must have finite values, got others")
     bits = head["dropped_bits"]
     if bits:
@@ -219,7 +252,7 @@ def _provenance(
         raise ValueError("offset")
     read = []
     for term in terms:
-        if not np.isfinite(term["coefficient"]) or term["coefficient"] == 0 or term["protocol"] < 0:
+        if not SMALLEST_FACTOR <= abs(term["coefficient"]) <= LARGEST_FACTOR or term["protocol"] < 0:
             raise ValueError("coefficient")
         read.append((NoiseSource(term["id"].hex(), protocols[term["protocol"]]), term["coefficient"]))
     if len({source.id for source, _ in read}) != len(read):

@@ -21,7 +21,7 @@ def grid_radius(radius: Fraction, resolution: Fraction, *, on_grid: bool, touche
 
     On the grid, x/γ is an integer and R = ⌊ρ/γ⌋. Off the grid, a floor moves each coordinate that differs by
     less than one unit, and what moves up in one moves by at most what it moved before: R = ⌈ρ/γ⌉ + j − 1,
-    with j the number of coordinates that can differ.
+    with j the number of entries, over all rows, that can differ.
     """
     if on_grid:
         grid = math.floor(radius / resolution)
@@ -32,7 +32,7 @@ def grid_radius(radius: Fraction, resolution: Fraction, *, on_grid: bool, touche
         return grid
     if touched is None:
         raise ParameterError(
-            "touched must say how many coordinates one unit can change, got None; or set on_grid=True"
+            "touched must say how many entries one unit can change, got None; or set on_grid=True"
         )
     return math.ceil(radius / resolution) + touched - 1
 
@@ -86,8 +86,6 @@ def checked_range(value: Any, resolution: Fraction) -> tuple[Fraction, Fraction]
     return low, high
 
 
-def checked_touched(value: Any, input_dim: int | None) -> int | None:
-    """j: how many coordinates one unit can change; None means all of them."""
-    if value is None:
-        return None
-    return integer("touched", value, at_least=1, at_most=input_dim or 2**40)
+def checked_touched(value: Any) -> int | None:
+    """j: how many entries one unit can change, over all rows; None means one row's worth, in releases of one row."""
+    return None if value is None else integer("touched", value, at_least=1, at_most=2**40)

@@ -48,7 +48,8 @@ class Protocol:
         unit: The unit of protection in words, such as "one patient".
         noise_site: "output", or "input" for `FastJL` with Gaussian noise.
         on_grid: Whether data is promised to be multiples of the resolution; None: yes, except with "auto".
-        touched: How many coordinates one unit can change; None means all. It matters off the grid only.
+        touched: How many entries one unit can change, over all rows of a release. It matters off the grid only; None
+            means input_dim, and then a release off the grid has one row.
         value_range: The public (low, high) to which each coordinate is clamped.
         dropped_bits: How many low bits of a released integer are dropped, after the noise.
         total_share: The share of ε for totals; 0 in this version.
@@ -92,7 +93,7 @@ class Protocol:
         self.items = one_of("items", items, ("string", "int64"))
         self.contribution, self.radius = _contribution_and_radius(contribution, radius, relation)
         self.unit = _checked_unit(unit)
-        self.touched = checked_touched(touched, transform.input_dim)
+        self.touched = checked_touched(touched)
         can_differ = self.touched or transform.input_dim
         self.resolution = checked_resolution(resolution, self.radius, can_differ)
         self.on_grid = _checked_on_grid(on_grid, resolution)

@@ -38,7 +38,12 @@ class Provenance:
         total = dict(self.terms)
         for source, theirs in other.terms:
             total[source] = total.get(source, 0.0) + coefficient * theirs
-        kept = tuple(sorted(((s, c) for s, c in total.items() if c != 0), key=lambda term: term[0].id))
+        # what is left of a coefficient after cancellation is rounding, not noise
+        largest = max((abs(c) for _, c in (*self.terms, *other.terms)), default=0.0) * max(
+            1.0, abs(coefficient)
+        )
+        left = ((source, c) for source, c in total.items() if abs(c) > 1e-13 * largest)
+        kept = tuple(sorted(left, key=lambda term: term[0].id))
         return Provenance(kept, self.offset + coefficient * other.offset, self.in_clear or other.in_clear)
 
     def times(self, coefficient: float) -> "Provenance":

@@ -48,6 +48,11 @@ class Grid:
         return low, high
 
     @property
+    def is_linear(self) -> bool:
+        """Whether integers are only multiplied: then sums may wrap modulo 2^64 without harm."""
+        return self.limits is None and self.exponent <= 0
+
+    @property
     def zero_stays_zero(self) -> bool:
         """Whether the range holds 0, as sparse data needs."""
         return self._low_and_high is None or self._low_and_high[0] <= 0 <= self._low_and_high[1]
@@ -63,6 +68,9 @@ class Grid:
     def _from_integers(self, values: NDArray[Any]) -> NDArray[np.int64]:
         if values.dtype.kind == "b":
             values = values.astype(np.int8)
+        # low bits of the two's complement, whatever the type: a negative number has them too
+        if self.on_grid and self.exponent > 0 and np.any(_modulo(values, self.exponent)):
+            raise _off_grid()
         if self.limits is not None:
             # One unit beyond the range on both sides: it clamps like the value itself, and cannot overflow below.
             limits = np.iinfo(values.dtype)
@@ -75,8 +83,6 @@ class Grid:
             )
             if self.exponent >= values.dtype.itemsize * 8 and values.dtype.kind == "u":
                 shifted = np.zeros_like(values)
-            if self.on_grid and np.any(values.astype(np.int64) & np.int64((1 << min(self.exponent, 62)) - 1)):
-                raise _off_grid()
             grid = shifted.astype(np.int64)
         else:
             grid = values.astype(np.int64) << np.int64(-self.exponent)
@@ -106,10 +112,19 @@ class Grid:
         return grid if bounds is None else np.clip(grid, *bounds)
 
 
+def _modulo(values: NDArray[Any], exponent: int) -> NDArray[Any]:
+    """The remainder of integers modulo 2^exponent, or the values themselves where 2^exponent exceeds their type."""
+    if exponent >= np.iinfo(values.dtype).bits:
+        return values
+    return np.asarray(values & values.dtype.type((1 << exponent) - 1))
+
+
 def _back_to_data(values: NDArray[np.float64], exponent: int) -> NDArray[np.float64]:
     """The values floored to the grid, in data units: the values themselves if they lie on it."""
-    with np.errstate(over="ignore"):
-        return np.ldexp(np.floor(np.ldexp(values, -exponent)), exponent)
+    # From 2^53 steps on, every float is a whole number of steps.
+    far = np.abs(values) >= np.ldexp(1.0, exponent + 53)
+    near = np.where(far, 0.0, values)
+    return np.where(far, values, np.ldexp(np.floor(np.ldexp(near, -exponent)), exponent))
 
 
 def _off_grid() -> InputError:

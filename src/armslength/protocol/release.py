@@ -6,16 +6,17 @@ is charged; then noise is drawn and added; only then does anything leave.
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.checks import shown
+from armslength.checks import integer, shown
 from armslength.errors import InputError, ParameterError
-from armslength.ledger.ledger import Entry, Ledger, NoLedger, checked_ledger
+from armslength.ledger.ledger import Entry, NoLedger, check_ledger, opened_ledger
 from armslength.noise.draw import draw
-from armslength.protocol.inputs import column_names, integer_blocks
+from armslength.protocol.inputs import column_names, integer_blocks, opened
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.provenance import NoiseSource, Provenance
 from armslength.protocol.quantize import Grid
@@ -55,11 +56,18 @@ def release(  # each is a decision of its own
         repeat: Whether the same population and labels may be released again.
         threads: At most this many threads; None takes all that the process may run.
     """
-    book = checked_ledger(ledger)
-    check_population(population, book)
+    check_ledger(ledger)
+    check_population(population, ledger)
+    if threads is not None:
+        integer("threads", threads, at_least=1, at_most=1024)
     product = project(protocol, X, items, threads)
+    if len(product) > 1 and not protocol.on_grid and protocol.touched is None:
+        raise ParameterError(
+            "touched must say how many entries one unit can change, over all rows, when several rows are off the grid; "
+            "pass touched=input_dim to the protocol if one unit lies in one row"
+        )
     names = checked_labels(labels, len(product))
-    charge(protocol, book, population, release_label(names), repeat=repeat)
+    charge(protocol, ledger, population, names, repeat=repeat)
     return noisy_sketches(protocol, product, names, threads)
 
 
@@ -67,6 +75,7 @@ def project(protocol: Protocol, X: Any, items: Any, threads: int | None) -> NDAr
     """The exact integers under the noise, **not private**: A·x, or H·D·x where noise goes on the input."""
     transform = protocol.transform
     grid = Grid.of(protocol.resolution, protocol.value_range, on_grid=protocol.on_grid)
+    X = opened(X)
     blocks = integer_blocks(X, grid, transform.input_dim, protocol.vocabulary)
     if isinstance(transform, SparseJL) and transform.input_dim is None:
         named = checked_items(protocol, column_names(X) if items is None else items)
@@ -85,7 +94,13 @@ def checked_items(protocol: Protocol, items: Any) -> Any:
     if items is None:
         raise InputError("items must name the columns of X for an open vocabulary, got None")
     wanted = str if protocol.items == "string" else (int, np.integer)
-    listed = items.tolist() if isinstance(items, np.ndarray) else list(items)
+    if isinstance(items, np.ndarray):
+        items = items.tolist()
+    if isinstance(items, (str, bytes)) or not isinstance(items, (Sequence, range)):
+        raise InputError(
+            f"items must be a list of the protocol's type {protocol.items}, got {type(items).__name__}"
+        )
+    listed = list(items)
     if not all(isinstance(item, wanted) and not isinstance(item, bool) for item in listed):
         raise InputError(
             f"items must be of the protocol's type {protocol.items}, got another; convert them first"
@@ -129,11 +144,11 @@ def new_provenance(protocol: Protocol, count: int) -> list[Provenance]:
     ]
 
 
-def check_population(population: Any, book: Ledger | NoLedger) -> None:
+def check_population(population: Any, ledger: Any) -> None:
     """A ledger needs to know whose budget it charges."""
     if not isinstance(population, str) or len(population) > 1000 or not population.isprintable():
         raise ParameterError(f"population must be one line of text, got {shown(population)}")
-    if isinstance(book, Ledger) and not population:
+    if not isinstance(ledger, NoLedger) and not population:
         raise ParameterError("population must name the people whose budget the ledger charges, got nothing")
 
 
@@ -146,13 +161,13 @@ def release_label(labels: list[str]) -> str:
     return f"{len(labels)} rows, {labels[0][:80]} … ({digest})"
 
 
-def charge(protocol: Protocol, book: Ledger | NoLedger, population: str, label: str, *, repeat: bool) -> None:
-    """Writes the ledger's line, or refuses."""
-    if isinstance(book, NoLedger):
+def charge(protocol: Protocol, ledger: Any, population: str, labels: list[str], *, repeat: bool) -> None:
+    """Opens the ledger and writes its line, or refuses."""
+    if isinstance(ledger, NoLedger):
         return
     entry = Entry(
         population=population,
-        label=label,
+        label=release_label(labels),
         unit=protocol.unit,
         relation=protocol.relation,
         radius=written(protocol.radius),
@@ -163,4 +178,4 @@ def charge(protocol: Protocol, book: Ledger | NoLedger, population: str, label: 
         protocol=protocol.fingerprint,
         version=__version__,
     )
-    book.charge(entry, repeat=repeat)
+    opened_ledger(ledger).charge(entry, labels, repeat=repeat)

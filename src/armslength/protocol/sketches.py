@@ -12,6 +12,7 @@ from armslength.errors import IncompatibleSketchesError, ParameterError
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.provenance import Provenance
 
+LARGEST_FACTOR, SMALLEST_FACTOR = 2.0**60, 2.0**-60
 _LONGEST_LABEL = 1024
 
 
@@ -103,7 +104,11 @@ class Sketches:
 
     def __mul__(self, factor: Any) -> "Sketches":
         """Every row times a number: whole numbers keep integers."""
-        coefficient = number("factor of sketches", factor, above=-1e300, at_most=1e300)
+        coefficient = number("factor of sketches", factor, above=-LARGEST_FACTOR, at_most=LARGEST_FACTOR)
+        if coefficient != 0 and abs(coefficient) < SMALLEST_FACTOR:
+            raise ParameterError(
+                f"factor of sketches must be 0 or at least 2^-60 in magnitude, got {shown(factor)}"
+            )
         keeps_integers = isinstance(factor, (int, np.integer)) and abs(coefficient) < 2**31
         if keeps_integers and self.values.dtype == np.int64:
             values: NDArray[Any] = self.values * np.int64(factor)
@@ -115,7 +120,9 @@ class Sketches:
     __rmul__ = __mul__
 
     def __truediv__(self, divisor: Any) -> "Sketches":
-        return self.__mul__(1 / divisor)
+        return self.__mul__(
+            1 / number("divisor of sketches", divisor, above=SMALLEST_FACTOR / 2, at_most=LARGEST_FACTOR)
+        )
 
     def _combined(self, other: Any, sign: int, symbol: str) -> "Sketches":
         """Row by row; one row is combined with every row."""
@@ -130,9 +137,7 @@ class Sketches:
         values = self.values + sign * other.values
         left, right = (part.rows([0] * count) if len(part) == 1 else part for part in (self, other))
         rows = [a.plus(b, sign) for a, b in zip(left.provenance, right.provenance, strict=True)]
-        labels = [
-            f"{a} {symbol} {b}"[:_LONGEST_LABEL] for a, b in zip(left.labels, right.labels, strict=True)
-        ]
+        labels = [_shortened(f"{a} {symbol} {b}") for a, b in zip(left.labels, right.labels, strict=True)]
         return Sketches(values, labels, rows, self.protocols + other.protocols)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -140,6 +145,11 @@ class Sketches:
         from armslength.protocol.files import save_sketches  # noqa: PLC0415  # files know sketches, not the other way
 
         save_sketches(self, path)
+
+
+def _shortened(label: str) -> str:
+    """The label, cut to as many bytes as a file takes."""
+    return label.encode()[:_LONGEST_LABEL].decode(errors="ignore")
 
 
 def check_same_space(protocols: Sequence[Protocol]) -> None:

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from armslength.checks import shown
 from armslength.errors import InputError, ParameterError
-from armslength.ledger.ledger import checked_ledger
+from armslength.ledger.ledger import check_ledger
 from armslength.noise.draw import draw
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.release import (
@@ -26,7 +25,7 @@ from armslength.protocol.release import (
     new_provenance,
 )
 from armslength.protocol.sketches import Sketches, checked_labels
-from armslength.transforms.sparse_jl import SparseJL
+from armslength.transforms.inputs import plain_array
 
 
 class SketchStream:
@@ -39,8 +38,8 @@ class SketchStream:
     def __init__(
         self, protocol: Protocol, *, label: str, ledger: Any, population: str = "", repeat: bool = False
     ) -> None:
-        book = checked_ledger(ledger)
-        check_population(population, book)
+        check_ledger(ledger)
+        check_population(population, ledger)
         (self._label,) = checked_labels([label], 1)
         if protocol.value_range is not None:
             raise ParameterError(
@@ -48,7 +47,7 @@ class SketchStream:
             )
         if protocol.noise_site != "output":
             raise ParameterError(f"noise_site must be 'output' for a stream, got {protocol.noise_site!r}")
-        charge(protocol, book, population, self._label, repeat=repeat)
+        charge(protocol, ledger, population, [self._label], repeat=repeat)
         self._protocol = protocol
         self._state: NDArray[np.int64] | None = draw(protocol.law, (protocol.transform.sketch_dim,))
         self._process = os.getpid()
@@ -63,43 +62,45 @@ class SketchStream:
         """
         single = isinstance(items, (str, int, np.integer)) and not isinstance(items, bool)
         names = [items] if single else items
-        added = self._product(names, amounts)
+        positions, values = self._entries(names, amounts)
+        self._check_process()
         with self._lock:
-            state = self._open_state()
-            state += added
+            np.add.at(self._open_state(), positions, values)
 
     def release(self) -> Sketches:
         """The sketch; the stream ends with it."""
+        self._check_process()
         with self._lock:
             values = self._open_state()
             self._state = None
         row = drop_bits(values[None, :], self._protocol)
         return Sketches(row, [self._label], new_provenance(self._protocol, 1), [self._protocol])
 
-    def _product(self, names: Any, amounts: Any) -> NDArray[np.int64]:
-        """A·x for the updates, modulo 2^64."""
+    def _entries(self, names: Any, amounts: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(positions in the state, what to add there) of the updates: s for each with `SparseJL`, k with the others."""
         transform = self._protocol.transform
-        is_open = transform.input_dim is None
-        if is_open:
-            listed, positions = _distinct(names)
-            checked_items(self._protocol, listed)
+        if transform.input_dim is None:
+            distinct, back = _distinct(names)
+            checked_items(self._protocol, distinct)
+            columns = transform.columns(distinct)
         else:
-            positions = transform.column_numbers(names)
-        values = _whole_amounts(amounts, len(positions))
-        width = len(listed) if transform.input_dim is None else transform.input_dim
-        starts = np.array([0, len(positions)])
-        row = sparse.csr_array((values, positions, starts), shape=(1, width))
-        named = is_open and isinstance(transform, SparseJL)
-        product: NDArray[np.int64] = (
-            transform.apply(row, items=listed, threads=1) if named else transform.apply(row, threads=1)  # type: ignore[call-arg]  # items are for SparseJL
-        )
-        return np.asarray(product[0])
+            numbers, back = np.unique(transform.column_numbers(names), return_inverse=True)
+            columns = transform.columns(numbers)
+        totals = np.zeros(columns.shape[1], dtype=np.int64)
+        np.add.at(totals, back, _whole_amounts(amounts, len(back)))
+        if isinstance(columns, np.ndarray):
+            return np.arange(len(columns)), columns @ totals
+        each = np.repeat(totals, np.diff(columns.indptr))
+        return columns.indices.astype(np.int64), columns.data * each
 
-    def _open_state(self) -> NDArray[np.int64]:
+    def _check_process(self) -> None:
+        """Before any lock: a forked child must be refused, and not wait for a lock of its parent."""
         if os.getpid() != self._process:
             raise ParameterError(
                 "a stream must stay in the process that made it: two of them would share noise"
             )
+
+    def _open_state(self) -> NDArray[np.int64]:
         if self._state is None:
             raise ParameterError("a stream must be released once, got a second use; make a new stream")
         return self._state
@@ -126,7 +127,7 @@ def _distinct(names: Any) -> tuple[list[Any], NDArray[np.int64]]:
 
 def _whole_amounts(amounts: Any, count: int) -> NDArray[np.int64]:
     """Amounts as int64, one for each item."""
-    array = np.asarray(amounts)
+    array = plain_array(amounts, "amounts")
     if array.size and array.dtype.kind not in "iu":
         raise InputError(
             f"amounts must be integers in grid units, got {array.dtype}; floor them onto the grid first"

@@ -18,7 +18,13 @@ from armslength.randomness.seeds import checked_seed, fresh_seed
 from armslength.randomness.stream import Stream
 from armslength.randomness.symmetric import SymmetricTable, sparse_normal_table
 from armslength.threads import for_blocks
-from armslength.transforms.base import Transform, block_rows, checked_input_dim, checked_sketch_dim
+from armslength.transforms.base import (
+    Transform,
+    block_rows,
+    check_dense_size,
+    checked_input_dim,
+    checked_sketch_dim,
+)
 from armslength.transforms.inputs import integer_rows
 from armslength.transforms.kernels.walsh import column_norms_of_walsh, project_combined, walsh_all
 from armslength.transforms.padding import LARGEST_PADDED_DIM, hadamard_entries, padded_dimension, random_signs
@@ -56,6 +62,7 @@ class FastJL(Transform):
         object.__setattr__(self, "input_dim", checked_input_dim(self.input_dim, at_most=LARGEST_PADDED_DIM))
         object.__setattr__(self, "sketch_dim", checked_sketch_dim(self.sketch_dim))
         object.__setattr__(self, "seed", checked_seed(self.seed))
+        check_dense_size(self.padded_dim, self.sketch_dim)
         given: Any = self.density
         if given is None:
             given = min(1.0, _DEFAULT_ENTRIES_PER_ROW / self.padded_dim)
@@ -143,6 +150,15 @@ class FastJL(Transform):
     def squared_entries(self) -> int:
         """‖P‖²_F, exactly."""
         return int((self._published.data**2).sum())
+
+    @lazy
+    def gram_traces(self) -> tuple[float, float, float]:
+        """tr((PPᵀ)²), tr((PPᵀ)³) and Σ(PᵀP)ⱼⱼ² of the published P: what noise on the input becomes."""
+        by_row = self._published.astype(np.float64)
+        gram = (by_row @ by_row.T).toarray()
+        squared = gram @ gram
+        norms = np.asarray((by_row.multiply(by_row)).sum(axis=0)).ravel()
+        return float((gram * gram).sum()), float((squared * gram).sum()), float((norms**2).sum())
 
     def spread(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
         """H·D·x modulo 2^64 for each row, n x d': the first half of `apply`, **not private**."""

@@ -11,7 +11,7 @@ from armslength.checks import one_of
 from armslength.randomness.seeds import checked_seed, fresh_seed
 from armslength.randomness.stream import Stream
 from armslength.randomness.symmetric import SymmetricTable, achlioptas_table
-from armslength.transforms.base import checked_input_dim, checked_sketch_dim
+from armslength.transforms.base import check_dense_size, checked_input_dim, checked_sketch_dim
 from armslength.transforms.independent import IndependentEntries
 
 CONSTRUCTIONS = ("dense", "sparse")
@@ -43,6 +43,7 @@ class SignJL(IndependentEntries):
         object.__setattr__(self, "input_dim", checked_input_dim(self.input_dim))
         object.__setattr__(self, "sketch_dim", checked_sketch_dim(self.sketch_dim))
         object.__setattr__(self, "seed", checked_seed(self.seed))
+        check_dense_size(self.input_dim, self.sketch_dim)
         object.__setattr__(self, "construction", one_of("construction", self.construction, CONSTRUCTIONS))
 
     @property

@@ -145,7 +145,7 @@ def test_quantiles_are_smooth_between_zero_and_far():
     ids=["small", "large", "gaussian", "dropped"],
 )  # fmt: skip
 def test_any_combination_of_noises_has_quantiles(coefficients, protocol):
-    sheet = quantile_sheet(noise_of(protocol, coefficients), 16)
+    sheet = quantile_sheet(noise_of(protocol, coefficients).shape(), 16)
     upper, lower = sheet.at(np.array([0.0, 0.3, 1.0]), 2.5)
     assert ((upper >= 2.5) & (upper < 8)).all()
     assert ((lower >= 2.5) & (lower < 4)).all()
@@ -164,3 +164,55 @@ def test_bad_method_and_too_small_a_tail():
         estimate.interval(0.9, method="normal")
     with pytest.raises(al.ParameterError, match="1e-12"):
         estimate.interval(1 - 1e-14)
+
+
+@pytest.mark.parametrize("epsilon", [5, 10, 12, 20, 100, 1000])
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_large_epsilon_needs_no_large_memory(epsilon, noise):
+    # Noise that is nearly always 0 and then as large as many standard deviations.
+    protocol = al.Protocol(al.SparseJL(100, 256, 1, "x"), epsilon, 1e-6, noise)
+    sketches = protocol.release(np.eye(3, 100, dtype=int) * 9, ledger=al.NO_LEDGER)
+    lower, upper = al.squared_distances(sketches).interval(0.95)
+    truth = 162.0 * (1 - np.eye(3))
+    assert (lower <= truth + 1e-9).all()
+    assert (upper >= truth - 1e-9).all()
+
+
+def test_scaled_sketches_need_no_large_memory_and_no_long_time():
+    protocol = al.Protocol(al.GaussianJL(1000, 64, "x"), 1, 1e-6)
+    counts = np.random.default_rng(0).poisson(5, (12, 1000))
+    sketches = protocol.release(counts, ledger=al.NO_LEDGER)
+    shapes = al.concat(
+        [row * (1 / total) for row, total in zip(sketches, counts.sum(axis=1).tolist(), strict=True)]
+    )
+    lower, upper = al.squared_distances(shapes).interval(0.95)
+    assert (lower <= upper).all()
+    assert np.isfinite(lower).all()
+    mixed = al.squared_distances(sketches[0] + 0.001 * sketches[1], sketches[2]).interval(0.9)
+    assert mixed[0] <= mixed[1]
+
+
+@pytest.mark.parametrize("factor", [2.0**-59, 2.0**59])
+def test_extreme_multiples_end(factor):
+    sketches = PROTOCOL.release(np.eye(2, 100, dtype=int) * 60, ledger=al.NO_LEDGER) * factor
+    lower, upper = al.squared_distances(sketches).interval(0.9)
+    assert (lower <= upper).all()
+
+
+@pytest.mark.parametrize("k", [1, 2, 5000, 200_000])
+def test_few_and_many_coordinates(k):
+    noise = noise_of(al.Protocol(al.SparseJL(100, k, 1, "x"), 1))
+    upper, lower = quantile_sheet(noise.shape(), k).at(np.array([0.0, 0.5, 1.0]), 3.0)
+    assert ((upper >= 3) & (upper < 40)).all()
+    assert ((lower >= 3) & (lower < 4)).all()
+
+
+def test_approximate_intervals_guarantee_nothing():
+    sketches = PROTOCOL.release(np.eye(2, 100, dtype=int) * 60, ledger=al.NO_LEDGER)
+    others = PROTOCOL.release(np.eye(2, 100, dtype=int) * 60, ledger=al.NO_LEDGER)
+    controlled = al.squared_distances_with_norms(
+        sketches, others, [3600.0] * 2, [3600.0] * 2, planned_distance=80
+    )
+    for estimate in (al.inner_products(sketches), al.cosines(sketches), controlled):
+        with pytest.raises(al.ParameterError, match="approximate interval"):
+            estimate.interval(0.9, method="guaranteed")

@@ -28,20 +28,6 @@ def test_moments(law, scale):
 
 
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("scale", SCALES)
-def test_higher_cumulants_against_the_sum_over_all_integers(law, scale):
-    noise = law(scale)
-    with mpmath.workdps(60):
-        reach = int(60 * scale) + 3
-        pmf = [tail(noise.name, scale, n) - tail(noise.name, scale, n + 1) for n in range(1, 4 * reach)]
-        m2, m4, m6, m8 = (sum(p * mpmath.mpf(n) ** r for n, p in enumerate(pmf, 1)) for r in (2, 4, 6, 8))
-        k6 = m6 - 15 * m4 * m2 + 30 * m2**3
-        k8 = m8 - 28 * m6 * m2 - 35 * m4**2 + 420 * m4 * m2**2 - 630 * m2**4
-    assert noise.cumulants.k6 == pytest.approx(float(k6), rel=1e-9, abs=1e-12 * float(m6))
-    assert noise.cumulants.k8 == pytest.approx(float(k8), rel=1e-9, abs=1e-12 * float(m8))
-
-
-@pytest.mark.parametrize("law", LAWS)
 def test_distribution_function_is_the_running_sum(law):
     n = np.arange(-80, 81)
     running = np.cumsum(law(3.0).pmf(n))
@@ -52,12 +38,10 @@ def test_distribution_function_is_the_running_sum(law):
 @pytest.mark.parametrize("bits", [1, 2, 5])
 def test_cumulants_of_dropped_bits(bits):
     points = np.arange(2**bits) - (2**bits - 1) / 2
-    m2, m4, m6, m8 = ((points**r).mean() for r in (2, 4, 6, 8))
+    m2, m4 = (points**2).mean(), (points**4).mean()
     dropped = uniform_cumulants(bits)
     assert dropped.k2 == pytest.approx(m2)
     assert dropped.k4 == pytest.approx(m4 - 3 * m2**2)
-    assert dropped.k6 == pytest.approx(m6 - 15 * m4 * m2 + 30 * m2**3)
-    assert dropped.k8 == pytest.approx(m8 - 28 * m6 * m2 - 35 * m4**2 + 420 * m4 * m2**2 - 630 * m2**4)
 
 
 def test_probabilities_far_out_are_zero_at_once():

@@ -157,10 +157,10 @@ def test_scales_beyond_the_proved_range_are_refused():
 
 
 def test_absurd_parameters_end_in_an_error():
-    for epsilon, delta in [("1e-320", "1e-320"), ("1e-12", "1e-300")]:
+    for epsilon, delta in [("1e-180", "1e-180"), ("1e-12", "1e-100")]:
         with pytest.raises(ParameterError, match="at most 2\\^40"):
             gaussian_scale(1, epsilon, delta)
-    with pytest.raises(ParameterError, match="epsilon must be above 0"):
+    with pytest.raises(ParameterError, match="fewer than 190 digits"):
         checked_epsilon(-(10**5000))
 
 

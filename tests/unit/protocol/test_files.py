@@ -163,7 +163,10 @@ def test_tables_that_are_not_sketches_are_refused(kind, path):
     ("changes", "error"),
     [
         ({"version": 2}, al.UnsupportedVersionError),
-        ({"version": "1"}, al.UnsupportedVersionError),
+        ({"version": "1"}, al.CorruptFileError),
+        ({"version": 0}, al.CorruptFileError),
+        ({"version": True}, al.CorruptFileError),
+        ({"protocols": [{}] * 1001}, al.CorruptFileError),
         ({"format": "other"}, al.CorruptFileError),
         ({"surprise": 1}, al.CorruptFileError),
         ({"protocols": []}, al.CorruptFileError),
@@ -215,3 +218,50 @@ def test_a_file_that_unpacks_to_more_than_the_limit_is_refused_before_it_is_read
         al.load(path, limit=10_000_000)
     with pytest.raises(al.CorruptFileError, match="larger file"):
         al.load(path, limit=1000)
+
+
+def test_other_columns_are_refused_before_they_are_unpacked(path, monkeypatch):
+    released().save(path)
+    wide = pa.list_(pa.int64(), 50_000_000)
+    rewrite(path, lambda old: old.append_column("extra", pa.nulls(3, wide)))
+    assert path.stat().st_size < 100_000
+    monkeypatch.setattr(pq.ParquetFile, "read", None)  # must not be reached
+    with pytest.raises(al.CorruptFileError, match="columns"):
+        al.load(path)
+
+
+def test_many_terms_of_noise_are_refused_before_they_are_unpacked(path, monkeypatch):
+    released().save(path)
+    term = {"id": b"x" * 16, "coefficient": 1.0, "protocol": 0}
+    rewrite(path, lambda old: old.set_column(2, "noise", pa.array([[term] * 100_000] * 3, files._NOISE)))
+    monkeypatch.setattr(pq.ParquetFile, "read", None)  # must not be reached
+    with pytest.raises(al.CorruptFileError, match="unpack"):
+        al.load(path, limit=100_000_000)
+
+
+def test_a_protocol_that_would_scan_for_ever_is_refused(path):
+    released().save(path)
+    endless = al.Protocol(al.GaussianJL(10, 4, "x"), 1).document()
+    endless["transform"]["parameters"]["input_dim"] = 2**40
+    rewrite(path, protocols=[endless])
+    with pytest.raises(al.CorruptFileError, match="2\\^34"):
+        al.load(path)
+
+
+def test_long_labels_are_cut_so_that_the_file_can_be_read(path):
+    long = PROTOCOL.release(X[:2], ledger=al.NO_LEDGER, labels=["é" * 400, "漢" * 300])
+    total = long[0] + long[1]
+    total.save(path)
+    assert al.load(path).labels == total.labels
+
+
+def test_values_that_are_no_lists(path):
+    released().save(path)
+    rewrite(path, lambda old: old.set_column(1, "values", pa.array([1, 2, 3])))
+    with pytest.raises(al.CorruptFileError):
+        al.load(path)
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(al.ParameterError, match="folder"):
+        released().save(tmp_path)

@@ -177,7 +177,7 @@ def test_a_missing_file_is_a_clear_line(tmp_path):
         ({"resolution": 0}, "power of two"),
         ({"resolution": 2.0**-70}, "2^-60"),
         ({"on_grid": 1}, "on_grid must be"),
-        ({"touched": 101}, "touched must be"),
+        ({"touched": 0}, "touched must be"),
         ({"value_range": (2, 1)}, "value_range must be"),
         ({"value_range": 5}, "value_range must be"),
         ({"value_range": (0, math.inf)}, "value_range must be"),

@@ -93,3 +93,16 @@ def test_too_large_values_are_refused_or_clamped():
 def test_other_types_are_refused(dtype):
     with pytest.raises(InputError, match="X must hold integers or floats"):
         Grid(0, on_grid=False, limits=None).integers(np.zeros(2, dtype=dtype))
+
+
+def test_the_grid_is_asked_for_before_the_range():
+    grid = Grid(2, on_grid=True, limits=(Fraction(0), Fraction(8)))
+    for dtype in (np.int64, np.float64, np.uint16):
+        assert grid.integers(np.array([1000, 4], dtype=dtype)).tolist() == [2, 1]
+        with pytest.raises(InputError, match="on_grid=False"):
+            grid.integers(np.array([1001], dtype=dtype))
+    coarse = Grid(32, on_grid=True, limits=(Fraction(-42), Fraction(-1)))
+    with pytest.raises(InputError, match="on_grid=False"):
+        coarse.integers(np.array([32766], dtype=np.int16))
+    fine = Grid(-60, on_grid=True, limits=(Fraction(0), Fraction(1)))
+    assert fine.integers(np.array([1e300])).tolist() == [2**60]

@@ -1,5 +1,6 @@
 """Release: what it takes, what it refuses, and that a refusal costs nothing."""
 
+import json
 import math
 import sqlite3
 
@@ -8,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 
@@ -291,3 +293,126 @@ def test_the_ledger_refuses_what_is_no_ledger(tmp_path):
         al.Ledger(tmp_path / "other.sqlite")
     with pytest.raises(al.ParameterError, match="written"):
         al.Ledger(tmp_path / "no folder" / "ledger.sqlite")
+
+
+def test_several_rows_off_the_grid_need_to_say_what_one_unit_touches(tmp_path):
+    # 100 rows that all sit on a boundary: a change of 4e-7 in all would move the integers by 200.
+    rows = np.ones((100, D))
+    protocol = al.Protocol(TRANSFORM, 1, resolution=0.5, on_grid=False)
+    ledger = al.Ledger(tmp_path / "ledger.sqlite")
+    with pytest.raises(al.ParameterError, match="touched=input_dim"):
+        protocol.release(rows, ledger=ledger, population="p")
+    assert ledger.entries() == []
+    protocol.release(rows[:1], ledger=ledger, population="p")
+    stated = al.Protocol(TRANSFORM, 1, resolution=0.5, on_grid=False, touched=100 * D)
+    before, after = (project(stated, v, None, 1) for v in (rows, rows - 1e-9))
+    assert np.abs(before - after).sum() <= stated.law.scale
+    stated.release(rows, ledger=al.NO_LEDGER)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (np.array([2**63 - 1], dtype=np.uint64), np.array([2**63], dtype=np.uint64)),
+        (np.array([2**62, 2**62 - 1]), np.array([2**62, 2**62])),
+    ],
+)
+def test_sparse_integers_are_clamped_before_they_can_wrap(low, high):
+    for protocol in (
+        al.Protocol(TRANSFORM, 1, value_range=(0, 100)),
+        al.Protocol(TRANSFORM, 1, resolution=4, on_grid=False, touched=1),
+    ):
+        matrices = [
+            sparse.coo_array((values, (np.zeros(len(values), int), np.zeros(len(values), int))), shape=(1, D))
+            for values in (low, high)
+        ]
+        if len(low) > 1:
+            for matrix in matrices:
+                with pytest.raises(al.InputError, match="overflow"):
+                    project(protocol, matrix, None, 1)
+        else:
+            before, after = (project(protocol, matrix, None, 1) for matrix in matrices)
+            assert np.abs(before - after).sum() <= protocol.law.scale
+
+
+def test_a_pandas_index_is_not_data():
+    frame = pd.DataFrame(X, columns=NAMES, index=pd.Index(["north", "south", "east"], name="hospital"))
+    assert np.array_equal(project(COUNTS, frame, None, 1), TRANSFORM.apply(X))
+    vocabulary = al.Protocol(al.SparseJL(None, 8, 2, "x"), 1)
+    plain = project(vocabulary, pd.DataFrame(X, columns=NAMES), None, 1)
+    filtered = pd.DataFrame(np.vstack([X, X]), columns=NAMES).iloc[[0, 2, 4]]
+    assert project(vocabulary, filtered, None, 1).shape == plain.shape
+    patients = pd.DataFrame(X, columns=NAMES).set_index(pd.Index([100, 2, 3], name="patient"))
+    assert np.array_equal(project(vocabulary, patients, None, 1), plain)
+    with pytest.raises(al.InputError, match="5 columns"):
+        project(COUNTS, pd.DataFrame(X[:, :4], columns=NAMES[:4], index=[7, 8, 9]), None, 1)
+
+
+def test_an_engine_s_error_does_not_quote_the_data():
+    relation = duckdb.sql("select cast(s as integer) a, 1 b, 1 c, 1 d, 1 e from (values ('Mr Smith')) t(s)")
+    with pytest.raises(al.InputError) as caught:
+        project(COUNTS, relation, None, 1)
+    assert "Smith" not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+def test_a_table_that_can_be_read_once():
+    table = pa.table({name: X[:, j] for j, name in enumerate(NAMES)})
+    vocabulary = al.Protocol(al.SparseJL(None, 8, 2, "x"), 1)
+    once = project(vocabulary, table.to_reader(), None, 1)
+    assert np.array_equal(once, project(vocabulary, table, None, 1))
+
+
+def test_sums_of_an_engine_are_whole_decimals():
+    table = pa.table({name: X[:, j] for j, name in enumerate(NAMES)})
+    sums = duckdb.from_arrow(table).aggregate(", ".join(f"sum({name}) {name}" for name in NAMES))
+    assert np.array_equal(project(COUNTS, sums, None, 1), TRANSFORM.apply(X.sum(axis=0)[None, :]))
+    big = pa.table({name: pa.array([10**30], pa.decimal128(38, 0)) for name in NAMES})
+    with pytest.raises(al.InputError, match="fit int64"):
+        project(COUNTS, big, None, 1)
+
+
+def test_large_integers_beside_floats_in_a_list_are_refused():
+    with pytest.raises(al.InputError, match="one integer type"):
+        project(al.Protocol(al.Identity(2), 1), [[2**60 + 129, 1.0]], None, 1)
+
+
+@pytest.mark.parametrize("items", [5, "abcde", b"abcde", {"a": 1}])
+def test_what_is_no_list_of_items_is_refused(items):
+    with pytest.raises(al.InputError, match="items must"):
+        project(al.Protocol(al.SparseJL(None, 8, 2, "x"), 1), X, items, 1)
+
+
+def test_threads_are_checked_before_anything_is_charged(tmp_path):
+    protocol = al.Protocol(al.MatrixJL(np.eye(D, dtype=int), 1.0), 1)
+    ledger = al.Ledger(tmp_path / "ledger.sqlite")
+    with pytest.raises(al.ParameterError, match="threads"):
+        protocol.release(sparse.csr_array(X), ledger=ledger, population="p", threads=0)
+    assert ledger.entries() == []
+
+
+def test_a_label_that_was_released_in_other_company_is_refused(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    COUNTS.release(X[:2], ledger=path, population="p", labels=["north", "south"])
+    for labels in (["south", "north"], ["north", "east"]):
+        with pytest.raises(al.BudgetError, match="again"):
+            COUNTS.release(X[:2], ledger=path, population="p", labels=labels)
+    COUNTS.release(X[:1], ledger=path, population="p", labels=["east"])
+
+
+def test_bad_input_leaves_no_new_ledger_behind(tmp_path):
+    with pytest.raises(al.InputError):
+        COUNTS.release([[1]], ledger=tmp_path / "new.sqlite", population="p")
+    assert not (tmp_path / "new.sqlite").exists()
+
+
+def test_a_file_in_the_clear_promises_nothing(tmp_path):
+    al.sketch_in_clear(COUNTS, X).save(tmp_path / "clear.parquet")
+    head = json.loads(pq.read_schema(tmp_path / "clear.parquet").metadata[b"armslength"])
+    assert head["card"]["in_clear"] is True
+    assert head["card"]["words"].startswith("NOT PRIVATE")
+    assert "differentially private" not in json.dumps(head["card"])
+    clear, private = al.sketch_in_clear(COUNTS, X), COUNTS.release(X, ledger=al.NO_LEDGER)
+    estimate = al.squared_distances_with_norms(clear, private, [1.0] * 3, [1.0] * 3, planned_distance=1.0)
+    assert "not private" in estimate.note
+    assert "not private" in al.distances(clear).to_pandas().attrs["note"]

@@ -55,6 +55,8 @@ def test_shared_noise_is_merged(sketches):
     assert coefficients(ab_minus_bc) == coefficients(a - c)
     assert coefficients(a - a) == [{}]
     assert coefficients(a + a) == coefficients(2 * a)
+    # 0.1 + 0.2 − 0.3 leaves 5e-17, which is rounding and no noise
+    assert set(coefficients((a * 0.1 + a * 0.2 + b) - (a * 0.3 + c))[0].values()) == {1.0, -1.0}
 
 
 def test_one_row_combines_with_every_row(sketches):
@@ -112,9 +114,12 @@ def test_released_values_cannot_be_written_to(sketches):
 
 
 def test_what_is_no_number_or_sketch_is_refused(sketches):
-    for bad in ("2", None, np.nan, True, 1j):
+    for bad in ("2", None, np.nan, True, 1j, 1e300, 1e-300):
         with pytest.raises(al.ParameterError, match="factor of sketches"):
             sketches * bad
+    for bad in (0, 1e-300, "2"):
+        with pytest.raises(al.ParameterError, match="divisor of sketches"):
+            sketches / bad
     with pytest.raises(TypeError, match="combine with sketches"):
         sketches + 1
 
