@@ -42,7 +42,7 @@ class Stream:
     def __init__(self, seed: str, purpose: str) -> None:
         """Section 2: the stream of key(seed, purpose), its cursor at word(0)."""
         # ECB on one explicit counter block at a time is the bare block function AES-256(key, n).
-        self._aes = Cipher(algorithms.AES(key(seed, purpose)), modes.ECB()).encryptor()  # noqa: S305
+        self._aes = Cipher(algorithms.AES(key(seed, purpose)), modes.ECB()).encryptor()  # noqa: S305  # single blocks: this is how a counter mode is spelled out
         self._blocks: dict[int, bytes] = {}
         self._cursor = 0
 

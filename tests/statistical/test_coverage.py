@@ -10,9 +10,8 @@ import pytest
 from scipy.special import ndtri
 
 import armslength as al
-from armslength.estimates.intervals import IntervalRule, Level
+from armslength.estimates.intervals import IntervalRule, Level, interval_rule
 from armslength.estimates.noise_models import PairNoise
-from armslength.estimates.squared_distances import interval_rule
 from armslength.estimates.variance import variance_curve
 from armslength.laws.cumulants import Cumulants
 from armslength.noise.draw import draw

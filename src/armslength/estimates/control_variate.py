@@ -1,19 +1,25 @@
 """Squared distances when the norms are known: the known part of the error is taken out."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
-from armslength.checks import number, one_of
+from armslength.checks import number
 from armslength.errors import ParameterError
+from armslength.estimates.intervals import approximate_interval
 from armslength.estimates.noise_models import pair_noises, row_noises
 from armslength.estimates.result import Bounds, Estimate
-from armslength.estimates.squared_distances import checked_pair, clear_note, squared_distances, squared_norms
-from armslength.estimates.variance import projection_coefficient, variance_curve
+from armslength.estimates.squared_distances import (
+    checked_pair,
+    clear_note,
+    plug_in_variance,
+    squared_distances,
+    squared_norms,
+)
+from armslength.estimates.variance import projection_coefficient
 from armslength.protocol.sketches import Sketches
+from armslength.transforms.inputs import plain_array
 
 NOTE = "control variate: uses norms that are public or were paid for; approximate intervals, which hold somewhat less often than stated"
 
@@ -44,9 +50,8 @@ def squared_distances_with_norms(
         raise ParameterError("the control variate must have different noises on both sides, got a shared one")
     plain = squared_distances(left, right)
     unit, k = protocol.unit_squared, protocol.transform.sketch_dim
-    kx, ky = (_noise(side, unit) for side in (left, right))
-    curves = [[row[..., None] if i == 0 else row[None, ...] for row in kxy] for i, kxy in enumerate((kx, ky))]
-    (x2, x4), (y2, y4) = curves
+    x2, x4 = (each[:, None] for each in _noise(left, unit))
+    y2, y4 = (each[None, :] for each in _noise(right, unit))
     constants = k * (x4 + 2 * x2**2), k * (y4 + 2 * y2**2)
     f = projection_coefficient(protocol.transform) / 2
 
@@ -67,20 +72,20 @@ def squared_distances_with_norms(
 
     def variance() -> NDArray[np.float64]:
         at = np.maximum(value, 0.0)
-        own = np.empty_like(at)
-        for index, noise in enumerate(noises.noises):
-            chosen = noises.number == index
-            own[chosen] = variance_curve(protocol, noise.cumulants).at(at[chosen])
+        own = plug_in_variance(protocol, noises, value)
         covariance, spread = parts(at)
         return np.maximum(own - 2 * beta * covariance + beta**2 * spread, 0.0)
 
-    return Estimate(
-        "squared distances", value, plain.labels, False, note, variance, partial(_normal, value, variance)
-    )
+    def interval(confidence: float, method: str, pairs: int) -> Bounds:
+        lower, upper = approximate_interval(value, variance, confidence, method, pairs)
+        return np.maximum(lower, 0.0), np.maximum(upper, 0.0)
+
+    return Estimate("squared distances", value, plain.labels, False, note, variance, interval)
 
 
 def _known(name: str, norms: Any, count: int) -> NDArray[np.float64]:
-    array = np.asarray(norms, dtype=np.float64)
+    array = plain_array(norms, name)
+    array = array.astype(np.float64) if array.dtype.kind in "iuf" else np.empty(0)
     if array.shape != (count,) or not np.isfinite(array).all() or (array < 0).any():
         raise ParameterError(f"{name} must be {count} finite numbers of at least 0, got others")
     return array
@@ -90,10 +95,3 @@ def _noise(side: Sketches, unit: float) -> tuple[NDArray[np.float64], NDArray[np
     """κ₂ and κ₄ of each row, in data units."""
     noises = row_noises(side)
     return noises.each("k2")[:, 0] * unit, noises.each("k4")[:, 0] * unit**2
-
-
-def _normal(value: NDArray[np.float64], variance: Any, confidence: float, method: str, pairs: int) -> Bounds:
-    one_of("method of an approximate interval", method, ("spread",))
-    tail = (1 - number("level", confidence, above=0.0, at_most=1.0 - 1e-13)) / 2 / pairs
-    reach = -ndtri(tail) * np.sqrt(variance())
-    return np.maximum(value - reach, 0.0), np.maximum(value + reach, 0.0)

@@ -4,9 +4,9 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
-from armslength.checks import number, one_of
+from armslength.checks import number
+from armslength.estimates.intervals import approximate_interval
 from armslength.estimates.noise_models import row_noises
 from armslength.estimates.result import Bounds, Estimate
 from armslength.estimates.squared_distances import checked_pair, clear_note, offsets, squared_norms
@@ -38,7 +38,7 @@ def inner_products(a: Sketches, b: Sketches | None = None) -> Estimate:
         b is None,
         notes,
         variance,
-        partial(_normal, value, variance),
+        partial(approximate_interval, value, variance),
     )
 
 
@@ -108,20 +108,6 @@ def _input_variance(
     whole = (x + kx) * (y + ky) + (inner + s2) ** 2 + product_variance
     fourth = x * y + 2 * inner**2 + linear + kx * ky + 2 * s2**2 + s4
     return (whole + g * fourth) / k + product_variance
-
-
-def _normal(
-    value: NDArray[np.float64],
-    variance: partial[NDArray[np.float64]],
-    confidence: float,
-    method: str,
-    pairs: int,
-) -> Bounds:
-    """value ± z·√variance: the variance is itself an estimate, so nothing is guaranteed."""
-    one_of("method of an approximate interval", method, ("spread",))
-    tail = (1 - number("level", confidence, above=0.0, at_most=1.0 - 1e-13)) / 2 / pairs
-    reach = -ndtri(tail) * np.sqrt(variance())
-    return value - reach, value + reach
 
 
 def cosines(a: Sketches, b: Sketches | None = None) -> Estimate:

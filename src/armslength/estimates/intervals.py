@@ -1,5 +1,6 @@
 """Intervals for D = ‖z‖² from an estimate: inverted, never plugged in."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,10 @@ from armslength.checks import number, one_of, shown
 from armslength.errors import ParameterError
 from armslength.estimates.noise_models import PairNoise
 from armslength.estimates.spread_law import LARGEST_DEVIATE, chi_square_quantile, quantile_sheet
-from armslength.estimates.variance import VarianceCurve
+from armslength.estimates.variance import VarianceCurve, debias, input_noise_law, variance_curve
+from armslength.protocol.protocol import Protocol
+from armslength.transforms.fast_jl import FastJL
+from armslength.transforms.hadamard_jl import HadamardJL
 
 METHODS = ("spread", "guaranteed")
 _NODES = 4096
@@ -111,3 +115,34 @@ class IntervalRule:
         with np.errstate(divide="ignore", invalid="ignore"):
             above = positive / far if far > 0 else np.where(positive > 0, np.inf, 0.0)
         return positive / (1 + float(upper[0]) * root), above
+
+
+def interval_rule(protocol: Protocol, noise: PairNoise) -> IntervalRule:
+    """How estimates of pairs with this noise become intervals."""
+    transform = protocol.transform
+    curve = variance_curve(protocol, noise.cumulants)
+    k2 = float(debias(protocol, np.asarray(noise.cumulants.k2))) * protocol.unit_squared
+    if protocol.noise_site == "input" and isinstance(transform, FastJL):
+        # Noise that has gone through P is as good as normal, and its squares are not independent: a chi-square law of
+        # fewer degrees, with the published P's own variance where that is larger.
+        degrees, variance = input_noise_law(transform, noise.cumulants, protocol.unit_squared)
+        wider = VarianceCurve(curve.a, curve.b, max(curve.c, variance))
+        return IntervalRule(PairNoise((), ()), wider, degrees, k2 / degrees)
+    left_out = None
+    if isinstance(transform, HadamardJL) and 2 * transform.sketch_dim > transform.padded_dim:
+        left_out = transform.padded_dim - transform.sketch_dim
+    return IntervalRule(noise, curve, transform.sketch_dim, k2 / transform.sketch_dim, left_out)
+
+
+def approximate_interval(
+    value: NDArray[np.float64],
+    variance: Callable[[], NDArray[np.float64]],
+    confidence: float,
+    method: str,
+    pairs: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """value ± z·√variance, where the variance is itself an estimate: nothing is guaranteed."""
+    one_of("method of an approximate interval", method, ("spread",))
+    tail = (1 - number("level", confidence, above=0.0, at_most=1.0 - 1e-13)) / 2 / pairs
+    reach = -ndtri(tail) * np.sqrt(variance())
+    return value - reach, value + reach

@@ -6,16 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.errors import ParameterError
-from armslength.estimates.intervals import IntervalRule, Level
+from armslength.estimates.intervals import Level, interval_rule
 from armslength.estimates.kernels import squared_differences
-from armslength.estimates.noise_models import PairNoise, PairNoises, pair_noises, row_noises
+from armslength.estimates.noise_models import PairNoises, pair_noises, row_noises
 from armslength.estimates.result import Bounds, Estimate
-from armslength.estimates.variance import VarianceCurve, debias, input_noise_law, variance_curve
+from armslength.estimates.variance import debias, variance_curve
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.sketches import Sketches, check_same_space
 from armslength.threads import for_blocks
-from armslength.transforms.fast_jl import FastJL
-from armslength.transforms.hadamard_jl import HadamardJL
 
 CLEAR_NOTE = "data in the clear is part of it: not private"
 
@@ -52,13 +50,13 @@ def _flat(noises: PairNoises) -> PairNoises:
     return PairNoises(noises.noises, noises.number[:, 0])
 
 
-def _estimate(  # the parts of an estimate
+def _estimate(
     quantity: str,
     raw: NDArray[np.float64],
     noises: PairNoises,
     sketches: Sketches,
     labels: tuple[tuple[str, ...], ...],
-    within: bool,  # passed on
+    within: bool,
     note: str,
 ) -> Estimate:
     protocol = sketches.protocols[0]
@@ -103,23 +101,6 @@ def interval(
         rule = interval_rule(protocol, noise)
         lower[chosen], upper[chosen] = rule.interval(value[chosen], level)
     return lower, upper
-
-
-def interval_rule(protocol: Protocol, noise: PairNoise) -> IntervalRule:
-    """How estimates of pairs with this noise become intervals."""
-    transform = protocol.transform
-    curve = variance_curve(protocol, noise.cumulants)
-    k2 = float(debias(protocol, np.asarray(noise.cumulants.k2))) * protocol.unit_squared
-    if protocol.noise_site == "input" and isinstance(transform, FastJL):
-        # Noise that has gone through P is as good as normal, and its squares are not independent: a chi-square law of
-        # fewer degrees, with the published P's own variance where that is larger.
-        degrees, variance = input_noise_law(transform, noise.cumulants, protocol.unit_squared)
-        wider = VarianceCurve(curve.a, curve.b, max(curve.c, variance))
-        return IntervalRule(PairNoise((), ()), wider, degrees, k2 / degrees)
-    left_out = None
-    if isinstance(transform, HadamardJL) and 2 * transform.sketch_dim > transform.padded_dim:
-        left_out = transform.padded_dim - transform.sketch_dim
-    return IntervalRule(noise, curve, transform.sketch_dim, k2 / transform.sketch_dim, left_out)
 
 
 def checked_pair(a: Sketches, b: Sketches | None) -> tuple[Sketches, Sketches]:
