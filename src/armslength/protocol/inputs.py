@@ -28,7 +28,9 @@ def opened(X: Any) -> Any:
         ) from None
 
 
-def integer_blocks(X: Any, grid: Grid, width: int | None, vocabulary: str | None) -> Iterator[Any]:
+def integer_blocks(
+    X: Any, grid: Grid, width: int | None, vocabulary: str | None, threads: int | None
+) -> Iterator[Any]:
     """Consecutive blocks of rows of X in grid units: int64 arrays or CSR arrays.
 
     Args:
@@ -36,13 +38,14 @@ def integer_blocks(X: Any, grid: Grid, width: int | None, vocabulary: str | None
         grid: How values become integers.
         width: How many columns X must have; None for any.
         vocabulary: The hash of the names that a table's columns must have, or None.
+        threads: At most this many threads.
     """
     if sparse.issparse(X):
         yield from _sparse_blocks(X, grid, width)
     elif isinstance(X, pa.RecordBatchReader):
         yield from _table_blocks(X, grid, width, vocabulary)
     else:
-        yield from _dense_blocks(X, grid, width)
+        yield from _dense_blocks(X, grid, width, threads)
 
 
 def column_names(X: Any) -> list[str] | None:
@@ -70,7 +73,7 @@ def _check_shape(shape: tuple[int, ...], width: int | None) -> None:
         raise InputError(f"X must have {width} columns, one for each coordinate, got {shape[1]}")
 
 
-def _dense_blocks(X: Any, grid: Grid, width: int | None) -> Iterator[NDArray[np.int64]]:
+def _dense_blocks(X: Any, grid: Grid, width: int | None, threads: int | None) -> Iterator[NDArray[np.int64]]:
     array = plain_array(X, "X")
     if (
         array is not X
@@ -86,7 +89,7 @@ def _dense_blocks(X: Any, grid: Grid, width: int | None) -> Iterator[NDArray[np.
         raise InputError(f"X must hold integers or floats, got {array.dtype}")
     step = max(1, _ENTRIES_AT_ONCE // max(1, array.shape[1]))
     for start in range(0, array.shape[0], step):
-        yield grid.integers(array[start : start + step])
+        yield grid.integers(array[start : start + step], threads)
 
 
 def _has_large_integers(values: Any) -> bool:

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.errors import InputError
+from armslength.protocol.kernels import NOT_FINITE, OFF_GRID, TOO_LARGE, floor_to_grid
+from armslength.threads import for_blocks
 
-_LARGEST = 2.0**62
+_ENTRIES_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,13 @@ class Grid:
         """Whether the range holds 0, as sparse data needs."""
         return self._low_and_high is None or self._low_and_high[0] <= 0 <= self._low_and_high[1]
 
-    def integers(self, values: NDArray[Any]) -> NDArray[np.int64]:
+    def integers(self, values: NDArray[Any], threads: int | None = 1) -> NDArray[np.int64]:
         """The values in grid units, as int64; values of an integer type without a range wrap modulo 2^64."""
         if values.dtype.kind in "biu":
             return self._from_integers(values)
         if values.dtype.kind != "f" or values.dtype.itemsize > 8:
             raise InputError(f"X must hold integers or floats of at most 64 bits, got {values.dtype}")
-        return self._from_floats(values.astype(np.float64, copy=False))
+        return self._from_floats(values, threads)
 
     def _from_integers(self, values: NDArray[Any]) -> NDArray[np.int64]:
         if values.dtype.kind == "b":
@@ -88,24 +90,34 @@ class Grid:
             grid = values.astype(np.int64) << np.int64(-self.exponent)
         return self._clamped(grid)
 
-    def _from_floats(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        if not np.isfinite(values).all():
-            raise InputError("X must hold finite numbers, got NaN or infinity; remove or impute them")
-        clipped = values
+    def _from_floats(self, values: NDArray[Any], threads: int | None) -> NDArray[np.int64]:
+        low, high = -np.inf, np.inf
         if self.limits is not None:
+            # a hair outside of the range; the clamp in grid units follows
             low, high = (float(limit) for limit in self.limits)
-            clipped = np.clip(values, np.nextafter(low, -np.inf), np.nextafter(high, np.inf))
-        # For a resolution above 1, floor(floor(x)/γ) is floor(x/γ), and no tiny x can underflow to 0 first.
-        with np.errstate(over="ignore"):
-            scaled = np.ldexp(np.floor(clipped) if self.exponent > 0 else clipped, -self.exponent)
-        floored = np.floor(scaled)
-        if not (np.abs(floored) <= _LARGEST).all():
+            low, high = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
+        # half floats and foreign byte orders are rare: those are copied
+        native = values.astype(np.float64 if values.dtype.itemsize != 4 else np.float32, copy=False)
+        rows = native.reshape(1, -1) if native.ndim == 1 else native
+        grid = np.empty(rows.shape, dtype=np.int64)
+        problems: list[int] = []
+
+        def floor(start: int, stop: int) -> None:
+            problems.append(floor_to_grid(rows[start:stop], self.exponent, low, high, grid[start:stop]))
+
+        for_blocks(len(rows), max(1, _ENTRIES_AT_ONCE // max(1, rows.shape[1])), floor, threads)
+        found = 0
+        for problem in problems:
+            found |= problem
+        if found & NOT_FINITE:
+            raise InputError("X must hold finite numbers, got NaN or infinity; remove or impute them")
+        if found & TOO_LARGE:
             raise InputError(
                 "X must stay within 2^62 times the resolution, got a larger value; set value_range"
             )
-        if self.on_grid and not np.array_equal(_back_to_data(values, self.exponent), values):
+        if found & OFF_GRID and self.on_grid:
             raise _off_grid()
-        return self._clamped(floored.astype(np.int64))
+        return self._clamped(grid.reshape(native.shape))
 
     def _clamped(self, grid: NDArray[np.int64]) -> NDArray[np.int64]:
         bounds = self._low_and_high
@@ -117,14 +129,6 @@ def _modulo(values: NDArray[Any], exponent: int) -> NDArray[Any]:
     if exponent >= np.iinfo(values.dtype).bits:
         return values
     return np.asarray(values & values.dtype.type((1 << exponent) - 1))
-
-
-def _back_to_data(values: NDArray[np.float64], exponent: int) -> NDArray[np.float64]:
-    """The values floored to the grid, in data units: the values themselves if they lie on it."""
-    # From 2^53 steps on, every float is a whole number of steps.
-    far = np.abs(values) >= np.ldexp(1.0, exponent + 53)
-    near = np.where(far, 0.0, values)
-    return np.where(far, values, np.ldexp(np.floor(np.ldexp(near, -exponent)), exponent))
 
 
 def _off_grid() -> InputError:

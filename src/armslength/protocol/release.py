@@ -76,7 +76,7 @@ def project(protocol: Protocol, X: Any, items: Any, threads: int | None) -> NDAr
     transform = protocol.transform
     grid = Grid.of(protocol.resolution, protocol.value_range, on_grid=protocol.on_grid)
     X = opened(X)
-    blocks = integer_blocks(X, grid, transform.input_dim, protocol.vocabulary)
+    blocks = integer_blocks(X, grid, transform.input_dim, protocol.vocabulary, threads)
     if isinstance(transform, SparseJL) and transform.input_dim is None:
         named = checked_items(protocol, column_names(X) if items is None else items)
         products = (transform.apply(block, items=named, threads=threads) for block in blocks)
@@ -125,7 +125,8 @@ def noisy_sketches(
             spread[:, used] += draw(protocol.law, (len(spread), len(used)), threads=threads)
             values[start : start + step] = transform.combine(spread)
     else:
-        values = product + draw(protocol.law, product.shape, threads=threads)
+        values = draw(protocol.law, product.shape, threads=threads)
+        values += product
     return Sketches(drop_bits(values, protocol), labels, new_provenance(protocol, len(values)), [protocol])
 
 
