@@ -104,7 +104,7 @@ def _sparse_blocks(X: Any, grid: Grid, width: int | None) -> Iterator[Any]:
     if not grid.zero_stays_zero:
         raise InputError("value_range must hold 0 for sparse X, got a range without it; pass X.toarray()")
     rows, columns, entries = sparse_entries(X)
-    duplicates = len(rows) - len(np.unique(rows * X.shape[1] + columns))
+    duplicates = _duplicates(rows * X.shape[1] + columns)
     if not duplicates:
         values = grid.integers(entries)
     elif entries.dtype.kind not in "biu":
@@ -121,6 +121,14 @@ def _sparse_blocks(X: Any, grid: Grid, width: int | None) -> Iterator[Any]:
         yield sparse.csr_array((grid.integers(summed.data), summed.indices, summed.indptr), shape=X.shape)
         return
     yield sparse.coo_array((values, (rows, columns)), shape=X.shape).tocsr()
+
+
+def _duplicates(places: NDArray[np.int64]) -> int:
+    """How many entries stand where another one stands."""
+    if np.all(places[1:] > places[:-1]):  # as a canonical matrix has them
+        return 0
+    ordered = np.sort(places)
+    return int((ordered[1:] == ordered[:-1]).sum())
 
 
 def _table_blocks(

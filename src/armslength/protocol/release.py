@@ -86,7 +86,8 @@ def project(protocol: Protocol, X: Any, items: Any, threads: int | None) -> NDAr
         products = (transform.spread(block, threads=threads) for block in blocks)
     else:
         products = (transform.apply(block, threads=threads) for block in blocks)
-    return np.concatenate(list(products))
+    first, *rest = products
+    return np.concatenate([first, *rest]) if rest else first
 
 
 def checked_items(protocol: Protocol, items: Any) -> Any:
@@ -133,15 +134,16 @@ def noisy_sketches(
 def drop_bits(values: NDArray[np.int64], protocol: Protocol) -> NDArray[np.int64]:
     """The values with their low bits cleared, as the protocol says: post-processing of the noise."""
     bits = np.int64(protocol.dropped_bits)
-    return (values >> bits) << bits
+    return (values >> bits) << bits if bits else values
 
 
 def new_provenance(protocol: Protocol, count: int) -> list[Provenance]:
     """A new random noise id for each row."""
     middle = (2**protocol.dropped_bits - 1) / 2
+    ids = secrets.token_bytes(16 * count).hex()
     return [
-        Provenance(((NoiseSource(secrets.token_hex(16), protocol), 1.0),), offset=middle)
-        for _ in range(count)
+        Provenance(((NoiseSource(ids[start : start + 32], protocol), 1.0),), offset=middle)
+        for start in range(0, 32 * count, 32)
     ]
 
 
