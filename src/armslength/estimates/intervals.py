@@ -13,11 +13,13 @@ from armslength.estimates.noise_models import PairNoise
 from armslength.estimates.spread_law import LARGEST_DEVIATE, chi_square_quantile, quantile_sheet
 from armslength.estimates.variance import VarianceCurve, debias, input_noise_law, variance_curve
 from armslength.protocol.protocol import Protocol
+from armslength.threads import for_blocks
 from armslength.transforms.fast_jl import FastJL
 from armslength.transforms.hadamard_jl import HadamardJL
 
 METHODS = ("spread", "guaranteed")
 _NODES = 4096
+_ESTIMATES_AT_ONCE = 1 << 18
 _FARTHEST = 2.0**40  # times the estimate: beyond that no upper end is looked for
 
 
@@ -73,12 +75,17 @@ class IntervalRule:
             if above[-1] > top and (below[-1] > top or farthest > _FARTHEST * max(top, start)):
                 break
         rising = np.maximum.accumulate(above)
-        lower = np.interp(estimates, rising, nodes)
-        lower[estimates <= above[0]] = 0.0
         # The largest D that could still give so small an estimate
         still_possible = np.minimum.accumulate(below[::-1])[::-1]
-        upper = np.interp(estimates, still_possible, nodes, right=np.inf)
-        upper[estimates < still_possible[0]] = 0.0
+        lower, upper = np.empty_like(estimates), np.empty_like(estimates)
+
+        def invert(first: int, last: int) -> None:
+            part = estimates[first:last]
+            lower[first:last] = np.where(part <= above[0], 0.0, np.interp(part, rising, nodes))
+            farthest_possible = np.interp(part, still_possible, nodes, right=np.inf)
+            upper[first:last] = np.where(part < still_possible[0], 0.0, farthest_possible)
+
+        for_blocks(len(estimates), _ESTIMATES_AT_ONCE, invert)
         return lower, upper
 
     def _limits(

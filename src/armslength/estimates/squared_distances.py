@@ -137,6 +137,13 @@ def _squared(
 ) -> NDArray[np.float64]:
     if left.dtype != right.dtype:
         left, right = left.astype(np.float64), right.astype(np.float64)
+    if left.dtype == np.int64 and _exact_in_float64(left, right) and len({*left_offset, *right_offset}) == 1:
+        u, v = left.astype(np.float64), right.astype(np.float64)
+        result = u @ v.T
+        result *= -2
+        result += (u * u).sum(axis=1)[:, None]
+        result += (v * v).sum(axis=1)
+        return result
     result = np.empty((len(left), len(right)))
 
     def fill(start: int, stop: int) -> None:
@@ -146,3 +153,11 @@ def _squared(
 
     for_blocks(len(left), max(1, len(left) // 64), fill)
     return result
+
+
+def _exact_in_float64(left: NDArray[np.int64], right: NDArray[np.int64]) -> bool:
+    """Whether ‖u‖² + ‖v‖² − 2⟨u,v⟩ is exact in any order: every sum is an integer below 2^53."""
+    largest = max(
+        abs(int(extreme)) for side in (left, right) for extreme in (side.max(initial=0), side.min(initial=0))
+    )
+    return bool(4 * left.shape[1] * largest**2 < 2**53)

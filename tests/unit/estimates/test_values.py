@@ -202,3 +202,13 @@ def test_what_is_no_sketch_is_refused():
     for ask in (al.squared_distances, al.squared_norms, al.inner_products, al.cosines, al.distances):
         with pytest.raises(al.ParameterError, match=r"al\.Sketches"):
             ask(X)
+
+
+@pytest.mark.parametrize("size", [1, 2**20, 2**24, 2**26, 2**40, 2**62])
+def test_distances_are_the_same_by_products_and_by_differences(size):
+    # Products are used only while every sum is an integer that float64 holds exactly.
+    protocol = al.Protocol(al.Identity(6), 1)
+    base = np.random.default_rng(1).integers(-9, 9, (5, 6))
+    sketches = al.sketch_in_clear(protocol, size + base)
+    expected = ((base[:, None] - base[None]) ** 2).sum(-1)
+    assert np.array_equal(al.squared_distances(sketches).value, expected)
