@@ -39,7 +39,7 @@ class PairNoise:
     Attributes:
         parts: Sorted, so that equal noises are equal objects.
         laws: The law of each part.
-        is_rounded: Whether coefficients were rounded, so that quantiles are near and not exact.
+        is_rounded: Whether coefficients were rounded or parts left out, so that quantiles are near and not exact.
     """
 
     parts: tuple[Part, ...]
@@ -73,9 +73,9 @@ class PairNoise:
     def shape(self) -> "PairNoise":
         """The same noise up to its unit, for quantiles that are counted in standard deviations.
 
-        Coefficients are divided by the largest; parts that have less than a ten-thousandth of the variance are left
-        out; and coefficients that are not whole multiples of each other are rounded to eighths of an octave, so that
-        rows that were scaled one by one do not each need a law of their own.
+        Parts that have less than a ten-thousandth of the variance are left out. Coefficients become whole multiples of
+        the smallest where they are; otherwise they are divided by the largest and rounded to eighths of an octave, so
+        that rows that were scaled one by one do not each need a law of their own. `is_rounded` says if anything was lost.
         """
         shares = [
             law.cumulants.k2 * part.coefficient**2 for part, law in zip(self.parts, self.laws, strict=True)
@@ -97,7 +97,8 @@ class PairNoise:
             )
             rescaled.append((replace(part, coefficient=ratio), law))
         rescaled.sort(key=lambda pair: pair[0])
-        return PairNoise(tuple(p for p, _ in rescaled), tuple(w for _, w in rescaled), is_rounded=not whole)
+        lost = not whole or len(kept) < len(self.parts)
+        return PairNoise(tuple(p for p, _ in rescaled), tuple(w for _, w in rescaled), is_rounded=lost)
 
 
 @dataclass(frozen=True)

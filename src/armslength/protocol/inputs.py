@@ -103,6 +103,8 @@ def _sparse_blocks(X: Any, grid: Grid, width: int | None) -> Iterator[Any]:
     _check_shape(X.shape, width)
     if not grid.zero_stays_zero:
         raise InputError("value_range must hold 0 for sparse X, got a range without it; pass X.toarray()")
+    if X.shape[0] * X.shape[1] >= 2**63:
+        raise InputError("sparse X must have fewer than 2^63 places, got more; release it in parts")
     rows, columns, entries = sparse_entries(X)
     duplicates = _duplicates(rows * X.shape[1] + columns)
     if not duplicates:

@@ -216,3 +216,10 @@ def test_approximate_intervals_guarantee_nothing():
     for estimate in (al.inner_products(sketches), al.cosines(sketches), controlled):
         with pytest.raises(al.ParameterError, match="approximate interval"):
             estimate.interval(0.9, method="guaranteed")
+
+
+def test_a_law_that_lost_something_does_not_call_itself_exact():
+    assert not noise_of(PROTOCOL, (1.0, -1.0)).shape().is_rounded
+    assert not noise_of(PROTOCOL, (0.5, -1.0)).shape().is_rounded
+    assert noise_of(PROTOCOL, (1.0, -1.0, 0.001)).shape().is_rounded
+    assert noise_of(PROTOCOL, (1.0, -0.7)).shape().is_rounded
