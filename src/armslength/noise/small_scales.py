@@ -15,7 +15,7 @@ from armslength.balls import precision
 from armslength.compiled import kernel
 from armslength.noise.quantiles import Quantile
 
-LARGEST_SMALL_SCALE = 256.0  # a tenth of the intervals hold a boundary; magnitudes fit 16 bits
+LARGEST_SMALL_SCALE = 256.0  # one interval in 22 is open; magnitudes fit 16 bits
 OPEN = np.int16(-(2**15))
 BITS = 15
 _INTERVALS = 1 << BITS
@@ -71,7 +71,7 @@ def open_places(
     """Fills the values that the table knows; the places of the others."""
     still_open = np.empty(len(patterns) // 4 + 64, dtype=np.int32)
     count = look_up(patterns, table, values, still_open)
-    if count > len(still_open):  # more than twice what is expected: the list was too short
+    if count > len(still_open):  # many times what is expected: the list was too short
         return np.flatnonzero(table[patterns] == OPEN)
     return still_open[:count].astype(np.int64)
 
