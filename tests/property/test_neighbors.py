@@ -7,6 +7,7 @@ tiny, halves, subnormals, both sides of the range.
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -123,6 +124,35 @@ def test_the_bound_is_reached():
         x = np.zeros((1, D), dtype=int)
         x[0, int(columns.argmax())] = 3
         assert np.abs(project(protocol, x, None, 1)).sum() == l1_radius_of(protocol)
+
+
+def l2_squared_that_gaussian_noise_covers(protocol):
+    """The largest squared ℓ2 sensitivity for which this σ is enough, by the independent δ of Balle & Wang."""
+
+    def exact_delta(squared):
+        with mpmath.workdps(40):
+            ratio, e = mpmath.sqrt(squared) / protocol.law.scale, mpmath.mpf(float(protocol.epsilon))
+            return mpmath.ncdf(ratio / 2 - e / ratio) - mpmath.exp(e) * mpmath.ncdf(-ratio / 2 - e / ratio)
+
+    low, high = 0, 2**40
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if exact_delta(middle) <= float(protocol.delta) else (low, middle)
+    return low
+
+
+@pytest.mark.parametrize("site", ["output", "input"])
+@pytest.mark.parametrize("radius", [1, 3])
+def test_gaussian_noise_covers_what_it_is_added_to(site, radius):
+    # On the input, noise is added after the Hadamard step, whose columns have squared norm d', not 1.
+    protocol = al.Protocol(al.FastJL(D, 3, "x", 0.5), 1, 1e-6, "gaussian", radius=radius, noise_site=site)
+    moved = []
+    for j in range(D):
+        x, neighbor = np.zeros((1, D), dtype=int), np.zeros((1, D), dtype=int)
+        neighbor[0, j] = radius
+        difference = project(protocol, neighbor, None, 1) - project(protocol, x, None, 1)
+        moved.append(int((difference.astype(object) ** 2).sum()))
+    assert max(moved) == l2_squared_that_gaussian_noise_covers(protocol)
 
 
 def test_floats_that_are_summed_would_break_it():
