@@ -18,7 +18,9 @@ from numba import types
 from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
+Integers = NDArray[np.signedinteger[Any]]  # of any width; kernels sum in int64
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # fastmath off and no contraction into fused operations: the error bounds of docs/noise.md are about

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from armslength.checks import integer
 
+_RUNS_PER_THREAD = 4
+
 
 def available_threads() -> int:
     """How many threads this process may run at once."""
@@ -26,15 +28,29 @@ def for_blocks(total: int, block: int, work: Callable[[int, int], None], threads
         work: Called once for each block; blocks must not share what they write.
         threads: At most this many threads; None takes all that the process may run.
     """
+
+    def work_through(first: int, last: int) -> None:
+        for start in range(first, last, block):
+            work(start, min(start + block, last))
+
+    for_runs(total, block, work_through, threads)
+
+
+def for_runs(total: int, block: int, work: Callable[[int, int], None], threads: int | None = None) -> None:
+    """Calls `work(first, last)` for consecutive runs of blocks, for work that keeps something from block to block.
+
+    Neighbors in memory go to one thread, and several runs to each, so that none waits long at the end.
+    """
     allowed = (
         available_threads() if threads is None else integer("threads", threads, at_least=1, at_most=1024)
     )
-    starts = range(0, total, block)
-    workers = min(allowed, len(starts))
+    blocks = -(-total // block)
+    workers = min(allowed, blocks)
     if workers <= 1:
-        for start in starts:
-            work(start, min(start + block, total))
+        if total:
+            work(0, total)
         return
+    run = -(-blocks // (workers * _RUNS_PER_THREAD)) * block
     with ThreadPoolExecutor(workers) as pool:
-        for done in [pool.submit(work, start, min(start + block, total)) for start in starts]:
+        for done in [pool.submit(work, first, min(first + run, total)) for first in range(0, total, run)]:
             done.result()

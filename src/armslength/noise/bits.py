@@ -24,15 +24,23 @@ class BitSource(Protocol):
 
 
 class SecretBits:
-    """AES-256-CTR under a key that the operating system has just drawn."""
+    """AES-256-CTR under a key that the operating system has just drawn.
 
-    def __init__(self) -> None:
+    Args:
+        buffer: Where the first words go, if they fit; it must be nobody else's until they are used up. New memory costs
+            more than the cipher.
+    """
+
+    def __init__(self, buffer: NDArray[np.uint64] | None = None) -> None:
+        self._buffer = buffer
         # A counter block of zero is safe: the key is used for this stream alone.
         self._cipher = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """The next words, each one new."""
-        words = np.empty(count + 2, dtype=np.uint64)  # the cipher asks for room for one more block
+        room = count + 2  # the cipher asks for room for one more block
+        buffer, self._buffer = self._buffer, None
+        words = np.empty(room, np.uint64) if buffer is None or len(buffer) < room else buffer[:room]
         target = words.view(np.uint8)
         for start in range(0, 8 * count, len(_ZEROS)):
             size = min(len(_ZEROS), 8 * count - start)

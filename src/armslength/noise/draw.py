@@ -1,7 +1,7 @@
 """The door of this room: exact noise of a law. Only a release may come through it."""
 
-import math
 import os
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,11 @@ from armslength.noise.inversion import invert_double, invert_float
 from armslength.noise.quantiles import quantile_of
 from armslength.noise.small_scales import LARGEST_SMALL_SCALE, continued, look_up_table, open_places
 from armslength.noise.tables import double_table, float_table, shift_of
-from armslength.threads import for_blocks
+from armslength.threads import for_runs
 
-_BLOCK_BYTES = 1 << 20  # of cipher: large enough that threads seldom wait for the interpreter's lock
+_BLOCK_WORDS = 1 << 17  # of cipher: large enough that threads seldom wait for the interpreter's lock
+_CACHED = 1 << 17  # values that a core's own cache holds
+_WORDS_AT_ONCE = 1 << 14
 _SIGN_SHIFT = np.uint64(63)
 
 
@@ -31,45 +33,82 @@ def draw(law: Law, shape: tuple[int, ...], *, threads: int | None = None) -> NDA
         shape: The shape of the result.
         threads: At most this many threads; None takes all that the process may run.
     """
+    noise = np.empty(shape, dtype=np.int64)
+    add_noise(noise, law, threads=threads, to_zero=True)
+    return noise
+
+
+def add_noise(
+    values: NDArray[np.int64],
+    law: Law,
+    *,
+    threads: int | None = None,
+    to_zero: bool = False,
+    then: Callable[[int, int], None] | None = None,
+) -> None:
+    """Adds an independent draw of the law to each value, in place, modulo 2^64; the guarantee is that of `draw`.
+
+    Args:
+        values: Contiguous and writable.
+        law: `DiscreteLaplace` or `RoundedNormal`.
+        threads: At most this many threads; None takes all that the process may run.
+        to_zero: Whether to begin with zeros, whatever the values are.
+        then: Called with the first and last row of each block of rows that has got its noise, by the thread that has it
+            in its cache.
+    """
+    if values.dtype != np.int64 or not values.flags.c_contiguous:
+        # Flattening such an array would copy it, and the noise would go to the copy.
+        raise ValueError("values must be contiguous int64")
     process = os.getpid()
-    noise = np.empty(math.prod(shape), dtype=np.int64)
 
-    def fill(start: int, stop: int) -> None:
-        draw_into(noise[start:stop], law, SecretBits())
+    rows = values.reshape(-1) if then is None else values
+    draws_a_word = 4 if law.scale <= LARGEST_SMALL_SCALE else 1
+    block = _BLOCK_WORDS * draws_a_word
+    if then is not None:
+        block = max(1, min(block, _CACHED) // values.shape[1])
 
-    block = _BLOCK_BYTES // (2 if law.scale <= LARGEST_SMALL_SCALE else 8)
-    for_blocks(len(noise), block, fill, threads)
+    def add(first: int, last: int) -> None:
+        buffer = np.empty(_BLOCK_WORDS + 2, dtype=np.uint64)
+        for start in range(first, last, block):
+            stop = min(start + block, last)
+            add_draws(rows[start:stop].reshape(-1), law, SecretBits(buffer), to_zero=to_zero)
+            if then is not None:
+                then(start, stop)
+
+    for_runs(len(rows), block, add, threads)
     if os.getpid() != process:
         # A signal handler forked in the middle: both processes would return blocks of the same noise.
         raise RuntimeError("noise must be drawn in one process, but it was forked in the middle; draw again")
-    return noise.reshape(shape)
 
 
-def draw_into(values: NDArray[np.int64], law: Law, source: BitSource) -> None:
-    """Fills the values with independent draws of the law, from the bits of the source: 2 or 8 bytes each at first."""
-    quantile = quantile_of(law)
+def add_draws(values: NDArray[np.int64], law: Law, source: BitSource, *, to_zero: bool = False) -> None:
+    """Adds independent draws of the law to the values, or to zero, from the bits of the source: 2 or 8 bytes each at first."""
     if law.scale > LARGEST_SMALL_SCALE:
+        if to_zero:
+            values[:] = 0
         invert_words(values, law, source.words(len(values)), source)
         return
     patterns = source.words(-(-len(values) // 4)).view(np.uint16)[: len(values)]
-    opened = open_places(patterns, look_up_table(quantile, law.scale), values)
+    opened = open_places(patterns, look_up_table(quantile_of(law), law.scale), values, to_zero=to_zero)
     if len(opened):
-        answers = np.empty(len(opened), dtype=np.int64)
+        answers = np.zeros(len(opened), dtype=np.int64)
         invert_words(answers, law, continued(patterns[opened], source.words(len(opened))), source)
-        values[opened] = answers
+        values[opened] += answers
 
 
 def invert_words(values: NDArray[np.int64], law: Law, words: NDArray[np.uint64], source: BitSource) -> None:
-    """Fills the values for these first words, each of which has one bit for the sign and 63 for W."""
+    """Adds the draws of these first words, each of which has one bit for the sign and 63 for W, to the values."""
     quantile = quantile_of(law)
     table = float_table(quantile)
     shift, _ = shift_of(quantile, law.scale)
-    still_open = np.empty(len(words), dtype=np.int64)
-    count = invert_float(words, table.high, table.radius, law.scale, shift, values, still_open)
-    if count:
-        opened = still_open[:count]
-        magnitudes = certain_magnitudes(law, words[opened], source)
-        values[opened] = np.where(words[opened] >> _SIGN_SHIFT != 0, -magnitudes, magnitudes)
+    still_open = np.empty(min(len(words), _WORDS_AT_ONCE), dtype=np.int64)
+    for first in range(0, len(words), _WORDS_AT_ONCE):
+        part, target = words[first : first + _WORDS_AT_ONCE], values[first : first + _WORDS_AT_ONCE]
+        count = invert_float(part, table.high, table.radius, law.scale, shift, target, still_open)
+        if count:
+            opened = still_open[:count]
+            magnitudes = certain_magnitudes(law, part[opened], source)
+            target[opened] += np.where(part[opened] >> _SIGN_SHIFT != 0, -magnitudes, magnitudes)
 
 
 def certain_magnitudes(law: Law, words: NDArray[np.uint64], source: BitSource) -> NDArray[np.int64]:

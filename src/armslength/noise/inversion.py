@@ -50,7 +50,7 @@ def invert_float(
     values: NDArray[np.int64],
     still_open: NDArray[np.int64],
 ) -> int:
-    """Level 1: fills the values and lists the places that are still open; how many those are."""
+    """Level 1: adds to the values and lists the places that are still open; how many those are."""
     opened = 0
     for i in range(len(words)):
         octave, piece, offset = locate(words[i] & _MAGNITUDE_MASK)
@@ -65,7 +65,8 @@ def invert_float(
             # The true value is never below 0, so neither is its floor.
             answer = math.floor(max(target - error, 0.0))
             certain = answer == math.floor(target + error)
-            values[i] = -np.int64(answer) if words[i] >> _SIGN_SHIFT else np.int64(answer)
+            if certain:
+                values[i] += -np.int64(answer) if words[i] >> _SIGN_SHIFT else np.int64(answer)
         if not certain:
             still_open[opened] = i
             opened += 1

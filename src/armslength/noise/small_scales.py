@@ -51,26 +51,28 @@ def look_up(
     patterns: NDArray[np.uint16],
     table: NDArray[np.int16],
     values: NDArray[np.int64],
+    to_zero: bool,
     still_open: NDArray[np.int32],
 ) -> int:
-    """Fills the values and lists the places that are still open, as far as the list is long; how many there are."""
+    """Adds to the values, or to zero, and lists the places that are still open as far as the list is long; how many there are."""
     opened = 0
     for i in range(len(patterns)):
         value = table[patterns[i]]
-        values[i] = value
         if value == OPEN:
             if opened < len(still_open):
                 still_open[opened] = i
             opened += 1
+            value = np.int16(0)
+        values[i] = value if to_zero else values[i] + value
     return opened
 
 
 def open_places(
-    patterns: NDArray[np.uint16], table: NDArray[np.int16], values: NDArray[np.int64]
+    patterns: NDArray[np.uint16], table: NDArray[np.int16], values: NDArray[np.int64], *, to_zero: bool
 ) -> NDArray[np.int64]:
-    """Fills the values that the table knows; the places of the others."""
-    still_open = np.empty(len(patterns) // 4 + 64, dtype=np.int32)
-    count = look_up(patterns, table, values, still_open)
+    """Adds what the table knows to the values, or to zero; the places that it leaves open."""
+    still_open = np.empty(len(patterns) // 16 + 64, dtype=np.int32)
+    count = look_up(patterns, table, values, to_zero, still_open)
     if count > len(still_open):  # many times what is expected: the list was too short
         return np.flatnonzero(table[patterns] == OPEN)
     return still_open[:count].astype(np.int64)

@@ -2,11 +2,10 @@
 
 from typing import Any
 
+from armslength.protocol.projection import project
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.provenance import Provenance
-from armslength.protocol.release import project
 from armslength.protocol.sketches import Sketches, checked_labels
-from armslength.transforms.fast_jl import FastJL
 
 
 def sketch_in_clear(
@@ -22,7 +21,5 @@ def sketch_in_clear(
         threads: At most this many threads; None takes all that the process may run.
     """
     product = project(protocol, X, items, threads)
-    if protocol.noise_site == "input" and isinstance(protocol.transform, FastJL):
-        product = protocol.transform.combine(product)
     rows = [Provenance((), in_clear=True)] * len(product)
     return Sketches(product, checked_labels(labels, len(product)), rows, [protocol])

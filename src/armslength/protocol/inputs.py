@@ -8,12 +8,20 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
+from armslength.compiled import Integers
 from armslength.errors import InputError
 from armslength.protocol.quantize import Grid
 from armslength.protocol.vocabulary import check_columns
-from armslength.transforms.inputs import plain_array, sparse_entries
+from armslength.transforms.inputs import (
+    DenseRows,
+    Rows,
+    SparseRows,
+    canonical_parts,
+    plain_array,
+    sparse_entries,
+)
 
-_ENTRIES_AT_ONCE = 1 << 23
+_ENTRIES_AT_ONCE = 1 << 22  # of a table: 32 MB of integers
 
 
 def opened(X: Any) -> Any:
@@ -28,24 +36,49 @@ def opened(X: Any) -> Any:
         ) from None
 
 
-def integer_blocks(
-    X: Any, grid: Grid, width: int | None, vocabulary: str | None, threads: int | None
-) -> Iterator[Any]:
-    """Consecutive blocks of rows of X in grid units: int64 arrays or CSR arrays.
+class GridRows(DenseRows):
+    """Dense rows of numbers, which become integers of the grid piece by piece, where they are needed."""
+
+    def __init__(self, array: NDArray[Any], grid: Grid) -> None:
+        super().__init__(array)
+        self._grid = grid
+
+    def piece(self, start: int, stop: int, first: int, last: int) -> Integers:
+        """Columns first … last−1 of rows start … stop−1 in grid units."""
+        return self._grid.integers(self.array[start:stop, first:last])
+
+
+class SparseGridRows(SparseRows):
+    """Sparse rows of numbers, which become integers of the grid where they are needed."""
+
+    def __init__(
+        self, starts: Integers, columns: Integers, values: NDArray[Any], width: int, grid: Grid
+    ) -> None:
+        super().__init__(starts, columns, values, width)
+        self._grid = grid
+
+    def integers(self, values: NDArray[Any]) -> Integers:
+        """Some of the values in grid units."""
+        return self._grid.integers(values)
+
+
+def integer_parts(X: Any, grid: Grid, width: int | None, vocabulary: str | None) -> Iterator[Rows]:
+    """Consecutive parts of X whose entries are integers in grid units: a whole array or matrix, batches of a table.
+
+    Values are read, and refused, when a part is used.
 
     Args:
         X: A dense array, a SciPy sparse matrix, or a table that `opened` has opened.
         grid: How values become integers.
         width: How many columns X must have; None for any.
         vocabulary: The hash of the names that a table's columns must have, or None.
-        threads: At most this many threads.
     """
     if sparse.issparse(X):
-        yield from _sparse_blocks(X, grid, width)
+        yield _sparse_rows(X, grid, width)
     elif isinstance(X, pa.RecordBatchReader):
-        yield from _table_blocks(X, grid, width, vocabulary)
+        yield from _table_parts(X, grid, width, vocabulary)
     else:
-        yield from _dense_blocks(X, grid, width, threads)
+        yield _dense_rows(X, grid, width)
 
 
 def column_names(X: Any) -> list[str] | None:
@@ -73,7 +106,7 @@ def _check_shape(shape: tuple[int, ...], width: int | None) -> None:
         raise InputError(f"X must have {width} columns, one for each coordinate, got {shape[1]}")
 
 
-def _dense_blocks(X: Any, grid: Grid, width: int | None, threads: int | None) -> Iterator[NDArray[np.int64]]:
+def _dense_rows(X: Any, grid: Grid, width: int | None) -> GridRows:
     array = plain_array(X, "X")
     if (
         array is not X
@@ -87,9 +120,7 @@ def _dense_blocks(X: Any, grid: Grid, width: int | None, threads: int | None) ->
     _check_shape(array.shape, width)
     if array.dtype.kind not in "biuf":
         raise InputError(f"X must hold integers or floats, got {array.dtype}")
-    step = max(1, _ENTRIES_AT_ONCE // max(1, array.shape[1]))
-    for start in range(0, array.shape[0], step):
-        yield grid.integers(array[start : start + step], threads)
+    return GridRows(array, grid)
 
 
 def _has_large_integers(values: Any) -> bool:
@@ -99,30 +130,37 @@ def _has_large_integers(values: Any) -> bool:
     return isinstance(values, (int, np.integer)) and abs(int(values)) > 2**53
 
 
-def _sparse_blocks(X: Any, grid: Grid, width: int | None) -> Iterator[Any]:
+def _sparse_rows(X: Any, grid: Grid, width: int | None) -> SparseRows:
     _check_shape(X.shape, width)
+    if X.dtype.kind not in "biuf":
+        raise InputError(f"X must hold integers or floats, got {X.dtype}")
     if not grid.zero_stays_zero:
         raise InputError("value_range must hold 0 for sparse X, got a range without it; pass X.toarray()")
     if X.shape[0] * X.shape[1] >= 2**63:
         raise InputError("sparse X must have fewer than 2^63 places, got more; release it in parts")
+    stored = canonical_parts(X)
+    if stored is None:
+        stored = _by_rows(X, grid)
+    return SparseGridRows(*stored, X.shape[1], grid)
+
+
+def _by_rows(X: Any, grid: Grid) -> tuple[Integers, Integers, NDArray[Any]]:
+    """(starts, columns, values) of a matrix in any format; duplicates of integers are added up."""
     rows, columns, entries = sparse_entries(X)
     duplicates = _duplicates(rows * X.shape[1] + columns)
-    if not duplicates:
-        values = grid.integers(entries)
-    elif entries.dtype.kind not in "biu":
-        raise InputError(
-            "sparse X of real values must have each entry once, got duplicates; floats are never summed"
-        )
-    else:
+    if duplicates:
+        if entries.dtype.kind == "f":
+            raise InputError(
+                "sparse X of real values must have each entry once, got duplicates; floats are never summed"
+            )
         # Integers add up before they are clamped or floored, so the sums themselves must not wrap.
         largest = max(abs(int(entries.max())), abs(int(entries.min())))
         if not grid.is_linear and largest * (duplicates + 1) >= 2**63:
             raise InputError("sparse X must have each large entry once, got duplicates that could overflow")
-        summed = sparse.coo_array((entries.astype(np.int64), (rows, columns)), shape=X.shape).tocsr()
-        summed.sum_duplicates()
-        yield sparse.csr_array((grid.integers(summed.data), summed.indices, summed.indptr), shape=X.shape)
-        return
-    yield sparse.coo_array((values, (rows, columns)), shape=X.shape).tocsr()
+        entries = entries.astype(np.int64)
+    by_row = sparse.coo_array((entries, (rows, columns)), shape=X.shape).tocsr()
+    by_row.sum_duplicates()
+    return by_row.indptr, by_row.indices, by_row.data
 
 
 def _duplicates(places: NDArray[np.int64]) -> int:
@@ -133,9 +171,9 @@ def _duplicates(places: NDArray[np.int64]) -> int:
     return int((ordered[1:] == ordered[:-1]).sum())
 
 
-def _table_blocks(
+def _table_parts(
     reader: pa.RecordBatchReader, grid: Grid, width: int | None, vocabulary: str | None
-) -> Iterator[NDArray[np.int64]]:
+) -> Iterator[DenseRows]:
     names = _data_columns(reader.schema)
     for name in names:
         kind = reader.schema.field(name).type
@@ -151,15 +189,16 @@ def _table_blocks(
             )
     check_columns(names, vocabulary)
     found = False
+    rows_at_once = max(1, _ENTRIES_AT_ONCE // max(1, len(names)))
     for batch in _batches(reader):
-        if batch.num_rows == 0:
-            continue
-        found = True
-        _check_shape((batch.num_rows, len(names)), width)
-        block = np.empty((batch.num_rows, len(names)), dtype=np.int64)
-        for number, name in enumerate(names):
-            block[:, number] = grid.integers(_numbers(batch.column(name), name))
-        yield block
+        for start in range(0, batch.num_rows, rows_at_once):
+            part = batch.slice(start, rows_at_once)
+            found = True
+            _check_shape((part.num_rows, len(names)), width)
+            block = np.empty((part.num_rows, len(names)), dtype=np.int64)
+            for number, name in enumerate(names):
+                block[:, number] = grid.integers(_numbers(part.column(name), name))
+            yield DenseRows(block)
     if not found:
         raise InputError("X must have a row, got none")
 

@@ -6,39 +6,53 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.compiled import kernel
+from armslength.compiled import Integers, kernel
 
 NOT_FINITE, TOO_LARGE, OFF_GRID = 1, 2, 4
-_LARGEST = 2.0**62
 
 
 @kernel
 def floor_to_grid(
-    values: NDArray[Any], exponent: int, low: float, high: float, result: NDArray[np.int64]
+    values: NDArray[Any],
+    exponent: int,
+    low: float,
+    high: float,
+    largest: float,
+    must_lie_on_grid: bool,
+    result: Integers,
 ) -> int:
     """result = floor(clamp(values)/2^exponent); which of the three problems any value had.
 
     Every scaling is by a power of two, and exact; for a positive exponent the value is floored first, which gives the
-    same floor and keeps tiny values from vanishing. What is not finite or too large gives an arbitrary result.
+    same floor and keeps tiny values from vanishing. Where there is a problem the result is 0. Without branches, so that
+    it runs in vectors.
+
+    Args:
+        values: A contiguous matrix of floats.
+        exponent: log2 of the resolution.
+        low: The least value.
+        high: The greatest.
+        largest: The largest magnitude that the result may have.
+        must_lie_on_grid: Whether to look for values off the grid.
+        result: As large as the values.
     """
     down, up = math.ldexp(1.0, -exponent), math.ldexp(1.0, exponent)
     always_on_grid = math.ldexp(1.0, exponent + 53)
     problems = 0
     for i in range(values.shape[0]):
-        for j in range(values.shape[1]):
-            value = np.float64(values[i, j])
+        row, target = values[i], result[i]
+        for j in range(len(row)):
+            value = np.float64(row[j])
             clamped = min(max(value, low), high)
-            if exponent > 0:
-                clamped = np.floor(clamped)
-            floored = np.floor(clamped * down)
-            if not abs(value) < math.inf:
-                problems |= NOT_FINITE
-                floored = 0.0
-            elif not abs(floored) <= _LARGEST:
-                problems |= TOO_LARGE
-                floored = 0.0
-            # From 2^53 steps on, every float is a whole number of steps.
-            if abs(value) < always_on_grid and np.floor(value * down) * up != value:
-                problems |= OFF_GRID
-            result[i, j] = np.int64(floored)
+            floored = np.floor((np.floor(clamped) if exponent > 0 else clamped) * down)
+            is_finite = abs(value) < math.inf
+            fits = abs(floored) <= largest
+            problems |= (0 if is_finite else NOT_FINITE) | (0 if fits else TOO_LARGE)
+            target[j] = np.int64(floored if is_finite and fits else 0.0)
+        if must_lie_on_grid:
+            for j in range(len(row)):
+                value = np.float64(row[j])
+                # From 2^53 steps on, every float is a whole number of steps.
+                is_on_grid = abs(value) >= always_on_grid or np.floor(value * down) * up == value
+                problems |= 0 if is_on_grid else OFF_GRID
     return problems

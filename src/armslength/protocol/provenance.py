@@ -1,6 +1,11 @@
 """Which noises a row is made of. Cumulants add only for independent noises, so noise has identity."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from armslength.laws.law import Law
 from armslength.protocol.protocol import Protocol
@@ -49,3 +54,47 @@ class Provenance:
     def times(self, coefficient: float) -> "Provenance":
         """This row times a number."""
         return Provenance((), 0.0, self.in_clear).plus(self, coefficient)
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """Rows as they were released: each has one noise, of one protocol. A `Provenance` is made of one when it is asked for.
+
+    Attributes:
+        ids: The noise id of each row, 16 bytes.
+        protocol: Under which all of them were drawn.
+    """
+
+    ids: NDArray[np.void]
+    protocol: Protocol
+
+    @classmethod
+    def of(cls, ids: bytes, protocol: Protocol) -> "Released":
+        """Rows with these ids, 16 bytes for each."""
+        return cls(np.frombuffer(ids, dtype="V16"), protocol)
+
+    @property
+    def offset(self) -> float:
+        """The middle of the dropped bits."""
+        return float(2**self.protocol.dropped_bits - 1) / 2
+
+    @property
+    def are_different(self) -> bool:
+        """Whether no noise comes twice."""
+        return len(np.unique(self.ids)) == len(self.ids)
+
+    def take(self, numbers: Any) -> "Released":
+        """Rows by number."""
+        return Released(self.ids[numbers], self.protocol)
+
+    def rows(self) -> tuple[Provenance, ...]:
+        """Each row's noise by itself."""
+        offset = self.offset
+        return tuple(
+            Provenance(((NoiseSource(each.hex(), self.protocol), 1.0),), offset) for each in self.ids.tolist()
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence["Released"]) -> "Released":
+        """All rows of parts that have one protocol."""
+        return cls(np.concatenate([part.ids for part in parts]), parts[0].protocol)

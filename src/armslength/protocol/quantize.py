@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from armslength.compiled import Integers
 from armslength.errors import InputError
 from armslength.protocol.kernels import NOT_FINITE, OFF_GRID, TOO_LARGE, floor_to_grid
-from armslength.threads import for_blocks
+from armslength.transforms.inputs import narrow
 
-_ENTRIES_AT_ONCE = 1 << 18
+_RESULTS = ((np.int32, 2.0**31 - 1), (np.int64, 2.0**62))  # what may hold grid units, the narrow one first
 
 
 @dataclass(frozen=True)
@@ -59,15 +60,20 @@ class Grid:
         """Whether the range holds 0, as sparse data needs."""
         return self._low_and_high is None or self._low_and_high[0] <= 0 <= self._low_and_high[1]
 
-    def integers(self, values: NDArray[Any], threads: int | None = 1) -> NDArray[np.int64]:
-        """The values in grid units, as int64; values of an integer type without a range wrap modulo 2^64."""
+    def integers(self, values: NDArray[Any]) -> Integers:
+        """The values in grid units, contiguous: as int32 where they fit, else as int64.
+
+        Values of an integer type without a range wrap modulo 2^64.
+        """
         if values.dtype.kind in "biu":
+            if self.exponent == 0 and self.limits is None:
+                return narrow(values)
             return self._from_integers(values)
         if values.dtype.kind != "f" or values.dtype.itemsize > 8:
             raise InputError(f"X must hold integers or floats of at most 64 bits, got {values.dtype}")
-        return self._from_floats(values, threads)
+        return self._from_floats(values)
 
-    def _from_integers(self, values: NDArray[Any]) -> NDArray[np.int64]:
+    def _from_integers(self, values: NDArray[Any]) -> Integers:
         if values.dtype.kind == "b":
             values = values.astype(np.int8)
         # low bits of the two's complement, whatever the type: a negative number has them too
@@ -90,7 +96,7 @@ class Grid:
             grid = values.astype(np.int64) << np.int64(-self.exponent)
         return self._clamped(grid)
 
-    def _from_floats(self, values: NDArray[Any], threads: int | None) -> NDArray[np.int64]:
+    def _from_floats(self, values: NDArray[Any]) -> Integers:
         low, high = -np.inf, np.inf
         if self.limits is not None:
             # a hair outside of the range; the clamp in grid units follows
@@ -98,30 +104,30 @@ class Grid:
             low, high = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
         # half floats and foreign byte orders are rare: those are copied
         native = values.astype(np.float64 if values.dtype.itemsize != 4 else np.float32, copy=False)
-        rows = native.reshape(1, -1) if native.ndim == 1 else native
-        grid = np.empty(rows.shape, dtype=np.int64)
-        problems: list[int] = []
-
-        def floor(start: int, stop: int) -> None:
-            problems.append(floor_to_grid(rows[start:stop], self.exponent, low, high, grid[start:stop]))
-
-        for_blocks(len(rows), max(1, _ENTRIES_AT_ONCE // max(1, rows.shape[1])), floor, threads)
+        rows = np.ascontiguousarray(native.reshape(1, -1) if native.ndim == 1 else native)
         found = 0
-        for problem in problems:
-            found |= problem
+        for kind, largest in _RESULTS:
+            grid: Integers = np.empty(rows.shape, dtype=kind)
+            found = floor_to_grid(rows, self.exponent, low, high, largest, self.on_grid, grid)
+            if not found & TOO_LARGE:
+                break
         if found & NOT_FINITE:
             raise InputError("X must hold finite numbers, got NaN or infinity; remove or impute them")
         if found & TOO_LARGE:
             raise InputError(
                 "X must stay within 2^62 times the resolution, got a larger value; set value_range"
             )
-        if found & OFF_GRID and self.on_grid:
+        if found & OFF_GRID:
             raise _off_grid()
         return self._clamped(grid.reshape(native.shape))
 
-    def _clamped(self, grid: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _clamped(self, grid: Integers) -> Integers:
         bounds = self._low_and_high
-        return grid if bounds is None else np.clip(grid, *bounds)
+        if bounds is None:
+            return grid
+        limits = np.iinfo(grid.dtype)
+        low, high = (min(max(bound, limits.min), limits.max) for bound in bounds)
+        return np.clip(grid, low, high)
 
 
 def _modulo(values: NDArray[Any], exponent: int) -> NDArray[Any]:

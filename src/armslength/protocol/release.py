@@ -1,6 +1,6 @@
 """The one place where secret meets public: A·x from the data, noise from the operating system's bits.
 
-Order is everything here. All checks and the projection come first, so that bad input costs nothing; then the ledger
+Order is everything here. All of the input is read and checked first, so that bad input costs nothing; then the ledger
 is charged; then noise is drawn and added; only then does anything leave.
 """
 
@@ -13,20 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.checks import integer, shown
-from armslength.errors import InputError, ParameterError
+from armslength.errors import ParameterError
 from armslength.ledger.ledger import Entry, NoLedger, check_ledger, opened_ledger
-from armslength.noise.draw import draw
-from armslength.protocol.inputs import column_names, integer_blocks, opened
+from armslength.noise.draw import add_noise, draw
+from armslength.protocol.projection import Prepared, prepared
 from armslength.protocol.protocol import Protocol
-from armslength.protocol.provenance import NoiseSource, Provenance
-from armslength.protocol.quantize import Grid
+from armslength.protocol.provenance import Released
 from armslength.protocol.schema import written
 from armslength.protocol.sketches import Sketches, checked_labels
 from armslength.transforms.fast_jl import FastJL
+from armslength.transforms.inputs import SparseRows
 from armslength.transforms.sparse_jl import SparseJL
 from armslength.version import __version__
 
-_ROWS_AT_ONCE = 1 << 22  # entries of noise on the input that are held at a time
+_ENTRIES_AT_ONCE = 1 << 21  # of the input that are held at a time where noise goes on it
 
 
 def release(  # each is a decision of its own
@@ -60,75 +60,61 @@ def release(  # each is a decision of its own
     check_population(population, ledger)
     if threads is not None:
         integer("threads", threads, at_least=1, at_most=1024)
-    product = project(protocol, X, items, threads)
-    if len(product) > 1 and not protocol.on_grid and protocol.touched is None:
+    ready = prepared(protocol, X, items, threads)
+    names = checked_rows(protocol, ready.count, labels)
+    charge(protocol, ledger, population, names or range(ready.count), repeat=repeat)
+    values = with_noise(protocol, ready, threads)
+    return Sketches(drop_bits(values, protocol), names, new_provenance(protocol, len(values)), [protocol])
+
+
+def checked_rows(protocol: Protocol, count: int, labels: Any) -> list[str] | None:
+    """The label of each row, or None for numbers, if that many rows may be released and the labels are theirs."""
+    if count > 1 and not protocol.on_grid and protocol.touched is None:
         raise ParameterError(
             "touched must say how many entries one unit can change, over all rows, when several rows are off the grid; "
             "pass touched=input_dim to the protocol if one unit lies in one row"
         )
-    names = checked_labels(labels, len(product))
-    charge(protocol, ledger, population, names, repeat=repeat)
-    return noisy_sketches(protocol, product, names, threads)
+    return checked_labels(labels, count)
 
 
-def project(protocol: Protocol, X: Any, items: Any, threads: int | None) -> NDArray[np.int64]:
-    """The exact integers under the noise, **not private**: A·x, or H·D·x where noise goes on the input."""
+def with_noise(protocol: Protocol, ready: Prepared, threads: int | None) -> NDArray[np.int64]:
+    """A·x plus fresh noise of the protocol's law, n x k."""
     transform = protocol.transform
-    grid = Grid.of(protocol.resolution, protocol.value_range, on_grid=protocol.on_grid)
-    X = opened(X)
-    blocks = integer_blocks(X, grid, transform.input_dim, protocol.vocabulary, threads)
-    if isinstance(transform, SparseJL) and transform.input_dim is None:
-        named = checked_items(protocol, column_names(X) if items is None else items)
-        products = (transform.apply(block, items=named, threads=threads) for block in blocks)
-    elif items is not None:
-        raise ParameterError("items must be left out when input_dim is fixed")
-    elif protocol.noise_site == "input" and isinstance(transform, FastJL):
-        products = (transform.spread(block, threads=threads) for block in blocks)
-    else:
-        products = (transform.apply(block, threads=threads) for block in blocks)
-    first, *rest = products
-    return np.concatenate([first, *rest]) if rest else first
-
-
-def checked_items(protocol: Protocol, items: Any) -> Any:
-    """Items of the type that the protocol declares."""
-    if items is None:
-        raise InputError("items must name the columns of X for an open vocabulary, got None")
-    wanted = str if protocol.items == "string" else (int, np.integer)
-    if isinstance(items, np.ndarray):
-        items = items.tolist()
-    if isinstance(items, (str, bytes)) or not isinstance(items, (Sequence, range)):
-        raise InputError(
-            f"items must be a list of the protocol's type {protocol.items}, got {type(items).__name__}"
-        )
-    listed = list(items)
-    if not all(isinstance(item, wanted) and not isinstance(item, bool) for item in listed):
-        raise InputError(
-            f"items must be of the protocol's type {protocol.items}, got another; convert them first"
-        )
-    if len(set(listed)) != len(listed):
-        raise InputError("items must name each column once, got duplicates; add those columns up first")
-    return listed
-
-
-def noisy_sketches(
-    protocol: Protocol, product: NDArray[np.int64], labels: list[str], threads: int | None
-) -> Sketches:
-    """The product with fresh noise of the protocol's law, its low bits dropped; one noise id for each row."""
-    transform = protocol.transform
+    if ready.product is not None:
+        add_noise(ready.product, protocol.law, threads=threads)
+        return ready.product
     if protocol.noise_site == "input" and isinstance(transform, FastJL):
-        used = transform.used_columns
-        values = np.empty((len(product), transform.sketch_dim), dtype=np.int64)
-        step = max(1, _ROWS_AT_ONCE // max(1, len(used)))
-        for start in range(0, len(product), step):
-            spread = product[start : start + step].copy()
+        return _with_input_noise(protocol, transform, ready, threads)
+    (rows,) = ready.parts
+    if not isinstance(rows, SparseRows) or not isinstance(transform, SparseJL):
+        raise TypeError("rows must be projected before there is noise")
+    values = np.empty((rows.count, transform.sketch_dim), dtype=np.int64)
+    add_rows = transform.adder(rows, threads)
+
+    def add(start: int, stop: int) -> None:
+        add_rows(start, stop, values[start:stop])
+
+    add_noise(values, protocol.law, threads=threads, to_zero=True, then=add)
+    return values
+
+
+def _with_input_noise(
+    protocol: Protocol, transform: FastJL, ready: Prepared, threads: int | None
+) -> NDArray[np.int64]:
+    """P·(H·D·x + noise) for each row, n x k, a few rows at a time."""
+    used = transform.used_columns
+    values = np.empty((ready.count, transform.sketch_dim), dtype=np.int64)
+    step = max(1, _ENTRIES_AT_ONCE // transform.padded_dim)
+    done = 0
+    for part in ready.parts:
+        for start in range(0, part.count, step):
+            block = part.block(start, min(start + step, part.count))
+            spread = transform.spread(block, threads=threads)
             # Columns of the published P that are all zero would throw their noise away: none is drawn for them.
             spread[:, used] += draw(protocol.law, (len(spread), len(used)), threads=threads)
-            values[start : start + step] = transform.combine(spread)
-    else:
-        values = draw(protocol.law, product.shape, threads=threads)
-        values += product
-    return Sketches(drop_bits(values, protocol), labels, new_provenance(protocol, len(values)), [protocol])
+            values[done : done + len(spread)] = transform.combine(spread)
+            done += len(spread)
+    return values
 
 
 def drop_bits(values: NDArray[np.int64], protocol: Protocol) -> NDArray[np.int64]:
@@ -137,14 +123,9 @@ def drop_bits(values: NDArray[np.int64], protocol: Protocol) -> NDArray[np.int64
     return (values >> bits) << bits if bits else values
 
 
-def new_provenance(protocol: Protocol, count: int) -> list[Provenance]:
+def new_provenance(protocol: Protocol, count: int) -> Released:
     """A new random noise id for each row."""
-    middle = (2**protocol.dropped_bits - 1) / 2
-    ids = secrets.token_bytes(16 * count).hex()
-    return [
-        Provenance(((NoiseSource(ids[start : start + 32], protocol), 1.0),), offset=middle)
-        for start in range(0, 32 * count, 32)
-    ]
+    return Released.of(secrets.token_bytes(16 * count), protocol)
 
 
 def check_population(population: Any, ledger: Any) -> None:
@@ -164,13 +145,16 @@ def release_label(labels: list[str]) -> str:
     return f"{len(labels)} rows, {labels[0][:80]} … ({digest})"
 
 
-def charge(protocol: Protocol, ledger: Any, population: str, labels: list[str], *, repeat: bool) -> None:
+def charge(
+    protocol: Protocol, ledger: Any, population: str, labels: Sequence[str | int], *, repeat: bool
+) -> None:
     """Opens the ledger and writes its line, or refuses."""
     if isinstance(ledger, NoLedger):
         return
+    names = list(map(str, labels))
     entry = Entry(
         population=population,
-        label=release_label(labels),
+        label=release_label(names),
         unit=protocol.unit,
         relation=protocol.relation,
         radius=written(protocol.radius),
@@ -181,4 +165,4 @@ def charge(protocol: Protocol, ledger: Any, population: str, labels: list[str], 
         protocol=protocol.fingerprint,
         version=__version__,
     )
-    opened_ledger(ledger).charge(entry, labels, repeat=repeat)
+    opened_ledger(ledger).charge(entry, names, repeat=repeat)

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from armslength.checks import number, shown
 from armslength.errors import IncompatibleSketchesError, ParameterError
+from armslength.lazy import lazy
 from armslength.protocol.protocol import Protocol
-from armslength.protocol.provenance import Provenance
+from armslength.protocol.provenance import Provenance, Released
 
 LARGEST_FACTOR, SMALLEST_FACTOR = 2.0**60, 2.0**-60
 _LONGEST_LABEL = 1024
@@ -23,22 +24,24 @@ class Sketches:
 
     Attributes:
         values: n x k: int64 as released and for whole multiples, float64 once scaled by a fraction.
-        labels: n names.
-        provenance: For each row, its noises and their coefficients.
+        released: The rows' noises, where they are as they were released; None once rows were combined.
         protocols: The protocols of all rows; they share one space.
     """
 
     def __init__(
         self,
         values: NDArray[Any],
-        labels: Sequence[str],
-        provenance: Sequence[Provenance],
+        labels: Sequence[str] | None,
+        provenance: Sequence[Provenance] | Released,
         protocols: Sequence[Protocol],
     ) -> None:
         self.values = values
         self.values.flags.writeable = False
-        self.labels = tuple(labels)
-        self.provenance = tuple(provenance)
+        if labels is not None:
+            self.labels = tuple(labels)
+        self.released = provenance if isinstance(provenance, Released) else None
+        if not isinstance(provenance, Released):
+            self.provenance = tuple(provenance)
         self.protocols = tuple(dict.fromkeys(protocols))
         check_same_space(self.protocols)
 
@@ -56,13 +59,32 @@ class Sketches:
         """The public transform that all rows share."""
         return self.protocols[0].transform
 
+    @lazy
+    def labels(self) -> tuple[str, ...]:
+        """n names; the numbers of the rows where none were given."""
+        return tuple(map(str, range(len(self.values))))
+
+    @lazy
+    def provenance(self) -> tuple[Provenance, ...]:
+        """For each row, its noises and their coefficients."""
+        return self.released.rows() if self.released is not None else ()
+
     @property
     def in_clear(self) -> tuple[bool, ...]:
         """For each row, whether data without noise is part of it."""
+        if self.released is not None:
+            return (False,) * len(self)
         return tuple(row.in_clear for row in self.provenance)
 
+    @property
+    def offsets(self) -> NDArray[np.float64]:
+        """What is added to each row's stored numbers when they are read."""
+        if self.released is not None:
+            return np.full(len(self), self.released.offset)
+        return np.array([row.offset for row in self.provenance])
+
     def __len__(self) -> int:
-        return len(self.labels)
+        return len(self.values)
 
     def __repr__(self) -> str:
         clear = ", IN CLEAR" if any(self.in_clear) else ""
@@ -89,9 +111,12 @@ class Sketches:
 
     def rows(self, numbers: Sequence[int]) -> "Sketches":
         """Rows by number, in this order; one may come more than once."""
-        provenance = [self.provenance[row] for row in numbers]
-        labels = [self.labels[row] for row in numbers]
-        return Sketches(self.values[list(numbers)], labels, provenance, self.protocols)
+        chosen = list(numbers)
+        labels = [self.labels[row] for row in chosen]
+        rows = (
+            [self.provenance[row] for row in chosen] if self.released is None else self.released.take(chosen)
+        )
+        return Sketches(self.values[chosen], labels, rows, self.protocols)
 
     def __add__(self, other: Any) -> "Sketches":
         return self._combined(other, 1, "+")
@@ -171,10 +196,10 @@ def _differences(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
     return names
 
 
-def checked_labels(labels: Any, count: int) -> list[str]:
-    """One label for each row: given, or the row's number."""
+def checked_labels(labels: Any, count: int) -> list[str] | None:
+    """One label for each row, if that is what they are; None for the rows' numbers."""
     if labels is None:
-        return [str(number) for number in range(count)]
+        return None
     listed = [labels] if isinstance(labels, str) else list(labels) if isinstance(labels, Sequence) else None
     if listed is None or not all(isinstance(label, str) for label in listed):
         raise ParameterError(f"labels must be a list of strings, got {shown(labels)}")
@@ -200,6 +225,13 @@ def concat(parts: Sequence[Sketches]) -> Sketches:
     return Sketches(
         np.concatenate([part.values for part in listed]),
         [label for part in listed for label in part.labels],
-        [row for part in listed for row in part.provenance],
+        _joined_provenance(listed),
         protocols,
     )
+
+
+def _joined_provenance(parts: list[Sketches]) -> list[Provenance] | Released:
+    released = [part.released for part in parts if part.released is not None]
+    if len(released) == len(parts) and len({each.protocol for each in released}) == 1:
+        return Released.joined(released)
+    return [row for part in parts for row in part.provenance]

@@ -16,11 +16,11 @@ from armslength.checks import shown
 from armslength.errors import InputError, ParameterError
 from armslength.ledger.ledger import check_ledger
 from armslength.noise.draw import draw
+from armslength.protocol.projection import checked_items
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.release import (
     charge,
     check_population,
-    checked_items,
     drop_bits,
     new_provenance,
 )
@@ -40,7 +40,7 @@ class SketchStream:
     ) -> None:
         check_ledger(ledger)
         check_population(population, ledger)
-        (self._label,) = checked_labels([label], 1)
+        (self._label,) = checked_labels([label], 1) or [label]
         if protocol.value_range is not None:
             raise ParameterError(
                 "value_range must be None for a stream: sums cannot be clamped before they are known"

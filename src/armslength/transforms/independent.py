@@ -81,7 +81,7 @@ class IndependentEntries(Transform):
                 add = partial(self._add_dense, rows, columns, first, product)
                 for_blocks(rows.count, block_rows(max(count, self.sketch_dim)), add, threads)
             return product
-        present, positions = np.unique(rows.columns, return_inverse=True)
+        present, positions = np.unique(rows.columns.astype(np.int64), return_inverse=True)
         add = partial(_add_sparse, rows, positions, self._columns_at(present), product)
         for_blocks(rows.count, max(1, rows.count // 64), add, threads)
         return product
@@ -96,7 +96,7 @@ class IndependentEntries(Transform):
         stop: int,
     ) -> None:
         """One block of rows against some columns."""
-        part = DenseRows(rows.array[:, first : first + len(columns)]).block(start, stop)
+        part = rows.piece(start, stop, first, first + len(columns))
         add_product(part, columns, self._table.largest, product[start:stop])
 
     def _parts(self) -> list[tuple[int, int]]:
@@ -135,4 +135,6 @@ def _add_sparse(
     stop: int,
 ) -> None:
     """One block of sparse rows."""
-    add_sparse_product(rows.starts[start : stop + 1], positions, rows.values, columns, product[start:stop])
+    starts, _, values = rows.entries(start, stop)
+    part = positions[rows.starts[start] : rows.starts[stop]]
+    add_sparse_product(starts, part, values, columns, product[start:stop])

@@ -4,79 +4,101 @@ NumPy and SciPy keep narrow types in sums and turn uint64 into floats, so the ca
 any arithmetic, the merging of duplicate entries included.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from armslength.compiled import Integers
 from armslength.errors import InputError
+from armslength.threads import for_blocks
+from armslength.transforms.kernels.sparse_rows import fill_dense, in_order
 
 
-@dataclass(frozen=True)
 class DenseRows:
-    """A dense matrix of some integer type; `block` casts only what is asked for."""
+    """A dense matrix of some integer type; only what is asked for is cast."""
 
-    array: NDArray[Any]
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+        self.count, self.width = (int(size) for size in array.shape)
 
-    @property
-    def count(self) -> int:
-        """How many rows there are."""
-        return len(self.array)
+    def piece(self, start: int, stop: int, first: int, last: int) -> Integers:
+        """Columns first … last−1 of rows start … stop−1, contiguous: as int32 if their type fits, else int64 modulo 2^64."""
+        return narrow(self.array[start:stop, first:last])
 
-    @property
-    def width(self) -> int:
-        """How many columns there are."""
-        return int(self.array.shape[1])
-
-    def block(self, start: int, stop: int) -> NDArray[np.int64]:
-        """Rows start … stop−1 as contiguous int64, modulo 2^64."""
-        return np.ascontiguousarray(self.array[start:stop]).astype(np.int64, order="C", copy=False)
+    def block(self, start: int, stop: int) -> Integers:
+        """Rows start … stop−1."""
+        return self.piece(start, stop, 0, self.width)
 
 
-@dataclass(frozen=True)
 class SparseRows:
-    """A sparse matrix by rows, its values already int64 modulo 2^64; duplicates add up."""
+    """A sparse matrix by rows, its values integers modulo 2^64; duplicates add up.
 
-    starts: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    values: NDArray[np.int64]
-    width: int
+    Args:
+        starts: Where each row begins, and where the last one ends.
+        columns: The column of each entry, of int32 or int64.
+        values: Its value, of an integer type.
+        width: How many columns there are.
+    """
 
-    @property
-    def count(self) -> int:
-        """How many rows there are."""
-        return len(self.starts) - 1
+    def __init__(self, starts: Integers, columns: Integers, values: NDArray[Any], width: int) -> None:
+        self.starts, self.columns, self.values = starts, columns, values
+        self.count, self.width = len(starts) - 1, width
 
     def block(self, start: int, stop: int) -> NDArray[np.int64]:
         """Rows start … stop−1 as a dense matrix."""
         dense = np.zeros((stop - start, self.width), dtype=np.int64)
-        entries = slice(self.starts[start], self.starts[stop])
-        rows = np.repeat(np.arange(stop - start), np.diff(self.starts[start : stop + 1]))
-        np.add.at(dense, (rows, self.columns[entries]), self.values[entries])
+        starts, columns, values = self.entries(start, stop)
+        fill_dense(starts, columns, values, dense)
         return dense
 
+    def entries(self, start: int, stop: int) -> tuple[Integers, Integers, Integers]:
+        """(starts, columns, values) of rows start … stop−1."""
+        starts = self.starts[start : stop + 1]
+        part = slice(starts[0], starts[-1])
+        return starts - starts[0], self.columns[part], self.integers(self.values[part])
 
-def integer_rows(X: Any, width: int) -> DenseRows | SparseRows:
+    def integers(self, values: NDArray[Any]) -> Integers:
+        """Some of the values as int32 or int64."""
+        return narrow(values)
+
+
+Rows = DenseRows | SparseRows
+
+
+def integer_rows(X: Any, width: int) -> Rows:
     """X as rows of integers, if it is a matrix of an integer type with that many columns.
 
     Args:
-        X: A dense array, or any SciPy sparse array or matrix, of any integer type or bool.
+        X: A dense array, or any SciPy sparse array or matrix, of any integer type or bool; or rows that are ready.
         width: How many columns X must have.
     """
+    if isinstance(X, (DenseRows, SparseRows)):
+        _check_width(X.width, width)
+        return X
     is_sparse = sparse.issparse(X)
     array = X if is_sparse else plain_array(X, "X")
     if array.ndim != 2:
         raise InputError(
             f"X must have 2 dimensions (rows, coordinates), got {array.ndim}; try X.reshape(1, -1)"
         )
-    if array.shape[1] != width:
-        raise InputError(f"X must have {width} columns, one for each coordinate, got {array.shape[1]}")
+    _check_width(array.shape[1], width)
     if array.dtype.kind not in "biu":
         remedy = "floor real values onto a grid first" if array.dtype.kind == "f" else "use an integer type"
         raise InputError(f"X must hold integers, got {array.dtype}; {remedy}")
     return _sparse_rows(array) if is_sparse else DenseRows(array)
+
+
+def narrow(values: NDArray[Any]) -> Integers:
+    """Integers as they are if their type fits int32, else as int64 modulo 2^64; contiguous, and copied only if they must be."""
+    kind: Any = np.int32 if np.can_cast(values.dtype, np.int32) else np.int64
+    return np.ascontiguousarray(values).astype(kind, order="C", copy=False)
+
+
+def _check_width(found: int, width: int) -> None:
+    if found != width:
+        raise InputError(f"X must have {width} columns, one for each coordinate, got {found}")
 
 
 def plain_array(values: Any, name: str) -> NDArray[Any]:
@@ -110,9 +132,31 @@ def sparse_entries(matrix: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], N
 
 def _sparse_rows(matrix: Any) -> SparseRows:
     """The rows of a SciPy sparse matrix of any format and integer type."""
+    stored = canonical_parts(matrix)
+    if stored is not None:
+        return SparseRows(*stored, matrix.shape[1])
     rows, columns, values = sparse_entries(matrix)
     # Cast first: `tocsr` adds up duplicate entries in the type that it finds.
     by_row = sparse.coo_array((values.astype(np.int64), (rows, columns)), shape=matrix.shape).tocsr()
-    return SparseRows(
-        by_row.indptr.astype(np.int64), by_row.indices.astype(np.int64), by_row.data, by_row.shape[1]
-    )
+    return SparseRows(by_row.indptr, by_row.indices, by_row.data, by_row.shape[1])
+
+
+def canonical_parts(matrix: Any) -> tuple[Integers, Integers, NDArray[Any]] | None:
+    """(starts, columns, values) of a SciPy matrix that is stored by rows, validly, each row's columns in order and none twice.
+
+    Nothing is copied. None for any other.
+    """
+    if matrix.format != "csr":
+        return None
+    starts, columns, values = (np.asarray(part) for part in (matrix.indptr, matrix.indices, matrix.data))
+    if not {starts.dtype, columns.dtype} <= {np.dtype(np.int32), np.dtype(np.int64)}:
+        return None
+    if starts.shape != (matrix.shape[0] + 1,) or columns.ndim != 1 or columns.shape != values.shape:
+        return None
+    in_all_parts = []
+
+    def look(start: int, stop: int) -> None:
+        in_all_parts.append(in_order(starts[start : stop + 1], columns, matrix.shape[1]))
+
+    for_blocks(len(starts) - 1, max(1, (len(starts) - 1) // 8), look)
+    return (starts, columns, values) if all(in_all_parts) else None

@@ -102,15 +102,15 @@ class MatrixJL(Transform):
         rows = integer_rows(X, self._by_column.shape[1])
         matrix = self._by_column
         starts, numbers = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
-        if isinstance(rows, SparseRows):
-            by_row = sparse.csr_array(
-                (rows.values, rows.columns, rows.starts), shape=(rows.count, rows.width)
-            )
-            return np.asarray((by_row @ matrix.T).toarray())
         product = np.zeros((rows.count, self.sketch_dim), dtype=np.int64)
 
         def project(start: int, stop: int) -> None:
-            multiply_columns(rows.block(start, stop), starts, numbers, matrix.data, product[start:stop])
+            if isinstance(rows, SparseRows):
+                row_starts, columns, values = rows.entries(start, stop)
+                by_row = sparse.csr_array((values, columns, row_starts), shape=(stop - start, rows.width))
+                product[start:stop] = (by_row @ matrix.T).toarray()
+            else:
+                multiply_columns(rows.block(start, stop), starts, numbers, matrix.data, product[start:stop])
 
         for_blocks(rows.count, block_rows(matrix.shape[1]), project, threads)
         return product

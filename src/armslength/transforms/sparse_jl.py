@@ -1,9 +1,8 @@
 """SparseJL: the paper's main transform (Kane & Nelson 2014), with s entries ±1 in each column."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from armslength.checks import integer, one_of
+from armslength.compiled import Integers
 from armslength.errors import ParameterError
 from armslength.lazy import lazy
 from armslength.randomness.hashing import hash_coefficients
@@ -18,13 +18,20 @@ from armslength.randomness.items import item_words
 from armslength.randomness.permutation import uniform_permutation
 from armslength.randomness.seeds import checked_seed, fresh_seed
 from armslength.threads import for_blocks
-from armslength.transforms.base import Transform, block_rows, checked_input_dim, checked_sketch_dim
+from armslength.transforms.base import Transform, checked_input_dim, checked_sketch_dim
 from armslength.transforms.inputs import DenseRows, SparseRows, integer_rows
+from armslength.transforms.kernels.lanes import LANES
 from armslength.transforms.kernels.scatter import scatter_dense, scatter_sparse
 from armslength.transforms.kernels.sparse_columns import balanced_columns, block_columns, graph_columns
+from armslength.transforms.kernels.tiles import TILE_COLUMNS, add_tiles, list_columns
 
 CONSTRUCTIONS = ("block", "graph", "balanced")
 _COLUMNS_AT_ONCE = 1 << 16
+_PRODUCT_ENTRIES = 1 << 17  # of the result that one thread works on at a time, for sparse rows
+_PIECE_ENTRIES = 1 << 18  # rows of a tile's width that one thread works on at a time
+_FEW_ROWS = 8
+_LONG_SKETCH = 1 << 14  # the sums of sixteen rows: 2 MB
+_LISTED_ENTRIES = 1 << 24
 _LARGEST_DEALT = 2**31  # entries of 4 bytes: a permutation has no shorter form
 _KEPT_ENTRIES = 1 << 26  # 256 MB of columns stay in memory; beyond that they are made again as needed
 
@@ -142,28 +149,77 @@ class SparseJL(Transform):
         return self._multiply(integer_rows(X, len(encoded)), encoded, threads)
 
     def _multiply(
-        self, rows: DenseRows | SparseRows, encoded: NDArray[np.int32] | None, threads: int | None
+        self, rows: DenseRows | SparseRows, encoded: Integers | None, threads: int | None
     ) -> NDArray[np.int64]:
         """rows·Aᵀ; where the columns are not kept, only those that are needed are made, part by part."""
-        product = np.zeros((rows.count, self.sketch_dim), dtype=np.int64)
+        product = np.empty((rows.count, self.sketch_dim), dtype=np.int64)
         if isinstance(rows, SparseRows):
-            columns = rows.columns
-            if encoded is None:
-                present, columns = np.unique(columns, return_inverse=True)
-                encoded = self._encode(present, threads)
-            add = partial(_add_sparse, rows, columns, encoded, product)
-            for_blocks(rows.count, max(1, rows.count // 64), add, threads)
+            add_rows = self._adder(rows, encoded, threads)
+
+            def fill(start: int, stop: int) -> None:
+                product[start:stop] = 0
+                add_rows(start, stop, product[start:stop])
+
+            for_blocks(rows.count, max(1, _PRODUCT_ENTRIES // self.sketch_dim), fill, threads)
             return product
-        step = _COLUMNS_AT_ONCE if encoded is None else max(1, rows.width)
-        for first in range(0, rows.width, step):
-            last = min(first + step, rows.width)
-            part = self._encode(np.arange(first, last), threads) if encoded is None else encoded
-            add = partial(_add_dense, DenseRows(rows.array[:, first:last]), part, product)
-            for_blocks(rows.count, block_rows(last - first), add, threads)
+        for first in range(0, max(1, rows.width), _COLUMNS_AT_ONCE):
+            last = min(first + _COLUMNS_AT_ONCE, rows.width)
+            part = self._encode(np.arange(first, last), threads) if encoded is None else encoded[first:last]
+            self._add_dense(rows, first, part, product, threads)
         return product
 
+    def adder(self, rows: SparseRows, threads: int | None) -> Callable[[int, int, NDArray[np.int64]], None]:
+        """What adds rows start … stop−1 times Aᵀ to an array, modulo 2^64, for a fixed input dimension."""
+        return self._adder(rows, self._kept_columns, threads)
+
+    def _adder(
+        self, rows: SparseRows, encoded: Integers | None, threads: int | None
+    ) -> Callable[[int, int, NDArray[np.int64]], None]:
+        """The same; where the columns are not kept, those that occur are made."""
+        positions = None
+        if encoded is None:
+            present, positions = np.unique(rows.columns, return_inverse=True)
+            encoded = self._encode(present, threads)
+        known = encoded
+
+        def add(start: int, stop: int, target: NDArray[np.int64]) -> None:
+            starts, columns, values = rows.entries(start, stop)
+            if positions is not None:
+                columns = positions[rows.starts[start] : rows.starts[stop]]
+            scatter_sparse(starts, columns, values, known, target)
+
+        return add
+
+    def _add_dense(
+        self,
+        rows: DenseRows,
+        first: int,
+        encoded: Integers,
+        product: NDArray[np.int64],
+        threads: int | None,
+    ) -> None:
+        """product += the columns of rows from `first` on, as many as are encoded."""
+        width = min(TILE_COLUMNS, max(1, _LISTED_ENTRIES // self.sparsity))
+        # For few rows lanes would stay empty; where the sketch is long, most of its coordinates have no column in a tile.
+        in_tiles = rows.count >= _FEW_ROWS and self.sketch_dim <= min(4 * width * self.sparsity, _LONG_SKETCH)
+        parts = [(start, encoded[start : start + width]) for start in range(0, len(encoded), width)]
+        lists = [_listed(part, self.sketch_dim) if in_tiles else None for _, part in parts]
+
+        def add(start: int, stop: int) -> None:
+            if first == 0:
+                product[start:stop] = 0  # by the thread that needs the memory next
+            for (offset, part), listed in zip(parts, lists, strict=True):
+                piece = rows.piece(start, stop, first + offset, first + offset + len(part))
+                if listed is not None:
+                    add_tiles(piece, *listed, product[start:stop])
+                else:
+                    scatter_dense(piece, part, product[start:stop])
+
+        rows_at_once = max(32, _PIECE_ENTRIES // max(1, min(width, len(encoded))) // LANES * LANES)
+        for_blocks(rows.count, rows_at_once, add, threads)
+
     @lazy
-    def _kept_columns(self) -> NDArray[np.int32] | None:
+    def _kept_columns(self) -> Integers | None:
         """All columns of a fixed input dimension, where they fit in memory."""
         d = self._fixed_input_dim()
         return self._encode(np.arange(d)) if d * self.sparsity <= _KEPT_ENTRIES else None
@@ -181,10 +237,11 @@ class SparseJL(Transform):
             buckets[r] = permutation % (self.sketch_dim // self.sparsity)
         return buckets
 
-    def _encode(self, items: Any, threads: int | None = None) -> NDArray[np.int32]:
+    def _encode(self, items: Any, threads: int | None = None) -> Integers:
         """Columns as numbers: entry (j, r) is the row, or −1−row for an entry of −1."""
         words = item_words(items)
-        encoded = np.empty((len(words), self.sparsity), dtype=np.int32)
+        kind: Any = np.int16 if self.sketch_dim <= 2**15 else np.int32
+        encoded = np.empty((len(words), self.sparsity), dtype=kind)
         coefficients, buckets = self._coefficients, self.sketch_dim // self.sparsity
         dealt = self._dealt if self.construction == "balanced" else None
 
@@ -212,20 +269,9 @@ class SparseJL(Transform):
         }
 
 
-def _add_dense(
-    rows: DenseRows, encoded: NDArray[np.int32], product: NDArray[np.int64], start: int, stop: int
-) -> None:
-    """One block of dense rows."""
-    scatter_dense(rows.block(start, stop), encoded, product[start:stop])
-
-
-def _add_sparse(
-    rows: SparseRows,
-    columns: NDArray[np.int64],
-    encoded: NDArray[np.int32],
-    product: NDArray[np.int64],
-    start: int,
-    stop: int,
-) -> None:
-    """One block of sparse rows."""
-    scatter_sparse(rows.starts[start : stop + 1], columns, rows.values, encoded, product[start:stop])
+def _listed(encoded: Integers, sketch_dim: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """These columns, listed by the coordinates of the sketch that they go to."""
+    starts = np.empty(2 * sketch_dim + 1, dtype=np.int32)
+    columns = np.empty(encoded.size, dtype=np.int32)
+    list_columns(encoded, starts, columns)
+    return starts, columns

@@ -21,7 +21,7 @@ from armslength.laws.discrete_laplace import DiscreteLaplace
 from armslength.laws.rounded_normal import RoundedNormal
 from armslength.noise import draw as door
 from armslength.noise.bits import SecretBits
-from armslength.noise.draw import draw, draw_into
+from armslength.noise.draw import add_draws, draw
 
 WIDE = DiscreteLaplace(2.0**35)
 SIGN = 2**63
@@ -33,7 +33,7 @@ SIGN = 2**63
 def test_the_sign_changes_nothing_but_the_sign(law):
     generator = np.random.default_rng(3)
     words = generator.integers(0, 2**63, 2000, dtype=np.uint64)
-    plain, negative = (np.empty(2000, dtype=np.int64) for _ in range(2))
+    plain, negative = (np.zeros(2000, dtype=np.int64) for _ in range(2))
     door.invert_words(plain, law, words, SecretBits())
     door.invert_words(negative, law, words | np.uint64(SIGN), SecretBits())
     assert np.array_equal(plain, -negative)
@@ -46,7 +46,7 @@ def test_zero_has_its_probability_without_a_second_draw():
     law = DiscreteLaplace(1.0)
     boundary = 2 * np.exp(-1.0) / (1 + np.exp(-1.0))
     for w, magnitude in ((boundary * (1 + 1e-9), 0), (boundary * (1 - 1e-9), 1), (0.999999, 0)):
-        value = np.empty(1, dtype=np.int64)
+        value = np.zeros(1, dtype=np.int64)
         door.invert_words(value, law, np.array([int(w * 2**63)], dtype=np.uint64), SecretBits())
         assert value[0] == magnitude
     assert 1 - boundary == pytest.approx(law.pmf(0))
@@ -61,7 +61,7 @@ def test_a_draw_takes_a_fixed_number_of_bits_at_first(law):
             asked.append(count)
             return super().words(count)
 
-    draw_into(np.empty(1001, dtype=np.int64), law, Counting())
+    add_draws(np.zeros(1001, dtype=np.int64), law, Counting())
     assert asked[0] == (251 if law.scale < 256 else 1001)
 
 
@@ -93,9 +93,9 @@ def test_four_threads_at_once_in_the_slow_levels():
     law = DiscreteLaplace(2.0**40)
 
     def slow(_):
-        values = np.empty(50, dtype=np.int64)
+        values = np.zeros(50, dtype=np.int64)
         # Words below 2^20 go to ball arithmetic, whose precision belongs to the whole process.
-        draw_into(values, law, _SmallFirstWords())
+        add_draws(values, law, _SmallFirstWords())
         return values
 
     with ThreadPoolExecutor(4) as pool:
@@ -168,31 +168,31 @@ def test_every_block_has_a_key_of_its_own(monkeypatch):
     keys = []
     real = os.urandom
     monkeypatch.setattr(os, "urandom", lambda count: keys.append(real(count)) or keys[-1])
-    draw(WIDE, (3 * door._BLOCK_BYTES // 8 + 1,))
+    draw(WIDE, (3 * door._BLOCK_WORDS + 1,))
     assert len(set(keys)) == 4
     assert {len(key) for key in keys} == {32}
 
 
 def test_a_draw_that_is_forked_in_the_middle_is_refused_in_the_child(monkeypatch):
-    real = door.draw_into
+    real = door.add_draws
 
-    def fork_first(values, law, source):
-        monkeypatch.setattr(door, "draw_into", real)
+    def fork_first(values, law, source, *, to_zero):
+        monkeypatch.setattr(door, "add_draws", real)
         reader, writer = os.pipe()
         if os.fork() == 0:
             try:
-                real(values, law, source)
+                real(values, law, source, to_zero=to_zero)
                 outcome = b"filled"
             finally:
                 os.write(writer, outcome)
             return
         os.close(writer)
-        real(values, law, source)
+        real(values, law, source, to_zero=to_zero)
         children.append(os.read(reader, 10))
 
     children = []
     parent = os.getpid()
-    monkeypatch.setattr(door, "draw_into", fork_first)
+    monkeypatch.setattr(door, "add_draws", fork_first)
     try:
         noise = draw(WIDE, (100,), threads=1)
     except RuntimeError as refused:

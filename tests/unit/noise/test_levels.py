@@ -52,7 +52,7 @@ def first_level(law, words):
     """Level 1 on its own: magnitudes, with −1 where it is not certain."""
     quantile = quantile_of(law)
     table = float_table(quantile)
-    values = np.empty(len(words), dtype=np.int64)
+    values = np.zeros(len(words), dtype=np.int64)
     still_open = np.empty(len(words), dtype=np.int64)
     shift, _ = shift_of(quantile, law.scale)
     unsigned = words & np.uint64(MASK)
@@ -158,7 +158,7 @@ def test_a_neighborhood_of_a_boundary_is_split_at_the_right_word(law):
 def test_words_of_zero_reach_far_into_the_tail(law):
     noise = law(1.0)
     source = Scripted([0, 12345])
-    value = np.empty(1, dtype=np.int64)
+    value = np.zeros(1, dtype=np.int64)
     door.invert_words(value, noise, np.array([0], dtype=np.uint64), source)
     assert source.asked == 2
     assert is_magnitude(noise.name, 1.0, (12345 << 64) + 1, 63 + 192, int(value[0]))
@@ -187,8 +187,8 @@ def test_what_level_0_leaves_open_goes_on_with_the_same_bits(law):
     for pattern in np.flatnonzero(table == OPEN)[::37].tolist():
         # One draw takes a quarter of a word, then 48 more bits of its own, then whole words.
         source = Scripted([pattern, 2**64 - 12345, 77, 78, 79])
-        value = np.empty(1, dtype=np.int64)
-        door.draw_into(value, noise, source)
+        value = np.zeros(1, dtype=np.int64)
+        door.add_draws(value, noise, source)
         w = (pattern & (2**15 - 1)) << 48 | (2**48 - 12345)
         assert source.asked >= 2
         assert is_magnitude(
@@ -201,8 +201,8 @@ def test_a_list_of_open_places_that_is_too_short_is_made_anew():
     noise = DiscreteLaplace(20.0)
     table = look_up_table(quantile_of(noise), 20.0)
     patterns = np.full(1000, np.flatnonzero(table == OPEN)[5], dtype=np.uint16)
-    values = np.empty(1000, dtype=np.int64)
-    assert np.array_equal(open_places(patterns, table, values), np.arange(1000))
+    values = np.zeros(1000, dtype=np.int64)
+    assert np.array_equal(open_places(patterns, table, values, to_zero=False), np.arange(1000))
 
 
 @pytest.mark.parametrize("law", LAWS)

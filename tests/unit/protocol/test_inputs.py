@@ -12,7 +12,7 @@ from scipy import sparse
 
 import armslength as al
 from armslength.noise import draw as door
-from armslength.protocol.release import project
+from armslength.protocol.projection import project
 
 D = 5
 TRANSFORM = al.SparseJL(D, 8, 2, "x")

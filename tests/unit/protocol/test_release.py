@@ -4,6 +4,7 @@ import json
 import sqlite3
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
@@ -11,7 +12,7 @@ from scipy import sparse
 import armslength as al
 from armslength.noise import draw as door
 from armslength.protocol import release as release_module
-from armslength.protocol.release import project
+from armslength.protocol.projection import project
 
 D = 5
 TRANSFORM = al.SparseJL(D, 8, 2, "x")
@@ -21,15 +22,27 @@ X = np.arange(15).reshape(3, D)
 NAMES = list("abcde")
 
 
+def named_frame(rows):
+    return pd.DataFrame(rows, columns=NAMES)
+
+
 @pytest.fixture
 def no_noise(monkeypatch):
     """Releases without their noise, so that the integers under it can be seen."""
-    monkeypatch.setattr(release_module, "draw", lambda _law, shape, **_: np.zeros(shape, dtype=np.int64))
+
+    def nothing(values, _law, _source, *, to_zero=False):
+        if to_zero:
+            values[:] = 0
+
+    monkeypatch.setattr(door, "add_draws", nothing)
 
 
 @pytest.mark.usefixtures("no_noise")
-def test_a_release_is_the_product_plus_noise():
-    sketches = COUNTS.release(X, ledger=al.NO_LEDGER, labels=["n", "s", "e"])
+@pytest.mark.parametrize(
+    "form", [np.asarray, np.asfortranarray, sparse.csr_array, sparse.csc_array, named_frame]
+)
+def test_a_release_is_the_product_plus_noise(form):
+    sketches = COUNTS.release(form(X), ledger=al.NO_LEDGER, labels=["n", "s", "e"])
     assert np.array_equal(sketches.values, X @ TRANSFORM.matrix().toarray().T)
     assert sketches.labels == ("n", "s", "e")
     assert sketches.protocol is COUNTS
@@ -68,16 +81,22 @@ def test_bad_arguments_cost_nothing(arguments, says, tmp_path, monkeypatch):
     assert al.Ledger(path).entries() == []
 
 
-def test_the_ledger_is_charged_before_noise_is_drawn(tmp_path, monkeypatch):
+INPUT_NOISE = al.Protocol(al.FastJL(D, 4, "x", 0.5), 1, 1e-6, noise_site="input")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "data"), [(COUNTS, X), (COUNTS, sparse.csr_array(X)), (INPUT_NOISE, X)], ids=str
+)
+def test_the_ledger_is_charged_before_noise_is_drawn(protocol, data, tmp_path, monkeypatch):
     ledger = al.Ledger(tmp_path / "ledger.sqlite")
 
     def crash(*_arguments, **_named):
         assert len(ledger.entries()) == 1
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(release_module, "draw", crash)
+    monkeypatch.setattr(door, "add_draws", crash)
     with pytest.raises(KeyboardInterrupt):
-        COUNTS.release(X, ledger=ledger, population="p")
+        protocol.release(data, ledger=ledger, population="p")
     assert len(ledger.entries()) == 1
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.protocol.release import project
+from armslength.protocol.projection import project
 
 TRANSFORM = al.SparseJL(6, 8, 2, "x")
 PROTOCOL = al.Protocol(TRANSFORM, 1)

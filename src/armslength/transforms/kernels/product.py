@@ -3,14 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.compiled import kernel
+from armslength.compiled import Integers, kernel
 
 _EXACT_IN_FLOAT64 = 2**53
 
 
-def add_product(
-    rows: NDArray[np.int64], columns: NDArray[np.int8], largest: int, product: NDArray[np.int64]
-) -> None:
+def add_product(rows: Integers, columns: NDArray[np.int8], largest: int, product: NDArray[np.int64]) -> None:
     """product += rows·columns modulo 2^64, exactly.
 
     While largest·‖row‖₁ stays below 2^53, every partial sum of every order is an integer that float64
@@ -28,21 +26,21 @@ def add_product(
         _add_product(rows, columns, product)
 
 
-def _largest_l1(rows: NDArray[np.int64]) -> int:
+def _largest_l1(rows: Integers) -> int:
     """An upper bound on the largest ℓ1 norm of a row, in Python integers."""
     if rows.size == 0:
         return 0
     largest_entry = max(int(rows.max()), -int(rows.min()))
     if largest_entry * rows.shape[1] < 2**62:
-        return int(np.abs(rows).sum(axis=1).max())
+        return int(np.abs(rows.astype(np.int64)).sum(axis=1).max())
     return int(largest_entry * rows.shape[1])
 
 
 @kernel
-def _add_product(rows: NDArray[np.int64], columns: NDArray[np.int8], product: NDArray[np.int64]) -> None:
+def _add_product(rows: Integers, columns: NDArray[np.int8], product: NDArray[np.int64]) -> None:
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
-            value = rows[i, j]
+            value = np.int64(rows[i, j])
             if value != 0:
                 for number in range(columns.shape[1]):
                     product[i, number] += value * np.int64(columns[j, number])
@@ -50,9 +48,9 @@ def _add_product(rows: NDArray[np.int64], columns: NDArray[np.int8], product: ND
 
 @kernel
 def add_sparse_product(
-    starts: NDArray[np.int64],
-    positions: NDArray[np.int64],
-    values: NDArray[np.int64],
+    starts: Integers,
+    positions: Integers,
+    values: Integers,
     columns: NDArray[np.int8],
     product: NDArray[np.int64],
 ) -> None:
@@ -60,12 +58,12 @@ def add_sparse_product(
     for i in range(len(starts) - 1):
         for entry in range(starts[i], starts[i + 1]):
             for number in range(columns.shape[1]):
-                product[i, number] += values[entry] * np.int64(columns[positions[entry], number])
+                product[i, number] += np.int64(values[entry]) * np.int64(columns[positions[entry], number])
 
 
 @kernel
 def multiply_columns(
-    rows: NDArray[np.int64],
+    rows: Integers,
     starts: NDArray[np.int64],
     numbers: NDArray[np.int64],
     entries: NDArray[np.int64],
@@ -74,7 +72,7 @@ def multiply_columns(
     """product += rows·Aᵀ modulo 2^64, for a sparse A by columns of (row number, entry)."""
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
-            value = rows[i, j]
+            value = np.int64(rows[i, j])
             if value != 0:
                 for position in range(starts[j], starts[j + 1]):
                     product[i, numbers[position]] += value * entries[position]

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.compiled import kernel
+from armslength.compiled import Integers, kernel
 from armslength.randomness.field import scaled_to
 from armslength.randomness.hashing import hash_value
 
@@ -18,7 +18,7 @@ def _signed(row: np.int64, low: np.uint64) -> np.int64:
 
 @kernel
 def block_columns(
-    coefficients: NDArray[np.uint64], items: NDArray[np.uint64], buckets: int, encoded: NDArray[np.int32]
+    coefficients: NDArray[np.uint64], items: NDArray[np.uint64], buckets: int, encoded: Integers
 ) -> None:
     """Block construction: block r of a column has its entry in the row of bucket_r."""
     for j in range(items.shape[0]):
@@ -30,7 +30,7 @@ def block_columns(
 
 @kernel
 def graph_columns(
-    coefficients: NDArray[np.uint64], items: NDArray[np.uint64], sketch_dim: int, encoded: NDArray[np.int32]
+    coefficients: NDArray[np.uint64], items: NDArray[np.uint64], sketch_dim: int, encoded: Integers
 ) -> None:
     """Graph construction: s distinct rows by Floyd's method, so every s-subset is equally likely."""
     sparsity = coefficients.shape[0]
@@ -52,7 +52,7 @@ def balanced_columns(
     dealt: NDArray[np.int32],
     items: NDArray[np.uint64],
     buckets: int,
-    encoded: NDArray[np.int32],
+    encoded: Integers,
 ) -> None:
     """Balanced construction: buckets were dealt out by a permutation per block, signs come from the hash functions."""
     for j in range(items.shape[0]):
