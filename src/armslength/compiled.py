@@ -95,6 +95,23 @@ def mul_wide(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
 
 
 @intrinsic
+def _float_bits(_typing: Any, _value: Any) -> Any:
+    """Numba intrinsic: the bits of a float."""
+    signature = types.int64(types.float64)
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(64))
+
+    return signature, generate
+
+
+@kernel
+def float_bits(value: float) -> np.int64:
+    """The bits of a float: sign, exponent, digits."""
+    return _float_bits(value)  # type: ignore[call-arg]  # the first argument is Numba's
+
+
+@intrinsic
 def _leading_zeros(_typing: Any, _word: Any) -> Any:
     """Numba intrinsic: how many zero bits stand above the highest one bit."""
     signature = types.int64(types.uint64)

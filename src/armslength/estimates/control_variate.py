@@ -94,4 +94,4 @@ def _known(name: str, norms: Any, count: int) -> NDArray[np.float64]:
 def _noise(side: Sketches, unit: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """κ₂ and κ₄ of each row, in data units."""
     noises = row_noises(side)
-    return noises.each("k2")[:, 0] * unit, noises.each("k4")[:, 0] * unit**2
+    return noises.each("k2") * unit, noises.each("k4") * unit**2

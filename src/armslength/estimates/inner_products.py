@@ -9,7 +9,7 @@ from armslength.checks import number
 from armslength.estimates.intervals import approximate_interval
 from armslength.estimates.noise_models import row_noises
 from armslength.estimates.result import Bounds, Estimate
-from armslength.estimates.squared_distances import checked_pair, clear_note, offsets, squared_norms
+from armslength.estimates.squared_distances import checked_pair, clear_note, squared_norms
 from armslength.estimates.variance import debias, projection_coefficient
 from armslength.laws.cumulants import uniform_cumulants
 from armslength.protocol.protocol import Protocol
@@ -26,7 +26,7 @@ def inner_products(a: Sketches, b: Sketches | None = None) -> Estimate:
     """
     left, right = checked_pair(a, b)
     protocol = left.protocols[0]
-    u, v = (side.values.astype(np.float64) + offsets(side)[:, None] for side in (left, right))
+    u, v = (side.values.astype(np.float64) + side.offsets[:, None] for side in (left, right))
     shared2, shared4 = shared_cumulants(left, right)
     value = protocol.unit_squared * (u @ v.T - debias(protocol, shared2))
     notes = "; ".join(note for note in (APPROXIMATE, clear_note(left, right)) if note)
@@ -73,7 +73,7 @@ def _variance(
     inner = np.clip(product, -np.sqrt(x * y), np.sqrt(x * y))
     unit = protocol.resolution if protocol.noise_site == "input" else None
     scale = float(unit) ** 2 if unit is not None else protocol.unit_squared
-    kx, ky = (row_noises(side).each("k2")[:, 0] * scale for side in (left, right))
+    kx, ky = (row_noises(side).each("k2") * scale for side in (left, right))
     kx, ky = kx[:, None], ky[None, :]
     s2, s4 = shared2 * scale, shared4 * scale**2
     noise = kx * y + ky * x + 2 * inner * s2

@@ -10,6 +10,7 @@ from scipy.special import ndtri
 from armslength.checks import number, one_of, shown
 from armslength.errors import ParameterError
 from armslength.estimates.noise_models import PairNoise
+from armslength.estimates.rising import RisingFunction
 from armslength.estimates.spread_law import LARGEST_DEVIATE, chi_square_quantile, quantile_sheet
 from armslength.estimates.variance import VarianceCurve, debias, input_noise_law, variance_curve
 from armslength.protocol.protocol import Protocol
@@ -19,7 +20,8 @@ from armslength.transforms.hadamard_jl import HadamardJL
 
 METHODS = ("spread", "guaranteed")
 _NODES = 4096
-_ESTIMATES_AT_ONCE = 1 << 18
+_ESTIMATES_AT_ONCE = 1 << 16
+_FINEST = 2.0**-24  # of the noise's own standard error
 _FARTHEST = 2.0**40  # times the estimate: beyond that no upper end is looked for
 
 
@@ -62,10 +64,11 @@ class IntervalRule:
     def interval(
         self, estimates: NDArray[np.float64], level: Level
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(lower, upper) for each estimate; an empty set is [0, 0], and no upper limit is infinity."""
+        """(lower, upper) for each estimate, in its shape; an empty set is [0, 0], and no upper limit is infinity."""
         if self.curve.b == 0 and self.curve.c == 0:
             return self._without_noise(estimates, level)
-        top = float(estimates.max(initial=0.0, where=np.isfinite(estimates)))
+        given = np.ascontiguousarray(estimates).reshape(-1)
+        top = _largest(given)
         start = max(np.sqrt(self.curve.c), self.curve.b, 1e-300)
         farthest = max(top, start)
         while True:
@@ -74,19 +77,18 @@ class IntervalRule:
             above, below = self._limits(nodes, level)
             if above[-1] > top and (below[-1] > top or farthest > _FARTHEST * max(top, start)):
                 break
-        rising = np.maximum.accumulate(above)
-        # The largest D that could still give so small an estimate
+        # The smallest D that could give so large an estimate, and the largest that could still give so small a one.
+        smallest = RisingFunction.of(np.maximum.accumulate(above), nodes, start * _FINEST, nodes[-1])
         still_possible = np.minimum.accumulate(below[::-1])[::-1]
-        lower, upper = np.empty_like(estimates), np.empty_like(estimates)
+        largest = RisingFunction.of(still_possible, nodes, start * _FINEST, np.inf)
+        lower, upper = np.empty_like(given), np.empty_like(given)
 
         def invert(first: int, last: int) -> None:
-            part = estimates[first:last]
-            lower[first:last] = np.where(part <= above[0], 0.0, np.interp(part, rising, nodes))
-            farthest_possible = np.interp(part, still_possible, nodes, right=np.inf)
-            upper[first:last] = np.where(part < still_possible[0], 0.0, farthest_possible)
+            smallest.read(given[first:last], lower[first:last])
+            largest.read(given[first:last], upper[first:last])
 
-        for_blocks(len(estimates), _ESTIMATES_AT_ONCE, invert)
-        return lower, upper
+        for_blocks(len(given), _ESTIMATES_AT_ONCE, invert)
+        return lower.reshape(estimates.shape), upper.reshape(estimates.shape)
 
     def _limits(
         self, d: NDArray[np.float64], level: Level
@@ -122,6 +124,17 @@ class IntervalRule:
         with np.errstate(divide="ignore", invalid="ignore"):
             above = positive / far if far > 0 else np.where(positive > 0, np.inf, 0.0)
         return positive / (1 + float(upper[0]) * root), above
+
+
+def _largest(estimates: NDArray[np.float64]) -> float:
+    """The largest finite estimate; 0 if none is positive."""
+    found = [0.0]
+    for_blocks(
+        len(estimates), _ESTIMATES_AT_ONCE, lambda first, last: found.append(estimates[first:last].max())
+    )
+    if np.isfinite(found).all():
+        return float(max(found))
+    return float(estimates.max(initial=0.0, where=np.isfinite(estimates)))
 
 
 def interval_rule(protocol: Protocol, noise: PairNoise) -> IntervalRule:

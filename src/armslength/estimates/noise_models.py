@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from armslength.laws.cumulants import Cumulants, uniform_cumulants
 from armslength.laws.law import Law
 from armslength.lazy import lazy
-from armslength.protocol.provenance import NoiseSource, Provenance
+from armslength.protocol.provenance import NoiseSource
 from armslength.protocol.sketches import Sketches
 
 Term = tuple[NoiseSource, float]
@@ -103,66 +104,95 @@ class PairNoise:
 
 @dataclass(frozen=True)
 class PairNoises:
-    """The noises of all pairs: few different ones, and which pair has which.
+    """The noises of rows or of all pairs: few different ones, each with the pairs that have it.
 
     Attributes:
-        noises: The different noises.
-        number: n x m, the position of each pair's noise.
+        shape: How many rows, or pairs, there are.
+        groups: (noise, an index of all its pairs); together they are all pairs, and later ones overrule earlier ones.
     """
 
-    noises: tuple[PairNoise, ...]
-    number: NDArray[np.int32]
+    shape: tuple[int, ...]
+    groups: tuple[tuple[PairNoise, Any], ...]
 
     def each(self, name: str) -> NDArray[np.float64]:
         """A cumulant ("k2", "k4", …) of every pair."""
-        return np.array([getattr(noise.cumulants, name) for noise in self.noises])[self.number]
+        result = np.empty(self.shape)
+        for noise, chosen in self.groups:
+            result[chosen] = getattr(noise.cumulants, name)
+        return result
 
 
 def pair_noises(left: Sketches, right: Sketches) -> PairNoises:
     """The noise of every difference left_i − right_j: κ_n = Σ (α−β)^n·κ_n over the noises that either row has."""
-    numbers: dict[PairNoise, int] = {}
-
-    def numbered(noise: PairNoise) -> int:
-        return numbers.setdefault(noise, len(numbers))
-
     # Rows with the same parts are of one class; pairs of classes give nearly all pairs their noise.
-    left_class, left_terms = _classes(left.provenance)
-    right_class, right_terms = _classes(right.provenance)
-    by_class = np.array(
-        [[numbered(PairNoise.of((*a, *b))) for b in right_terms] for a in left_terms], dtype=np.int32
-    ).reshape(len(left_terms), len(right_terms))
-    number = by_class[np.ix_(left_class, right_class)]
-    for i, j in _sharing_pairs(left.provenance, right.provenance):
-        number[i, j] = numbered(PairNoise.of(left.provenance[i].plus(right.provenance[j], -1.0).terms))
-    return PairNoises(tuple(numbers), number)
+    rows, row_terms = _classes(left)
+    columns, column_terms = _classes(right)
+    only_one = len(row_terms) == len(column_terms) == 1
+    groups: list[tuple[PairNoise, Any]] = [
+        (
+            PairNoise.of((*mine, *theirs)),
+            ... if only_one else np.ix_(np.flatnonzero(rows == i), np.flatnonzero(columns == j)),
+        )
+        for i, mine in enumerate(row_terms)
+        for j, theirs in enumerate(column_terms)
+    ]
+    groups += _shared_groups(left, right)
+    return PairNoises((len(left), len(right)), tuple(groups))
 
 
 def row_noises(sketches: Sketches) -> PairNoises:
-    """The noise of every row by itself, as n x 1."""
-    classes, terms = _classes(sketches.provenance)
-    return PairNoises(tuple(PairNoise.of(each) for each in terms), np.array(classes, dtype=np.int32)[:, None])
+    """The noise of every row by itself."""
+    classes, terms = _classes(sketches)
+    groups = [
+        (PairNoise.of(each), ... if len(terms) == 1 else np.flatnonzero(classes == number))
+        for number, each in enumerate(terms)
+    ]
+    return PairNoises((len(sketches),), tuple(groups))
 
 
-def _classes(rows: tuple[Provenance, ...]) -> tuple[list[int], list[tuple[Term, ...]]]:
+def _classes(sketches: Sketches) -> tuple[NDArray[np.int64], list[tuple[Term, ...]]]:
     """For each row the number of its class, and the terms of one member of each class."""
+    if sketches.released is not None and len(sketches):
+        (first,) = sketches.released.take([0]).rows()
+        return np.zeros(len(sketches), dtype=np.int64), [first.terms]
     known: dict[PairNoise, int] = {}
     members: list[tuple[Term, ...]] = []
     classes = []
-    for row in rows:
+    for row in sketches.provenance:
         noise = PairNoise.of(row.terms)
         if noise not in known:
             known[noise] = len(members)
             members.append(row.terms)
         classes.append(known[noise])
-    return classes, members
+    return np.array(classes, dtype=np.int64), members
 
 
-def _sharing_pairs(left: tuple[Provenance, ...], right: tuple[Provenance, ...]) -> set[tuple[int, int]]:
+def _shared_groups(left: Sketches, right: Sketches) -> list[tuple[PairNoise, Any]]:
+    """The pairs of rows that have a noise in common: it is merged, and not counted twice."""
+    if left is right and left.released is not None and left.released.are_different:
+        diagonal = np.arange(len(left))
+        return [(PairNoise((), ()), (diagonal, diagonal))]
+    found: dict[PairNoise, tuple[list[int], list[int]]] = {}
+    for i, j in _sharing_pairs(left, right):
+        merged = PairNoise.of(left.provenance[i].plus(right.provenance[j], -1.0).terms)
+        pairs = found.setdefault(merged, ([], []))
+        pairs[0].append(i)
+        pairs[1].append(j)
+    return [(noise, (np.array(i), np.array(j))) for noise, (i, j) in found.items()]
+
+
+def _sharing_pairs(left: Sketches, right: Sketches) -> set[tuple[int, int]]:
     """The pairs of rows that have a noise in common."""
+    both = left.released, right.released
+    if both[0] is not None and both[1] is not None and not np.isin(both[0].ids, both[1].ids).any():
+        return set()
     holders: dict[str, list[int]] = {}
-    for j, row in enumerate(right):
+    for j, row in enumerate(right.provenance):
         for source, _ in row.terms:
             holders.setdefault(source.id, []).append(j)
     return {
-        (i, j) for i, row in enumerate(left) for source, _ in row.terms for j in holders.get(source.id, ())
+        (i, j)
+        for i, row in enumerate(left.provenance)
+        for source, _ in row.terms
+        for j in holders.get(source.id, ())
     }

@@ -1,6 +1,8 @@
 """Squared distances and squared norms: unbiased, with their exact variance curve."""
 
+import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +12,12 @@ from armslength.estimates.intervals import Level, interval_rule
 from armslength.estimates.kernels import squared_differences
 from armslength.estimates.noise_models import PairNoises, pair_noises, row_noises
 from armslength.estimates.result import Bounds, Estimate
+from armslength.estimates.squares import all_squares, chosen_squares
 from armslength.estimates.variance import debias, variance_curve
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.sketches import Sketches, check_same_space
-from armslength.threads import for_blocks
 
+_UNNOTICED = 1e-6  # of a standard error
 CLEAR_NOTE = "data in the clear is part of it: not private"
 
 
@@ -26,11 +29,12 @@ def squared_distances(a: Sketches, b: Sketches | None = None) -> Estimate:
     Reference: paper, general estimator lemma; erratum 1 (the main theorem's own constant is half of what it must be).
     """
     left, right = checked_pair(a, b)
-    raw = raw_squared_differences(left, right)
+    noises = pair_noises(left, right)
+    value = _values(left, right, noises)
     return _estimate(
         "squared distances",
-        raw,
-        pair_noises(left, right),
+        value,
+        noises,
         left,
         (left.labels, right.labels),
         b is None,
@@ -41,18 +45,18 @@ def squared_distances(a: Sketches, b: Sketches | None = None) -> Estimate:
 def squared_norms(a: Sketches) -> Estimate:
     """‖x‖² for every row: ‖u‖² − k·κ₂, in data units; unbiased over the public seed."""
     checked_pair(a, None)
+    noises = row_noises(a)
+    protocol = a.protocols[0]
     zero = np.zeros((1, a.values.shape[1]), dtype=a.values.dtype)
-    raw = _squared(a.values, zero, offsets(a), np.zeros(1))
-    return _estimate("squared norms", raw[:, 0], _flat(row_noises(a)), a, (a.labels,), False, clear_note(a))
-
-
-def _flat(noises: PairNoises) -> PairNoises:
-    return PairNoises(noises.noises, noises.number[:, 0])
+    raw = np.empty((len(a), 1))
+    squared_differences(a.values, zero, a.offsets, np.zeros(1), raw)
+    value = protocol.unit_squared * (raw[:, 0] - debias(protocol, noises.each("k2")))
+    return _estimate("squared norms", value, noises, a, (a.labels,), False, clear_note(a))
 
 
 def _estimate(
     quantity: str,
-    raw: NDArray[np.float64],
+    value: NDArray[np.float64],
     noises: PairNoises,
     sketches: Sketches,
     labels: tuple[tuple[str, ...], ...],
@@ -60,7 +64,6 @@ def _estimate(
     note: str,
 ) -> Estimate:
     protocol = sketches.protocols[0]
-    value = protocol.unit_squared * (raw - debias(protocol, noises.each("k2")))
     return Estimate(
         quantity,
         value,
@@ -72,14 +75,40 @@ def _estimate(
     )
 
 
+def _values(left: Sketches, right: Sketches, noises: PairNoises) -> NDArray[np.float64]:
+    """γ²c²(‖u−v‖² − bias) for all pairs."""
+    protocol = left.protocols[0]
+    unit = protocol.unit_squared
+    biases = [float(debias(protocol, np.asarray(noise.cumulants.k2))) for noise, _ in noises.groups]
+    smallest = min((noise.cumulants.k2 for noise, chosen in noises.groups if _is_block(chosen)), default=0.0)
+    # √(2k)·κ₂ is what noise alone makes of the squared norm; input noise, which is summed, makes no less.
+    harmless = _UNNOTICED * math.sqrt(2 * protocol.transform.sketch_dim) * smallest
+    value = all_squares(left, right, biases[0] if biases else 0.0, unit, harmless)
+    for (_, chosen), bias in zip(noises.groups, biases, strict=True):
+        if not _is_block(chosen):
+            # A noise that both rows have may cancel, and then nothing hides any rounding: these are done one by one.
+            value[chosen] = unit * (chosen_squares(left, right, *chosen) - bias)
+        elif bias != biases[0]:
+            value[chosen] += unit * (biases[0] - bias)
+    return value
+
+
+def _is_block(chosen: Any) -> bool:
+    """Whether a group is all pairs, or all of some rows with some columns, and not a list of pairs."""
+    return chosen is ... or chosen[0].ndim == 2
+
+
 def plug_in_variance(
     protocol: Protocol, noises: PairNoises, value: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """V at the estimate, or at 0 where the estimate is negative."""
     result = np.empty_like(value)
-    for number, noise in enumerate(noises.noises):
-        chosen = noises.number == number
-        result[chosen] = variance_curve(protocol, noise.cumulants).at(np.maximum(value[chosen], 0.0))
+    for noise, chosen in noises.groups:
+        variance = variance_curve(protocol, noise.cumulants).at(value[chosen])
+        if chosen is ...:
+            result = variance
+        else:
+            result[chosen] = variance
     return result
 
 
@@ -94,12 +123,12 @@ def interval(
     """Intervals pair by pair, each by the rule of its noise."""
     level = Level.of(confidence, method, pairs)
     lower, upper = np.empty_like(value), np.empty_like(value)
-    for number, noise in enumerate(noises.noises):
-        chosen = noises.number == number
-        if not chosen.any():
-            continue
-        rule = interval_rule(protocol, noise)
-        lower[chosen], upper[chosen] = rule.interval(value[chosen], level)
+    for noise, chosen in noises.groups:
+        ends = interval_rule(protocol, noise).interval(value[chosen], level)
+        if chosen is ...:
+            lower, upper = ends
+        else:
+            lower[chosen], upper[chosen] = ends
     return lower, upper
 
 
@@ -117,47 +146,3 @@ def checked_pair(a: Sketches, b: Sketches | None) -> tuple[Sketches, Sketches]:
 def clear_note(*sides: Sketches) -> str:
     """What every output says when data without noise is part of it."""
     return CLEAR_NOTE if any(any(side.in_clear) for side in sides) else ""
-
-
-def offsets(sketches: Sketches) -> NDArray[np.float64]:
-    """What is added to each row's stored numbers."""
-    return np.array([row.offset for row in sketches.provenance])
-
-
-def raw_squared_differences(left: Sketches, right: Sketches) -> NDArray[np.float64]:
-    """‖u−v‖² in squared integer units, for all pairs."""
-    return _squared(left.values, right.values, offsets(left), offsets(right))
-
-
-def _squared(
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    left_offset: NDArray[np.float64],
-    right_offset: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    if left.dtype != right.dtype:
-        left, right = left.astype(np.float64), right.astype(np.float64)
-    if left.dtype == np.int64 and _exact_in_float64(left, right) and len({*left_offset, *right_offset}) == 1:
-        u, v = left.astype(np.float64), right.astype(np.float64)
-        result = u @ v.T
-        result *= -2
-        result += (u * u).sum(axis=1)[:, None]
-        result += (v * v).sum(axis=1)
-        return result
-    result = np.empty((len(left), len(right)))
-
-    def fill(start: int, stop: int) -> None:
-        squared_differences(
-            left[start:stop], right, left_offset[start:stop], right_offset, result[start:stop]
-        )
-
-    for_blocks(len(left), max(1, len(left) // 64), fill)
-    return result
-
-
-def _exact_in_float64(left: NDArray[np.int64], right: NDArray[np.int64]) -> bool:
-    """Whether ‖u‖² + ‖v‖² − 2⟨u,v⟩ is exact in any order: every sum is an integer below 2^53."""
-    largest = max(
-        abs(int(extreme)) for side in (left, right) for extreme in (side.max(initial=0), side.min(initial=0))
-    )
-    return bool(4 * left.shape[1] * largest**2 < 2**53)

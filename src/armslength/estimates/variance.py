@@ -6,10 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.errors import ParameterError
+from armslength.estimates.kernels import parabola
 from armslength.laws.cumulants import Cumulants
 from armslength.protocol.protocol import Protocol
+from armslength.threads import for_blocks
 from armslength.transforms.base import Transform
 from armslength.transforms.fast_jl import FastJL
+
+_ESTIMATES_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -21,9 +25,15 @@ class VarianceCurve:
     c: float
 
     def at(self, squared_distance: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        """V(D)."""
-        d = np.asarray(squared_distance, dtype=np.float64)
-        return np.asarray((self.a * d + self.b) * d + self.c)
+        """V(D), at 0 where D is negative."""
+        d = np.asarray(squared_distance, dtype=np.float64, order="C")
+        given, result = d.reshape(-1), np.empty(d.size)
+
+        def evaluate(first: int, last: int) -> None:
+            parabola(given[first:last], self.a, self.b, self.c, result[first:last])
+
+        for_blocks(d.size, _ESTIMATES_AT_ONCE, evaluate)
+        return result.reshape(d.shape)
 
 
 def variance_curve(protocol: Protocol, noise: Cumulants) -> VarianceCurve:

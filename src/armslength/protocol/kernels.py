@@ -1,4 +1,4 @@
-"""The hot loop from floats to the grid: one pass, nothing copied but the result."""
+"""Hot loops from data to integers: one pass, nothing copied but the result."""
 
 import math
 from typing import Any
@@ -9,6 +9,13 @@ from numpy.typing import NDArray
 from armslength.compiled import Integers, kernel
 
 NOT_FINITE, TOO_LARGE, OFF_GRID = 1, 2, 4
+
+
+@kernel
+def add_amounts(positions: Integers, amounts: NDArray[np.int64], totals: NDArray[np.int64]) -> None:
+    """Adds each amount to the total at its position, modulo 2^64."""
+    for i in range(len(positions)):
+        totals[positions[i]] += amounts[i]
 
 
 @kernel

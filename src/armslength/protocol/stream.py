@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.checks import shown
-from armslength.errors import InputError, ParameterError
+from armslength.errors import ParameterError
 from armslength.ledger.ledger import check_ledger
 from armslength.noise.draw import draw
-from armslength.protocol.projection import checked_items
+from armslength.protocol.events import sketch_of_events
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.release import (
     charge,
@@ -25,7 +24,6 @@ from armslength.protocol.release import (
     new_provenance,
 )
 from armslength.protocol.sketches import Sketches, checked_labels
-from armslength.transforms.inputs import plain_array
 
 
 class SketchStream:
@@ -57,15 +55,16 @@ class SketchStream:
         """Adds amounts to coordinates.
 
         Args:
-            items: A column number, or for an open vocabulary an item; or a list or array of them. One may occur often.
+            items: A column number, or for an open vocabulary an item; or a list, an array or an Arrow column of them. One
+                may occur often: different items are hashed once each.
             amounts: An integer in grid units, of either sign; or as many of them as there are items.
         """
         single = isinstance(items, (str, int, np.integer)) and not isinstance(items, bool)
-        names = [items] if single else items
-        positions, values = self._entries(names, amounts)
+        added = sketch_of_events(self._protocol, [items] if single else items, amounts)
         self._check_process()
         with self._lock:
-            np.add.at(self._open_state(), positions, values)
+            state = self._open_state()
+            state += added
 
     def release(self) -> Sketches:
         """The sketch; the stream ends with it."""
@@ -75,23 +74,6 @@ class SketchStream:
             self._state = None
         row = drop_bits(values[None, :], self._protocol)
         return Sketches(row, [self._label], new_provenance(self._protocol, 1), [self._protocol])
-
-    def _entries(self, names: Any, amounts: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(positions in the state, what to add there) of the updates: s for each with `SparseJL`, k with the others."""
-        transform = self._protocol.transform
-        if transform.input_dim is None:
-            distinct, back = _distinct(names)
-            checked_items(self._protocol, distinct)
-            columns = transform.columns(distinct)
-        else:
-            numbers, back = np.unique(transform.column_numbers(names), return_inverse=True)
-            columns = transform.columns(numbers)
-        totals = np.zeros(columns.shape[1], dtype=np.int64)
-        np.add.at(totals, back, _whole_amounts(amounts, len(back)))
-        if isinstance(columns, np.ndarray):
-            return np.arange(len(columns)), columns @ totals
-        each = np.repeat(totals, np.diff(columns.indptr))
-        return columns.indices.astype(np.int64), columns.data * each
 
     def _check_process(self) -> None:
         """Before any lock: a forked child must be refused, and not wait for a lock of its parent."""
@@ -112,26 +94,3 @@ class SketchStream:
 
     def __repr__(self) -> str:
         return f"<SketchStream {self._label!r}, {'open' if self._state is not None else 'released'}>"
-
-
-def _distinct(names: Any) -> tuple[list[Any], NDArray[np.int64]]:
-    """The distinct items and, for each given one, its position among them: distinct items are hashed once."""
-    try:
-        listed = names.tolist() if isinstance(names, np.ndarray) else list(names)
-        position: dict[Any, int] = {}
-        positions = [position.setdefault(name, len(position)) for name in listed]
-    except TypeError:
-        raise InputError(f"items must be a list of items, got {type(names).__name__}") from None
-    return list(position), np.array(positions, dtype=np.int64)
-
-
-def _whole_amounts(amounts: Any, count: int) -> NDArray[np.int64]:
-    """Amounts as int64, one for each item."""
-    array = plain_array(amounts, "amounts")
-    if array.size and array.dtype.kind not in "iu":
-        raise InputError(
-            f"amounts must be integers in grid units, got {array.dtype}; floor them onto the grid first"
-        )
-    if array.ndim > 1 or (array.ndim == 1 and len(array) != count):
-        raise InputError(f"amounts must be one integer, or {count} of them, got shape {shown(array.shape)}")
-    return np.broadcast_to(array.astype(np.int64), (count,)).copy()

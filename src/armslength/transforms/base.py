@@ -153,7 +153,7 @@ class Transform(ABC):
             raise InputError(
                 f"column numbers must be from 0 to {self._fixed_input_dim() - 1}, got one outside"
             )
-        return numbers.astype(np.int64)
+        return numbers.astype(np.int64, copy=False)
 
 
 def block_rows(width: int) -> int:

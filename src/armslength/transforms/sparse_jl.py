@@ -20,10 +20,10 @@ from armslength.randomness.seeds import checked_seed, fresh_seed
 from armslength.threads import for_blocks
 from armslength.transforms.base import Transform, checked_input_dim, checked_sketch_dim
 from armslength.transforms.inputs import DenseRows, SparseRows, integer_rows
-from armslength.transforms.kernels.lanes import LANES
 from armslength.transforms.kernels.scatter import scatter_dense, scatter_sparse
 from armslength.transforms.kernels.sparse_columns import balanced_columns, block_columns, graph_columns
 from armslength.transforms.kernels.tiles import TILE_COLUMNS, add_tiles, list_columns
+from armslength.vectors import LANES
 
 CONSTRUCTIONS = ("block", "graph", "balanced")
 _COLUMNS_AT_ONCE = 1 << 16
@@ -160,7 +160,8 @@ class SparseJL(Transform):
                 product[start:stop] = 0
                 add_rows(start, stop, product[start:stop])
 
-            for_blocks(rows.count, max(1, _PRODUCT_ENTRIES // self.sketch_dim), fill, threads)
+            block = min(_PRODUCT_ENTRIES // self.sketch_dim, -(-rows.count // 16))
+            for_blocks(rows.count, max(1, block), fill, threads)
             return product
         for first in range(0, max(1, rows.width), _COLUMNS_AT_ONCE):
             last = min(first + _COLUMNS_AT_ONCE, rows.width)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.compiled import Integers, kernel
-from armslength.transforms.kernels.lanes import LANES, sum_columns, transpose_block
+from armslength.vectors import LANES, sum_columns, transpose_block
 
 TILE_COLUMNS = 8192  # a tile of int32 takes half a megabyte: it stays in a core's own cache
 

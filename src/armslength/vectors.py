@@ -1,8 +1,8 @@
-"""Sixteen rows side by side: the two vector operations of the tiled product, written for LLVM.
+"""Vector operations of the hot loops, written for LLVM.
 
-Numba's own loops keep neither sixteen sums in registers (the arrays might overlap) nor a block's transpose in vectors.
-Both are a few lines of LLVM's portable vectors, which it turns into whatever the machine has: on AVX-512 they run 12 and
-6 times as fast as the loops that they stand for. Nothing is rounded: integers only, sums modulo 2^64.
+Numba's own loops keep no row of sums in registers, because the arrays might overlap, and do not transpose in vectors. These
+are a few lines of LLVM's portable vectors, which it turns into whatever the machine has; docs/benchmarks.md has what they
+save. None of them checks a bound: kernels call them with places that exist.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-LANES = 16
+LANES = 16  # rows side by side in a tile of integers
+TILE_ROWS, TILE_WIDTH = 6, 8  # of a tile of floats: its sums fill the registers of AVX-512, and those of AVX2
 _WORD = ir.IntType(64)
 _operation: Callable[[Any], Any] = (
     intrinsic  # whose type has the compiler's own argument, which callers do not give
@@ -119,6 +120,54 @@ def transpose_block(
     return signature, generate
 
 
+@_operation
+def multiply_tile(_typing: Any, rows: Any, first: Any, panel: Any, tile: Any) -> Any:
+    """tile[i, j] = Σ rows[first+i, n]·panel[n, j] for i < 6, j < 8, the products in any order and fused or not.
+
+    Args:
+        rows: A contiguous matrix of float64, k wide.
+        first: The first of six of its rows.
+        panel: k x 8, contiguous.
+        tile: 6 x 8, contiguous.
+    """
+    signature = types.void(rows, first, panel, tile)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        rows_type, first_type, panel_type, tile_type = signature.args
+        first_row = context.cast(builder, arguments[1], first_type, types.intp)
+        number = ir.DoubleType()
+        vector = ir.VectorType(number, TILE_WIDTH)
+        everywhere = ir.Constant(ir.VectorType(ir.IntType(32), TILE_WIDTH), [0] * TILE_WIDTH)
+        nothing = ir.Constant(vector, ir.Undefined)
+        sums = [
+            _numba.alloca_once_value(builder, ir.Constant(vector, [0.0] * TILE_WIDTH))
+            for _ in range(TILE_ROWS)
+        ]
+        (length, _) = _numba.unpack_tuple(
+            builder, context.make_array(panel_type)(context, builder, arguments[2]).shape
+        )
+        with _numba.for_range(builder, length) as loop:
+            line = _load(
+                builder,
+                _place(context, builder, panel_type, arguments[2], (loop.index, _WORD(0))),
+                number,
+                TILE_WIDTH,
+            )
+            for i, total in enumerate(sums):
+                row = builder.add(first_row, _WORD(i))
+                entry = builder.load(_place(context, builder, rows_type, arguments[0], (row, loop.index)))
+                alone = builder.insert_element(nothing, entry, ir.IntType(32)(0))
+                factor = builder.shuffle_vector(alone, nothing, everywhere)
+                product = builder.fmul(factor, line, flags=("contract",))
+                builder.store(builder.fadd(builder.load(total), product, flags=("contract",)), total)
+        for i, total in enumerate(sums):
+            target = _place(context, builder, tile_type, arguments[3], (_WORD(i), _WORD(0)))
+            _store(builder, builder.load(total), target)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
 def _place(context: Any, builder: Any, kind: Any, array: Any, indices: tuple[Any, ...]) -> Any:
     """A pointer to an entry of an array."""
     view = context.make_array(kind)(context, builder, array)
@@ -128,10 +177,15 @@ def _place(context: Any, builder: Any, kind: Any, array: Any, indices: tuple[Any
 def _load(builder: Any, place: Any, entry: Any, count: int) -> Any:
     """That many entries from a place on, aligned as entries are."""
     vector = builder.bitcast(place, ir.VectorType(entry, count).as_pointer())
-    return builder.load(vector, align=entry.width // 8)
+    return builder.load(vector, align=_size(entry))
 
 
 def _store(builder: Any, vector: Any, place: Any) -> None:
     """The vector's entries, to a place and those behind it."""
     target = builder.bitcast(place, vector.type.as_pointer())
-    builder.store(vector, target, align=vector.type.element.width // 8)
+    builder.store(vector, target, align=_size(vector.type.element))
+
+
+def _size(entry: Any) -> int:
+    """How many bytes an entry has."""
+    return 8 if isinstance(entry, ir.DoubleType) else int(entry.width) // 8
