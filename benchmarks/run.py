@@ -1,107 +1,84 @@
-"""`make bench`: how fast exact noise is drawn, as ratios against named peers in the same run."""
+"""`make bench`: ratios against named peers in the same run, memory, start, growth; `cases.py` says what is measured."""
 
 import argparse
 import json
 import platform
 import subprocess
 import sys
-import time
-from collections.abc import Callable
-from functools import partial
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-import numpy as np
-import opendp.prelude as dp
+from cases import QUICK, Sizes, all_cases
+from growth import draw_growth, growth
+from processes import memory, starts
+from report import page, table
+from timing import measured
 
-from armslength.laws.discrete_laplace import DiscreteLaplace
-from armslength.laws.law import Law
-from armslength.laws.rounded_normal import RoundedNormal
-from armslength.noise.draw import draw
 from armslength.threads import available_threads
 
-RESULTS = Path(__file__).parent / "results" / "noise.json"
-LAWS: list[Law] = [
-    DiscreteLaplace(1.0),
-    DiscreteLaplace(50.0),
-    DiscreteLaplace(2.0**30),
-    RoundedNormal(5.0),
-    RoundedNormal(2.0**30),
-]
+ROOT = Path(__file__).parent.parent
+RESULTS = Path(__file__).parent / "results"
+PEERS = ("armslength", "numba", "numpy", "scipy", "scikit-learn", "opendp", "pyarrow")
 
 
-def best_seconds(work: Callable[[], object], repeats: int) -> float:
-    """The best of several runs, after one that is not counted."""
-    work()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
+def _processor() -> str:
+    """The processor's name."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
-def numpy_peer(law: Law, count: int) -> tuple[str, Callable[[], object]]:
-    """The generator that people use today: floats, a seed, no exactness."""
-    generator = np.random.default_rng()
-    if isinstance(law, DiscreteLaplace):
-        return "numpy Generator.laplace", lambda: generator.laplace(0.0, law.scale, count)
-    return "numpy Generator.standard_normal", lambda: generator.standard_normal(count)
-
-
-def opendp_seconds(law: Law) -> float:
-    """Seconds a draw of OpenDP's exact integer Laplace takes."""
-    dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
-    sampler = dp.m.make_laplace(*space, scale=law.scale)
-    return best_seconds(lambda: sampler([0] * 10_000), 3) / 10_000
+def _commit() -> str:
+    """The commit that is measured, with a mark if files have changed since."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)  # noqa: S603  # git is found as the user finds it
+    return done.stdout.strip()
 
 
 def main() -> None:
-    """Measures, prints one table, writes one JSON file."""
+    """Measures, prints the table, writes the JSON; of a whole run the page and the plot too."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer draws and repeats")
-    quick = parser.parse_args().quick
-    count, repeats = (1_000_000, 3) if quick else (10_000_000, 7)
-
+    parser.add_argument("--quick", action="store_true", help="smaller sizes; the page is left alone")
+    parser.add_argument("--only", default="", help="only work whose name holds this text; prints alone")
+    arguments = parser.parse_args()
+    quick = arguments.quick
     rows = []
-    for law in LAWS:
-        ours = best_seconds(partial(draw, law, (count,)), repeats) / count
-        name, work = numpy_peer(law, count)
-        peers = {name: best_seconds(work, repeats) / count}
-        if isinstance(law, DiscreteLaplace):
-            peers["OpenDP integer Laplace"] = opendp_seconds(law)
-        rows += [
-            {
-                "law": law.name,
-                "scale": law.scale,
-                "peer": peer,
-                "ours_ns": ours * 1e9,
-                "ratio": seconds / ours,
-            }
-            for peer, seconds in peers.items()
-        ]
-
-    print(f"{'law':10}{'scale':>14}  {'ours, ns a draw':>16}  {'times faster':>13}  than")
-    for row in rows:
-        print(
-            f"{row['law']:10}{row['scale']:14g}  {row['ours_ns']:16.2f}  {row['ratio']:13.1f}  {row['peer']}"
-        )
-
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)  # noqa: S607  # git is found as the user finds it
+    for case in all_cases(QUICK if quick else Sizes()):
+        if arguments.only in case.work:
+            rows.append(measured(case))
+            print(f"{rows[-1]['ratio']:8.2f}x  {case.work}, against {case.peer}", flush=True)
+    print(f"\n{table(rows)}\n")
+    if arguments.only:
+        return
     report = {
-        "commit": commit.stdout.strip(),
-        "cpu": platform.processor() or platform.machine(),
+        "commit": _commit(),
+        "date": datetime.now(UTC).date().isoformat(),
+        "cpu": _processor(),
         "threads": available_threads(),
-        "python": sys.version.split()[0],
-        "versions": {name: version(name) for name in ("armslength", "numba", "numpy", "opendp")},
-        "draws": count,
-        "repeats": repeats,
+        "quick": quick,
+        "versions": {"Python": sys.version.split()[0], **{name: version(name) for name in PEERS}},
         "rows": rows,
+        "starts": starts(),
+        "memory": memory(20_000 if quick else 100_000),
+        "growth": growth(quick=quick),
     }
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    print(f"written to {RESULTS.relative_to(Path.cwd()) if RESULTS.is_relative_to(Path.cwd()) else RESULTS}")
+    RESULTS.mkdir(exist_ok=True)
+    target = RESULTS / ("quick.json" if quick else "full.json")
+    target.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    print(f"start: first {report['starts']['first']:.1f} s, then {report['starts']['second']:.2f} s")
+    for name, each in report["memory"].items():
+        print(
+            f"memory beyond the output: {each['beyond_output'] / 1e6:.0f} MB for {each['input'] / 1e6:.0f} MB of {name}"
+        )
+    print(f"written: {target.relative_to(ROOT)}")
+    if not quick:
+        draw_growth(report["growth"], ROOT / "docs" / "benchmarks-growth.svg")
+        (ROOT / "docs" / "benchmarks.md").write_text(page(report), encoding="utf-8")
+        print("written: docs/benchmarks.md, docs/benchmarks-growth.svg")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ or abort the process. Threads are a pool over blocks (`threads.py`).
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from llvmlite import ir
 from numba import types
 from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.event import Listener, register
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -33,6 +35,25 @@ def kernel(function: Function) -> Function:
     compiled = _compile(function)
     _cache_by_content(compiled)
     return cast("Function", compiled)
+
+
+class _Note(Listener):
+    """Tells whoever sits at a terminal, once, why the first call takes seconds."""
+
+    told = False
+
+    def on_start(self, event: Any) -> None:
+        """A kernel is about to be compiled, and was not in the cache."""
+        ours = event.data["dispatcher"].py_func.__module__.startswith("armslength.")
+        if ours and not self.told and sys.stderr is not None and sys.stderr.isatty():
+            self.told = True
+            sys.stderr.write("armslength: compiling for this machine, a few seconds, once …\n")
+
+    def on_end(self, event: Any) -> None:
+        """It was compiled."""
+
+
+register("numba:compile", _Note())  # type: ignore[no-untyped-call]  # Numba is typed in part
 
 
 @cache

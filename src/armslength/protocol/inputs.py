@@ -109,7 +109,7 @@ def _check_shape(shape: tuple[int, ...], width: int | None) -> None:
 def _dense_rows(X: Any, grid: Grid, width: int | None) -> GridRows:
     array = plain_array(X, "X")
     if (
-        array is not X
+        isinstance(X, (list, tuple))
         and array.dtype.kind == "f"
         and np.any(np.abs(array) >= 2.0**53)
         and _has_large_integers(X)

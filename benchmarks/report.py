@@ -1,0 +1,52 @@
+"""docs/benchmarks.md, from the JSON of a whole run."""
+
+from pathlib import Path
+from typing import Any
+
+_PAGE = Path(__file__).parent / "page.md"
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """The ratios, one line for each work."""
+    lines = [
+        "| work | peer, and its fastest setting | ours, ms | theirs, ms | ratio | wanted | on the same array | reading the input, ms |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in rows:
+        setting = f": {row['fastest']}" if row["fastest"] else ""
+        same = f"{row['same_ratio']:.1f}x" if row["same_ratio"] and row["same"] != row["fastest"] else ""
+        limit = f"{1000 * row['limit']:.1f}" if row["limit"] is not None else ""
+        theirs = row["theirs"][row["fastest"]]
+        mark = "" if row["ratio"] >= row["target"] else " ✗"
+        lines.append(
+            f"| {row['work']} | {row['peer']}{setting} | {1000 * row['ours']:.1f} | {1000 * theirs:.1f} "
+            f"| {_ratio(row['ratio'])}x{mark} | {row['target']:g}x | {same} | {limit} |"
+        )
+    return "\n".join(lines)
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.2g}" if ratio < 1 else f"{ratio:.1f}"
+
+
+def page(report: dict[str, Any]) -> str:
+    """The whole page: the text of page.md with the numbers of the run."""
+    memory = "\n".join(
+        f"| {name} | {each['input'] / 1e6:,.0f} MB | {each['output'] / 1e6:,.0f} MB | {each['beyond_output'] / 1e6:,.0f} MB |"
+        for name, each in (
+            ("a file mapped into memory", report["memory"]["memmap"]),
+            ("a stream of Arrow batches", report["memory"]["batches"]),
+        )
+    )
+    versions = ", ".join(f"{name} {version}" for name, version in report["versions"].items())
+    return _PAGE.read_text(encoding="utf-8").format(
+        table=table(report["rows"]),
+        memory=memory,
+        first=report["starts"]["first"],
+        second=report["starts"]["second"],
+        cpu=report["cpu"],
+        threads=report["threads"],
+        commit=report["commit"][:10],
+        date=report["date"],
+        versions=versions,
+    )
