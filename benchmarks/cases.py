@@ -7,7 +7,7 @@ array that we get, where that is another. Peers add no noise; we draw exact nois
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import opendp.prelude as dp
@@ -20,9 +20,11 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 
 import armslength as al
 from armslength.laws.discrete_laplace import DiscreteLaplace
-from armslength.laws.law import Law
 from armslength.laws.rounded_normal import RoundedNormal
 from armslength.noise.draw import draw
+
+if TYPE_CHECKING:
+    from armslength.laws.law import Law
 
 Work = Callable[[], object]
 
@@ -50,7 +52,6 @@ class Case:
     same: str = ""
     reads: tuple[NDArray[Any], ...] = ()
     shares: float = 1.0
-    repeats: int = 7
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Sizes:
     items: int = 70_000
     columns: int = 1_000_000
     pairs: tuple[int, int] = (5000, 256)
+    repeats: int = 7
     generator: np.random.Generator = field(default_factory=lambda: np.random.default_rng(2021))
 
 
@@ -77,7 +79,10 @@ QUICK = Sizes(
     counts=(5000, 784, 256),
     sparse=(5000, 1_000_000, 1024),
     events=1_000_000,
+    items=7000,
+    columns=100_000,
     pairs=(2000, 256),
+    repeats=3,
 )
 
 
@@ -124,7 +129,6 @@ def noise(sizes: Sizes) -> Iterator[Case]:
         partial(draw, DiscreteLaplace(50.0), (count,)),
         {"": partial(sampler, zeros)},
         shares=sizes.opendp_draws / count,
-        repeats=3,
     )
 
 
@@ -150,7 +154,7 @@ def dense_release(sizes: Sizes) -> Iterator[Case]:
         "float32, columns contiguous": np.asfortranarray(X),
         "float64, columns contiguous": np.asfortranarray(X, dtype=np.float64),
     }
-    setting = {"resolution": "auto", "touched": d}
+    setting: dict[str, Any] = {"resolution": "auto", "touched": d}
     for sparsity, target in ((1, 6.0), (8, 3.5)):
         protocol = al.Protocol(al.SparseJL(d, k, sparsity, "bench"), 1, **setting)
         projection = partial(SparseRandomProjection, k, density=sparsity / k)
@@ -247,7 +251,6 @@ def open_vocabulary(sizes: Sizes) -> Case:
         {"one list of strings": partial(hasher.transform, [tokens])},
         reads=(np.frombuffer(column.buffers()[2], dtype=np.uint8),),
         shares=len(tokens) / sizes.events,
-        repeats=3,
     )
 
 
@@ -256,7 +259,7 @@ def stream_updates(sizes: Sizes) -> Case:
     d, k, sparsity = sizes.columns, 1024, 4
     numbers = sizes.generator.integers(0, d, sizes.events)
     protocol = al.Protocol(al.SparseJL(d, k, sparsity, "bench"), 1)
-    events = protocol.transform.columns(numbers)
+    events: Any = protocol.transform.columns(numbers)
     rows, signs = events.indices.astype(np.int64), events.data.astype(np.int64)
     stream = protocol.stream(label="events", ledger=al.NO_LEDGER)
     state = np.zeros(k, dtype=np.int64)

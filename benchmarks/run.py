@@ -47,9 +47,10 @@ def main() -> None:
     arguments = parser.parse_args()
     quick = arguments.quick
     rows = []
-    for case in all_cases(QUICK if quick else Sizes()):
+    sizes = QUICK if quick else Sizes()
+    for case in all_cases(sizes):
         if arguments.only in case.work:
-            rows.append(measured(case))
+            rows.append(measured(case, sizes.repeats))
             print(f"{rows[-1]['ratio']:8.2f}x  {case.work}, against {case.peer}", flush=True)
     print(f"\n{table(rows)}\n")
     if arguments.only:

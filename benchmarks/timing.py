@@ -2,6 +2,7 @@
 
 import gc
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,13 @@ from armslength.threads import for_blocks
 _PAUSE = 0.05  # seconds: a BLAS's threads go on spinning after a call, and would be counted as the next one's
 
 
-def measured(case: Case) -> dict[str, Any]:
+def measured(case: Case, repeats: int) -> dict[str, Any]:
     """One line of the report: seconds of ours, of each of the peer's settings, and of reading the input."""
     works = {"ours": case.ours, **{f"peer {name}": work for name, work in case.theirs.items()}}
     times: dict[str, list[float]] = {name: [] for name in works}
     for work in works.values():
         _seconds(work)
-    for _ in range(case.repeats):
+    for _ in range(repeats):
         for name, work in works.items():
             times[name].append(_seconds(work))
     best = {name: min(each) for name, each in times.items()}
@@ -60,10 +61,14 @@ def _reading(arrays: tuple[NDArray[Any], ...]) -> float:
 
     def read() -> None:
         for each in words:
-            for_blocks(len(each), 1 << 20, lambda start, stop, each=each: _sum(each[start:stop]))
+            for_blocks(len(each), 1 << 20, partial(_read, each))
 
     _seconds(read)
     return min(_seconds(read) for _ in range(5))
+
+
+def _read(words: NDArray[np.uint64], start: int, stop: int) -> None:
+    _sum(words[start:stop])
 
 
 @kernel

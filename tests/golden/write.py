@@ -11,7 +11,7 @@ import numpy as np
 
 import armslength as al
 from armslength.randomness.hashing import hash_coefficients, hash_value
-from armslength.randomness.items import string_number
+from armslength.randomness.items import item_words
 from armslength.randomness.permutation import uniform_permutation, uniform_sample
 from armslength.randomness.stream import Stream
 
@@ -81,7 +81,10 @@ def block_vectors():
     return {
         "words 0-7": [str(word) for word in Stream(SEED, "golden").words(0, 8).tolist()],
         "words 2^40": [str(word) for word in Stream(SEED, "golden").words(2**40, 2).tolist()],
-        "items": {item: str(string_number(item)) for item in STRINGS},
+        "items": {
+            item: str((int(high) << 64) | int(low))
+            for item, (high, low) in zip(STRINGS, item_words(STRINGS), strict=True)
+        },
         "hash of 12345": str(int(high) << 64 | int(low)),
         "permutation of 20": uniform_permutation(SEED, "golden", 20).tolist(),
         "sample of 5 out of 1024": uniform_sample(SEED, "golden", 5, 1024).tolist(),

@@ -113,6 +113,7 @@ def read_off(
     origin: float,
     first_cell: int,
     lines: NDArray[np.float64],
+    reach: float,
     beyond: float,
     result: NDArray[np.float64],
 ) -> None:
@@ -123,5 +124,5 @@ def read_off(
         cell = (float_bits(distance) >> _CELL_SHIFT) - first_cell
         inside = min(max(cell, 0), last)
         answer = lines[inside, 0] + lines[inside, 1] * distance
-        answer = beyond if cell > last else answer
+        answer = beyond if distance > reach else answer
         result[i] = answer if distance >= 0.0 else 0.0

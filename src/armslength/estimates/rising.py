@@ -15,13 +15,14 @@ class RisingFunction:
     """0 below its origin, and from there on linear in cells whose width is at most a 128th of their distance from it.
 
     A cell's number stands in the first bits of that distance as a float, so a value costs neither a search nor a
-    logarithm. Against the function itself the error is below 1e-5 of its change since the origin.
+    logarithm. Where the function is smooth the error is below 1e-5 of its change since the origin.
     """
 
     origin: float
     first_cell: int
     lines: NDArray[np.float64]  # for each cell: intercept and slope, over the distance from the origin
-    beyond: float  # the value behind the last cell
+    reach: float  # how far from the origin it is known
+    beyond: float  # its value from there on
 
     @classmethod
     def of(
@@ -36,19 +37,16 @@ class RisingFunction:
             beyond: The value behind the last place.
         """
         origin = float(places[0])
-        first, last = (
-            int(np.float64(distance).view(np.int64)) >> _SHIFT for distance in (finest, places[-1] - origin)
-        )
+        reach = max(float(places[-1]) - origin, finest)
+        first, last = (int(np.float64(distance).view(np.int64)) >> _SHIFT for distance in (finest, reach))
         # Cell 0 begins at the origin, each other one where the bits of its number say; the last ends at the last place.
-        edges = (np.arange(first + 1, max(first + 1, last + 1) + 1, dtype=np.int64) << _SHIFT).view(
-            np.float64
-        )
-        edges = np.concatenate([[0.0], edges])
+        edges = (np.arange(first + 1, last + 1, dtype=np.int64) << _SHIFT).view(np.float64)
+        edges = np.concatenate([[0.0], edges[edges < reach], [reach]])
         known = np.interp(origin + edges, places, values)
         slopes = np.diff(known) / np.diff(edges)
         lines = np.stack([known[:-1] - slopes * edges[:-1], slopes], axis=1)
-        return cls(origin, first, lines, beyond)
+        return cls(origin, first, lines, reach, beyond)
 
     def read(self, places: NDArray[np.float64], result: NDArray[np.float64]) -> None:
         """result = the function at these places."""
-        read_off(places, self.origin, self.first_cell, self.lines, self.beyond, result)
+        read_off(places, self.origin, self.first_cell, self.lines, self.reach, self.beyond, result)

@@ -56,9 +56,9 @@ def add_noise(
         then: Called with the first and last row of each block of rows that has got its noise, by the thread that has it
             in its cache.
     """
-    if values.dtype != np.int64 or not values.flags.c_contiguous:
+    if values.dtype != np.int64 or not values.flags.c_contiguous or not values.flags.writeable:
         # Flattening such an array would copy it, and the noise would go to the copy.
-        raise ValueError("values must be contiguous int64")
+        raise ValueError("values must be contiguous int64 that can be written to")
     process = os.getpid()
 
     rows = values.reshape(-1) if then is None else values

@@ -10,19 +10,21 @@ from numpy.typing import NDArray
 from armslength.errors import InputError
 from armslength.randomness.text import canonical_text, length_prefixed
 
-_PREFIX = hashlib.sha256(length_prefixed(b"armslength item v1"))
-_DIGEST_BYTES = 15
+_PREFIX = length_prefixed(b"armslength item v1")
+_8, _56 = np.uint64(8), np.uint64(56)
 
 
-def string_number(item: str) -> int:
-    """The 120-bit number of a string item."""
+def _string_words(items: Sequence[str]) -> NDArray[np.uint64]:
+    """The first 120 bits of each item's digest, as (high word, low word)."""
+    sha256 = hashlib.sha256
     try:
-        text = canonical_text(item)
+        digests = [sha256(_PREFIX + length_prefixed(canonical_text(item))).digest() for item in items]
     except ValueError as problem:
         raise InputError(f"items must be {problem}") from None
-    digest = _PREFIX.copy()
-    digest.update(length_prefixed(text))
-    return int.from_bytes(digest.digest()[:_DIGEST_BYTES], "big")
+    words = np.frombuffer(b"".join(digests), dtype=">u8").reshape(len(items), 4)[:, :2].astype(np.uint64)
+    # 15 of 16 bytes: the number ends 8 bits earlier
+    low = (words[:, 0] << _56) | (words[:, 1] >> _8)
+    return np.stack([words[:, 0] >> _8, low], axis=1)
 
 
 def item_words(items: Any) -> NDArray[np.uint64]:
@@ -48,9 +50,7 @@ def item_words(items: Any) -> NDArray[np.uint64]:
         )
     kinds = {str if isinstance(item, str) else type(item) for item in items}
     if kinds <= {str}:
-        numbers = [string_number(item) for item in items]
-        words = [(number >> 64, number & (2**64 - 1)) for number in numbers]
-        return np.array(words, dtype=np.uint64).reshape(len(items), 2)
+        return _string_words(items)
     if all(
         issubclass(kind, (int, np.integer)) and not issubclass(kind, (bool, np.timedelta64)) for kind in kinds
     ):

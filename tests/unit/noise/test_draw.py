@@ -21,7 +21,7 @@ from armslength.laws.discrete_laplace import DiscreteLaplace
 from armslength.laws.rounded_normal import RoundedNormal
 from armslength.noise import draw as door
 from armslength.noise.bits import SecretBits
-from armslength.noise.draw import add_draws, draw
+from armslength.noise.draw import add_draws, add_noise, draw
 
 WIDE = DiscreteLaplace(2.0**35)
 SIGN = 2**63
@@ -63,6 +63,62 @@ def test_a_draw_takes_a_fixed_number_of_bits_at_first(law):
 
     add_draws(np.zeros(1001, dtype=np.int64), law, Counting())
     assert asked[0] == (251 if law.scale < 256 else 1001)
+
+
+def test_noise_is_added_to_what_is_there():
+    for law in (DiscreteLaplace(0.01), RoundedNormal(0.01)):  # whose draws are 0
+        values = np.arange(12).reshape(3, 4)
+        add_noise(values, law)
+        assert np.array_equal(values, np.arange(12).reshape(3, 4))
+        add_noise(values, law, to_zero=True)
+        assert not values.any()
+    values = np.full((300, 700), 2**62)
+    add_noise(values, WIDE)
+    assert len(np.unique(values)) > 200_000
+    assert abs((values - 2**62).mean()) < 2**62
+
+
+def test_noise_never_goes_to_a_copy():
+    square = np.zeros((8, 8), dtype=np.int64)
+    for values in (square[:, :4], square.T[:, 1:], square.astype(np.int32), square.astype(np.uint64)):
+        with pytest.raises(ValueError, match="contiguous int64"):
+            add_noise(values, WIDE)
+    frozen = square.copy()
+    frozen.flags.writeable = False
+    with pytest.raises(ValueError, match="written to"):
+        add_noise(frozen, WIDE)
+
+
+@pytest.mark.parametrize("law", [WIDE, DiscreteLaplace(5.0)])
+@pytest.mark.parametrize("width", [1, 7, 1000, 70_000])
+def test_whoever_goes_on_finds_every_row_with_its_noise(law, width):
+    values = np.full((20_000 // width + 3, width), 10**15)
+    seen = []
+
+    def then(start, stop):
+        assert (np.abs(values[start:stop] - 10**15) < 10**14).all()
+        values[start:stop] = 0
+        seen.append((start, stop))
+
+    add_noise(values, law if law is not WIDE else DiscreteLaplace(1e6), then=then)
+    seen.sort()
+    assert [start for start, _ in seen] == [0, *(stop for _, stop in seen[:-1])]
+    assert seen[-1][1] == len(values)
+    assert not values.any()
+
+
+def test_a_buffer_that_is_used_again_holds_new_bits():
+    buffer = np.empty(102, dtype=np.uint64)
+    first = SecretBits(buffer).words(100).copy()
+    source = SecretBits(buffer)
+    second = source.words(100)
+    assert np.shares_memory(second, buffer)
+    assert not np.isin(first, second).any()
+    # only the first words of a source go there: what is in use is never written over
+    third = source.words(100)
+    assert not np.shares_memory(third, buffer)
+    assert not np.isin(third, buffer[:100]).any()
+    assert not np.shares_memory(SecretBits(buffer[:50]).words(100), buffer)
 
 
 def test_shapes():

@@ -1,0 +1,45 @@
+"""The first call compiles, and says so to whoever sits at a terminal; the second process finds it done."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+SMALL_RELEASE = (
+    "import numpy as np, armslength as al\n"
+    "protocol = al.Protocol(al.SparseJL(20, 8, seed='x'), 1)\n"
+    "protocol.release(np.ones((20, 20), dtype=int), ledger=al.NO_LEDGER)\n"
+)
+
+
+def on_a_terminal(environment):
+    """What a terminal shows of a small release."""
+    pty = pytest.importorskip("pty", reason="this system has no terminals")
+    reader, writer = pty.openpty()
+    subprocess.run([sys.executable, "-c", SMALL_RELEASE], stderr=writer, env=environment, check=True)
+    os.close(writer)
+    shown = b""
+    while True:
+        try:
+            part = os.read(reader, 1000)
+        except OSError:
+            part = b""
+        if not part:
+            os.close(reader)
+            return shown.decode()
+        shown += part
+
+
+def test_a_note_on_the_terminal_once(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    assert on_a_terminal(environment).count("compiling for this machine") == 1
+    assert on_a_terminal(environment) == ""
+
+
+def test_no_note_where_nobody_looks(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", SMALL_RELEASE], env=environment, check=True, capture_output=True
+    )
+    assert done.stderr == b""
