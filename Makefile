@@ -8,7 +8,7 @@ BENCH_VENV := .venv-bench
 help:
 	@echo "make demo    24 generated hospitals release, and are compared, with intervals beside the truth"
 	@echo "make test    lint, types, layers, all tests"
-	@echo "make bench   speed, as ratios against named peers (QUICK=1: in a minute)"
+	@echo "make bench   speed, as ratios against named peers, and docs/benchmarks.md (QUICK=1: two minutes, no page)"
 	@echo "make clean   remove the environments and caches"
 
 $(VENV)/bin/python:

@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from cases import Sizes
+
 _PAGE = Path(__file__).parent / "page.md"
+_SPARSE_RESULT = 8 * Sizes.sparse[0] * Sizes.sparse[2]  # bytes
 
 
 def table(rows: list[dict[str, Any]]) -> str:
@@ -38,9 +41,17 @@ def page(report: dict[str, Any]) -> str:
             ("a stream of Arrow batches", report["memory"]["batches"]),
         )
     )
+    columns = ("whole", "product", "noise", "memory", "reading")
+    lines = [
+        f"| {each['work']} | " + " | ".join(f"{1000 * each[name]:.1f}" for name in columns) + " |"
+        for each in report["parts"]
+    ]
+    heads = "| work | whole | product | noise | memory of the result | reading the input |\n|---|---:|---:|---:|---:|---:|\n"
     versions = ", ".join(f"{name} {version}" for name, version in report["versions"].items())
     return _PAGE.read_text(encoding="utf-8").format(
         table=table(report["rows"]),
+        parts=heads + "\n".join(lines),
+        sparse_output=_SPARSE_RESULT / 1e6,
         memory=memory,
         first=report["starts"]["first"],
         second=report["starts"]["second"],

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cases import QUICK, Sizes, all_cases
 from growth import draw_growth, growth
+from parts import parts
 from processes import memory, starts
 from report import page, table
 from timing import measured
@@ -63,6 +64,7 @@ def main() -> None:
         "quick": quick,
         "versions": {"Python": sys.version.split()[0], **{name: version(name) for name in PEERS}},
         "rows": rows,
+        "parts": parts(sizes),
         "starts": starts(),
         "memory": memory(20_000 if quick else 100_000),
         "growth": growth(quick=quick),

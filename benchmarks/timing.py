@@ -37,8 +37,14 @@ def measured(case: Case, repeats: int) -> dict[str, Any]:
         "ratio": peers[fastest] / best["ours"],
         "same": case.same,
         "same_ratio": peers[case.same] / best["ours"] if case.same else None,
-        "limit": _reading(case.reads) if case.reads else None,
+        "limit": reading(case.reads) if case.reads else None,
     }
+
+
+def best_seconds(work: Work, repeats: int) -> float:
+    """The best of several runs, after one that is not counted."""
+    _seconds(work)
+    return min(_seconds(work) for _ in range(repeats))
 
 
 def _seconds(work: Work) -> float:
@@ -52,7 +58,7 @@ def _seconds(work: Work) -> float:
     return seconds
 
 
-def _reading(arrays: tuple[NDArray[Any], ...]) -> float:
+def reading(arrays: tuple[NDArray[Any], ...]) -> float:
     """Seconds to read all of the arrays once, with all threads."""
     words = [
         array.reshape(-1, order="A").view(np.uint8)[: array.nbytes // 8 * 8].view(np.uint64)
@@ -63,8 +69,7 @@ def _reading(arrays: tuple[NDArray[Any], ...]) -> float:
         for each in words:
             for_blocks(len(each), 1 << 20, partial(_read, each))
 
-    _seconds(read)
-    return min(_seconds(read) for _ in range(5))
+    return best_seconds(read, 5)
 
 
 def _read(words: NDArray[np.uint64], start: int, stop: int) -> None:

@@ -44,7 +44,8 @@ class _Note(Listener):
 
     def on_start(self, event: Any) -> None:
         """A kernel is about to be compiled, and was not in the cache."""
-        ours = event.data["dispatcher"].py_func.__module__.startswith("armslength.")
+        function = getattr(event.data.get("dispatcher"), "py_func", None)
+        ours = str(getattr(function, "__module__", "")).startswith("armslength.")
         if ours and not self.told and sys.stderr is not None and sys.stderr.isatty():
             self.told = True
             sys.stderr.write("armslength: compiling for this machine, a few seconds, once …\n")

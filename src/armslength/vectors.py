@@ -11,6 +11,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 LANES = 16  # rows side by side in a tile of integers
@@ -37,6 +38,7 @@ def sum_columns(
         totals: k x 16, contiguous, of int64.
         row: Which of the totals.
     """
+    _check_layout(tile, columns, totals)
     signature = types.void(tile, columns, first, middle, last, totals, row)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -82,6 +84,9 @@ def transpose_block(
         to_row: Its first row there.
         to_column: And its first column.
     """
+    _check_layout(target)
+    if source.layout == "F":
+        raise TypingError("source must have rows that lie together")
     signature = types.void(source, row, column, target, to_row, to_column)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -130,6 +135,7 @@ def multiply_tile(_typing: Any, rows: Any, first: Any, panel: Any, tile: Any) ->
         panel: k x 8, contiguous.
         tile: 6 x 8, contiguous.
     """
+    _check_layout(rows, panel, tile)
     signature = types.void(rows, first, panel, tile)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -166,6 +172,12 @@ def multiply_tile(_typing: Any, rows: Any, first: Any, panel: Any, tile: Any) ->
         return context.get_dummy_value()
 
     return signature, generate
+
+
+def _check_layout(*arrays: Any) -> None:
+    """Refuses, when a kernel is compiled, arrays whose entries do not lie one behind the other."""
+    if any(array.layout != "C" for array in arrays):
+        raise TypingError("arrays must be contiguous, row by row")
 
 
 def _place(context: Any, builder: Any, kind: Any, array: Any, indices: tuple[Any, ...]) -> Any:

@@ -43,3 +43,15 @@ def test_no_note_where_nobody_looks(tmp_path):
         [sys.executable, "-c", SMALL_RELEASE], env=environment, check=True, capture_output=True
     )
     assert done.stderr == b""
+
+
+def test_functions_of_others_are_compiled_in_peace():
+    script = (
+        "import numba, armslength as al\n"
+        "al.SparseJL(8, 4)\n"
+        "names = {}\n"
+        "exec('def f(x): return x + 1', names)\n"
+        "print(numba.njit(names['f'])(1))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("2\n", "")

@@ -11,7 +11,7 @@ from armslength.compiled import kernel
 from armslength.protocol.kernels import add_amounts
 from armslength.threads import for_blocks, for_runs
 from armslength.transforms import sparse_jl
-from armslength.transforms.inputs import DenseRows
+from armslength.transforms.inputs import DenseRows, contiguous
 from armslength.transforms.kernels.scatter import scatter_dense, scatter_sparse
 from armslength.transforms.kernels.sparse_rows import fill_dense, in_order
 from armslength.transforms.kernels.tiles import add_tiles, list_columns
@@ -62,6 +62,18 @@ def test_transpose_block(kind):
     expected[2 : 2 + size, 7 : 7 + size] = source[3 : 3 + size, 5 : 5 + size].T
     transpose(source, target)
     assert np.array_equal(target, expected)
+
+
+@pytest.mark.parametrize("kind", ["i4", "i8", "f4", "f8", ">i4", "i2", "u1"])
+@pytest.mark.parametrize("shape", [(1, 1), (16, 16), (17, 40), (50, 7), (33, 65)])
+def test_columns_that_lie_together_become_rows(kind, shape):
+    X = np.random.default_rng(0).integers(0, 100, shape).astype(kind)
+    larger = np.asfortranarray(np.pad(X, 3))
+    for columns in (np.asfortranarray(X), larger[3:-3, 3:-3], np.asfortranarray(X[:, ::-1])[:, ::-1]):
+        turned = contiguous(columns)
+        assert turned.flags.c_contiguous
+        assert turned.dtype == X.dtype
+        assert np.array_equal(turned, X)
 
 
 @pytest.mark.parametrize("kind", KINDS)

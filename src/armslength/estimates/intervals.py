@@ -78,9 +78,12 @@ class IntervalRule:
             if above[-1] > top and (below[-1] > top or farthest > _FARTHEST * max(top, start)):
                 break
         # The smallest D that could give so large an estimate, and the largest that could still give so small a one.
-        smallest = RisingFunction.of(np.maximum.accumulate(above), nodes, start * _FINEST, nodes[-1])
+        rising = np.maximum.accumulate(above)
+        smallest = RisingFunction.of(rising, nodes, start * _FINEST, beyond=nodes[-1], zero_at_origin=True)
         still_possible = np.minimum.accumulate(below[::-1])[::-1]
-        largest = RisingFunction.of(still_possible, nodes, start * _FINEST, np.inf)
+        largest = RisingFunction.of(
+            still_possible, nodes, start * _FINEST, beyond=np.inf, zero_at_origin=False
+        )
         lower, upper = np.empty_like(given), np.empty_like(given)
 
         def invert(first: int, last: int) -> None:

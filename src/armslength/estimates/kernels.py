@@ -113,11 +113,11 @@ def read_off(
     origin: float,
     first_cell: int,
     lines: NDArray[np.float64],
-    reach: float,
-    beyond: float,
+    ends: tuple[float, float, float],
     result: NDArray[np.float64],
 ) -> None:
     """result = the function that `RisingFunction` has put into cells, at these values; 0 below its origin."""
+    least, reach, beyond = ends
     last = lines.shape[0] - 1
     for i in range(len(values)):
         distance = values[i] - origin
@@ -125,4 +125,5 @@ def read_off(
         inside = min(max(cell, 0), last)
         answer = lines[inside, 0] + lines[inside, 1] * distance
         answer = beyond if distance > reach else answer
-        result[i] = answer if distance >= 0.0 else 0.0
+        answer = 0.0 if distance < least else answer
+        result[i] = answer if distance == distance else distance  # noqa: PLR0124  # not a number stays so

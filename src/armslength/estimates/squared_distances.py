@@ -83,13 +83,16 @@ def _values(left: Sketches, right: Sketches, noises: PairNoises) -> NDArray[np.f
     smallest = min((noise.cumulants.k2 for noise, chosen in noises.groups if _is_block(chosen)), default=0.0)
     # √(2k)·κ₂ is what noise alone makes of the squared norm; input noise, which is summed, makes no less.
     harmless = _UNNOTICED * math.sqrt(2 * protocol.transform.sketch_dim) * smallest
-    value = all_squares(left, right, biases[0] if biases else 0.0, unit, harmless)
+    alike = sum(_is_block(chosen) for _, chosen in noises.groups) == 1
+    # One bias for nearly all is taken away in the same pass. Several are not: a large one would cost a small one its digits.
+    first_bias, first_unit = (biases[0], unit) if alike else (0.0, 1.0)
+    value = all_squares(left, right, first_bias, first_unit, harmless)
     for (_, chosen), bias in zip(noises.groups, biases, strict=True):
         if not _is_block(chosen):
             # A noise that both rows have may cancel, and then nothing hides any rounding: these are done one by one.
             value[chosen] = unit * (chosen_squares(left, right, *chosen) - bias)
-        elif bias != biases[0]:
-            value[chosen] += unit * (biases[0] - bias)
+        elif not alike:
+            value[chosen] = unit * (value[chosen] - bias)
     return value
 
 

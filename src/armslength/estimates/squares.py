@@ -36,6 +36,8 @@ def all_squares(
         unit: What turns those into data units.
         tolerance: How large an error of ‖u−v‖² does no harm; 0 if none does.
     """
+    if not len(left) or not len(right):
+        return np.empty((len(left), len(right)))
     u, v = _from_first_row(left, right)
     left_squares = np.einsum("ij,ij->i", u, u)
     right_squares = left_squares if v is u else np.einsum("ij,ij->i", v, v)
@@ -85,7 +87,7 @@ def chosen_squares(
 def _from_first_row(left: Sketches, right: Sketches) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Both sides less the first row of all: what the rows have in common would only cost digits."""
     a, b = _same_type(left, right)
-    offset = left.offsets[0] if len(a) else 0.0
+    offset = left.offsets[0]
 
     def relative(side: NDArray[Any], offsets: NDArray[np.float64]) -> NDArray[np.float64]:
         difference: NDArray[np.float64] = (side - a[:1]).astype(np.float64)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from armslength.checks import shown
 from armslength.errors import InputError
 from armslength.protocol.kernels import add_amounts
-from armslength.protocol.projection import checked_items
+from armslength.protocol.projection import check_item_types
 from armslength.protocol.protocol import Protocol
 from armslength.threads import available_threads, for_blocks
 from armslength.transforms.base import Transform
@@ -39,10 +39,10 @@ def sketch_of_events(protocol: Protocol, items: Any, amounts: Any) -> NDArray[np
         numbers = transform.column_numbers(items if column is None else _plain(column))
         return _sketch_of_numbers(transform, numbers, _whole_amounts(amounts, len(numbers)))
     distinct, totals = (
-        _counted_list(items, amounts) if column is None else _counted_column(column, amounts, protocol.items)
+        _counted_list(protocol, items, amounts)
+        if column is None
+        else _counted_column(column, amounts, protocol.items)
     )
-    if not isinstance(distinct, np.ndarray):
-        checked_items(protocol, distinct)
     sketch: NDArray[np.int64] = transform.apply(totals[None, :], items=distinct)[0]  # type: ignore[call-arg]  # open vocabularies are SparseJL's
     return sketch
 
@@ -121,7 +121,7 @@ def _counted_column(column: pa.ChunkedArray, amounts: Any, kind: str) -> tuple[A
         for chunk in column.slice(start, stop - start).chunks:
             coded = chunk if pa.types.is_dictionary(chunk.type) else pc.dictionary_encode(chunk)
             totals = np.zeros(len(coded.dictionary), dtype=np.int64)
-            add_amounts(coded.indices.to_numpy(), whole[start : start + len(chunk)], totals)
+            add_amounts(_checked_indices(coded), whole[start : start + len(chunk)], totals)
             start += len(chunk)
             parts.append((coded.dictionary.cast(found), totals))
 
@@ -136,10 +136,20 @@ def _counted_column(column: pa.ChunkedArray, amounts: Any, kind: str) -> tuple[A
     return together.dictionary.to_numpy(zero_copy_only=False), totals
 
 
-def _counted_list(names: Any, amounts: Any) -> tuple[list[Any], NDArray[np.int64]]:
+def _checked_indices(coded: pa.DictionaryArray) -> NDArray[Any]:
+    """Which of its items each event has, if those are there: a dictionary may come from anywhere."""
+    indices: NDArray[Any] = coded.indices.to_numpy()
+    size = len(coded.dictionary)
+    if coded.dictionary.null_count or (len(indices) and not 0 <= indices.min() <= indices.max() < size):
+        raise InputError("a dictionary of items must be valid and have no missing values, got another")
+    return indices
+
+
+def _counted_list(protocol: Protocol, names: Any, amounts: Any) -> tuple[list[Any], NDArray[np.int64]]:
     """(the different items of a list, the total amount of each)."""
     try:
         listed = names.tolist() if isinstance(names, np.ndarray) else list(names)
+        check_item_types(protocol, listed)  # of all: 1, 1.0 and True are one key
         position: dict[Any, int] = {}
         positions = [position.setdefault(name, len(position)) for name in listed]
     except TypeError:

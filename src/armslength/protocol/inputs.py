@@ -43,9 +43,9 @@ class GridRows(DenseRows):
         super().__init__(array)
         self._grid = grid
 
-    def piece(self, start: int, stop: int, first: int, last: int) -> Integers:
-        """Columns first … last−1 of rows start … stop−1 in grid units."""
-        return self._grid.integers(self.array[start:stop, first:last])
+    def integers(self, values: NDArray[Any]) -> Integers:
+        """Some of the values in grid units."""
+        return self._grid.integers(values)
 
 
 class SparseGridRows(SparseRows):

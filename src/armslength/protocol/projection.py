@@ -1,6 +1,6 @@
 """What a release does before there is noise: it reads and checks all of X, and computes the exact integers A·x."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,10 +27,12 @@ class Prepared:
         parts: The rows, in grid units.
         product: A·x for all of them, **not private**; None where that waits until there is noise to add it to: with noise
             on the input it must, and sparse rows are added to their noise while it is in the cache.
+        add_rows: What then adds rows start … stop−1 times Aᵀ to an array.
     """
 
     parts: list[Rows]
     product: NDArray[np.int64] | None
+    add_rows: Callable[[int, int, NDArray[np.int64]], None] | None = None
 
     @property
     def count(self) -> int:
@@ -48,10 +50,10 @@ def prepared(protocol: Protocol, X: Any, items: Any, threads: int | None) -> Pre
             _read_through(part, threads)
         return Prepared(listed, None)
     first = next(parts)
-    short = isinstance(transform, SparseJL) and not named and transform.sketch_dim <= _SHORT_SKETCH
-    if isinstance(first, SparseRows) and short:
+    short = transform.sketch_dim <= _SHORT_SKETCH and not named
+    if isinstance(first, SparseRows) and isinstance(transform, SparseJL) and short:
         _read_through(first, threads)
-        return Prepared([first], None)
+        return Prepared([first], None, transform.adder(first, threads))
     products = [transform.apply(first, **named, threads=threads)]
     products += [transform.apply(part, **named, threads=threads) for part in parts]
     return Prepared([], _joined(products))
@@ -107,7 +109,6 @@ def checked_items(protocol: Protocol, items: Any) -> Any:
     """Items of the type that the protocol declares."""
     if items is None:
         raise InputError("items must name the columns of X for an open vocabulary, got None")
-    wanted = str if protocol.items == "string" else (int, np.integer)
     if isinstance(items, np.ndarray):
         items = items.tolist()
     if isinstance(items, (str, bytes)) or not isinstance(items, (Sequence, range)):
@@ -115,10 +116,16 @@ def checked_items(protocol: Protocol, items: Any) -> Any:
             f"items must be a list of the protocol's type {protocol.items}, got {type(items).__name__}"
         )
     listed = list(items)
-    if not all(isinstance(item, wanted) and not isinstance(item, bool) for item in listed):
-        raise InputError(
-            f"items must be of the protocol's type {protocol.items}, got another; convert them first"
-        )
+    check_item_types(protocol, listed)
     if len(set(listed)) != len(listed):
         raise InputError("items must name each column once, got duplicates; add those columns up first")
     return listed
+
+
+def check_item_types(protocol: Protocol, items: list[Any]) -> None:
+    """Refuses items that are not of the type that the protocol declares."""
+    wanted = str if protocol.items == "string" else (int, np.integer)
+    if not all(issubclass(kind, wanted) and not issubclass(kind, bool) for kind in set(map(type, items))):
+        raise InputError(
+            f"items must be of the protocol's type {protocol.items}, got another; convert them first"
+        )

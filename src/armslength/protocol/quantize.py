@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from armslength.compiled import Integers
 from armslength.errors import InputError
 from armslength.protocol.kernels import NOT_FINITE, OFF_GRID, TOO_LARGE, floor_to_grid
-from armslength.transforms.inputs import narrow
+from armslength.transforms.inputs import contiguous, narrow
 
 _RESULTS = ((np.int32, 2.0**31 - 1), (np.int64, 2.0**62))  # what may hold grid units, the narrow one first
 
@@ -104,9 +104,9 @@ class Grid:
             low, high = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
         # half floats and foreign byte orders are rare: those are copied
         native = values.astype(np.float64 if values.dtype.itemsize != 4 else np.float32, copy=False)
-        rows = np.ascontiguousarray(native.reshape(1, -1) if native.ndim == 1 else native)
+        rows = contiguous(native.reshape(1, -1) if native.ndim == 1 else native)
         found = 0
-        for kind, largest in _RESULTS:
+        for kind, largest in self._results:
             grid: Integers = np.empty(rows.shape, dtype=kind)
             found = floor_to_grid(rows, self.exponent, low, high, largest, self.on_grid, grid)
             if not found & TOO_LARGE:
@@ -123,11 +123,13 @@ class Grid:
 
     def _clamped(self, grid: Integers) -> Integers:
         bounds = self._low_and_high
-        if bounds is None:
-            return grid
-        limits = np.iinfo(grid.dtype)
-        low, high = (min(max(bound, limits.min), limits.max) for bound in bounds)
-        return np.clip(grid, low, high)
+        return grid if bounds is None else np.clip(grid, *bounds)
+
+    @property
+    def _results(self) -> tuple[tuple[Any, float], ...]:
+        """What may hold floats in grid units: not int32 where an end of the range would not fit it."""
+        bounds = self._low_and_high or (0, 0)
+        return _RESULTS if -(2**31) < bounds[0] <= bounds[1] < 2**31 else _RESULTS[1:]
 
 
 def _modulo(values: NDArray[Any], exponent: int) -> NDArray[Any]:

@@ -22,8 +22,6 @@ from armslength.protocol.provenance import Released
 from armslength.protocol.schema import written
 from armslength.protocol.sketches import Sketches, checked_labels
 from armslength.transforms.fast_jl import FastJL
-from armslength.transforms.inputs import SparseRows
-from armslength.transforms.sparse_jl import SparseJL
 from armslength.version import __version__
 
 _ENTRIES_AT_ONCE = 1 << 21  # of the input that are held at a time where noise goes on it
@@ -85,11 +83,10 @@ def with_noise(protocol: Protocol, ready: Prepared, threads: int | None) -> NDAr
         return ready.product
     if protocol.noise_site == "input" and isinstance(transform, FastJL):
         return _with_input_noise(protocol, transform, ready, threads)
-    (rows,) = ready.parts
-    if not isinstance(rows, SparseRows) or not isinstance(transform, SparseJL):
+    add_rows = ready.add_rows
+    if add_rows is None:
         raise TypeError("rows must be projected before there is noise")
-    values = np.empty((rows.count, transform.sketch_dim), dtype=np.int64)
-    add_rows = transform.adder(rows, threads)
+    values = np.empty((ready.count, transform.sketch_dim), dtype=np.int64)
 
     def add(start: int, stop: int) -> None:
         add_rows(start, stop, values[start:stop])

@@ -13,6 +13,7 @@ from scipy import sparse
 from armslength.compiled import Integers
 from armslength.errors import InputError
 from armslength.threads import for_blocks
+from armslength.transforms.kernels.layout import turn
 from armslength.transforms.kernels.sparse_rows import fill_dense, in_order
 
 
@@ -25,7 +26,11 @@ class DenseRows:
 
     def piece(self, start: int, stop: int, first: int, last: int) -> Integers:
         """Columns first … last−1 of rows start … stop−1, contiguous: as int32 if their type fits, else int64 modulo 2^64."""
-        return narrow(self.array[start:stop, first:last])
+        return contiguous(self.integers(self.array[start:stop, first:last]))
+
+    def integers(self, values: NDArray[Any]) -> Integers:
+        """Some of the values as int32 or int64."""
+        return narrow(values)
 
     def block(self, start: int, stop: int) -> Integers:
         """Rows start … stop−1."""
@@ -57,7 +62,11 @@ class SparseRows:
         """(starts, columns, values) of rows start … stop−1."""
         starts = self.starts[start : stop + 1]
         part = slice(starts[0], starts[-1])
-        return starts - starts[0], self.columns[part], self.integers(self.values[part])
+        return (
+            starts - starts[0],
+            contiguous(self.columns[part]),
+            contiguous(self.integers(self.values[part])),
+        )
 
     def integers(self, values: NDArray[Any]) -> Integers:
         """Some of the values as int32 or int64."""
@@ -93,7 +102,19 @@ def integer_rows(X: Any, width: int) -> Rows:
 def narrow(values: NDArray[Any]) -> Integers:
     """Integers as they are if their type fits int32, else as int64 modulo 2^64; contiguous, and copied only if they must be."""
     kind: Any = np.int32 if np.can_cast(values.dtype, np.int32) else np.int64
-    return np.ascontiguousarray(values).astype(kind, order="C", copy=False)
+    return contiguous(values.astype(kind, copy=False))
+
+
+def contiguous(values: NDArray[Any]) -> NDArray[Any]:
+    """The values in rows that lie together; copied only if they do not."""
+    size = values.itemsize
+    if values.ndim != 2 or size not in (4, 8) or values.strides[0] != size or values.flags.c_contiguous:
+        return np.ascontiguousarray(values)
+    # A column lies together, as in data frames and Fortran order.
+    rows = np.empty(values.shape, dtype=values.dtype)
+    bits: Any = np.int32 if size == 4 else np.int64
+    turn(values.T.view(bits), rows.view(bits))
+    return rows
 
 
 def _check_width(found: int, width: int) -> None:
@@ -153,6 +174,12 @@ def canonical_parts(matrix: Any) -> tuple[Integers, Integers, NDArray[Any]] | No
         return None
     if starts.shape != (matrix.shape[0] + 1,) or columns.ndim != 1 or columns.shape != values.shape:
         return None
+    if starts[0] != 0 or not 0 <= starts[-1] <= len(columns):
+        return None
+    columns, values = (
+        columns[: starts[-1]],
+        values[: starts[-1]],
+    )  # there may be spare room behind the last entry
     in_all_parts = []
 
     def look(start: int, stop: int) -> None:

@@ -31,6 +31,10 @@ def chunked(values, kind):
     return pa.chunked_array([pa.array(values[:2], kind), pa.array([], kind), pa.array(values[2:], kind)])
 
 
+def wild_dictionary(index):
+    return pa.DictionaryArray.from_arrays(pa.array([index, 0]), pa.array(["a"]), safe=False)
+
+
 FORMS = {
     "list": list,
     "array": np.array,
@@ -96,6 +100,11 @@ def test_an_arrow_column_is_its_list(names):
         (NUMBERS, pa.array(["1"]), "protocol's type int64, got string"),
         (NUMBERS, pa.array([1.0]), "protocol's type int64, got double"),
         (NUMBERS, pa.array([2**63], pa.uint64()), "must fit int64"),
+        (STRINGS, wild_dictionary(2_000_000_000), "must be valid"),
+        (STRINGS, wild_dictionary(-1), "must be valid"),
+        (STRINGS, pa.DictionaryArray.from_arrays(pa.array([0, 0]), pa.array(["a", None])), "missing values"),
+        (NUMBERS, [1, 1.0], "protocol's type int64"),
+        (NUMBERS, [1, True], "protocol's type int64"),
         (FIXED, pa.array([1, None]), "no missing values"),
         (FIXED, pa.array([1, 50]), "from 0 to 49"),
         (FIXED, pa.array(["a"]), "column numbers"),

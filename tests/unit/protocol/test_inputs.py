@@ -1,6 +1,7 @@
 """What a release takes: every kind of input becomes the same integers, and bad input costs nothing."""
 
 import math
+import pickle
 
 import duckdb
 import numpy as np
@@ -217,3 +218,74 @@ def test_a_sparse_matrix_of_too_many_places_is_refused():
     wide = al.Protocol(al.SparseJL(2**40, 8, 2, "x"), 1)
     with pytest.raises(al.InputError, match=r"2\^63 places"):
         project(wide, sparse.coo_array((2**24, 2**40), dtype=np.int64), None, 1)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.float32, np.float64])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {},
+        {"value_range": (-3, 3)},
+        {"resolution": 0.5},
+        {"resolution": 2, "on_grid": False, "touched": 64},
+        {"resolution": 0.25, "value_range": (-1, 2)},
+    ],
+    ids=str,
+)
+def test_columns_that_lie_together_are_the_same_data(kind, setting):
+    # A frame's to_numpy() has this layout, and tiles read rows.
+    protocol = al.Protocol(al.SparseJL(64, 16, 2, "x"), 1, **setting)
+    Y = np.random.default_rng(0).integers(-5 if np.dtype(kind).kind != "u" else 0, 6, (40, 64)).astype(kind)
+    expected = project(protocol, Y, None, 1)
+    for form in (np.asfortranarray(Y), np.asfortranarray(np.pad(Y, 2))[2:-2, 2:-2], Y[::-1][::-1]):
+        assert np.array_equal(project(protocol, form, None, 2), expected)
+    one_by_one = [project(protocol, row[None, :], None, 1)[0] for row in Y]
+    assert np.array_equal(one_by_one, expected)
+
+
+@pytest.mark.parametrize("low", [2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**40])
+def test_a_range_at_the_end_of_32_bits(low):
+    protocol = al.Protocol(al.Identity(8), 1, value_range=(low, low + 10))
+    values = np.array([[low - 5, low - 1, low, low + 1, low + 9, low + 10, low + 11, 0]], dtype=np.float64)
+    expected = np.clip(values, low, low + 10).astype(np.int64)
+    assert np.array_equal(project(protocol, values, None, 1), expected)
+    assert np.array_equal(project(protocol, values.astype(np.int64), None, 1), expected)
+    # and a value clamps as it does alone, whatever stands beside it
+    for j in range(8):
+        alone = np.full((1, 8), low - 5, dtype=np.float64)
+        alone[0, j] = values[0, j]
+        assert project(protocol, alone, None, 1)[0, j] == expected[0, j]
+
+
+SPARE = [
+    al.SparseJL(20, 8, 2, "x"),
+    al.SparseJL(20, 8, 2, "x", "balanced"),
+    al.SignJL(20, 8, "x"),
+    al.GaussianJL(20, 8, "x"),
+    al.HadamardJL(20, 8, "x"),
+    al.Identity(20),
+]
+
+
+@pytest.mark.parametrize("transform", SPARE, ids=lambda t: t.name)
+@pytest.mark.parametrize("kept", [True, False])
+def test_spare_room_behind_the_last_entry_is_not_read(transform, kept, monkeypatch):
+    if not kept:
+        monkeypatch.setattr("armslength.transforms.sparse_jl._KEPT_ENTRIES", 0)
+        transform = pickle.loads(pickle.dumps(transform))  # noqa: S301  # our own, without what it has kept
+    matrix = sparse.csr_array((2, 20), dtype=np.int64)
+    matrix.data, matrix.indices = np.array([1, 2, 9]), np.array([0, 2, 2**31 - 1], dtype=np.int32)
+    matrix.indptr = np.array([0, 1, 2], dtype=np.int32)
+    dense = np.zeros((2, 20), dtype=int)
+    dense[0, 0], dense[1, 2] = 1, 2
+    protocol = al.Protocol(transform, 1, noise="laplace")
+    assert np.array_equal(project(protocol, matrix, None, 1), transform.apply(dense))
+    assert np.array_equal(transform.apply(matrix), transform.apply(dense))
+    assert len(protocol.release(matrix, ledger=al.NO_LEDGER)) == 2
+
+
+def test_sparse_matrices_begin_with_their_first_entry():
+    matrix = sparse.csr_array((1, 20), dtype=np.int64)
+    matrix.data, matrix.indices, matrix.indptr = np.array([1, 2]), np.array([0, 2]), np.array([1, 2])
+    with pytest.raises(al.InputError, match="must be valid"):
+        project(al.Protocol(SPARE[0], 1), matrix, None, 1)

@@ -1,0 +1,24 @@
+"""Columns that lie together become rows that lie together, block by block: NumPy's copy goes entry by entry."""
+
+import numpy as np
+
+from armslength.compiled import Integers, kernel
+from armslength.vectors import transpose_block
+
+
+@kernel
+def turn(columns: Integers, rows: Integers) -> None:
+    """rows = columns, transposed; the entries of a column lie side by side, and so do those of a row.
+
+    Args:
+        columns: m x n, of int32 or int64.
+        rows: n x m, of the same type, contiguous.
+    """
+    size = 64 // rows.itemsize
+    whole_rows, whole_columns = rows.shape[0] // size * size, rows.shape[1] // size * size
+    for i in range(0, whole_rows, size):
+        for j in range(0, whole_columns, size):
+            transpose_block(columns, j, i, rows, i, j)
+    for i in range(rows.shape[0]):
+        for j in range(whole_columns if i < whole_rows else np.int64(0), rows.shape[1]):
+            rows[i, j] = columns[j, i]
