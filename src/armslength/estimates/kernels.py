@@ -77,13 +77,12 @@ def squares_from_products(
     bias, unit = bias_and_unit
     last = min(first + BAND, result.shape[0])
     stop = last if mirrored else result.shape[1]
-    tile = np.empty((TILE_ROWS, TILE_WIDTH))
     part = np.empty((BAND, TILE_WIDTH))
     for left in range(0, stop, TILE_WIDTH):
         right = min(left + TILE_WIDTH, result.shape[1])
         for top in range(first, last, TILE_ROWS):
+            tile = part[top - first : top - first + TILE_ROWS]
             multiply_tile(rows, top, panels[left // TILE_WIDTH], tile)
-            part[top - first : top - first + TILE_ROWS] = tile
         for i in range(first, last):
             for j in range(left, right):
                 total = (row_squares[i] + column_squares[j] - 2 * part[i - first, j - left]) - bias

@@ -41,7 +41,7 @@ def all_squares(
     u, v = _from_first_row(left, right)
     left_squares = np.einsum("ij,ij->i", u, u)
     right_squares = left_squares if v is u else np.einsum("ij,ij->i", v, v)
-    if not _products_will_do(u.shape[1], (u, v), (left_squares, right_squares), tolerance):
+    if not _products_will_do((u,) if v is u else (u, v), (left_squares, right_squares), tolerance):
         return _pair_by_pair(left, right, bias, unit)
     rows, panels = _padded(u), _panels(v)
     result = np.empty((len(u), len(v)))
@@ -91,7 +91,8 @@ def _from_first_row(left: Sketches, right: Sketches) -> tuple[NDArray[np.float64
 
     def relative(side: NDArray[Any], offsets: NDArray[np.float64]) -> NDArray[np.float64]:
         difference: NDArray[np.float64] = (side - a[:1]).astype(np.float64)
-        difference += (offsets - offset)[:, None]
+        if (offsets != offset).any():
+            difference += (offsets - offset)[:, None]
         return difference
 
     u = relative(a, left.offsets)
@@ -105,7 +106,6 @@ def _same_type(left: Sketches, right: Sketches) -> tuple[NDArray[Any], NDArray[A
 
 
 def _products_will_do(
-    coordinates: int,
     sides: tuple[NDArray[np.float64], ...],
     squares: tuple[NDArray[np.float64], ...],
     tolerance: float,
@@ -115,7 +115,8 @@ def _products_will_do(
     Sums of k products are wrong by at most k·2^−53 times the sum of their magnitudes, in any order, fused or not; the
     magnitudes add up to at most (‖u‖ + ‖v‖)². Eight more for the rounding of u, of v and of the three terms.
     """
-    largest = max(float(np.abs(side).max(initial=0.0)) for side in sides)
+    coordinates = sides[0].shape[1]
+    largest = max(float(max(side.max(), -side.min())) for side in sides)
     if 4 * coordinates * largest**2 < _EXACT and all(np.array_equal(side, np.floor(side)) for side in sides):
         return True
     longest = max(float(each.max(initial=0.0)) for each in squares)
