@@ -127,7 +127,15 @@ def test_tiles_and_scatter_equal_the_naive_product(kind, seed, n, width, sketch_
     columns = np.empty(encoded.size, dtype=np.int32)
     list_columns(encoded, starts, columns)
     for add in (
-        lambda product: add_tiles(rows, starts, columns, product),
+        lambda product: add_tiles(
+            rows,
+            starts,
+            columns,
+            product,
+            np.full((width, 16), 7, dtype=kind),
+            np.full((sketch_dim, 16), 7),
+            np.full((16, sketch_dim), 7),
+        ),
         lambda product: scatter_dense(rows, encoded, product),
         lambda product: scatter_sparse(
             np.arange(0, n * width + 1, width),

@@ -1,5 +1,6 @@
 """What a release accepts, block by block, as integers in grid units: arrays, sparse matrices, Arrow tables."""
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,15 +38,23 @@ def opened(X: Any) -> Any:
 
 
 class GridRows(DenseRows):
-    """Dense rows of numbers, which become integers of the grid piece by piece, where they are needed."""
+    """Dense rows of numbers, which become integers of the grid piece by piece, where they are needed.
+
+    A piece of floats is good until its thread asks for the next one: both stand in the same place, because new memory costs
+    more than the flooring.
+    """
 
     def __init__(self, array: NDArray[Any], grid: Grid) -> None:
         super().__init__(array)
         self._grid = grid
+        self._of_thread = threading.local()
 
     def integers(self, values: NDArray[Any]) -> Integers:
         """Some of the values in grid units."""
-        return self._grid.integers(values)
+        room: NDArray[np.int64] | None = getattr(self._of_thread, "room", None)
+        if values.dtype.kind == "f" and (room is None or len(room) < values.size):
+            room = self._of_thread.room = np.empty(values.size, dtype=np.int64)
+        return self._grid.integers(values, room)
 
 
 class SparseGridRows(SparseRows):

@@ -19,6 +19,24 @@ def add_amounts(positions: Integers, amounts: NDArray[np.int64], totals: NDArray
 
 
 @kernel
+def all_floored(values: NDArray[Any], exponent: int, largest: float, result: Integers) -> bool:
+    """result = floor(values/2^exponent) for an exponent of at most 0; whether every one of them is finite and fits.
+
+    The usual case of `floor_to_grid`: nothing is clamped, and nothing asked but whether to look again.
+    """
+    down = math.ldexp(1.0, -exponent)
+    unfit = 0
+    for i in range(values.shape[0]):
+        row, target = values[i], result[i]
+        for j in range(len(row)):
+            floored = np.floor(np.float64(row[j]) * down)
+            fits = abs(floored) <= largest
+            unfit |= 0 if fits else 1
+            target[j] = floored if fits else 0.0
+    return unfit == 0
+
+
+@kernel
 def floor_to_grid(
     values: NDArray[Any],
     exponent: int,

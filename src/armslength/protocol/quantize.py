@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from armslength.compiled import Integers
 from armslength.errors import InputError
-from armslength.protocol.kernels import NOT_FINITE, OFF_GRID, TOO_LARGE, floor_to_grid
+from armslength.protocol.kernels import NOT_FINITE, OFF_GRID, TOO_LARGE, all_floored, floor_to_grid
 from armslength.transforms.inputs import contiguous, narrow
 
 _RESULTS = ((np.int32, 2.0**31 - 1), (np.int64, 2.0**62))  # what may hold grid units, the narrow one first
@@ -60,10 +60,14 @@ class Grid:
         """Whether the range holds 0, as sparse data needs."""
         return self._low_and_high is None or self._low_and_high[0] <= 0 <= self._low_and_high[1]
 
-    def integers(self, values: NDArray[Any]) -> Integers:
+    def integers(self, values: NDArray[Any], room: NDArray[np.int64] | None = None) -> Integers:
         """The values in grid units, contiguous: as int32 where they fit, else as int64.
 
         Values of an integer type without a range wrap modulo 2^64.
+
+        Args:
+            values: Integers or floats.
+            room: Where the result may stand, if it is large enough.
         """
         if values.dtype.kind in "biu":
             if self.exponent == 0 and self.limits is None:
@@ -71,7 +75,7 @@ class Grid:
             return self._from_integers(values)
         if values.dtype.kind != "f" or values.dtype.itemsize > 8:
             raise InputError(f"X must hold integers or floats of at most 64 bits, got {values.dtype}")
-        return self._from_floats(values)
+        return self._from_floats(values, room)
 
     def _from_integers(self, values: NDArray[Any]) -> Integers:
         if values.dtype.kind == "b":
@@ -96,7 +100,7 @@ class Grid:
             grid = values.astype(np.int64) << np.int64(-self.exponent)
         return self._clamped(grid)
 
-    def _from_floats(self, values: NDArray[Any]) -> Integers:
+    def _from_floats(self, values: NDArray[Any], room: NDArray[np.int64] | None) -> Integers:
         low, high = -np.inf, np.inf
         if self.limits is not None:
             # a hair outside of the range; the clamp in grid units follows
@@ -106,8 +110,12 @@ class Grid:
         native = values.astype(np.float64 if values.dtype.itemsize != 4 else np.float32, copy=False)
         rows = contiguous(native.reshape(1, -1) if native.ndim == 1 else native)
         found = 0
+        plain = self.limits is None and self.exponent <= 0 and not self.on_grid
         for kind, largest in self._results:
-            grid: Integers = np.empty(rows.shape, dtype=kind)
+            space = np.empty(rows.size, dtype=kind) if room is None else room.view(kind)
+            grid: Integers = space[: rows.size].reshape(rows.shape)
+            if plain and all_floored(rows, self.exponent, largest, grid):
+                return grid.reshape(native.shape)
             found = floor_to_grid(rows, self.exponent, low, high, largest, self.on_grid, grid)
             if not found & TOO_LARGE:
                 break

@@ -17,7 +17,7 @@ from armslength.randomness.hashing import hash_coefficients
 from armslength.randomness.items import item_words
 from armslength.randomness.permutation import uniform_permutation
 from armslength.randomness.seeds import checked_seed, fresh_seed
-from armslength.threads import for_blocks
+from armslength.threads import for_blocks, for_runs
 from armslength.transforms.base import Transform, checked_input_dim, checked_sketch_dim
 from armslength.transforms.inputs import DenseRows, SparseRows, integer_rows
 from armslength.transforms.kernels.scatter import scatter_dense, scatter_sparse
@@ -206,18 +206,23 @@ class SparseJL(Transform):
         parts = [(start, encoded[start : start + width]) for start in range(0, len(encoded), width)]
         lists = [_listed(part, self.sketch_dim) if in_tiles else None for _, part in parts]
 
-        def add(start: int, stop: int) -> None:
-            if first == 0:
-                product[start:stop] = 0  # by the thread that needs the memory next
-            for (offset, part), listed in zip(parts, lists, strict=True):
-                piece = rows.piece(start, stop, first + offset, first + offset + len(part))
-                if listed is not None:
-                    add_tiles(piece, *listed, product[start:stop])
-                else:
-                    scatter_dense(piece, part, product[start:stop])
-
         rows_at_once = max(32, _PIECE_ENTRIES // max(1, min(width, len(encoded))) // LANES * LANES)
-        for_blocks(rows.count, rows_at_once, add, threads)
+
+        def add_run(run: int, end: int) -> None:
+            room = _Room(width, self.sketch_dim) if in_tiles else None
+            for start in range(run, end, rows_at_once):
+                stop = min(start + rows_at_once, end)
+                target = product[start:stop]
+                if first == 0:
+                    target[:] = 0  # by the thread that needs the memory next
+                for (offset, part), listed in zip(parts, lists, strict=True):
+                    piece = rows.piece(start, stop, first + offset, first + offset + len(part))
+                    if listed is not None and room is not None:
+                        add_tiles(piece, *listed, target, room.tile(piece), room.totals, room.sums)
+                    else:
+                        scatter_dense(piece, part, target)
+
+        for_runs(rows.count, rows_at_once, add_run, threads)
 
     @lazy
     def _kept_columns(self) -> Integers | None:
@@ -268,6 +273,20 @@ class SparseJL(Transform):
             "construction": self.construction,
             "independence": self.independence,
         }
+
+
+class _Room:
+    """What one thread works in, for all of its tiles: new memory for each would cost more than the work."""
+
+    def __init__(self, width: int, sketch_dim: int) -> None:
+        self._tile = np.empty(width * LANES, dtype=np.int64)
+        self.totals = np.empty((sketch_dim, LANES), dtype=np.int64)
+        self.sums = np.empty((LANES, sketch_dim), dtype=np.int64)
+
+    def tile(self, piece: Integers) -> Integers:
+        """Room for sixteen rows of this piece."""
+        size = piece.shape[1] * LANES
+        return self._tile.view(piece.dtype)[:size].reshape(piece.shape[1], LANES)
 
 
 def _listed(encoded: Integers, sketch_dim: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

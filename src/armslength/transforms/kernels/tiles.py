@@ -45,6 +45,9 @@ def add_tiles(
     starts: NDArray[np.int32],
     columns: NDArray[np.int32],
     product: NDArray[np.int64],
+    tile: Integers,
+    totals: NDArray[np.int64],
+    sums: NDArray[np.int64],
 ) -> None:
     """product += rows·Aᵀ modulo 2^64, for the columns of A that `list_columns` has listed.
 
@@ -53,10 +56,10 @@ def add_tiles(
         starts: Of the lists.
         columns: The lists.
         product: n x k.
+        tile: m x 16, of the type of the rows: room to work in, as are the next two.
+        totals: k x 16.
+        sums: 16 x k.
     """
-    tile = np.empty((rows.shape[1], LANES), dtype=rows.dtype)
-    totals = np.empty((product.shape[1], LANES), dtype=np.int64)
-    sums = np.empty((LANES, product.shape[1]), dtype=np.int64)
     for first in range(0, rows.shape[0], LANES):
         _fill_tile(rows, first, tile)
         totals[:] = 0
