@@ -16,7 +16,7 @@ from armslength.noise.tables import double_table, float_table, shift_of
 from armslength.threads import for_runs
 
 _BLOCK_WORDS = 1 << 17  # of cipher: large enough that threads seldom wait for the interpreter's lock
-_CACHED = 1 << 17  # values that a core's own cache holds
+_CACHED = 1 << 18  # values that a core's own cache holds
 _WORDS_AT_ONCE = 1 << 14
 _SIGN_SHIFT = np.uint64(63)
 
