@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from armslength.checks import integer
 
-_RUNS_PER_THREAD = 4
+_RUNS_PER_THREAD = 8
 
 
 def available_threads() -> int:

@@ -46,6 +46,7 @@ class GridRows(DenseRows):
 
     def __init__(self, array: NDArray[Any], grid: Grid) -> None:
         super().__init__(array)
+        self.may_refuse = not grid.takes_all(array.dtype)
         self._grid = grid
         self._of_thread = threading.local()
 
@@ -64,6 +65,7 @@ class SparseGridRows(SparseRows):
         self, starts: Integers, columns: Integers, values: NDArray[Any], width: int, grid: Grid
     ) -> None:
         super().__init__(starts, columns, values, width)
+        self.may_refuse = not grid.takes_all(values.dtype)
         self._grid = grid
 
     def integers(self, values: NDArray[Any]) -> Integers:

@@ -80,6 +80,8 @@ def _parts(protocol: Protocol, X: Any, items: Any) -> tuple[Iterator[Rows], dict
 
 def _read_through(rows: Rows, threads: int | None) -> None:
     """Reads every value once, so that one that must be refused is refused now."""
+    if not rows.may_refuse:
+        return
 
     def read(start: int, stop: int) -> None:
         if isinstance(rows, SparseRows):

@@ -20,6 +20,8 @@ from armslength.transforms.kernels.sparse_rows import fill_dense, in_order
 class DenseRows:
     """A dense matrix of some integer type; only what is asked for is cast."""
 
+    may_refuse = False  # whether reading can fail because of a value
+
     def __init__(self, array: NDArray[Any]) -> None:
         self.array = array
         self.count, self.width = (int(size) for size in array.shape)
@@ -46,6 +48,8 @@ class SparseRows:
         values: Its value, of an integer type.
         width: How many columns there are.
     """
+
+    may_refuse = False
 
     def __init__(self, starts: Integers, columns: Integers, values: NDArray[Any], width: int) -> None:
         self.starts, self.columns, self.values = starts, columns, values
@@ -176,10 +180,8 @@ def canonical_parts(matrix: Any) -> tuple[Integers, Integers, NDArray[Any]] | No
         return None
     if starts[0] != 0 or not 0 <= starts[-1] <= len(columns):
         return None
-    columns, values = (
-        columns[: starts[-1]],
-        values[: starts[-1]],
-    )  # there may be spare room behind the last entry
+    used = slice(starts[-1])  # there may be spare room behind the last entry
+    columns, values = columns[used], values[used]
     in_all_parts = []
 
     def look(start: int, stop: int) -> None:

@@ -175,3 +175,14 @@ def test_no_rows_have_no_distances():
     for pair, shape in (((none,), (0, 0)), ((none, sketches), (0, 3)), ((sketches, none), (3, 0))):
         estimate = al.squared_distances(*pair)
         assert estimate.value.shape == estimate.variance.shape == estimate.interval()[0].shape == shape
+
+
+def test_a_row_that_comes_twice_is_the_same_row():
+    sketches = PROTOCOL.release(np.random.default_rng(2).poisson(5, (4, 40)), ledger=al.NO_LEDGER)
+    estimate = al.squared_distances(sketches[[0, 2, 0, 3]])
+    assert estimate.value[0, 2] == estimate.value[2, 0] == 0
+    assert estimate.variance[0, 2] == 0
+    assert estimate.variance[0, 1] > 0
+    other = al.squared_distances(sketches[[0, 2]], sketches[[2, 3]])
+    assert other.value[1, 0] == 0
+    assert (np.delete(other.variance.ravel(), 2) > 0).all()
