@@ -4,6 +4,7 @@ A peer gets its input in several layouts and types, and its fastest one counts. 
 array that we get, where that is another. Peers add no noise; we draw exact noise in every release.
 """
 
+import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,7 +39,7 @@ class Case:
         peer: Who else does it.
         target: How many times faster than the peer we want to be.
         ours: Our work.
-        theirs: The peer's work in each setting; the fastest counts.
+        theirs: Makes the peer's work in each setting; the fastest counts.
         same: The setting that gets the same array as we do; empty if that makes no difference.
         reads: The input, which must be read once at least.
         shares: What part of our work the peer does, where that would take too long.
@@ -48,7 +49,7 @@ class Case:
     peer: str
     target: float
     ours: Work
-    theirs: dict[str, Work]
+    theirs: Callable[[], dict[str, Work]]
     same: str = ""
     reads: tuple[NDArray[Any], ...] = ()
     shares: float = 1.0
@@ -117,7 +118,11 @@ def noise(sizes: Sizes) -> Iterator[Case]:
             kind = "rounded normal"
         ours = partial(draw, law, (count,))
         yield Case(
-            f"exact {kind}, {count:,} draws, scale {law.scale:g}", f"NumPy {name}", target, ours, {"": peer}
+            f"exact {kind}, {count:,} draws, scale {law.scale:g}",
+            f"NumPy {name}",
+            target,
+            ours,
+            _only("", peer),
         )
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
@@ -127,22 +132,34 @@ def noise(sizes: Sizes) -> Iterator[Case]:
         "OpenDP integer Laplace, per draw",
         3000,
         partial(draw, DiscreteLaplace(50.0), (count,)),
-        {"": partial(sampler, zeros)},
+        _only("", partial(sampler, zeros)),
         shares=sizes.opendp_draws / count,
     )
+
+
+def _only(setting: str, work: Work) -> Callable[[], dict[str, Work]]:
+    return lambda: {setting: work}
 
 
 def _release(protocol: al.Protocol, X: Any) -> Work:
     return partial(protocol.release, X, ledger=al.NO_LEDGER)
 
 
-def _transforms(projection: Any, inputs: dict[str, Any]) -> dict[str, Work]:
-    """The peer's `transform` on each of its inputs, fitted before."""
-    return {name: partial(_fitted(projection, X).transform, X) for name, X in inputs.items()}
+def _transforms(projection: Any, inputs: dict[str, Any]) -> Callable[[], dict[str, Work]]:
+    """The peer's `transform` on each of its inputs: one matrix, in the type that each input asks for."""
 
+    def fitted() -> dict[str, Work]:
+        first = next(iter(inputs.values()))
+        fit = projection.fit(first)
+        works: dict[str, Work] = {}
+        for name, X in inputs.items():
+            its_own = copy.copy(fit)
+            kind = np.float32 if X.dtype == np.float32 else np.float64
+            its_own.components_ = fit.components_.astype(kind)
+            works[name] = partial(its_own.transform, X)
+        return works
 
-def _fitted(projection: Any, X: Any) -> Any:
-    return projection(random_state=0).fit(X)
+    return fitted
 
 
 def dense_release(sizes: Sizes) -> Iterator[Case]:
@@ -157,7 +174,7 @@ def dense_release(sizes: Sizes) -> Iterator[Case]:
     setting: dict[str, Any] = {"resolution": "auto", "touched": d}
     for sparsity, target in ((1, 6.0), (8, 3.5)):
         protocol = al.Protocol(al.SparseJL(d, k, sparsity, "bench"), 1, **setting)
-        projection = partial(SparseRandomProjection, k, density=sparsity / k)
+        projection = SparseRandomProjection(k, density=sparsity / k, random_state=0)
         yield Case(
             f"release, dense float32 {n} x {d} -> {k}, s={sparsity}",
             "scikit-learn SparseRandomProjection",
@@ -173,7 +190,7 @@ def dense_release(sizes: Sizes) -> Iterator[Case]:
         "scikit-learn GaussianRandomProjection",
         2,
         _release(hadamard, X),
-        _transforms(partial(GaussianRandomProjection, k), layouts),
+        _transforms(GaussianRandomProjection(k, random_state=0), layouts),
         "float32, rows contiguous",
         (X,),
     )
@@ -196,7 +213,7 @@ def counts_release(sizes: Sizes) -> Iterator[Case]:
         "scikit-learn SparseRandomProjection",
         5,
         _release(protocol, X),
-        _transforms(partial(SparseRandomProjection, k, density=4 / k), layouts),
+        _transforms(SparseRandomProjection(k, density=4 / k, random_state=0), layouts),
         "int32, rows contiguous",
         (X,),
     )
@@ -223,7 +240,7 @@ def sparse_release(sizes: Sizes) -> Iterator[Case]:
             "scikit-learn SparseRandomProjection, equal density",
             target,
             _release(protocol, X),
-            _transforms(partial(SparseRandomProjection, k, density=sparsity / k), layouts),
+            _transforms(SparseRandomProjection(k, density=sparsity / k, random_state=0), layouts),
             "int32, by rows",
             (X.data, X.indices, X.indptr),
         )
@@ -248,7 +265,7 @@ def open_vocabulary(sizes: Sizes) -> Case:
         "scikit-learn FeatureHasher, per token",
         5,
         ours,
-        {"one list of strings": partial(hasher.transform, [tokens])},
+        _only("one list of strings", partial(hasher.transform, [tokens])),
         reads=(np.frombuffer(column.buffers()[2], dtype=np.uint8),),
         shares=len(tokens) / sizes.events,
     )
@@ -268,7 +285,7 @@ def stream_updates(sizes: Sizes) -> Case:
         "NumPy add.at, hashing not counted",
         1,
         partial(stream.update, numbers),
-        {"": partial(np.add.at, state, rows, signs)},
+        _only("", partial(np.add.at, state, rows, signs)),
         reads=(numbers,),
     )
 
@@ -289,7 +306,7 @@ def all_pairs(sizes: Sizes) -> Case:
         "scikit-learn euclidean_distances, no variances or intervals",
         0.7,
         ours,
-        {
+        lambda: {
             "float64, squared": partial(euclidean_distances, values, squared=True),
             "float32, squared": partial(euclidean_distances, values.astype(np.float32), squared=True),
         },

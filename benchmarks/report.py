@@ -32,6 +32,25 @@ def _ratio(ratio: float) -> str:
     return f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.2g}" if ratio < 1 else f"{ratio:.1f}"
 
 
+def _reasons(report: dict[str, Any]) -> dict[str, float]:
+    """The numbers that the page's reasons name, in milliseconds and megabytes."""
+    rows = {row["work"]: row for row in report["rows"]}
+    single = {each["work"]: each for each in report["parts"]}
+    names = {
+        "dense": next(name for name in rows if "dense float32" in name and name.endswith("s=1")),
+        "dense_many": next(name for name in rows if "dense float32" in name and name.endswith("s=8")),
+        "counts": next(name for name in rows if "counts" in name),
+        "sparse": next(name for name in rows if "sparse" in name and name.endswith("s=1")),
+    }
+    found = {"sparse_output": _SPARSE_RESULT / 1e6, "pairs_output": 8 * Sizes.pairs[0] ** 2 / 1e6}
+    for short, name in names.items():
+        row = rows[name]
+        found[f"{short}_needed"] = 1000 * row["theirs"][row["fastest"]] / row["target"]
+        for part in ("noise", "memory", "reading"):
+            found[f"{short}_{part}"] = 1000 * single[name][part]
+    return found
+
+
 def page(report: dict[str, Any]) -> str:
     """The whole page: the text of page.md with the numbers of the run."""
     memory = "\n".join(
@@ -51,7 +70,7 @@ def page(report: dict[str, Any]) -> str:
     return _PAGE.read_text(encoding="utf-8").format(
         table=table(report["rows"]),
         parts=heads + "\n".join(lines),
-        sparse_output=_SPARSE_RESULT / 1e6,
+        **_reasons(report),
         memory=memory,
         first=report["starts"]["first"],
         second=report["starts"]["second"],

@@ -17,7 +17,8 @@ _PAUSE = 0.05  # seconds: a BLAS's threads go on spinning after a call, and woul
 
 def measured(case: Case, repeats: int) -> dict[str, Any]:
     """One line of the report: seconds of ours, of each of the peer's settings, and of reading the input."""
-    works = {"ours": case.ours, **{f"peer {name}": work for name, work in case.theirs.items()}}
+    theirs = case.theirs()
+    works = {"ours": case.ours, **{f"peer {name}": work for name, work in theirs.items()}}
     times: dict[str, list[float]] = {name: [] for name in works}
     for work in works.values():
         _seconds(work)
@@ -25,7 +26,7 @@ def measured(case: Case, repeats: int) -> dict[str, Any]:
         for name, work in works.items():
             times[name].append(_seconds(work))
     best = {name: min(each) for name, each in times.items()}
-    peers = {name: best[f"peer {name}"] / case.shares for name in case.theirs}
+    peers = {name: best[f"peer {name}"] / case.shares for name in theirs}
     fastest = min(peers, key=lambda name: peers[name])
     return {
         "work": case.work,
