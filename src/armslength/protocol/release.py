@@ -46,7 +46,8 @@ def release(  # each is a decision of its own
 
     Args:
         protocol: What the parties agreed on.
-        X: n rows: a dense array, a SciPy sparse matrix, or anything with an Arrow C stream.
+        X: n rows: a dense array, a SciPy sparse matrix, or anything with an Arrow C stream. Nobody may change it meanwhile:
+            it is not copied, and may be read twice.
         ledger: A `Ledger`, the path of one, or `al.NO_LEDGER`.
         labels: One name for each row; None numbers them.
         population: Whose budget the ledger charges.
