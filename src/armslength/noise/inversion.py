@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from armslength.compiled import kernel, leading_zeros
 from armslength.noise.double_double import add, multiply, two_sum
-from armslength.noise.tables import DOUBLE_DEGREE, FLOAT_DEGREE, OCTAVES, PIECE_BITS
+from armslength.noise.tables import DOUBLE_DEGREE, OCTAVES, PIECE_BITS
 
 _FREE_BITS = 62 - PIECE_BITS  # below the leading one and the piece's bits
 _FREE_SHIFT = np.uint64(_FREE_BITS)
@@ -41,6 +41,19 @@ def locate(magnitude: np.uint64) -> tuple[int, int, np.int64]:
 
 
 @kernel
+def polynomial(a: NDArray[np.float64], tau: float) -> float:
+    """a₀ + τ·(a₁ + a₂τ + … + a₈τ⁷), the bracket by Estrin's scheme: pairs, then pairs of pairs.
+
+    Horner's rule has eight products and sums that wait for each other, and a processor sees only a few draws ahead. The
+    rounding that `tables.py` counts is that of these operations, in this order.
+    """
+    squared = tau * tau
+    low = (a[1] + a[2] * tau) + (a[3] + a[4] * tau) * squared
+    high = (a[5] + a[6] * tau) + (a[7] + a[8] * tau) * squared
+    return float(a[0] + (low + high * (squared * squared)) * tau)
+
+
+@kernel
 def invert_float(
     words: NDArray[np.uint64],
     coefficients: NDArray[np.float64],
@@ -56,10 +69,7 @@ def invert_float(
         octave, piece, offset = locate(words[i] & _MAGNITUDE_MASK)
         certain = False
         if octave < OCTAVES:
-            tau = np.float64(offset) * _TO_TAU
-            quantile = coefficients[piece, FLOAT_DEGREE]
-            for n in range(FLOAT_DEGREE - 1, -1, -1):
-                quantile = quantile * tau + coefficients[piece, n]
+            quantile = polynomial(coefficients[piece], np.float64(offset) * _TO_TAU)
             target = scale * quantile + shift
             error = scale * radius[piece] + _FLOAT_ROUNDING * abs(target)
             # The true value is never below 0, so neither is its floor.

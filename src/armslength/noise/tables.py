@@ -3,7 +3,7 @@
 W is read as an octave 2^(−1−o) ≤ W < 2^−o, cut into 32 equal pieces. On a piece W = center + half·τ with
 τ in [−1, 1), and the quantile is a Taylor polynomial in τ: only + and × of IEEE floats. Its radius bounds
 all that can be off: the remainder (Lagrange's form over the whole piece, in ball arithmetic), the rounding
-of coefficients, of τ and of Horner's rule, and the bits of W that are not yet revealed. The proof, bound
+of coefficients, of τ and of the evaluation, and the bits of W that are not yet revealed. The proof, bound
 by bound: docs/noise.md, section 3.
 """
 
@@ -113,9 +113,15 @@ def _radius(
     remainder = upper_float(abs(over_piece[-1]))
     coefficients = sum(upper_float(abs(rest)) for rest in left)
     argument = unit * sum(n * size for n, size in enumerate(sizes))
-    horner = unit * (partial_sums[0] + 2 * sum(partial_sums[1:])) * (1 + 2.0**-10)
+    if unit == _FLOAT_UNIT:
+        # Estrin's scheme: ten roundings at most touch a coefficient, one the product with τ, one the last sum.
+        roundings = partial_sums[0] + 11 * partial_sums[1]
+    else:
+        # Horner's rule: a product and a sum in each step
+        roundings = partial_sums[0] + 2 * sum(partial_sums[1:])
+    evaluation = unit * roundings * (1 + 2.0**-10)
     unrevealed = upper_float(abs(over_piece[1])) * 2.0**last_bit
-    return (remainder + coefficients + argument + horner + unrevealed) * _SLACK
+    return (remainder + coefficients + argument + evaluation + unrevealed) * _SLACK
 
 
 @lru_cache(maxsize=64)

@@ -4,6 +4,7 @@ law's own tail in 60-digit decimals, which knows no inverse function."""
 import os
 import subprocess
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from armslength.laws.discrete_laplace import DiscreteLaplace
 from armslength.laws.rounded_normal import RoundedNormal
 from armslength.noise import draw as door
 from armslength.noise.bits import SecretBits
-from armslength.noise.inversion import invert_double, invert_float, locate
+from armslength.noise.inversion import invert_double, invert_float, locate, polynomial
 from armslength.noise.quantiles import EXPONENTIAL, HALF_NORMAL, quantile_of
 from armslength.noise.small_scales import OPEN, look_up_table, open_places
 from armslength.noise.tables import (
@@ -245,13 +246,24 @@ def check_float_radii(made, quantile):
             got_octave, got_piece, offset = locate(np.uint64(m))
             assert (got_octave, got_piece) == (octave, piece)
             tau = float(offset) * 2.0**-56
-            value = made.high[piece, FLOAT_DEGREE]
-            for n in range(FLOAT_DEGREE - 1, -1, -1):
-                value = value * tau + made.high[piece, n]
+            value = polynomial(made.high[piece], tau)
             with precision(256):
                 for end in (m, m + 1):
                     exact = quantile.value(arb(end) * arb(2) ** -63) if end < 2**63 else arb(0)
                     assert abs(exact - arb(float(value))) <= arb(made.radius[piece])
+
+
+@pytest.mark.parametrize("quantile", [EXPONENTIAL, HALF_NORMAL], ids=lambda q: q.name)
+def test_the_polynomial_rounds_no_more_than_was_counted(quantile):
+    made = float_table(quantile)
+    generator = np.random.default_rng(3)
+    for piece in range(0, OCTAVES * PIECES, 5):
+        coefficients = [Fraction(c) for c in made.high[piece].tolist()]
+        bound = abs(coefficients[0]) + 12 * sum(map(abs, coefficients[1:]))
+        for tau in (*generator.uniform(-1, 1, 8).tolist(), -1.0, 1.0, 0.0, 2.0**-56):
+            exact = sum(c * Fraction(tau) ** n for n, c in enumerate(coefficients))
+            found = Fraction(polynomial(made.high[piece], tau))
+            assert abs(found - exact) <= Fraction(2) ** -53 * bound * (1 + Fraction(2) ** -10)
 
 
 def check_double_radii(made, quantile):
