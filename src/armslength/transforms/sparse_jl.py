@@ -22,7 +22,8 @@ from armslength.transforms.base import Transform, checked_input_dim, checked_ske
 from armslength.transforms.inputs import DenseRows, SparseRows, integer_rows
 from armslength.transforms.kernels.scatter import scatter_dense, scatter_sparse
 from armslength.transforms.kernels.sparse_columns import balanced_columns, block_columns, graph_columns
-from armslength.transforms.kernels.tiles import TILE_COLUMNS, add_tiles, list_columns
+from armslength.transforms.kernels.tiles import TILE_COLUMNS, add_tiles
+from armslength.transforms.tiling import TileRoom, listed_columns
 from armslength.vectors import LANES
 
 CONSTRUCTIONS = ("block", "graph", "balanced")
@@ -204,12 +205,12 @@ class SparseJL(Transform):
         # For few rows lanes would stay empty; where the sketch is long, most of its coordinates have no column in a tile.
         in_tiles = rows.count >= _FEW_ROWS and self.sketch_dim <= min(4 * width * self.sparsity, _LONG_SKETCH)
         parts = [(start, encoded[start : start + width]) for start in range(0, len(encoded), width)]
-        lists = [_listed(part, self.sketch_dim) if in_tiles else None for _, part in parts]
+        lists = [listed_columns(part, self.sketch_dim) if in_tiles else None for _, part in parts]
 
         rows_at_once = max(32, _PIECE_ENTRIES // max(1, min(width, len(encoded))) // LANES * LANES)
 
         def add_run(run: int, end: int) -> None:
-            room = _Room(width, self.sketch_dim) if in_tiles else None
+            room = TileRoom(width, self.sketch_dim) if in_tiles else None
             for start in range(run, end, rows_at_once):
                 stop = min(start + rows_at_once, end)
                 target = product[start:stop]
@@ -273,25 +274,3 @@ class SparseJL(Transform):
             "construction": self.construction,
             "independence": self.independence,
         }
-
-
-class _Room:
-    """What one thread works in, for all of its tiles: new memory for each would cost more than the work."""
-
-    def __init__(self, width: int, sketch_dim: int) -> None:
-        self._tile = np.empty(width * LANES, dtype=np.int64)
-        self.totals = np.empty((sketch_dim, LANES), dtype=np.int64)
-        self.sums = np.empty((LANES, sketch_dim), dtype=np.int64)
-
-    def tile(self, piece: Integers) -> Integers:
-        """Room for sixteen rows of this piece."""
-        size = piece.shape[1] * LANES
-        return self._tile.view(piece.dtype)[:size].reshape(piece.shape[1], LANES)
-
-
-def _listed(encoded: Integers, sketch_dim: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """These columns, listed by the coordinates of the sketch that they go to."""
-    starts = np.empty(2 * sketch_dim + 1, dtype=np.int32)
-    columns = np.empty(encoded.size, dtype=np.int32)
-    list_columns(encoded, starts, columns)
-    return starts, columns
