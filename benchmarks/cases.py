@@ -69,6 +69,9 @@ class Sizes:
     items: int = 70_000
     columns: int = 1_000_000
     pairs: tuple[int, int] = (5000, 256)
+    memory: tuple[int, int, int] = (100_000, 4096, 256)
+    growth: tuple[int, int, int, int, int] = (2000, 1_000_000, 1024, 4, 200)  # n, d, k, s, non-zeros a row
+    growth_steps: int = 6  # doublings of each, less one
     repeats: int = 7
     generator: np.random.Generator = field(default_factory=lambda: np.random.default_rng(2021))
 
@@ -83,6 +86,8 @@ QUICK = Sizes(
     items=7000,
     columns=100_000,
     pairs=(2000, 256),
+    memory=(20_000, 4096, 256),
+    growth_steps=3,
     repeats=3,
 )
 

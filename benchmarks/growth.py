@@ -1,18 +1,20 @@
 """How the time of a release grows with each size, the others held: the paper says O(s·non-zeros + k) for a row."""
 
-import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from cases import Sizes
 from matplotlib import pyplot as plt
 from scipy import sparse
+from timing import best_seconds
 
 import armslength as al
 
-N, D, K, S, NONZEROS = 2000, 1_000_000, 1024, 4, 200
+N, D, K, S, NONZEROS = Sizes.growth
 _REPEATS = 4
 
 
@@ -22,16 +24,10 @@ def _seconds(n: int = N, d: int = D, k: int = K, s: int = S, nonzeros: int = NON
     entries = np.ones(n * nonzeros, dtype=np.int32), columns.ravel(), np.arange(0, n * nonzeros + 1, nonzeros)
     X = sparse.csr_array(entries, shape=(n, d))
     protocol = al.Protocol(al.SparseJL(d, k, s, "growth"), 1)
-    best = float("inf")
-    for _ in range(_REPEATS + 1):
-        start = time.perf_counter()
-        protocol.release(X, ledger=al.NO_LEDGER)
-        best = min(best, time.perf_counter() - start)
-    return best
+    return best_seconds(partial(protocol.release, X, ledger=al.NO_LEDGER), _REPEATS)
 
 
-def _axes(*, quick: bool) -> Iterator[tuple[str, list[int], Callable[[int], float]]]:
-    steps = 3 if quick else 6
+def _axes(steps: int) -> Iterator[tuple[str, list[int], Callable[[int], float]]]:
     yield "rows n", [N << i for i in range(steps)], lambda n: _seconds(n=n)
     yield "columns d", [D // (1 << (steps - 1)) << i for i in range(steps)], lambda d: _seconds(d=d)
     yield "sketch size k", [K << i for i in range(steps)], lambda k: _seconds(k=k)
@@ -39,12 +35,12 @@ def _axes(*, quick: bool) -> Iterator[tuple[str, list[int], Callable[[int], floa
     yield "non-zeros a row", [NONZEROS << i for i in range(steps)], lambda z: _seconds(nonzeros=z)
 
 
-def growth(*, quick: bool) -> dict[str, Any]:
+def growth(steps: int) -> dict[str, Any]:
     """Seconds at each size, along each axis."""
     _seconds()
     return {
         name: {"sizes": sizes, "seconds": [measure(size) for size in sizes]}
-        for name, sizes, measure in _axes(quick=quick)
+        for name, sizes, measure in _axes(steps)
     }
 
 

@@ -25,8 +25,8 @@ _LARGE_RELEASE = """
     import pyarrow as pa
     import armslength as al
 
-    kind, path, rows = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    width, k = 4096, 256
+    kind, path = sys.argv[1:3]
+    rows, width, k = map(int, sys.argv[3:])
     protocol = al.Protocol(al.SparseJL(width, k, 4, "bench"), 1, resolution="auto", touched=width)
     protocol.release(np.ones((20, width), dtype=np.float32), ledger=al.NO_LEDGER)  # compiled, and tables made
 
@@ -86,13 +86,13 @@ def starts() -> dict[str, float]:
     return {"first": first, "second": second}
 
 
-def memory(rows: int) -> dict[str, dict[str, Any]]:
+def memory(sizes: tuple[int, int, int]) -> dict[str, dict[str, Any]]:
     """Bytes of input, output and peak beyond the output, for an input on disk and for a stream of batches."""
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "input"
         with path.open("wb") as file:
-            file.truncate(rows * 4096 * 4)  # zeros that take no disk; they are read like any others
+            file.truncate(sizes[0] * sizes[1] * 4)  # zeros that take no disk; they are read like any others
         for kind in ("memmap", "batches"):
-            found[kind] = json.loads(_python(_LARGE_RELEASE, kind, str(path), str(rows)))
+            found[kind] = json.loads(_python(_LARGE_RELEASE, kind, str(path), *map(str, sizes)))
     return found

@@ -71,6 +71,7 @@ def page(report: dict[str, Any]) -> str:
         table=table(report["rows"]),
         parts=heads + "\n".join(lines),
         **_reasons(report),
+        growth="{:,} rows of {:,} columns, k = {}, s = {}, {} non-zeros a row".format(*Sizes.growth),
         memory=memory,
         first=report["starts"]["first"],
         second=report["starts"]["second"],

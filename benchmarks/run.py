@@ -66,8 +66,8 @@ def main() -> None:
         "rows": rows,
         "parts": parts(sizes),
         "starts": starts(),
-        "memory": memory(20_000 if quick else 100_000),
-        "growth": growth(quick=quick),
+        "memory": memory(sizes.memory),
+        "growth": growth(sizes.growth_steps),
     }
     RESULTS.mkdir(exist_ok=True)
     target = RESULTS / ("quick.json" if quick else "full.json")

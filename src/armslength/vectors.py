@@ -1,7 +1,7 @@
 """Vector operations of the hot loops, written for LLVM.
 
 Numba's own loops keep no row of sums in registers, because the arrays might overlap, and do not transpose in vectors. These
-are a few lines of LLVM's portable vectors, which it turns into whatever the machine has; docs/benchmarks.md has what they
+are a few lines of LLVM's portable vectors, which it turns into whatever the machine has; decision 11 has what they
 save. None of them checks a bound: kernels call them with places that exist.
 """
 

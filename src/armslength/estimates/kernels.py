@@ -125,4 +125,4 @@ def read_off(
         answer = lines[inside, 0] + lines[inside, 1] * distance
         answer = beyond if distance > reach else answer
         answer = 0.0 if distance < least else answer
-        result[i] = answer if distance == distance else distance  # noqa: PLR0124  # not a number stays so
+        result[i] = distance if np.isnan(distance) else answer

@@ -1,4 +1,4 @@
-"""Columns that lie together become rows that lie together, block by block: NumPy's copy goes entry by entry."""
+"""A matrix, transposed block by block: NumPy's copy goes entry by entry."""
 
 import numpy as np
 

@@ -9,9 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.compiled import Integers, kernel
-from armslength.vectors import LANES, sum_columns, transpose_block
+from armslength.transforms.kernels.layout import turn
+from armslength.vectors import LANES, sum_columns
 
 TILE_COLUMNS = 8192  # a tile of int32 takes half a megabyte: it stays in a core's own cache
+
+
+@kernel
+def _list_of(entry: int) -> int:
+    """Which list an entry stands in: 2b for +1 in row b, 2b + 1 for −1."""
+    return 2 * entry if entry >= 0 else 2 * (-1 - entry) + 1
 
 
 @kernel
@@ -26,15 +33,13 @@ def list_columns(encoded: Integers, starts: NDArray[np.int32], columns: NDArray[
     starts[:] = 0
     for j in range(encoded.shape[0]):
         for r in range(encoded.shape[1]):
-            entry = encoded[j, r]
-            starts[1 + (2 * entry if entry >= 0 else 2 * (-1 - entry) + 1)] += 1
+            starts[1 + _list_of(encoded[j, r])] += 1
     for number in range(1, len(starts)):
         starts[number] += starts[number - 1]
     following = starts[:-1].copy()
     for j in range(encoded.shape[0]):
         for r in range(encoded.shape[1]):
-            entry = encoded[j, r]
-            number = 2 * entry if entry >= 0 else 2 * (-1 - entry) + 1
+            number = _list_of(encoded[j, r])
             columns[following[number]] = j
             following[number] += 1
 
@@ -73,7 +78,7 @@ def add_tiles(
                 totals,
                 number,
             )
-        _turn(totals, sums)
+        turn(totals, sums)
         for lane in range(min(LANES, rows.shape[0] - first)):
             for number in range(product.shape[1]):
                 product[first + lane, number] += sums[lane, number]
@@ -82,23 +87,9 @@ def add_tiles(
 @kernel
 def _fill_tile(rows: Integers, first: int, tile: Integers) -> None:
     """tile[j, lane] = rows[first+lane, j]; lanes beyond the last row are 0."""
-    size = 64 // rows.itemsize
-    whole = rows.shape[1] - rows.shape[1] % size if first + LANES <= rows.shape[0] else 0
-    for lane in range(0, LANES, size):
-        for j in range(0, whole, size):
-            transpose_block(rows, first + lane, j, tile, j, lane)
+    if first + LANES <= rows.shape[0]:
+        turn(rows[first : first + LANES], tile)
+        return
     for lane in range(LANES):
-        for j in range(whole, rows.shape[1]):
+        for j in range(rows.shape[1]):
             tile[j, lane] = rows[first + lane, j] if first + lane < rows.shape[0] else 0
-
-
-@kernel
-def _turn(totals: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
-    """sums = totals, transposed."""
-    whole = len(totals) - len(totals) % 8
-    for number in range(0, whole, 8):
-        transpose_block(totals, number, 0, sums, 0, number)
-        transpose_block(totals, number, 8, sums, 8, number)
-    for number in range(whole, len(totals)):
-        for lane in range(LANES):
-            sums[lane, number] = totals[number, lane]
