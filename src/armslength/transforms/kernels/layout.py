@@ -1,7 +1,5 @@
 """A matrix, transposed block by block: NumPy's copy goes entry by entry."""
 
-import numpy as np
-
 from armslength.compiled import Integers, kernel
 from armslength.vectors import transpose_block
 
@@ -16,9 +14,12 @@ def turn(columns: Integers, rows: Integers) -> None:
     """
     size = 64 // rows.itemsize
     whole_rows, whole_columns = rows.shape[0] // size * size, rows.shape[1] // size * size
-    for i in range(0, whole_rows, size):
-        for j in range(0, whole_columns, size):
+    for j in range(0, whole_columns, size):
+        for i in range(0, whole_rows, size):
             transpose_block(columns, j, i, rows, i, j)
-    for i in range(rows.shape[0]):
-        for j in range(whole_columns if i < whole_rows else np.int64(0), rows.shape[1]):
+    for j in range(whole_columns, rows.shape[1]):
+        for i in range(rows.shape[0]):
+            rows[i, j] = columns[j, i]
+    for i in range(whole_rows, rows.shape[0]):
+        for j in range(whole_columns):
             rows[i, j] = columns[j, i]
