@@ -17,6 +17,7 @@ from scipy import sparse
 import armslength as al
 from armslength.laws.discrete_laplace import DiscreteLaplace
 from armslength.noise import draw as door
+from armslength.privacy.calibration import gaussian_scale
 from armslength.protocol.projection import project
 
 D = 6
@@ -59,10 +60,7 @@ def check(protocol, x, neighbor):
     before, after = (project(protocol, np.array([v]), None, 1)[0].tolist() for v in (x, neighbor))
     difference = [((a - b + 2**63) % 2**64) - 2**63 for a, b in zip(before, after, strict=True)]
     assert sum(abs(d) for d in difference) <= l1_radius_of(protocol)
-    assert (
-        sum(d * d for d in difference)
-        <= (protocol.grid_radius**2) * protocol.transform.l2_sensitivity_squared
-    )
+    assert sum(d * d for d in difference) <= protocol.neighbors.l2_sensitivity_squared(protocol.transform)
 
 
 @st.composite
@@ -105,6 +103,41 @@ def test_neighbors_on_the_grid(transform, x, step):
     radius = max(1, sum(abs(s) for s in step))
     protocol = al.Protocol(transform, 1, radius=radius, noise="laplace")
     check(protocol, np.array(x), np.array(x) + np.array(step))
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda t: t.name)
+@pytest.mark.parametrize("resolution", [1, 0.25, "auto", 8])
+@given(data=st.data())
+def test_l2_neighbors(transform, resolution, data):
+    # The step is drawn first, and the radius is the smallest that allows it: neighbors at the very edge.
+    x = [data.draw(COORDINATE) for _ in range(D)]
+    neighbor = [v + data.draw(st.floats(-3, 3)) if data.draw(st.booleans()) else v for v in x]
+    squared = sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(x, neighbor, strict=True))
+    radius = Fraction(max(2**20, math.isqrt(math.ceil(squared * 2**40)) + 1), 2**20)
+    protocol = al.Protocol(transform, 1, 1e-6, norm="l2", radius=radius, resolution=resolution, on_grid=False)
+    before, after = (project(protocol, np.array([v]), None, 1)[0].tolist() for v in (x, neighbor))
+    moved = sum((a - b) ** 2 for a, b in zip(before, after, strict=True))
+    assert moved <= protocol.neighbors.radius_squared * transform.operator_norm_squared
+    assert protocol.law.scale == gaussian_scale(
+        protocol.neighbors.radius_squared * transform.operator_norm_squared, 1, "1e-6"
+    )
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda t: t.name)
+@given(
+    st.lists(st.integers(-(2**62), 2**62), min_size=D, max_size=D),
+    st.lists(st.integers(-3, 3), min_size=D, max_size=D),
+)
+def test_l2_neighbors_on_the_grid(transform, x, step):
+    protocol = al.Protocol(
+        transform, 1, 1e-6, norm="l2", radius=Fraction(max(1, math.isqrt(sum(s * s for s in step)) + 1))
+    )
+    before, after = (
+        project(protocol, v[None, :], None, 1)[0].tolist()
+        for v in (np.array(x), np.array(x) + np.array(step))
+    )
+    difference = [((a - b + 2**63) % 2**64) - 2**63 for a, b in zip(before, after, strict=True)]
+    assert sum(d * d for d in difference) <= protocol.neighbors.l2_sensitivity_squared(transform)
 
 
 @given(st.lists(st.integers(0, 255), min_size=D, max_size=D), st.integers(0, D - 1))
@@ -154,6 +187,14 @@ def test_gaussian_noise_covers_what_it_is_added_to(site, radius):
         difference = before_noise(neighbor) - before_noise(x)
         moved.append(int((difference.astype(object) ** 2).sum()))
     assert max(moved) == l2_squared_that_gaussian_noise_covers(protocol)
+
+
+@pytest.mark.parametrize("radius", [1, 3])
+def test_gaussian_noise_on_the_input_covers_l2_neighbors(radius):
+    # H·D stretches every vector by √d', so the whole ball moves as far as its axes do.
+    transform = al.FastJL(D, 3, "x", 0.5)
+    protocol = al.Protocol(transform, 1, 1e-6, norm="l2", radius=radius, noise_site="input")
+    assert l2_squared_that_gaussian_noise_covers(protocol) == radius**2 * transform.padded_dim
 
 
 def test_floats_that_are_summed_would_break_it():

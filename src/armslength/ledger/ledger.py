@@ -27,7 +27,7 @@ class Entry:
         label: Which release it is.
         unit: The unit of protection, in words.
         relation: "add_remove" or "replace".
-        radius: How far one unit can move the data, as an exact decimal.
+        radius: How far one unit can move the data, as an exact decimal; " l2" stands behind it if that is the norm.
         law: "laplace" or "gaussian".
         scale: The scale of the noise as a hexadecimal float.
         epsilon: ε as an exact decimal.

@@ -24,7 +24,7 @@ def guarantee_in_words(protocol: Protocol) -> str:
     law = "discrete Laplace noise" if protocol.noise == "laplace" else "rounded normal noise"
     return (
         f"All rows of this release together are {privacy} for {_RELATIONS[protocol.relation]} {unit}, "
-        f"which moves the data by at most {written(protocol.radius)} in l1 norm over all rows. "
+        f"which moves the data by at most {written(protocol.radius)} in {protocol.norm} norm over all rows. "
         f"Integer {law} of scale {protocol.law.scale:g} was drawn exactly and added to an integer projection "
         f"({protocol.transform.name}). People whose data is in several releases spend the budget of each."
     )
@@ -43,6 +43,7 @@ def release_card(protocols: tuple[Protocol, ...], *, in_clear: bool) -> dict[str
                 "protocol": protocol.fingerprint,
                 "unit": protocol.unit,
                 "relation": protocol.relation,
+                "norm": protocol.norm,
                 "radius": written(protocol.radius),
                 "epsilon": written(protocol.epsilon),
                 "delta": written(protocol.released_delta),

@@ -7,38 +7,59 @@ from armslength.laws.discrete_laplace import DiscreteLaplace
 from armslength.laws.law import Law
 from armslength.laws.rounded_normal import RoundedNormal
 from armslength.privacy.calibration import gaussian_scale, laplace_scale
+from armslength.protocol.neighbors import GridNeighbors
 from armslength.transforms.base import Transform
 
 
 def calibrated_law(
-    noise: str, transform: Transform, radius: int, epsilon: Fraction, delta: Fraction, noise_site: str
+    noise: str,
+    transform: Transform,
+    neighbors: GridNeighbors,
+    epsilon: Fraction,
+    delta: Fraction,
+    noise_site: str,
 ) -> Law:
-    """The law of the noise for neighbors that differ by `radius` grid units.
+    """The law of the noise for these neighbors.
 
-    Guarantee: noise on the output covers ℓ1 sensitivity R·Δ₁ (Laplace) or ℓ2 sensitivity R·Δ₂ (Gaussian) of
-    A·x. Noise on the input is Gaussian and added after the Hadamard step, whose columns have squared norm d'.
+    Guarantee: noise on the output covers the ℓ1 sensitivity (Laplace) or the ℓ2 sensitivity (Gaussian) of A·x. Noise
+    on the input is Gaussian and added after the Hadamard step, which stretches every vector by √d' exactly.
     Reference: paper, lemma technicalDP; docs/privacy.md.
     """
+    if neighbors.norm == "l2" and noise == "laplace":
+        raise ParameterError(
+            "noise must be 'gaussian' with norm='l2', got 'laplace'; l1 neighbors can have it"
+        )
     if noise == "laplace":
-        return DiscreteLaplace(laplace_scale(radius * transform.l1_sensitivity, epsilon))
-    squared = transform.padded_dim if noise_site == "input" else transform.l2_sensitivity_squared  # type: ignore[attr-defined]  # input noise is for FastJL alone
-    return RoundedNormal(gaussian_scale(radius**2 * squared, epsilon, delta))
+        return DiscreteLaplace(laplace_scale(neighbors.l1_sensitivity(transform), epsilon))
+    if delta == 0:
+        raise ParameterError("delta must be above 0 for Gaussian noise, got 0")  # before any scan of a matrix
+    if noise_site == "input":
+        squared = neighbors.radius_squared * transform.padded_dim  # type: ignore[attr-defined]  # input noise is for FastJL alone
+    else:
+        squared = neighbors.l2_sensitivity_squared(transform)
+    return RoundedNormal(gaussian_scale(squared, epsilon, delta))
 
 
 def choose_noise(
-    transform: Transform, radius: int, epsilon: Fraction, delta: Fraction, squared_distance: float
+    transform: Transform,
+    neighbors: GridNeighbors,
+    epsilon: Fraction,
+    delta: Fraction,
+    squared_distance: float,
 ) -> str:
     """The law whose estimate of this squared distance (in grid units) has the smaller exact variance.
 
     Both laws share the projection's term, so 4κ₂‖z‖² + k(κ₄ + 2κ₂²) decides, with the cumulants of two parties'
     integer noise. The paper's own rule, δ < e^(−s), is off by its hidden constants (erratum 10).
     """
+    if neighbors.norm == "l2":
+        return "gaussian"
     if delta == 0:
         return "laplace"
     best: tuple[float, str] | None = None
     for noise in ("laplace", "gaussian"):
         try:
-            law = calibrated_law(noise, transform, radius, epsilon, delta, "output")
+            law = calibrated_law(noise, transform, neighbors, epsilon, delta, "output")
         except ParameterError:
             continue  # its scale is out of range
         variance = noise_variance(law, transform, squared_distance)

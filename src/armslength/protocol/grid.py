@@ -1,8 +1,4 @@
-"""The public grid: how far neighbors can be apart once data lies on multiples of the resolution.
-
-Nothing here sees data. Neighbors have ‖x − x'‖₁ ≤ ρ over all rows of a release; after floor(x/γ) they differ by
-at most R in ℓ1 norm, an integer in grid units.
-"""
+"""The public grid: its resolution, the range of values, how many entries can differ. Nothing here sees data."""
 
 import math
 from fractions import Fraction
@@ -11,33 +7,13 @@ from typing import Any
 from armslength.checks import integer, shown
 from armslength.errors import ParameterError
 from armslength.privacy.parameters import exact_number
+from armslength.protocol.neighbors import grid_neighbors
 
 _WIDENING = Fraction(1001, 1000)
 _SMALLEST_EXPONENT, _LARGEST_EXPONENT = -60, 60
 
 
-def grid_radius(radius: Fraction, resolution: Fraction, *, on_grid: bool, touched: int | None) -> int:
-    """R, the radius in grid units.
-
-    On the grid, x/γ is an integer and R = ⌊ρ/γ⌋. Off the grid, a floor moves each coordinate that differs by
-    less than one unit, and what moves up in one moves by at most what it moved before: R = ⌈ρ/γ⌉ + j − 1,
-    with j the number of entries, over all rows, that can differ.
-    """
-    if on_grid:
-        grid = math.floor(radius / resolution)
-        if grid < 1:
-            raise ParameterError(
-                f"radius must be at least the resolution, got radius={float(radius):g}, resolution={float(resolution):g}"
-            )
-        return grid
-    if touched is None:
-        raise ParameterError(
-            "touched must say how many entries one unit can change, got None; or set on_grid=True"
-        )
-    return math.ceil(radius / resolution) + touched - 1
-
-
-def checked_resolution(value: Any, radius: Fraction, touched: int | None) -> Fraction:
+def checked_resolution(value: Any, norm: str, radius: Fraction, touched: int | None) -> Fraction:
     """γ: 1, a power of two, or for "auto" the largest power of two that widens the radius by under 0.1 percent."""
     if value != "auto":
         # A float is taken as it is: powers of two are exact in binary, and their shortest decimals are not.
@@ -50,7 +26,11 @@ def checked_resolution(value: Any, radius: Fraction, touched: int | None) -> Fra
     if touched is None:
         raise ParameterError('resolution "auto" must know input_dim or touched, got neither; pass touched')
     resolution = Fraction(2) ** _LARGEST_EXPONENT
-    while grid_radius(radius, resolution, on_grid=False, touched=touched) * resolution > _WIDENING * radius:
+    widest = (_WIDENING * radius) ** 2
+    while True:
+        neighbors = grid_neighbors(norm, radius, resolution, on_grid=False, touched=touched)
+        if neighbors.radius_squared * resolution**2 <= widest:
+            break
         resolution /= 2
     _check_exponent(resolution)
     return resolution

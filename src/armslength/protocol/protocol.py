@@ -14,7 +14,8 @@ from armslength.lazy import lazy
 from armslength.privacy.parameters import checked_delta, checked_epsilon, exact_number
 from armslength.protocol import schema
 from armslength.protocol.choice import calibrated_law, choose_noise
-from armslength.protocol.grid import checked_range, checked_resolution, checked_touched, grid_radius
+from armslength.protocol.grid import checked_range, checked_resolution, checked_touched
+from armslength.protocol.neighbors import NORMS, grid_neighbors
 from armslength.protocol.vocabulary import checked_vocabulary
 from armslength.transforms.base import Transform
 from armslength.transforms.fast_jl import FastJL
@@ -31,8 +32,8 @@ class Protocol:
     """An immutable agreement: a transform, the privacy parameters, and how data becomes integers.
 
     Guarantee: what `release` gives out is ε-DP with Laplace noise, (ε, δ)-DP with Gaussian noise, for neighbors with
-    ‖x − x'‖₁ ≤ radius summed over all rows of one release. Sensitivity and scale are computed here, from the public
-    fields alone, and again whenever a protocol is loaded.
+    ‖x − x'‖₁ ≤ radius (or ‖x − x'‖₂ ≤ radius, if that is the norm) over all rows of one release. Sensitivity and scale
+    are computed here, from the public fields alone, and again whenever a protocol is loaded.
     Reference: docs/privacy.md.
 
     Args:
@@ -40,9 +41,10 @@ class Protocol:
         epsilon: ε, the decimal that is written.
         delta: δ; 0 means pure DP.
         noise: "laplace", "gaussian", or "auto" for the law with the smaller exact variance at `distance`.
-        radius: How far one unit of protection can move the data in ℓ1 norm, in data units.
+        radius: How far one unit of protection can move the data in that norm, in data units.
         resolution: The grid γ: 1 for counts, a power of two for real values, or "auto".
-        norm: "l1".
+        norm: "l1", or "l2" with Gaussian noise: one unit may move the whole vector within a ball. Replacing a vector
+            of norm at most r is radius=2r.
         relation: "add_remove" or "replace"; with `contribution` it sets the radius to C or 2C.
         contribution: C, the most that one person contributes; instead of radius.
         unit: The unit of protection in words, such as "one patient".
@@ -87,18 +89,24 @@ class Protocol:
         self.epsilon = checked_epsilon(epsilon)
         self.delta = checked_delta(delta)
         one_of("noise", noise, ("auto", "laplace", "gaussian"))
-        self.norm = one_of("norm", norm, ("l1",))
+        self.norm = one_of("norm", norm, NORMS)
         self.relation = one_of("relation", relation, ("add_remove", "replace"))
         self.noise_site = one_of("noise_site", noise_site, ("output", "input"))
         self.items = one_of("items", items, ("string", "int64"))
+        if self.norm == "l2" and contribution is not None:
+            raise ParameterError(
+                "contribution must be left out with norm='l2', got one: it bounds an l1 norm; pass radius"
+            )
         self.contribution, self.radius = _contribution_and_radius(contribution, radius, relation)
         self.unit = _checked_unit(unit)
         self.touched = checked_touched(touched)
         can_differ = self.touched or transform.input_dim
-        self.resolution = checked_resolution(resolution, self.radius, can_differ)
+        self.resolution = checked_resolution(resolution, self.norm, self.radius, can_differ)
         self.on_grid = _checked_on_grid(on_grid, resolution)
         self.value_range = checked_range(value_range, self.resolution)
-        self.grid_radius = grid_radius(self.radius, self.resolution, on_grid=self.on_grid, touched=can_differ)
+        self.neighbors = grid_neighbors(
+            self.norm, self.radius, self.resolution, on_grid=self.on_grid, touched=can_differ
+        )
         if exact_number("total_share", total_share) != 0:
             raise ParameterError(f"total_share must be 0 in this version, got {shown(total_share)}")
         self.vocabulary = checked_vocabulary(vocabulary, transform.input_dim)
@@ -110,11 +118,9 @@ class Protocol:
                 raise ParameterError(f"noise_site 'input' must go with Gaussian noise, got {noise}")
         if noise == "auto":
             planned = number("distance", distance, above=-1e-300, at_most=1e150) / float(self.resolution)
-            noise = choose_noise(transform, self.grid_radius, self.epsilon, self.delta, planned**2)
+            noise = choose_noise(transform, self.neighbors, self.epsilon, self.delta, planned**2)
         self.noise = noise
-        self.law = calibrated_law(
-            noise, transform, self.grid_radius, self.epsilon, self.delta, self.noise_site
-        )
+        self.law = calibrated_law(noise, transform, self.neighbors, self.epsilon, self.delta, self.noise_site)
         self.dropped_bits = self._checked_dropped_bits(dropped_bits)
         self._frozen = True
 
@@ -171,7 +177,7 @@ class Protocol:
             "total_share": "0",
             "items": self.items,
             "vocabulary": self.vocabulary,
-            "derived": {"grid_radius": str(self.grid_radius), "scale": self.law.scale.hex()},
+            "derived": self._derived(),
         }
 
     @lazy
@@ -190,6 +196,15 @@ class Protocol:
         return {
             name: document[name] for name in ("transform", "resolution", "items", "vocabulary", "noise_site")
         }
+
+    def _derived(self) -> dict[str, str]:
+        neighbors = self.neighbors
+        radius = (
+            {"grid_radius": str(neighbors.radius)}
+            if self.norm == "l1"
+            else {"grid_radius_squared": str(neighbors.radius_squared)}
+        )
+        return {**radius, "scale": self.law.scale.hex()}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the document, whole or not at all."""

@@ -155,7 +155,7 @@ def charge(
         label=release_label(names),
         unit=protocol.unit,
         relation=protocol.relation,
-        radius=written(protocol.radius),
+        radius=written(protocol.radius) + (" l2" if protocol.norm == "l2" else ""),
         law=protocol.noise,
         scale=protocol.law.scale.hex(),
         epsilon=written(protocol.epsilon),

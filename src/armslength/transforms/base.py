@@ -76,6 +76,11 @@ class Transform(ABC):
 
     @property
     @abstractmethod
+    def operator_norm_squared(self) -> int:
+        """A proved upper bound on ‖A‖², the largest ‖A·z‖²/‖z‖²; a whole number, in integer units."""
+
+    @property
+    @abstractmethod
     def variance_coefficients(self) -> tuple[float, float] | None:
         """(a, b) of Var‖Sz‖² = a‖z‖₂⁴ − b‖z‖₄⁴ over the seed; None where it is not known."""
 

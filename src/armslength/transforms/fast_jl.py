@@ -27,6 +27,7 @@ from armslength.transforms.base import (
 )
 from armslength.transforms.inputs import integer_rows
 from armslength.transforms.kernels.walsh import column_norms_of_walsh, project_combined, walsh_all
+from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
 from armslength.transforms.padding import LARGEST_PADDED_DIM, hadamard_entries, padded_dimension, random_signs
 
 _DEFAULT_ENTRIES_PER_ROW = 48  # ln²(1/β) at β = 1e-3, the paper's q·d
@@ -123,6 +124,12 @@ class FastJL(Transform):
 
         for_blocks(self.sketch_dim, max(1, self.sketch_dim // 16), add)
         return int(totals[0].max()), int(totals[1].max())
+
+    @lazy
+    def operator_norm_squared(self) -> int:
+        """‖A‖² ≤ d'·‖P‖², by a proved bound for the published P: H·D stretches every vector by √d'."""
+        check_gram_size(self.sketch_dim)
+        return self.padded_dim * operator_norm_bound([self._published.tocsc()], self.sketch_dim)
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:

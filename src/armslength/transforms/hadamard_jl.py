@@ -71,6 +71,11 @@ class HadamardJL(Transform):
         return self.sketch_dim
 
     @property
+    def operator_norm_squared(self) -> int:
+        """‖A‖² ≤ d': rows of H are orthogonal and of that squared norm, and leaving out columns cannot lengthen A·z."""
+        return self.padded_dim
+
+    @property
     def variance_coefficients(self) -> tuple[float, float]:
         """Both are (2/k)(d'−k)/(d'−1)."""
         d, k = self.padded_dim, self.sketch_dim

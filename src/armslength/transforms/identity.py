@@ -50,6 +50,11 @@ class Identity(Transform):
         return 1
 
     @property
+    def operator_norm_squared(self) -> int:
+        """‖A‖² = 1."""
+        return 1
+
+    @property
     def variance_coefficients(self) -> tuple[float, float]:
         """Both are 0."""
         return 0.0, 0.0

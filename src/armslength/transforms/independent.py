@@ -14,6 +14,7 @@ from armslength.threads import for_blocks
 from armslength.transforms.base import Transform, block_rows
 from armslength.transforms.inputs import DenseRows, SparseRows, integer_rows
 from armslength.transforms.kernels.product import add_product, add_sparse_product
+from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
 
 _KEPT_ENTRIES = 1 << 28  # 256 MB of bytes stay in memory; beyond that columns are made again as needed
 _ENTRIES_AT_ONCE = 1 << 22
@@ -57,6 +58,13 @@ class IndependentEntries(Transform):
     def l2_sensitivity_squared(self) -> int:
         """Δ₂², by a scan of all columns."""
         return self._sensitivities[1]
+
+    @lazy
+    def operator_norm_squared(self) -> int:
+        """‖A‖², by a proved bound for the published matrix."""
+        check_gram_size(self.sketch_dim)
+        parts = (self._columns_from(first, count).T for first, count in self._parts())
+        return operator_norm_bound(parts, self.sketch_dim)
 
     @lazy
     def _sensitivities(self) -> tuple[int, int]:

@@ -18,6 +18,7 @@ from armslength.threads import for_blocks
 from armslength.transforms.base import Transform, block_rows, checked_input_dim, checked_sketch_dim
 from armslength.transforms.inputs import SparseRows, integer_rows, plain_array, sparse_entries
 from armslength.transforms.kernels.product import multiply_columns
+from armslength.transforms.operator_norm import operator_norm_bound
 
 LARGEST_ENTRY = 2**31
 
@@ -87,6 +88,11 @@ class MatrixJL(Transform):
         entries: list[int] = self._by_column.data.tolist()
         columns = (entries[first:last] for first, last in pairwise(starts.tolist()))
         return max(sum(entry * entry for entry in column) for column in columns)
+
+    @lazy
+    def operator_norm_squared(self) -> int:
+        """‖A‖², by a proved bound."""
+        return operator_norm_bound([self._by_column], self.sketch_dim)
 
     @property
     def variance_coefficients(self) -> tuple[float, float] | None:

@@ -23,6 +23,7 @@ from armslength.transforms.inputs import DenseRows, SparseRows, integer_rows
 from armslength.transforms.kernels.scatter import scatter_dense, scatter_sparse
 from armslength.transforms.kernels.sparse_columns import balanced_columns, block_columns, graph_columns
 from armslength.transforms.kernels.tiles import TILE_COLUMNS, add_tiles
+from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
 from armslength.transforms.tiling import TileRoom, listed_columns
 from armslength.vectors import LANES
 
@@ -103,6 +104,25 @@ class SparseJL(Transform):
     def l2_sensitivity_squared(self) -> int:
         """Δ₂² = s, of every column."""
         return self.sparsity
+
+    @lazy
+    def operator_norm_squared(self) -> int:
+        """‖A‖²: the fullest bin if s = 1, where rows do not overlap, else by a proved bound; not for an open vocabulary."""
+        d = self._fixed_input_dim()
+        if self.sparsity > 1:
+            check_gram_size(self.sketch_dim)
+        elif self.construction == "balanced":
+            return -(-d // self.sketch_dim)
+        parts = (
+            self.columns(np.arange(first, min(first + _COLUMNS_AT_ONCE, d)))
+            for first in range(0, d, _COLUMNS_AT_ONCE)
+        )
+        if self.sparsity == 1:
+            bins = np.zeros(self.sketch_dim, dtype=np.int64)
+            for part in parts:
+                bins += np.bincount(part.indices, minlength=self.sketch_dim)
+            return int(bins.max())
+        return operator_norm_bound(parts, self.sketch_dim)
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:

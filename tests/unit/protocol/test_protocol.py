@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import armslength as al
 from armslength.formats.canonical import canonical_json
+from armslength.privacy.calibration import gaussian_scale
 from armslength.protocol.schema import written
 
 SCHEMA = json.loads(
@@ -31,6 +32,11 @@ PROTOCOLS = {
     "coarse": lambda: al.Protocol(SPARSE, 1, resolution=4, radius=8),
     "dropped": lambda: al.Protocol(SPARSE, 0.001, dropped_bits=5),
     "input": lambda: al.Protocol(al.FastJL(100, 16, "x", 0.3), 1, 1e-6, noise_site="input"),
+    "l2": lambda: al.Protocol(SPARSE, 1, 1e-6, norm="l2", radius="2.5"),
+    "l2 off the grid": lambda: al.Protocol(al.Identity(5), 1, 1e-6, norm="l2", radius=2, resolution="auto"),
+    "l2 input": lambda: al.Protocol(
+        al.FastJL(100, 16, "x", 0.3), 1, 1e-6, norm="l2", radius=2, noise_site="input"
+    ),
     "open": lambda: al.Protocol(al.SparseJL(None, 16, 2, "x"), 1, items="int64"),
     "named": lambda: al.Protocol(al.Identity(3), 1, vocabulary=["a", "b", "ç"]),
     "matrix": lambda: al.Protocol(al.MatrixJL([[1, -2], [0, 3]], 0.5, variance_coefficients=(0.1, 0.0)), 1),
@@ -48,7 +54,7 @@ def test_a_protocol_comes_back_from_its_file(protocol, tmp_path):
     assert again == protocol
     assert hash(again) == hash(protocol)
     assert again.document() == protocol.document()
-    assert (again.law, again.grid_radius, again.space) == (protocol.law, protocol.grid_radius, protocol.space)
+    assert (again.law, again.neighbors, again.space) == (protocol.law, protocol.neighbors, protocol.space)
     assert [path.name for path in tmp_path.iterdir()] == ["p.json"]
 
 
@@ -123,7 +129,8 @@ def edit(protocol, **changes):
         ({"transform": 3}, al.CorruptFileError, "name and parameters"),
         ({"unit": 3}, al.CorruptFileError, "unit"),
         ({"total_share": "0.5"}, al.CorruptFileError, "total_share"),
-        ({"norm": "l2"}, al.CorruptFileError, "norm"),
+        ({"norm": "l2"}, al.CorruptFileError, "noise must be 'gaussian'"),
+        ({"norm": "l3"}, al.CorruptFileError, "norm must be one of"),
     ],
 )
 def test_edited_documents_are_refused(changes, error, says, tmp_path):
@@ -167,7 +174,11 @@ def test_a_missing_file_is_a_clear_line(tmp_path):
         ({"delta": 1}, "delta must be"),
         ({"noise": "gaussian"}, "delta must be above 0 for Gaussian noise"),
         ({"noise": "cauchy"}, "noise must be one of"),
-        ({"norm": "l2"}, "norm must be one of"),
+        ({"norm": "l3"}, "norm must be one of"),
+        ({"norm": "l2"}, "delta must be above 0"),
+        ({"norm": "l2", "delta": 1e-6, "noise": "laplace"}, "noise must be 'gaussian'"),
+        ({"norm": "l2", "delta": 1e-6, "contribution": 1}, "contribution must be left out"),
+        ({"norm": "l2", "delta": 1e-6, "radius": "0.5"}, "radius must be at least the resolution"),
         ({"relation": "swap"}, "relation must be one of"),
         ({"radius": 0}, "radius must be above 0"),
         ({"radius": "0.5"}, "radius must be at least the resolution"),
@@ -233,13 +244,40 @@ def test_contribution_sets_the_radius():
 )
 def test_radius_on_the_grid(radius, resolution, on_grid, touched, expected):
     protocol = al.Protocol(SPARSE, 1, radius=radius, resolution=resolution, on_grid=on_grid, touched=touched)
-    assert protocol.grid_radius == expected
+    assert protocol.neighbors.radius == expected
+
+
+@pytest.mark.parametrize(
+    ("radius", "resolution", "on_grid", "touched", "squared"),
+    [
+        (1, 1, True, None, 1),
+        ("2.5", 1, True, None, 6),
+        ("1.5", 0.25, True, None, 36),
+        (1, 1, False, 1, 4),
+        (1, 1, False, 3, 7),  # (1 + √3)² = 7.46
+        (3, 2, False, 2, 8),  # (1.5 + √2)² = 8.49
+    ],
+)
+def test_radius_of_l2_neighbors_on_the_grid(radius, resolution, on_grid, touched, squared):
+    protocol = al.Protocol(
+        SPARSE, 1, 1e-6, norm="l2", radius=radius, resolution=resolution, on_grid=on_grid, touched=touched
+    )
+    assert protocol.neighbors.radius_squared == squared
+    expected = gaussian_scale(squared * SPARSE.operator_norm_squared, 1, 1e-6)
+    assert protocol.law.scale == expected
+    with pytest.raises(al.ParameterError, match="radius_squared"):
+        _ = protocol.neighbors.radius
+
+
+def test_an_open_vocabulary_has_no_l2_neighbors():
+    with pytest.raises(al.ParameterError, match="open vocabulary"):
+        al.Protocol(al.SparseJL(None, 4, seed="x"), 1, 1e-6, norm="l2")
 
 
 @given(st.fractions(min_value="1/1000", max_value=1000), st.integers(1, 100))
 def test_resolution_auto_widens_by_under_a_thousandth_and_is_the_largest_that_does(radius, touched):
     protocol = al.Protocol(SPARSE, 1, radius=radius, resolution="auto", touched=touched)
-    widened = protocol.grid_radius * protocol.resolution / radius
+    widened = protocol.neighbors.radius * protocol.resolution / radius
     assert 1 <= widened <= Fraction(1001, 1000)
     coarser = 2 * protocol.resolution
     assert (math.ceil(radius / coarser) + touched - 1) * coarser > Fraction(1001, 1000) * radius

@@ -1,0 +1,90 @@
+"""The bound on ‖A‖² is at least the largest eigenvalue of A·Aᵀ, by exact integers, and not much more."""
+
+import numpy as np
+import pytest
+from flint import fmpz_mat
+from hypothesis import given
+from hypothesis import strategies as st
+
+import armslength as al
+from armslength.transforms.operator_norm import LARGEST_GRAM, operator_norm_bound
+
+D, K = 40, 9
+TRANSFORMS = [
+    al.SparseJL(D, K, 1, "x"),
+    al.SparseJL(D, K, 1, "x", "balanced"),
+    al.SparseJL(D, K, 3, "x"),
+    al.SparseJL(D, K, 3, "x", "balanced"),
+    al.SparseJL(D, K, 4, "x", "graph"),
+    al.HadamardJL(D, K, "x"),
+    al.FastJL(D, K, "x", 0.3),
+    al.GaussianJL(D, K, "x"),
+    al.SignJL(D, K, "x"),
+    al.SignJL(D, K, "x", "sparse"),
+    al.Identity(K),
+    al.MatrixJL(np.arange(K * D).reshape(K, D) % 13 - 6, 0.3),
+]
+
+
+def exact_gram(transform):
+    matrix = transform.matrix()
+    dense = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix).astype(object)
+    return dense @ dense.T
+
+
+def is_positive_definite(gram, bound):
+    """Whether bound·I − G is, by the signs of its leading minors: exact integers."""
+    size = len(gram)
+    shifted = bound * np.eye(size, dtype=int).astype(object) - gram
+    return all(fmpz_mat(shifted[:n, :n].tolist()).det() > 0 for n in range(1, size + 1))
+
+
+@pytest.mark.parametrize(
+    "transform", TRANSFORMS, ids=lambda t: f"{t.name} {t.parameters().get('construction', '')}"
+)
+def test_no_vector_is_stretched_further(transform):
+    gram, bound = exact_gram(transform), transform.operator_norm_squared
+    assert is_positive_definite(
+        gram, bound + 1
+    )  # eigenvalues below bound + 1 for every integer matrix we can sharpen
+    assert is_positive_definite(1000 * gram, 1000 * bound + 1)
+    # Not much more than it must be; padding to a power of two and ‖P‖·‖H‖ cost what they cost.
+    loose = isinstance(transform, (al.HadamardJL, al.FastJL))
+    assert not is_positive_definite(gram, int(bound * (0.6 if loose else 1 - 2**-6)) - 1)
+
+
+@given(
+    st.integers(1, 7),
+    st.integers(1, 9),
+    st.sampled_from([1, 3, 1000, 2**15]),
+    st.randoms(use_true_random=False),
+)
+def test_any_integer_matrix(k, d, largest, random):
+    matrix = np.array([[random.randint(-largest, largest) for _ in range(d)] for _ in range(k)])
+    bound = operator_norm_bound([matrix], k)
+    gram = matrix.astype(object) @ matrix.T.astype(object)
+    assert is_positive_definite(1000 * gram, 1000 * bound + 1)
+    smaller = int(bound * (1 - 2**-6)) - 1
+    assert smaller < 1 or not is_positive_definite(gram, smaller)
+
+
+def test_groups_of_columns_add_up():
+    matrix = np.random.default_rng(0).integers(-9, 10, (20, 300))
+    whole = operator_norm_bound([matrix], 20)
+    assert operator_norm_bound([matrix[:, :7], matrix[:, 7:250], matrix[:, 250:]], 20) == whole
+    assert operator_norm_bound([np.zeros((3, 5), dtype=int)], 3) == 1
+
+
+def test_what_cannot_be_bounded_is_refused():
+    with pytest.raises(al.ParameterError, match="open vocabulary"):
+        _ = al.SparseJL(None, 8, seed="x").operator_norm_squared
+    for transform in (
+        al.GaussianJL(10, LARGEST_GRAM + 1, "x"),
+        al.FastJL(10, LARGEST_GRAM + 1, "x"),
+        al.SparseJL(10, LARGEST_GRAM + 2, 2, "x"),
+    ):
+        with pytest.raises(al.ParameterError, match="try HadamardJL"):
+            _ = transform.operator_norm_squared
+    with pytest.raises(al.ParameterError, match=r"below 2\^44"):
+        _ = al.MatrixJL(np.full((2, 3), 2**31), 1.0).operator_norm_squared
+    assert al.SparseJL(10, LARGEST_GRAM + 1, 1, "x").operator_norm_squared <= 2
