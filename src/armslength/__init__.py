@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         FormatError,
         IncompatibleSketchesError,
         InputError,
+        NotResolvableError,
         ParameterError,
         UnsupportedVersionError,
     )
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from armslength.estimates.squared_distances import squared_distances, squared_norms
     from armslength.estimates.valid_distances import valid_squared_distances
     from armslength.ledger.ledger import NO_LEDGER, Ledger
+    from armslength.planner.plan import Plan, plan
     from armslength.protocol.clear import sketch_in_clear
     from armslength.protocol.files import load
     from armslength.protocol.protocol import Protocol
@@ -53,7 +55,9 @@ __all__ = [
     "Ledger",
     "MatrixJL",
     "NO_LEDGER",
+    "NotResolvableError",
     "ParameterError",
+    "Plan",
     "Protocol",
     "SignJL",
     "Sketches",
@@ -65,6 +69,7 @@ __all__ = [
     "distances",
     "inner_products",
     "load",
+    "plan",
     "sketch_in_clear",
     "squared_distances",
     "squared_distances_with_norms",
@@ -87,7 +92,9 @@ _HOME = {
     "Ledger": "armslength.ledger.ledger",
     "MatrixJL": "armslength.transforms.matrix_jl",
     "NO_LEDGER": "armslength.ledger.ledger",
+    "NotResolvableError": "armslength.errors",
     "ParameterError": "armslength.errors",
+    "Plan": "armslength.planner.plan",
     "Protocol": "armslength.protocol.protocol",
     "SignJL": "armslength.transforms.sign_jl",
     "Sketches": "armslength.protocol.sketches",
@@ -98,6 +105,7 @@ _HOME = {
     "distances": "armslength.estimates.distances",
     "inner_products": "armslength.estimates.inner_products",
     "load": "armslength.protocol.files",
+    "plan": "armslength.planner.plan",
     "sketch_in_clear": "armslength.protocol.clear",
     "squared_distances": "armslength.estimates.squared_distances",
     "squared_distances_with_norms": "armslength.estimates.control_variate",

@@ -5,6 +5,7 @@
     ├── InputError (ValueError)            data or items have the wrong form; never shows a value of them
     ├── IncompatibleSketchesError          sketches of different spaces meet; names the fields that differ
     ├── BudgetError                        the ledger says no
+    ├── NotResolvableError                 the planner says no: the noise is larger than the distances
     └── FormatError                        a file is not what it should be
         ├── UnsupportedVersionError        it was written by a newer version
         └── CorruptFileError               it is damaged, cut off, or was edited
@@ -31,6 +32,10 @@ class IncompatibleSketchesError(ArmslengthError):
 
 class BudgetError(ArmslengthError):
     """The ledger refuses the release; nothing was drawn."""
+
+
+class NotResolvableError(ArmslengthError):
+    """No configuration resolves the distances of interest; the message says what would be needed."""
 
 
 class FormatError(ArmslengthError):

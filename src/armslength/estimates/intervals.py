@@ -93,6 +93,11 @@ class IntervalRule:
         for_blocks(len(given), _ESTIMATES_AT_ONCE, invert)
         return lower.reshape(estimates.shape), upper.reshape(estimates.shape)
 
+    def smallest_resolved(self, level: Level) -> float:
+        """The estimate from which on an interval leaves out 0: the upper quantile of the exact law at D = 0."""
+        upper, _ = self._quantiles(np.zeros(1), level)
+        return float(upper[0]) * self.curve.at_point(0.0) ** 0.5
+
     def _limits(
         self, d: NDArray[np.float64], level: Level
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

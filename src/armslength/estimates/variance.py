@@ -24,6 +24,10 @@ class VarianceCurve:
     b: float
     c: float
 
+    def at_point(self, squared_distance: float) -> float:
+        """V(D) of one number D ≥ 0: plain arithmetic, for plans, which need no compiled code."""
+        return (self.a * squared_distance + self.b) * squared_distance + self.c
+
     def at(self, squared_distance: NDArray[np.float64] | float) -> NDArray[np.float64]:
         """V(D), at 0 where D is negative."""
         d = np.asarray(squared_distance, dtype=np.float64, order="C")
@@ -37,16 +41,20 @@ class VarianceCurve:
 
 
 def variance_curve(protocol: Protocol, noise: Cumulants) -> VarianceCurve:
-    """The curve for a pair with this noise in each coordinate (integer units).
+    """The curve for a pair of this protocol's sketches with this noise in each coordinate (integer units)."""
+    return curve_of(protocol.transform, protocol.noise_site, float(protocol.resolution), noise)
+
+
+def curve_of(transform: Transform, noise_site: str, resolution: float, noise: Cumulants) -> VarianceCurve:
+    """The curve for noise in each coordinate (integer units), before there is a protocol.
 
     Output noise: Var‖Sz‖² + 4κ₂‖z‖² + k(κ₄ + 2κ₂²). Input noise: see `_input_curve`.
     Reference: paper, general variance lemma; errata 5 and 6.
     """
-    transform = protocol.transform
     a = projection_coefficient(transform)
-    if protocol.noise_site == "input" and isinstance(transform, FastJL):
-        return _input_curve(transform, float(protocol.resolution), noise)
-    unit = protocol.unit_squared
+    if noise_site == "input" and isinstance(transform, FastJL):
+        return _input_curve(transform, resolution, noise)
+    unit = resolution**2 * float(transform.scale_squared)
     k2, k4 = noise.k2 * unit, noise.k4 * unit**2
     return VarianceCurve(a, 4 * k2, transform.sketch_dim * (k4 + 2 * k2**2))
 

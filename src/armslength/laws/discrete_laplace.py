@@ -59,6 +59,14 @@ class DiscreteLaplace(Law):
         a = self._ratio
         return Cumulants(self.second_moment, 2 * a * (1 + 4 * a + a * a) / self._gap**4)
 
+    @property
+    def higher_cumulants(self) -> tuple[float, float]:
+        """κ₆ and κ₈: κ_n = 2·Σ m^(n−1)·α^m, by the Eulerian polynomials."""
+        a = self._ratio
+        sixth = 1 + a * (26 + a * (66 + a * (26 + a)))
+        eighth = 1 + a * (120 + a * (1191 + a * (2416 + a * (1191 + a * (120 + a)))))
+        return 2 * a * sixth / self._gap**6, 2 * a * eighth / self._gap**8
+
     def cdf(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """1 − α^(n+1)/(1+α) at n = ⌊x⌋ ≥ 0, and by symmetry below."""
         n = np.floor(x)

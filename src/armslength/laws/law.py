@@ -40,6 +40,11 @@ class Law(ABC):
     def cumulants(self) -> Cumulants:
         """κ₂ = E[N²] and κ₄ = E[N⁴] − 3·E[N²]²."""
 
+    @property
+    @abstractmethod
+    def higher_cumulants(self) -> tuple[float, float]:
+        """κ₆ and κ₈: what the fourth moment of an estimate needs beyond κ₂ and κ₄."""
+
     @abstractmethod
     def cdf(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """P(N ≤ x) in float64, for quantiles of estimates; `pmf` has the last digit."""

@@ -65,6 +65,15 @@ class RoundedNormal(Law):
             return Cumulants(self.second_moment, -1 / 120)
         return Cumulants(self.second_moment, self.fourth_moment - 3 * self.second_moment**2)
 
+    @property
+    def higher_cumulants(self) -> tuple[float, float]:
+        """κ₆ and κ₈, which are those of the rounding alone, 1/252 and −1/240, once σ is not small."""
+        if self.scale >= _SMOOTH_FROM:
+            return 1 / 252, -1 / 240
+        k2, k4 = self.cumulants.k2, self.cumulants.k4
+        k6 = self._moment(6) - 15 * k4 * k2 - 15 * k2**3
+        return k6, self._moment(8) - 28 * k6 * k2 - 35 * k4**2 - 210 * k4 * k2**2 - 105 * k2**4
+
     def cdf(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Φ((⌊x⌋ + ½)/σ)."""
         return np.asarray(ndtr((np.floor(x) + 0.5) / self.scale))

@@ -1,0 +1,161 @@
+"""`armslength plan`: which settings, how accurate, and whether it can work at all. It touches no data."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from armslength.cli.exit_codes import NOT_RESOLVABLE
+from armslength.cli.listing import FORMATS, as_csv, as_json
+
+if TYPE_CHECKING:
+    from armslength.planner.plan import Plan
+
+
+class DistanceRange(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in newer versions of click alone
+    """A number, or two with a colon between them."""
+
+    name = "LOW[:HIGH]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """(low, high), or a number."""
+        if not isinstance(value, str):
+            return value
+        try:
+            ends = [float(part) for part in value.split(":")]
+        except ValueError:
+            self.fail(f"must be a number or low:high, got {value!r}", param, ctx)
+        if len(ends) > 2:
+            self.fail(f"must be a number or low:high, got {value!r}", param, ctx)
+        return ends[0] if len(ends) == 1 else tuple(ends)
+
+
+@click.command(
+    short_help="Which settings, how accurate, and whether it can work at all.",
+    epilog="""\b
+Examples:
+  armslength plan --input-dim 70000 --epsilon 1 --people 500 --contribution 1
+  armslength plan --open-vocabulary --epsilon 1 --delta 1e-6 --distance 20:500 -o protocol.json
+  armslength plan --input-dim 5000 --epsilon 2 --distance 300 --distortion 0.2 --failure-probability 0.05
+  armslength plan --input-dim 768 --epsilon 1 --delta 1e-6 --norm l2 --radius 2 --resolution auto --distance 1
+
+Exit code 3 says that the distances cannot be resolved; the last line says what would be needed.
+""",
+)
+@click.option("--input-dim", type=int, help="How many coordinates the data has.")
+@click.option(
+    "--open-vocabulary",
+    is_flag=True,
+    help="Coordinates are items that nobody has listed, instead of --input-dim.",
+)
+@click.option("--epsilon", required=True, help="ε of each release, such as 1 or 0.5.")
+@click.option("--delta", default="0", show_default=True, help="δ; 0 is pure differential privacy.")
+@click.option(
+    "--distance", type=DistanceRange(), help="How far apart the groups are, or low:high, in data units."
+)
+@click.option("--people", type=int, help="Instead of --distance: how many people a group has.")
+@click.option(
+    "--contribution", type=int, help="The most items that one person contributes; it sets the radius."
+)
+@click.option("--radius", help="How far one unit of protection moves the data, in data units.  [default: 1]")
+@click.option(
+    "--relation",
+    type=click.Choice(["add_remove", "replace"]),
+    default="add_remove",
+    show_default=True,
+    help="Whether one person is added or removed, or replaced.",
+)
+@click.option(
+    "--norm",
+    type=click.Choice(["l1", "l2"]),
+    default="l1",
+    show_default=True,
+    help="l2: a whole vector within a ball is protected.",
+)
+@click.option("--unit", default="", help='The unit of protection in words, such as "one patient".')
+@click.option("--resolution", default="1", show_default=True, help="1 for counts, a power of two, or auto.")
+@click.option(
+    "--on-grid/--off-grid", default=None, help="Whether data is promised to be multiples of the resolution."
+)
+@click.option("--touched", type=int, help="How many entries one unit can change, for data off the grid.")
+@click.option(
+    "--items",
+    type=click.Choice(["string", "int64"]),
+    default="string",
+    show_default=True,
+    help="What names the items of an open vocabulary.",
+)
+@click.option(
+    "--max-sketch-dim", type=int, default=4096, show_default=True, help="The largest sketch to recommend."
+)
+@click.option("--distortion", type=float, help="α: the error may be at most α times the squared distance …")
+@click.option("--failure-probability", type=float, help="… except with probability β, over all pairs.")
+@click.option(
+    "--density", type=float, help="The share of coordinates that are not zero, for the predicted cost."
+)
+@click.option("--pairs", type=int, default=1, show_default=True, help="How many pairs are to hold together.")
+@click.option(
+    "--binary", is_flag=True, help="Vectors hold 0 and 1, and one unit is one bit: adds randomized response."
+)
+@click.option("--seed", help="The public seed; a fresh one is made and printed otherwise.")
+@click.option(
+    "--plot", type=click.Path(dir_okay=False), help="Write error against size and ε to .html, .svg or .png."
+)
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the recommended protocol here.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.pass_context
+def plan(  # one argument for each option
+    ctx: click.Context,
+    /,
+    input_dim: int | None,
+    open_vocabulary: bool,
+    resolution: str,
+    plot: str | None,
+    output: str | None,
+    form: str,
+    **known: Any,
+) -> None:
+    """Which settings, how accurate, and whether it can work: exact predictions, before any privacy is spent.
+
+    Say how large the data is (--input-dim or --open-vocabulary), what privacy costs (--epsilon), and how far apart the
+    groups are (--distance, or --people with --contribution). Every transform, size, sparsity and law is ranked by its exact
+    error; the best is recommended, and written as a protocol with -o.
+    """
+    if (input_dim is None) != open_vocabulary:
+        raise click.UsageError("say either --input-dim or --open-vocabulary")
+    from armslength.planner.plan import plan as make_plan  # noqa: PLC0415  # --help must not wait for it
+    from armslength.plots.plan_figure import check_format  # noqa: PLC0415  # the same
+
+    if plot is not None:
+        check_format(plot)  # before any work
+    found = make_plan(input_dim, resolution=resolution, **known)
+    if plot is not None:
+        found.plot(plot)
+    if output is not None and found.resolvable:
+        found.protocol.save(output)
+    click.echo(_listed(found, form))
+    if not found.resolvable:
+        from armslength.planner.words import refusal  # noqa: PLC0415  # the same
+
+        click.echo(f"armslength: {refusal(found)}", err=True)
+        ctx.exit(NOT_RESOLVABLE)
+
+
+def _listed(found: "Plan", form: str) -> str:
+    rows = found.table.to_pylist()
+    if form == "csv":
+        return as_csv(rows)
+    if form == "table":
+        return str(found)
+    needs = found.needs
+    return as_json(
+        {
+            "resolvable": found.resolvable,
+            "distance": [found.situation.distances.low, found.situation.distances.high],
+            "assumption": found.situation.distances.assumption,
+            "reasons": found.reasons,
+            "needed": None if needs is None else vars(needs),
+            "seed": found.seed,
+            "protocol": found.protocol.document() if found.resolvable else None,
+            "configurations": rows,
+        }
+    )

@@ -1,0 +1,152 @@
+"""What a plan chooses from: every transform, law and sparsity, each at every size that may pay."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from armslength.planner.situation import Situation
+from armslength.transforms.base import Transform
+from armslength.transforms.fast_jl import FastJL
+from armslength.transforms.gaussian_jl import GaussianJL
+from armslength.transforms.hadamard_jl import HadamardJL
+from armslength.transforms.identity import Identity
+from armslength.transforms.padding import LARGEST_PADDED_DIM, padded_dimension
+from armslength.transforms.sign_jl import SignJL
+from armslength.transforms.sparse_jl import SparseJL
+
+SPARSITIES = (1, 2, 4, 8, 16, 32)
+_SIZES_IN_AN_OCTAVE = 32
+_LARGEST_DENSE = 2**34
+_LARGEST_DEALT = 2**31
+_LARGEST_IDENTITY = 2**24
+PAPERS_DISTORTION, PAPERS_FAILURE = 0.2, 0.05  # where the user names no target: the kindest ordinary choice
+
+
+@dataclass(frozen=True)
+class Family:
+    """Configurations that differ in their size alone.
+
+    Attributes:
+        label: What it is called in tables.
+        noise: "laplace" or "gaussian".
+        noise_site: "output" or "input".
+        build: The transform of a size and a seed.
+        sizes: The sketch dimensions to choose from, rising.
+        is_choice: Whether it may be recommended; the others are there to be compared with.
+    """
+
+    label: str
+    noise: str
+    noise_site: str
+    build: Callable[[int, str], Transform]
+    sizes: tuple[int, ...]
+    is_choice: bool = True
+
+
+def families(situation: Situation) -> list[Family]:
+    """All families for this situation; those that the noise or the norm rules out are left away."""
+    d, limit = situation.input_dim, situation.max_sketch_dim
+    laws = ["laplace"] if situation.neighbors.norm == "l1" else []
+    laws += ["gaussian"] if situation.delta > 0 else []
+    found = list(_sparse(d, limit, laws))
+    if d is not None:
+        found += _dense(d, limit, laws)
+        if d <= _LARGEST_IDENTITY:
+            found += [
+                Family("Identity (noisy histogram)", law, "output", partial(_identity, d), (d,))
+                for law in laws
+            ]
+    found += _papers_own(situation, laws)
+    return found
+
+
+def sizes_up_to(limit: int, multiple: int = 1) -> tuple[int, ...]:
+    """Every size to 32, then 32 in each doubling, and the limit; multiples of a sparsity.
+
+    The variance is A/k + B + C·k in the size, so steps of 1/32 lose less than one part in 4000 of it.
+    """
+    found = set()
+    size = 1
+    while size <= limit:
+        found.add(size)
+        size += max(1, 2 ** (size.bit_length() - 1) // _SIZES_IN_AN_OCTAVE)
+    found.add(limit)
+    fitted = {max(1, size // multiple) * multiple for size in found}
+    return tuple(sorted(size for size in fitted if size <= limit))
+
+
+def _sparse(d: int | None, limit: int, laws: list[str]) -> Iterator[Family]:
+    """`SparseJL` in all its constructions."""
+    most = limit if d is None else min(limit, d)
+    constructions = ["block", "graph"]
+    if d is not None and d * max(SPARSITIES) <= _LARGEST_DEALT:
+        constructions.insert(0, "balanced")
+    for construction in constructions:
+        for s in SPARSITIES:
+            if s > most or (construction == "graph" and s == 1):
+                continue  # with one entry a column, graph and block are the same
+            for law in laws:
+                build = partial(_sparse_jl, d, s, construction)
+                label = f"SparseJL {construction}, s={s}"
+                yield Family(label, law, "output", build, sizes_up_to(most, s))
+
+
+def _dense(d: int, limit: int, laws: list[str]) -> Iterator[Family]:
+    """The transforms that need a fixed and not too large input dimension."""
+    fits_dense = tuple(size for size in sizes_up_to(limit) if size * d <= _LARGEST_DENSE)
+    if d <= LARGEST_PADDED_DIM:
+        padded = padded_dimension(d)
+        fits_fast = tuple(size for size in fits_dense if size * padded <= _LARGEST_DENSE)
+        for law in laws:
+            yield Family(
+                "HadamardJL", law, "output", partial(_hadamard_jl, d), sizes_up_to(min(limit, padded))
+            )
+            if fits_fast:
+                yield Family("FastJL, noise on the output", law, "output", partial(_fast_jl, d), fits_fast)
+        if "gaussian" in laws and fits_fast:
+            yield Family("FastJL, noise on the input", "gaussian", "input", partial(_fast_jl, d), fits_fast)
+    if fits_dense:
+        for law in laws:
+            label = "GaussianJL (Kenthapadi et al.)" if law == "gaussian" else "GaussianJL"
+            yield Family(label, law, "output", partial(_gaussian_jl, d), fits_dense)
+            for construction in ("dense", "sparse"):
+                label = f"SignJL {construction} (Achlioptas)"
+                yield Family(label, law, "output", partial(_sign_jl, d, construction), fits_dense)
+
+
+def _papers_own(situation: Situation, laws: list[str]) -> Iterator[Family]:
+    """The paper's SJLT at its own k = ln(1/β)/α² and s = ln(1/β)/α, every hidden constant taken as 1."""
+    target = situation.target
+    distortion = PAPERS_DISTORTION if target is None else min(target.distortion, 0.5)
+    failure = PAPERS_FAILURE if target is None else min(target.failure_probability, 0.5)
+    s = max(1, math.ceil(math.log(1 / failure) / distortion))
+    k = s * math.ceil(math.log(1 / failure) / distortion**2 / s)
+    build = partial(_sparse_jl, situation.input_dim, s, "block")
+    for law in laws:
+        label = f"the paper's own SJLT, α={distortion:g}, β={failure:g}"
+        yield Family(label, law, "output", build, (k,), is_choice=False)
+
+
+def _sparse_jl(d: int | None, s: int, construction: str, size: int, seed: str) -> Transform:
+    return SparseJL(d, size, s, seed, construction)
+
+
+def _hadamard_jl(d: int, size: int, seed: str) -> Transform:
+    return HadamardJL(d, size, seed)
+
+
+def _fast_jl(d: int, size: int, seed: str) -> Transform:
+    return FastJL(d, size, seed)
+
+
+def _gaussian_jl(d: int, size: int, seed: str) -> Transform:
+    return GaussianJL(d, size, seed)
+
+
+def _sign_jl(d: int, construction: str, size: int, seed: str) -> Transform:
+    return SignJL(d, size, seed, construction)
+
+
+def _identity(d: int, size: int, seed: str) -> Transform:  # noqa: ARG001  # it has neither, and is built like the others
+    return Identity(d)

@@ -1,0 +1,90 @@
+"""What would be needed, where the answer is no: a larger ε, groups further apart, or more people."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from armslength.planner.people import LARGEST_DISTANCE, Distances
+from armslength.planner.predict import Member, failure_of, predict
+from armslength.planner.situation import Situation
+
+_LARGEST_EPSILON = 1000.0
+_EVERY = 4  # sizes: enough to tell what would be needed
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What would be enough, each with everything else as it is; None where nothing is.
+
+    Attributes:
+        epsilon: The smallest ε, to two digits.
+        distance: The smallest distance, to three digits.
+        people: How many people a group must have, at the least, where the distances come from people.
+    """
+
+    epsilon: float | None
+    distance: float | None
+    people: int | None
+
+
+def needs_of(situation: Situation, choices: Sequence[Sequence[Member]]) -> Needs:
+    """The needs, by bisection: errors fall as ε and the distance grow.
+
+    Args:
+        situation: As it is.
+        choices: The sizes of each family that may be recommended.
+    """
+    some = [member for sizes in choices for member in (*sizes[::_EVERY], sizes[-1])]
+    distance = situation.distances.low
+    epsilon = _smallest(
+        float(situation.epsilon),
+        _LARGEST_EPSILON,
+        lambda value: is_resolved(some, situation, _rounded_up(value, 2), distance),
+    )
+    enough = _smallest(
+        distance, LARGEST_DISTANCE, lambda value: is_resolved(some, situation, situation.epsilon, value)
+    )
+    people = situation.distances.people
+    if people is not None:
+        # D = 2nC grows with n, all else being equal.
+        people = None if enough is None else math.ceil(people * (enough / distance) ** 2)
+    return Needs(
+        None if epsilon is None else float(_rounded_up(epsilon, 2)),
+        None if enough is None else float(_rounded_up(enough, 3)),
+        people,
+    )
+
+
+def is_resolved(members: Sequence[Member], situation: Situation, epsilon: Fraction, distance: float) -> bool:
+    """Whether some member has a standard error below the squared distance, and meets the target if there is one."""
+    there = replace(situation, distances=Distances(distance, distance))
+    for member in members:
+        prediction = predict(member, there, epsilon)
+        if prediction is None or prediction.relative_error(distance) > 1:
+            continue
+        failure = failure_of(member, prediction, there)
+        if failure is None or there.target is None or failure <= there.target.failure_probability:
+            return True
+    return False
+
+
+def _smallest(start: float, most: float, holds: Callable[[float], bool]) -> float | None:
+    """The smallest value above start for which a rising condition holds, within a half percent; None: not up to most."""
+    if start >= most or not holds(most):
+        return None
+    high = start
+    while not holds(high):
+        high = min(most, 2 * high)
+    low = max(start, high / 2)
+    while high > 1.005 * low:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _rounded_up(value: float, digits: int) -> Fraction:
+    """The next decimal of so few digits, exactly."""
+    exponent = math.floor(math.log10(value)) - digits + 1
+    step = Fraction(10) ** exponent
+    return math.ceil(Fraction(value) / step) * step

@@ -1,0 +1,263 @@
+"""The plan: every configuration ranked by its exact error, one recommended as a protocol, or a clear no."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from armslength.errors import NotResolvableError
+from armslength.estimates.intervals import Level, interval_rule
+from armslength.estimates.noise_models import PairNoise, Part
+from armslength.lazy import lazy
+from armslength.planner.configuration import Configuration, configuration_of, randomized_response
+from armslength.planner.families import families
+from armslength.planner.needs import Needs, needs_of
+from armslength.planner.predict import Member, Prediction, failure_of, members, predict
+from armslength.planner.situation import Situation, checked_situation
+from armslength.planner.words import reasons_for, refusal, report
+from armslength.protocol.protocol import Protocol
+from armslength.randomness.seeds import checked_seed
+
+_NEARLY = (
+    1.01  # errors within a percent are as good as equal: then less data, less trust and less work decide
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `al.plan` found; printed, it is a page of text.
+
+    Attributes:
+        situation: What was asked.
+        configurations: All of them, the most accurate first.
+        recommended: The one to take: the smallest sketch within a percent of the best.
+        needs: What would be needed, where nothing can be resolved; else None.
+        seed: The public seed of `protocol`.
+    """
+
+    situation: Situation
+    configurations: tuple[Configuration, ...]
+    recommended: Configuration
+    needs: Needs | None
+    seed: str
+
+    @property
+    def resolvable(self) -> bool:
+        """Whether the best standard error is below the squared distance, and the target is met if there is one."""
+        return self.needs is None
+
+    @lazy
+    def protocol(self) -> Protocol:
+        """The recommended configuration as a protocol, ready to be saved; refused where nothing can be resolved."""
+        if not self.resolvable:
+            raise NotResolvableError(refusal(self))
+        return self.recommended.protocol(self.situation, self.seed)
+
+    @lazy
+    def told_apart(self) -> float:
+        """The distance at which half of all pairs are told apart from 0 at 95 percent (over all pairs), in data units."""
+        protocol = self.protocol
+        part = Part(protocol.law.name, protocol.law.scale, protocol.dropped_bits, 1.0)
+        rule = interval_rule(protocol, PairNoise((part, part), (protocol.law, protocol.law)))
+        return float(np.sqrt(rule.smallest_resolved(Level.of(0.95, "spread", self.situation.pairs))))
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why this one, in plain language."""
+        return reasons_for(self)
+
+    @property
+    def table(self) -> pa.Table:
+        """All configurations as an Arrow table, the most accurate first."""
+        columns = [
+            "label",
+            "sketch_dim",
+            "noise",
+            "guarantee",
+            "relative_error",
+            "relative_error_high",
+            "std_error",
+            "std_error_high",
+            "smallest_distance",
+            "bytes",
+            "additions",
+            "set_up",
+            "failure_bound",
+            "is_choice",
+            "is_exact",
+        ]
+        rows: dict[str, list[Any]] = {
+            name: [getattr(line, name) for line in self.configurations] for name in columns
+        }
+        return pa.table(
+            {**rows, "is_recommended": [line is self.recommended for line in self.configurations]}
+        )
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Error against sketch size and against ε, as a Matplotlib figure; or written to an .html, .svg or .png file."""
+        from armslength.planner.curves import curves_of  # noqa: PLC0415  # only whoever plots pays for it
+        from armslength.plots.plan_figure import plan_figure, write_figure  # noqa: PLC0415  # the same
+
+        figure = plan_figure(curves_of(self))
+        return figure if path is None else write_figure(figure, path, title="armslength plan", text=str(self))
+
+    def __str__(self) -> str:
+        return report(self)
+
+    def __repr__(self) -> str:
+        found = self.recommended
+        verdict = "" if self.resolvable else ", cannot be resolved"
+        return (
+            f"<Plan: {found.label}, k={found.sketch_dim}, {found.noise}, {found.relative_error:.1%}{verdict}>"
+        )
+
+
+def plan(  # noqa: PLR0913  # one argument for each thing that may be known
+    input_dim: int | None = None,
+    *,
+    epsilon: Any,
+    delta: Any = 0,
+    distance: Any = None,
+    people: int | None = None,
+    contribution: int | None = None,
+    radius: Any = None,
+    relation: str = "add_remove",
+    norm: str = "l1",
+    unit: str = "",
+    resolution: Any = 1,
+    on_grid: bool | None = None,
+    touched: int | None = None,
+    value_range: Any = None,
+    items: str = "string",
+    vocabulary: Any = None,
+    max_sketch_dim: int = 4096,
+    distortion: float | None = None,
+    failure_probability: float | None = None,
+    density: float | None = None,
+    pairs: int = 1,
+    binary: bool = False,
+    seed: str | None = None,
+) -> Plan:
+    """The settings for these distances, ranked by exact error; it touches no data and spends no privacy.
+
+    Relative errors are largest at the smallest distance (V(D)/D² = a + b/D + c/D² falls), so minimizing the worst over a
+    range is minimizing it there. Reference: docs/planning.md.
+
+    Args:
+        input_dim: How many coordinates; None for an open vocabulary.
+        epsilon: ε of each release.
+        delta: δ; 0 leaves pure DP alone.
+        distance: The distances of interest, a number or (low, high), in data units.
+        people: Instead of distance: how many people a group has; with `contribution`.
+        contribution: The most items that one person contributes; it sets the radius.
+        radius: How far one unit of protection moves the data, in data units.
+        relation: "add_remove" or "replace".
+        norm: "l1", or "l2" for whole vectors in a ball: replacing one of norm at most r is radius=2r.
+        unit: The unit of protection in words, for the protocol.
+        resolution: The grid: 1 for counts, a power of two, or "auto".
+        on_grid: Whether data is promised to be multiples of the resolution.
+        touched: How many entries one unit can change, for data off the grid.
+        value_range: The public range of a coordinate, for the protocol.
+        items: "string" or "int64", for the protocol.
+        vocabulary: The names of all coordinates, for the protocol.
+        max_sketch_dim: The largest sketch to recommend.
+        distortion: α of a Johnson-Lindenstrauss target |estimate − D| ≤ α·D for the squared distance D.
+        failure_probability: β, how often that may fail, over all pairs.
+        density: The share of coordinates that are not zero, for the predicted cost.
+        pairs: How many pairs are to hold together.
+        binary: Whether vectors are binary and one unit is one bit; adds randomized response.
+        seed: The public seed of the protocol; None makes a fresh one.
+    """
+    situation = checked_situation(
+        input_dim=input_dim,
+        epsilon=epsilon,
+        delta=delta,
+        distance=distance,
+        people=people,
+        max_sketch_dim=max_sketch_dim,
+        distortion=distortion,
+        failure_probability=failure_probability,
+        density=density,
+        pairs=pairs,
+        binary=binary,
+        fields={
+            "contribution": contribution,
+            "radius": radius,
+            "relation": relation,
+            "norm": norm,
+            "unit": unit,
+            "resolution": resolution,
+            "on_grid": on_grid,
+            "touched": touched,
+            "value_range": value_range,
+            "items": items,
+            "vocabulary": vocabulary,
+        },
+    )
+    public_seed = checked_seed(seed)
+    sized = [members(family, situation) for family in families(situation)]
+    best = [found for found in (_best_size(sizes, situation) for sizes in sized) if found is not None]
+    if not best:
+        raise NotResolvableError(
+            "cannot be resolved: every noise is out of range; take a larger epsilon or a coarser resolution"
+        )
+    lines = [configuration_of(*found, situation) for found in best]
+    recommended = _recommended(lines, sized, situation)
+    others = [line for line in (randomized_response(situation),) if line is not None]
+    ranked = sorted([*lines, *others, recommended], key=lambda line: line.relative_error)
+    needs = None
+    if recommended.relative_error > 1 or not _meets(recommended, situation):
+        needs = needs_of(situation, [sizes for sizes in sized if sizes[0].family.is_choice])
+    return Plan(situation, tuple(dict.fromkeys(ranked)), recommended, needs, public_seed)
+
+
+def _best_size(sizes: Sequence[Member], situation: Situation) -> tuple[Member, Prediction] | None:
+    """The size with the smallest error at the smallest distance; of those that meet the target, if any does."""
+    predicted = [(member, predict(member, situation, situation.epsilon)) for member in sizes]
+    known = [(member, prediction) for member, prediction in predicted if prediction is not None]
+    if not known:
+        return None
+    low = situation.distances.low
+    if situation.target is not None:
+        failures = [failure_of(member, prediction, situation) or 0.0 for member, prediction in known]
+        least = min(failures)
+        within = max(situation.target.failure_probability, least)
+        known = [found for found, failure in zip(known, failures, strict=True) if failure <= within]
+    return min(known, key=lambda found: found[1].relative_error(low))
+
+
+def _meets(line: Configuration, situation: Situation) -> bool:
+    target = situation.target
+    return target is None or (
+        line.failure_bound is not None and line.failure_bound <= target.failure_probability
+    )
+
+
+def _recommended(
+    lines: Sequence[Configuration], sized: Sequence[Sequence[Member]], situation: Situation
+) -> Configuration:
+    """Of all within a percent of the best: pure DP, then an exact sensitivity, then the smallest sketch, then the least work."""
+    choices = [line for line in lines if line.is_choice]
+    if any(_meets(line, situation) for line in choices):
+        choices = [line for line in choices if _meets(line, situation)]
+        enough = _NEARLY * min(line.relative_error for line in choices)
+        near = [line for line in choices if line.relative_error <= enough]
+    else:
+        near = [min(choices, key=lambda line: (line.failure_bound or 0.0, line.relative_error))]
+        enough = near[0].relative_error
+    chosen = min(
+        near, key=lambda line: (line.noise != "laplace", not line.is_exact, line.sketch_dim, line.set_up)
+    )
+    smaller = (
+        configuration_of(member, prediction, situation)
+        for sizes in sized
+        for member in sizes
+        if chosen.member is not None and member.family is chosen.member.family
+        if member.transform.sketch_dim < chosen.sketch_dim
+        if (prediction := predict(member, situation, situation.epsilon)) is not None
+        if prediction.relative_error(situation.distances.low) <= enough
+    )
+    return next((line for line in smaller if _meets(line, situation)), chosen)

@@ -1,0 +1,95 @@
+"""Sensitivities before a matrix is made: exact where they have a formula, else the median over seeds.
+
+`GaussianJL`, `FastJL` and the sparse `SignJL` have sensitivities that depend on the published matrix. A plan makes no
+matrices, so it takes the median of their law: that of the largest of d column norms. What a protocol then calibrates its
+noise to is always the exact number of its own matrix.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.special import bdtrik, chdtri, ndtri, pdtrik
+
+from armslength.randomness.symmetric import achlioptas_table, normal_table
+from armslength.transforms.base import Transform
+from armslength.transforms.fast_jl import FastJL
+from armslength.transforms.gaussian_jl import GaussianJL
+from armslength.transforms.hadamard_jl import HadamardJL
+from armslength.transforms.identity import Identity
+from armslength.transforms.sign_jl import SignJL
+from armslength.transforms.sparse_jl import SparseJL
+
+
+@dataclass(frozen=True)
+class Sensitivities:
+    """Of A, in integer units.
+
+    Attributes:
+        l1: Δ₁.
+        l2_squared: Δ₂².
+        is_exact: Whether every seed has these; otherwise they are medians.
+    """
+
+    l1: float
+    l2_squared: float
+    is_exact: bool
+
+
+def typical_sensitivities(transform: Transform) -> Sensitivities:
+    """What the sensitivities of such a transform are, without making its matrix."""
+    k, d = transform.sketch_dim, transform.input_dim
+    if d is not None and isinstance(transform, GaussianJL):
+        second = float(normal_table().second_moment)
+        return Sensitivities(
+            _largest_l1(k, d, _mean_magnitude(), second), second * _largest_chi_square(k, d), False
+        )
+    if d is not None and isinstance(transform, FastJL):
+        # An entry of P·H is nearly normal; rows of P differ in length, which costs degrees of freedom.
+        second = 1 / (k * float(transform.scale_squared))
+        degrees = k / (1 + (float(transform.entry_kurtosis) - 1) / transform.padded_dim)
+        l1 = _largest_l1(k, d, math.sqrt(2 / math.pi * second), second)
+        return Sensitivities(l1, second * k / degrees * _largest_chi_square(degrees, d), False)
+    if d is not None and isinstance(transform, SignJL) and transform.construction == "sparse":
+        share = float(achlioptas_table().second_moment)
+        entries = math.ceil(float(bdtrik(_median_of_largest(d), k, share)))
+        return Sensitivities(entries, entries, False)
+    return Sensitivities(transform.l1_sensitivity, transform.l2_sensitivity_squared, True)
+
+
+def typical_operator_norm_squared(transform: Transform) -> tuple[float, bool]:
+    """What ‖A‖² of such a transform is, without making its matrix, and whether every seed has it: for ℓ2 neighbors."""
+    k, d = transform.sketch_dim, transform.input_dim
+    s_is_one = isinstance(transform, SparseJL) and transform.sparsity == 1
+    balanced = isinstance(transform, SparseJL) and transform.construction == "balanced"
+    if d is None or isinstance(transform, (HadamardJL, Identity)) or (s_is_one and balanced):
+        return float(transform.operator_norm_squared), True
+    if s_is_one:
+        return math.ceil(float(pdtrik(_median_of_largest(k), d / k))), False  # the fullest of k bins
+    # A matrix of independent entries of variance v: ‖A‖ is near √v(√d + √k).
+    width = transform.padded_dim if isinstance(transform, FastJL) else d
+    variance = 1 / (k * float(transform.scale_squared))
+    return variance * (math.sqrt(width) + math.sqrt(k)) ** 2, False
+
+
+def _median_of_largest(count: int) -> float:
+    """The level that the largest of that many independent variables stays below half of the time: 2^(−1/count)."""
+    return math.exp(-math.log(2) / count)
+
+
+def _largest_chi_square(degrees: float, count: int) -> float:
+    """The median of the largest of that many chi-square variables."""
+    return float(chdtri(degrees, -math.expm1(-math.log(2) / count)))
+
+
+def _largest_l1(k: int, count: int, mean: float, second_moment: float) -> float:
+    """The median of the largest of that many sums of k magnitudes, as normal variables."""
+    deviate = -float(ndtri(-math.expm1(-math.log(2) / count)))
+    return k * mean + deviate * math.sqrt(k * (second_moment - mean**2))
+
+
+@cache
+def _mean_magnitude() -> float:
+    """E|entry| of the normal table: the sum of its tails."""
+    return float(np.sum(np.array(normal_table().tails, dtype=float)) / 2**63)

@@ -1,0 +1,1 @@
+"""Figures from plain numbers; Matplotlib is loaded by whoever draws."""
