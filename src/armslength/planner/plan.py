@@ -249,7 +249,13 @@ def _recommended(
         near = [min(choices, key=lambda line: (line.failure_bound or 0.0, line.relative_error))]
         enough = near[0].relative_error
     chosen = min(
-        near, key=lambda line: (line.noise != "laplace", not line.is_exact, line.sketch_dim, line.set_up)
+        near,
+        key=lambda line: (
+            line.noise != "laplace",
+            not line.is_exact,
+            line.sketch_dim,
+            line.set_up + (line.additions or 0),
+        ),
     )
     smaller = (
         configuration_of(member, prediction, situation)
