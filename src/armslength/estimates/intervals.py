@@ -1,5 +1,6 @@
 """Intervals for D = ‖z‖² from an estimate: inverted, never plugged in."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -96,7 +97,7 @@ class IntervalRule:
     def smallest_resolved(self, level: Level) -> float:
         """The estimate from which on an interval leaves out 0: the upper quantile of the exact law at D = 0."""
         upper, _ = self._quantiles(np.zeros(1), level)
-        return float(upper[0]) * self.curve.at_point(0.0) ** 0.5
+        return float(upper[0]) * math.sqrt(self.curve.at_point(0.0))
 
     def _limits(
         self, d: NDArray[np.float64], level: Level

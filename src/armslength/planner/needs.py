@@ -28,14 +28,22 @@ class Needs:
     people: int | None
 
 
-def needs_of(situation: Situation, choices: Sequence[Sequence[Member]]) -> Needs:
+def needs_of(situation: Situation, members: Sequence[Member]) -> Needs:
     """The needs, by bisection: errors fall as ε and the distance grow.
 
     Args:
         situation: As it is.
-        choices: The sizes of each family that may be recommended.
+        members: Every size of every family; those that may be recommended count.
     """
-    some = [member for sizes in choices for member in (*sizes[::_EVERY], sizes[-1])]
+    limit = situation.max_sketch_dim
+    choices = [
+        member for member in members if member.family.is_choice and member.transform.sketch_dim <= limit
+    ]
+    some = [
+        member
+        for number, member in enumerate(choices)
+        if number % _EVERY == 0 or member.transform.sketch_dim == member.family.sizes[-1]
+    ]
     distance = situation.distances.low
     epsilon = _smallest(
         float(situation.epsilon),

@@ -210,7 +210,7 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
     ranked = sorted([*lines, *others, recommended], key=lambda line: line.relative_error)
     needs = None
     if recommended.relative_error > 1 or not _meets(recommended, situation):
-        needs = needs_of(situation, [sizes for sizes in sized if sizes[0].family.is_choice])
+        needs = needs_of(situation, [member for sizes in sized for member in sizes])
     return Plan(situation, tuple(dict.fromkeys(ranked)), recommended, needs, public_seed)
 
 

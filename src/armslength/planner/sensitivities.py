@@ -7,10 +7,8 @@ noise to is always the exact number of its own matrix.
 
 import math
 from dataclasses import dataclass
-from functools import cache
 
-import numpy as np
-from scipy.special import bdtrik, chdtri, ndtri, pdtrik
+from scipy.special import bdtrik, chdtri, log_ndtr, ndtr, pdtrik
 
 from armslength.randomness.symmetric import achlioptas_table, normal_table
 from armslength.transforms.base import Transform
@@ -42,14 +40,12 @@ def typical_sensitivities(transform: Transform) -> Sensitivities:
     k, d = transform.sketch_dim, transform.input_dim
     if d is not None and isinstance(transform, GaussianJL):
         second = float(normal_table().second_moment)
-        return Sensitivities(
-            _largest_l1(k, d, _mean_magnitude(), second), second * _largest_chi_square(k, d), False
-        )
+        return Sensitivities(math.sqrt(second) * _largest_l1(k, d), second * _largest_chi_square(k, d), False)
     if d is not None and isinstance(transform, FastJL):
         # An entry of P·H is nearly normal; rows of P differ in length, which costs degrees of freedom.
         second = 1 / (k * float(transform.scale_squared))
         degrees = k / (1 + (float(transform.entry_kurtosis) - 1) / transform.padded_dim)
-        l1 = _largest_l1(k, d, math.sqrt(2 / math.pi * second), second)
+        l1 = math.sqrt(second) * _largest_l1(k, d)
         return Sensitivities(l1, second * k / degrees * _largest_chi_square(degrees, d), False)
     if d is not None and isinstance(transform, SignJL) and transform.construction == "sparse":
         share = float(achlioptas_table().second_moment)
@@ -83,13 +79,25 @@ def _largest_chi_square(degrees: float, count: int) -> float:
     return float(chdtri(degrees, -math.expm1(-math.log(2) / count)))
 
 
-def _largest_l1(k: int, count: int, mean: float, second_moment: float) -> float:
-    """The median of the largest of that many sums of k magnitudes, as normal variables."""
-    deviate = -float(ndtri(-math.expm1(-math.log(2) / count)))
-    return k * mean + deviate * math.sqrt(k * (second_moment - mean**2))
+def _largest_l1(k: int, count: int) -> float:
+    """The median of the largest of that many sums of k magnitudes of standard normals.
+
+    By Lugannani and Rice's saddlepoint formula for one sum, whose cumulant function is k(s²/2 + ln 2Φ(s)).
+    """
+    wanted = -math.expm1(-math.log(2) / count)
+    low, high = 1e-6, 60.0
+    for _ in range(60):
+        s = (low + high) / 2
+        low, high = (s, high) if _tail_of_l1(k, s)[1] > wanted else (low, s)
+    return _tail_of_l1(k, low)[0]
 
 
-@cache
-def _mean_magnitude() -> float:
-    """E|entry| of the normal table: the sum of its tails."""
-    return float(np.sum(np.array(normal_table().tails, dtype=float)) / 2**63)
+def _tail_of_l1(k: int, s: float) -> tuple[float, float]:
+    """(t, P(sum > t)) at the saddlepoint s > 0."""
+    log_phi = float(log_ndtr(s))
+    mills = math.exp(-s * s / 2 - log_phi) / math.sqrt(2 * math.pi)
+    t = k * (s + mills)
+    w = math.sqrt(max(2 * (s * t - k * (s * s / 2 + math.log(2) + log_phi)), 1e-12))
+    u = s * math.sqrt(k * (1 - mills * (s + mills)))
+    density = math.exp(-w * w / 2) / math.sqrt(2 * math.pi)
+    return t, float(ndtr(-w)) + density * (1 / u - 1 / w)

@@ -76,8 +76,6 @@ def checked_situation(  # noqa: PLR0913  # one argument for each thing that may 
     """The situation, every rule of a protocol checked by making one."""
     dimension = None if input_dim is None else checked_input_dim(input_dim)
     like = Protocol(_smallest_transform(dimension, fields["norm"]), epsilon, delta, **fields)
-    if people is not None and like.contribution is None:
-        raise ParameterError("contribution must go with people: how many items may one person contribute?")
     if not isinstance(binary, bool):
         raise ParameterError("binary must be True or False, got something else")
     if binary and (dimension is None or like.norm != "l1" or like.radius != 1):

@@ -1,0 +1,174 @@
+"""`armslength plan` as it is typed."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+
+import armslength as al
+from armslength.cli.exit_codes import exit_code
+from armslength.cli.main import main
+
+COUNTS = ["plan", "--input-dim", "1000", "--epsilon", "1"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(arguments))
+
+
+def test_a_plan_for_people():
+    result = run(*COUNTS, "--people", "500", "--contribution", "1", "--seed", "x")
+    assert result.exit_code == 0
+    assert "Recommended: SparseJL balanced, s=1" in result.output
+    assert "two groups of 500 people with 1 item each" in result.output.replace("\n", " ")
+    assert result.stderr == ""
+
+
+def test_the_protocol_is_written_and_loads(tmp_path):
+    path = tmp_path / "protocol.json"
+    result = run(
+        *COUNTS,
+        "--distance",
+        "30:500",
+        "--delta",
+        "1e-6",
+        "--unit",
+        "one patient",
+        "--seed",
+        "x",
+        "-o",
+        str(path),
+    )
+    assert result.exit_code == 0
+    protocol = al.Protocol.load(path)
+    assert protocol.unit == "one patient"
+    expected = al.plan(
+        1000, epsilon="1", delta="1e-6", distance=(30, 500), unit="one patient", seed="x"
+    ).protocol
+    assert protocol == expected
+
+
+def test_what_cannot_be_resolved_has_its_own_exit_code_and_writes_nothing(tmp_path):
+    path = tmp_path / "protocol.json"
+    result = run(*COUNTS, "--people", "3", "--contribution", "1", "-o", str(path))
+    assert result.exit_code == 3
+    assert "cannot be resolved" in result.output
+    last = result.stderr.strip().splitlines()
+    assert len(last) == 1
+    assert "needed would be ε=" in last[0]
+    assert "people in a group" in last[0]
+    assert not path.exists()
+
+
+def test_a_single_embedding_is_refused():
+    result = run(
+        *(
+            ["plan", "--input-dim", "768", "--epsilon", "1", "--delta", "1e-6", "--norm", "l2", "--radius", "2", "--resolution", "auto", "--distance", "1"]
+        )
+    )
+    assert result.exit_code == 3
+    assert "only compresses" in result.output.replace("\n", " ")
+
+
+def test_json_and_csv_hold_all_configurations():
+    arguments = [
+        *COUNTS,
+        "--distance",
+        "30",
+        "--distortion",
+        "0.3",
+        "--failure-probability",
+        "0.5",
+        "--seed",
+        "x",
+    ]
+    document = json.loads(run(*arguments, "--format", "json").output)
+    rows = list(csv.DictReader(io.StringIO(run(*arguments, "--format", "csv").output)))
+    assert document["resolvable"] is True
+    assert document["needed"] is None
+    assert al.Protocol.from_document(document["protocol"]).transform.seed == "x"
+    assert len(rows) == len(document["configurations"]) > 20
+    assert [row["label"] for row in rows] == [line["label"] for line in document["configurations"]]
+    assert [float(row["relative_error"]) for row in rows] == [
+        line["relative_error"] for line in document["configurations"]
+    ]
+    refused = run(*COUNTS, "--distance", "1", "--format", "json")
+    assert refused.exit_code == 3
+    document = json.loads(refused.stdout)
+    assert document["resolvable"] is False
+    assert document["protocol"] is None
+    assert document["needed"]["epsilon"] > 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["plan", "--epsilon", "1", "--distance", "9"],
+        ["plan", "--input-dim", "10", "--open-vocabulary", "--epsilon", "1", "--distance", "9"],
+        ["plan", "--input-dim", "10", "--distance", "9"],
+        [*COUNTS],
+        [*COUNTS, "--distance", "1:2:3"],
+        [*COUNTS, "--distance", "near"],
+        [*COUNTS, "--distance", "9", "--epsilon", "0"],
+        [*COUNTS, "--distance", "9", "--plot", "figure.pdf"],
+        [*COUNTS, "--distance", "9", "--norm", "l3"],
+        [*COUNTS, "--distance", "9", "--seed", ""],
+    ],
+)
+def test_bad_input_is_exit_code_2_and_few_lines(arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output
+    assert result.stderr.strip()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_that_cannot_be_written_is_bad_input(tmp_path):
+    result = run(*COUNTS, "--distance", "50", "-o", str(tmp_path / "nowhere" / "p.json"))
+    assert result.exit_code == 2
+    assert "must be writable" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (al.ParameterError, 2),
+        (al.InputError, 2),
+        (al.NotResolvableError, 3),
+        (al.BudgetError, 4),
+        (al.IncompatibleSketchesError, 5),
+        (al.CorruptFileError, 5),
+        (al.UnsupportedVersionError, 5),
+    ],
+)
+def test_exit_codes(error, code):
+    assert exit_code(error("x")) == code
+
+
+def test_help_teaches_and_is_quick():
+    result = run("plan", "--help")
+    assert "Examples:" in result.output
+    assert "--people 500 --contribution 1" in result.output
+
+    def seconds():
+        start = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "armslength", "plan", "--help"], check=True, capture_output=True
+        )
+        return time.perf_counter() - start
+
+    assert min(seconds() for _ in range(5)) < 0.3
+
+
+def test_examples_of_the_help_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [line.strip() for line in run("plan", "--help").output.splitlines()]
+    examples = [line for line in lines if line.startswith("armslength plan --")]
+    assert len(examples) == 4
+    assert [run(*example.split()[1:]).exit_code for example in examples] == [0, 0, 0, 3]
