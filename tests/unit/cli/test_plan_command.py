@@ -68,7 +68,23 @@ def test_what_cannot_be_resolved_has_its_own_exit_code_and_writes_nothing(tmp_pa
 def test_a_single_embedding_is_refused():
     result = run(
         *(
-            ["plan", "--input-dim", "768", "--epsilon", "1", "--delta", "1e-6", "--norm", "l2", "--radius", "2", "--resolution", "auto", "--distance", "1"]
+            [
+                "plan",
+                "--input-dim",
+                "768",
+                "--epsilon",
+                "1",
+                "--delta",
+                "1e-6",
+                "--norm",
+                "l2",
+                "--radius",
+                "2",
+                "--resolution",
+                "auto",
+                "--distance",
+                "1",
+            ]
         )
     )
     assert result.exit_code == 3
