@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BENCH_VENV := .venv-bench
 
-.PHONY: help demo test lint types imports bench clean
+.PHONY: help demo test lint types imports bench paper clean
 
 help:
 	@echo "make demo    24 generated hospitals release, and are compared, with intervals beside the truth"
 	@echo "make test    lint, types, layers, all tests"
 	@echo "make bench   speed, as ratios against named peers, and docs/benchmarks.md (QUICK=1: two minutes, no page)"
+	@echo "make paper   the paper's claims beside measurements: docs/paper.md and docs/figures (ten minutes)"
 	@echo "make clean   remove the environments and caches"
 
 $(VENV)/bin/python:
@@ -47,6 +48,9 @@ test: lint types imports
 
 bench: $(BENCH_VENV)/.bench
 	$(BENCH_VENV)/bin/python benchmarks/run.py $(if $(QUICK),--quick)
+
+paper: $(BENCH_VENV)/.bench
+	$(BENCH_VENV)/bin/python benchmarks/reproduce.py
 
 clean:
 	rm -rf $(VENV) $(BENCH_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

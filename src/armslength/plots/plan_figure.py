@@ -5,17 +5,14 @@ import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log10
 from pathlib import Path
 from typing import Any
 
 from armslength.checks import shown
 from armslength.errors import ParameterError
 from armslength.formats.atomic import atomic_write
+from armslength.plots.lines import COLORS, DASHES, label_ends
 
-# Okabe and Ito's colors, which people with any color vision can tell apart; yellow is too light for a line.
-_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-_DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1)), "-")
 FORMATS = (".html", ".svg", ".png")
 _LOWEST, _HIGHEST = 1e-4, 100.0
 
@@ -118,7 +115,7 @@ def _panel(axes: Any, curves: Sequence[Curve], label: str, bottom: float, top: f
     axes.set_yscale("log")
     ends = []
     for number, curve in enumerate(drawn):
-        color, dashes = _COLORS[number % len(_COLORS)], _DASHES[number % len(_DASHES)]
+        color, dashes = COLORS[number % len(COLORS)], DASHES[number % len(DASHES)]
         x, y = zip(*curve.points, strict=True)
         if len(x) == 1:
             axes.plot(x, y, "D", color=color, markersize=6)
@@ -133,27 +130,7 @@ def _panel(axes: Any, curves: Sequence[Curve], label: str, bottom: float, top: f
     axes.set_xlabel(label)
     axes.grid(visible=True, which="major", color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-    _label_ends(axes, ends, bottom, top)
-
-
-def _label_ends(axes: Any, ends: list[tuple[float, float, str, str]], bottom: float, top: float) -> None:
-    """Names beside the right edge, moved apart where lines end close to each other."""
-    room = 0.055  # of the panel's height for one label
-    height = log10(top / bottom)
-    wanted = sorted(
-        (min(max(log10(y / bottom) / height, 0.0), 1.0), name, color) for _, y, name, color in ends
-    )
-    placed: list[float] = []
-    for position, _, _ in wanted:
-        placed.append(max(position, placed[-1] + room) if placed else position)
-    overflow = max(0.0, placed[-1] - 1.0) if placed else 0.0
-    for index in range(len(placed) - 1, -1, -1):
-        ceiling = placed[index + 1] - room if index + 1 < len(placed) else 1.0
-        placed[index] = min(placed[index] - (overflow if index == len(placed) - 1 else 0.0), ceiling)
-    for position, (_, name, color) in zip(placed, wanted, strict=True):
-        axes.annotate(
-            name, (1.01, position), xycoords="axes fraction", fontsize=8.5, color=color, va="center"
-        )
+    label_ends(axes, ends, bottom, top)
 
 
 def _page(title: str, text: str, picture: str) -> str:

@@ -1,0 +1,1 @@
+"""The paper's claims beside measurements: what `make paper` computes, draws and writes."""
