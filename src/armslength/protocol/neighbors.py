@@ -45,7 +45,7 @@ class GridNeighbors:
         """
         if self.norm == "l1":
             return self.radius_squared * transform.l2_sensitivity_squared
-        return self.radius_squared * transform.operator_norm_squared
+        return math.ceil(self.radius_squared * transform.operator_norm_squared)
 
 
 def grid_neighbors(

@@ -76,8 +76,8 @@ class Transform(ABC):
 
     @property
     @abstractmethod
-    def operator_norm_squared(self) -> int:
-        """A proved upper bound on ‖A‖², the largest ‖A·z‖²/‖z‖²; a whole number, in integer units."""
+    def operator_norm_squared(self) -> Fraction:
+        """A proved upper bound on ‖A‖², the largest ‖A·z‖²/‖z‖²; an exact rational, in integer units."""
 
     @property
     @abstractmethod

@@ -126,9 +126,10 @@ class FastJL(Transform):
         return int(totals[0].max()), int(totals[1].max())
 
     @lazy
-    def operator_norm_squared(self) -> int:
+    def operator_norm_squared(self) -> Fraction:
         """‖A‖² ≤ d'·‖P‖², by a proved bound for the published P: H·D stretches every vector by √d'."""
-        check_gram_size(self.sketch_dim)
+        in_a_column = max(1.0, self.density * self.sketch_dim)
+        check_gram_size(self.sketch_dim, self.padded_dim * in_a_column**2)
         return self.padded_dim * operator_norm_bound([self._published.tocsc()], self.sketch_dim)
 
     @property

@@ -71,9 +71,9 @@ class HadamardJL(Transform):
         return self.sketch_dim
 
     @property
-    def operator_norm_squared(self) -> int:
+    def operator_norm_squared(self) -> Fraction:
         """‖A‖² ≤ d': rows of H are orthogonal and of that squared norm, and leaving out columns cannot lengthen A·z."""
-        return self.padded_dim
+        return Fraction(self.padded_dim)
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:

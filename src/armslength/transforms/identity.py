@@ -50,9 +50,9 @@ class Identity(Transform):
         return 1
 
     @property
-    def operator_norm_squared(self) -> int:
+    def operator_norm_squared(self) -> Fraction:
         """‖A‖² = 1."""
-        return 1
+        return Fraction(1)
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:

@@ -60,9 +60,9 @@ class IndependentEntries(Transform):
         return self._sensitivities[1]
 
     @lazy
-    def operator_norm_squared(self) -> int:
+    def operator_norm_squared(self) -> Fraction:
         """‖A‖², by a proved bound for the published matrix."""
-        check_gram_size(self.sketch_dim)
+        check_gram_size(self.sketch_dim, self.input_dim * self.sketch_dim**2)
         parts = (self._columns_from(first, count).T for first, count in self._parts())
         return operator_norm_bound(parts, self.sketch_dim)
 

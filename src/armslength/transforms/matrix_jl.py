@@ -18,7 +18,7 @@ from armslength.threads import for_blocks
 from armslength.transforms.base import Transform, block_rows, checked_input_dim, checked_sketch_dim
 from armslength.transforms.inputs import SparseRows, integer_rows, plain_array, sparse_entries
 from armslength.transforms.kernels.product import multiply_columns
-from armslength.transforms.operator_norm import operator_norm_bound
+from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
 
 LARGEST_ENTRY = 2**31
 
@@ -90,8 +90,10 @@ class MatrixJL(Transform):
         return max(sum(entry * entry for entry in column) for column in columns)
 
     @lazy
-    def operator_norm_squared(self) -> int:
+    def operator_norm_squared(self) -> Fraction:
         """‖A‖², by a proved bound."""
+        in_columns = np.diff(self._by_column.indptr).astype(float)
+        check_gram_size(self.sketch_dim, float((in_columns**2).sum()))
         return operator_norm_bound([self._by_column], self.sketch_dim)
 
     @property

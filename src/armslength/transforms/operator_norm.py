@@ -1,6 +1,6 @@
 """A proved upper bound on ‖A‖², the squared operator norm of an integer matrix: how far ℓ2 neighbors can be apart.
 
-‖A‖² is the largest eigenvalue of the Gram matrix G = A·Aᵀ, whose entries are integers and exact in float64. A whole
+‖A‖² is the largest eigenvalue of the Gram matrix G = A·Aᵀ, whose entries are integers and exact in float64. A
 number t bounds it if t·I − G is positive semidefinite, and a Cholesky decomposition that runs to its end proves that up to
 its rounding errors (Rump 2006, corollary 2.4): whatever the order of its sums, with or without fused operations,
 
@@ -11,6 +11,7 @@ for a float matrix M of k rows whose decomposition had no negative pivot. M = (1
 """
 
 from collections.abc import Iterable
+from fractions import Fraction
 from itertools import count
 
 import numpy as np
@@ -20,15 +21,18 @@ from scipy import sparse
 from armslength.errors import ParameterError
 
 LARGEST_GRAM = 4096
+LARGEST_WORK = 2**40  # multiplications: a minute or two
+LARGEST_SCAN = 2**28  # columns that are made to count bins: half a minute
 _SIGNIFICANT_BITS = 8
+_UNIT = 1 << (_SIGNIFICANT_BITS - 1)
 _SLACK = 2.0**-20
 _LARGEST_ENTRY = 2.0**44
 
 
 def operator_norm_bound(
     parts: Iterable[NDArray[np.signedinteger] | sparse.csc_array], sketch_dim: int
-) -> int:
-    """The smallest whole number of eight significant bits that is proved to be at least ‖A‖².
+) -> Fraction:
+    """The smallest number of eight significant bits, and at least 1, that is proved to be at least ‖A‖².
 
     Eight bits, so that two machines whose last digits differ find the same number: it is at most 0.8 percent too large.
 
@@ -36,7 +40,6 @@ def operator_norm_bound(
         parts: A in groups of columns, k x m each.
         sketch_dim: k.
     """
-    check_gram_size(sketch_dim)
     gram = np.zeros((sketch_dim, sketch_dim))
     for part in parts:
         columns = part.astype(np.float64)
@@ -51,29 +54,34 @@ def operator_norm_bound(
     return _smallest_proved(gram, diagonal, float(np.abs(gram).sum(axis=1).max()))
 
 
-def check_gram_size(sketch_dim: int) -> None:
-    """Refuses what would take minutes, before anything is computed."""
-    if sketch_dim > LARGEST_GRAM:
+def check_gram_size(sketch_dim: int, work: float) -> None:
+    """Refuses what would take many minutes, before anything is computed.
+
+    Args:
+        sketch_dim: k.
+        work: How many multiplications the Gram matrix takes.
+    """
+    if sketch_dim > LARGEST_GRAM or work > LARGEST_WORK:
         raise ParameterError(
-            f"sketch_dim must be at most {LARGEST_GRAM} for norm='l2' with this transform, got {sketch_dim}; "
-            "try HadamardJL, Identity, or SparseJL with sparsity=1"
+            f"norm='l2' must have a smaller matrix for this transform, got {sketch_dim} rows (at most {LARGEST_GRAM}) or too "
+            "many columns; try HadamardJL, Identity, or balanced SparseJL with sparsity=1"
         )
 
 
-def _smallest_proved(gram: NDArray[np.float64], least: float, most: float) -> int:
+def _smallest_proved(gram: NDArray[np.float64], least: float, most: float) -> Fraction:
     """By bisection between the largest entry of the diagonal and the largest absolute row sum, which bound λ_max."""
     low = _index(max(1, int(least))) - 1
     high = next(index for index in count(low + 1) if _value(index) * (1 - 2 * _SLACK) >= most)
     while high - low > 1:
         middle = (low + high) // 2
-        if _is_proved(gram, _value(middle)):
+        if _is_proved(gram, float(_value(middle))):
             high = middle
         else:
             low = middle
     return _value(high)
 
 
-def _is_proved(gram: NDArray[np.float64], bound: int) -> bool:
+def _is_proved(gram: NDArray[np.float64], bound: float) -> bool:
     """Whether bound·I − G is proved to be positive semidefinite."""
     shifted = -gram
     shifted[np.diag_indices_from(shifted)] += bound * (1 - _SLACK)
@@ -87,13 +95,11 @@ def _is_proved(gram: NDArray[np.float64], bound: int) -> bool:
 
 
 def _index(number: int) -> int:
-    """The number of the largest whole number of eight significant bits that is at most this one."""
-    shift = max(0, number.bit_length() - _SIGNIFICANT_BITS)
-    return (shift << (_SIGNIFICANT_BITS - 1)) + (number >> shift)
+    """The number of the largest number of eight significant bits that is at most this whole one; 0 for 1."""
+    return (number.bit_length() - 1) * _UNIT + (number * _UNIT >> (number.bit_length() - 1)) - _UNIT
 
 
-def _value(index: int) -> int:
-    """The whole number of eight significant bits with that number; they go on 1, 2, …, 256, 258, …."""
-    half = 1 << (_SIGNIFICANT_BITS - 1)
-    shift = max(0, (index >> (_SIGNIFICANT_BITS - 1)) - 1)
-    return (index - shift * half) << shift
+def _value(index: int) -> Fraction:
+    """The number of eight significant bits with that number; they go on 1, 129/128, …, 2, 130/64, …."""
+    exponent, rest = divmod(index, _UNIT)
+    return Fraction((_UNIT + rest) << exponent, _UNIT)

@@ -23,7 +23,7 @@ from armslength.transforms.inputs import DenseRows, SparseRows, integer_rows
 from armslength.transforms.kernels.scatter import scatter_dense, scatter_sparse
 from armslength.transforms.kernels.sparse_columns import balanced_columns, block_columns, graph_columns
 from armslength.transforms.kernels.tiles import TILE_COLUMNS, add_tiles
-from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
+from armslength.transforms.operator_norm import LARGEST_SCAN, check_gram_size, operator_norm_bound
 from armslength.transforms.tiling import TileRoom, listed_columns
 from armslength.vectors import LANES
 
@@ -106,23 +106,25 @@ class SparseJL(Transform):
         return self.sparsity
 
     @lazy
-    def operator_norm_squared(self) -> int:
+    def operator_norm_squared(self) -> Fraction:
         """‖A‖²: the fullest bin if s = 1, where rows do not overlap, else by a proved bound; not for an open vocabulary."""
         d = self._fixed_input_dim()
         if self.sparsity > 1:
-            check_gram_size(self.sketch_dim)
+            check_gram_size(self.sketch_dim, d * self.sparsity**2)
         elif self.construction == "balanced":
-            return -(-d // self.sketch_dim)
+            return Fraction(-(-d // self.sketch_dim))
+        elif d > LARGEST_SCAN:
+            raise ParameterError(f"input_dim must be at most 2^28 for norm='l2', got {d}; try \"balanced\"")
         parts = (
             self.columns(np.arange(first, min(first + _COLUMNS_AT_ONCE, d)))
             for first in range(0, d, _COLUMNS_AT_ONCE)
         )
-        if self.sparsity == 1:
-            bins = np.zeros(self.sketch_dim, dtype=np.int64)
-            for part in parts:
-                bins += np.bincount(part.indices, minlength=self.sketch_dim)
-            return int(bins.max())
-        return operator_norm_bound(parts, self.sketch_dim)
+        if self.sparsity > 1:
+            return operator_norm_bound(parts, self.sketch_dim)
+        bins = np.zeros(self.sketch_dim, dtype=np.int64)
+        for part in parts:
+            bins += np.bincount(part.indices, minlength=self.sketch_dim)
+        return Fraction(int(bins.max()))
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:

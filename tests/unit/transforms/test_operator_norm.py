@@ -1,5 +1,7 @@
 """The bound on ‖A‖² is at least the largest eigenvalue of A·Aᵀ, by exact integers, and not much more."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from flint import fmpz_mat
@@ -34,8 +36,8 @@ def exact_gram(transform):
 
 def is_positive_definite(gram, bound):
     """Whether bound·I − G is, by the signs of its leading minors: exact integers."""
-    size = len(gram)
-    shifted = bound * np.eye(size, dtype=int).astype(object) - gram
+    size, exact = len(gram), Fraction(bound)
+    shifted = exact.numerator * np.eye(size, dtype=int).astype(object) - exact.denominator * gram
     return all(fmpz_mat(shifted[:n, :n].tolist()).det() > 0 for n in range(1, size + 1))
 
 
@@ -44,13 +46,10 @@ def is_positive_definite(gram, bound):
 )
 def test_no_vector_is_stretched_further(transform):
     gram, bound = exact_gram(transform), transform.operator_norm_squared
-    assert is_positive_definite(
-        gram, bound + 1
-    )  # eigenvalues below bound + 1 for every integer matrix we can sharpen
-    assert is_positive_definite(1000 * gram, 1000 * bound + 1)
+    assert is_positive_definite(gram, bound + Fraction(1, 1000))
     # Not much more than it must be; padding to a power of two and ‖P‖·‖H‖ cost what they cost.
     loose = isinstance(transform, (al.HadamardJL, al.FastJL))
-    assert not is_positive_definite(gram, int(bound * (0.6 if loose else 1 - 2**-6)) - 1)
+    assert not is_positive_definite(gram, bound * (Fraction(6, 10) if loose else 1 - Fraction(1, 127)))
 
 
 @given(
@@ -63,9 +62,9 @@ def test_any_integer_matrix(k, d, largest, random):
     matrix = np.array([[random.randint(-largest, largest) for _ in range(d)] for _ in range(k)])
     bound = operator_norm_bound([matrix], k)
     gram = matrix.astype(object) @ matrix.T.astype(object)
-    assert is_positive_definite(1000 * gram, 1000 * bound + 1)
-    smaller = int(bound * (1 - 2**-6)) - 1
-    assert smaller < 1 or not is_positive_definite(gram, smaller)
+    assert is_positive_definite(gram, bound + Fraction(1, 1000))
+    # The next number of eight bits is 1/128 to 1/256 smaller.
+    assert bound == 1 or not is_positive_definite(gram, bound * (1 - Fraction(1, 127)))
 
 
 def test_groups_of_columns_add_up():
@@ -88,3 +87,22 @@ def test_what_cannot_be_bounded_is_refused():
     with pytest.raises(al.ParameterError, match=r"below 2\^44"):
         _ = al.MatrixJL(np.full((2, 3), 2**31), 1.0).operator_norm_squared
     assert al.SparseJL(10, LARGEST_GRAM + 1, 1, "x").operator_norm_squared <= 2
+
+
+def test_work_that_would_take_an_hour_is_refused_at_once():
+    for transform in (
+        al.SparseJL(2**40, 64, 1, "x"),
+        al.SparseJL(2**39, 64, 2, "x"),
+        al.GaussianJL(2**20, 4096, "x"),
+        al.SignJL(2**20, 4096, "x"),
+        al.FastJL(2**20, 4096, "x", 1.0),
+    ):
+        with pytest.raises(al.ParameterError, match="norm='l2'"):
+            _ = transform.operator_norm_squared
+    assert al.SparseJL(2**30, 2**20, 1, "x", "balanced").operator_norm_squared == 2**10
+
+
+def test_small_norms_lose_less_than_a_percent():
+    # A whole number would be up to twice too large here.
+    assert operator_norm_bound([np.eye(3, dtype=int)], 3) == Fraction(129, 128)
+    assert operator_norm_bound([np.ones((2, 2), dtype=int)], 2) == Fraction(129, 32)

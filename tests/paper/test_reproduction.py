@@ -1,0 +1,67 @@
+"""docs/paper.md and its figures are what `make paper` measured, and what it measured is what the formulas say."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from reproduction.methods import METHODS, SWEEPS, Setting, measured
+from reproduction.page import page
+
+from statistical.limits import LIMIT, WRONG
+
+ROOT = Path(__file__).parents[2]
+REPORT = json.loads((ROOT / "benchmarks" / "results" / "paper.json").read_text(encoding="utf-8"))
+
+
+def test_the_page_is_made_from_the_numbers():
+    assert (ROOT / "docs" / "paper.md").read_text(encoding="utf-8") == page(REPORT)
+    assert "{{" not in page(REPORT)
+
+
+def test_every_figure_is_shown():
+    figures = {path.name for path in (ROOT / "docs" / "figures").iterdir()}
+    text = page(REPORT)
+    assert len(figures) == 8
+    assert all(f"](figures/{name})" in text for name in figures)
+
+
+@pytest.mark.parametrize("method", [method.name for method in METHODS])
+def test_measured_points_lie_on_the_lines_of_theory(method):
+    points = [
+        point
+        for sweep in REPORT["sweeps"].values()
+        for each in sweep
+        if each["method"] == method
+        for point in each["points"]
+    ]
+    assert len(points) >= 10
+    ratios = [point["variance"] / point["theory"] for point in points]
+    errors = [point["error"] / point["theory"] for point in points]
+    assert all(abs(ratio - 1) < LIMIT * error for ratio, error in zip(ratios, errors, strict=True))
+    mean, error = sum(ratios) / len(ratios), math.hypot(*errors) / len(errors)
+    assert abs(mean - 1) < LIMIT * error
+    assert all(abs(mean - wrong) > LIMIT * error for wrong in WRONG)
+
+
+def test_every_method_and_axis_is_there():
+    assert set(REPORT["sweeps"]) == set(SWEEPS)
+    for name in ("epsilon", "delta", "sketch_dim", "distance"):
+        assert [each["method"] for each in REPORT["sweeps"][name]] == [method.name for method in METHODS]
+
+
+def test_theory_is_computed_anew_and_agrees_with_the_report():
+    # The numbers in the repository are those of this code: a formula that changes needs a new run.
+    _, stations, change = SWEEPS["epsilon"]
+    for method, each in zip(METHODS, REPORT["sweeps"]["epsilon"], strict=True):
+        point = each["points"][2]
+        assert point["at"] == stations[2]
+        assert method.variance(change(Setting(), stations[2])) == pytest.approx(point["theory"], rel=1e-9)
+
+
+def test_a_quick_measurement_here_and_now():
+    method = next(each for each in METHODS if each.name == "randomized response")
+    variance, error = measured(method, Setting())
+    theory = method.variance(Setting())
+    assert abs(variance - theory) < LIMIT * error
+    assert all(abs(variance - wrong * theory) > LIMIT * error for wrong in WRONG)
