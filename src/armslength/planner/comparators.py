@@ -46,8 +46,9 @@ class RandomizedResponse(Comparator):
 
     def variance(self, squared_distance: float) -> float:  # noqa: ARG002  # the same at every distance
         """d(1 − ρ⁴)/(4ρ⁴), whatever D is."""
-        kept = math.tanh(self.epsilon / 2) ** 4
-        return self.input_dim * (1 - kept) / (4 * kept)
+        kept = math.tanh(self.epsilon / 2) ** 2
+        # 1 − ρ⁴ = (1 + ρ²)/cosh²(ε/2), which does not round to 0
+        return self.input_dim * (1 + kept) / (4 * math.cosh(self.epsilon / 2) ** 2 * kept**2)
 
 
 @dataclass(frozen=True)
@@ -190,10 +191,14 @@ def hamming_lower_bound(input_dim: int, epsilon: float) -> float:
     return input_dim / (4 * math.cosh(epsilon / 2) ** 4)
 
 
-def count_lower_bound(epsilon: float, most: int = 10_000) -> float:
+def count_lower_bound(epsilon: float) -> float:
     """No ε-DP estimate of a count has a smaller worst mean absolute error: max over m of (m/2)/(1 + e^(mε)), near 0.139/ε.
 
     Two databases that are m apart; the bound that the paper cites (Hardt & Talwar 2010) says Ω(1/ε).
     """
-    last = min(most, math.ceil(50 / epsilon) + 1)
-    return max(m / 2 / (1 + math.exp(min(m * epsilon, 700.0))) for m in range(1, last + 1))
+    best = (
+        1.2785 / epsilon
+    )  # where m/(1 + e^(mε)) is largest among all numbers; it rises before and falls after
+    return max(
+        m / 2 / (1 + math.exp(min(m * epsilon, 700.0))) for m in (max(1, math.floor(best)), math.ceil(best))
+    )

@@ -6,20 +6,21 @@ from dataclasses import dataclass
 from functools import partial
 
 from armslength.planner.situation import Situation
-from armslength.transforms.base import Transform
+from armslength.transforms.base import LARGEST_DENSE, LARGEST_SKETCH_DIM, Transform
 from armslength.transforms.fast_jl import FastJL
 from armslength.transforms.gaussian_jl import GaussianJL
 from armslength.transforms.hadamard_jl import HadamardJL
 from armslength.transforms.identity import Identity
+from armslength.transforms.operator_norm import LARGEST_GRAM, LARGEST_SCAN, LARGEST_WORK
 from armslength.transforms.padding import LARGEST_PADDED_DIM, padded_dimension
 from armslength.transforms.sign_jl import SignJL
-from armslength.transforms.sparse_jl import SparseJL
+from armslength.transforms.sparse_jl import CONSTRUCTIONS, LARGEST_DEALT, SparseJL
 
 SPARSITIES = (1, 2, 4, 8, 16, 32)
 _SIZES_IN_AN_OCTAVE = 32
-_LARGEST_DENSE = 2**34
-_LARGEST_DEALT = 2**31
-_LARGEST_IDENTITY = 2**24
+_BIN_SIZES = (
+    65  # bins of up to 64 coordinates: under ℓ2 neighbors the noise is a step function of the fullest
+)
 PAPERS_DISTORTION, PAPERS_FAILURE = 0.2, 0.05  # where the user names no target: the kindest ordinary choice
 
 
@@ -49,10 +50,11 @@ def families(situation: Situation) -> list[Family]:
     d, limit = situation.input_dim, situation.max_sketch_dim
     laws = ["laplace"] if situation.neighbors.norm == "l1" else []
     laws += ["gaussian"] if situation.delta > 0 else []
-    found = list(_sparse(d, limit, laws))
+    is_l2 = situation.neighbors.norm == "l2"
+    found = list(_sparse(d, limit, laws, is_l2=is_l2))
     if d is not None:
-        found += _dense(d, limit, laws)
-        if d <= _LARGEST_IDENTITY:
+        found += _dense(d, limit, laws, is_l2=is_l2)
+        if d <= LARGEST_SKETCH_DIM:
             found += [
                 Family("Identity (noisy histogram)", law, "output", partial(_identity, d), (d,))
                 for law in laws
@@ -76,28 +78,36 @@ def sizes_up_to(limit: int, multiple: int = 1) -> tuple[int, ...]:
     return tuple(sorted(size for size in fitted if size <= limit))
 
 
-def _sparse(d: int | None, limit: int, laws: list[str]) -> Iterator[Family]:
-    """`SparseJL` in all its constructions."""
+def _sparse(d: int | None, limit: int, laws: list[str], *, is_l2: bool) -> Iterator[Family]:
+    """`SparseJL` in all its constructions; ℓ2 neighbors need an operator norm that can be had."""
     most = limit if d is None else min(limit, d)
-    constructions = ["block", "graph"]
-    if d is not None and d * max(SPARSITIES) <= _LARGEST_DEALT:
-        constructions.insert(0, "balanced")
-    for construction in constructions:
+    steps = () if d is None or not is_l2 else tuple(-(-d // bin_size) for bin_size in range(1, _BIN_SIZES))
+    for construction in CONSTRUCTIONS:
         for s in SPARSITIES:
             if s > most or (construction == "graph" and s == 1):
                 continue  # with one entry a column, graph and block are the same
+            if construction == "balanced" and (d is None or d * s > LARGEST_DEALT):
+                continue
+            if is_l2 and d is not None and (s > 1 or construction == "block") and d * s**2 > LARGEST_SCAN:
+                continue
+            sizes = sizes_up_to(most if s == 1 or not is_l2 else min(most, LARGEST_GRAM), s)
+            if s == 1:
+                sizes = tuple(sorted({*sizes, *(size for size in steps if size <= most)}))
             for law in laws:
                 build = partial(_sparse_jl, d, s, construction)
-                label = f"SparseJL {construction}, s={s}"
-                yield Family(label, law, "output", build, sizes_up_to(most, s))
+                yield Family(f"SparseJL {construction}, s={s}", law, "output", build, sizes)
 
 
-def _dense(d: int, limit: int, laws: list[str]) -> Iterator[Family]:
+def _dense(d: int, limit: int, laws: list[str], *, is_l2: bool) -> Iterator[Family]:
     """The transforms that need a fixed and not too large input dimension."""
-    fits_dense = tuple(size for size in sizes_up_to(limit) if size * d <= _LARGEST_DENSE)
+    fits_dense = tuple(size for size in sizes_up_to(limit) if size * d <= LARGEST_DENSE)
+    if is_l2:
+        fits_dense = tuple(
+            size for size in fits_dense if size <= LARGEST_GRAM and size**2 * d <= LARGEST_WORK
+        )
     if d <= LARGEST_PADDED_DIM:
         padded = padded_dimension(d)
-        fits_fast = tuple(size for size in fits_dense if size * padded <= _LARGEST_DENSE)
+        fits_fast = tuple(size for size in fits_dense if size * padded <= LARGEST_DENSE)
         for law in laws:
             yield Family(
                 "HadamardJL", law, "output", partial(_hadamard_jl, d), sizes_up_to(min(limit, padded))
@@ -122,6 +132,9 @@ def _papers_own(situation: Situation, laws: list[str]) -> Iterator[Family]:
     failure = PAPERS_FAILURE if target is None else min(target.failure_probability, 0.5)
     s = max(1, math.ceil(math.log(1 / failure) / distortion))
     k = s * math.ceil(math.log(1 / failure) / distortion**2 / s)
+    is_l2 = situation.neighbors.norm == "l2"
+    if k > (LARGEST_GRAM if is_l2 else LARGEST_SKETCH_DIM):
+        return  # nobody could build it
     build = partial(_sparse_jl, situation.input_dim, s, "block")
     for law in laws:
         label = f"the paper's own SJLT, α={distortion:g}, β={failure:g}"

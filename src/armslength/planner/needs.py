@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from armslength.planner.people import LARGEST_DISTANCE, Distances
+from armslength.planner.people import LARGEST_DISTANCE, Distances, people_for
 from armslength.planner.predict import Member, failure_of, predict
 from armslength.planner.situation import Situation
 
@@ -53,10 +53,9 @@ def needs_of(situation: Situation, members: Sequence[Member]) -> Needs:
     enough = _smallest(
         distance, LARGEST_DISTANCE, lambda value: is_resolved(some, situation, situation.epsilon, value)
     )
-    people = situation.distances.people
-    if people is not None:
-        # D = 2nC grows with n, all else being equal.
-        people = None if enough is None else math.ceil(people * (enough / distance) ** 2)
+    people = None
+    if situation.distances.people is not None and enough is not None:
+        people = people_for(enough, situation.fields["contribution"], situation.input_dim)
     return Needs(
         None if epsilon is None else float(_rounded_up(epsilon, 2)),
         None if enough is None else float(_rounded_up(enough, 3)),
@@ -69,10 +68,13 @@ def is_resolved(members: Sequence[Member], situation: Situation, epsilon: Fracti
     there = replace(situation, distances=Distances(distance, distance))
     for member in members:
         prediction = predict(member, there, epsilon)
-        if prediction is None or prediction.relative_error(distance) > 1:
+        # A projection whose own error is all of the distance resolves nothing, however the last digit rounds.
+        if prediction is None or prediction.curve.a >= 1 or prediction.relative_error(distance) > 1:
             continue
         failure = failure_of(member, prediction, there)
-        if failure is None or there.target is None or failure <= there.target.failure_probability:
+        if failure is None or there.target is None:
+            return True
+        if member.is_exact and failure <= there.target.failure_probability:
             return True
     return False
 

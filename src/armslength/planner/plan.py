@@ -1,11 +1,11 @@
 """The plan: every configuration ranked by its exact error, one recommended as a protocol, or a clear no."""
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from armslength.errors import NotResolvableError
@@ -17,6 +17,7 @@ from armslength.planner.families import families
 from armslength.planner.needs import Needs, needs_of
 from armslength.planner.predict import Member, Prediction, failure_of, members, predict
 from armslength.planner.situation import Situation, checked_situation
+from armslength.planner.tails import pair_moments, usual_median
 from armslength.planner.words import reasons_for, refusal, report
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.seeds import checked_seed
@@ -58,11 +59,20 @@ class Plan:
 
     @lazy
     def told_apart(self) -> float:
-        """The distance at which half of all pairs are told apart from 0 at 95 percent (over all pairs), in data units."""
+        """The distance at which about half of all pairs are told apart from 0 at 95 percent (over all pairs), in data units."""
         protocol = self.protocol
         part = Part(protocol.law.name, protocol.law.scale, protocol.dropped_bits, 1.0)
         rule = interval_rule(protocol, PairNoise((part, part), (protocol.law, protocol.law)))
-        return float(np.sqrt(rule.smallest_resolved(Level.of(0.95, "spread", self.situation.pairs))))
+        needed = rule.smallest_resolved(Level.of(0.95, "spread", self.situation.pairs))
+        if protocol.noise_site == "input":
+            return math.sqrt(needed)
+        noise, k = pair_moments(protocol.law, protocol.unit_squared), protocol.transform.sketch_dim
+        low, high = needed, 4 * needed
+        for _ in range(40):
+            middle = (low + high) / 2
+            below = usual_median(k, rule.curve, noise, middle) < needed
+            low, high = (middle, high) if below else (low, middle)
+        return math.sqrt(high)
 
     @property
     def reasons(self) -> list[str]:
@@ -231,8 +241,9 @@ def _best_size(sizes: Sequence[Member], situation: Situation) -> tuple[Member, P
 
 def _meets(line: Configuration, situation: Situation) -> bool:
     target = situation.target
+    # A bound for a median matrix is a prediction; only one that holds for every seed is a promise.
     return target is None or (
-        line.failure_bound is not None and line.failure_bound <= target.failure_probability
+        line.is_exact and line.failure_bound is not None and line.failure_bound <= target.failure_probability
     )
 
 
@@ -243,10 +254,13 @@ def _recommended(
     choices = [line for line in lines if line.is_choice]
     if any(_meets(line, situation) for line in choices):
         choices = [line for line in choices if _meets(line, situation)]
-        enough = _NEARLY * min(line.relative_error for line in choices)
+        best = min(line.relative_error for line in choices)
+        # What can be resolved is not given away for a smaller sketch.
+        enough = min(_NEARLY * best, max(best, 1.0))
         near = [line for line in choices if line.relative_error <= enough]
     else:
-        near = [min(choices, key=lambda line: (line.failure_bound or 0.0, line.relative_error))]
+        exact = [line for line in choices if line.is_exact] or choices
+        near = [min(exact, key=lambda line: (line.failure_bound or 0.0, line.relative_error))]
         enough = near[0].relative_error
     chosen = min(
         near,

@@ -122,7 +122,9 @@ def _law(name: str, scale: float) -> Law:
 @lru_cache(maxsize=256)
 def unit_sigma(epsilon: Fraction, delta: Fraction) -> float:
     """σ of the analytic Gaussian mechanism at sensitivity 1; infinity where it is out of range."""
-    try:
-        return gaussian_scale(_REFERENCE, epsilon, delta) / math.sqrt(_REFERENCE)
-    except ParameterError:
-        return math.inf
+    for reference in (_REFERENCE, 1):
+        try:
+            return gaussian_scale(reference, epsilon, delta) / math.sqrt(reference)
+        except ParameterError:
+            continue  # out of range at that sensitivity
+    return math.inf

@@ -49,7 +49,7 @@ def typical_sensitivities(transform: Transform) -> Sensitivities:
         return Sensitivities(l1, second * k / degrees * _largest_chi_square(degrees, d), False)
     if d is not None and isinstance(transform, SignJL) and transform.construction == "sparse":
         share = float(achlioptas_table().second_moment)
-        entries = math.ceil(float(bdtrik(_median_of_largest(d), k, share)))
+        entries = max(1, math.ceil(float(bdtrik(_median_of_largest(d), k, share))))
         return Sensitivities(entries, entries, False)
     return Sensitivities(transform.l1_sensitivity, transform.l2_sensitivity_squared, True)
 
@@ -64,9 +64,14 @@ def typical_operator_norm_squared(transform: Transform) -> tuple[float, bool]:
     if s_is_one:
         return math.ceil(float(pdtrik(_median_of_largest(k), d / k))), False  # the fullest of k bins
     # A matrix of independent entries of variance v: ‖A‖ is near √v(√d + √k).
-    width = transform.padded_dim if isinstance(transform, FastJL) else d
     variance = 1 / (k * float(transform.scale_squared))
-    return variance * (math.sqrt(width) + math.sqrt(k)) ** 2, False
+    if isinstance(transform, FastJL):
+        # Rows of P differ in length, and the longest counts.
+        degrees = 2 * transform.padded_dim / (float(transform.entry_kurtosis) - 1)
+        longest = _largest_chi_square(degrees, k) / degrees
+        return variance * (math.sqrt(longest * transform.padded_dim) + math.sqrt(k)) ** 2, False
+    rows = k - transform.sparsity if balanced and isinstance(transform, SparseJL) else k
+    return variance * (math.sqrt(d) + math.sqrt(rows)) ** 2, False
 
 
 def _median_of_largest(count: int) -> float:

@@ -11,7 +11,7 @@ from armslength.planner.people import Distances, distances_of_interest
 from armslength.protocol.neighbors import GridNeighbors
 from armslength.protocol.protocol import Protocol
 from armslength.transforms.base import LARGEST_SKETCH_DIM, Transform, checked_input_dim
-from armslength.transforms.hadamard_jl import HadamardJL
+from armslength.transforms.identity import Identity
 from armslength.transforms.sparse_jl import SparseJL
 
 
@@ -87,11 +87,11 @@ def checked_situation(  # noqa: PLR0913  # one argument for each thing that may 
         neighbors=like.neighbors,
         radius=float(like.radius),
         resolution=float(like.resolution),
-        distances=distances_of_interest(distance, people, like.contribution),
+        distances=distances_of_interest(distance, people, like.contribution, dimension),
         max_sketch_dim=integer("max_sketch_dim", max_sketch_dim, at_least=1, at_most=LARGEST_SKETCH_DIM),
         target=_checked_target(distortion, failure_probability),
         density=None if density is None else number("density", density, above=0.0, at_most=1.0),
-        pairs=integer("pairs", pairs, at_least=1, at_most=10**12),
+        pairs=integer("pairs", pairs, at_least=1, at_most=10**10),
         binary=binary,
         fields=dict(fields),
     )
@@ -103,7 +103,9 @@ def _smallest_transform(input_dim: int | None, norm: Any) -> Transform:
         return SparseJL(input_dim, 1, seed="plan")
     if input_dim is None:
         raise ParameterError("input_dim must be fixed with norm='l2', got an open vocabulary")
-    return HadamardJL(input_dim, 1, seed="plan")
+    if input_dim <= LARGEST_SKETCH_DIM:
+        return Identity(input_dim)
+    return SparseJL(input_dim, LARGEST_SKETCH_DIM, 1, "plan", "balanced")
 
 
 def _checked_target(distortion: Any, failure_probability: Any) -> Target | None:
@@ -112,6 +114,6 @@ def _checked_target(distortion: Any, failure_probability: Any) -> Target | None:
     if distortion is None or failure_probability is None:
         raise ParameterError("distortion and failure_probability must be given together, got one of them")
     return Target(
-        number("distortion", distortion, above=0.0, at_most=1e6),
-        number("failure_probability", failure_probability, above=0.0, at_most=1.0),
+        number("distortion", distortion, above=1e-9, at_most=1e6),
+        number("failure_probability", failure_probability, above=1e-15, at_most=1.0),
     )

@@ -135,3 +135,19 @@ def fourth_moment(
     of_w = 3 * ((4 * m2 * d + k * v) ** 2 + 16 * m2**2 * t2)
     excess = 16 * max(k4, 0.0) * (d**2 + t2) + 24 * d * (n2_m2 - m2 * v) + k * (fourth_of_m - 3 * v**2)
     return given_t + of_w + excess
+
+
+def usual_median(
+    sketch_dim: int, curve: VarianceCurve, noise: NoiseMoments, squared_distance: float
+) -> float:
+    """About where the median of an estimate lies: its law is skewed to the right, so below D, by μ₃/(6V).
+
+    The third moment is that of a difference on many coordinates, for which the projection is nearly normal.
+    """
+    d, m2 = squared_distance, noise.m2
+    v = noise.m4 - m2**2
+    third_of_m = noise.m6 - 3 * m2 * noise.m4 + 2 * m2**3  # E[M³]
+    t2, t3 = curve.a * d**2, 2 * curve.a**2 * d**3
+    third = t3 + 12 * m2 * t2 + 12 * v * d + sketch_dim * third_of_m
+    variance = curve.at_point(d)
+    return d - third / (6 * variance) if variance > 0 else d

@@ -97,8 +97,8 @@ def reasons_for(plan: "Plan") -> list[str]:
     reasons = [_error(plan)]
     if situation.neighbors.norm == "l2":
         reasons.append(
-            "under l2 neighbors a projection only compresses: its operator norm is at least √(d/k), so fewer coordinates "
-            "mean more noise, and no projection at all is the accurate choice"
+            "under l2 neighbors a projection only compresses: its squared operator norm is at least d/k on average, so fewer "
+            "coordinates mean more noise"
         )
         if situation.distances.high <= situation.radius:
             reasons.append(
@@ -106,10 +106,12 @@ def reasons_for(plan: "Plan") -> list[str]:
                 "are apart, as with a single embedding; sum up many people in one vector instead"
             )
     elif found.noise == "laplace" and situation.delta > 0:
-        reasons.append("Laplace noise is more accurate here, and pure: the δ that was offered is not spent")
+        other = min(line.relative_error for line in plan.configurations if line.noise == "gaussian")
+        judged = "more accurate" if other > found.relative_error else "as accurate, to a percent,"
+        reasons.append(f"Laplace noise is {judged} here, and pure: the δ that was offered is not spent")
     elif found.noise == "gaussian":
         reasons.append(
-            "Gaussian noise is more accurate here; with delta=0 the next Laplace line is the choice"
+            "Gaussian noise is more accurate here; with delta=0 the first Laplace line is the choice"
         )
     reasons += [*_size(plan), *_compared(plan)]
     if found.failure_bound is not None and situation.target is not None:
@@ -129,7 +131,7 @@ def _error(plan: "Plan") -> str:
     if not plan.resolvable:
         return text
     level = "" if plan.situation.pairs == 1 else f" over {plan.situation.pairs:,} pairs"
-    text += f"; half of all pairs are told apart from 0 at 95%{level} from distance {plan.told_apart:,.4g} on"
+    text += f"; about half of all pairs are told apart from 0 at 95%{level} from distance {plan.told_apart:,.4g} on"
     if plan.told_apart > distances.low:
         text += ", which is more than the smallest distance of interest: expect many pairs there to stay unresolved"
     return text
@@ -137,13 +139,17 @@ def _error(plan: "Plan") -> str:
 
 def _size(plan: "Plan") -> list[str]:
     found, limit = plan.recommended, plan.situation.max_sketch_dim
-    if found.member is None or found.label.startswith("Identity"):
+    if found.member is None or found.label.startswith("Identity") or plan.situation.neighbors.norm == "l2":
         return []
-    if found.sketch_dim > 0.97 * limit:
+    # The recommended size is the smallest within a percent; the best one tells whether the limit was in the way.
+    sizes = [line for line in plan.configurations if line.label == found.label and line.noise == found.noise]
+    best = min(sizes, key=lambda line: line.relative_error).sketch_dim
+    if best == found.member.family.sizes[-1] == limit:
         return [
-            f"the sketch is as large as the limit of {limit:,}: a larger max_sketch_dim would be more accurate"
+            f"the limit of {limit:,} coordinates was reached: a larger max_sketch_dim may be more accurate"
         ]
-    return ["more coordinates would carry more noise, fewer would lose more to the projection"]
+    more = "" if best == found.sketch_dim else f" than {best:,}"
+    return [f"more coordinates{more} would carry more noise, fewer would lose more to the projection"]
 
 
 def _compared(plan: "Plan") -> list[str]:
@@ -159,6 +165,8 @@ def _compared(plan: "Plan") -> list[str]:
         if not lines or found.label.startswith(label):
             continue
         best = min(lines, key=lambda line: line.relative_error)
+        if found.relative_error == 0:
+            continue
         ratio = (best.relative_error / found.relative_error) ** 2
         if ratio >= 1:
             reasons.append(f"{name} has {ratio:,.3g} times the variance ({best.bytes:,} bytes)")
@@ -167,9 +175,9 @@ def _compared(plan: "Plan") -> list[str]:
             reasons.append(f"{name} has {ratio:.2g} of the variance, at {best.bytes:,} bytes{too_large}")
     response = next((line for line in plan.configurations if line.noise == "bits"), None)
     if response is not None and response.relative_error < found.relative_error:
-        ratio = (found.relative_error / response.relative_error) ** 2
+        ratio = (response.relative_error / found.relative_error) ** 2
         reasons.append(
-            f"randomized response on the bits has {ratio:,.3g} times less variance at this distance: take that instead, "
+            f"randomized response on the bits has {ratio:.2g} of the variance at this distance: take that instead, "
             "with any tool that flips bits; armslength does not release it"
         )
     return reasons

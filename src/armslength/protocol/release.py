@@ -41,7 +41,7 @@ def release(  # each is a decision of its own
     """One private sketch for each row of X.
 
     Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for neighbors with ‖x − x'‖₁ ≤ radius
-    over all rows. Errors are raised before anything is charged or drawn, and show no value of X.
+    over all rows (‖x − x'‖₂ if that is the protocol's norm). Errors are raised before anything is charged or drawn, and show no value of X.
     Reference: docs/privacy.md, theorem 1.
 
     Args:

@@ -21,7 +21,7 @@ from armslength.transforms.inputs import plain_array
 LARGEST_INPUT_DIM = 2**40
 LARGEST_SKETCH_DIM = 2**24
 _LARGEST_NORM = 1e150
-_LARGEST_DENSE = 2**34
+LARGEST_DENSE = 2**34
 _BLOCK_ENTRIES = 1 << 20  # 8 MB of int64: what one thread works on at a time
 
 Matrix = NDArray[np.int64] | sparse.csc_array
@@ -176,7 +176,7 @@ def checked_norm(name: str, value: Any, at_most: float) -> float:
 
 def check_dense_size(input_dim: int, sketch_dim: int) -> None:
     """Refuses dense matrices whose scan would take more than minutes."""
-    if input_dim * sketch_dim > _LARGEST_DENSE:
+    if input_dim * sketch_dim > LARGEST_DENSE:
         raise ParameterError(
             f"input_dim·sketch_dim must be at most 2^34 for a dense matrix, got {input_dim} x {sketch_dim}; try SparseJL"
         )

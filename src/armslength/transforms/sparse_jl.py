@@ -34,7 +34,7 @@ _PIECE_ENTRIES = 1 << 18  # rows of a tile's width that one thread works on at a
 _FEW_ROWS = 8
 _LONG_SKETCH = 1 << 14  # the sums of sixteen rows: 2 MB
 _LISTED_ENTRIES = 1 << 24
-_LARGEST_DEALT = 2**31  # entries of 4 bytes: a permutation has no shorter form
+LARGEST_DEALT = 2**31  # entries of 4 bytes: a permutation has no shorter form
 _KEPT_ENTRIES = 1 << 26  # 256 MB of columns stay in memory; beyond that they are made again as needed
 
 
@@ -85,7 +85,7 @@ class SparseJL(Transform):
                 raise ParameterError(
                     'construction "balanced" must have a fixed input_dim, got None; try "block"'
                 )
-            if self.input_dim * s > _LARGEST_DEALT:
+            if self.input_dim * s > LARGEST_DEALT:
                 raise ParameterError(
                     'input_dim·sparsity must be at most 2^31 for "balanced", got more; try "block"'
                 )

@@ -3,7 +3,9 @@
 import math
 from itertools import pairwise
 
+import numpy as np
 import pytest
+from scipy import sparse
 
 import armslength as al
 from armslength.estimates.variance import variance_curve
@@ -140,7 +142,7 @@ def test_the_smallest_distance_is_its_own_standard_error(plan):
 
 
 def test_people_are_distances():
-    plan = al.plan(1000, epsilon=1, people=500, contribution=4)
+    plan = al.plan(10_000, epsilon=1, people=500, contribution=4)
     low, high = plan.situation.distances.low, plan.situation.distances.high
     assert low == pytest.approx(math.sqrt(2 * 500 * 4))
     assert high == pytest.approx(math.sqrt(2) * 500 * 4)
@@ -157,6 +159,13 @@ def test_what_was_needed_is_enough_and_a_tenth_less_is_not():
     assert al.plan(1000, epsilon=1, people=needs.people, contribution=2).resolvable
     assert not al.plan(1000, epsilon=1, people=int(0.8 * needs.people), contribution=2).resolvable
     assert al.plan(1000, epsilon=1, distance=needs.distance, contribution=2).resolvable
+    # The same where the coordinates are too few for distinct items, and where the size limit is what holds it back.
+    few = al.plan(9, epsilon="0.05", people=60, contribution=2).needs
+    assert al.plan(9, epsilon="0.05", people=few.people, contribution=2).resolvable
+    assert not al.plan(9, epsilon="0.05", people=int(0.8 * few.people), contribution=2).resolvable
+    small = al.plan(100, epsilon=0.1, distance=5, max_sketch_dim=3).needs
+    assert al.plan(100, epsilon=small.epsilon, distance=5, max_sketch_dim=3).resolvable
+    assert al.plan(None, epsilon=1, distance=5, max_sketch_dim=2).needs.epsilon is None
     assert not al.plan(1000, epsilon=1, distance=0.9 * needs.distance, contribution=2).resolvable
     with pytest.raises(
         al.NotResolvableError, match=f"cannot be resolved.*ε={needs.epsilon:g} or {needs.people} people"
@@ -236,11 +245,23 @@ def test_binary_vectors_have_randomized_response_in_the_list():
             response[0].protocol(plan.situation)
 
 
-def test_told_apart_is_what_resolved_says():
-    plan = al.plan(None, epsilon=1, distance=30, seed="x")
-    a = plan.protocol.release([[0]] * 2, items=["a"], ledger=al.NO_LEDGER)
-    estimate = al.squared_distances(a)
-    assert bool(estimate.resolved(0.95)[0, 1]) == (estimate.value[0, 1] > plan.told_apart**2)
+@pytest.mark.parametrize("pairs", [1, 300])
+def test_half_of_all_pairs_are_told_apart_where_the_plan_says(pairs):
+    # 4000 pairs, fresh columns as fresh seeds: half of them within 4.9 standard errors, and a percent for the approximation.
+    plan = al.plan(None, epsilon=1, distance=30, seed="x", items="int64", pairs=pairs)
+    m, rows = 40, 4000
+    value = round(plan.told_apart * 100 / math.sqrt(m))
+    fine = al.plan(
+        None, epsilon=1, distance=3000, radius=100, seed="x", items="int64", pairs=pairs
+    )  # the same in hundredths
+    assert fine.told_apart == pytest.approx(100 * plan.told_apart, rel=0.03)
+    entries = np.full(rows * m, value), np.arange(rows * m), np.arange(0, rows * m + 1, m)
+    X = sparse.csr_array(entries, shape=(rows, rows * m))
+    protocol = fine.recommended.protocol(fine.situation, "x")
+    a = protocol.release(X, items=range(rows * m), ledger=al.NO_LEDGER)
+    b = protocol.release(sparse.csr_array((rows, 1), dtype=int), items=[0], ledger=al.NO_LEDGER)
+    told = al.squared_norms(a - b).resolved(1 - 0.05 / pairs).mean()
+    assert abs(told - 0.5) < 4.9 * math.sqrt(0.25 / rows) + 0.02
     assert plan.recommended.smallest_distance < plan.told_apart
 
 
@@ -256,6 +277,80 @@ def test_costs():
     assert dense.additions == 100 * dense.sketch_dim
     assert dense.set_up == 1000 * dense.sketch_dim
     assert al.plan(None, epsilon=1, distance=20).recommended.additions is None
+
+
+def test_what_can_be_resolved_is_not_given_away_for_a_smaller_sketch():
+    plan = al.plan(100, epsilon=27, delta="1e-6", distance=1.485967, norm="l2")
+    best = min(line.relative_error for line in plan.configurations if line.is_choice)
+    assert plan.resolvable is (best <= 1)
+    for distance in np.linspace(8.3, 8.8, 30):  # around the edge for open vocabularies at ε = 1
+        plan = al.plan(None, epsilon=1, distance=float(distance))
+        assert plan.resolvable is (
+            min(line.relative_error for line in plan.configurations if line.is_choice) <= 1
+        )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"input_dim": 100, "epsilon": 50, "distance": 5, "binary": True},
+        {"input_dim": 100, "epsilon": 500, "distance": 5, "binary": True},
+        {"input_dim": 1, "epsilon": 1, "delta": "1e-6", "distance": 100},
+        {"input_dim": 3, "epsilon": "1e-6", "delta": "0.9", "distance": 1e9, "pairs": 10**10},
+        {"input_dim": 100, "epsilon": 1, "distance": 50, "distortion": 1e-4, "failure_probability": 0.1},
+        {"input_dim": 100, "epsilon": 1000, "distance": 1e-29},
+        {"input_dim": None, "epsilon": 1000, "distance": 1e29, "delta": "1e-150"},
+        {"input_dim": 2**40, "epsilon": 1, "distance": 100},
+        {
+            "input_dim": 70_000,
+            "epsilon": 1,
+            "delta": "1e-6",
+            "norm": "l2",
+            "max_sketch_dim": 16384,
+            "distance": 5000,
+        },
+        {"input_dim": 2**30, "epsilon": 1, "delta": "1e-6", "norm": "l2", "distance": 1e7},
+    ],
+)
+def test_unusual_situations_are_planned_and_told(arguments):
+    plan = al.plan(**arguments)
+    text = str(plan)
+    assert "nan" not in text
+    assert ("cannot be resolved" in text) is not plan.resolvable
+    if plan.resolvable:
+        assert plan.protocol.transform.sketch_dim == plan.recommended.sketch_dim
+
+
+def test_a_target_is_promised_for_exact_lines_alone():
+    plan = al.plan(
+        70_000,
+        epsilon=1,
+        delta="1e-6",
+        norm="l2",
+        max_sketch_dim=16384,
+        distance=5000,
+        distortion=0.5,
+        failure_probability=1e-3,
+    )
+    assert plan.recommended.is_exact
+
+
+def test_reasons_do_not_claim_more_than_is_so():
+    limited = al.plan(70_000, epsilon=1, distance=160)
+    assert "a larger max_sketch_dim may be more accurate" in " ".join(limited.reasons)
+    free = al.plan(70_000, epsilon=1, distance=30)
+    assert "would carry more noise" in " ".join(free.reasons)
+    even = al.plan(100, epsilon=2, delta="0.2", distance=100)
+    best = min(line.relative_error for line in even.configurations if line.noise == "gaussian")
+    assert even.recommended.noise == "laplace"
+    assert ("as accurate, to a percent" in " ".join(even.reasons)) is (best < even.recommended.relative_error)
+
+
+def test_few_coordinates_hold_items_together():
+    plan = al.plan(2, epsilon="0.1", people=500, contribution=1)
+    assert plan.situation.distances.low == pytest.approx(math.sqrt(2) * 500)
+    assert plan.resolvable
+    assert "spread evenly over the 2 coordinates" in str(plan).replace("\n", " ")
 
 
 def test_the_seed_is_kept_and_a_fresh_one_is_printed():
@@ -299,6 +394,10 @@ def test_scanned_transforms_are_marked():
         ({"distance": 9, "distortion": 0.1, "failure_probability": 2}, "failure_probability must be"),
         ({"distance": 9, "density": 2}, "density must be"),
         ({"distance": 9, "pairs": 0}, "pairs must be"),
+        ({"distance": 9, "pairs": 10**11}, "pairs must be"),
+        ({"distance": 1e-200}, "distance must be"),
+        ({"distance": 9, "distortion": 1e-200, "failure_probability": 0.1}, "distortion must be"),
+        ({"distance": 9, "distortion": 0.1, "failure_probability": 1e-320}, "failure_probability must be"),
         ({"distance": 9, "binary": 1}, "binary must be"),
         ({"distance": 9, "binary": True, "radius": 2}, "one unit changes one bit"),
         ({"distance": 9, "norm": "l2"}, "delta must be above 0"),
