@@ -39,6 +39,8 @@ def distances_of_interest(
     count = integer("people", people, at_least=1, at_most=LARGEST_COUNT)
     if contribution is None:
         raise ParameterError("contribution must go with people: how many items may one person contribute?")
+    if input_dim == 1:
+        raise ParameterError("input_dim must be at least 2 with people, got 1: two groups share no item")
     return of_people(count, contribution, input_dim)
 
 

@@ -1,5 +1,6 @@
 """A plan in plain language: why this one, why not, and the page that `print(plan)` shows."""
 
+import math
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -106,7 +107,8 @@ def reasons_for(plan: "Plan") -> list[str]:
                 "are apart, as with a single embedding; sum up many people in one vector instead"
             )
     elif found.noise == "laplace" and situation.delta > 0:
-        other = min(line.relative_error for line in plan.configurations if line.noise == "gaussian")
+        gaussian = (line.relative_error for line in plan.configurations if line.noise == "gaussian")
+        other = min(gaussian, default=math.inf)
         judged = "more accurate" if other > found.relative_error else "as accurate, to a percent,"
         reasons.append(f"Laplace noise is {judged} here, and pure: the δ that was offered is not spent")
     elif found.noise == "gaussian":
