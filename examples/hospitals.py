@@ -40,12 +40,19 @@ def main() -> None:
     counts, regions = hospital_counts(generator)
     labels = [f"hospital {number + 1:02d} (region {'ABCD'[region]})" for number, region in enumerate(regions)]
 
-    protocol = al.Protocol(
-        al.SparseJL(input_dim=CODES, sketch_dim=512, seed="trial-2026", construction="balanced"),
+    # Before any data: hospitals of this size should be some dozens apart, and all 276 pairs are to hold together.
+    plan = al.plan(
+        CODES,
         epsilon=1,
+        distance=(60, 600),
         contribution=1,
         unit="one patient",
+        pairs=HOSPITALS * (HOSPITALS - 1) // 2,
+        seed="trial-2026",
     )
+    print(f"Will it work?\n\n{plan.summary}\n")
+
+    protocol = plan.protocol
     print("What the hospitals agreed on\n")
     print(protocol.transform.card())
     print(f"  noise: {protocol.noise}, scale {protocol.law.scale:g}; unit of protection: {protocol.unit}\n")

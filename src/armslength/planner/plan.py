@@ -2,7 +2,6 @@
 
 import math
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,19 +11,16 @@ from armslength.errors import NotResolvableError
 from armslength.estimates.intervals import Level, interval_rule
 from armslength.estimates.noise_models import PairNoise, Part
 from armslength.lazy import lazy
+from armslength.planner.choose import best_size, meets, recommended_of
 from armslength.planner.configuration import Configuration, configuration_of, randomized_response
 from armslength.planner.families import families
 from armslength.planner.needs import Needs, needs_of
-from armslength.planner.predict import Member, Prediction, failure_of, members, predict
+from armslength.planner.predict import members
 from armslength.planner.situation import Situation, checked_situation
 from armslength.planner.tails import pair_moments, usual_median
-from armslength.planner.words import reasons_for, refusal, report
+from armslength.planner.words import reasons_for, refusal, report, summary
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.seeds import checked_seed
-
-_NEARLY = (
-    1.01  # errors within a percent are as good as equal: then less data, less trust and less work decide
-)
 
 
 @dataclass(frozen=True)
@@ -78,6 +74,11 @@ class Plan:
     def reasons(self) -> list[str]:
         """Why this one, in plain language."""
         return reasons_for(self)
+
+    @property
+    def summary(self) -> str:
+        """What was asked, what is recommended and why, without the table; `str(plan)` is the whole page."""
+        return summary(self)
 
     @property
     def table(self) -> pa.Table:
@@ -209,75 +210,16 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
     )
     public_seed = checked_seed(seed)
     sized = [members(family, situation) for family in families(situation)]
-    best = [found for found in (_best_size(sizes, situation) for sizes in sized) if found is not None]
+    best = [found for found in (best_size(sizes, situation) for sizes in sized) if found is not None]
     if not best:
         raise NotResolvableError(
             "cannot be resolved: every noise is out of range; take a larger epsilon or a coarser resolution"
         )
     lines = [configuration_of(*found, situation) for found in best]
-    recommended = _recommended(lines, sized, situation)
+    recommended = recommended_of(lines, sized, situation)
     others = [line for line in (randomized_response(situation),) if line is not None]
     ranked = sorted([*lines, *others, recommended], key=lambda line: line.relative_error)
     needs = None
-    if recommended.relative_error > 1 or not _meets(recommended, situation):
+    if recommended.relative_error > 1 or not meets(recommended, situation):
         needs = needs_of(situation, [member for sizes in sized for member in sizes])
     return Plan(situation, tuple(dict.fromkeys(ranked)), recommended, needs, public_seed)
-
-
-def _best_size(sizes: Sequence[Member], situation: Situation) -> tuple[Member, Prediction] | None:
-    """The size with the smallest error at the smallest distance; of those that meet the target, if any does."""
-    predicted = [(member, predict(member, situation, situation.epsilon)) for member in sizes]
-    known = [(member, prediction) for member, prediction in predicted if prediction is not None]
-    if not known:
-        return None
-    low = situation.distances.low
-    if situation.target is not None:
-        failures = [failure_of(member, prediction, situation) or 0.0 for member, prediction in known]
-        least = min(failures)
-        within = max(situation.target.failure_probability, least)
-        known = [found for found, failure in zip(known, failures, strict=True) if failure <= within]
-    return min(known, key=lambda found: found[1].relative_error(low))
-
-
-def _meets(line: Configuration, situation: Situation) -> bool:
-    target = situation.target
-    # A bound for a median matrix is a prediction; only one that holds for every seed is a promise.
-    return target is None or (
-        line.is_exact and line.failure_bound is not None and line.failure_bound <= target.failure_probability
-    )
-
-
-def _recommended(
-    lines: Sequence[Configuration], sized: Sequence[Sequence[Member]], situation: Situation
-) -> Configuration:
-    """Of all within a percent of the best: pure DP, then an exact sensitivity, then the smallest sketch, then the least work."""
-    choices = [line for line in lines if line.is_choice]
-    if any(_meets(line, situation) for line in choices):
-        choices = [line for line in choices if _meets(line, situation)]
-        best = min(line.relative_error for line in choices)
-        # What can be resolved is not given away for a smaller sketch.
-        enough = min(_NEARLY * best, max(best, 1.0))
-        near = [line for line in choices if line.relative_error <= enough]
-    else:
-        exact = [line for line in choices if line.is_exact] or choices
-        near = [min(exact, key=lambda line: (line.failure_bound or 0.0, line.relative_error))]
-        enough = near[0].relative_error
-    chosen = min(
-        near,
-        key=lambda line: (
-            line.noise != "laplace",
-            not line.is_exact,
-            line.sketch_dim,
-            line.set_up + (line.additions or 0),
-        ),
-    )
-    smaller = (
-        configuration_of(member, prediction, situation)
-        for sizes in sized
-        for member in sizes
-        if chosen.member is not None and member.family is chosen.member.family
-        if member.transform.sketch_dim < chosen.sketch_dim
-        if (prediction := predict(member, situation, situation.epsilon)) is not None
-        if prediction.relative_error(situation.distances.low) <= enough
-    )
-    return next((line for line in smaller if _meets(line, situation)), chosen)

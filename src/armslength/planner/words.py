@@ -30,6 +30,11 @@ HEADINGS = (
 
 def report(plan: "Plan") -> str:
     """The whole page."""
+    return "\n".join([summary(plan), "", *_table(plan), "", *_footnotes(plan)])
+
+
+def summary(plan: "Plan") -> str:
+    """What was asked, what is recommended, and why; or why not."""
     parts = [situation_in_words(plan.situation), ""]
     if plan.resolvable:
         found = plan.recommended
@@ -39,7 +44,6 @@ def report(plan: "Plan") -> str:
     else:
         parts += textwrap.wrap(refusal(plan), _WIDTH)
         parts += [_bullet(reason) for reason in plan.reasons]
-    parts += ["", *_table(plan), "", *_footnotes(plan)]
     return "\n".join(parts)
 
 
@@ -215,7 +219,7 @@ def cells(line: Configuration, *, is_recommended: bool) -> tuple[str, ...]:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:,.3g}%" if share < 100 else f"{share:.2g}x"
+    return f"{100 * share:,.3g}%" if share < 100 else f"{share:,.0f}x"
 
 
 def _table(plan: "Plan") -> list[str]:
@@ -243,6 +247,10 @@ def _footnotes(plan: "Plan") -> list[str]:
         f"error: standard error of the squared distance, at {low:,.4g}. smallest: the distance at which that error is 100%. "
         f"{len(plan.configurations)} configurations in all."
     )
+    if plan.situation.input_dim is None:
+        notes += " Transforms with a fixed input_dim are left out for an open vocabulary."
+    if not plan.situation.delta:
+        notes += " Gaussian noise (Kenthapadi et al., noise on the input) needs a delta above 0."
     return textwrap.wrap(notes, _WIDTH)
 
 

@@ -14,6 +14,7 @@ from armslength.lazy import lazy
 from armslength.privacy.parameters import checked_delta, checked_epsilon, exact_number
 from armslength.protocol import schema
 from armslength.protocol.choice import calibrated_law, choose_noise
+from armslength.protocol.fields import checked_on_grid, checked_unit, contribution_and_radius
 from armslength.protocol.grid import checked_range, checked_resolution, checked_touched
 from armslength.protocol.neighbors import NORMS, grid_neighbors
 from armslength.protocol.vocabulary import checked_vocabulary
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from armslength.protocol.stream import SketchStream
 
 LARGEST_PROTOCOL_FILE = 64 * 2**20
-_LONGEST_UNIT = 1000
 
 
 class Protocol:
@@ -97,12 +97,12 @@ class Protocol:
             raise ParameterError(
                 "contribution must be left out with norm='l2', got one: it bounds an l1 norm; pass radius"
             )
-        self.contribution, self.radius = _contribution_and_radius(contribution, radius, relation)
-        self.unit = _checked_unit(unit)
+        self.contribution, self.radius = contribution_and_radius(contribution, radius, relation)
+        self.unit = checked_unit(unit)
         self.touched = checked_touched(touched)
         can_differ = self.touched or transform.input_dim
         self.resolution = checked_resolution(resolution, self.norm, self.radius, can_differ)
-        self.on_grid = _checked_on_grid(on_grid, resolution)
+        self.on_grid = checked_on_grid(on_grid, resolution)
         self.value_range = checked_range(value_range, self.resolution)
         self.neighbors = grid_neighbors(
             self.norm, self.radius, self.resolution, on_grid=self.on_grid, touched=can_differ
@@ -279,32 +279,3 @@ class Protocol:
             most = max((t for t in range(62) if 16 * 4**t <= self.law.second_moment), default=0)
             raise ParameterError(f"dropped_bits must be at most {most} for this noise, got {bits}")
         return bits
-
-
-def _contribution_and_radius(contribution: Any, radius: Any, relation: str) -> tuple[int | None, Fraction]:
-    """(C, ρ): the radius is C for add/remove neighbors and 2C for replace, or as given, or 1."""
-    if contribution is not None:
-        if radius is not None:
-            raise ParameterError("radius must be left out when contribution is given: contribution sets it")
-        bound = integer("contribution", contribution, at_least=1, at_most=2**40)
-        return bound, Fraction(bound if relation == "add_remove" else 2 * bound)
-    checked = exact_number("radius", 1 if radius is None else radius)
-    if not 0 < checked <= 2**40:
-        raise ParameterError(f"radius must be above 0 and at most 2^40, got {shown(radius)}")
-    return None, checked
-
-
-def _checked_unit(unit: Any) -> str:
-    if not isinstance(unit, str) or len(unit) > _LONGEST_UNIT or not unit.isprintable():
-        raise ParameterError(
-            f"unit must be one line of at most {_LONGEST_UNIT} characters, got {shown(unit)}"
-        )
-    return unit
-
-
-def _checked_on_grid(on_grid: Any, resolution: Any) -> bool:
-    if on_grid is None:
-        return bool(resolution != "auto")
-    if not isinstance(on_grid, bool):
-        raise ParameterError(f"on_grid must be True, False or None, got {shown(on_grid)}")
-    return on_grid
