@@ -140,6 +140,46 @@ def test_the_fourth_moment_without_a_projection_is_exact_up_to_the_fourth_norm(l
     assert bound == pytest.approx(exact + slack, rel=1e-9)
 
 
+@pytest.mark.parametrize("z", [(1, 1), (2, 1), (1, 2, 3)])
+@pytest.mark.parametrize("law", [DiscreteLaplace(0.6), RoundedNormal(0.8)])
+def test_the_fourth_moment_of_projection_and_noise_together(z, law):
+    # Every hash function into two bins, every sign, every pair of noises. With the exact moments of T, the formula is exact up
+    # to what it makes of Σy⁴.
+    n = np.arange(-40, 41)
+    one = law.pmf(n)
+    noise, values = np.convolve(one, one), np.arange(-80, 81).astype(float)
+    both, k2, k4 = np.outer(noise, noise), 2 * law.cumulants.k2, 2 * law.cumulants.k4
+    d = sum(each * each for each in z)
+    projected = []
+    for bins in itertools.product(range(2), repeat=len(z)):
+        for signs in itertools.product((-1, 1), repeat=len(z)):
+            y = [
+                sum(s * v for b, s, v in zip(bins, signs, z, strict=True) if b == bucket)
+                for bucket in range(2)
+            ]
+            projected.append(y)
+    errors = [sum(each * each for each in y) - d for y in projected]
+    fourth = 0.0
+    for y, error in zip(projected, errors, strict=True):
+        first, second = ((2 * each * values + values**2 - k2) for each in y)
+        fourth += (both * (error + first[:, None] + second[None, :]) ** 4).sum() / len(projected)
+    exact = ProjectionMoments(*(float(moment(errors, power)) / d**power for power in (2, 3, 4)))
+    bound = fourth_moment(2, exact, pair_moments(law, 1.0), float(d))
+    of_y = np.mean([sum(each**4 for each in y) for y in projected])
+    taken = d**2 + float(moment(errors, 2)) if k4 > 0 else 0.0
+    assert bound == pytest.approx(fourth + 16 * k4 * (taken - of_y), rel=1e-9)
+
+
+def test_the_constants_of_the_proof():
+    # docs/planning.md, for B bins and s blocks, written out once more.
+    for bins, s in ((10, 1), (10, 2), (16, 8)):
+        found = projection_moments(al.SparseJL(None, bins * s, s, "x"))
+        one = 1 / bins + 12 / bins**2 + 48 / bins**3
+        assert found.second == pytest.approx(2 / (bins * s))
+        assert found.third == pytest.approx(8 / (bins * s) ** 2)
+        assert found.fourth == pytest.approx(one / s**3 + 12 * (1 - 1 / s) / (bins * s) ** 2)
+
+
 def test_which_transforms_have_the_bound():
     assert projection_moments(al.SparseJL(None, 8, 2, "x", "graph")) is None
     assert projection_moments(al.SparseJL(None, 8, 2, "x", independence=4)) is None
