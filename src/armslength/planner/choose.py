@@ -6,9 +6,8 @@ from armslength.planner.configuration import Configuration, configuration_of
 from armslength.planner.predict import Member, Prediction, failure_of, predict
 from armslength.planner.situation import Situation
 
-_NEARLY = (
-    1.01  # errors within a percent are as good as equal: then less data, less trust and less work decide
-)
+# Errors within a percent are as good as equal: then less data, less trust and less work decide.
+_NEARLY = 1.01
 
 
 def best_size(sizes: Sequence[Member], situation: Situation) -> tuple[Member, Prediction] | None:
