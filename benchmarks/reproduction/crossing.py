@@ -48,7 +48,7 @@ def measured_at_crossing(sparsity: int) -> tuple[float, float]:
         Setting(), squared_distance=4, sketch_dim=480, sparsity=sparsity, delta=crossing(sparsity, 4.0)
     )
     by_name = {method.name: method for method in METHODS}
-    laplace, laplace_error = measured(by_name["SJLT, paper's s, Laplace"], setting)
-    gaussian, gaussian_error = measured(by_name["SJLT, Gaussian"], setting)
+    laplace, laplace_error = measured(by_name["SJLT, paper's s, Laplace"], setting, "crossing")
+    gaussian, gaussian_error = measured(by_name["SJLT, Gaussian"], setting, "crossing")
     ratio = laplace / gaussian
     return ratio, ratio * math.hypot(laplace_error / laplace, gaussian_error / gaussian)

@@ -1,4 +1,4 @@
-"""The figures: labelled axes, names beside the lines, theory as lines and measurements as points."""
+"""The figures: labeled axes, names beside the lines, theory as lines and measurements as points."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,8 +12,8 @@ from reproduction.crossing import SPARSITIES
 from reproduction.methods import METHODS, SWEEPS
 
 _REFERENCE = METHODS[0].name
-_GREY = "#7F7F7F"
-_PALETTE = (*COLORS, _GREY)
+_GRAY = "#7F7F7F"
+_PALETTE = (*COLORS, _GRAY)
 _STYLES = (*DASHES, (0, (1, 1)))
 
 

@@ -100,7 +100,7 @@ def best_sizes() -> list[dict[str, Any]]:
             range(1, setting.input_dim + 1),
             key=lambda k: method.variance(replace(setting, sketch_dim=k)),
         )
-        tried = {k: measured(method, replace(setting, sketch_dim=k))[0] for k in sizes}
+        tried = {k: measured(method, replace(setting, sketch_dim=k), "best size")[0] for k in sizes}
         found.append(
             {
                 "epsilon": epsilon,
@@ -111,3 +111,14 @@ def best_sizes() -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def best_ratios() -> dict[str, float]:
+    """Variance against the SJLT with s = 1 and Laplace noise, each at its own best size, at ε = 1."""
+    sizes = [8 * round(2 ** (step / 2)) for step in range(15)]
+    best = {
+        method.name: min(method.variance(replace(Setting(), sketch_dim=k)) for k in sizes)
+        for method in METHODS
+        if method.is_local
+    }
+    return {name: variance / best["SJLT, s=1, Laplace"] for name, variance in best.items()}

@@ -66,21 +66,22 @@ class Method:
     Attributes:
         name: As the figures label it.
         variance: Exact, at a setting.
-        run: Estimates, as many rows as independent groups and as many columns as share a public matrix.
+        run: Estimates under a label that names their randomness: as many rows as independent groups, as many columns as share a
+            public matrix.
         has: Which of "delta", "sketch_dim", "sparsity" its variance depends on, beside ε and the distance.
         is_local: Whether each party can do it alone.
     """
 
     name: str
     variance: Callable[[Setting], float]
-    run: Callable[[Setting], NDArray[np.float64]]
+    run: Callable[[Setting, str], NDArray[np.float64]]
     has: tuple[str, ...] = ()
     is_local: bool = True
 
 
-def measured(method: Method, setting: Setting) -> tuple[float, float]:
-    """(mean squared error, its standard error) over seeds and noise."""
-    squares = (method.run(setting) - setting.squared_distance) ** 2
+def measured(method: Method, setting: Setting, label: str) -> tuple[float, float]:
+    """(mean squared error, its standard error) over seeds and noise; no two labels share their randomness."""
+    squares = (method.run(setting, f"{label} {method.name} {setting}") - setting.squared_distance) ** 2
     groups = squares.mean(axis=1)
     return float(groups.mean()), float(groups.std(ddof=1) / math.sqrt(len(groups)))
 
@@ -115,11 +116,11 @@ def _ours(
         # Every coordinate of the difference is ±1, so its fourth norm is known: ‖z‖₄⁴ = D.
         return curve.at_point(d) - (curve.a - a) * d**2 - b * d if site == "output" else curve.at_point(d)
 
-    def run(setting: Setting) -> NDArray[np.float64]:
+    def run(setting: Setting, label: str) -> NDArray[np.float64]:
         rows = [np.broadcast_to(vector, (RELEASES, setting.input_dim)) for vector in setting.vectors()]
         estimates = np.empty((seeds, RELEASES))
         for seed in range(seeds):
-            protocol = _protocol(setting, build(setting, f"paper {hash_of(setting)} {seed}"), noise, site)
+            protocol = _protocol(setting, build(setting, f"{hash_of(label)} {seed}"), noise, site)
             a, b = (protocol.release(each, ledger=al.NO_LEDGER) for each in rows)
             estimates[seed] = al.squared_norms(a - b).value
         return estimates
@@ -137,15 +138,15 @@ def _other(
 ) -> Method:
     """A method of others: nothing but noise is random, so every estimate is a group of its own."""
 
-    def grouped(setting: Setting) -> NDArray[np.float64]:
-        return run(setting, np.random.default_rng(hash_of(setting))).reshape(-1, 1)
+    def grouped(setting: Setting, label: str) -> NDArray[np.float64]:
+        return run(setting, np.random.default_rng(hash_of(label))).reshape(-1, 1)
 
     return Method(name, variance, grouped, has, is_local)
 
 
-def hash_of(setting: Setting) -> int:
-    """A number for each setting, so that no two points share their randomness."""
-    return int.from_bytes(hashlib.sha256(repr(setting).encode()).digest()[:6], "big")
+def hash_of(label: str) -> int:
+    """A number for each label."""
+    return int.from_bytes(hashlib.sha256(label.encode()).digest()[:6], "big")
 
 
 _DRAWS = SEEDS * RELEASES

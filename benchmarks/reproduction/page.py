@@ -38,6 +38,13 @@ def page(report: dict[str, Any]) -> str:
         "worst": f"{_worst(report):.1f}",
         "ratio": f"{ratio['ratio']:.2f} ± {ratio['error']:.2f}",
         "ratio_s": str(ratio["sparsity"]),
+        "best_kenthapadi": f"{report['best_ratios']['Kenthapadi et al.']:.0f}",
+        "best_papers": f"{report['best_ratios'][_PAPERS]:.1f}",
+        "least_ratio": _crossing_ratio(report, 0),
+        "most_ratio": _crossing_ratio(report, -1),
+        "most_s": str(report["crossings"][-1]["sparsity"]),
+        "largest": f"{report['times'][-1]['input_dim']:,}",
+        "central_limit": _central_ratio(report),
         "interval": "nowhere" if interval is None else f"from d = {interval[0]:,} to {interval[1]:,}",
         "response_limit": _above_limit(report, "randomized response"),
         "sketch_limit": _above_limit(report, "our best sketch"),
@@ -80,6 +87,17 @@ def _agreement(report: dict[str, Any]) -> str:
         )
         rows.append([method, str(len(points)), f"{ratio:.3f} ± {error:.3f}"])
     return table(["method", "points", "measured / theory"], rows)
+
+
+def _crossing_ratio(report: dict[str, Any], index: int) -> str:
+    """How much smaller than printed the δ is, for large and for small distances."""
+    row = report["crossings"][index]
+    return f"{row['printed'] / row['large']:,.0f} to {row['printed'] / row['small']:,.0f}"
+
+
+def _central_ratio(report: dict[str, Any]) -> str:
+    ratios = [row["error"] / row["bound"] for row in report["central"]]
+    return f"{min(ratios):.0f} to {max(ratios):.0f}"
 
 
 def _above_limit(report: dict[str, Any], name: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from reproduction.methods import METHODS, SWEEPS, Method, Setting, measured
+from reproduction.methods import METHODS, SWEEPS, Setting, measured
 
 _LINE = 25
 
@@ -21,17 +21,12 @@ def sweep(name: str, say: Callable[[str], None]) -> list[dict[str, Any]]:
         points = []
         for value in stations if depends else stations[len(stations) // 2 :][:1]:
             setting = change(Setting(), value)
-            variance, error = measured(method, setting)
+            variance, error = measured(method, setting, name)
             points.append(
-                {"at": value, "variance": variance, "error": error, "theory": theory(method, setting)}
+                {"at": value, "variance": variance, "error": error, "theory": method.variance(setting)}
             )
         found.append({"method": method.name, "is_local": method.is_local, "line": line, "points": points})
     return found
-
-
-def theory(method: Method, setting: Setting) -> float:
-    """What the formulas say there."""
-    return method.variance(setting)
 
 
 def _between(name: str, stations: list[float]) -> list[float]:

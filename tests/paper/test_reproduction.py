@@ -5,13 +5,15 @@ import math
 from pathlib import Path
 
 import pytest
+from reproduction.crossing import crossing
+from reproduction.limits import best_ratios
 from reproduction.methods import METHODS, SWEEPS, Setting, measured
 from reproduction.page import page
 
 from statistical.limits import LIMIT, WRONG
 
 ROOT = Path(__file__).parents[2]
-REPORT = json.loads((ROOT / "benchmarks" / "results" / "paper.json").read_text(encoding="utf-8"))
+REPORT = json.loads((ROOT / "benchmarks" / "reproduction" / "measured.json").read_text(encoding="utf-8"))
 
 
 def test_the_page_is_made_from_the_numbers():
@@ -59,9 +61,29 @@ def test_theory_is_computed_anew_and_agrees_with_the_report():
         assert method.variance(change(Setting(), stations[2])) == pytest.approx(point["theory"], rel=1e-9)
 
 
+def test_crossings_and_best_sizes_are_computed_anew():
+    for row in REPORT["crossings"][::3]:
+        assert crossing(row["sparsity"], 0.0) == pytest.approx(row["small"], rel=1e-6)
+        assert crossing(row["sparsity"], 1e12) == pytest.approx(row["large"], rel=1e-6)
+        assert row["small"] < row["large"] < row["printed"]
+    assert best_ratios() == pytest.approx(REPORT["best_ratios"], rel=1e-6)
+    for row in REPORT["best_sizes"]:
+        assert row["formula"] == pytest.approx(row["exact"], rel=0.25)
+        assert row["measured"] == pytest.approx(row["exact"], rel=0.6)
+
+
+def test_measured_errors_are_above_the_lower_bounds():
+    for row in REPORT["hamming"]:
+        assert all(error > row["bound"] for error in row["errors"].values())
+        assert row["bound"] == pytest.approx(math.sqrt(row["input_dim"]) / 2 / math.cosh(0.5) ** 2)
+    for row in REPORT["central"]:
+        assert row["error"] == pytest.approx(1 / row["epsilon"], rel=0.03)
+        assert row["bound"] < row["error"]
+
+
 def test_a_quick_measurement_here_and_now():
     method = next(each for each in METHODS if each.name == "randomized response")
-    variance, error = measured(method, Setting())
+    variance, error = measured(method, Setting(), "test")
     theory = method.variance(Setting())
     assert abs(variance - theory) < LIMIT * error
     assert all(abs(variance - wrong * theory) > LIMIT * error for wrong in WRONG)

@@ -107,10 +107,15 @@ def test_the_longest_column_is_told_apart_more_often_than_declared():
     generator = np.random.default_rng(6)
     matrix = kenthapadi.projection(16, 2000, generator)
     sigma = kenthapadi.sigma_for(1.0, epsilon, delta)
-    longest = matrix[:, int((matrix**2).sum(axis=0).argmax())]
-    length = float(np.linalg.norm(longest))
-    with_person = generator.normal(length, sigma, trials)  # along the column, all that tells the two apart
-    without = generator.normal(0.0, sigma, trials)
+    item = int((matrix**2).sum(axis=0).argmax())
+    person, nobody = np.zeros(2000), np.zeros(2000)
+    person[item] = 1.0
+    length = float(np.linalg.norm(matrix[:, item]))
+    # What a release says along that column is all that tells the two apart.
+    with_person, without = (
+        kenthapadi.release(x, matrix, sigma, trials, generator) @ matrix[:, item] / length
+        for x in (person, nobody)
+    )
     cut = epsilon * sigma**2 / length + length / 2  # where the likelihood ratio is e^ε
     seen = (with_person > cut).mean() - math.exp(epsilon) * (without > cut).mean()
     error = LIMIT * (1 + math.exp(epsilon)) * math.sqrt(0.25 / trials)
@@ -185,6 +190,15 @@ def test_cropped_second_moment(epsilon):
     assert variance <= method.variance(truth)
 
 
+@pytest.mark.parametrize(
+    "method", [RandomizedResponse, NoisyHistogram, Kenthapadi, Central, SecretProjection, CroppedSecondMoment]
+)
+def test_each_states_its_name_and_unit(method):
+    assert method.name
+    assert len(method.unit.split()) > 5
+    assert method.__doc__
+
+
 def test_lower_bounds():
     assert count_lower_bound(0.01) == pytest.approx(0.139 / 0.01, rel=0.01)
     assert (
@@ -201,7 +215,6 @@ def test_no_estimator_from_flipped_bits_beats_the_lower_bound(epsilon):
     words = np.arange(2**d)
     differing = np.array([[(int(a) ^ int(b)).bit_count() for b in words] for a in words])
     chance = keep ** (d - differing) * (1 - keep) ** differing  # of release column from truth row
-    mean_squared_error = 0.0
     joint = np.einsum("au,bv->abuv", chance, chance) / 4**d
     truth = differing[:, :, None, None]
     total = joint.sum(axis=(0, 1))

@@ -20,14 +20,14 @@ ENTRIES = 600_000
 SHAPES = {"two equal": [20, 20], "three": [20, 16, 12], "one": [28], "spread": [4] * 50}
 
 
-def rows_for(z):
-    """How many rows are simulated: fewer where each has many entries."""
-    return min(60_000, ENTRIES // len(z))
+def rows_for(z, sketch_dim):
+    """How many rows are simulated: fewer where each has many entries or a long sketch (128 MB)."""
+    return min(60_000, ENTRIES // len(z), 2**24 // sketch_dim)
 
 
 def estimates_of(protocol, z):
     """Estimates of ‖z‖² from fresh projections and fresh noises of two parties."""
-    m, rows = len(z), rows_for(z)
+    m, rows = len(z), rows_for(z, protocol.transform.sketch_dim)
     entries = np.tile(np.array(z), rows), np.arange(rows * m), np.arange(0, rows * m + 1, m)
     X = sparse.csr_array(entries, shape=(rows, rows * m))
     nothing = sparse.csr_array((rows, 1), dtype=np.int64)

@@ -7,13 +7,14 @@ allows itself 1 percent; a ratio above 1.05 is a plan that is wrong.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import armslength as al
 from armslength.noise.draw import draw
-from armslength.planner.predict import predict
+from armslength.planner.predict import members, predict
 from statistical.limits import LIMIT
 
 SEEDS, RELEASES = 6000, 16
@@ -106,8 +107,12 @@ def test_five_times_less_variance_than_kenthapadi_and_less_than_the_papers_setti
     assert spread < 0.03
     assert (theirs / ours) ** 2 > 5
     assert measured(papers, plan, z, FEWER_SEEDS)[0] > 1.5 * ours
-    # Their size is their best: half and twice of it are predicted to be worse, and so is ours for us.
+    # Their size is their best: half and twice of it are predicted to be worse.
     assert 1 < kenthapadi.sketch_dim < LARGEST
+    for size in (kenthapadi.sketch_dim // 2, 2 * kenthapadi.sketch_dim):
+        other = replace(kenthapadi.member.family, sizes=(size,))
+        prediction = predict(members(other, plan.situation)[0], plan.situation, plan.situation.epsilon)
+        assert prediction.relative_error(v * math.sqrt(m)) > kenthapadi.relative_error
 
 
 @pytest.mark.parametrize("d", [None, 30, 300, 5000, 70_000])

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from armslength.planner.plan import Plan
 
 
-class DistanceRange(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in newer versions of click alone
+class NumberRange(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in newer versions of click alone
     """A number, or two with a colon between them."""
 
     name = "LOW[:HIGH]"
@@ -50,7 +50,7 @@ Exit code 3 says that the distances cannot be resolved; the last line says what 
 @click.option("--epsilon", required=True, help="ε of each release, such as 1 or 0.5.")
 @click.option("--delta", default="0", show_default=True, help="δ; 0 is pure differential privacy.")
 @click.option(
-    "--distance", type=DistanceRange(), help="How far apart the groups are, or low:high, in data units."
+    "--distance", type=NumberRange(), help="How far apart the groups are, or low:high, in data units."
 )
 @click.option("--people", type=int, help="Instead of --distance: how many people a group has.")
 @click.option(
@@ -77,6 +77,14 @@ Exit code 3 says that the distances cannot be resolved; the last line says what 
     "--on-grid/--off-grid", default=None, help="Whether data is promised to be multiples of the resolution."
 )
 @click.option("--touched", type=int, help="How many entries one unit can change, for data off the grid.")
+@click.option(
+    "--value-range", type=NumberRange(), help="The public range to which each coordinate is clamped."
+)
+@click.option(
+    "--vocabulary",
+    type=click.File(encoding="utf-8"),
+    help="A text file with the name of each coordinate on a line of its own, in order.",
+)
 @click.option(
     "--items",
     type=click.Choice(["string", "int64"]),
@@ -109,6 +117,7 @@ def plan(  # one argument for each option
     input_dim: int | None,
     open_vocabulary: bool,
     resolution: str,
+    vocabulary: Any,
     plot: str | None,
     output: str | None,
     form: str,
@@ -117,7 +126,7 @@ def plan(  # one argument for each option
     """Which settings, how accurate, and whether it can work: exact predictions, before any privacy is spent.
 
     Say how large the data is (--input-dim or --open-vocabulary), what privacy costs (--epsilon), and how far apart the
-    groups are (--distance, or --people with --contribution). Every transform, size, sparsity and law is ranked by its exact
+    groups are (--distance, or --people with --contribution). Every transform and law, at its best size, is ranked by its exact
     error; the best is recommended, and written as a protocol with -o.
     """
     if (input_dim is None) != open_vocabulary:
@@ -127,16 +136,15 @@ def plan(  # one argument for each option
 
     if plot is not None:
         check_format(plot)  # before any work
-    found = make_plan(input_dim, resolution=resolution, **known)
+    names = None if vocabulary is None else vocabulary.read().splitlines()
+    found = make_plan(input_dim, resolution=resolution, vocabulary=names, **known)
     if plot is not None:
         found.plot(plot)
     if output is not None and found.resolvable:
         found.protocol.save(output)
     click.echo(_listed(found, form))
     if not found.resolvable:
-        from armslength.planner.words import refusal  # noqa: PLC0415  # the same
-
-        click.echo(f"armslength: {refusal(found)}", err=True)
+        click.echo(f"armslength: {found.refusal}", err=True)
         ctx.exit(NOT_RESOLVABLE)
 
 
@@ -150,6 +158,9 @@ def _listed(found: "Plan", form: str) -> str:
     return as_json(
         {
             "resolvable": found.resolvable,
+            "refusal": found.refusal,
+            "recommended": next(row for row in rows if row["is_recommended"]),
+            "told_apart": found.told_apart if found.resolvable else None,
             "distance": [found.situation.distances.low, found.situation.distances.high],
             "assumption": found.situation.distances.assumption,
             "reasons": found.reasons,

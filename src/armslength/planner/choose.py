@@ -8,6 +8,7 @@ from armslength.planner.situation import Situation
 
 # Errors within a percent are as good as equal: then less data, less trust and less work decide.
 _NEARLY = 1.01
+_HARDLY = 1.25
 
 
 def best_size(sizes: Sequence[Member], situation: Situation) -> tuple[Member, Prediction] | None:
@@ -50,11 +51,15 @@ def recommended_of(
         near = [min(exact, key=lambda line: (line.failure_bound or 0.0, line.relative_error))]
         enough = near[0].relative_error
     smallest = [_smallest_size(line, sized, enough, situation) for line in near]
+    least = min(line.sketch_dim for line in smallest)
     return min(
         smallest,
         key=lambda line: (
             line.noise != "laplace",
             not line.is_exact,
+            # No projection at all is simpler than one that hardly compresses.
+            not (line.label.startswith("Identity") and line.sketch_dim <= _HARDLY * least),
+            not line.label.startswith("SparseJL"),
             line.sketch_dim,
             line.set_up + (line.additions or 0),
             line.relative_error,

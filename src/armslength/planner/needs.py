@@ -5,12 +5,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from armslength.planner.families import families
 from armslength.planner.people import LARGEST_DISTANCE, Distances, people_for
-from armslength.planner.predict import Member, failure_of, predict
+from armslength.planner.predict import Member, failure_of, members, predict
 from armslength.planner.situation import Situation
 
 _LARGEST_EPSILON = 1000.0
 _EVERY = 4  # sizes: enough to tell what would be needed
+_LARGEST_LIMIT = 2**20
+_LAST_SIZES = 32  # of a family: those that the limit before did not have
 
 
 @dataclass(frozen=True)
@@ -21,24 +24,24 @@ class Needs:
         epsilon: The smallest ε, to two digits.
         distance: The smallest distance, to three digits.
         people: How many people a group must have, at the least, where the distances come from people.
+        sketch_dim: The size limit that would be enough, a power of two times the one given.
     """
 
     epsilon: float | None
     distance: float | None
     people: int | None
+    sketch_dim: int | None
 
 
-def needs_of(situation: Situation, members: Sequence[Member]) -> Needs:
+def needs_of(situation: Situation, sized: Sequence[Member]) -> Needs:
     """The needs, by bisection: errors fall as ε and the distance grow.
 
     Args:
         situation: As it is.
-        members: Every size of every family; those that may be recommended count.
+        sized: Every size of every family; those that may be recommended count.
     """
     limit = situation.max_sketch_dim
-    choices = [
-        member for member in members if member.family.is_choice and member.transform.sketch_dim <= limit
-    ]
+    choices = [member for member in sized if member.family.is_choice and member.transform.sketch_dim <= limit]
     some = [
         member
         for number, member in enumerate(choices)
@@ -60,13 +63,34 @@ def needs_of(situation: Situation, members: Sequence[Member]) -> Needs:
         None if epsilon is None else float(_rounded_up(epsilon, 2)),
         None if enough is None else float(_rounded_up(enough, 3)),
         people,
+        _larger_limit(situation),
     )
 
 
-def is_resolved(members: Sequence[Member], situation: Situation, epsilon: Fraction, distance: float) -> bool:
+def _larger_limit(situation: Situation) -> int | None:
+    """The next larger size limit that would be enough, among the transforms that need no scan; None up to 2^20."""
+    limit, distance = situation.max_sketch_dim, situation.distances.low
+    most = min(_LARGEST_LIMIT, situation.input_dim or _LARGEST_LIMIT)
+    while limit < most:
+        limit = min(2 * limit, most)
+        there = replace(situation, max_sketch_dim=limit)
+        enough = [
+            member
+            for family in families(there)
+            if family.label.startswith(("SparseJL b", "Identity")) and family.sizes[-1] <= limit
+            for member in members(replace(family, sizes=family.sizes[-_LAST_SIZES:]), there)
+        ]
+        if is_resolved(enough, there, situation.epsilon, distance):
+            return limit
+    return None
+
+
+def is_resolved(
+    candidates: Sequence[Member], situation: Situation, epsilon: Fraction, distance: float
+) -> bool:
     """Whether some member has a standard error below the squared distance, and meets the target if there is one."""
     there = replace(situation, distances=Distances(distance, distance))
-    for member in members:
+    for member in candidates:
         prediction = predict(member, there, epsilon)
         # A projection whose own error is all of the distance resolves nothing, however the last digit rounds.
         if prediction is None or prediction.curve.a >= 1 or prediction.relative_error(distance) > 1:

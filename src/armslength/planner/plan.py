@@ -14,11 +14,12 @@ from armslength.lazy import lazy
 from armslength.planner.choose import best_size, meets, recommended_of
 from armslength.planner.configuration import Configuration, configuration_of, randomized_response
 from armslength.planner.families import families
+from armslength.planner.listing import report
 from armslength.planner.needs import Needs, needs_of
 from armslength.planner.predict import members
 from armslength.planner.situation import Situation, checked_situation
 from armslength.planner.tails import pair_moments, usual_median
-from armslength.planner.words import reasons_for, refusal, report, summary
+from armslength.planner.words import reasons_for, refusal, summary
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.seeds import checked_seed
 
@@ -30,7 +31,8 @@ class Plan:
     Attributes:
         situation: What was asked.
         configurations: All of them, the most accurate first.
-        recommended: The one to take: the smallest sketch within a percent of the best.
+        recommended: The one to take, within a percent of the best: pure DP, then an exact sensitivity, then the smallest sketch.
+            Where nothing can be resolved, the best there is.
         needs: What would be needed, where nothing can be resolved; else None.
         seed: The public seed of `protocol`.
     """
@@ -45,6 +47,11 @@ class Plan:
     def resolvable(self) -> bool:
         """Whether the best standard error is below the squared distance, and the target is met if there is one."""
         return self.needs is None
+
+    @property
+    def refusal(self) -> str | None:
+        """Why not, and what would be needed; None where the distances can be resolved."""
+        return None if self.resolvable else refusal(self)
 
     @lazy
     def protocol(self) -> Protocol:

@@ -104,6 +104,9 @@ def test_json_and_csv_hold_all_configurations():
         "x",
     ]
     document = json.loads(run(*arguments, "--format", "json").output)
+    assert document["recommended"]["is_recommended"]
+    assert document["told_apart"] > 1
+    assert document["refusal"] is None
     rows = list(csv.DictReader(io.StringIO(run(*arguments, "--format", "csv").output)))
     assert document["resolvable"] is True
     assert document["needed"] is None
@@ -119,6 +122,47 @@ def test_json_and_csv_hold_all_configurations():
     assert document["resolvable"] is False
     assert document["protocol"] is None
     assert document["needed"]["epsilon"] > 1
+    assert "cannot be resolved" in document["refusal"]
+
+
+def test_json_has_no_infinities():
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    result = run(
+        "plan",
+        "--open-vocabulary",
+        "--epsilon",
+        "1",
+        "--distance",
+        "9",
+        "--max-sketch-dim",
+        "2",
+        "--format",
+        "json",
+    )
+    document = json.loads(result.stdout, parse_constant=refuse)
+    assert None in [line["smallest_distance"] for line in document["configurations"]]
+
+
+def test_a_plot_is_written(tmp_path):
+    path = tmp_path / "plan.html"
+    result = run(*COUNTS, "--distance", "30", "--plot", str(path))
+    assert result.exit_code == 0
+    assert "<svg" in path.read_text(encoding="utf-8")
+
+
+def test_a_range_and_a_vocabulary_go_into_the_protocol(tmp_path):
+    names, path = tmp_path / "names.txt", tmp_path / "protocol.json"
+    names.write_text("a\nb\nç\n", encoding="utf-8")
+    result = run(
+        *(["plan", "--input-dim", "3", "--epsilon", "1", "--distance", "90", "--value-range", "0:500"]),
+        *("--vocabulary", str(names), "-o", str(path)),
+    )
+    assert result.exit_code == 0, result.output
+    protocol = al.Protocol.load(path)
+    assert protocol.value_range == (0, 500)
+    assert protocol.vocabulary == al.Protocol(al.Identity(3), 1, vocabulary=["a", "b", "ç"]).vocabulary
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,9 @@ def test_what_cannot_be_bounded_is_refused():
     ):
         with pytest.raises(al.ParameterError, match="try HadamardJL"):
             _ = transform.operator_norm_squared
+    assert operator_norm_bound([np.array([[2**22 - 1]])], 1) >= (2**22 - 1) ** 2
+    with pytest.raises(al.ParameterError, match=r"below 2\^44"):
+        operator_norm_bound([np.array([[2**22]])], 1)
     with pytest.raises(al.ParameterError, match=r"below 2\^44"):
         _ = al.MatrixJL(np.full((2, 3), 2**31), 1.0).operator_norm_squared
     assert al.SparseJL(10, LARGEST_GRAM + 1, 1, "x").operator_norm_squared <= 2
