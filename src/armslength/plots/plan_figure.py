@@ -143,7 +143,8 @@ def _page(title: str, text: str, picture: str) -> str:
 <title>{html.escape(title)}</title>
 <style>
 body {{ font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; color: #1a1a1a; background: #fff; }}
-svg {{ width: 100%; height: auto; }}
+figure {{ margin: 0; overflow-x: auto; }}
+svg {{ width: 100%; min-width: 50rem; height: auto; }}
 pre {{ overflow-x: auto; background: #f6f6f6; padding: 1rem; border-radius: 6px; font-size: 13px; }}
 </style>
 </head>
