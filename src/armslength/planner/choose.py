@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from armslength.planner.configuration import Configuration, configuration_of
 from armslength.planner.predict import Member, Prediction, failure_of, predict
 from armslength.planner.situation import Situation
+from armslength.transforms.identity import Identity
+from armslength.transforms.sparse_jl import SparseJL
 
 # Errors within a percent are as good as equal: then less data, less trust and less work decide.
 _NEARLY = 1.01
@@ -29,10 +31,7 @@ def best_size(sizes: Sequence[Member], situation: Situation) -> tuple[Member, Pr
 def meets(line: Configuration, situation: Situation) -> bool:
     """Whether a line meets the target, if there is one."""
     target = situation.target
-    # A bound for a median matrix is a prediction; only one that holds for every seed is a promise.
-    return target is None or (
-        line.is_exact and line.failure_bound is not None and line.failure_bound <= target.failure_probability
-    )
+    return target is None or target.is_promised(line.failure_bound, is_exact=line.is_exact)
 
 
 def recommended_of(
@@ -58,8 +57,8 @@ def recommended_of(
             line.noise != "laplace",
             not line.is_exact,
             # No projection at all is simpler than one that hardly compresses.
-            not (line.label.startswith("Identity") and line.sketch_dim <= _HARDLY * least),
-            not line.label.startswith("SparseJL"),
+            not (line.is_of(Identity) and line.sketch_dim <= _HARDLY * least),
+            not line.is_of(SparseJL),
             line.sketch_dim,
             line.set_up + (line.additions or 0),
             line.relative_error,
@@ -71,14 +70,10 @@ def _smallest_size(
     line: Configuration, sized: Sequence[Sequence[Member]], enough: float, situation: Situation
 ) -> Configuration:
     """The smallest size of the line's family whose error is no more than enough."""
-    sizes = (
-        member
-        for sizes in sized
-        for member in sizes
-        if line.member is not None and member.family is line.member.family
-        if member.transform.sketch_dim < line.sketch_dim
-    )
-    for member in sizes:
+    family = None if line.member is None else line.member.family
+    for member in (member for sizes in sized if sizes[0].family is family for member in sizes):
+        if member.transform.sketch_dim >= line.sketch_dim:
+            break
         prediction = predict(member, situation, situation.epsilon)
         if prediction is None or prediction.relative_error(situation.distances.low) > enough:
             continue

@@ -1,16 +1,19 @@
 """One line of a plan: a configuration, and everything that is predicted of it."""
 
+import math
 from dataclasses import dataclass
 
 from armslength.errors import ParameterError
 from armslength.estimates.variance import VarianceCurve
 from armslength.planner.comparators import RandomizedResponse
 from armslength.planner.costs import additions, bytes_of_a_row, set_up
-from armslength.planner.predict import Member, Prediction, failure_of, smallest_distance
+from armslength.planner.predict import Member, Prediction, failure_of, relative_error, smallest_distance
 from armslength.planner.situation import Situation
+from armslength.planner.tails import chebyshev
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.schema import written
 from armslength.randomness.seeds import fresh_seed
+from armslength.transforms.base import Transform
 
 
 @dataclass(frozen=True)
@@ -55,13 +58,22 @@ class Configuration:
     curve: VarianceCurve
     member: Member | None
 
+    @property
+    def baseline(self) -> str:
+        """What people call it, where others are compared with it; else empty."""
+        return "" if self.member is None else self.member.family.baseline
+
+    def is_of(self, *kinds: type[Transform]) -> bool:
+        """Whether its transform is one of these."""
+        return self.member is not None and isinstance(self.member.transform, kinds)
+
     def protocol(self, situation: Situation, seed: str | None = None) -> Protocol:
         """The protocol of this configuration, calibrated exactly; a matrix without a formula is scanned now."""
         if self.member is None:
             raise ParameterError(f"{self.label} must be run elsewhere: armslength releases no such thing")
         family = self.member.family
         return Protocol(
-            family.build(self.sketch_dim, fresh_seed() if seed is None else seed),
+            family.build(self.sketch_dim, seed=fresh_seed() if seed is None else seed),
             situation.epsilon,
             situation.delta if family.noise == "gaussian" else 0,
             family.noise,
@@ -73,18 +85,12 @@ class Configuration:
 def configuration_of(member: Member, prediction: Prediction, situation: Situation) -> Configuration:
     """A member of a family as a line of the plan."""
     transform, family = member.transform, member.family
-    distances = situation.distances
     is_gaussian = family.noise == "gaussian"
-    low, high = prediction.relative_error(distances.low), prediction.relative_error(distances.high)
     return Configuration(
         label=family.label,
         sketch_dim=transform.sketch_dim,
         noise=family.noise,
-        relative_error=low,
-        relative_error_high=high,
-        std_error=low * distances.low**2,
-        std_error_high=high * distances.high**2,
-        smallest_distance=smallest_distance(prediction.curve),
+        **_errors(prediction.curve, situation),
         bytes=bytes_of_a_row(transform),
         additions=additions(transform, situation.density),
         set_up=set_up(transform),
@@ -99,24 +105,19 @@ def configuration_of(member: Member, prediction: Prediction, situation: Situatio
 
 def randomized_response(situation: Situation) -> Configuration | None:
     """The line of randomized response, where vectors are binary."""
-    d, distances = situation.input_dim, situation.distances
+    d = situation.input_dim
     if not situation.binary or d is None or float(situation.epsilon) > 300:
         return None
     curve = VarianceCurve(0.0, 0.0, RandomizedResponse(d, float(situation.epsilon)).variance(0.0))
-    error = curve.c**0.5
     failure = None
     if situation.target is not None:
-        allowed = situation.target.distortion * distances.low**2
-        failure = min(1.0, situation.pairs * curve.c / allowed**2)
+        one = chebyshev(curve, situation.distances.low**2, situation.target.distortion)
+        failure = min(1.0, situation.pairs * one)
     return Configuration(
         label="randomized response (not ours)",
         sketch_dim=d,
         noise="bits",
-        relative_error=error / distances.low**2,
-        relative_error_high=error / distances.high**2,
-        std_error=error,
-        std_error_high=error,
-        smallest_distance=smallest_distance(curve),
+        **_errors(curve, situation),
         bytes=-(-d // 8),
         additions=d,
         set_up=0,
@@ -127,6 +128,18 @@ def randomized_response(situation: Situation) -> Configuration | None:
         curve=curve,
         member=None,
     )
+
+
+def _errors(curve: VarianceCurve, situation: Situation) -> dict[str, float]:
+    """What follows from the variance at the distances of interest."""
+    low, high = situation.distances.low, situation.distances.high
+    return {
+        "relative_error": relative_error(curve, low),
+        "relative_error_high": relative_error(curve, high),
+        "std_error": math.sqrt(curve.at_point(low**2)),
+        "std_error_high": math.sqrt(curve.at_point(high**2)),
+        "smallest_distance": smallest_distance(curve),
+    }
 
 
 def _guarantee(situation: Situation, delta: float | None) -> str:

@@ -5,16 +5,19 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from armslength.planner.configuration import Configuration
-from armslength.planner.families import Family
+from armslength.planner.families import HISTOGRAM, KENTHAPADI, PAPERS_OWN, Family
 from armslength.planner.predict import Member, members, predict
 from armslength.plots.plan_figure import Curve, PlanCurves
 from armslength.protocol.schema import written
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from armslength.planner.plan import Plan
     from armslength.planner.situation import Situation
 
 _EPSILONS = 25
+_MORE_ENTRIES = "SparseJL block, s=8"
 _REACH = 10.0  # times the ε of the plan, up and down
 
 
@@ -47,30 +50,23 @@ def curves_of(plan: "Plan") -> PlanCurves:
 def _leading(plan: "Plan") -> list[Configuration]:
     """The recommended one, more entries a column under the same law, and the baselines, each at its best law."""
     law = plan.recommended.noise
-    others = (
-        ("SparseJL block, s=8", law),
-        ("Identity", None),
-        ("GaussianJL (Kenthapadi", None),
-        ("the paper's own", None),
-        ("FastJL, noise on the input", None),
+    others: tuple[Callable[[Configuration], bool], ...] = (
+        lambda line: line.label == _MORE_ENTRIES and line.noise == law,
+        lambda line: line.baseline == HISTOGRAM,
+        lambda line: line.baseline == KENTHAPADI,
+        lambda line: line.baseline == PAPERS_OWN,
+        lambda line: line.member is not None and line.member.family.noise_site == "input",
     )
     found = [plan.recommended]
-    for label, noise in others:
-        lines = (
-            line
-            for line in plan.configurations
-            if line.label.startswith(label) and noise in (None, line.noise)
-        )
-        first = next(lines, None)  # the most accurate comes first
+    for is_meant in others:
+        first = next(filter(is_meant, plan.configurations), None)  # the most accurate comes first
         if first is not None and first.label != plan.recommended.label:
             found.append(first)
     return found
 
 
 def _short(family: Family) -> str:
-    label = family.label.replace("GaussianJL (Kenthapadi et al.)", "Kenthapadi et al.")
-    label = label.replace("Identity (noisy histogram)", "noisy histogram").partition(", α=")[0]
-    return f"{label}, {family.noise.capitalize()}"
+    return f"{family.baseline or family.label}, {family.noise.capitalize()}"
 
 
 def _against_size(name: str, sizes: list[Member], situation: "Situation") -> Curve:

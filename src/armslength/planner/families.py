@@ -16,11 +16,11 @@ from armslength.transforms.padding import LARGEST_PADDED_DIM, padded_dimension
 from armslength.transforms.sign_jl import SignJL
 from armslength.transforms.sparse_jl import CONSTRUCTIONS, LARGEST_DEALT, SparseJL
 
+HISTOGRAM, KENTHAPADI, PAPERS_OWN = "noisy histogram", "Kenthapadi et al.", "the paper's own SJLT"
 SPARSITIES = (1, 2, 4, 8, 16, 32)
 _SIZES_IN_AN_OCTAVE = 32
-_BIN_SIZES = (
-    65  # bins of up to 64 coordinates: under ℓ2 neighbors the noise is a step function of the fullest
-)
+# Under ℓ2 neighbors the noise is a step function of the fullest bin: bins of up to 64 coordinates are tried.
+_BIN_SIZES = range(1, 65)
 PAPERS_DISTORTION, PAPERS_FAILURE = 0.2, 0.05  # where the user names no target: the kindest ordinary choice
 
 
@@ -31,17 +31,19 @@ class Family:
     Attributes:
         label: What it is called in tables.
         noise: "laplace" or "gaussian".
-        noise_site: "output" or "input".
-        build: The transform of a size and a seed.
+        build: The transform, called as build(size, seed=…).
         sizes: The sketch dimensions to choose from, rising.
+        noise_site: "output" or "input".
+        baseline: What people call it, where others are compared with it; else empty.
         is_choice: Whether it may be recommended; the others are there to be compared with.
     """
 
     label: str
     noise: str
-    noise_site: str
-    build: Callable[[int, str], Transform]
+    build: Callable[..., Transform]
     sizes: tuple[int, ...]
+    noise_site: str = "output"
+    baseline: str = ""
     is_choice: bool = True
 
 
@@ -56,7 +58,7 @@ def families(situation: Situation) -> list[Family]:
         found += _dense(d, limit, laws, is_l2=is_l2)
         if d <= LARGEST_SKETCH_DIM:
             found += [
-                Family("Identity (noisy histogram)", law, "output", partial(_identity, d), (d,))
+                Family("Identity (noisy histogram)", law, partial(_identity, d), (d,), baseline=HISTOGRAM)
                 for law in laws
             ]
     found += _papers_own(situation, laws)
@@ -81,7 +83,7 @@ def sizes_up_to(limit: int, multiple: int = 1) -> tuple[int, ...]:
 def _sparse(d: int | None, limit: int, laws: list[str], *, is_l2: bool) -> Iterator[Family]:
     """`SparseJL` in all its constructions; ℓ2 neighbors need an operator norm that can be had."""
     most = limit if d is None else min(limit, d)
-    steps = () if d is None or not is_l2 else tuple(-(-d // bin_size) for bin_size in range(1, _BIN_SIZES))
+    steps = () if d is None or not is_l2 else tuple(-(-d // bin_size) for bin_size in _BIN_SIZES)
     for construction in CONSTRUCTIONS:
         for s in SPARSITIES:
             if s > most or (construction == "graph" and s == 1):
@@ -94,8 +96,8 @@ def _sparse(d: int | None, limit: int, laws: list[str], *, is_l2: bool) -> Itera
             if s == 1:
                 sizes = tuple(sorted({*sizes, *(size for size in steps if size <= most)}))
             for law in laws:
-                build = partial(_sparse_jl, d, s, construction)
-                yield Family(f"SparseJL {construction}, s={s}", law, "output", build, sizes)
+                build = partial(SparseJL, d, sparsity=s, construction=construction)
+                yield Family(f"SparseJL {construction}, s={s}", law, build, sizes)
 
 
 def _dense(d: int, limit: int, laws: list[str], *, is_l2: bool) -> Iterator[Family]:
@@ -108,21 +110,21 @@ def _dense(d: int, limit: int, laws: list[str], *, is_l2: bool) -> Iterator[Fami
     if d <= LARGEST_PADDED_DIM:
         padded = padded_dimension(d)
         fits_fast = tuple(size for size in fits_dense if size * padded <= LARGEST_DENSE)
+        fast = partial(FastJL, d)
         for law in laws:
-            yield Family(
-                "HadamardJL", law, "output", partial(_hadamard_jl, d), sizes_up_to(min(limit, padded))
-            )
+            yield Family("HadamardJL", law, partial(HadamardJL, d), sizes_up_to(min(limit, padded)))
             if fits_fast:
-                yield Family("FastJL, noise on the output", law, "output", partial(_fast_jl, d), fits_fast)
+                yield Family("FastJL, noise on the output", law, fast, fits_fast)
         if "gaussian" in laws and fits_fast:
-            yield Family("FastJL, noise on the input", "gaussian", "input", partial(_fast_jl, d), fits_fast)
+            yield Family("FastJL, noise on the input", "gaussian", fast, fits_fast, noise_site="input")
     if fits_dense:
         for law in laws:
-            label = "GaussianJL (Kenthapadi et al.)" if law == "gaussian" else "GaussianJL"
-            yield Family(label, law, "output", partial(_gaussian_jl, d), fits_dense)
+            baseline = KENTHAPADI if law == "gaussian" else ""
+            label = f"GaussianJL ({KENTHAPADI})" if baseline else "GaussianJL"
+            yield Family(label, law, partial(GaussianJL, d), fits_dense, baseline=baseline)
             for construction in ("dense", "sparse"):
-                label = f"SignJL {construction} (Achlioptas)"
-                yield Family(label, law, "output", partial(_sign_jl, d, construction), fits_dense)
+                build = partial(SignJL, d, construction=construction)
+                yield Family(f"SignJL {construction} (Achlioptas)", law, build, fits_dense)
 
 
 def _papers_own(situation: Situation, laws: list[str]) -> Iterator[Family]:
@@ -135,31 +137,11 @@ def _papers_own(situation: Situation, laws: list[str]) -> Iterator[Family]:
     is_l2 = situation.neighbors.norm == "l2"
     if k > (LARGEST_GRAM if is_l2 else LARGEST_SKETCH_DIM):
         return  # nobody could build it
-    build = partial(_sparse_jl, situation.input_dim, s, "block")
+    build = partial(SparseJL, situation.input_dim, sparsity=s, construction="block")
     for law in laws:
-        label = f"the paper's own SJLT, α={distortion:g}, β={failure:g}"
-        yield Family(label, law, "output", build, (k,), is_choice=False)
+        label = f"{PAPERS_OWN}, α={distortion:g}, β={failure:g}"
+        yield Family(label, law, build, (k,), baseline=PAPERS_OWN, is_choice=False)
 
 
-def _sparse_jl(d: int | None, s: int, construction: str, size: int, seed: str) -> Transform:
-    return SparseJL(d, size, s, seed, construction)
-
-
-def _hadamard_jl(d: int, size: int, seed: str) -> Transform:
-    return HadamardJL(d, size, seed)
-
-
-def _fast_jl(d: int, size: int, seed: str) -> Transform:
-    return FastJL(d, size, seed)
-
-
-def _gaussian_jl(d: int, size: int, seed: str) -> Transform:
-    return GaussianJL(d, size, seed)
-
-
-def _sign_jl(d: int, construction: str, size: int, seed: str) -> Transform:
-    return SignJL(d, size, seed, construction)
-
-
-def _identity(d: int, size: int, seed: str) -> Transform:  # noqa: ARG001  # it has neither, and is built like the others
+def _identity(d: int, size: int, *, seed: str) -> Transform:  # noqa: ARG001  # it has neither, and is built like the others
     return Identity(d)

@@ -9,6 +9,8 @@ from armslength.planner.families import families
 from armslength.planner.people import LARGEST_DISTANCE, Distances, people_for
 from armslength.planner.predict import Member, failure_of, members, predict
 from armslength.planner.situation import Situation
+from armslength.transforms.identity import Identity
+from armslength.transforms.sparse_jl import SparseJL
 
 _LARGEST_EPSILON = 1000.0
 _EVERY = 4  # sizes: enough to tell what would be needed
@@ -77,8 +79,9 @@ def _larger_limit(situation: Situation) -> int | None:
         enough = [
             member
             for family in families(there)
-            if family.label.startswith(("SparseJL b", "Identity")) and family.sizes[-1] <= limit
+            if family.is_choice and family.sizes[-1] <= limit
             for member in members(replace(family, sizes=family.sizes[-_LAST_SIZES:]), there)
+            if isinstance(member.transform, (SparseJL, Identity))
         ]
         if is_resolved(enough, there, situation.epsilon, distance):
             return limit
@@ -96,9 +99,7 @@ def is_resolved(
         if prediction is None or prediction.curve.a >= 1 or prediction.relative_error(distance) > 1:
             continue
         failure = failure_of(member, prediction, there)
-        if failure is None or there.target is None:
-            return True
-        if member.is_exact and failure <= there.target.failure_probability:
+        if there.target is None or there.target.is_promised(failure, is_exact=member.is_exact):
             return True
     return False
 

@@ -14,11 +14,11 @@ from armslength.lazy import lazy
 from armslength.planner.choose import best_size, meets, recommended_of
 from armslength.planner.configuration import Configuration, configuration_of, randomized_response
 from armslength.planner.families import families
-from armslength.planner.listing import report
+from armslength.planner.moments import pair_moments, usual_median
 from armslength.planner.needs import Needs, needs_of
+from armslength.planner.page import report
 from armslength.planner.predict import members
 from armslength.planner.situation import Situation, checked_situation
-from armslength.planner.tails import pair_moments, usual_median
 from armslength.planner.words import reasons_for, refusal, summary
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.seeds import checked_seed

@@ -14,7 +14,7 @@ from armslength.laws.rounded_normal import RoundedNormal
 from armslength.planner.families import Family
 from armslength.planner.sensitivities import typical_operator_norm_squared, typical_sensitivities
 from armslength.planner.situation import Situation
-from armslength.planner.tails import failure_bound
+from armslength.planner.tails import chebyshev, failure_bound
 from armslength.privacy.calibration import gaussian_scale
 from armslength.scales import LARGEST_SCALE, SMALLEST_SCALE
 from armslength.transforms.base import Transform
@@ -53,12 +53,12 @@ class Prediction:
 
     def relative_error(self, distance: float) -> float:
         """The standard error of the squared distance, divided by it."""
-        return math.sqrt(self.curve.at_point(distance**2)) / distance**2
+        return relative_error(self.curve, distance)
 
 
 def members(family: Family, situation: Situation) -> list[Member]:
     """All sizes of a family, with their sensitivities; whatever ε is."""
-    return [_member(family, family.build(size, "plan"), situation) for size in family.sizes]
+    return [_member(family, family.build(size, seed="plan"), situation) for size in family.sizes]
 
 
 def _member(family: Family, transform: Transform, situation: Situation) -> Member:
@@ -96,14 +96,18 @@ def failure_of(member: Member, prediction: Prediction, situation: Situation) -> 
         return None
     squared = situation.distances.low**2
     if member.family.noise_site == "input":
-        allowed = target.distortion * squared
-        one = prediction.curve.at_point(squared) / allowed**2
+        one = chebyshev(prediction.curve, squared, target.distortion)
     else:
         unit = situation.resolution**2 * float(member.transform.scale_squared)
         one = failure_bound(
             member.transform, prediction.law, unit, prediction.curve, squared, target.distortion
         )
     return min(1.0, situation.pairs * one)
+
+
+def relative_error(curve: VarianceCurve, distance: float) -> float:
+    """The standard error of the squared distance, divided by it."""
+    return math.sqrt(curve.at_point(distance**2)) / distance**2
 
 
 def smallest_distance(curve: VarianceCurve) -> float:

@@ -5,8 +5,10 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from armslength.planner.configuration import Configuration
+from armslength.planner.families import HISTOGRAM, KENTHAPADI, PAPERS_OWN
 from armslength.planner.needs import Needs
 from armslength.protocol.schema import written
+from armslength.transforms.identity import Identity
 
 if TYPE_CHECKING:
     from armslength.planner.plan import Plan
@@ -137,7 +139,7 @@ def _error(plan: "Plan") -> str:
 
 def _size(plan: "Plan") -> list[str]:
     found, situation = plan.recommended, plan.situation
-    if found.member is None or found.label.startswith("Identity") or situation.neighbors.norm == "l2":
+    if found.member is None or found.is_of(Identity) or situation.neighbors.norm == "l2":
         return []
     if situation.target is not None:
         return ["size and sparsity are chosen for the target: a smaller sketch may err less and promise less"]
@@ -157,13 +159,13 @@ def _compared(plan: "Plan") -> list[str]:
     """The variance of the baselines against the recommended one."""
     found, reasons = plan.recommended, []
     names = {
-        "Identity (noisy histogram)": "the noisy histogram",
-        "GaussianJL (Kenthapadi": "Kenthapadi et al. at its own best size",
-        "the paper's own SJLT": "the paper's own setting",
+        HISTOGRAM: "the noisy histogram",
+        KENTHAPADI: "Kenthapadi et al. at its own best size",
+        PAPERS_OWN: "the paper's own setting",
     }
-    for label, name in names.items():
-        lines = [line for line in plan.configurations if line.label.startswith(label)]
-        if not lines or found.label.startswith(label) or found.relative_error == 0:
+    for baseline, name in names.items():
+        lines = [line for line in plan.configurations if line.baseline == baseline]
+        if not lines or found.baseline == baseline or found.relative_error == 0:
             continue
         best = min(lines, key=lambda line: line.relative_error)
         ratio = (best.relative_error / found.relative_error) ** 2

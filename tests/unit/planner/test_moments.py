@@ -10,14 +10,14 @@ import armslength as al
 from armslength.estimates.variance import curve_of
 from armslength.laws.discrete_laplace import DiscreteLaplace
 from armslength.laws.rounded_normal import RoundedNormal
-from armslength.planner.tails import (
+from armslength.planner.moments import (
     ProjectionMoments,
     _meetings,
-    failure_bound,
     fourth_moment,
     pair_moments,
     projection_moments,
 )
+from armslength.planner.tails import failure_bound
 
 
 def one_block(z, assignments):

@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING
 
 from armslength.planner.configuration import Configuration
 from armslength.planner.words import WIDTH, percent, readable, summary
+from armslength.transforms.fast_jl import FastJL
+from armslength.transforms.gaussian_jl import GaussianJL
+from armslength.transforms.hadamard_jl import HadamardJL
+from armslength.transforms.identity import Identity
+from armslength.transforms.sparse_jl import SparseJL
 
 if TYPE_CHECKING:
     from armslength.planner.plan import Plan
 
 _SHOWN = 6
-_ALWAYS = ("Identity", "GaussianJL", "the paper", "FastJL", "HadamardJL", "randomized")
+_ALWAYS = (Identity, GaussianJL, FastJL, HadamardJL)
 _HEADINGS = (
     "",
     "configuration",
@@ -39,9 +44,11 @@ def shown_lines(plan: "Plan") -> list[Configuration]:
     seen: set[str] = set()
     leading = 0
     for line in plan.configurations:
-        is_new = line.label not in seen
-        same_as_block = line.label.startswith("SparseJL graph")  # the same numbers; in `plan.table`
-        if line is plan.recommended or (is_new and line.label.startswith(_ALWAYS)):
+        is_baseline = line.member is None or line.baseline or line.is_of(*_ALWAYS)
+        transform = None if line.member is None else line.member.transform
+        # The same numbers as block; all lines are in `plan.table`.
+        same_as_block = isinstance(transform, SparseJL) and transform.construction == "graph"
+        if line is plan.recommended or (is_baseline and line.label not in seen):
             shown.append(line)
         elif leading < _SHOWN and not same_as_block:
             leading += 1

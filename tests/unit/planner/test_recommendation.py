@@ -1,0 +1,170 @@
+"""Which configuration is recommended, what it promises, and what the words claim for it."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import armslength as al
+from armslength.planner.choose import recommended_of
+from armslength.planner.predict import failure_of, members, predict
+
+
+def test_projecting_only_compresses_under_l2_neighbors():
+    plan = al.plan(64, epsilon=1, delta=1e-6, norm="l2", radius=1, distance=400, max_sketch_dim=64)
+    assert plan.recommended.sketch_dim == 64
+    sparse = [line for line in plan.configurations if line.label == "SparseJL balanced, s=1"]
+    sizes = members(sparse[0].member.family, plan.situation)
+    errors = [predict(member, plan.situation, plan.situation.epsilon).relative_error(400) for member in sizes]
+    assert errors == sorted(errors, reverse=True)
+
+
+def test_a_target_buys_sparsity_only_where_it_pays():
+    easy = al.plan(100_000, epsilon=10, distance=200, distortion=0.3, failure_probability=0.05)
+    hard = al.plan(100_000, epsilon=10, distance=200, distortion=0.2, failure_probability=0.01)
+    assert "s=1" in easy.recommended.label
+    assert "s=4" in hard.recommended.label
+    assert easy.recommended.failure_bound <= 0.05
+    assert hard.recommended.failure_bound <= 0.01
+    too_hard = al.plan(100_000, epsilon=10, distance=200, distortion=0.01, failure_probability=0.01)
+    assert not too_hard.resolvable
+    assert too_hard.needs.epsilon is None
+    assert "cannot be promised" in str(too_hard)
+    larger = too_hard.needs.sketch_dim
+    assert f"a sketch of up to {larger:,} coordinates" in str(too_hard).replace("\n", " ")
+    known = {"epsilon": 10, "distance": 200, "distortion": 0.01, "failure_probability": 0.01}
+    assert al.plan(100_000, max_sketch_dim=larger, **known).resolvable
+    assert not al.plan(100_000, max_sketch_dim=larger // 2, **known).resolvable
+    hopeless = al.plan(None, epsilon=1, distance=5, distortion=1e-6, failure_probability=0.1)
+    assert "no ε up to 1000 is enough" not in str(hopeless)  # groups far enough apart would do
+    limited = al.plan(3, epsilon=1, distance=1, max_sketch_dim=1)
+    assert limited.needs.epsilon is None
+
+
+def test_pairs_share_the_failure_probability():
+    one, many = (
+        al.plan(None, epsilon=2, distance=300, distortion=0.5, failure_probability=0.9, pairs=pairs)
+        for pairs in (1, 10)
+    )
+    member = one.recommended.member
+    prediction = predict(member, one.situation, one.situation.epsilon)
+    assert failure_of(member, prediction, many.situation) == pytest.approx(
+        10 * failure_of(member, prediction, one.situation)
+    )
+    assert many.told_apart > one.told_apart
+
+
+@pytest.mark.parametrize("pairs", [1, 300])
+def test_half_of_all_pairs_are_told_apart_where_the_plan_says(pairs):
+    # 20,000 pairs, fresh columns as fresh seeds: half of them within 4.9 standard errors, and a percent for the approximation.
+    plan = al.plan(None, epsilon=1, distance=30, seed="x", items="int64", pairs=pairs)
+    m, rows = 40, 20_000
+    value = round(plan.told_apart * 100 / math.sqrt(m))
+    fine = al.plan(
+        None, epsilon=1, distance=3000, radius=100, seed="x", items="int64", pairs=pairs
+    )  # the same in hundredths
+    assert fine.told_apart == pytest.approx(100 * plan.told_apart, rel=0.03)
+    entries = np.full(rows * m, value), np.arange(rows * m), np.arange(0, rows * m + 1, m)
+    X = sparse.csr_array(entries, shape=(rows, rows * m))
+    protocol = fine.recommended.protocol(fine.situation, "x")
+    a = protocol.release(X, items=range(rows * m), ledger=al.NO_LEDGER)
+    b = protocol.release(sparse.csr_array((rows, 1), dtype=int), items=[0], ledger=al.NO_LEDGER)
+    told = al.squared_norms(a - b).resolved(1 - 0.05 / pairs).mean()
+    assert abs(told - 0.5) < 4.9 * math.sqrt(0.25 / rows) + 0.01
+    assert plan.recommended.smallest_distance < plan.told_apart
+
+
+def test_what_can_be_resolved_is_not_given_away_for_a_smaller_sketch():
+    plan = al.plan(100, epsilon=27, delta="1e-6", distance=1.485967, norm="l2")
+    best = min(line.relative_error for line in plan.configurations if line.is_choice)
+    assert plan.resolvable is (best <= 1)
+    for distance in np.linspace(5.8, 6.1, 30):  # around the edge for open vocabularies at ε = 1
+        plan = al.plan(None, epsilon=1, distance=float(distance))
+        assert plan.resolvable is (
+            min(line.relative_error for line in plan.configurations if line.is_choice) <= 1
+        )
+
+
+def test_a_target_is_promised_for_exact_lines_alone():
+    plan = al.plan(
+        5000,
+        epsilon=1,
+        delta="1e-6",
+        norm="l2",
+        max_sketch_dim=512,
+        distance=1_000_000,
+        distortion=0.5,
+        failure_probability=3e-3,
+    )
+    predicted = [line for line in plan.configurations if line.failure_bound <= 3e-3 and line.is_choice]
+    assert any(not line.is_exact for line in predicted)  # a median matrix would promise it
+    assert all(not line.is_exact for line in predicted) is not plan.resolvable
+    assert plan.recommended.is_exact
+
+
+def test_a_target_over_a_range_is_promised_at_its_low_end():
+    low, whole = (
+        al.plan(None, epsilon=2, distance=distance, distortion=0.5, failure_probability=0.2, seed="x")
+        for distance in (40, (40, 4000))
+    )
+    assert low.recommended.failure_bound == whole.recommended.failure_bound > 0.01
+    assert low.recommended.sketch_dim == whole.recommended.sketch_dim
+
+
+def test_an_easy_target_changes_nothing():
+    free = al.plan(None, epsilon=1, distance=60)
+    easy = al.plan(None, epsilon=1, distance=60, distortion=0.9, failure_probability=0.9)
+    assert easy.recommended.sketch_dim == free.recommended.sketch_dim
+    assert easy.recommended.label == free.recommended.label
+
+
+def test_randomized_response_has_its_own_failure_bound():
+    plan = al.plan(
+        1000, epsilon=1, distance=20, binary=True, distortion=0.5, failure_probability=0.9, pairs=3
+    )
+    response = next(line for line in plan.configurations if line.noise == "bits")
+    assert response.failure_bound == pytest.approx(3 * (response.relative_error / 0.5) ** 2)
+
+
+def test_among_equals_the_trusted_and_the_simple_come_first():
+    plan = al.plan(300, epsilon=1, delta=1e-6, distance=20)
+    line = plan.recommended
+    scanned = replace(line, is_exact=False, sketch_dim=1)
+    gaussian = replace(line, noise="gaussian", sketch_dim=1)
+    smaller = replace(line, sketch_dim=line.sketch_dim - 1)
+    no_sizes = []
+    for others, expected in (([scanned], line), ([gaussian], line), ([smaller], smaller)):
+        assert recommended_of([*others, line], no_sizes, plan.situation) is expected
+    histogram = next(other for other in plan.configurations if other.baseline == "noisy histogram")
+    identity = replace(line, member=histogram.member, sketch_dim=round(1.2 * line.sketch_dim))
+    assert recommended_of([line, identity], no_sizes, plan.situation) is identity
+    large = replace(identity, sketch_dim=2 * line.sketch_dim)
+    assert recommended_of([line, large], no_sizes, plan.situation) is line
+    worse = replace(smaller, relative_error=1.02 * line.relative_error)
+    assert recommended_of([line, worse], no_sizes, plan.situation) is line
+
+
+def test_reasons_do_not_claim_more_than_is_so():
+    limited = al.plan(70_000, epsilon=1, distance=160)
+    assert "a larger max_sketch_dim may be more accurate" in " ".join(limited.reasons)
+    free = al.plan(70_000, epsilon=1, distance=30)
+    assert "would carry more noise" in " ".join(free.reasons)
+    even = al.plan(100, epsilon=2, delta="0.2", distance=100)
+    best = min(line.relative_error for line in even.configurations if line.noise == "gaussian")
+    assert even.recommended.noise == "laplace"
+    assert ("as accurate, to a percent" in " ".join(even.reasons)) is (best < even.recommended.relative_error)
+
+
+def test_binary_vectors_have_randomized_response_in_the_list():
+    far, near = (al.plan(1000, epsilon=1, distance=distance, binary=True) for distance in (20.0, 8.0))
+    for plan, better in ((far, True), (near, False)):
+        response = [line for line in plan.configurations if line.noise == "bits"]
+        assert len(response) == 1
+        rho = math.tanh(0.5)
+        assert response[0].std_error ** 2 == pytest.approx(1000 * (1 - rho**4) / (4 * rho**4))
+        assert (response[0].relative_error < plan.recommended.relative_error) is better
+        assert ("take that instead" in " ".join(plan.reasons)) is better
+        with pytest.raises(al.ParameterError, match="run elsewhere"):
+            response[0].protocol(plan.situation)

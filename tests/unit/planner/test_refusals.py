@@ -1,0 +1,140 @@
+"""From people to distances, and where the answer is no: with what would be needed, in one line."""
+
+import math
+
+import pytest
+
+import armslength as al
+
+
+def test_people_are_distances():
+    plan = al.plan(10_000, epsilon=1, people=500, contribution=4)
+    low, high = plan.situation.distances.low, plan.situation.distances.high
+    assert low == pytest.approx(math.sqrt(2 * 500 * 4))
+    assert high == pytest.approx(math.sqrt(2) * 500 * 4)
+    assert "500 people with 4 items each" in str(plan).replace("\n", " ")
+    assert plan.protocol.contribution == 4
+
+
+def test_few_coordinates_hold_items_together():
+    plan = al.plan(2, epsilon="0.1", people=500, contribution=1)
+    assert plan.situation.distances.low == pytest.approx(math.sqrt(2) * 500)
+    assert plan.resolvable
+    assert "spread evenly over the 2 coordinates" in str(plan).replace("\n", " ")
+
+
+def test_what_was_needed_is_enough_and_a_tenth_less_is_not():
+    refused = al.plan(1000, epsilon=1, people=5, contribution=2)
+    assert not refused.resolvable
+    needs = refused.needs
+    assert al.plan(1000, epsilon=needs.epsilon, people=5, contribution=2).resolvable
+    assert not al.plan(1000, epsilon=0.9 * needs.epsilon, people=5, contribution=2).resolvable
+    assert al.plan(1000, epsilon=1, people=needs.people, contribution=2).resolvable
+    assert not al.plan(1000, epsilon=1, people=int(0.8 * needs.people), contribution=2).resolvable
+    assert al.plan(1000, epsilon=1, distance=needs.distance, contribution=2).resolvable
+    # The same where the coordinates are too few for distinct items, and where the size limit is what holds it back.
+    few = al.plan(9, epsilon="0.05", people=60, contribution=2).needs
+    assert al.plan(9, epsilon="0.05", people=few.people, contribution=2).resolvable
+    assert not al.plan(9, epsilon="0.05", people=int(0.8 * few.people), contribution=2).resolvable
+    small = al.plan(100, epsilon=0.1, distance=5, max_sketch_dim=3).needs
+    assert al.plan(100, epsilon=small.epsilon, distance=5, max_sketch_dim=3).resolvable
+    assert al.plan(None, epsilon=1, distance=5, max_sketch_dim=2).needs.epsilon is None
+    assert not al.plan(1000, epsilon=1, distance=0.9 * needs.distance, contribution=2).resolvable
+    with pytest.raises(
+        al.NotResolvableError, match=f"cannot be resolved.*ε={needs.epsilon:g} or {needs.people} people"
+    ):
+        _ = refused.protocol
+
+
+def test_a_single_embedding_is_refused_with_its_number():
+    # A unit vector in a ball of radius 1 is replaced: radius 2. Two of them are at most 2 apart.
+    plan = al.plan(
+        768,
+        epsilon=1,
+        delta=1e-6,
+        norm="l2",
+        radius=2,
+        relation="replace",
+        resolution="auto",
+        distance=(1, 2),
+    )
+    assert not plan.resolvable
+    text = str(plan).replace("\n", " ")
+    assert "cannot be resolved" in text
+    assert "only compresses" in text
+    assert "single embedding" in text
+    assert plan.recommended.label.startswith("Identity")
+    assert plan.recommended.std_error > 1000
+    assert plan.needs.epsilon > 100
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"input_dim": 100, "epsilon": 50, "distance": 5, "binary": True},
+        {"input_dim": 100, "epsilon": 500, "distance": 5, "binary": True},
+        {"input_dim": 1, "epsilon": 1, "delta": "1e-6", "distance": 100},
+        {"input_dim": 3, "epsilon": "1e-6", "delta": "0.9", "distance": 1e9, "pairs": 10**10},
+        {"input_dim": 100, "epsilon": 1, "distance": 50, "distortion": 1e-4, "failure_probability": 0.1},
+        {"input_dim": 100, "epsilon": 1000, "distance": 1e-29},
+        {"input_dim": None, "epsilon": 1000, "distance": 1e29, "delta": "1e-150"},
+        {"input_dim": 2**40, "epsilon": 1, "distance": 100},
+        {
+            "input_dim": 70_000,
+            "epsilon": 1,
+            "delta": "1e-6",
+            "norm": "l2",
+            "max_sketch_dim": 16384,
+            "distance": 5000,
+        },
+        {"input_dim": 2**30, "epsilon": 1, "delta": "1e-6", "norm": "l2", "distance": 1e7},
+    ],
+)
+def test_unusual_situations_are_planned_and_told(arguments):
+    plan = al.plan(**arguments)
+    text = str(plan)
+    assert "nan" not in text
+    assert ("cannot be" in text.partition("configuration")[0]) is not plan.resolvable
+    if plan.resolvable:
+        assert plan.protocol.transform.sketch_dim == plan.recommended.sketch_dim
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({}, "distance or people must be given"),
+        ({"distance": 1, "people": 3}, "not both"),
+        ({"people": 3}, "contribution must go with people"),
+        ({"people": 0, "contribution": 1}, "people must be"),
+        ({"distance": 0}, "distance must be"),
+        ({"distance": (5, 2)}, "low <= high"),
+        ({"distance": (1, 2, 3)}, "range (low, high)"),
+        ({"distance": "far"}, "distance must be"),
+        ({"distance": math.nan}, "distance must be"),
+        ({"distance": 9, "epsilon": 0}, "epsilon must be above 0"),
+        ({"distance": 9, "delta": 1}, "delta must be"),
+        ({"distance": 9, "input_dim": 0}, "input_dim must be"),
+        ({"distance": 9, "max_sketch_dim": 0}, "max_sketch_dim must be"),
+        ({"distance": 9, "distortion": 0.1}, "given together"),
+        ({"distance": 9, "distortion": 0, "failure_probability": 0.1}, "distortion must be"),
+        ({"distance": 9, "distortion": 0.1, "failure_probability": 2}, "failure_probability must be"),
+        ({"distance": 9, "density": 2}, "density must be"),
+        ({"distance": 9, "pairs": 0}, "pairs must be"),
+        ({"distance": 9, "pairs": 10**11}, "pairs must be"),
+        ({"distance": 1e-200}, "distance must be"),
+        ({"distance": 9, "distortion": 1e-200, "failure_probability": 0.1}, "distortion must be"),
+        ({"distance": 9, "distortion": 0.1, "failure_probability": 1e-320}, "failure_probability must be"),
+        ({"distance": 9, "binary": 1}, "binary must be"),
+        ({"distance": 9, "binary": True, "radius": 2}, "one unit changes one bit"),
+        ({"distance": 9, "norm": "l2"}, "delta must be above 0"),
+        ({"distance": 9, "norm": "l2", "delta": 1e-6, "input_dim": None}, "open vocabulary"),
+        ({"distance": 9, "radius": 1, "contribution": 1}, "radius must be left out"),
+        ({"distance": 9, "resolution": 3}, "power of two"),
+        ({"distance": 9, "seed": 3}, "seed must be a string"),
+    ],
+)
+def test_bad_arguments_give_one_clear_line(arguments, says):
+    with pytest.raises(al.ParameterError) as caught:
+        al.plan(**{"input_dim": 100, "epsilon": 1, **arguments})
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
