@@ -115,7 +115,7 @@ class SecretProjection(Comparator):
     """One curator publishes r secret normal projections of all vectors: M·X + w·G, M and G standard normal.
 
     Guarantee: (ε, δ)-DP for X' = X + c·vᵀ with ‖c‖₂, ‖v‖₂ ≤ 1 (one coordinate of all parties, or one party's vector, by a
-    step of norm at most 1), for every n. The proof, with a smaller w than the printed one, is in docs/comparison.md.
+    step of norm at most 1), for every n. The width is ours, and its proof is in docs/comparison.md.
     Reference: Blocki, Blum, Datta & Sheffet 2012.
 
     Args:
