@@ -50,11 +50,15 @@ def test_every_line_predicts_what_its_protocol_does(plan):
             continue
         protocol = line.protocol(plan.situation, "x")
         assert protocol.transform.sketch_dim == line.sketch_dim
+        assert (protocol.noise_site == "input") is ("noise on the input" in line.label)
         stated, squared = exact_curve(protocol), plan.situation.distances.low**2
         # Exact sensitivities: the same numbers. Medians over seeds: the noise of this seed is near.
         allowed = 1e-9 if line.is_exact else 0.25
         assert line.std_error == pytest.approx(math.sqrt(stated.at_point(squared)), rel=allowed), line.label
         assert line.relative_error == pytest.approx(line.std_error / squared)
+        far = plan.situation.distances.high**2
+        assert line.std_error_high == pytest.approx(math.sqrt(stated.at_point(far)), rel=allowed), line.label
+        assert line.relative_error_high == pytest.approx(line.std_error_high / far)
         assert line.bytes == 8 * line.sketch_dim
 
 

@@ -1,6 +1,7 @@
 """Which configuration is recommended, what it promises, and what the words claim for it."""
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -168,3 +169,29 @@ def test_binary_vectors_have_randomized_response_in_the_list():
         assert ("take that instead" in " ".join(plan.reasons)) is better
         with pytest.raises(al.ParameterError, match="run elsewhere"):
             response[0].protocol(plan.situation)
+
+
+def test_the_page_shows_the_baselines_and_the_reasons_name_them():
+    plan = al.plan(5000, epsilon=1, delta=1e-6, distance=(20, 500))
+    for shown in (
+        "Identity (noisy histogram)",
+        "GaussianJL (Kenthapadi et al.)",
+        "the paper's own SJLT",
+        "FastJL, noise on the input",
+        "FastJL, noise on the output",
+        "HadamardJL",
+    ):
+        assert shown in str(plan)
+    reasons = " ".join(plan.reasons)
+    for name in ("the noisy histogram", "Kenthapadi et al. at its own best size", "the paper's own setting"):
+        assert re.search(rf"{name} has [\d.,]+ times the variance", reasons)
+    assert "GaussianJL" not in {line.label for line in plan.configurations if line.baseline}
+
+
+def test_resolvable_is_not_told_apart_and_the_text_says_so():
+    # Between the distance where the error is 100 percent and the one where half of all pairs are told apart.
+    plan = al.plan(None, epsilon=1, distance=7)
+    assert plan.resolvable
+    assert plan.told_apart > 7
+    assert "expect many pairs there to stay unresolved" in " ".join(plan.reasons)
+    assert "stay unresolved" not in " ".join(al.plan(None, epsilon=1, distance=30).reasons)

@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import armslength as al
 from armslength.formats.canonical import canonical_json
 from armslength.privacy.calibration import gaussian_scale
+from armslength.protocol.card import guarantee_in_words
 from armslength.protocol.schema import written
 
 SCHEMA = json.loads(
@@ -267,6 +269,13 @@ def test_radius_of_l2_neighbors_on_the_grid(radius, resolution, on_grid, touched
     assert protocol.law.scale == expected
     with pytest.raises(al.ParameterError, match="radius_squared"):
         _ = protocol.neighbors.radius
+
+
+def test_the_norm_is_told_in_the_card_and_in_the_ledger(tmp_path):
+    protocol = al.Protocol(al.Identity(5), 1, 1e-6, norm="l2", radius=2)
+    sketches = protocol.release(np.zeros((1, 5), dtype=int), population="p", ledger=tmp_path / "l.sqlite")
+    assert "at most 2 in l2 norm" in guarantee_in_words(sketches.protocol)
+    assert [entry.radius for entry in al.Ledger(tmp_path / "l.sqlite").entries()] == ["2 l2"]
 
 
 def test_an_open_vocabulary_has_no_l2_neighbors():
