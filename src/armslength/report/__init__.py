@@ -1,0 +1,1 @@
+"""One offline page about a set of sketches."""

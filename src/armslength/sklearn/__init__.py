@@ -1,0 +1,1 @@
+"""**Not private**: deterministic random projections as scikit-learn transformers."""

@@ -1,0 +1,1 @@
+"""From event tables to releases: contribution bounds, public groups, out of core."""
