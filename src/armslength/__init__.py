@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from armslength.estimates.inner_products import cosines, inner_products
     from armslength.estimates.result import Estimate
     from armslength.estimates.squared_distances import squared_distances, squared_norms
+    from armslength.estimates.totals import totals
     from armslength.estimates.valid_distances import valid_squared_distances
     from armslength.ledger.ledger import NO_LEDGER, Ledger
     from armslength.planner.plan import Plan, plan
@@ -74,6 +75,7 @@ __all__ = [
     "squared_distances",
     "squared_distances_with_norms",
     "squared_norms",
+    "totals",
     "valid_squared_distances",
 ]
 
@@ -110,6 +112,7 @@ _HOME = {
     "squared_distances": "armslength.estimates.squared_distances",
     "squared_distances_with_norms": "armslength.estimates.control_variate",
     "squared_norms": "armslength.estimates.squared_distances",
+    "totals": "armslength.estimates.totals",
     "valid_squared_distances": "armslength.estimates.valid_distances",
 }
 

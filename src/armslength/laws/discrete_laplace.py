@@ -73,6 +73,12 @@ class DiscreteLaplace(Law):
         upper = np.exp(-(np.where(n >= 0, n, -n - 1) + 1) / self.scale) / (1 + self._ratio)
         return np.where(n >= 0, 1 - upper, upper)
 
+    def upper_quantile(self, tail: float) -> int:
+        """The smallest n ≥ 0 with P(N > n) ≤ tail: α^(n+1)/(1+α) ≤ tail."""
+        exact = -self.scale * (math.log(tail) + math.log1p(self._ratio)) - 1
+        # one part in 2^40 upward covers the rounding of this line
+        return max(0, math.ceil(exact + abs(exact) * 2.0**-40))
+
     def _probability(self, magnitude: int) -> arb:
         """tanh(1/2b)·e^(−|n|/b)."""
         b = arb(self.scale)

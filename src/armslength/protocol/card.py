@@ -26,7 +26,16 @@ def guarantee_in_words(protocol: Protocol) -> str:
         f"All rows of this release together are {privacy} for {_RELATIONS[protocol.relation]} {unit}, "
         f"which moves the data by at most {written(protocol.radius)} in {protocol.norm} norm over all rows. "
         f"Integer {law} of scale {protocol.law.scale:g} was drawn exactly and added to an integer projection "
-        f"({protocol.transform.name}). People whose data is in several releases spend the budget of each."
+        f"({protocol.transform.name}). {_totals_in_words(protocol)}People whose data is in several releases spend the budget of each."
+    )
+
+
+def _totals_in_words(protocol: Protocol) -> str:
+    if protocol.total_law is None:
+        return ""
+    return (
+        f"Of ε, {written(protocol.totals_epsilon)} went to the total of each row, "
+        f"with discrete Laplace noise of scale {protocol.total_law.scale:g}. "
     )
 
 
@@ -50,6 +59,7 @@ def release_card(protocols: tuple[Protocol, ...], *, in_clear: bool) -> dict[str
                 "noise": protocol.noise,
                 "noise_site": protocol.noise_site,
                 "scale": protocol.law.scale.hex(),
+                "totals_epsilon": written(protocol.totals_epsilon),
                 "words": guarantee_in_words(protocol),
             }
             for protocol in protocols

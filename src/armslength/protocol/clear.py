@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from armslength.protocol.projection import project
+from armslength.protocol.projection import project_and_add_up
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.provenance import Provenance
 from armslength.protocol.sketches import Sketches, checked_labels
@@ -20,6 +20,6 @@ def sketch_in_clear(
         items: For an open vocabulary: the items that the columns count.
         threads: At most this many threads; None takes all that the process may run.
     """
-    product = project(protocol, X, items, threads)
+    product, totals = project_and_add_up(protocol, X, items, threads)
     rows = [Provenance((), in_clear=True)] * len(product)
-    return Sketches(product, checked_labels(labels, len(product)), rows, [protocol])
+    return Sketches(product, checked_labels(labels, len(product)), rows, [protocol], totals)

@@ -47,6 +47,13 @@ def sketch_of_events(protocol: Protocol, items: Any, amounts: Any) -> NDArray[np
     return sketch
 
 
+def total_of_events(items: Any, amounts: Any) -> np.int64:
+    """Σ amount modulo 2^64 over all events, in grid units, without noise; the arguments are those of `sketch_of_events`."""
+    column = _arrow_column(items)
+    count = len(items) if column is None else len(column)
+    return np.int64(_whole_amounts(amounts, count).sum(dtype=np.int64))
+
+
 def _sketch_of_numbers(
     transform: Transform, numbers: NDArray[np.int64], amounts: NDArray[np.int64]
 ) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """Sketches as one Parquet file: written whole or not at all, read only within size limits.
 
 Columns: label; values (k integers, without their dropped bits; or floats once scaled); noise, a list of (id,
-coefficient, number of the protocol); offset; in_clear. The metadata key `armslength` holds the protocols and the
+coefficient, number of the protocol); offset; in_clear; and total where totals were released. The metadata key `armslength` holds the protocols and the
 release card as JSON. DuckDB and polars read it as it is.
 """
 
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from armslength.errors import CorruptFileError, FormatError, ParameterError, UnsupportedVersionError
 from armslength.formats.atomic import atomic_write
@@ -44,8 +45,9 @@ _NOISE = pa.list_(
 )
 
 
-def _schema(width: int, value_type: pa.DataType) -> pa.Schema:
+def _schema(width: int, value_type: pa.DataType, *, totals: bool) -> pa.Schema:
     values = pa.list_(pa.field("element", value_type, nullable=False), width)
+    total = [pa.field("total", value_type, nullable=False)] if totals else []
     return pa.schema(
         [
             pa.field("label", pa.string(), nullable=False),
@@ -53,6 +55,7 @@ def _schema(width: int, value_type: pa.DataType) -> pa.Schema:
             pa.field("noise", _NOISE, nullable=False),
             pa.field("offset", pa.float64(), nullable=False),
             pa.field("in_clear", pa.bool_(), nullable=False),
+            *total,
         ]
     )
 
@@ -62,7 +65,11 @@ def save_sketches(sketches: Sketches, path: str | os.PathLike[str]) -> None:
     whole = sketches.values.dtype == np.int64
     bits = _shared_dropped_bits(sketches) if whole else 0
     numbers = {protocol: number for number, protocol in enumerate(sketches.protocols)}
-    schema = _schema(sketches.values.shape[1], pa.int64() if whole else pa.float64())
+    schema = _schema(
+        sketches.values.shape[1],
+        pa.int64() if whole else pa.float64(),
+        totals=sketches.totals is not None,
+    )
     flat = pa.array((sketches.values >> np.int64(bits) if whole else sketches.values).ravel())
     noise = [
         [
@@ -78,6 +85,8 @@ def save_sketches(sketches: Sketches, path: str | os.PathLike[str]) -> None:
         pa.array([row.offset for row in sketches.provenance], pa.float64()),
         pa.array([row.in_clear for row in sketches.provenance], pa.bool_()),
     ]
+    if sketches.totals is not None:
+        columns.append(pa.array(sketches.totals, schema.field("total").type))
     head = {
         "format": FORMAT,
         "version": VERSION,
@@ -148,7 +157,10 @@ def _load_one(path: str | os.PathLike[str], limit: int) -> Sketches:
 def _check_columns(file: pq.ParquetFile, width: int, where: str) -> None:
     """Refuses other columns before anything of them is unpacked: a few bytes can announce a list of any width."""
     found = file.schema_arrow
-    if not any(_fields_match(found, _schema(width, kind)) for kind in (pa.int64(), pa.float64())):
+    if not any(
+        _fields_match(found, _schema(width, kind, totals="total" in found.names))
+        for kind in (pa.int64(), pa.float64())
+    ):
         raise CorruptFileError(f"{where} must have the columns of version {VERSION}, got others")
 
 
@@ -206,7 +218,7 @@ def _sketches_of(table: pa.Table, head: dict[str, Any], protocols: list[Protocol
     width = protocols[0].transform.sketch_dim
     value_type = table.schema.field("values").type.value_type
     if value_type not in (pa.int64(), pa.float64()) or not _fields_match(
-        table.schema, _schema(width, value_type)
+        table.schema, _schema(width, value_type, totals="total" in table.schema.names)
     ):
         raise CorruptFileError(f"{where} must have the columns of version {VERSION}, got others")
     if any(column.null_count for column in table.columns):
@@ -236,7 +248,20 @@ def _sketches_of(table: pa.Table, head: dict[str, Any], protocols: list[Protocol
             strict=True,
         )
     ]
-    return Sketches(values.copy(), [names[i] for i in labels.indices.to_pylist()], provenance, protocols)
+    listed = [names[i] for i in labels.indices.to_pylist()]
+    return Sketches(values.copy(), listed, provenance, protocols, _totals_of(table, protocols, where))
+
+
+def _totals_of(table: pa.Table, protocols: list[Protocol], where: str) -> NDArray[Any] | None:
+    """The totals, if every protocol says that there are some."""
+    if "total" not in table.schema.names:
+        return None
+    if not all(protocol.total_share for protocol in protocols):
+        raise CorruptFileError(f"{where} must have totals only where its protocols release them, got others")
+    totals: NDArray[Any] = table.column("total").to_numpy()
+    if not (np.abs(totals) <= LARGEST_FACTOR * 2.0**63).all():
+        raise CorruptFileError(f"{where} must have finite totals, got others")
+    return totals.copy()
 
 
 def _fields_match(found: pa.Schema, expected: pa.Schema) -> bool:

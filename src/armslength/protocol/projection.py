@@ -11,6 +11,7 @@ from armslength.errors import InputError, ParameterError
 from armslength.protocol.inputs import column_names, integer_parts, opened
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.quantize import Grid
+from armslength.protocol.totals import row_totals
 from armslength.threads import for_blocks
 from armslength.transforms.base import block_rows
 from armslength.transforms.inputs import Rows, SparseRows
@@ -28,11 +29,13 @@ class Prepared:
         product: A·x for all of them, **not private**; None where that waits until there is noise to add it to: with noise
             on the input it must, and sparse rows are added to their noise while it is in the cache.
         add_rows: What then adds rows start … stop−1 times Aᵀ to an array.
+        totals: Σⱼ xⱼ of each row in grid units, **not private**, where the protocol releases totals.
     """
 
     parts: list[Rows]
     product: NDArray[np.int64] | None
     add_rows: Callable[[int, int, NDArray[np.int64]], None] | None = None
+    totals: NDArray[np.int64] | None = None
 
     @property
     def count(self) -> int:
@@ -43,26 +46,49 @@ class Prepared:
 def prepared(protocol: Protocol, X: Any, items: Any, threads: int | None) -> Prepared:
     """X, read and checked, and projected where that is done first."""
     transform = protocol.transform
+    sums: list[NDArray[np.int64]] | None = [] if protocol.total_share else None
     parts, named = _parts(protocol, X, items)
+    parts = parts if sums is None else _summed(parts, sums, threads)
     if protocol.noise_site == "input":
         listed = list(parts)
         for part in listed:
             _read_through(part, threads)
-        return Prepared(listed, None)
+        return Prepared(listed, None, None, _all_totals(sums))
     first = next(parts)
     short = transform.sketch_dim <= _SHORT_SKETCH and not named
     if isinstance(first, SparseRows) and isinstance(transform, SparseJL) and short:
         _read_through(first, threads)
-        return Prepared([first], None, transform.adder(first, threads))
+        return Prepared([first], None, transform.adder(first, threads), _all_totals(sums))
     products = [transform.apply(first, **named, threads=threads)]
     products += [transform.apply(part, **named, threads=threads) for part in parts]
-    return Prepared([], _joined(products))
+    return Prepared([], _joined(products), None, _all_totals(sums))
 
 
 def project(protocol: Protocol, X: Any, items: Any, threads: int | None) -> NDArray[np.int64]:
     """The exact integers A·x, n x k, **not private**."""
+    return project_and_add_up(protocol, X, items, threads)[0]
+
+
+def project_and_add_up(
+    protocol: Protocol, X: Any, items: Any, threads: int | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+    """(the exact integers A·x, n x k; the total of each row where the protocol releases totals), **not private**."""
+    sums: list[NDArray[np.int64]] | None = [] if protocol.total_share else None
     parts, named = _parts(protocol, X, items)
-    return _joined([protocol.transform.apply(part, **named, threads=threads) for part in parts])
+    parts = parts if sums is None else _summed(parts, sums, threads)
+    product = _joined([protocol.transform.apply(part, **named, threads=threads) for part in parts])
+    return product, _all_totals(sums)
+
+
+def _summed(parts: Iterator[Rows], sums: list[NDArray[np.int64]], threads: int | None) -> Iterator[Rows]:
+    """The same parts; the totals of each are put aside as it comes by."""
+    for part in parts:
+        sums.append(row_totals(part, threads))
+        yield part
+
+
+def _all_totals(sums: list[NDArray[np.int64]] | None) -> NDArray[np.int64] | None:
+    return None if sums is None else np.concatenate(sums)
 
 
 def _parts(protocol: Protocol, X: Any, items: Any) -> tuple[Iterator[Rows], dict[str, Any]]:

@@ -11,12 +11,13 @@ from armslength.formats.atomic import atomic_write, read_limited
 from armslength.formats.canonical import read_json
 from armslength.laws.cumulants import Cumulants, uniform_cumulants
 from armslength.lazy import lazy
-from armslength.privacy.parameters import checked_delta, checked_epsilon, exact_number
+from armslength.privacy.parameters import checked_delta, checked_epsilon
 from armslength.protocol import schema
 from armslength.protocol.choice import calibrated_law, choose_noise
 from armslength.protocol.fields import checked_on_grid, checked_unit, contribution_and_radius
 from armslength.protocol.grid import checked_range, checked_resolution, checked_touched
 from armslength.protocol.neighbors import NORMS, grid_neighbors
+from armslength.protocol.totals import checked_total_share, total_law
 from armslength.protocol.vocabulary import checked_vocabulary
 from armslength.transforms.base import Transform
 from armslength.transforms.fast_jl import FastJL
@@ -54,7 +55,7 @@ class Protocol:
             means input_dim, and then a release off the grid has one row.
         value_range: The public (low, high) to which each coordinate is clamped.
         dropped_bits: How many low bits of a released integer are dropped, after the noise.
-        total_share: The share of ε for totals; 0 in this version.
+        total_share: The share of ε that goes to the total of each row, so that shapes can be compared; 0: no totals.
         items: "string" or "int64": what names the coordinates of an open vocabulary.
         vocabulary: The ordered names of all coordinates, or their hash; columns of a data frame must be these.
         distance: The distance at which noise="auto" compares, in data units; it is not stored.
@@ -107,8 +108,8 @@ class Protocol:
         self.neighbors = grid_neighbors(
             self.norm, self.radius, self.resolution, on_grid=self.on_grid, touched=can_differ
         )
-        if exact_number("total_share", total_share) != 0:
-            raise ParameterError(f"total_share must be 0 in this version, got {shown(total_share)}")
+        self.total_share = checked_total_share(total_share, self.norm)
+        self.total_law = total_law(self.neighbors, self.totals_epsilon) if self.total_share else None
         self.vocabulary = checked_vocabulary(vocabulary, transform.input_dim)
         if self.noise_site == "input":
             if not isinstance(transform, FastJL):
@@ -118,9 +119,11 @@ class Protocol:
                 raise ParameterError(f"noise_site 'input' must go with Gaussian noise, got {noise}")
         if noise == "auto":
             planned = number("distance", distance, above=-1e-300, at_most=1e150) / float(self.resolution)
-            noise = choose_noise(transform, self.neighbors, self.epsilon, self.delta, planned**2)
+            noise = choose_noise(transform, self.neighbors, self.sketch_epsilon, self.delta, planned**2)
         self.noise = noise
-        self.law = calibrated_law(noise, transform, self.neighbors, self.epsilon, self.delta, self.noise_site)
+        self.law = calibrated_law(
+            noise, transform, self.neighbors, self.sketch_epsilon, self.delta, self.noise_site
+        )
         self.dropped_bits = self._checked_dropped_bits(dropped_bits)
         self._frozen = True
 
@@ -137,6 +140,16 @@ class Protocol:
 
     def __repr__(self) -> str:
         return f"Protocol({self.transform!r}, epsilon={schema.written(self.epsilon)}, noise={self.noise!r})"
+
+    @property
+    def totals_epsilon(self) -> Fraction:
+        """The part of ε that totals spend."""
+        return self.epsilon * self.total_share
+
+    @property
+    def sketch_epsilon(self) -> Fraction:
+        """The part of ε that sketches spend."""
+        return self.epsilon - self.totals_epsilon
 
     @property
     def released_delta(self) -> Fraction:
@@ -174,7 +187,7 @@ class Protocol:
             "touched": self.touched,
             "value_range": limits,
             "dropped_bits": self.dropped_bits,
-            "total_share": "0",
+            "total_share": schema.written(self.total_share),
             "items": self.items,
             "vocabulary": self.vocabulary,
             "derived": self._derived(),
@@ -204,7 +217,8 @@ class Protocol:
             if self.norm == "l1"
             else {"grid_radius_squared": str(neighbors.radius_squared)}
         )
-        return {**radius, "scale": self.law.scale.hex()}
+        totals = {} if self.total_law is None else {"total_scale": self.total_law.scale.hex()}
+        return {**radius, "scale": self.law.scale.hex(), **totals}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the document, whole or not at all."""

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from armslength.errors import ParameterError
+from armslength.laws.discrete_laplace import DiscreteLaplace
 from armslength.laws.law import Law
 from armslength.protocol.protocol import Protocol
 
@@ -22,6 +24,13 @@ class NoiseSource:
     def law(self) -> Law:
         """The law of each coordinate's noise."""
         return self.protocol.law
+
+    @property
+    def total_law(self) -> DiscreteLaplace:
+        """The law of the total's noise."""
+        if self.protocol.total_law is None:
+            raise ParameterError("rows must have been released with totals, got one without")
+        return self.protocol.total_law
 
 
 @dataclass(frozen=True)

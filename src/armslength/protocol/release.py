@@ -61,9 +61,37 @@ def release(  # each is a decision of its own
         integer("threads", threads, at_least=1, at_most=1024)
     ready = prepared(protocol, X, items, threads)
     names = checked_rows(protocol, ready.count, labels)
+    return released(
+        protocol, ready, names, ledger=ledger, population=population, repeat=repeat, threads=threads
+    )
+
+
+def released(
+    protocol: Protocol,
+    ready: Prepared,
+    names: list[str] | None,
+    *,
+    ledger: Any,
+    population: str,
+    repeat: bool,
+    threads: int | None = None,
+) -> Sketches:
+    """The release of input that is ready, after the ledger was charged: the one way from exact integers to the outside."""
     charge(protocol, ledger, population, names or range(ready.count), repeat=repeat)
     values = with_noise(protocol, ready, threads)
-    return Sketches(drop_bits(values, protocol), names, new_provenance(protocol, len(values)), [protocol])
+    totals = with_total_noise(protocol, ready.totals)
+    return Sketches(
+        drop_bits(values, protocol), names, new_provenance(protocol, len(values)), [protocol], totals
+    )
+
+
+def with_total_noise(protocol: Protocol, totals: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+    """Totals plus fresh noise of their own law, modulo 2^64; None where the protocol releases none."""
+    if protocol.total_law is None:
+        return None
+    if totals is None:
+        raise TypeError("totals must be added up before there is noise")
+    return totals + draw(protocol.total_law, totals.shape)
 
 
 def checked_rows(protocol: Protocol, count: int, labels: Any) -> list[str] | None:

@@ -26,6 +26,7 @@ class Sketches:
         values: n x k: int64 as released and for whole multiples, float64 once scaled by a fraction.
         released: The rows' noises, where they are as they were released; None once rows were combined.
         protocols: The protocols of all rows; they share one space.
+        totals: The total Σⱼ xⱼ of each row with its noise, in grid units; None unless all rows were released with totals.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Sketches:
         labels: Sequence[str] | None,
         provenance: Sequence[Provenance] | Released,
         protocols: Sequence[Protocol],
+        totals: NDArray[Any] | None = None,
     ) -> None:
         self.values = values
         self.values.flags.writeable = False
@@ -44,6 +46,9 @@ class Sketches:
             self.provenance = tuple(provenance)
         self.protocols = tuple(dict.fromkeys(protocols))
         check_same_space(self.protocols)
+        self.totals = totals
+        if totals is not None:
+            totals.flags.writeable = False
 
     @property
     def protocol(self) -> Protocol:
@@ -116,7 +121,8 @@ class Sketches:
         rows = (
             [self.provenance[row] for row in chosen] if self.released is None else self.released.take(chosen)
         )
-        return Sketches(self.values[chosen], labels, rows, self.protocols)
+        totals = None if self.totals is None else self.totals[chosen]
+        return Sketches(self.values[chosen], labels, rows, self.protocols, totals)
 
     def __add__(self, other: Any) -> "Sketches":
         return self._combined(other, 1, "+")
@@ -135,12 +141,10 @@ class Sketches:
                 f"factor of sketches must be 0 or at least 2^-60 in magnitude, got {shown(factor)}"
             )
         keeps_integers = isinstance(factor, (int, np.integer)) and abs(coefficient) < 2**31
-        if keeps_integers and self.values.dtype == np.int64:
-            values: NDArray[Any] = self.values * np.int64(factor)
-        else:
-            values = self.values * coefficient
+        times = np.int64(factor) if keeps_integers and self.values.dtype == np.int64 else coefficient
         rows = [row.times(coefficient) for row in self.provenance]
-        return Sketches(values, self.labels, rows, self.protocols)
+        totals = None if self.totals is None else self.totals * times
+        return Sketches(self.values * times, self.labels, rows, self.protocols, totals)
 
     __rmul__ = __mul__
 
@@ -163,7 +167,8 @@ class Sketches:
         left, right = (part.rows([0] * count) if len(part) == 1 else part for part in (self, other))
         rows = [a.plus(b, sign) for a, b in zip(left.provenance, right.provenance, strict=True)]
         labels = [_shortened(f"{a} {symbol} {b}") for a, b in zip(left.labels, right.labels, strict=True)]
-        return Sketches(values, labels, rows, self.protocols + other.protocols)
+        totals = None if left.totals is None or right.totals is None else left.totals + sign * right.totals
+        return Sketches(values, labels, rows, self.protocols + other.protocols, totals)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes one Parquet file, whole or not at all, with the release card in its metadata."""
@@ -227,7 +232,13 @@ def concat(parts: Sequence[Sketches]) -> Sketches:
         [label for part in listed for label in part.labels],
         _joined_provenance(listed),
         protocols,
+        _joined_totals(listed),
     )
+
+
+def _joined_totals(parts: list[Sketches]) -> NDArray[Any] | None:
+    totals = [part.totals for part in parts if part.totals is not None]
+    return np.concatenate(totals) if len(totals) == len(parts) else None
 
 
 def _joined_provenance(parts: list[Sketches]) -> list[Provenance] | Released:

@@ -7,6 +7,7 @@ so a stream cannot be copied, pickled, or carried into another process, and it i
 
 import os
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,14 @@ from numpy.typing import NDArray
 from armslength.errors import ParameterError
 from armslength.ledger.ledger import check_ledger
 from armslength.noise.draw import draw
-from armslength.protocol.events import sketch_of_events
+from armslength.protocol.events import sketch_of_events, total_of_events
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.release import (
     charge,
     check_population,
     drop_bits,
     new_provenance,
+    with_total_noise,
 )
 from armslength.protocol.sketches import Sketches, checked_labels
 
@@ -48,6 +50,7 @@ class SketchStream:
         charge(protocol, ledger, population, [self._label], repeat=repeat)
         self._protocol = protocol
         self._state: NDArray[np.int64] | None = draw(protocol.law, (protocol.transform.sketch_dim,))
+        self._total = with_total_noise(protocol, np.zeros(1, dtype=np.int64))
         self._process = os.getpid()
         self._lock = threading.Lock()
 
@@ -60,11 +63,15 @@ class SketchStream:
             amounts: An integer in grid units, of either sign; or as many of them as there are items.
         """
         single = isinstance(items, (str, int, np.integer)) and not isinstance(items, bool)
-        added = sketch_of_events(self._protocol, [items] if single else items, amounts)
+        listed = [items] if single else list(items) if isinstance(items, Iterator) else items
+        added = sketch_of_events(self._protocol, listed, amounts)
+        total = total_of_events(listed, amounts) if self._protocol.total_share else 0
         self._check_process()
         with self._lock:
             state = self._open_state()
             state += added
+            if self._total is not None:
+                self._total += total
 
     def release(self) -> Sketches:
         """The sketch; the stream ends with it."""
@@ -73,7 +80,7 @@ class SketchStream:
             values = self._open_state()
             self._state = None
         row = drop_bits(values[None, :], self._protocol)
-        return Sketches(row, [self._label], new_provenance(self._protocol, 1), [self._protocol])
+        return Sketches(row, [self._label], new_provenance(self._protocol, 1), [self._protocol], self._total)
 
     def _check_process(self) -> None:
         """Before any lock: a forked child must be refused, and not wait for a lock of its parent."""
