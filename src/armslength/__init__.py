@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from armslength.protocol.files import load
     from armslength.protocol.protocol import Protocol
     from armslength.protocol.sketches import Sketches, concat
+    from armslength.tables.release_table import release_table
     from armslength.transforms.fast_jl import FastJL
     from armslength.transforms.gaussian_jl import GaussianJL
     from armslength.transforms.hadamard_jl import HadamardJL
@@ -71,6 +72,7 @@ __all__ = [
     "inner_products",
     "load",
     "plan",
+    "release_table",
     "sketch_in_clear",
     "squared_distances",
     "squared_distances_with_norms",
@@ -108,6 +110,7 @@ _HOME = {
     "inner_products": "armslength.estimates.inner_products",
     "load": "armslength.protocol.files",
     "plan": "armslength.planner.plan",
+    "release_table": "armslength.tables.release_table",
     "sketch_in_clear": "armslength.protocol.clear",
     "squared_distances": "armslength.estimates.squared_distances",
     "squared_distances_with_norms": "armslength.estimates.control_variate",

@@ -1,0 +1,183 @@
+"""Contribution bounds: no person adds more than C to a release, over all of its groups and items.
+
+Guarantee: what is taken of a person's events is a function of that person's events and the release's key alone, with
+Σ|amount| ≤ ⌊C/γ⌋ grid units. So adding or removing a person moves all rows together by at most that in ℓ1 norm, and replacing
+one by at most twice that: the protocol's radius.
+Reference: docs/privacy.md, event tables.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from armslength.errors import ParameterError
+from armslength.protocol.protocol import Protocol
+from armslength.tables.kernels import mark_persons_over, number_occurrences, take_in_order
+from armslength.tables.order import TakingOrder
+
+_MOST_WAITING = 1 << 20  # rows of one person that are held before those that cannot be taken are left out
+
+
+@dataclass(frozen=True)
+class BoundedEvents:
+    """Events that are within everybody's bound.
+
+    Attributes:
+        groups: The number of each event's group.
+        items: Its item.
+        amounts: What is taken of it, in grid units; not 0.
+    """
+
+    groups: NDArray[np.int32]
+    items: pa.Array
+    amounts: NDArray[np.int64]
+
+
+def contribution_in_grid_units(protocol: Protocol) -> int:
+    """⌊C/γ⌋, the most that one person may add to a release."""
+    if protocol.contribution is None:
+        raise ParameterError(
+            "contribution must be set in the protocol of an event table: the most that one person adds to a release"
+        )
+    bound = math.floor(protocol.contribution / protocol.resolution)
+    if not 1 <= bound < 2**62:
+        raise ParameterError(
+            "contribution must be 1 to 2^62 times the resolution of the protocol of an event table"
+        )
+    return bound
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Sorted events with their occurrence numbers."""
+
+    person: pa.Array
+    group: NDArray[np.int32]
+    item: pa.Array
+    amount: NDArray[np.int64]
+    occurrence: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.amount)
+
+    def __getitem__(self, chosen: slice) -> "_Rows":
+        return _Rows(
+            self.person[chosen],
+            self.group[chosen],
+            self.item[chosen],
+            self.amount[chosen],
+            self.occurrence[chosen],
+        )
+
+    def take(self, chosen: NDArray[np.int64]) -> "_Rows":
+        """Rows by number."""
+        return _Rows(
+            self.person.take(pa.array(chosen)),
+            self.group[chosen],
+            self.item.take(pa.array(chosen)),
+            self.amount[chosen],
+            self.occurrence[chosen],
+        )
+
+    def followed_by(self, other: "_Rows") -> "_Rows":
+        """These rows and then the others."""
+        return _Rows(
+            pa.concat_arrays([self.person, other.person]),
+            np.concatenate([self.group, other.group]),
+            pa.concat_arrays([self.item, other.item]),
+            np.concatenate([self.amount, other.amount]),
+            np.concatenate([self.occurrence, other.occurrence]),
+        )
+
+
+def bounded(batches: Iterable[pa.RecordBatch], order: TakingOrder, bound: int) -> Iterator[BoundedEvents]:
+    """The events that are taken, from batches of (person, group, item, amount) that are sorted by all four.
+
+    Memory is bounded by the batches, however many events one person has. How the rows are cut into batches changes nothing.
+    """
+    waiting: _Rows | None = None
+    last: _Rows | None = None
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        rows = _numbered(batch, last)
+        last = rows[len(rows) - 1 :]
+        if waiting is not None:
+            rows = waiting.followed_by(rows)
+        starts = _starts(rows.person)
+        whole = int(starts[-2])  # where the last person begins, who may go on in the next batch
+        if whole:
+            yield _cut(rows[:whole], starts[:-1], order, bound)
+        waiting = rows[whole:]
+        if len(waiting) > _MOST_WAITING:
+            waiting = _still_possible(waiting, order, bound)
+    if waiting is not None:
+        yield _cut(waiting, np.array([0, len(waiting)]), order, bound)
+
+
+def _numbered(batch: pa.RecordBatch, last: _Rows | None) -> _Rows:
+    """The batch with its occurrence numbers, which go on from the last row of the batch before."""
+    person, group, item, amount = batch.columns
+    same = np.zeros(batch.num_rows, dtype=np.bool_)
+    for column in (person, group, item):
+        equal = pc.equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+        same[1:] = equal if column is person else same[1:] & equal
+    groups = group.to_numpy()
+    before = -1
+    if last is not None:
+        same[0] = (
+            last.person[0] == person[0] and int(last.group[0]) == int(groups[0]) and last.item[0] == item[0]
+        )
+        before = int(last.occurrence[0])
+    numbers = np.empty(batch.num_rows, dtype=np.int64)
+    number_occurrences(same, before, numbers)
+    return _Rows(person, groups, item, amount.to_numpy(), numbers)
+
+
+def _starts(person: pa.Array) -> NDArray[np.int64]:
+    """Where each person's rows begin, and where the last one's end."""
+    changes = pc.not_equal(person[1:], person[:-1]).to_numpy(zero_copy_only=False)
+    return np.concatenate([[0], np.flatnonzero(changes) + 1, [len(person)]]).astype(np.int64)
+
+
+def _cut(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, bound: int) -> BoundedEvents:
+    """What is taken of the rows of whole persons."""
+    is_over = np.empty(len(starts) - 1, dtype=np.bool_)
+    mark_persons_over(starts, rows.amount, bound, is_over)
+    if not is_over.any():
+        return BoundedEvents(rows.group, rows.item, rows.amount)
+    # Whoever is within the bound gives everything: only the others' events are put into order.
+    chosen = np.flatnonzero(np.repeat(is_over, np.diff(starts)))
+    over = rows.take(chosen)
+    over_starts = np.concatenate([[0], np.cumsum(np.diff(starts)[is_over])]).astype(np.int64)
+    taken = np.empty(len(over), dtype=np.int64)
+    take_in_order(over_starts, _in_order(over, over_starts, order), over.amount, bound, taken)
+    amounts = rows.amount.copy()
+    amounts[chosen] = taken
+    kept = np.flatnonzero(amounts)
+    return BoundedEvents(rows.group[kept], rows.item.take(pa.array(kept)), amounts[kept])
+
+
+def _in_order(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder) -> NDArray[np.int64]:
+    """The rows, person by person, in the order in which they are taken."""
+    whose = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    persons = rows.person.take(pa.array(starts[:-1]))
+    hashes = order.hashes(persons, whose, rows.group, rows.item, rows.occurrence)
+    return np.lexsort((hashes[:, 1], hashes[:, 0], whose))
+
+
+def _still_possible(rows: _Rows, order: TakingOrder, bound: int) -> _Rows:
+    """The rows of one person that could still be taken, whatever rows of theirs come later, in the order of the table.
+
+    Rows behind the first ones that reach the bound have these before them for ever.
+    """
+    starts = np.array([0, len(rows)])
+    in_order = _in_order(rows, starts, order)
+    taken = np.empty(len(rows), dtype=np.int64)
+    take_in_order(starts, in_order, rows.amount, bound, taken)
+    return rows.take(np.flatnonzero(taken))

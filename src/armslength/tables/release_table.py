@@ -1,0 +1,175 @@
+"""`al.release_table`: one private sketch for each public group of an event table."""
+
+import secrets
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from armslength.checks import integer
+from armslength.errors import ParameterError
+from armslength.ledger.ledger import check_ledger
+from armslength.progress import progress
+from armslength.protocol.projection import Prepared
+from armslength.protocol.protocol import Protocol
+from armslength.protocol.release import check_population, released
+from armslength.protocol.sketches import Sketches
+from armslength.tables.bounds import bounded, contribution_in_grid_units
+from armslength.tables.columns import EventColumns
+from armslength.tables.engine import DEFAULT_MEMORY, EventTable, opened_table
+from armslength.tables.groups import PublicGroups, public_groups_of
+from armslength.tables.order import KEY_BYTES, TakingOrder
+from armslength.tables.partial import GroupSums
+from armslength.tables.vocabulary import Vocabulary, item_names
+
+
+def release_table(  # noqa: PLR0913  # each is a decision of its own
+    source: Any,
+    protocol: Protocol,
+    *,
+    person: str,
+    item: str,
+    ledger: Any = None,
+    group: str | None = None,
+    public_groups: Any = None,
+    label: str | None = None,
+    weight: str | None = None,
+    population: str = "",
+    vocabulary: Any = None,
+    repeat: bool = False,
+    memory: str = DEFAULT_MEMORY,
+    threads: int | None = None,
+    show_progress: bool = False,
+) -> Sketches:
+    """One private sketch for each public group of an event table: who, what, where.
+
+    Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for adding or removing, or for replacing, one
+    person with all of their events: whatever a person's events are, at most `contribution` of them, by weight, over all groups
+    are counted. Which groups there are, how many rows, their order and labels are public input. Errors are raised before anything
+    is charged or drawn.
+    Reference: docs/privacy.md, event tables and theorem 1.
+
+    Args:
+        source: A Parquet, CSV, JSON-lines or Arrow file, a folder or a list of them; or an Arrow table, or a data frame. Nobody
+            may change it meanwhile.
+        protocol: What the parties agreed on: with a contribution, and a unit of protection in words.
+        person: The column that says who an event is about. Events without a person are left out.
+        item: The column that says what happened, of the protocol's type. Events without an item are left out.
+        ledger: A `Ledger`, the path of one, or `al.NO_LEDGER`.
+        group: The column that says which group an event belongs to; with `public_groups`.
+        public_groups: Every group that gets a row, also without events, in this order. Events of others are left out.
+        label: Instead of both: the name of the one row that all events belong to.
+        weight: The column that says how much an event counts, of either sign, floored onto the protocol's grid; None: 1.
+        population: Whose budget the ledger charges.
+        vocabulary: For a protocol with a vocabulary: its list of names. Events with other items are left out.
+        repeat: Whether the same population and labels may be released again.
+        memory: How much the engine may hold before it writes to a temporary folder, which its owner alone can read.
+        threads: At most this many threads; None takes all that the process may run.
+        show_progress: Whether to show progress, if standard error is a terminal.
+    """
+    check_ledger(ledger)
+    check_population(population, ledger)
+    job = TableRelease.of(
+        source,
+        protocol,
+        EventColumns(person, item, group, weight),
+        public_groups_of(group, public_groups, label),
+        vocabulary,
+        memory=memory,
+        threads=threads,
+    )
+    ready = job.sums(secrets.token_bytes(KEY_BYTES), show_progress=show_progress)
+    return released(
+        protocol,
+        ready,
+        list(job.groups.labels),
+        ledger=ledger,
+        population=population,
+        repeat=repeat,
+        threads=threads,
+    )
+
+
+@dataclass(frozen=True)
+class TableRelease:
+    """A release of an event table, checked as far as it can be without data.
+
+    Attributes:
+        source: Where the events are.
+        protocol: What the parties agreed on.
+        columns: Which columns hold what.
+        groups: The rows of the release.
+        bound: The most that one person adds, in grid units.
+    """
+
+    source: Any
+    protocol: Protocol
+    columns: EventColumns
+    groups: PublicGroups
+    bound: int
+    names: Vocabulary | None
+    memory: str
+    threads: int | None
+
+    @classmethod
+    def of(
+        cls,
+        source: Any,
+        protocol: Protocol,
+        columns: EventColumns,
+        groups: PublicGroups,
+        vocabulary: Any = None,
+        *,
+        memory: str = DEFAULT_MEMORY,
+        threads: int | None = None,
+    ) -> "TableRelease":
+        """The release, if the protocol fits an event table."""
+        if not isinstance(protocol, Protocol):
+            raise ParameterError(f"protocol must be al.Protocol, got {type(protocol).__name__}")
+        bound = contribution_in_grid_units(protocol)
+        if not protocol.unit:
+            raise ParameterError(
+                "unit must say in the protocol, in words, who is protected, such as 'one patient'; got nothing"
+            )
+        if protocol.value_range is not None:
+            raise ParameterError(
+                "value_range must be None for an event table: it clamps sums, and a contribution bounds events"
+            )
+        if protocol.noise_site != "output":
+            raise ParameterError(
+                f"noise_site must be 'output' for an event table, got {protocol.noise_site!r}"
+            )
+        if threads is not None:
+            integer("threads", threads, at_least=1, at_most=1024)
+        names = item_names(protocol, vocabulary)
+        return cls(source, protocol, columns, groups, bound, names, memory, threads)
+
+    def check_schema(self) -> None:
+        """Reads the schema of the source alone, and refuses columns that are not there or have another type."""
+        with self._opened():
+            pass
+
+    def sums(self, key: bytes, *, show_progress: bool = False) -> Prepared:
+        """The exact integers of all groups, **not private**, from the events that this key takes.
+
+        They depend on the events and the key, and not on the order of the rows, the files, or how work is cut and shared.
+        """
+        order = TakingOrder(key, self.groups.labels)
+        sums = GroupSums(self.protocol, len(self.groups.labels))
+        with self._opened() as table, progress("events", None, "events", shown=show_progress) as advance:
+            batches = table.batches(self.groups, weighted=self.columns.weight is not None)
+            if self.names is not None:
+                batches = self.names.numbered(batches)
+            for events in bounded(batches, order, self.bound):
+                sums.add(events)
+                advance(len(events.amounts))
+        return sums.prepared()
+
+    def _opened(self) -> AbstractContextManager[EventTable]:
+        return opened_table(
+            self.source,
+            self.columns,
+            self.protocol,
+            by_number=self.names is None and self.protocol.transform.input_dim is not None,
+            memory=self.memory,
+            threads=self.threads,
+        )
