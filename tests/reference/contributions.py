@@ -1,0 +1,50 @@
+"""A second, naive implementation of docs/reference/contributions.md: one event at a time, with Python's own integers."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable
+
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+Event = tuple[str | None, str, str | int | None, int]  # person, group, item, amount in grid units
+
+
+def event_hash(key: bytes, person: str, group: str, item: str | int, occurrence: int) -> int:
+    """The number by which a person's events are ordered."""
+
+    def digest(kind: bytes, text: bytes) -> bytes:
+        return hashlib.blake2b(text, digest_size=16, key=key, person=kind).digest()
+
+    item_bytes = item.encode() if isinstance(item, str) else (item % 2**64).to_bytes(8, "little")
+    blocks = (
+        digest(b"person", person.encode())
+        + digest(b"group", group.encode())
+        + digest(b"item", item_bytes)
+        + occurrence.to_bytes(16, "little")
+    )
+    cipher_key = hashlib.blake2b(b"", digest_size=32, key=key, person=b"cipher").digest()
+    chain = Cipher(algorithms.AES(cipher_key), modes.CBC(bytes(16))).encryptor()
+    return int.from_bytes(chain.update(blocks)[-16:], "big")
+
+
+def bounded_counts(
+    events: Iterable[Event], groups: list[str], bound: int, key: bytes
+) -> dict[tuple[str, str | int], int]:
+    """What is taken in all, by (group, item)."""
+    of_person: dict[str, list[tuple[str, str | int, int]]] = defaultdict(list)
+    for person, group, item, amount in events:
+        if person and item is not None and item != "" and group in groups and amount:
+            of_person[person].append((group, item, amount))
+    counts: dict[tuple[str, str | int], int] = defaultdict(int)
+    for person, theirs in of_person.items():
+        seen: dict[tuple[str, str | int], int] = defaultdict(int)
+        hashed = []
+        for group, item, amount in sorted(theirs, key=lambda event: event[2]):
+            hashed.append((event_hash(key, person, group, item, seen[group, item]), group, item, amount))
+            seen[group, item] += 1
+        left = bound
+        for _, group, item, amount in sorted(hashed):
+            taken = min(abs(amount), left)
+            left -= taken
+            counts[group, item] += taken if amount > 0 else -taken
+    return {place: count for place, count in counts.items() if count}
