@@ -6,7 +6,7 @@ are for whoever may see the data anyway: queries, baselines, pipelines.
 
 try:
     import sklearn  # noqa: F401  # asked for here, so that its absence is one clear line
-except ImportError:
+except ModuleNotFoundError:
     raise ImportError(
         'armslength.sklearn must have scikit-learn, got none; run: pip install "armslength[sklearn]"'
     ) from None
