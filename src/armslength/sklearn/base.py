@@ -1,7 +1,7 @@
 """What all transformers of this room share: fit learns the input's size, transform multiplies. **Not private**."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -34,7 +34,7 @@ class BaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
     def _build(self, n_features: int) -> Transform:
         """The transform for that many features; every parameter is checked here."""
 
-    def fit(self, X: Any, y: Any = None) -> "BaseTransformer":  # noqa: ARG002  # y is what pipelines pass
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  # y is what pipelines pass
         """The transformer itself, now with `transform_`: only the number and the names of the features are learned.
 
         Args:

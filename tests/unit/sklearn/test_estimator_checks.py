@@ -9,7 +9,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from armslength import sklearn as transformers
 
 
-@parametrize_with_checks([getattr(transformers, name)() for name in transformers.__all__])
+@parametrize_with_checks(
+    [
+        *(getattr(transformers, name)() for name in transformers.__all__),
+        transformers.SparseJLTransformer(sparsity=3, construction="graph"),
+    ]
+)
 def test_scikit_learn_agrees(estimator, check):
     check(estimator)
 
