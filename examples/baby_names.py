@@ -108,7 +108,9 @@ def show(years: list[int], estimate: al.Estimate, truth: NDArray[np.float64]) ->
         print(f"  {years[i]} {cell(0, i)}   {cell(i, i - 1)}   {chart}")
     pairs = np.triu_indices(len(years), 1)
     held = ((lower <= truth) & (truth <= upper))[pairs]
-    print(f"\n  {held.mean():.0%} of the intervals of all {len(held)} pairs of years hold the truth")
+    print(
+        f"\n  {held.mean():.0%} of the intervals of all {len(held)} pairs of years hold the truth (one matrix: they miss together)"
+    )
 
 
 def resolved_from(years: list[int], resolved: NDArray[np.bool_]) -> str:
