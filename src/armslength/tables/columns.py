@@ -152,14 +152,16 @@ def amount_expression(name: str, kind: str, protocol: Protocol, *, is_text: bool
         real = f"CAST({column} AS DOUBLE)"
     else:
         raise InputError(f"weight must be a column of numbers, got {kind} in {name!r}; cast it first")
-    scaled = f"({real} * {float(1 / protocol.resolution)!r}::DOUBLE)"
+    # ⌊x/γ⌋ = ⌊⌊x⌋/γ⌋ for a whole γ, and ⌊x⌋ does not vanish when it is divided, as the smallest floats do
+    whole = f"floor({real})" if protocol.resolution > 1 else real
+    floored = f"floor({whole} * {float(1 / protocol.resolution)!r}::DOUBLE)"
     rules = [
         (f"{real} IS NULL OR NOT isfinite({real})", "weight"),
-        (f"NOT abs(floor({scaled})) <= {float(_FARTHEST)!r}::DOUBLE", "large"),
+        (f"NOT abs({floored}) <= {float(_FARTHEST)!r}::DOUBLE", "large"),
     ]
     if protocol.on_grid:
-        rules.append((f"floor({scaled}) <> {scaled}", "grid"))
-    return _case(None, *rules, value=f"CAST(floor({scaled}) AS BIGINT)")
+        rules.append((f"{floored} * {float(protocol.resolution)!r}::DOUBLE <> {real}", "grid"))
+    return _case(None, *rules, value=f"CAST({floored} AS BIGINT)")
 
 
 def _whole_amount(number: str, resolution: Fraction, *, on_grid: bool) -> str:

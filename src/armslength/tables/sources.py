@@ -1,6 +1,9 @@
 """Where events come from: files of a known kind, or a table in memory; as queries of the engine, nothing sniffed."""
 
+import csv
+import gzip
 import os
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,6 +107,25 @@ def arrow_file(path: Path) -> pa.RecordBatchReader:
         raise InputError(f"{path} must be an Arrow file, got a damaged one or another kind") from None
 
 
+def header_of(file: EventFile) -> list[str]:
+    """The names in the first line of a text file; columns without a name get one that no file has."""
+    opened = gzip.open if file.path.suffix.lower() == ".gz" else open
+    try:
+        with opened(file.path, "rt", encoding="utf-8-sig", newline="") as lines:
+            first = lines.readline(_LONGEST_LINE)
+        names = next(csv.reader([first], delimiter="," if file.kind == "csv" else "\t", strict=True), [])
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error):
+        raise InputError(f"{file.path} must begin with a line of column names, got something else") from None
+    if len(set(names)) != len(names) or not any(names):
+        raise InputError(f"{file.path} must begin with a line of different column names, got something else")
+    return [name or f"column {number} without a name" for number, name in enumerate(names)]
+
+
+def _quoted(text: str) -> str:
+    """Text as SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def table_function(file: EventFile, place: str, wanted: Sequence[str] | None) -> str:
     """What the engine reads a file with; `place` is a path without special characters.
 
@@ -112,18 +134,19 @@ def table_function(file: EventFile, place: str, wanted: Sequence[str] | None) ->
         place: Where the engine finds it.
         wanted: The columns of a JSON file, which are read as JSON; None looks for what there is.
     """
-    text = "'" + place.replace("'", "''") + "'"
+    text = _quoted(place)
     if file.kind == "parquet":
         return f"read_parquet({text})"
     if file.is_text:
         delimiter = "," if file.kind == "csv" else "\\t"
+        each = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in header_of(file))
         # every part of the dialect is given, and every column is text
         return (
-            f"read_csv({text}, header = true, all_varchar = true, delim = '{delimiter}', quote = '\"', escape = '\"', "
-            f"strict_mode = true, null_padding = false, ignore_errors = false, max_line_size = {_LONGEST_LINE})"
+            f"read_csv({text}, auto_detect = false, header = true, columns = {{{each}}}, delim = '{delimiter}', "
+            f"quote = '\"', escape = '\"', strict_mode = true, null_padding = false, max_line_size = {_LONGEST_LINE})"
         )
     columns = ""
     if wanted is not None:
-        each = ", ".join("'" + name.replace("'", "''") + "': 'JSON'" for name in wanted)
+        each = ", ".join(f"{_quoted(name)}: 'JSON'" for name in wanted)
         columns = f", columns = {{{each}}}"
     return f"read_json({text}, format = 'newline_delimited', maximum_object_size = {_LONGEST_LINE}{columns})"

@@ -34,10 +34,10 @@ def random_events(seed, *, weighted):
     return events
 
 
-def counting_protocol(contribution=5, **known):
+def counting_protocol(contribution=5, epsilon=1, **known):
     """A protocol under which exact integers are counts: column numbers, no projection."""
     return al.Protocol(
-        al.Identity(ITEMS), 1, contribution=contribution, unit="one person", items="int64", **known
+        al.Identity(ITEMS), epsilon, contribution=contribution, unit="one person", items="int64", **known
     )
 
 

@@ -1,0 +1,217 @@
+"""Columns: every type that is read, exactly, and every one that is refused; no message shows a value."""
+
+import json
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import armslength as al
+from armslength.protocol.quantize import Grid
+from armslength.tables.columns import EventColumns
+from armslength.tables.groups import PublicGroups
+from armslength.tables.release_table import TableRelease
+from unit.tables.events import KEY, counting_protocol
+
+OPEN = al.SparseJL(None, 64, seed="columns")
+ONE = PublicGroups(("all",), None)
+SECRET = "zq-secret-zq"  # noqa: S105  # a value that no message may show
+
+
+def open_protocol(items="string", **known):
+    return al.Protocol(OPEN, 1, contribution=1000, unit="one person", items=items, **known)
+
+
+def integers(source, protocol, weight=None):
+    return (
+        TableRelease.of(source, protocol, EventColumns("who", "what", None, weight), ONE).sums(KEY).product[0]
+    )
+
+
+def sketch(items, kind="string"):
+    return al.sketch_in_clear(open_protocol(kind), [[1] * len(items)], items=items).values[0]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        pa.array(["0042", "42", " 42", "É", "E\u0301"]),
+        pa.array(["0042", "42", " 42", "É", "E\u0301"], pa.large_string()),
+        pa.array(["0042", "42", " 42", "É", "E\u0301"], pa.string_view()),
+        pa.array(["0042", "42", " 42", "É", "E\u0301"]).dictionary_encode(),
+    ],
+    ids=lambda column: str(column.type)[:12],
+)
+def test_text_stays_as_it_is_but_for_its_canonical_form(items):
+    table = pa.table({"who": ["a"] * 5, "what": items})
+    product = integers(table, open_protocol())
+    once = sketch(["0042", "42", " 42"])
+    both = 2 * sketch(["\u00c9"])
+    assert product.tolist() == (once + both).tolist()
+
+
+def test_a_csv_keeps_zeros_spaces_and_commas(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text('who,what\n1,0042\n1," 42"\n01,"a,b"\n,lost\n2,\n', encoding="utf-8")
+    assert integers(path, open_protocol()).tolist() == sketch(["0042", " 42", "a,b"]).tolist()
+    as_numbers = tmp_path / "n.csv"
+    as_numbers.write_text("who,what\n1,0042\n1,-7\n", encoding="utf-8")
+    assert integers(as_numbers, open_protocol("int64")).tolist() == sketch([42, -7], "int64").tolist()
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint32", "int64", "uint64"])
+def test_whole_numbers_of_every_type(kind):
+    table = pa.table({"who": pa.array([7, 7], kind), "what": pa.array([1, 100], kind)})
+    assert integers(table, open_protocol("int64")).tolist() == sketch([1, 100], "int64").tolist()
+
+
+def test_the_same_person_under_different_types_is_one_person(tmp_path):
+    pq.write_table(pa.table({"who": pa.array([12], pa.int16()), "what": ["a"]}), tmp_path / "1.parquet")
+    (tmp_path / "2.csv").write_text("who,what\n12,b\n", encoding="utf-8")
+    (tmp_path / "3.jsonl").write_text(
+        '{"who": 12, "what": "c"}\n{"who": "12", "what": "d"}\n', encoding="utf-8"
+    )
+    once = al.Protocol(OPEN, 1, contribution=1, unit="one person", total_share="0.5")
+    job = TableRelease.of(sorted(tmp_path.iterdir()), once, EventColumns("who", "what"), ONE)
+    assert job.sums(KEY).totals.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("column", "role"),
+    [
+        ({"what": pa.array([1.0])}, "item must be of the protocol's type"),
+        ({"what": pa.array([True])}, "item must be of the protocol's type"),
+        ({"what": pa.array([b"x"])}, "item must be of the protocol's type"),
+        ({"who": pa.array([1.5])}, "person must be a column of text or whole numbers"),
+        ({"who": pa.array([["a"]])}, "person must be a column of text or whole numbers"),
+        ({"amount": pa.array(["1"])}, "weight must be a column of numbers"),
+        ({"amount": pa.array([True])}, "weight must be a column of numbers"),
+    ],
+)
+@pytest.mark.parametrize("items", ["string", "int64"])
+def test_columns_of_other_types_are_refused(column, role, items):
+    good = {
+        "who": pa.array(["a"]),
+        "what": pa.array(["x"] if items == "string" else [1]),
+        "amount": pa.array([1]),
+    }
+    with pytest.raises(al.InputError, match=role):
+        integers(pa.table({**good, **column}), open_protocol(items), "amount")
+
+
+def test_items_of_the_other_declared_type_are_refused():
+    with pytest.raises(al.InputError, match="type string, got BIGINT"):
+        integers(pa.table({"who": ["a"], "what": [1]}), open_protocol())
+    with pytest.raises(al.InputError, match="type int64, got VARCHAR"):
+        integers(pa.table({"who": ["a"], "what": ["1"]}), open_protocol("int64"))
+    with pytest.raises(al.InputError, match="protocol's type in every row"):
+        integers(pa.table({"who": ["a"], "what": pa.array([2**63], pa.uint64())}), open_protocol("int64"))
+
+
+@pytest.mark.parametrize("bad", ["1.5", "1e3", " 1", "x", "9223372036854775808", "0x10", SECRET])
+def test_text_that_is_no_whole_number_is_refused(bad, tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text(f"who,what\n1,5\n1,{bad}\n", encoding="utf-8")
+    with pytest.raises(al.InputError, match="protocol's type in every row") as caught:
+        integers(path, open_protocol("int64"))
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("row", "items", "says"),
+    [
+        ({"who": "a", "what": 5}, "string", "item must be"),
+        ({"who": "a", "what": "5"}, "int64", "item must be"),
+        ({"who": "a", "what": 5.5}, "int64", "item must be"),
+        ({"who": "a", "what": [SECRET]}, "string", "item must be"),
+        ({"who": 1.5, "what": "x"}, "string", "person and group must be"),
+        ({"who": {"a": SECRET}, "what": "x"}, "string", "person and group must be"),
+        ({"who": "a", "what": "x", "amount": SECRET}, "string", "weight must be a finite number"),
+        ({"who": "a", "what": "x", "amount": None}, "string", "weight must be a finite number"),
+    ],
+)
+def test_json_values_of_other_types_are_refused(row, items, says, tmp_path):
+    path = tmp_path / "e.jsonl"
+    good = {"who": "b", "what": "x" if items == "string" else 1, "amount": 1}
+    path.write_text(json.dumps(good) + "\n" + json.dumps(row) + "\n", encoding="utf-8")
+    with pytest.raises(al.InputError, match=says) as caught:
+        integers(path, open_protocol(items), "amount" if "amount" in row else None)
+    assert SECRET not in str(caught.value)
+
+
+WEIGHTS = st.lists(
+    st.one_of(
+        st.floats(-1e6, 1e6),
+        st.integers(-(2**40), 2**40).map(float),
+        st.sampled_from([0.0, -0.0, 5e-324, -5e-324, 0.1, 2.5, -2.5, 2.0**60, -(2.0**52) - 0.5]),
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+@given(weights=WEIGHTS, exponent=st.integers(-4, 4))
+def test_weights_are_floored_as_matrices_are(weights, exponent):
+    protocol = counting_protocol(2**40, resolution=2.0**exponent, on_grid=False, touched=12, epsilon=1000)
+    table = pa.table(
+        {
+            "who": [str(i) for i in range(len(weights))],
+            "what": [i % 12 for i in range(len(weights))],
+            "w": weights,
+        }
+    )
+    try:
+        found = integers(table, protocol, "w")
+    except al.InputError:
+        assert max(abs(np.array(weights))) / 2.0**exponent > 2.0**62
+        return
+    grid = Grid.of(protocol.resolution, None, on_grid=False)
+    bound = protocol.contribution / protocol.resolution
+    expected = np.zeros(12, dtype=np.int64)
+    for number, amount in enumerate(grid.integers(np.array(weights)).tolist()):
+        expected[number % 12] += max(min(amount, bound), -bound)
+    assert found.tolist() == expected.tolist()
+
+
+@given(
+    values=st.lists(st.integers(-(2**61), 2**61), min_size=1, max_size=9), exponent=st.sampled_from([0, 1, 4])
+)
+def test_whole_weights_are_never_floats(values, exponent):
+    protocol = counting_protocol(2**40, resolution=2.0**exponent, on_grid=False, touched=12, epsilon=1000)
+    table = pa.table(
+        {"who": [str(i) for i in range(len(values))], "what": list(range(len(values))), "w": values}
+    )
+    bound = 2**40 >> exponent
+    assert integers(table, protocol, "w")[: len(values)].tolist() == [
+        max(min(value >> exponent, bound), -bound) for value in values
+    ]
+
+
+@pytest.mark.parametrize(
+    ("weights", "says"),
+    [
+        ([float("nan")], "finite number"),
+        ([float("inf")], "finite number"),
+        ([None], "finite number"),
+        ([1e300], r"within 2\^62"),
+        ([0.5], "on the grid"),
+        ([5e-324], "on the grid"),
+        (pa.array([2**63], pa.uint64()), "finite number"),
+        (pa.array([2**63 - 1]), r"within 2\^62"),
+    ],
+)
+def test_weights_that_no_grid_holds_are_refused(weights, says):
+    column = weights if isinstance(weights, pa.Array) else pa.array(weights, pa.float64())
+    with pytest.raises(al.InputError, match=says):
+        integers(pa.table({"who": ["a"], "what": ["x"], "w": column}), open_protocol(), "w")
+
+
+def test_decimals_are_weights():
+    protocol = open_protocol(resolution=0.5, on_grid=False, touched=1)
+    column = pa.array([Decimal("1.75")], pa.decimal128(10, 2))
+    product = integers(pa.table({"who": ["a"], "what": ["x"], "w": column}), protocol, "w")
+    assert product.tolist() == (3 * sketch(["x"])).tolist()
