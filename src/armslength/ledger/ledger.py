@@ -1,54 +1,35 @@
-"""One line for each release, written before anything leaves the process.
+"""One line for each release, written before anything leaves the process, if every budget allows it.
 
 A crash between the line and the file over-counts; nothing under-counts.
 """
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import astuple, dataclass, fields
-from datetime import UTC, datetime
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
 
-from armslength.errors import BudgetError, CorruptFileError, ParameterError
+from armslength.checks import one_of, shown
+from armslength.errors import BudgetError, ParameterError
+from armslength.ledger.budgets import Budget, Spent, check_fits, check_same_meaning, number_text, spent_of
+from armslength.ledger.entry import RELATIONS, Entry, check_entry
+from armslength.ledger.file import check_file, reading, writing
+from armslength.ledger.periods import checked_period, not_before, period_of, read_time, written_time
+from armslength.ledger.rows import (
+    in_force,
+    last_time,
+    read_budgets,
+    read_entries,
+    released_before,
+    write_budget,
+    write_entry,
+)
+from armslength.privacy.parameters import checked_delta, checked_epsilon
+from armslength.version import __version__
 
-_SCHEMA_VERSION = 1
-_APPLICATION_ID = 0x41524D4C  # "ARML"
-_BUSY_SECONDS = 30.0
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What a release costs, in public terms only.
-
-    Attributes:
-        population: Whose budget it is: a name for the people in the data.
-        label: Which release it is.
-        unit: The unit of protection, in words.
-        relation: "add_remove" or "replace".
-        radius: How far one unit can move the data, as an exact decimal; " l2" stands behind it if that is the norm.
-        law: "laplace" or "gaussian".
-        scale: The scale of the noise as a hexadecimal float.
-        epsilon: ε as an exact decimal.
-        delta: δ as an exact decimal.
-        protocol: The fingerprint of the protocol.
-        version: The version of armslength.
-        time: When, in UTC.
-    """
-
-    population: str
-    label: str
-    unit: str
-    relation: str
-    radius: str
-    law: str
-    scale: str
-    epsilon: str
-    delta: str
-    protocol: str
-    version: str
-    time: str = ""
+__all__ = ["NO_LEDGER", "Budget", "Entry", "Ledger", "NoLedger", "Spent", "check_ledger", "opened_ledger"]
 
 
 class NoLedger:
@@ -60,109 +41,199 @@ class NoLedger:
 
 NO_LEDGER: Final = NoLedger()
 
-_COLUMNS = [field.name for field in fields(Entry)]
-_LISTED = ", ".join(_COLUMNS)
-_INSERT = f"INSERT INTO entries ({_LISTED}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608  # our own names
-_SELECT = f"SELECT {_LISTED} FROM entries WHERE ? IS NULL OR population = ? ORDER BY number"  # noqa: S608  # the same
-
 
 class Ledger:
-    """A ledger in an SQLite file, made if it is not there.
+    """A ledger in an SQLite file, which is made when the first line is written.
+
+    Guarantee: a charge is on the disk before `charge` returns. Several processes may charge at once; together they never exceed a
+    budget. A process that dies leaves a charge whole or not at all.
 
     Args:
         path: The file.
+        read_only: Whether the file must be there, and nothing may be written to it.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
         self.path = os.fspath(path)
-        with self._transaction() as connection:
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            application = connection.execute("PRAGMA application_id").fetchone()[0]
-            tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            if tables == 0:
-                columns = ", ".join(f"{name} TEXT NOT NULL" for name in _COLUMNS)
-                connection.execute(f"CREATE TABLE entries (number INTEGER PRIMARY KEY, {columns})")
-                connection.execute(
-                    "CREATE TABLE labels (population TEXT NOT NULL, label TEXT NOT NULL, UNIQUE (population, label))"
-                )
-                connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
-                connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            elif application != _APPLICATION_ID:
-                raise CorruptFileError(
-                    f"a ledger must be a file of armslength, got another database: {self.path}"
-                )
-            elif version != _SCHEMA_VERSION:
-                raise CorruptFileError(
-                    f"the ledger must have version {_SCHEMA_VERSION}, got {version}: {self.path}"
-                )
+        self.read_only = read_only
+        if read_only and not Path(self.path).is_file():
+            raise ParameterError(f"ledger must be a file that is there, got {self.path}")
+        check_file(self.path)
 
     def __repr__(self) -> str:
-        return f"Ledger({self.path!r})"
+        return f"Ledger({self.path!r}{', read_only=True' if self.read_only else ''})"
 
     def charge(self, entry: Entry, labels: Sequence[str], *, repeat: bool = False) -> Entry:
-        """The entry as it was written; refuses a population and label that were released before.
+        """The entry as it was written; refuses what a budget does not allow, and labels that were released before.
 
         Args:
             entry: What is about to be released.
             labels: The labels of its rows.
             repeat: Whether a population and label may be charged again.
         """
-        stamped = Entry(**{**_as_dict(entry), "time": datetime.now(UTC).isoformat(timespec="seconds")})
-        with self._transaction() as connection:
-            known = {
-                row[0]
-                for row in connection.execute(
-                    "SELECT label FROM labels WHERE population = ?", (entry.population,)
-                )
-            }
-            again = sorted(known.intersection(labels))
-            if again and not repeat:
-                raise BudgetError(
-                    f"labels must be new for population {entry.population!r}, got {again[0][:100]!r} again; "
-                    "take another label, or pass repeat=True to spend the budget once more"
-                )
-            connection.executemany(
-                "INSERT OR IGNORE INTO labels (population, label) VALUES (?, ?)",
-                [(entry.population, label) for label in labels],
-            )
-            connection.execute(_INSERT, astuple(stamped))  # our own column names
+        self._check_writable()
+        check_entry(entry)  # before any file is made
+        with writing(self.path) as connection:
+            stamped = _accepted(connection, entry, labels, repeat=repeat)
+            write_entry(connection, stamped, labels)
         return stamped
+
+    def preview(self, entry: Entry, labels: Sequence[str], *, repeat: bool = False) -> Entry:
+        """The entry as `charge` would write it now, or its refusal; nothing is written, and no file is made."""
+        check_entry(entry)
+        with reading(self.path) as connection:
+            return _accepted(connection, entry, labels, repeat=repeat)
+
+    def set_budget(
+        self,
+        population: str,
+        epsilon: Any,
+        delta: Any = 0,
+        *,
+        unit: str,
+        relation: str = "add_remove",
+        period: str | None = None,
+    ) -> Budget:
+        """The budget as it was written: what a population may lose from now on, counted with all that was charged before.
+
+        It replaces the one of the same population and period, which stays in the file as history. Budgets of several periods hold
+        together: a release must fit them all.
+
+        Args:
+            population: Whose budget it is.
+            epsilon: ε, the decimal that is written.
+            delta: δ; with 0, Gaussian noise is refused.
+            unit: The unit of protection, in the words of the protocols that will be charged.
+            relation: "add_remove" or "replace", as in those protocols.
+            period: "year", "quarter", "month", "week" or "day", in UTC; None for all time.
+        """
+        self._check_writable()
+        budget = _checked_budget(population, epsilon, delta, unit, relation, period)
+        with writing(self.path) as connection:
+            stamped = _settled(connection, budget)
+            write_budget(connection, stamped)
+        return stamped
+
+    def preview_budget(  # the arguments of set_budget
+        self,
+        population: str,
+        epsilon: Any,
+        delta: Any = 0,
+        *,
+        unit: str,
+        relation: str = "add_remove",
+        period: str | None = None,
+    ) -> Budget:
+        """The budget as `set_budget` would write it now, or its refusal; nothing is written, and no file is made."""
+        budget = _checked_budget(population, epsilon, delta, unit, relation, period)
+        with reading(self.path) as connection:
+            return _settled(connection, budget)
 
     def entries(self, population: str | None = None) -> list[Entry]:
         """All entries in their order, or those of one population."""
-        with self._transaction() as connection:
-            rows = connection.execute(
-                _SELECT,
-                (population, population),
-            ).fetchall()
-        return [Entry(*row) for row in rows]
+        with reading(self.path) as connection:
+            return read_entries(connection, population)
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """A connection for one transaction that locks out all others; a new one each time, safe after a fork."""
-        try:
-            connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
-        except sqlite3.Error as problem:
-            raise ParameterError(
-                f"ledger must be a file that can be written, got {self.path}: {problem}"
-            ) from None
-        try:
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("BEGIN IMMEDIATE")
-            yield connection
-            connection.execute("COMMIT")
-        except sqlite3.OperationalError as problem:
-            raise ParameterError(
-                f"ledger must be a file that can be written, got {self.path}: {problem}"
-            ) from None
-        except sqlite3.DatabaseError as problem:
-            raise CorruptFileError(f"ledger must be an SQLite file, got {self.path}: {problem}") from None
-        finally:
-            connection.close()  # an open transaction is rolled back
+    def budgets(self, population: str | None = None, *, past: bool = False) -> list[Budget]:
+        """The budgets in force, or with `past` all that were ever set, in the order in which they were set."""
+        with reading(self.path) as connection:
+            every = read_budgets(connection, population)
+        return every if past else in_force(every)
+
+    def spent(self, population: str | None = None, *, past: bool = False) -> list[Spent]:
+        """What was spent: for each budget in its present period, and without a budget for all time.
+
+        Args:
+            population: Whose; None for all populations.
+            past: Whether earlier periods with releases are listed too.
+        """
+        with reading(self.path) as connection:
+            entries, budgets = (
+                read_entries(connection, population),
+                in_force(read_budgets(connection, population)),
+            )
+            moment = not_before(last_time(connection))
+        kinds = [*map(_kind, budgets), *map(_kind, entries)]
+        found: list[Spent | None] = []
+        for kind in dict.fromkeys(kinds):
+            lines = [entry for entry in entries if _kind(entry) == kind]
+            own = [budget for budget in budgets if _kind(budget) == kind]
+            if all(budget.period is not None for budget in own):
+                found.append(spent_of(lines, None, moment))
+            for budget in own:
+                earlier = _earlier_periods(budget.period, lines, moment) if past else []
+                found += [spent_of(lines, budget, start, is_past=True) for start in earlier]
+                found.append(spent_of(lines, budget, moment))
+        return [spent for spent in found if spent is not None]
+
+    def _check_writable(self) -> None:
+        if self.read_only:
+            raise ParameterError(f"ledger must not be read_only to be charged, got {self!r}")
 
 
-def _as_dict(entry: Entry) -> dict[str, str]:
-    return dict(zip(_COLUMNS, astuple(entry), strict=True))
+def _accepted(connection: sqlite3.Connection, entry: Entry, labels: Sequence[str], *, repeat: bool) -> Entry:
+    """The entry with its time, if its labels are new and every budget allows it; changes nothing."""
+    again = released_before(connection, entry.population, labels)
+    if again and not repeat:
+        raise BudgetError(
+            f"labels must be new for population {entry.population!r}, got {again[0][:100]!r} again; "
+            "take another label, or pass repeat=True to spend the budget once more"
+        )
+    moment = not_before(last_time(connection))
+    budgets = in_force(read_budgets(connection, entry.population))
+    check_same_meaning(entry, budgets)
+    if budgets:
+        check_fits(entry, budgets, read_entries(connection, entry.population), moment)
+    return replace(entry, time=written_time(moment))
+
+
+def _settled(connection: sqlite3.Connection, budget: Budget) -> Budget:
+    """The budget with its time, if all that it would count has its unit and relation; changes nothing."""
+    others = [
+        other
+        for other in in_force(read_budgets(connection, budget.population))
+        if other.period != budget.period  # which this one replaces
+    ]
+    check_same_meaning(budget, others)
+    for entry in read_entries(connection, budget.population):
+        if (entry.unit, entry.relation) != (budget.unit, budget.relation):
+            raise BudgetError(
+                f"a budget must have the unit and relation of all releases of population {budget.population!r}, got "
+                f"{budget.unit!r}, {budget.relation!r} where one has {entry.unit!r}, {entry.relation!r}; take another population"
+            )
+    return replace(budget, time=written_time(not_before(last_time(connection))))
+
+
+def _checked_budget(
+    population: Any, epsilon: Any, delta: Any, unit: Any, relation: Any, period: Any
+) -> Budget:
+    for name, value in (("population", population), ("unit", unit)):
+        if not isinstance(value, str) or len(value) > 1000 or not value.isprintable():
+            raise ParameterError(f"{name} must be one line of text, got {shown(value)}")
+    if not population:
+        raise ParameterError("population must name the people whose budget it is, got nothing")
+    return Budget(
+        population,
+        unit,
+        one_of("relation", relation, RELATIONS),
+        checked_period(period),
+        number_text(checked_epsilon(epsilon)),
+        number_text(checked_delta(delta)),
+        __version__,
+    )
+
+
+def _kind(line: Entry | Budget) -> tuple[str, str, str]:
+    """What must be equal for two lines to count together."""
+    return line.population, line.unit, line.relation
+
+
+def _earlier_periods(period: str | None, entries: Sequence[Entry], moment: datetime) -> list[datetime]:
+    """The starts of all periods before the moment's own that have entries."""
+    if period is None:
+        return []
+    now, _ = period_of(period, moment)
+    return sorted({period_of(period, read_time(entry.time))[0] for entry in entries} - {now})
 
 
 def check_ledger(ledger: object) -> None:

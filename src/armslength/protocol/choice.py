@@ -33,11 +33,15 @@ def calibrated_law(
         return DiscreteLaplace(laplace_scale(neighbors.l1_sensitivity(transform), epsilon))
     if delta == 0:
         raise ParameterError("delta must be above 0 for Gaussian noise, got 0")  # before any scan of a matrix
-    if noise_site == "input":
-        squared = neighbors.radius_squared * transform.padded_dim  # type: ignore[attr-defined]  # input noise is for FastJL alone
-    else:
-        squared = neighbors.l2_sensitivity_squared(transform)
+    squared = gaussian_sensitivity_squared(transform, neighbors, noise_site)
     return RoundedNormal(gaussian_scale(squared, epsilon, delta))
+
+
+def gaussian_sensitivity_squared(transform: Transform, neighbors: GridNeighbors, noise_site: str) -> int:
+    """How far neighbors are apart where Gaussian noise is added, in squared ℓ2 norm and integer units: (R·Δ₂)², exactly."""
+    if noise_site == "input":
+        return neighbors.radius_squared * transform.padded_dim  # type: ignore[attr-defined,no-any-return]  # input noise is for FastJL alone
+    return neighbors.l2_sensitivity_squared(transform)
 
 
 def choose_noise(

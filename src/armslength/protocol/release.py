@@ -16,6 +16,7 @@ from armslength.checks import integer, shown
 from armslength.errors import ParameterError
 from armslength.ledger.ledger import Entry, NoLedger, check_ledger, opened_ledger
 from armslength.noise.draw import add_noise, draw
+from armslength.protocol.choice import gaussian_sensitivity_squared
 from armslength.protocol.projection import Prepared, prepared
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.provenance import Released
@@ -183,11 +184,16 @@ def charge(
         label=release_label(names),
         unit=protocol.unit,
         relation=protocol.relation,
-        radius=written(protocol.radius) + (" l2" if protocol.norm == "l2" else ""),
+        radius=written(protocol.radius),
+        norm=protocol.norm,
         law=protocol.noise,
         scale=protocol.law.scale.hex(),
+        sensitivity_squared=""
+        if protocol.noise == "laplace"
+        else str(gaussian_sensitivity_squared(protocol.transform, protocol.neighbors, protocol.noise_site)),
         epsilon=written(protocol.epsilon),
         delta=written(protocol.released_delta),
+        totals_epsilon="0",
         protocol=protocol.fingerprint,
         version=__version__,
     )

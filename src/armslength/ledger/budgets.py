@@ -1,0 +1,194 @@
+"""Budgets, what is spent of them, and whether one more release fits. Nothing here opens a file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact
+from fractions import Fraction
+
+from armslength.errors import BudgetError, CorruptFileError, ParameterError
+from armslength.ledger.entry import Entry
+from armslength.ledger.periods import period_of, read_time, written_time
+from armslength.privacy.composition import Guarantee, Loss, compose, largest_pure_epsilon
+from armslength.privacy.parameters import checked_delta, checked_epsilon
+
+_SPENT_DIGITS, _LEFT_DIGITS = 6, 3
+_EXACT = Context(prec=400, traps=[Inexact])
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much a population may lose, in all or in each calendar period; a later one of the same period replaces it.
+
+    Attributes:
+        population: Whose budget it is.
+        unit: The unit of protection, in words.
+        relation: "add_remove" or "replace".
+        period: "year", "quarter", "month", "week" or "day", in UTC; None for all time.
+        epsilon: ε as it was written.
+        delta: δ as it was written; with 0, Gaussian noise is refused.
+        version: The version of armslength.
+        time: When it was set, in UTC.
+    """
+
+    population: str
+    unit: str
+    relation: str
+    period: str | None
+    epsilon: str
+    delta: str
+    version: str
+    time: str = ""
+
+    @property
+    def limit(self) -> tuple[Fraction, Fraction]:
+        """(ε, δ), exactly."""
+        return checked_epsilon(self.epsilon), checked_delta(self.delta)
+
+    def __str__(self) -> str:
+        every = "in all" if self.period is None else f"each {self.period}"
+        return f"epsilon {self.epsilon} at delta {self.delta} {every}"
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What all releases of one population in one period cost together.
+
+    Attributes:
+        population: Whose budget it is.
+        unit: The unit of protection, in words.
+        relation: "add_remove" or "replace".
+        period: The kind of period; None for all time.
+        start: The first moment of the period; None for all time.
+        end: The first moment after the period; None for all time.
+        releases: How many lines the ledger has there.
+        epsilon: The proved ε, rounded up to six digits; None if there is no proof at this δ.
+        delta: The δ of that ε: of the budget, or what the releases' own add up to.
+        method: How it was proved: "sum", "gaussian" or "renyi"; "" if it was not.
+        budget: The budget in force; None without one.
+        left: The largest ε of one more pure release, rounded down to three digits; None without a budget, or for the past.
+    """
+
+    population: str
+    unit: str
+    relation: str
+    period: str | None
+    start: str | None
+    end: str | None
+    releases: int
+    epsilon: float | None
+    delta: float
+    method: str
+    budget: Budget | None
+    left: float | None
+
+
+def check_same_meaning(entry: Entry | Budget, budgets: Sequence[Budget]) -> None:
+    """Refuses a unit or a relation other than that of the budgets: only equal ones compose."""
+    for budget in budgets:
+        for name in ("unit", "relation"):
+            wanted, got = getattr(budget, name), getattr(entry, name)
+            if wanted != got:
+                raise BudgetError(
+                    f"{name} must be {wanted!r} as in the budget of population {budget.population!r}, got {got!r}; "
+                    "only equal units and relations compose: agree on one, or take another population"
+                )
+
+
+def check_fits(entry: Entry, budgets: Sequence[Budget], entries: Sequence[Entry], moment: datetime) -> None:
+    """Refuses an entry that would take any budget beyond its limit."""
+    loss = entry.loss
+    for budget in budgets:
+        epsilon, delta = budget.limit
+        if delta == 0 and loss.delta > 0:
+            raise BudgetError(
+                f"a release must be pure under the budget of population {entry.population!r} ({budget}), got Gaussian noise; "
+                "take Laplace noise, or a budget with a delta"
+            )
+        before = losses_in(budget.period, entries, moment)
+        together = compose([*before, loss], delta)
+        if together is None or together.epsilon > epsilon:
+            left = min(_left(other, losses_in(other.period, entries, moment)) for other in budgets)
+            end = _end(budget.period, moment)
+            raise BudgetError(
+                f"a release must fit the budget of population {entry.population!r} ({budget}), got one that takes it to "
+                f"{_shown(together)}; left is epsilon {left:g} for a pure release"
+                f"{'' if end is None else f' until {end}'}; take less, {'' if end is None else 'wait, '}or raise the budget"
+            )
+
+
+def spent_of(
+    entries: Sequence[Entry], budget: Budget | None, moment: datetime, *, is_past: bool = False
+) -> Spent | None:
+    """What the entries of the moment's period cost; None for no entries and no budget.
+
+    Args:
+        entries: All entries of one population, unit and relation.
+        budget: The budget whose period and δ count; None for all time, at the δ that the releases' own add up to.
+        moment: A moment of the period.
+        is_past: Whether the period is over.
+    """
+    about = budget or next(iter(entries), None)
+    if about is None:
+        return None
+    period = None if budget is None else budget.period
+    losses = losses_in(period, entries, moment)
+    own = sum((loss.delta for loss in losses), Fraction(0))
+    together = compose(losses, own if budget is None else budget.limit[1])
+    start, end = (None, None) if period is None else map(written_time, period_of(period, moment))
+    return Spent(
+        population=about.population,
+        unit=about.unit,
+        relation=about.relation,
+        period=period,
+        start=start,
+        end=end,
+        releases=len(losses),
+        epsilon=None if together is None else _decimal(together.epsilon, _SPENT_DIGITS, ROUND_CEILING),
+        delta=_decimal(own if together is None else together.delta, _SPENT_DIGITS, ROUND_CEILING),
+        method="" if together is None else together.method,
+        budget=budget,
+        left=None if budget is None or is_past else _left(budget, losses),
+    )
+
+
+def losses_in(period: str | None, entries: Sequence[Entry], moment: datetime) -> list[Loss]:
+    """The losses of the entries in the period that the moment lies in."""
+    chosen = entries
+    if period is not None:
+        start, end = period_of(period, moment)
+        chosen = [entry for entry in entries if start <= read_time(entry.time) < end]
+    try:
+        return [entry.loss for entry in chosen]
+    except ParameterError as problem:
+        raise CorruptFileError(f"a line of a ledger must be valid, got: {problem}") from None
+
+
+def number_text(number: Fraction) -> str:
+    """The number as text: a decimal where it has one, else a quotient."""
+    try:
+        exact = _EXACT.divide(Decimal(number.numerator), Decimal(number.denominator)).normalize(_EXACT)
+    except Inexact:
+        return str(number)
+    return format(exact, "f") if -7 <= exact.adjusted() <= 20 else str(exact)
+
+
+def _left(budget: Budget, losses: Sequence[Loss]) -> float:
+    epsilon, delta = budget.limit
+    return _decimal(largest_pure_epsilon(losses, epsilon, delta), _LEFT_DIGITS, ROUND_FLOOR)
+
+
+def _end(period: str | None, moment: datetime) -> str | None:
+    return None if period is None else written_time(period_of(period, moment)[1])
+
+
+def _shown(together: Guarantee | None) -> str:
+    if together is None:
+        return "a delta beyond it"
+    return f"epsilon {_decimal(together.epsilon, _SPENT_DIGITS, ROUND_CEILING):g}"
+
+
+def _decimal(number: Fraction, digits: int, rounding: str) -> float:
+    """The float whose shortest decimal is the number, rounded to that many digits in that direction."""
+    context = Context(prec=digits, rounding=rounding)
+    return float(context.divide(Decimal(number.numerator), Decimal(number.denominator)))

@@ -1,0 +1,101 @@
+"""One line of the ledger: what a release costs, in public terms only."""
+
+from dataclasses import astuple, dataclass, fields
+from fractions import Fraction
+
+from armslength.checks import one_of, shown
+from armslength.errors import ParameterError
+from armslength.privacy.composition import Loss, gaussian_loss, plain_loss, pure_loss
+from armslength.privacy.parameters import checked_delta, checked_epsilon, exact_number
+
+RELATIONS = ("add_remove", "replace")
+NORMS = ("l1", "l2")
+_LARGEST_SENSITIVITY_DIGITS = 80
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a release costs, in public terms only: nothing here is read off data.
+
+    Attributes:
+        population: Whose budget it is: a name for the people in the data.
+        label: Which release it is.
+        unit: The unit of protection, in words.
+        relation: "add_remove" or "replace".
+        radius: How far one unit can move the data, as an exact decimal.
+        norm: "l1" or "l2": the norm of the radius.
+        law: "laplace" or "gaussian".
+        scale: The scale of the noise as a hexadecimal float, in integer units.
+        sensitivity_squared: (R·Δ₂)² of Gaussian noise, an exact integer in integer units, so that μ² = sensitivity_squared/σ²; ""
+            for Laplace noise, and in lines of the first version, which compose by plain sums.
+        epsilon: The whole ε of the release, as an exact decimal.
+        delta: δ as an exact decimal.
+        totals_epsilon: The part of ε that totals spend, under pure DP; "0" if there are none. Gaussian noise is (ε − this, δ)-DP.
+        protocol: The fingerprint of the protocol.
+        version: The version of armslength.
+        time: When, in UTC; never before the line above it.
+    """
+
+    population: str
+    label: str
+    unit: str
+    relation: str
+    radius: str
+    norm: str
+    law: str
+    scale: str
+    sensitivity_squared: str
+    epsilon: str
+    delta: str
+    totals_epsilon: str
+    protocol: str
+    version: str
+    time: str = ""
+
+    @property
+    def loss(self) -> Loss:
+        """What it adds to the population's account; refuses a line that does not say."""
+        epsilon, delta = checked_epsilon(self.epsilon), checked_delta(self.delta)
+        totals = exact_number("totals_epsilon", self.totals_epsilon)
+        if not 0 <= totals < epsilon:
+            raise ParameterError(
+                f"totals_epsilon must be from 0 to below epsilon, got {shown(self.totals_epsilon)}"
+            )
+        if self.law == "laplace" and delta == 0:
+            return pure_loss(epsilon)
+        if self.law != "gaussian" or delta == 0:
+            raise ParameterError(
+                f"law must be 'laplace' with delta 0 or 'gaussian' with one above, got {shown(self.law)}"
+            )
+        if not self.sensitivity_squared:
+            return plain_loss(epsilon, delta)
+        return gaussian_loss(epsilon, delta, self._squared(), self._sigma(), totals)
+
+    def _squared(self) -> int:
+        text = self.sensitivity_squared
+        if not (
+            text.isascii() and text.isdecimal() and len(text) <= _LARGEST_SENSITIVITY_DIGITS and int(text)
+        ):
+            raise ParameterError(f"sensitivity_squared must be an integer above 0, got {shown(text)}")
+        return int(text)
+
+    def _sigma(self) -> Fraction:
+        try:
+            sigma = Fraction(float.fromhex(self.scale))
+        except (ValueError, OverflowError):
+            sigma = Fraction(0)
+        if not sigma > 0:
+            raise ParameterError(f"scale must be a hexadecimal float above 0, got {shown(self.scale)}")
+        return sigma
+
+
+def check_entry(entry: Entry) -> None:
+    """Refuses an entry that cannot be charged: its loss must be known, and its words must be the ledger's."""
+    if not all(isinstance(value, str) for value in astuple(entry)):
+        raise ParameterError("an entry must be of text in every field, got something else")
+    one_of("relation", entry.relation, RELATIONS)
+    one_of("norm", entry.norm, NORMS)
+    entry.loss  # noqa: B018  # raises
+
+
+COLUMNS = tuple(field.name for field in fields(Entry))

@@ -1,0 +1,130 @@
+"""The ledger's SQLite file: opened for one transaction at a time, made, checked, and brought up to date.
+
+A charge is one transaction. SQLite writes its journal to the disk before the file, and the file before the journal goes, so a
+process that dies at any moment leaves a ledger with the whole line or without it. `synchronous = EXTRA` also makes the end of the journal
+last: otherwise a power failure just after a charge could bring the journal back, and undo a line whose release has left.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError
+from armslength.ledger.entry import COLUMNS
+
+SCHEMA_VERSION = 2
+_APPLICATION_ID = 0x41524D4C  # "ARML"
+_BUSY_SECONDS = 60.0
+BUDGET_COLUMNS = ("population", "unit", "relation", "period", "epsilon", "delta", "version", "time")
+
+
+@contextmanager
+def writing(path: str) -> Iterator[sqlite3.Connection]:
+    """A connection for one transaction that locks out all others; the file is made if it is not there."""
+    with _clear_errors(path, "written"), closing(_connected(path, "rwc")) as connection:
+        connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute("BEGIN IMMEDIATE")
+        _prepare(connection, path)
+        yield connection
+        connection.execute("COMMIT")  # otherwise it is rolled back when the connection closes
+
+
+@contextmanager
+def reading(path: str) -> Iterator[sqlite3.Connection]:
+    """A connection that sees one moment of the file and cannot change it; an empty ledger if there is no file.
+
+    A file of the first version is read through a copy in memory.
+    """
+    if not Path(path).exists():
+        with closing(_in_memory()) as empty:
+            _prepare(empty, path)
+            yield empty
+        return
+    # "rw" makes no file. It is asked for so that what a killed process left half-done can be undone first.
+    with _clear_errors(path, "read"), closing(_connected(path, "rw")) as connection:
+        connection.execute("PRAGMA query_only = ON")
+        connection.execute("BEGIN")
+        if _version(connection, path) == SCHEMA_VERSION:
+            yield connection
+            return
+        with closing(_in_memory()) as copy:
+            connection.execute("ROLLBACK")  # a copy is a moment of its own
+            connection.backup(copy)
+            _prepare(copy, path)
+            yield copy
+
+
+def check_file(path: str) -> None:
+    """Refuses a file that is no ledger, and a folder that is not there; makes and changes nothing."""
+    file = Path(path)
+    if file.exists():
+        with reading(path):
+            return
+    if not file.parent.is_dir():
+        raise ParameterError(
+            f"ledger must be a file that can be written, got {path}: its folder is not there"
+        )
+
+
+def _connected(path: str, mode: str) -> sqlite3.Connection:
+    uri = f"{Path(path).absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
+
+
+def _in_memory() -> sqlite3.Connection:
+    return sqlite3.connect(":memory:", isolation_level=None)
+
+
+@contextmanager
+def _clear_errors(path: str, done: str) -> Iterator[None]:
+    """Errors of SQLite as ours."""
+    try:
+        yield
+    except sqlite3.OperationalError as problem:
+        raise ParameterError(f"ledger must be a file that can be {done}, got {path}: {problem}") from None
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as problem:
+        raise CorruptFileError(f"ledger must be an SQLite file, got {path}: {problem}") from None
+
+
+def _version(connection: sqlite3.Connection, path: str) -> int:
+    """The version of the file: 0 if it is empty; refuses what is no ledger, or a newer one."""
+    if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+        return 0
+    if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
+        raise CorruptFileError(f"a ledger must be a file of armslength, got another database: {path}")
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > SCHEMA_VERSION:
+        raise UnsupportedVersionError(
+            f"the ledger must have version {SCHEMA_VERSION} or less, got {version}: {path}; take a newer armslength"
+        )
+    if version < 1:
+        raise CorruptFileError(f"the ledger must have a version, got {version}: {path}")
+    return version
+
+
+def _prepare(connection: sqlite3.Connection, path: str) -> None:
+    """Makes the tables, or brings those of the first version up to date; inside the caller's transaction."""
+    version = _version(connection, path)
+    if version == SCHEMA_VERSION:
+        return
+    if version == 0:
+        connection.execute(f"CREATE TABLE entries (number INTEGER PRIMARY KEY, {_texts(COLUMNS)})")
+        connection.execute(
+            f"CREATE TABLE labels ({_texts(('population', 'label'))}, UNIQUE (population, label))"
+        )
+        connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+    else:
+        for name, default in (("norm", "l1"), ("sensitivity_squared", ""), ("totals_epsilon", "0")):
+            connection.execute(f"ALTER TABLE entries ADD COLUMN {name} TEXT NOT NULL DEFAULT '{default}'")
+        # The first version wrote the norm behind the radius.
+        connection.execute(
+            "UPDATE entries SET norm = 'l2', radius = substr(radius, 1, length(radius) - 3) WHERE radius LIKE '% l2'"
+        )
+    connection.execute(f"CREATE TABLE budgets (number INTEGER PRIMARY KEY, {_texts(BUDGET_COLUMNS)})")
+    connection.execute("CREATE INDEX entries_of_population ON entries (population)")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _texts(columns: tuple[str, ...]) -> str:
+    return ", ".join(f"{name} TEXT NOT NULL" for name in columns)
