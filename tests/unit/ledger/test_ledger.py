@@ -1,24 +1,46 @@
-"""The ledger by itself: lines that stay, labels that are new, and several processes at once."""
+"""The ledger by itself: lines that stay, labels that are new, files of every kind, and nothing private in it."""
 
-import multiprocessing
+import sqlite3
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import armslength as al
-from armslength.ledger.ledger import Entry
+from armslength.ledger import periods
+from armslength.ledger.entry import Entry
+from armslength.privacy.composition import plain_loss
 
 ENTRY = Entry(
-    "visits", "north", "one patient", "add_remove", "1", "laplace", "0x1.0p+0", "1", "0", "f" * 64, "0.1"
+    population="visits",
+    label="north",
+    unit="one patient",
+    relation="add_remove",
+    radius="1",
+    norm="l1",
+    law="laplace",
+    scale="0x1.0p+0",
+    sensitivity_squared="",
+    epsilon="1",
+    delta="0",
+    totals_epsilon="0",
+    protocol="f" * 64,
+    version="0.1",
 )
 
 
-def charge(arguments):
-    path, label = arguments
-    try:
-        al.Ledger(path).charge(ENTRY, [label])
-    except al.BudgetError:
-        return "refused"
-    return "charged"
+def at(monkeypatch, text):
+    """Sets the clock."""
+    moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return moment.astimezone(tz)
+
+    monkeypatch.setattr(periods, "datetime", Clock)
 
 
 def test_lines_stay_in_their_order(tmp_path):
@@ -27,7 +49,7 @@ def test_lines_stay_in_their_order(tmp_path):
         al.Ledger(path).charge(ENTRY, [label])
     entries = al.Ledger(path).entries("visits")
     assert len(entries) == 3
-    assert entries[0].epsilon == "1"
+    assert replace(entries[0], time="") == ENTRY
     assert [entry.time for entry in entries] == sorted(entry.time for entry in entries)
     assert al.Ledger(path).entries("others") == []
     assert repr(al.Ledger(path)) == f"Ledger({str(path)!r})"
@@ -44,15 +66,253 @@ def test_a_refusal_writes_nothing(tmp_path):
     assert len(ledger.entries()) == 3
 
 
-def test_of_several_processes_with_one_label_one_is_charged(tmp_path):
-    path = str(tmp_path / "ledger.sqlite")
-    al.Ledger(path)
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
-        same = pool.map(charge, [(path, "north")] * 8)
-        different = pool.map(charge, [(path, f"label {i}") for i in range(8)])
-    assert sorted(same) == ["charged"] + ["refused"] * 7
-    assert different == ["charged"] * 8
-    assert len(al.Ledger(path).entries()) == 9
+def test_a_preview_says_the_same_and_writes_nothing(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    ledger = al.Ledger(path)
+    assert replace(ledger.preview(ENTRY, ["a"]), time="") == ENTRY
+    assert ledger.entries() == ledger.spent() == ledger.budgets() == []
+    assert not path.exists()
+    ledger.charge(ENTRY, ["a"])
+    before = path.read_bytes()
+    with pytest.raises(al.BudgetError, match="'a' again"):
+        ledger.preview(ENTRY, ["a"])
+    assert ledger.preview(ENTRY, ["a"], repeat=True).epsilon == "1"
+    assert ledger.preview_budget("visits", 2, unit="one patient").epsilon == "2"
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["ledger.sqlite"]
+
+
+def test_a_ledger_to_read_must_be_there_and_stays_as_it_is(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    with pytest.raises(al.ParameterError, match="must be a file that is there"):
+        al.Ledger(path, read_only=True)
+    assert not path.exists()
+    al.Ledger(path).charge(ENTRY, ["a"])
+    path.chmod(0o444)
+    ledger = al.Ledger(path, read_only=True)
+    assert len(ledger.entries()) == 1
+    assert repr(ledger).endswith("read_only=True)")
+    for refused in (
+        lambda: ledger.charge(ENTRY, ["b"]),
+        lambda: ledger.set_budget("visits", 1, unit="one patient"),
+    ):
+        with pytest.raises(al.ParameterError, match="must not be read_only"):
+            refused()
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"epsilon": "0"}, "epsilon must be above 0"),
+        ({"epsilon": "nan"}, "epsilon must"),
+        ({"epsilon": 1.0}, "text in every field"),
+        ({"delta": "1"}, "delta must"),
+        ({"delta": "0.1"}, "law must be 'laplace' with delta 0"),
+        ({"law": "gaussian"}, "law must be"),
+        ({"law": "cauchy"}, "law must be"),
+        ({"relation": "swap"}, "relation must be one of"),
+        ({"norm": "l3"}, "norm must be one of"),
+        ({"totals_epsilon": "1"}, "totals_epsilon must be from 0"),
+        ({"totals_epsilon": "-0.1"}, "totals_epsilon must be from 0"),
+        (
+            {"law": "gaussian", "delta": "0.1", "sensitivity_squared": "1.5"},
+            "sensitivity_squared must be an integer",
+        ),
+        (
+            {"law": "gaussian", "delta": "0.1", "sensitivity_squared": "0"},
+            "sensitivity_squared must be an integer",
+        ),
+        ({"law": "gaussian", "delta": "0.1", "sensitivity_squared": "1", "scale": "nan"}, "scale must be"),
+        ({"law": "gaussian", "delta": "0.1", "sensitivity_squared": "1", "scale": "-0x1p0"}, "scale must be"),
+    ],
+)
+def test_a_bad_entry_is_refused_before_any_file(tmp_path, change, match):
+    ledger = al.Ledger(tmp_path / "ledger.sqlite")
+    for ask in (ledger.charge, ledger.preview):
+        with pytest.raises(al.ParameterError, match=match):
+            ask(replace(ENTRY, **change), ["a"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_clock_that_goes_back_does_not_move_the_ledger_back(tmp_path, monkeypatch):
+    ledger = al.Ledger(tmp_path / "ledger.sqlite")
+    at(monkeypatch, "2026-03-01 00:00:10")
+    ledger.charge(ENTRY, ["a"])
+    at(monkeypatch, "2026-02-27 12:00:00")
+    ledger.charge(ENTRY, ["b"])
+    at(monkeypatch, "2026-03-01 00:00:11")
+    ledger.charge(ENTRY, ["c"])
+    assert [entry.time[:19] for entry in ledger.entries()] == [
+        "2026-03-01T00:00:10",
+        "2026-03-01T00:00:10",
+        "2026-03-01T00:00:11",
+    ]
+
+
+VERSION_1 = (
+    "population",
+    "label",
+    "unit",
+    "relation",
+    "radius",
+    "law",
+    "scale",
+    "epsilon",
+    "delta",
+    "protocol",
+    "version",
+    "time",
+)
+
+
+def write_version_1(path):
+    """A file as the first version of the ledger wrote it."""
+    connection = sqlite3.connect(path)
+    columns = ", ".join(f"{name} TEXT NOT NULL" for name in VERSION_1)
+    connection.execute(f"CREATE TABLE entries (number INTEGER PRIMARY KEY, {columns})")
+    connection.execute(
+        "CREATE TABLE labels (population TEXT NOT NULL, label TEXT NOT NULL, UNIQUE (population, label))"
+    )
+    rows = [
+        (
+            "p",
+            "a",
+            "u",
+            "replace",
+            "2",
+            "laplace",
+            "0x1p0",
+            "1",
+            "0",
+            "f",
+            "0.1",
+            "2026-01-01T00:00:00+00:00",
+        ),
+        (
+            "p",
+            "b",
+            "u",
+            "replace",
+            "2.5 l2",
+            "gaussian",
+            "0x1p3",
+            "1",
+            "0.001",
+            "f",
+            "0.1",
+            "2026-01-02T00:00:00+00:00",
+        ),
+    ]
+    insert = f"INSERT INTO entries ({', '.join(VERSION_1)}) VALUES ({', '.join('?' * len(VERSION_1))})"
+    connection.executemany(insert, rows)
+    connection.executemany("INSERT INTO labels VALUES (?, ?)", [("p", "a"), ("p", "b")])
+    connection.execute("PRAGMA user_version = 1")
+    connection.execute(f"PRAGMA application_id = {0x41524D4C}")
+    connection.commit()
+    connection.close()
+
+
+def check_version_1(entries):
+    first, second = entries[:2]
+    assert (first.radius, first.norm, first.sensitivity_squared, first.totals_epsilon) == ("2", "l1", "", "0")
+    assert (second.radius, second.norm, second.sensitivity_squared) == ("2.5", "l2", "")
+    assert second.loss == plain_loss(Fraction(1), Fraction("0.001"))
+    assert second.time == "2026-01-02T00:00:00+00:00"
+
+
+def test_a_file_of_the_first_version_is_read_as_it_is_and_brought_up_to_date_by_a_charge(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    write_version_1(path)
+    before = path.read_bytes()
+    check_version_1(al.Ledger(path, read_only=True).entries())
+    (spent,) = al.Ledger(path).spent("p")
+    assert (spent.epsilon, spent.delta, spent.method) == (2, 0.001, "sum")
+    with pytest.raises(al.BudgetError, match="'a' again"):
+        al.Ledger(path).preview(replace(ENTRY, population="p"), ["a"])
+    assert path.read_bytes() == before
+    al.Ledger(path).charge(replace(ENTRY, population="p"), ["c"])
+    assert len(al.Ledger(path).entries()) == 3
+    check_version_1(al.Ledger(path).entries())
+    with pytest.raises(al.BudgetError, match="'b' again"):
+        al.Ledger(path).charge(replace(ENTRY, population="p"), ["b"])
+
+
+def changed(path, statement):
+    connection = sqlite3.connect(path)
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def test_a_newer_file_is_refused(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    al.Ledger(path).charge(ENTRY, ["a"])
+    changed(path, "PRAGMA user_version = 3")
+    with pytest.raises(al.UnsupportedVersionError, match="got 3"):
+        al.Ledger(path)
+    changed(path, "PRAGMA user_version = 0")
+    with pytest.raises(al.CorruptFileError, match="must have a version"):
+        al.Ledger(path)
+
+
+@pytest.mark.parametrize(
+    ("statement", "match"),
+    [
+        ("UPDATE entries SET epsilon = 'much'", "a line of a ledger must be valid"),
+        ("UPDATE entries SET epsilon = x'00'", "a line of a ledger must be valid"),
+        ("UPDATE entries SET time = 'noon'", "must have a time"),
+        ("UPDATE entries SET time = '2090-01-01T00:00:00'", "must be in UTC"),
+        ("UPDATE budgets SET epsilon = '-1'", "a budget of a ledger must be valid"),
+        ("UPDATE budgets SET period = 'moon'", "a budget of a ledger must be valid"),
+    ],
+)
+def test_edited_lines_are_refused(tmp_path, statement, match):
+    ledger = al.Ledger(tmp_path / "ledger.sqlite")
+    ledger.set_budget("visits", 5, unit="one patient", period="month")
+    ledger.charge(ENTRY, ["a"])
+    changed(ledger.path, statement)
+    for ask in (lambda: ledger.charge(ENTRY, ["b"]), lambda: ledger.spent("visits")):
+        with pytest.raises(al.CorruptFileError, match=match):
+            ask()
+
+
+def test_a_line_says_nothing_about_the_data(tmp_path):
+    # Two populations of very different size, with the same labels: the lines are the same.
+    assert {field.name for field in fields(Entry)} == {
+        *VERSION_1,
+        "norm",
+        "sensitivity_squared",
+        "totals_epsilon",
+    }
+    protocol = al.Protocol(al.Identity(4), 1, 1e-6, noise="gaussian", unit="one patient")
+    lines = []
+    for name, data in (("few", np.ones((1, 4), int)), ("many", np.full((1, 4), 10**9))):
+        path = tmp_path / f"{name}.sqlite"
+        protocol.release(data, labels=["north"], population="visits", ledger=path)
+        lines += al.Ledger(path).entries()
+    assert replace(lines[0], time="") == replace(lines[1], time="")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "squared"),
+    [
+        (al.Protocol(al.Identity(8), 1), ""),
+        (al.Protocol(al.Identity(8), 1, 1e-6, noise="gaussian", radius=3), "9"),
+        (al.Protocol(al.SparseJL(8, 4, seed="x", sparsity=2), 1, 1e-6, noise="gaussian", radius=3), "18"),
+        (al.Protocol(al.Identity(8), 1, 1e-6, norm="l2", radius="2.5"), "6"),
+        (al.Protocol(al.HadamardJL(8, 4, seed="x"), 1, 1e-6, norm="l2", radius=3), "72"),
+        (al.Protocol(al.FastJL(5, 4, "x", 0.5), 1, 1e-6, radius=3, noise_site="input"), "72"),
+        (al.Protocol(al.FastJL(5, 4, "x", 0.5), 1, 1e-6, norm="l2", radius=3, noise_site="input"), "72"),
+    ],
+)
+def test_a_release_writes_the_sensitivity_that_its_noise_covers(tmp_path, protocol, squared):
+    path = tmp_path / "ledger.sqlite"
+    width = protocol.transform.input_dim
+    protocol.release(np.ones((1, width), int), population="p", ledger=path)
+    (entry,) = al.Ledger(path).entries()
+    assert (entry.sensitivity_squared, entry.norm) == (squared, protocol.norm)
+    (spent,) = al.Ledger(path).spent("p")
+    assert 0.999999 <= spent.epsilon <= 1  # the noise is that of ε = 1, and no more than that is claimed
 
 
 def test_the_choice_to_go_without_is_visible():
