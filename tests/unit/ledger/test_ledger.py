@@ -2,98 +2,67 @@
 
 import sqlite3
 from dataclasses import fields, replace
-from datetime import UTC, datetime
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import armslength as al
-from armslength.ledger import periods
 from armslength.ledger.entry import Entry
 from armslength.privacy.composition import plain_loss
 
-ENTRY = Entry(
-    population="visits",
-    label="north",
-    unit="one patient",
-    relation="add_remove",
-    radius="1",
-    norm="l1",
-    law="laplace",
-    scale="0x1.0p+0",
-    sensitivity_squared="",
-    epsilon="1",
-    delta="0",
-    totals_epsilon="0",
-    protocol="f" * 64,
-    version="0.1",
-)
 
-
-def at(monkeypatch, text):
-    """Sets the clock."""
-    moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
-
-    class Clock(datetime):
-        @classmethod
-        def now(cls, tz=None):
-            return moment.astimezone(tz)
-
-    monkeypatch.setattr(periods, "datetime", Clock)
-
-
-def test_lines_stay_in_their_order(tmp_path):
+def test_lines_stay_in_their_order(tmp_path, entry):
     path = tmp_path / "ledger.sqlite"
     for label in ("a", "b", "c"):
-        al.Ledger(path).charge(ENTRY, [label])
+        al.Ledger(path).charge(entry, [label])
     entries = al.Ledger(path).entries("visits")
     assert len(entries) == 3
-    assert replace(entries[0], time="") == ENTRY
+    assert replace(entries[0], time="") == entry
     assert [entry.time for entry in entries] == sorted(entry.time for entry in entries)
     assert al.Ledger(path).entries("others") == []
     assert repr(al.Ledger(path)) == f"Ledger({str(path)!r})"
 
 
-def test_a_refusal_writes_nothing(tmp_path):
+def test_a_refusal_writes_nothing(tmp_path, entry):
     ledger = al.Ledger(tmp_path / "ledger.sqlite")
-    ledger.charge(ENTRY, ["a"])
+    ledger.charge(entry, ["a"])
     with pytest.raises(al.BudgetError, match="'a' again"):
-        ledger.charge(ENTRY, ["b", "a"])
+        ledger.charge(entry, ["b", "a"])
     assert len(ledger.entries()) == 1
-    ledger.charge(ENTRY, ["b"])  # the refused line has not taken its label
-    ledger.charge(ENTRY, ["a"], repeat=True)
+    ledger.charge(entry, ["b"])  # the refused line has not taken its label
+    ledger.charge(entry, ["a"], repeat=True)
     assert len(ledger.entries()) == 3
 
 
-def test_a_preview_says_the_same_and_writes_nothing(tmp_path):
+def test_a_preview_says_the_same_and_writes_nothing(tmp_path, entry):
     path = tmp_path / "ledger.sqlite"
     ledger = al.Ledger(path)
-    assert replace(ledger.preview(ENTRY, ["a"]), time="") == ENTRY
+    assert replace(ledger.preview(entry, ["a"]), time="") == entry
     assert ledger.entries() == ledger.spent() == ledger.budgets() == []
     assert not path.exists()
-    ledger.charge(ENTRY, ["a"])
+    ledger.charge(entry, ["a"])
     before = path.read_bytes()
     with pytest.raises(al.BudgetError, match="'a' again"):
-        ledger.preview(ENTRY, ["a"])
-    assert ledger.preview(ENTRY, ["a"], repeat=True).epsilon == "1"
+        ledger.preview(entry, ["a"])
+    assert ledger.preview(entry, ["a"], repeat=True).epsilon == "1"
     assert ledger.preview_budget("visits", 2, unit="one patient").epsilon == "2"
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["ledger.sqlite"]
 
 
-def test_a_ledger_to_read_must_be_there_and_stays_as_it_is(tmp_path):
+def test_a_ledger_to_read_must_be_there_and_stays_as_it_is(tmp_path, entry):
     path = tmp_path / "ledger.sqlite"
     with pytest.raises(al.ParameterError, match="must be a file that is there"):
         al.Ledger(path, read_only=True)
     assert not path.exists()
-    al.Ledger(path).charge(ENTRY, ["a"])
+    al.Ledger(path).charge(entry, ["a"])
     path.chmod(0o444)
     ledger = al.Ledger(path, read_only=True)
     assert len(ledger.entries()) == 1
     assert repr(ledger).endswith("read_only=True)")
     for refused in (
-        lambda: ledger.charge(ENTRY, ["b"]),
+        lambda: ledger.charge(entry, ["b"]),
         lambda: ledger.set_budget("visits", 1, unit="one patient"),
     ):
         with pytest.raises(al.ParameterError, match="must not be read_only"):
@@ -126,22 +95,22 @@ def test_a_ledger_to_read_must_be_there_and_stays_as_it_is(tmp_path):
         ({"law": "gaussian", "delta": "0.1", "sensitivity_squared": "1", "scale": "-0x1p0"}, "scale must be"),
     ],
 )
-def test_a_bad_entry_is_refused_before_any_file(tmp_path, change, match):
+def test_a_bad_entry_is_refused_before_any_file(tmp_path, change, match, entry):
     ledger = al.Ledger(tmp_path / "ledger.sqlite")
     for ask in (ledger.charge, ledger.preview):
         with pytest.raises(al.ParameterError, match=match):
-            ask(replace(ENTRY, **change), ["a"])
+            ask(replace(entry, **change), ["a"])
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_clock_that_goes_back_does_not_move_the_ledger_back(tmp_path, monkeypatch):
+def test_a_clock_that_goes_back_does_not_move_the_ledger_back(tmp_path, entry, set_clock):
     ledger = al.Ledger(tmp_path / "ledger.sqlite")
-    at(monkeypatch, "2026-03-01 00:00:10")
-    ledger.charge(ENTRY, ["a"])
-    at(monkeypatch, "2026-02-27 12:00:00")
-    ledger.charge(ENTRY, ["b"])
-    at(monkeypatch, "2026-03-01 00:00:11")
-    ledger.charge(ENTRY, ["c"])
+    set_clock("2026-03-01 00:00:10")
+    ledger.charge(entry, ["a"])
+    set_clock("2026-02-27 12:00:00")
+    ledger.charge(entry, ["b"])
+    set_clock("2026-03-01 00:00:11")
+    ledger.charge(entry, ["c"])
     assert [entry.time[:19] for entry in ledger.entries()] == [
         "2026-03-01T00:00:10",
         "2026-03-01T00:00:10",
@@ -220,7 +189,7 @@ def check_version_1(entries):
     assert second.time == "2026-01-02T00:00:00+00:00"
 
 
-def test_a_file_of_the_first_version_is_read_as_it_is_and_brought_up_to_date_by_a_charge(tmp_path):
+def test_a_file_of_the_first_version_is_read_as_it_is_and_brought_up_to_date_by_a_charge(tmp_path, entry):
     path = tmp_path / "ledger.sqlite"
     write_version_1(path)
     before = path.read_bytes()
@@ -228,13 +197,13 @@ def test_a_file_of_the_first_version_is_read_as_it_is_and_brought_up_to_date_by_
     (spent,) = al.Ledger(path).spent("p")
     assert (spent.epsilon, spent.delta, spent.method) == (2, 0.001, "sum")
     with pytest.raises(al.BudgetError, match="'a' again"):
-        al.Ledger(path).preview(replace(ENTRY, population="p"), ["a"])
+        al.Ledger(path).preview(replace(entry, population="p"), ["a"])
     assert path.read_bytes() == before
-    al.Ledger(path).charge(replace(ENTRY, population="p"), ["c"])
+    al.Ledger(path).charge(replace(entry, population="p"), ["c"])
     assert len(al.Ledger(path).entries()) == 3
     check_version_1(al.Ledger(path).entries())
     with pytest.raises(al.BudgetError, match="'b' again"):
-        al.Ledger(path).charge(replace(ENTRY, population="p"), ["b"])
+        al.Ledger(path).charge(replace(entry, population="p"), ["b"])
 
 
 def changed(path, statement):
@@ -244,9 +213,9 @@ def changed(path, statement):
     connection.close()
 
 
-def test_a_newer_file_is_refused(tmp_path):
+def test_a_newer_file_is_refused(tmp_path, entry):
     path = tmp_path / "ledger.sqlite"
-    al.Ledger(path).charge(ENTRY, ["a"])
+    al.Ledger(path).charge(entry, ["a"])
     changed(path, "PRAGMA user_version = 3")
     with pytest.raises(al.UnsupportedVersionError, match="got 3"):
         al.Ledger(path)
@@ -266,12 +235,12 @@ def test_a_newer_file_is_refused(tmp_path):
         ("UPDATE budgets SET period = 'moon'", "a budget of a ledger must be valid"),
     ],
 )
-def test_edited_lines_are_refused(tmp_path, statement, match):
+def test_edited_lines_are_refused(tmp_path, statement, match, entry):
     ledger = al.Ledger(tmp_path / "ledger.sqlite")
     ledger.set_budget("visits", 5, unit="one patient", period="month")
-    ledger.charge(ENTRY, ["a"])
+    ledger.charge(entry, ["a"])
     changed(ledger.path, statement)
-    for ask in (lambda: ledger.charge(ENTRY, ["b"]), lambda: ledger.spent("visits")):
+    for ask in (lambda: ledger.charge(entry, ["b"]), lambda: ledger.spent("visits")):
         with pytest.raises(al.CorruptFileError, match=match):
             ask()
 

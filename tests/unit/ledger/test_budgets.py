@@ -1,0 +1,259 @@
+"""Budgets: what fits, what is left, whose unit it is, and when a period ends."""
+
+import json
+from dataclasses import astuple, replace
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import armslength as al
+from armslength.ledger.budgets import number_text
+from armslength.ledger.periods import PERIODS, period_of
+from armslength.privacy.calibration import gaussian_scale
+
+UNIT = "one patient"
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return al.Ledger(tmp_path / "ledger.sqlite")
+
+
+def gaussian(entry, epsilon="1", delta="0.000001"):
+    scale = gaussian_scale(1, epsilon, delta).hex()
+    return replace(entry, law="gaussian", epsilon=epsilon, delta=delta, scale=scale, sensitivity_squared="1")
+
+
+def test_a_release_must_fit(ledger, entry):
+    ledger.set_budget("visits", "2.5", unit=UNIT)
+    ledger.charge(entry, ["a"])
+    ledger.charge(entry, ["b"])
+    with pytest.raises(al.BudgetError) as caught:
+        ledger.charge(entry, ["c"])
+    assert str(caught.value) == (
+        "a release must fit the budget of population 'visits' (epsilon 2.5 at delta 0 in all), got one that takes it to "
+        "epsilon 3; left is epsilon 0.5 for a pure release; take less, or raise the budget"
+    )
+    with pytest.raises(al.BudgetError, match=r"left is epsilon 0\.5"):
+        ledger.preview(entry, ["c"])
+    assert len(ledger.entries()) == 2
+    ledger.charge(replace(entry, epsilon="0.5"), ["c"])  # what is left can be spent, to the last digit
+    (spent,) = ledger.spent("visits")
+    assert (spent.epsilon, spent.delta, spent.left, spent.releases, spent.method) == (2.5, 0, 0, 3, "sum")
+    with pytest.raises(al.BudgetError, match="left is epsilon 0 "):
+        ledger.charge(replace(entry, epsilon="0.0001"), ["d"])
+    ledger.charge(replace(entry, population="others"), ["c"])  # who has no budget is not bounded
+
+
+def test_tenths_add_up_exactly(ledger, entry):
+    ledger.set_budget("visits", 1, unit=UNIT)
+    for number in range(10):
+        ledger.charge(replace(entry, epsilon="0.1"), [str(number)])
+    with pytest.raises(al.BudgetError):
+        ledger.charge(replace(entry, epsilon="1e-100"), ["more"])
+
+
+def test_gaussian_releases_compose_better_than_their_sum(ledger, entry):
+    ledger.set_budget("visits", 4, 1e-6, unit=UNIT)
+    for number in range(12):
+        ledger.charge(gaussian(entry), [str(number)])
+    with pytest.raises(al.BudgetError, match=r"takes it to epsilon 4\."):
+        ledger.charge(gaussian(entry), ["one more"])
+    # Plain sums would end after one: two deltas are more than the budget's.
+    (spent,) = ledger.spent()
+    assert spent.method == "gaussian"
+    assert spent.delta == 1e-6
+    assert 0 < spent.left < 4 - spent.epsilon + 0.01
+
+
+def test_a_gaussian_release_may_spend_the_whole_budget(ledger, entry):
+    ledger.set_budget("visits", 1, "1e-6", unit=UNIT)
+    ledger.charge(gaussian(entry), ["a"])
+    assert ledger.spent()[0].left == 0
+
+
+def test_a_pure_budget_refuses_gaussian_noise(ledger, entry):
+    ledger.set_budget("visits", 100, unit=UNIT)
+    with pytest.raises(al.BudgetError, match=r"must be pure under the budget .* take Laplace noise"):
+        ledger.charge(gaussian(entry), ["a"])
+    assert ledger.entries() == []
+
+
+def test_a_pure_budget_over_earlier_gaussian_noise_has_nothing_left(ledger, entry):
+    ledger.charge(gaussian(entry), ["a"])
+    ledger.set_budget("visits", 100, unit=UNIT)
+    (spent,) = ledger.spent()
+    assert (spent.epsilon, spent.method, spent.left) == (None, "", 0)
+    with pytest.raises(al.BudgetError, match="takes it to a delta beyond it; left is epsilon 0"):
+        ledger.charge(entry, ["b"])
+
+
+@pytest.mark.parametrize(("name", "value"), [("unit", "one visit"), ("relation", "replace")])
+def test_another_unit_or_relation_is_refused(ledger, entry, name, value):
+    ledger.set_budget("visits", 2, unit=UNIT)
+    with pytest.raises(al.BudgetError, match=f"{name} must be .* got '{value}'; only equal"):
+        ledger.charge(replace(entry, **{name: value}), ["a"])
+    arguments = {"unit": UNIT, name: value}
+    with pytest.raises(al.BudgetError, match=f"{name} must be"):
+        ledger.set_budget("visits", 2, period="month", **arguments)
+    # Nothing has been charged, so a slip can be mended …
+    assert getattr(ledger.set_budget("visits", 2, **arguments), name) == value
+    ledger.charge(replace(entry, **{name: value}), ["a"])
+    # … and afterwards it cannot.
+    with pytest.raises(al.BudgetError, match="of all releases of population 'visits'"):
+        ledger.set_budget("visits", 2, unit=UNIT)
+
+
+def test_units_without_a_budget_stand_apart(ledger, entry):
+    ledger.charge(entry, ["a"])
+    ledger.charge(replace(entry, unit="one visit", epsilon="3"), ["b"])
+    assert [(spent.unit, spent.epsilon, spent.budget, spent.left) for spent in ledger.spent("visits")] == [
+        (UNIT, 1, None, None),
+        ("one visit", 3, None, None),
+    ]
+
+
+def test_budgets_of_several_periods_hold_together(ledger, entry, set_clock):
+    set_clock("2026-01-30 12:00:00")
+    ledger.set_budget("visits", 3, unit=UNIT)
+    ledger.set_budget("visits", 2, unit=UNIT, period="month")
+    ledger.charge(entry, ["a"])
+    ledger.charge(entry, ["b"])
+    with pytest.raises(
+        al.BudgetError,
+        match=r"each month\), .* left is epsilon 0 .* until 2026-02-01T00:00:00\+00:00; .*wait",
+    ):
+        ledger.charge(entry, ["c"])
+    set_clock("2026-02-01 00:00:00")
+    with pytest.raises(al.BudgetError, match=r"in all.* left is epsilon 1 for"):  # of the 2 of the month
+        ledger.charge(replace(entry, epsilon="1.5"), ["c"])
+    ledger.charge(entry, ["c"])
+    in_all, january, february = ledger.spent("visits", past=True)
+    assert (in_all.period, in_all.epsilon, in_all.left, in_all.start) == (None, 3, 0, None)
+    assert (january.epsilon, january.left, january.releases) == (2, None, 2)
+    assert (january.start, january.end) == ("2026-01-01T00:00:00+00:00", "2026-02-01T00:00:00+00:00")
+    assert (february.epsilon, february.left, february.budget.epsilon) == (1, 1, "2")
+    assert ledger.spent("visits") == [in_all, february]
+
+
+def test_without_a_total_budget_the_total_is_still_told(ledger, entry, set_clock):
+    set_clock("2026-01-30 12:00:00")
+    ledger.set_budget("visits", 2, unit=UNIT, period="day")
+    ledger.charge(entry, ["a"])
+    set_clock("2026-02-20 12:00:00")
+    ledger.charge(entry, ["b"])
+    assert [(spent.period, spent.epsilon) for spent in ledger.spent()] == [(None, 2), ("day", 1)]
+
+
+def test_a_clock_that_goes_back_frees_nothing(ledger, entry, set_clock):
+    set_clock("2026-02-01 00:00:00")
+    ledger.set_budget("visits", 1, unit=UNIT, period="month")
+    ledger.charge(entry, ["a"])
+    for earlier in ("2026-01-15 00:00:00", "1970-01-01 00:00:00"):
+        set_clock(earlier)
+        with pytest.raises(al.BudgetError, match="until 2026-03-01"):
+            ledger.charge(entry, ["b"])
+    set_clock("2026-03-01 00:00:00")
+    ledger.charge(entry, ["b"])
+    assert [spent.epsilon for spent in ledger.spent() if spent.period] == [1]
+
+
+def test_budgets_are_raised_and_lowered_and_leave_a_trace(ledger, entry, set_clock):
+    set_clock("2026-01-01 00:00:00")
+    ledger.set_budget("visits", 1, unit=UNIT)
+    ledger.charge(entry, ["a"])
+    set_clock("2026-01-02 00:00:00")
+    ledger.set_budget("visits", 2, "1e-6", unit=UNIT)
+    ledger.charge(entry, ["b"])
+    set_clock("2026-01-03 00:00:00")
+    ledger.set_budget("visits", "0.5", unit=UNIT)
+    with pytest.raises(al.BudgetError, match="left is epsilon 0"):
+        ledger.charge(replace(entry, epsilon="0.01"), ["c"])
+    history = [(b.epsilon, b.delta, b.time[:10]) for b in ledger.budgets("visits", past=True)]
+    assert history == [
+        ("1", "0", "2026-01-01"),
+        ("2", "0.000001", "2026-01-02"),
+        ("0.5", "0", "2026-01-03"),
+    ]
+    assert [b.epsilon for b in ledger.budgets()] == ["0.5"]
+    assert ledger.budgets("others") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"epsilon": 0}, "epsilon must"),
+        ({"epsilon": float("nan")}, "epsilon must"),
+        ({"delta": 1}, "delta must"),
+        ({"population": ""}, "population must"),
+        ({"population": "a\nb"}, "population must"),
+        ({"unit": None}, "unit must"),
+        ({"relation": "swap"}, "relation must"),
+        ({"period": "moon"}, "period must"),
+        ({"period": ""}, "period must"),
+    ],
+)
+def test_bad_budgets(ledger, tmp_path, arguments, match):
+    for ask in (ledger.set_budget, ledger.preview_budget):
+        with pytest.raises(al.ParameterError, match=match):
+            ask(**{"population": "visits", "epsilon": 1, "unit": UNIT, **arguments})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_releases_are_charged_by_their_protocols(ledger):
+    ledger.set_budget("visits", 2, "1e-6", unit=UNIT)
+    data = np.ones((1, 8), dtype=int)
+    laplace = al.Protocol(al.Identity(8), 1, unit=UNIT)
+    gaussian = al.Protocol(al.Identity(8), "0.7", "1e-6", noise="gaussian", unit=UNIT)
+    laplace.release(data, labels=["a"], population="visits", ledger=ledger)
+    gaussian.release(data, labels=["b"], population="visits", ledger=ledger)
+    with pytest.raises(al.BudgetError, match="must fit the budget"):
+        laplace.release(data, labels=["c"], population="visits", ledger=ledger)
+    with pytest.raises(al.BudgetError, match="must fit the budget"):
+        laplace.stream(label="c", population="visits", ledger=ledger)
+    with pytest.raises(al.BudgetError, match="unit must be 'one patient'"):
+        al.Protocol(al.Identity(8), "0.1").release(data, population="visits", ledger=ledger)
+    (spent,) = ledger.spent()
+    assert 1.69 < spent.epsilon <= 1.7
+    assert json.dumps(astuple(spent))  # plain numbers and text
+
+
+@pytest.mark.parametrize(
+    ("period", "moment", "start", "end"),
+    [
+        ("day", "2024-02-28T23:59:59", "2024-02-28", "2024-02-29"),
+        ("day", "2024-12-31T00:00:00", "2024-12-31", "2025-01-01"),
+        ("week", "2026-11-15T13:00:00", "2026-11-09", "2026-11-16"),
+        ("week", "2026-11-16T00:00:00", "2026-11-16", "2026-11-23"),
+        ("month", "2024-02-29T10:00:00", "2024-02-01", "2024-03-01"),
+        ("month", "2026-12-31T23:59:59", "2026-12-01", "2027-01-01"),
+        ("quarter", "2026-03-31T23:59:59", "2026-01-01", "2026-04-01"),
+        ("quarter", "2026-11-15T00:00:00", "2026-10-01", "2027-01-01"),
+        ("year", "2024-02-29T00:00:00", "2024-01-01", "2025-01-01"),
+    ],
+)
+def test_calendar_periods(period, moment, start, end):
+    found = period_of(period, datetime.fromisoformat(moment).replace(tzinfo=UTC))
+    assert [edge.isoformat()[:19] for edge in found] == [f"{start}T00:00:00", f"{end}T00:00:00"]
+
+
+@given(st.sampled_from(PERIODS), st.integers(-(10**10), 10**11))
+def test_periods_follow_each_other_without_a_gap(period, seconds):
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+    start, end = period_of(period, moment)
+    assert start <= moment < end
+    assert period_of(period, end)[0] == end
+    assert period_of(period, start) == (start, end)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [("4", "4"), ("0.1", "0.1"), ("1e-6", "0.000001"), ("1e-9", "1E-9"), ("1/3", "1/3"), ("100", "100")],
+)
+def test_numbers_are_written_as_they_are_read(number, text):
+    assert number_text(Fraction(number)) == text
+    assert Fraction(text) == Fraction(number)
