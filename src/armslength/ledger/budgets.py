@@ -170,7 +170,7 @@ def number_text(number: Fraction) -> str:
         exact = _EXACT.divide(Decimal(number.numerator), Decimal(number.denominator)).normalize(_EXACT)
     except Inexact:
         return str(number)
-    return format(exact, "f") if -7 <= exact.adjusted() <= 20 else str(exact)
+    return format(exact, "f" if -5 <= exact.adjusted() <= 20 else "e")
 
 
 def _left(budget: Budget, losses: Sequence[Loss]) -> float:

@@ -57,7 +57,9 @@ class Ledger:
         self.path = os.fspath(path)
         self.read_only = read_only
         if read_only and not Path(self.path).is_file():
-            raise ParameterError(f"ledger must be a file that is there, got {self.path}")
+            raise ParameterError(
+                f"ledger must be a file that is there, got {self.path}; name it, or set a budget to make it"
+            )
         check_file(self.path)
 
     def __repr__(self) -> str:
@@ -165,6 +167,16 @@ class Ledger:
                 found += [spent_of(lines, budget, start, is_past=True) for start in earlier]
                 found.append(spent_of(lines, budget, moment))
         return [spent for spent in found if spent is not None]
+
+    def spent_under(self, budget: Budget) -> Spent:
+        """What the budget would count as spent in its present period, whether or not it is in force."""
+        with reading(self.path) as connection:
+            entries = read_entries(connection, budget.population)
+            moment = not_before(last_time(connection))
+        spent = spent_of([entry for entry in entries if _kind(entry) == _kind(budget)], budget, moment)
+        if spent is None:
+            raise TypeError("a budget always has something to tell")
+        return spent
 
     def _check_writable(self) -> None:
         if self.read_only:

@@ -176,7 +176,7 @@ def test_budgets_are_raised_and_lowered_and_leave_a_trace(ledger, entry, set_clo
     history = [(b.epsilon, b.delta, b.time[:10]) for b in ledger.budgets("visits", past=True)]
     assert history == [
         ("1", "0", "2026-01-01"),
-        ("2", "0.000001", "2026-01-02"),
+        ("2", "1e-6", "2026-01-02"),
         ("0.5", "0", "2026-01-03"),
     ]
     assert [b.epsilon for b in ledger.budgets()] == ["0.5"]
@@ -252,7 +252,15 @@ def test_periods_follow_each_other_without_a_gap(period, seconds):
 
 @pytest.mark.parametrize(
     ("number", "text"),
-    [("4", "4"), ("0.1", "0.1"), ("1e-6", "0.000001"), ("1e-9", "1E-9"), ("1/3", "1/3"), ("100", "100")],
+    [
+        ("4", "4"),
+        ("0.1", "0.1"),
+        ("1e-6", "1e-6"),
+        ("1.25e-9", "1.25e-9"),
+        ("0.00001", "0.00001"),
+        ("1/3", "1/3"),
+        ("100", "100"),
+    ],
 )
 def test_numbers_are_written_as_they_are_read(number, text):
     assert number_text(Fraction(number)) == text
