@@ -12,7 +12,7 @@ FORMATS = ("table", "json", "csv")
 
 def as_json(value: Any) -> str:
     """The value as indented JSON; numbers that JSON does not have become null."""
-    return json.dumps(_finite(value), indent=1, ensure_ascii=False)
+    return json.dumps(finite(value), indent=1, ensure_ascii=False)
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -24,11 +24,12 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     return text.getvalue().rstrip("\n")
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """The value with null for numbers that JSON does not have."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {key: _finite(inner) for key, inner in value.items()}
+        return {key: finite(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(inner) for inner in value]
+        return [finite(inner) for inner in value]
     return value

@@ -6,27 +6,11 @@ import click
 
 from armslength.cli.exit_codes import NOT_RESOLVABLE
 from armslength.cli.listing import FORMATS, as_csv, as_json
+from armslength.cli.parameter_types import NumberRange
+from armslength.cli.protocol_options import check_dimension, protocol_options, read_vocabulary
 
 if TYPE_CHECKING:
     from armslength.planner.plan import Plan
-
-
-class NumberRange(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in newer versions of click alone
-    """A number, or two with a colon between them."""
-
-    name = "LOW[:HIGH]"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """(low, high), or a number."""
-        if not isinstance(value, str):
-            return value
-        try:
-            ends = [float(part) for part in value.split(":")]
-        except ValueError:
-            self.fail(f"must be a number or low:high, got {value!r}", param, ctx)
-        if len(ends) > 2:
-            self.fail(f"must be a number or low:high, got {value!r}", param, ctx)
-        return ends[0] if len(ends) == 1 else tuple(ends)
 
 
 @click.command(
@@ -41,57 +25,12 @@ Examples:
 Exit code 3 says that the distances cannot be resolved; the last line says what would be needed.
 """,
 )
-@click.option("--input-dim", type=int, help="How many coordinates the data has.")
-@click.option(
-    "--open-vocabulary",
-    is_flag=True,
-    help="Coordinates are items that nobody has listed, instead of --input-dim.",
-)
-@click.option("--epsilon", required=True, help="ε of each release, such as 1 or 0.5.")
-@click.option("--delta", default="0", show_default=True, help="δ; 0 is pure differential privacy.")
+@protocol_options
+@click.option("--unit", default="", help='The unit of protection in words, such as "one patient".')
 @click.option(
     "--distance", type=NumberRange(), help="How far apart the groups are, or low:high, in data units."
 )
 @click.option("--people", type=int, help="Instead of --distance: how many people a group has.")
-@click.option(
-    "--contribution", type=int, help="The most items that one person contributes; it sets the radius."
-)
-@click.option("--radius", help="How far one unit of protection moves the data, in data units.  [default: 1]")
-@click.option(
-    "--relation",
-    type=click.Choice(["add_remove", "replace"]),
-    default="add_remove",
-    show_default=True,
-    help="Whether one person is added or removed, or replaced.",
-)
-@click.option(
-    "--norm",
-    type=click.Choice(["l1", "l2"]),
-    default="l1",
-    show_default=True,
-    help="l2: a whole vector within a ball is protected.",
-)
-@click.option("--unit", default="", help='The unit of protection in words, such as "one patient".')
-@click.option("--resolution", default="1", show_default=True, help="1 for counts, a power of two, or auto.")
-@click.option(
-    "--on-grid/--off-grid", default=None, help="Whether data is promised to be multiples of the resolution."
-)
-@click.option("--touched", type=int, help="How many entries one unit can change, for data off the grid.")
-@click.option(
-    "--value-range", type=NumberRange(), help="The public range to which each coordinate is clamped."
-)
-@click.option(
-    "--vocabulary",
-    type=click.File(encoding="utf-8"),
-    help="A text file with the name of each coordinate on a line of its own, in order.",
-)
-@click.option(
-    "--items",
-    type=click.Choice(["string", "int64"]),
-    default="string",
-    show_default=True,
-    help="What names the items of an open vocabulary.",
-)
 @click.option(
     "--max-sketch-dim", type=int, default=4096, show_default=True, help="The largest sketch to recommend."
 )
@@ -104,7 +43,6 @@ Exit code 3 says that the distances cannot be resolved; the last line says what 
 @click.option(
     "--binary", is_flag=True, help="Vectors hold 0 and 1, and one unit is one bit: adds randomized response."
 )
-@click.option("--seed", help="The public seed; a fresh one is made and printed otherwise.")
 @click.option(
     "--plot", type=click.Path(dir_okay=False), help="Write error against size and ε to .html, .svg or .png."
 )
@@ -129,15 +67,13 @@ def plan(  # one argument for each option
     groups are (--distance, or --people with --contribution). Every transform and law, at its best size, is ranked by its exact
     error; the best is recommended, and written as a protocol with -o.
     """
-    if (input_dim is None) != open_vocabulary:
-        raise click.UsageError("say either --input-dim or --open-vocabulary")
+    check_dimension(input_dim, open_vocabulary=open_vocabulary)
     from armslength.planner.plan import plan as make_plan  # noqa: PLC0415  # --help must not wait for it
     from armslength.plots.plan_figure import check_format  # noqa: PLC0415  # the same
 
     if plot is not None:
         check_format(plot)  # before any work
-    names = None if vocabulary is None else vocabulary.read().splitlines()
-    found = make_plan(input_dim, resolution=resolution, vocabulary=names, **known)
+    found = make_plan(input_dim, resolution=resolution, vocabulary=read_vocabulary(vocabulary), **known)
     if plot is not None:
         found.plot(plot)
     if output is not None and found.resolvable:

@@ -35,6 +35,17 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         raise
 
 
+def check_can_write(path: str | os.PathLike[str]) -> None:
+    """Refuses a path at which `atomic_write` would fail before it writes anything; leaves nothing behind."""
+    target = Path(path)
+    with suppress(_Tried), atomic_write(target):
+        raise _Tried
+
+
+class _Tried(Exception):  # noqa: N818  # no error: it ends the trial
+    """Ends a trial before the file takes its name."""
+
+
 def _sync_folder(folder: Path) -> None:
     """Makes the rename itself last, where the system can."""
     if not hasattr(os, "O_DIRECTORY"):

@@ -189,7 +189,7 @@ def _accepted(connection: sqlite3.Connection, entry: Entry, labels: Sequence[str
     if again and not repeat:
         raise BudgetError(
             f"labels must be new for population {entry.population!r}, got {again[0][:100]!r} again; "
-            "take another label, or pass repeat=True to spend the budget once more"
+            "take another label, or repeat it by name (repeat=True, --repeat) to spend the budget once more"
         )
     moment = not_before(last_time(connection))
     budgets = in_force(read_budgets(connection, entry.population))

@@ -1,6 +1,5 @@
 """The plan: every configuration ranked by its exact error, one recommended as a protocol, or a clear no."""
 
-import math
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -8,17 +7,15 @@ from typing import Any
 import pyarrow as pa
 
 from armslength.errors import NotResolvableError
-from armslength.estimates.intervals import Level, interval_rule
-from armslength.estimates.noise_models import PairNoise, Part
 from armslength.lazy import lazy
 from armslength.planner.choose import best_size, meets, recommended_of
 from armslength.planner.configuration import Configuration, configuration_of, randomized_response
 from armslength.planner.families import families
-from armslength.planner.moments import pair_moments, usual_median
 from armslength.planner.needs import Needs, needs_of
 from armslength.planner.page import report
 from armslength.planner.predict import members
 from armslength.planner.situation import Situation, checked_situation
+from armslength.planner.told_apart import told_apart_from
 from armslength.planner.words import reasons_for, refusal, summary
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.seeds import checked_seed
@@ -63,19 +60,7 @@ class Plan:
     @lazy
     def told_apart(self) -> float:
         """The distance at which about half of all pairs are told apart from 0 at 95 percent (over all pairs), in data units."""
-        protocol = self.protocol
-        part = Part(protocol.law.name, protocol.law.scale, protocol.dropped_bits, 1.0)
-        rule = interval_rule(protocol, PairNoise((part, part), (protocol.law, protocol.law)))
-        needed = rule.smallest_resolved(Level.of(0.95, "spread", self.situation.pairs))
-        if protocol.noise_site == "input":
-            return math.sqrt(needed)
-        noise, k = pair_moments(protocol.law, protocol.unit_squared), protocol.transform.sketch_dim
-        low, high = needed, 4 * needed
-        for _ in range(40):
-            middle = (low + high) / 2
-            below = usual_median(k, rule.curve, noise, middle) < needed
-            low, high = (middle, high) if below else (low, middle)
-        return math.sqrt(high)
+        return told_apart_from(self.protocol, self.situation.pairs)
 
     @property
     def reasons(self) -> list[str]:
@@ -151,6 +136,7 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
     value_range: Any = None,
     items: str = "string",
     vocabulary: Any = None,
+    total_share: Any = 0,
     max_sketch_dim: int = 4096,
     distortion: float | None = None,
     failure_probability: float | None = None,
@@ -181,6 +167,7 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
         value_range: The public range of a coordinate, for the protocol.
         items: "string" or "int64", for the protocol.
         vocabulary: The names of all coordinates, for the protocol.
+        total_share: The share of ε for the total of each row, so that shapes can be compared.
         max_sketch_dim: The largest sketch to recommend.
         distortion: α of a Johnson-Lindenstrauss target |estimate − D| ≤ α·D for the squared distance D.
         failure_probability: β, how often that may fail, over all pairs.
@@ -213,6 +200,7 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
             "value_range": value_range,
             "items": items,
             "vocabulary": vocabulary,
+            "total_share": total_share,
         },
     )
     public_seed = checked_seed(seed)

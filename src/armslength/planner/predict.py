@@ -76,12 +76,13 @@ def _member(family: Family, transform: Transform, situation: Situation) -> Membe
 
 
 def predict(member: Member, situation: Situation, epsilon: Fraction) -> Prediction | None:
-    """The exact curve of a member under this ε; None where its noise would be out of range."""
+    """The exact curve of a member under this ε, less what totals take of it; None where its noise would be out of range."""
     family = member.family
+    for_sketches = epsilon * (1 - situation.total_share)
     if family.noise == "laplace":
-        scale = member.sensitivity / float(epsilon)
+        scale = member.sensitivity / float(for_sketches)
     else:
-        scale = member.sensitivity * unit_sigma(epsilon, situation.delta)
+        scale = member.sensitivity * unit_sigma(for_sketches, situation.delta)
     if not scale <= LARGEST_SCALE:
         return None
     law = _law(family.noise, max(scale, SMALLEST_SCALE))

@@ -43,6 +43,7 @@ class Situation:
         target: A wish for the tails, or None.
         density: The share of coordinates that are not zero, for costs; None: unknown.
         pairs: How many pairs are to hold together.
+        total_share: The share of ε that goes to totals.
         binary: Whether vectors hold only 0 and 1, one of which one unit changes.
         fields: What else the protocol will hold.
     """
@@ -58,6 +59,7 @@ class Situation:
     target: Target | None
     density: float | None
     pairs: int
+    total_share: Fraction
     binary: bool
     fields: Mapping[str, Any]
 
@@ -96,6 +98,7 @@ def checked_situation(  # noqa: PLR0913  # one argument for each thing that may 
         target=_checked_target(distortion, failure_probability),
         density=None if density is None else number("density", density, above=0.0, at_most=1.0),
         pairs=integer("pairs", pairs, at_least=1, at_most=10**10),
+        total_share=like.total_share,
         binary=binary,
         fields=dict(fields),
     )

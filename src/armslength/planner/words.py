@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 WIDTH = 100
 
 
+def _totals(situation: "Situation") -> str:
+    """What totals take of ε."""
+    share = situation.total_share
+    return f" (of which {written(situation.epsilon * share)} for totals)" if share else ""
+
+
 def summary(plan: "Plan") -> str:
     """What was asked, what is recommended, and why; or why not."""
     parts = [situation_in_words(plan.situation), ""]
@@ -44,7 +50,7 @@ def situation_in_words(situation: "Situation") -> str:
     reach = readable(low) if low == high else f"{readable(low)} to {readable(high)}"
     unit = situation.fields["unit"] or "one unit of protection"
     text = (
-        f"Plan for {source}, ε={written(situation.epsilon)}{delta}; {unit} moves the data by at most "
+        f"Plan for {source}, ε={written(situation.epsilon)}{delta}{_totals(situation)}; {unit} moves the data by at most "
         f"{situation.radius:g} in {situation.neighbors.norm} norm; distances of {reach}"
     )
     if situation.distances.assumption:

@@ -39,6 +39,16 @@ def _totals_in_words(protocol: Protocol) -> str:
     )
 
 
+def protection_in_words(protocol: Protocol) -> str:
+    """Who is protected against what, in one sentence: the unit of protection printed back."""
+    unit = protocol.unit or "one unit of protection"
+    if protocol.contribution is None:
+        reach = f"which moves the data by at most {written(protocol.radius)} in {protocol.norm} norm over all rows"
+    else:
+        reach = f"of whom at most {protocol.contribution:,} by weight is counted, over all groups and items together"
+    return f"Protected is {_RELATIONS[protocol.relation]} {unit}, {reach}."
+
+
 def release_card(protocols: tuple[Protocol, ...], *, in_clear: bool) -> dict[str, Any]:
     """The card of a file: for each protocol its fingerprint and its guarantee in words; no guarantee for clear data."""
     if in_clear:

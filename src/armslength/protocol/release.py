@@ -179,7 +179,22 @@ def charge(
     if isinstance(ledger, NoLedger):
         return
     names = list(map(str, labels))
-    entry = Entry(
+    opened_ledger(ledger).charge(ledger_entry(protocol, population, names), names, repeat=repeat)
+
+
+def preview_charge(
+    protocol: Protocol, ledger: Any, population: str, labels: Sequence[str], *, repeat: bool
+) -> None:
+    """Refuses what `charge` would refuse, and writes nothing."""
+    if isinstance(ledger, NoLedger):
+        return
+    names = list(labels)
+    opened_ledger(ledger).preview(ledger_entry(protocol, population, names), names, repeat=repeat)
+
+
+def ledger_entry(protocol: Protocol, population: str, names: list[str]) -> Entry:
+    """What a release of rows with these labels costs, in public terms only."""
+    return Entry(
         population=population,
         label=release_label(names),
         unit=protocol.unit,
@@ -193,8 +208,7 @@ def charge(
         else str(gaussian_sensitivity_squared(protocol.transform, protocol.neighbors, protocol.noise_site)),
         epsilon=written(protocol.epsilon),
         delta=written(protocol.released_delta),
-        totals_epsilon="0",
+        totals_epsilon=written(protocol.totals_epsilon),
         protocol=protocol.fingerprint,
         version=__version__,
     )
-    opened_ledger(ledger).charge(entry, names, repeat=repeat)

@@ -236,6 +236,15 @@ def concat(parts: Sequence[Sketches]) -> Sketches:
     )
 
 
+def summed(sketches: Sketches, label: str) -> Sketches:
+    """One row, the sum of all rows: the sketch of the summed data, with the noises of all of them."""
+    names = checked_labels([label], 1)
+    total = sketches[0]
+    for row in range(1, len(sketches)):
+        total += sketches[row]
+    return Sketches(total.values.copy(), names, total.provenance, sketches.protocols, total.totals)
+
+
 def _joined_totals(parts: list[Sketches]) -> NDArray[Any] | None:
     totals = [part.totals for part in parts if part.totals is not None]
     return np.concatenate(totals) if len(totals) == len(parts) else None

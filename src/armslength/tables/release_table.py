@@ -11,7 +11,7 @@ from armslength.ledger.ledger import check_ledger
 from armslength.progress import progress
 from armslength.protocol.projection import Prepared
 from armslength.protocol.protocol import Protocol
-from armslength.protocol.release import check_population, released
+from armslength.protocol.release import check_population, preview_charge, released
 from armslength.protocol.sketches import Sketches
 from armslength.tables.bounds import bounded, contribution_in_grid_units
 from armslength.tables.columns import EventColumns
@@ -77,16 +77,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
         memory=memory,
         threads=threads,
     )
-    ready = job.sums(secrets.token_bytes(KEY_BYTES), show_progress=show_progress)
-    return released(
-        protocol,
-        ready,
-        list(job.groups.labels),
-        ledger=ledger,
-        population=population,
-        repeat=repeat,
-        threads=threads,
-    )
+    return job.release(ledger=ledger, population=population, repeat=repeat, show_progress=show_progress)
 
 
 @dataclass(frozen=True)
@@ -143,10 +134,25 @@ class TableRelease:
         names = item_names(protocol, vocabulary)
         return cls(source, protocol, columns, groups, bound, names, memory, threads)
 
-    def check_schema(self) -> None:
-        """Reads the schema of the source alone, and refuses columns that are not there or have another type."""
+    def preview(self, *, ledger: Any, population: str, repeat: bool) -> None:
+        """Refuses what `release` would refuse, as far as the schema of the source and the ledger tell; spends nothing."""
+        preview_charge(self.protocol, ledger, population, self.groups.labels, repeat=repeat)
         with self._opened():
             pass
+
+    def release(self, *, ledger: Any, population: str, repeat: bool, show_progress: bool = False) -> Sketches:
+        """The sketches; the ledger is asked before any event is read, and charged when all of them were."""
+        preview_charge(self.protocol, ledger, population, self.groups.labels, repeat=repeat)
+        ready = self.sums(secrets.token_bytes(KEY_BYTES), show_progress=show_progress)
+        return released(
+            self.protocol,
+            ready,
+            list(self.groups.labels),
+            ledger=ledger,
+            population=population,
+            repeat=repeat,
+            threads=self.threads,
+        )
 
     def sums(self, key: bytes, *, show_progress: bool = False) -> Prepared:
         """The exact integers of all groups, **not private**, from the events that this key takes.

@@ -1,0 +1,67 @@
+"""What the verbs that answer from sketch files have in common."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from armslength.cli.listing import FORMATS
+
+if TYPE_CHECKING:
+    from armslength.protocol.sketches import Sketches
+
+_COMMON = (
+    click.option(
+        "--level",
+        type=float,
+        default=0.95,
+        show_default=True,
+        help="The confidence: 1 − the probability that what is said is wrong.",
+    ),
+    click.option(
+        "--by",
+        type=click.Choice(["size", "shape"]),
+        default="size",
+        show_default=True,
+        help="size: rows as they are. shape: rows divided by their totals, if the protocol releases totals.",
+    ),
+    click.option(
+        "--method",
+        type=click.Choice(["spread", "guaranteed"]),
+        default="spread",
+        show_default=True,
+        help="guaranteed: holds for all data, and is several times wider.",
+    ),
+    click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True),
+)
+
+
+def answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --level, --by, --method and --format."""
+    for option in reversed(_COMMON):
+        command = option(command)
+    return command
+
+
+def sketch_files(name: str = "files") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds the sketch files that the command reads."""
+    return click.argument(
+        name, nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False), metavar="FILE..."
+    )
+
+
+def load_all(paths: tuple[str, ...]) -> "Sketches":
+    """The rows of all files, in order; every label once."""
+    from armslength.errors import ParameterError  # noqa: PLC0415  # --help must not wait for it
+    from armslength.protocol.files import load  # noqa: PLC0415  # the same
+
+    sketches = load(list(paths))
+    if len(set(sketches.labels)) != len(sketches):
+        raise ParameterError("labels must differ between all files, got one of them twice; rename a group")
+    return sketches
+
+
+def one_against_others(sketches: "Sketches", label: str) -> "tuple[Sketches, Sketches]":
+    """The row of this label, and all others."""
+    one = sketches[label]
+    return one, sketches.rows([row for row, other in enumerate(sketches.labels) if other != label])

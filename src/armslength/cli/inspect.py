@@ -1,0 +1,94 @@
+"""`armslength inspect`: what a sketch file holds, and under which guarantee."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from armslength.cli.answer_options import sketch_files
+from armslength.cli.layout import Column, heading, line
+from armslength.cli.listing import FORMATS, as_csv, as_json
+
+if TYPE_CHECKING:
+    from armslength.protocol.sketches import Sketches
+
+
+@click.command(
+    short_help="What a sketch file holds, and under which guarantee.",
+    epilog="""\b
+Examples:
+  armslength inspect sketches.parquet
+  armslength inspect north.parquet south.parquet --format json
+  armslength inspect sketches.parquet --format csv             one line for each row
+""",
+)
+@sketch_files()
+@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+def inspect(files: tuple[str, ...], form: str) -> None:
+    """Show what sketch files hold: rows, sizes, protocols, and the guarantee in words.
+
+    Everything here is public: a sketch file holds no count of people, no hash of data, and no time.
+    """
+    from armslength.protocol.files import load  # noqa: PLC0415  # --help must not wait for it
+
+    each = [(name, load(name)) for name in files]
+    if form == "json":
+        click.echo(as_json([{"file": name, **_document(sketches)} for name, sketches in each]))
+    elif form == "csv":
+        click.echo(as_csv([{"file": name, **row} for name, sketches in each for row in _rows(sketches)]))
+    else:
+        click.echo("\n\n".join(_page(name, sketches) for name, sketches in each))
+
+
+def _rows(sketches: "Sketches") -> list[dict[str, Any]]:
+    """One line for each row: its label, how many noises are in it, and whether data in the clear is."""
+    totals = [None] * len(sketches) if sketches.totals is None else sketches.totals.tolist()
+    return [
+        {"label": label, "noises": len(row.terms), "in_clear": row.in_clear, "total": total}
+        for label, row, total in zip(sketches.labels, sketches.provenance, totals, strict=True)
+    ]
+
+
+def _document(sketches: "Sketches") -> dict[str, Any]:
+    from armslength.protocol.card import release_card  # noqa: PLC0415  # --help must not wait for it
+
+    return {
+        "rows": _rows(sketches),
+        "sketch_dim": sketches.values.shape[1],
+        "space": sketches.protocols[0].space,
+        "card": release_card(sketches.protocols, in_clear=any(sketches.in_clear)),
+    }
+
+
+def _page(name: str, sketches: "Sketches") -> str:
+    document = _document(sketches)
+    card = document["card"]
+    count, width = len(sketches), document["sketch_dim"]
+    words = [card["words"]] if card["in_clear"] else [release["words"] for release in card["releases"]]
+    columns = [
+        Column.of_labels("label", sketches.labels),
+        Column.of_numbers("noises"),
+        Column("made of", len("data in the clear: NOT PRIVATE")),
+    ]
+    table = [
+        line(
+            columns,
+            [
+                row["label"],
+                str(row["noises"]),
+                "data in the clear: NOT PRIVATE"
+                if row["in_clear"]
+                else "a release"
+                if row["noises"] == 1
+                else "a combination of releases",
+            ],
+        )
+        for row in document["rows"]
+    ]
+    facts = [
+        (
+            f"{name}: {count} row{'s' if count != 1 else ''} of {width} numbers, {sketches.transform.name}"
+            f"{', with totals' if sketches.totals is not None else ''}"
+        ),
+        f"space {document['space']}",
+    ]
+    return "\n".join([*facts, "", *words, "", heading(columns), *table])

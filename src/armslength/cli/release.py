@@ -1,0 +1,152 @@
+"""`armslength release`: one private sketch for each group of an event table. It spends privacy."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from armslength.cli.parameter_types import NameList
+
+if TYPE_CHECKING:
+    from armslength.protocol.protocol import Protocol
+    from armslength.tables.release_table import TableRelease
+
+
+@click.command(
+    short_help="One private sketch for each group of an event table.",
+    epilog="""\b
+Examples:
+  armslength release visits.parquet --person patient_id --item code --group hospital \\
+             --public-groups @hospitals.txt --protocol protocol.json --population visits-2026 -o sketches.parquet
+  armslength release visits.csv.gz --person patient_id --item code --label north \\
+             --protocol protocol.json --population north-2026 -o north.parquet
+  armslength release visits.parquet ... --dry-run          say what would be spent; reads no event
+
+Which groups exist is public input: every group of --public-groups gets a row, also without events, and events of other
+groups are left out. Events without a person are left out. Of each person, at most the protocol's contribution is counted,
+over all groups together. The ledger is charged before anything is written; the same population and labels twice are
+refused. Exit code 4 says that the budget does not allow it.
+""",
+)
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True), metavar="FILE...")
+@click.option("--person", required=True, metavar="COLUMN", help="Who an event is about.")
+@click.option("--item", required=True, metavar="COLUMN", help="What happened.")
+@click.option("--group", metavar="COLUMN", help="Which group an event belongs to; with --public-groups.")
+@click.option(
+    "--public-groups",
+    type=NameList(),
+    help="Every group that gets a row: names with commas, or @file, one on each line.",
+)
+@click.option("--label", help="Instead of both: the name of the one row that all events belong to.")
+@click.option(
+    "--weight", metavar="COLUMN", help="How much an event counts, of either sign.  [default: 1 each]"
+)
+@click.option(
+    "--protocol",
+    "protocol_file",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False),
+    help="What all parties agreed on.",
+)
+@click.option("--population", default="", help="Whose budget the ledger charges, such as visits-2026.")
+@click.option(
+    "--ledger",
+    default="ledger.sqlite",
+    show_default=True,
+    type=click.Path(dir_okay=False),
+    help="The ledger that is charged.",
+)
+@click.option("--no-ledger", is_flag=True, help="Go without a ledger: you keep count yourself.")
+@click.option(
+    "--vocabulary",
+    type=NameList(),
+    help="For a protocol with a vocabulary: its names, or @file, one on each line.",
+)
+@click.option(
+    "--repeat", is_flag=True, help="Spend the budget once more for labels that were released before."
+)
+@click.option("--overwrite", is_flag=True, help="Replace the output file if it is there.")
+@click.option(
+    "--memory",
+    default="1GB",
+    show_default=True,
+    help="What the engine may hold before it writes to a temporary folder.",
+)
+@click.option("--threads", type=int, help="At most this many threads.")
+@click.option(
+    "--dry-run", is_flag=True, help="Say what would be released and spent; reads no event and spends nothing."
+)
+@click.option(
+    "-o", "--output", required=True, type=click.Path(dir_okay=False), help="The sketch file to write."
+)
+def release(  # noqa: PLR0913, PLR0917  # one argument for each option
+    files: tuple[str, ...],
+    person: str,
+    item: str,
+    group: str | None,
+    public_groups: list[str] | None,
+    label: str | None,
+    weight: str | None,
+    protocol_file: str,
+    population: str,
+    ledger: str,
+    no_ledger: bool,
+    vocabulary: list[str] | None,
+    output: str,
+    **known: Any,
+) -> None:
+    """One private sketch for each group of an event table: a Parquet, CSV (also .gz), JSON-lines or Arrow file, or several.
+
+    The files must have a column for the person and one for the item; a column for the group, or a --label for all; and
+    may have one for a weight. Everything is read and checked before anything is spent.
+    """
+    from armslength.formats.atomic import check_can_write  # noqa: PLC0415  # --help must not wait for it
+    from armslength.ledger.ledger import NO_LEDGER  # noqa: PLC0415  # the same
+    from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # the same
+    from armslength.protocol.release import check_population  # noqa: PLC0415  # the same
+    from armslength.tables.columns import EventColumns  # noqa: PLC0415  # the same
+    from armslength.tables.groups import public_groups_of  # noqa: PLC0415  # the same
+    from armslength.tables.release_table import TableRelease  # noqa: PLC0415  # the same
+
+    chosen = NO_LEDGER if no_ledger else ledger
+    if Path(output).exists() and not known["overwrite"]:
+        raise click.UsageError(
+            f"the output must be a new file, got {output}; name another, or pass --overwrite"
+        )
+    check_can_write(output)
+    check_population(population, chosen)
+    protocol = Protocol.load(protocol_file)
+    job = TableRelease.of(
+        list(files),
+        protocol,
+        EventColumns(person, item, group, weight),
+        public_groups_of(group, public_groups, label),
+        vocabulary,
+        memory=known["memory"],
+        threads=known["threads"],
+    )
+    costs = {"ledger": chosen, "population": population, "repeat": known["repeat"]}
+    if known["dry_run"]:
+        job.preview(**costs)
+        click.echo(
+            _told(protocol, job, "would be released; nothing was read but the schema, nothing was spent")
+        )
+        return
+    sketches = job.release(**costs, show_progress=True)
+    sketches.save(output)
+    click.echo(_told(protocol, job, f"released to {output}"))
+    if not no_ledger:
+        click.echo(
+            f"charged to {population!r} in {ledger}; `armslength ledger show {ledger}` says what is left"
+        )
+
+
+def _told(protocol: "Protocol", job: "TableRelease", what: str) -> str:
+    """What was done, with the unit of protection printed back in words."""
+    from armslength.protocol.card import protection_in_words  # noqa: PLC0415  # --help must not wait for it
+    from armslength.protocol.schema import written  # noqa: PLC0415  # the same
+
+    count = len(job.groups.labels)
+    delta = f", δ = {written(protocol.released_delta)}" if protocol.released_delta else ""
+    rows = f"{count} sketch{'es' if count > 1 else ''} of {protocol.transform.sketch_dim} numbers"
+    return f"{protection_in_words(protocol)}\n{rows} {what}\nε = {written(protocol.epsilon)}{delta} for all of them together"

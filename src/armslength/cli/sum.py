@@ -1,0 +1,69 @@
+"""`armslength sum`: add sketches up. Two wards are one hospital, twelve months are a year."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from armslength.cli.answer_options import sketch_files
+
+if TYPE_CHECKING:
+    from armslength.protocol.sketches import Sketches
+
+
+@click.command(
+    short_help="Add sketches up: two wards are one hospital.",
+    epilog="""\b
+Examples:
+  armslength sum wards.parquet --label hospital -o hospital.parquet          all rows make one
+  armslength sum january.parquet february.parquet --by-label -o both.parquet rows of the same name make one
+""",
+)
+@sketch_files()
+@click.option("--label", help="The name of the one row that is the sum of all rows.")
+@click.option(
+    "--by-label",
+    is_flag=True,
+    help="Or: add rows that have the same label, one of each file, and keep the labels.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace the output file if it is there.")
+@click.option(
+    "-o", "--output", required=True, type=click.Path(dir_okay=False), help="The sketch file to write."
+)
+def sum(  # noqa: A001  # the verb's name
+    files: tuple[str, ...], label: str | None, by_label: bool, overwrite: bool, output: str
+) -> None:
+    """Add sketches up: the sum of sketches is the sketch of the summed data, with the noises of all of them.
+
+    It costs no privacy. Whoever is in the data of several rows is counted in each, and spent ε at each.
+    """
+    if (label is None) != by_label:
+        raise click.UsageError("say either --label or --by-label")
+    if Path(output).exists() and not overwrite:
+        raise click.UsageError(
+            f"the output must be a new file, got {output}; name another, or pass --overwrite"
+        )
+    from armslength.protocol.files import load  # noqa: PLC0415  # --help must not wait for it
+
+    parts = [load(name) for name in files]
+    added = _by_label(parts) if label is None else _all_rows(parts, label)
+    added.save(output)
+    rows = f"{len(added)} row{'s' if len(added) != 1 else ''}"
+    click.echo(f"{rows} written to {output}; each has the noise of all the rows that it is the sum of")
+
+
+def _all_rows(parts: "list[Sketches]", label: str) -> "Sketches":
+    from armslength.protocol.sketches import concat, summed  # noqa: PLC0415  # --help must not wait for it
+
+    return summed(concat(parts), label)
+
+
+def _by_label(parts: "list[Sketches]") -> "Sketches":
+    from armslength.errors import ParameterError  # noqa: PLC0415  # --help must not wait for it
+    from armslength.protocol.sketches import concat, summed  # noqa: PLC0415  # the same
+
+    labels = parts[0].labels
+    for part in parts:
+        if sorted(part.labels) != sorted(labels) or len(set(part.labels)) != len(part):
+            raise ParameterError("labels must be the same in every file, each once, got others; use --label")
+    return concat([summed(concat([part[label] for part in parts]), label) for label in labels])

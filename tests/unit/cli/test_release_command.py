@@ -1,0 +1,224 @@
+"""`armslength release`, `protocol`, `inspect` and `sum`: what users type, what they read, and what it costs."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import armslength as al
+from armslength.cli.main import main
+
+EVENTS = pa.table(
+    {
+        "patient": ["p1", "p1", "p2", "p3", None],
+        "code": ["flu", "cold", "flu", "cough", "flu"],
+        "hospital": ["north", "north", "south", "elsewhere", "north"],
+        "cost": [1, -2, 3, 1, 1],
+    }
+)
+
+
+def run(*arguments, **known):
+    return CliRunner().invoke(main, list(map(str, arguments)), **known)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(EVENTS, "visits.parquet")
+    (tmp_path / "hospitals.txt").write_text("north\nsouth\n\neast\n", encoding="utf-8")
+    made = run(*NEW, "-o", "protocol.json")
+    assert made.exit_code == 0, made.output
+    return tmp_path
+
+
+NEW = ("protocol", "new", "--epsilon", 1, "--contribution", 2, "--sketch-dim", 16, "--open-vocabulary")
+NEW = (*NEW, "--seed", "trial", "--unit", "one patient", "--total-share", "0.1")
+RELEASE = (
+    "release",
+    "visits.parquet",
+    "--person",
+    "patient",
+    "--item",
+    "code",
+    "--protocol",
+    "protocol.json",
+)
+RELEASE = (*RELEASE, "--population", "visits-2026", "-o", "sketches.parquet")
+GROUPS = ("--group", "hospital", "--public-groups", "@hospitals.txt")
+
+
+def test_a_release_from_a_file_with_groups(folder):
+    done = run(*RELEASE, *GROUPS)
+    assert done.exit_code == 0, done.output
+    assert "adding or removing one patient, of whose events at most 2 count" in done.output.replace("\n", " ")
+    assert "ε = 1 for all of them together" in done.output
+    sketches = al.load("sketches.parquet")
+    assert sketches.labels == ("north", "south", "east")
+    assert sketches.totals is not None
+    (entry,) = al.Ledger("ledger.sqlite").entries()
+    assert (entry.population, entry.epsilon, entry.totals_epsilon) == ("visits-2026", "1", "0.1")
+    assert {path.name for path in folder.iterdir()} == {
+        "visits.parquet",
+        "hospitals.txt",
+        "protocol.json",
+        "sketches.parquet",
+        "ledger.sqlite",
+    }
+
+
+def test_a_dry_run_reads_no_event_and_spends_nothing(folder, monkeypatch):
+    before = sorted(path.name for path in folder.iterdir())
+    monkeypatch.setattr("armslength.tables.engine.EventTable.batches", None)  # to read would fail
+    done = run(*RELEASE, *GROUPS, "--dry-run")
+    assert done.exit_code == 0, done.output
+    assert "3 sketches of 16 numbers would be released" in done.output
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_dry_run_says_no_where_the_release_would():
+    assert run(*RELEASE, *GROUPS, "--no-ledger", "--dry-run").exit_code == 0
+    assert run(*RELEASE, *GROUPS, "--dry-run", "--item", "nothing").exit_code == 2
+    run("ledger", "budget", "--population", "visits-2026", "--epsilon", "0.5", "--unit", "one patient")
+    refused = run(*RELEASE, *GROUPS, "--dry-run")
+    assert refused.exit_code == 4
+    assert "0.5" in refused.output
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_same_labels_twice_are_refused_unless_asked_for():
+    assert run(*RELEASE, *GROUPS).exit_code == 0
+    again = run(*RELEASE, *GROUPS, "--overwrite")
+    assert again.exit_code == 4
+    assert "--repeat" in again.output
+    assert run(*RELEASE, *GROUPS, "--overwrite", "--repeat").exit_code == 0
+    assert len(al.Ledger("ledger.sqlite").entries()) == 2
+
+
+def test_budget_is_asked_before_any_event_is_read(folder, monkeypatch):
+    run("ledger", "budget", "--population", "visits-2026", "--epsilon", "0.5", "--unit", "one patient")
+    monkeypatch.setattr("armslength.tables.engine.EventTable.batches", None)
+    assert run(*RELEASE, *GROUPS).exit_code == 4
+    assert not (folder / "sketches.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "code", "says"),
+    [
+        (("--person", "nobody"), 2, "its columns are"),
+        (("-o", "nowhere/s.parquet"), 2, "folder of nowhere/s.parquet must be writable"),
+        (("-o", "hospitals.txt"), 2, "must be a new file"),
+        (("--population", ""), 2, "population must name"),
+        (("--public-groups", "@nothing.txt"), 2, "readable text file"),
+        (("--public-groups", "a,a"), 2, "duplicates"),
+        (("--label", "x"), 2, "label must be left out"),
+        (("--memory", "lots"), 2, "memory must be a size"),
+        (("--protocol", "hospitals.txt"), 5, "a protocol must be"),
+        (("--vocabulary", "a,b"), 2, "vocabulary must be left out"),
+        (("--weight", "code"), 2, "weight must be a column of numbers"),
+    ],
+)
+def test_bad_input_gets_one_line_a_code_and_costs_nothing(changed, code, says, folder):
+    before = sorted(path.name for path in folder.iterdir())
+    done = run(*RELEASE, *GROUPS, *changed)
+    assert done.exit_code == code, done.output
+    assert says in done.output
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+@pytest.mark.usefixtures("folder")
+def test_one_party_by_a_label_with_weights():
+    done = run(*RELEASE, "--label", "my hospital", "--weight", "cost", "--no-ledger")
+    assert done.exit_code == 0, done.output
+    assert al.load("sketches.parquet").labels == ("my hospital",)
+    assert "charged" not in done.output
+
+
+def test_a_protocol_is_shown_in_words_and_as_json(folder):
+    shown = run("protocol", "show", "protocol.json")
+    assert "one patient" in shown.output
+    assert "told from equal ones" in shown.output
+    document = json.loads(run("protocol", "show", "protocol.json", "--format", "json").output)
+    protocol = al.Protocol.load(folder / "protocol.json")
+    assert document["fingerprint"] == protocol.fingerprint
+    assert document["total_share"] == "0.1"
+
+
+def test_the_unit_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    without = [argument for argument in NEW if argument not in ("--unit", "one patient")]
+    refused = run(*without, "-o", "p.json")
+    assert refused.exit_code == 2
+    assert "say who is protected with --unit" in refused.output
+    monkeypatch.setattr("armslength.cli.protocol.is_terminal", lambda: True)
+    asked = run(*without, "-o", "p.json", input="one child\n")
+    assert asked.exit_code == 0, asked.output
+    assert al.Protocol.load("p.json").unit == "one child"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--input-dim", 5), "either --input-dim or --open-vocabulary"),
+        (("--transform", "HadamardJL"), "--open-vocabulary goes with SparseJL"),
+        (("--epsilon", "-1"), "epsilon must be above 0"),
+        (("--sparsity", 3), "sketch_dim must be"),
+    ],
+)
+def test_protocols_that_cannot_be_are_refused(arguments, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run(*NEW, "-o", "p.json", *arguments)
+    assert done.exit_code == 2
+    assert says in done.output
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "transform", ["SparseJL", "HadamardJL", "FastJL", "GaussianJL", "SignJL", "Identity"]
+)
+def test_protocols_of_every_transform(transform, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = ("--epsilon", 1, "--unit", "u", "--input-dim", 40, "--sketch-dim", 16)
+    done = run("protocol", "new", *arguments, "--transform", transform, "-o", "p.json")
+    assert done.exit_code == 0, done.output
+    assert al.Protocol.load("p.json").transform.name == transform
+
+
+@pytest.mark.usefixtures("folder")
+def test_inspect_shows_rows_and_guarantee_in_three_forms():
+    run(*RELEASE, *GROUPS)
+    shown = run("inspect", "sketches.parquet").output
+    assert "3 rows of 16 numbers" in shown
+    assert "1-differentially private" in shown
+    (document,) = json.loads(run("inspect", "sketches.parquet", "--format", "json").output)
+    assert [row["label"] for row in document["rows"]] == ["north", "south", "east"]
+    lines = run("inspect", "sketches.parquet", "--format", "csv").output.splitlines()
+    assert lines[0] == "file,label,noises,in_clear,total"
+    assert len(lines) == 4
+    protocol = al.Protocol.load("protocol.json")
+    al.sketch_in_clear(protocol, [[1]], items=["flu"]).save("clear.parquet")
+    assert "NOT PRIVATE" in run("inspect", "clear.parquet").output
+    assert run("inspect", "protocol.json").exit_code == 5
+
+
+@pytest.mark.usefixtures("folder")
+def test_sums_of_rows_and_of_files():
+    run(*RELEASE, *GROUPS)
+    run(*RELEASE, *GROUPS, "--population", "visits-2027", "-o", "second.parquet")
+    first, second = al.load("sketches.parquet"), al.load("second.parquet")
+    assert run("sum", "sketches.parquet", "--label", "all", "-o", "all.parquet").exit_code == 0
+    added = al.load("all.parquet")
+    assert added.labels == ("all",)
+    assert added.values.tolist() == [first.values.sum(axis=0).tolist()]
+    assert added.totals.tolist() == [first.totals.sum()]
+    assert len(added.provenance[0].terms) == 3
+    assert run("sum", "sketches.parquet", "second.parquet", "--by-label", "-o", "both.parquet").exit_code == 0
+    both = al.load("both.parquet")
+    assert both.labels == first.labels
+    assert both.values.tolist() == (first + second).values.tolist()
+    assert run("sum", "sketches.parquet", "all.parquet", "--by-label", "-o", "x.parquet").exit_code == 2
+    assert run("sum", "sketches.parquet", "-o", "x.parquet").exit_code == 2
+    assert run("sum", "sketches.parquet", "--label", "a", "-o", "all.parquet").exit_code == 2
