@@ -33,7 +33,7 @@ def renyi_epsilon(pure: Mapping[Fraction, int], mu_squared: Fraction, delta: Fra
     estimates = _float_epsilons(pure, mu_squared, delta)
     best = estimates.min()
     nearly = np.flatnonzero(estimates <= best + _NEARLY_BEST * max(abs(best), 1e-6))
-    return min(_proved_epsilon(pure, mu_squared, delta, Fraction(float(_ORDERS[i]))) for i in nearly)
+    return min(proved_epsilon(pure, mu_squared, delta, Fraction(float(_ORDERS[i]))) for i in nearly)
 
 
 def _float_epsilons(
@@ -53,7 +53,7 @@ def _float_epsilons(
     return converted
 
 
-def _proved_epsilon(
+def proved_epsilon(
     pure: Mapping[Fraction, int], mu_squared: Fraction, delta: Fraction, order: Fraction
 ) -> Fraction:
     """An upper bound on ε at one order, rounded up to 44 bits; at least 0."""

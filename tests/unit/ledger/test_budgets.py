@@ -57,6 +57,24 @@ def test_tenths_add_up_exactly(ledger, entry):
         ledger.charge(replace(entry, epsilon="1e-100"), ["more"])
 
 
+def test_what_is_spent_is_rounded_up_and_what_is_left_down(ledger, entry):
+    ledger.set_budget("visits", 1, unit=UNIT)
+    ledger.charge(replace(entry, epsilon="1/3"), ["a"])
+    (spent,) = ledger.spent()
+    assert (spent.epsilon, spent.left) == (0.333334, 0.666)
+    with pytest.raises(al.BudgetError, match=r"takes it to epsilon 1\.00034; left is epsilon 0\.666 "):
+        ledger.charge(replace(entry, epsilon="0.667"), ["b"])
+    ledger.charge(replace(entry, epsilon="0.666"), ["b"])
+
+
+def test_what_is_left_is_left_under_every_budget(ledger, entry):
+    ledger.set_budget("visits", "1.5", unit=UNIT)
+    ledger.set_budget("visits", 1, unit=UNIT, period="month")
+    ledger.charge(replace(entry, epsilon="0.75"), ["a"])
+    with pytest.raises(al.BudgetError, match=r"in all\), .* left is epsilon 0\.25 "):
+        ledger.charge(entry, ["b"])
+
+
 def test_gaussian_releases_compose_better_than_their_sum(ledger, entry):
     ledger.set_budget("visits", 4, 1e-6, unit=UNIT)
     for number in range(12):
@@ -160,6 +178,13 @@ def test_a_clock_that_goes_back_frees_nothing(ledger, entry, set_clock):
     set_clock("2026-03-01 00:00:00")
     ledger.charge(entry, ["b"])
     assert [spent.epsilon for spent in ledger.spent() if spent.period] == [1]
+
+
+def test_a_budget_holds_the_clock_as_a_line_does(ledger, entry, set_clock):
+    set_clock("2026-02-01 00:00:00")
+    ledger.set_budget("visits", 1, unit=UNIT, period="month")
+    set_clock("2026-01-15 00:00:00")
+    assert ledger.charge(entry, ["a"]).time == "2026-02-01T00:00:00+00:00"
 
 
 def test_budgets_are_raised_and_lowered_and_leave_a_trace(ledger, entry, set_clock):

@@ -9,6 +9,7 @@ import pytest
 
 import armslength as al
 from armslength.ledger.entry import Entry
+from armslength.ledger.file import reading, writing
 from armslength.privacy.composition import plain_loss
 
 
@@ -211,6 +212,15 @@ def changed(path, statement):
     connection.execute(statement)
     connection.commit()
     connection.close()
+
+
+def test_lines_outlast_a_power_failure_and_readers_cannot_write(tmp_path, entry):
+    path = str(tmp_path / "ledger.sqlite")
+    al.Ledger(path).charge(entry, ["a"])
+    with writing(path) as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
+    with pytest.raises(al.ParameterError, match="readonly"), reading(path) as connection:
+        connection.execute("DELETE FROM entries")
 
 
 def test_a_newer_file_is_refused(tmp_path, entry):

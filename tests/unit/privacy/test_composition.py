@@ -17,8 +17,8 @@ from armslength.privacy.composition import (
     plain_loss,
     pure_loss,
 )
-from armslength.privacy.gaussian_curve import gaussian_epsilon
-from armslength.privacy.renyi import renyi_epsilon
+from armslength.privacy.gaussian_curve import gaussian_epsilon, is_private_enough
+from armslength.privacy.renyi import proved_epsilon, renyi_epsilon
 
 DELTA = Fraction(1, 10**6)
 
@@ -93,33 +93,29 @@ def test_the_gaussian_curve_in_60_digits(mu_squared, delta):
             assert exact_delta(decimal(found) * (1 - mpmath.mpf(2) ** -43)) > mpmath.mpf(delta)
 
 
+def test_a_delta_that_is_missed_by_its_60th_digit_is_missed():
+    with mpmath.workdps(100):
+        exact = mpmath.ncdf(mpmath.mpf("-0.5")) - mpmath.e * mpmath.ncdf(mpmath.mpf("-1.5"))  # μ = ε = 1
+        digits = int(mpmath.floor(exact * mpmath.mpf(10) ** 60))
+    assert not is_private_enough(Fraction(1), Fraction(1), Fraction(digits, 10**60))
+    assert is_private_enough(Fraction(1), Fraction(1), Fraction(digits + 1, 10**60))
+
+
 def test_a_gaussian_beyond_every_epsilon_has_no_curve():
     assert gaussian_epsilon(Fraction(2**70), DELTA) is None
     assert gaussian_epsilon(Fraction(0), DELTA) == 0
 
 
-def renyi_in_decimals(losses, mu_squared, delta):
-    """The same bound at its best order, by a search of its own; divergences of randomized response from their definition."""
-    with mpmath.workdps(60):
-
-        def bound(log_above_one):
-            order = 1 + mpmath.exp(log_above_one)
-            total = order * decimal(mu_squared) / 2
-            for exact, count in losses.items():
-                epsilon = decimal(exact)
-                p = mpmath.exp(epsilon) / (1 + mpmath.exp(epsilon))
-                moment = p**order * (1 - p) ** (1 - order) + (1 - p) ** order * p ** (1 - order)
-                total += count * mpmath.log(moment) / (order - 1)
-            spread = (
-                mpmath.log(1 / decimal(delta)) + (order - 1) * mpmath.log(1 - 1 / order) - mpmath.log(order)
-            )
-            return total + spread / (order - 1)
-
-        low, high = mpmath.mpf(-6), mpmath.mpf(11)
-        for _ in range(120):
-            left, right = low + (high - low) / 3, high - (high - low) / 3
-            low, high = (low, right) if bound(left) < bound(right) else (left, high)
-        return bound(low)
+def renyi_in_decimals(losses, mu_squared, delta, order):
+    """The bound at one order, with the divergence of randomized response from its definition."""
+    total = order * decimal(mu_squared) / 2
+    for exact, count in losses.items():
+        epsilon = decimal(exact)
+        p = mpmath.exp(epsilon) / (1 + mpmath.exp(epsilon))
+        moment = p**order * (1 - p) ** (1 - order) + (1 - p) ** order * p ** (1 - order)
+        total += count * mpmath.log(moment) / (order - 1)
+    spread = mpmath.log(1 / decimal(delta)) + (order - 1) * mpmath.log(1 - 1 / order) - mpmath.log(order)
+    return total + spread / (order - 1)
 
 
 @pytest.mark.parametrize(
@@ -127,9 +123,26 @@ def renyi_in_decimals(losses, mu_squared, delta):
     [({Fraction(1, 10): 100}, 0), ({Fraction(1, 10): 20, Fraction(3): 1}, Fraction(1, 2)), ({}, 5)],
 )
 def test_the_renyi_bound_in_60_digits(losses, mu_squared):
+    def bound(log_above_one):
+        return renyi_in_decimals(losses, Fraction(mu_squared), DELTA, 1 + mpmath.exp(log_above_one))
+
     found = renyi_epsilon(losses, Fraction(mu_squared), DELTA)
-    best = renyi_in_decimals(losses, Fraction(mu_squared), DELTA)
-    assert best <= decimal(found) <= best * (1 + mpmath.mpf("1e-4"))
+    with mpmath.workdps(60):
+        low, high = mpmath.mpf(-6), mpmath.mpf(11)
+        for _ in range(120):  # a search of its own for the best order
+            left, right = low + (high - low) / 3, high - (high - low) / 3
+            low, high = (low, right) if bound(left) < bound(right) else (left, high)
+        assert bound(low) <= decimal(found) <= bound(low) * (1 + mpmath.mpf("1e-4"))
+
+
+@pytest.mark.parametrize("order", ["9/8", "2", "7/3", "1000"])
+@pytest.mark.parametrize("epsilon", ["0.01", "0.3", "1", "5"])
+def test_the_bound_at_one_order_is_rounded_up_by_little(order, epsilon):
+    losses, mu_squared = {Fraction(epsilon): 7, Fraction(1, 3): 2}, Fraction(1, 7)
+    found = proved_epsilon(losses, mu_squared, DELTA, Fraction(order))
+    with mpmath.workdps(60):
+        exact = renyi_in_decimals(losses, mu_squared, DELTA, decimal(Fraction(order)))
+        assert exact <= decimal(found) <= exact * (1 + mpmath.mpf(2) ** -43)
 
 
 def worst_case_epsilon(count, epsilon, delta):
