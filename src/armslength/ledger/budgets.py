@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact
 from fractions import Fraction
+from typing import Any
 
+from armslength.checks import one_of, shown
 from armslength.errors import BudgetError, CorruptFileError, ParameterError
-from armslength.ledger.entry import Entry
-from armslength.ledger.periods import period_of, read_time, written_time
+from armslength.ledger.entry import RELATIONS, Entry
+from armslength.ledger.periods import checked_period, period_of, read_time, written_time
 from armslength.privacy.composition import Guarantee, Loss, compose, largest_pure_epsilon
 from armslength.privacy.parameters import checked_delta, checked_epsilon
+from armslength.version import __version__
 
 _SPENT_DIGITS, _LEFT_DIGITS = 6, 3
 _EXACT = Context(prec=400, traps=[Inexact])
@@ -81,6 +84,26 @@ class Spent:
     method: str
     budget: Budget | None
     left: float | None
+
+
+def checked_budget(
+    population: Any, epsilon: Any, delta: Any, unit: Any, relation: Any, period: Any
+) -> Budget:
+    """A budget of these public words and numbers, without its time."""
+    for name, value in (("population", population), ("unit", unit)):
+        if not isinstance(value, str) or len(value) > 1000 or not value.isprintable():
+            raise ParameterError(f"{name} must be one line of text, got {shown(value)}")
+    if not population:
+        raise ParameterError("population must name the people whose budget it is, got nothing")
+    return Budget(
+        population,
+        unit,
+        one_of("relation", relation, RELATIONS),
+        checked_period(period),
+        number_text(checked_epsilon(epsilon)),
+        number_text(checked_delta(delta)),
+        __version__,
+    )
 
 
 def check_same_meaning(entry: Entry | Budget, budgets: Sequence[Budget]) -> None:

@@ -11,12 +11,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from armslength.checks import one_of, shown
 from armslength.errors import BudgetError, ParameterError
-from armslength.ledger.budgets import Budget, Spent, check_fits, check_same_meaning, number_text, spent_of
-from armslength.ledger.entry import RELATIONS, Entry, check_entry
+from armslength.ledger.budgets import Budget, Spent, check_fits, check_same_meaning, checked_budget, spent_of
+from armslength.ledger.entry import Entry, check_entry
 from armslength.ledger.file import check_file, reading, writing
-from armslength.ledger.periods import checked_period, not_before, period_of, read_time, written_time
+from armslength.ledger.periods import not_before, period_of, read_time, written_time
 from armslength.ledger.rows import (
     in_force,
     last_time,
@@ -26,8 +25,6 @@ from armslength.ledger.rows import (
     write_budget,
     write_entry,
 )
-from armslength.privacy.parameters import checked_delta, checked_epsilon
-from armslength.version import __version__
 
 __all__ = ["NO_LEDGER", "Budget", "Entry", "Ledger", "NoLedger", "Spent", "check_ledger", "opened_ledger"]
 
@@ -56,11 +53,12 @@ class Ledger:
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
         self.path = os.fspath(path)
         self.read_only = read_only
-        if read_only and not Path(self.path).is_file():
+        self._file = str(Path(self.path).absolute())  # a change of folder must not change the ledger
+        if read_only and not Path(self._file).is_file():
             raise ParameterError(
                 f"ledger must be a file that is there, got {self.path}; name it, or set a budget to make it"
             )
-        check_file(self.path)
+        check_file(self._file)
 
     def __repr__(self) -> str:
         return f"Ledger({self.path!r}{', read_only=True' if self.read_only else ''})"
@@ -75,7 +73,7 @@ class Ledger:
         """
         self._check_writable()
         check_entry(entry)  # before any file is made
-        with writing(self.path) as connection:
+        with writing(self._file) as connection:
             stamped = _accepted(connection, entry, labels, repeat=repeat)
             write_entry(connection, stamped, labels)
         return stamped
@@ -83,7 +81,7 @@ class Ledger:
     def preview(self, entry: Entry, labels: Sequence[str], *, repeat: bool = False) -> Entry:
         """The entry as `charge` would write it now, or its refusal; nothing is written, and no file is made."""
         check_entry(entry)
-        with reading(self.path) as connection:
+        with reading(self._file) as connection:
             return _accepted(connection, entry, labels, repeat=repeat)
 
     def set_budget(
@@ -110,8 +108,8 @@ class Ledger:
             period: "year", "quarter", "month", "week" or "day", in UTC; None for all time.
         """
         self._check_writable()
-        budget = _checked_budget(population, epsilon, delta, unit, relation, period)
-        with writing(self.path) as connection:
+        budget = checked_budget(population, epsilon, delta, unit, relation, period)
+        with writing(self._file) as connection:
             stamped = _settled(connection, budget)
             write_budget(connection, stamped)
         return stamped
@@ -127,18 +125,18 @@ class Ledger:
         period: str | None = None,
     ) -> Budget:
         """The budget as `set_budget` would write it now, or its refusal; nothing is written, and no file is made."""
-        budget = _checked_budget(population, epsilon, delta, unit, relation, period)
-        with reading(self.path) as connection:
+        budget = checked_budget(population, epsilon, delta, unit, relation, period)
+        with reading(self._file) as connection:
             return _settled(connection, budget)
 
     def entries(self, population: str | None = None) -> list[Entry]:
         """All entries in their order, or those of one population."""
-        with reading(self.path) as connection:
+        with reading(self._file) as connection:
             return read_entries(connection, population)
 
     def budgets(self, population: str | None = None, *, past: bool = False) -> list[Budget]:
         """The budgets in force, or with `past` all that were ever set, in the order in which they were set."""
-        with reading(self.path) as connection:
+        with reading(self._file) as connection:
             every = read_budgets(connection, population)
         return every if past else in_force(every)
 
@@ -149,7 +147,7 @@ class Ledger:
             population: Whose; None for all populations.
             past: Whether earlier periods with releases are listed too.
         """
-        with reading(self.path) as connection:
+        with reading(self._file) as connection:
             entries, budgets = (
                 read_entries(connection, population),
                 in_force(read_budgets(connection, population)),
@@ -170,7 +168,7 @@ class Ledger:
 
     def spent_under(self, budget: Budget) -> Spent:
         """What the budget would count as spent in its present period, whether or not it is in force."""
-        with reading(self.path) as connection:
+        with reading(self._file) as connection:
             entries = read_entries(connection, budget.population)
             moment = not_before(last_time(connection))
         spent = spent_of([entry for entry in entries if _kind(entry) == _kind(budget)], budget, moment)
@@ -214,25 +212,6 @@ def _settled(connection: sqlite3.Connection, budget: Budget) -> Budget:
                 f"{budget.unit!r}, {budget.relation!r} where one has {entry.unit!r}, {entry.relation!r}; take another population"
             )
     return replace(budget, time=written_time(not_before(last_time(connection))))
-
-
-def _checked_budget(
-    population: Any, epsilon: Any, delta: Any, unit: Any, relation: Any, period: Any
-) -> Budget:
-    for name, value in (("population", population), ("unit", unit)):
-        if not isinstance(value, str) or len(value) > 1000 or not value.isprintable():
-            raise ParameterError(f"{name} must be one line of text, got {shown(value)}")
-    if not population:
-        raise ParameterError("population must name the people whose budget it is, got nothing")
-    return Budget(
-        population,
-        unit,
-        one_of("relation", relation, RELATIONS),
-        checked_period(period),
-        number_text(checked_epsilon(epsilon)),
-        number_text(checked_delta(delta)),
-        __version__,
-    )
 
 
 def _kind(line: Entry | Budget) -> tuple[str, str, str]:

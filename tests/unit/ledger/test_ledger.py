@@ -25,6 +25,16 @@ def test_lines_stay_in_their_order(tmp_path, entry):
     assert repr(al.Ledger(path)) == f"Ledger({str(path)!r})"
 
 
+def test_a_change_of_folder_does_not_change_the_ledger(tmp_path, monkeypatch, entry):
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    ledger = al.Ledger("ledger.sqlite")
+    monkeypatch.chdir(tmp_path / "other")
+    ledger.charge(entry, ["a"])
+    assert len(al.Ledger(tmp_path / "ledger.sqlite", read_only=True).entries()) == 1
+    assert list((tmp_path / "other").iterdir()) == []
+
+
 def test_a_refusal_writes_nothing(tmp_path, entry):
     ledger = al.Ledger(tmp_path / "ledger.sqlite")
     ledger.charge(entry, ["a"])
