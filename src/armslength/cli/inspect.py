@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armslength.cli.answer_options import sketch_files
-from armslength.cli.layout import Column, heading, line
+from armslength.cli.layout import Column, heading, line, paragraph
 from armslength.cli.listing import FORMATS, as_csv, as_json
 
 if TYPE_CHECKING:
@@ -91,4 +91,4 @@ def _page(name: str, sketches: "Sketches") -> str:
         ),
         f"space {document['space']}",
     ]
-    return "\n".join([*facts, "", *words, "", heading(columns), *table])
+    return "\n".join([*facts, "", *map(paragraph, words), "", heading(columns), *table])

@@ -1,10 +1,12 @@
 """Tables for people, line by line: columns of a known width, labels shortened in the middle, numbers to six digits."""
 
 import math
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 LONGEST_LABEL = 28
+TEXT_WIDTH = 100
 NUMBER = 11  # characters of a number with six digits and an exponent
 
 
@@ -45,6 +47,11 @@ def shortened(label: str, width: int) -> str:
         return label
     end = (width - 1) // 2
     return f"{label[: width - 1 - end]}…{label[len(label) - end :]}"
+
+
+def paragraph(text: str) -> str:
+    """Running text in lines of a width that reads well."""
+    return "\n".join(textwrap.wrap(text, TEXT_WIDTH))
 
 
 def spelled(value: float) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from armslength.cli.layout import paragraph
 from armslength.cli.listing import as_json
 from armslength.cli.protocol_options import check_dimension, protocol_options, read_vocabulary
 
@@ -158,8 +159,8 @@ def described(protocol: "Protocol") -> str:
     from armslength.protocol.card import guarantee_in_words, protection_in_words  # noqa: PLC0415  # the same
 
     lines = [
-        protection_in_words(protocol),
-        guarantee_in_words(protocol),
+        paragraph(protection_in_words(protocol)),
+        paragraph(guarantee_in_words(protocol)),
         "",
         protocol.transform.card(),
         f"  noise: {protocol.noise}, scale {protocol.law.scale:.6g} in integer units",

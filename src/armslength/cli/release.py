@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from armslength.cli.layout import paragraph
 from armslength.cli.parameter_types import NameList
 
 if TYPE_CHECKING:
@@ -149,4 +150,4 @@ def _told(protocol: "Protocol", job: "TableRelease", what: str) -> str:
     count = len(job.groups.labels)
     delta = f", δ = {written(protocol.released_delta)}" if protocol.released_delta else ""
     rows = f"{count} sketch{'es' if count > 1 else ''} of {protocol.transform.sketch_dim} numbers"
-    return f"{protection_in_words(protocol)}\n{rows} {what}\nε = {written(protocol.epsilon)}{delta} for all of them together"
+    return f"{paragraph(protection_in_words(protocol))}\n{rows} {what}\nε = {written(protocol.epsilon)}{delta} for all of them together"

@@ -4,11 +4,9 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from flint import arb, fmpq
-
-from armslength.balls import precision
 from armslength.checks import integer, shown
 from armslength.errors import ParameterError
+from armslength.privacy.gaussian_curve import is_private_enough
 from armslength.privacy.parameters import checked_delta, checked_epsilon
 from armslength.scales import LARGEST_SCALE, SMALLEST_SCALE
 
@@ -66,29 +64,8 @@ def gaussian_scale(l2_sensitivity_squared: int, epsilon: Any, delta: Any) -> flo
 
 
 def _private_enough(sigma: float, squared: int, epsilon: Fraction, delta: Fraction) -> bool:
-    """Whether the exact δ of the Gaussian mechanism is provably at most delta.
-
-    δ(σ) = Φ(Δ/2σ − εσ/Δ) − e^ε·Φ(−Δ/2σ − εσ/Δ)
-    """
-    bits = 128
-    while bits <= 4096:
-        with precision(bits):
-            ratio = arb(squared).sqrt() / arb(sigma)
-            e = arb(fmpq(epsilon.numerator, epsilon.denominator))
-            shift = e / ratio
-            exact = _normal_cdf(ratio / 2 - shift) - e.exp() * _normal_cdf(-ratio / 2 - shift)
-            bound = arb(fmpq(delta.numerator, delta.denominator))
-            if exact <= bound:
-                return True
-            if exact > bound:
-                return False
-        bits *= 2
-    return False  # too close to tell: take more noise
-
-
-def _normal_cdf(x: arb) -> arb:
-    """Φ(x), with its relative digits kept in the tail."""
-    return (-x / arb(2).sqrt()).erfc() / 2
+    """Whether the exact δ of the Gaussian mechanism is provably at most delta."""
+    return is_private_enough(squared / Fraction(sigma) ** 2, epsilon, delta)
 
 
 def _float_at_least(number: Fraction) -> float:

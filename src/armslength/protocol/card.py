@@ -23,9 +23,9 @@ def guarantee_in_words(protocol: Protocol) -> str:
     )
     law = "discrete Laplace noise" if protocol.noise == "laplace" else "rounded normal noise"
     return (
-        f"All rows of this release together are {privacy} for {_RELATIONS[protocol.relation]} {unit}, "
+        f"All rows of one release together are {privacy} for {_RELATIONS[protocol.relation]} {unit}, "
         f"which moves the data by at most {written(protocol.radius)} in {protocol.norm} norm over all rows. "
-        f"Integer {law} of scale {protocol.law.scale:g} was drawn exactly and added to an integer projection "
+        f"Integer {law} of scale {protocol.law.scale:g} is drawn exactly and added to an integer projection "
         f"({protocol.transform.name}). {_totals_in_words(protocol)}People whose data is in several releases spend the budget of each."
     )
 
@@ -34,7 +34,7 @@ def _totals_in_words(protocol: Protocol) -> str:
     if protocol.total_law is None:
         return ""
     return (
-        f"Of ε, {written(protocol.totals_epsilon)} went to the total of each row, "
+        f"Of ε, {written(protocol.totals_epsilon)} goes to the total of each row, "
         f"with discrete Laplace noise of scale {protocol.total_law.scale:g}. "
     )
 
@@ -45,7 +45,7 @@ def protection_in_words(protocol: Protocol) -> str:
     if protocol.contribution is None:
         reach = f"which moves the data by at most {written(protocol.radius)} in {protocol.norm} norm over all rows"
     else:
-        reach = f"of whom at most {protocol.contribution:,} by weight is counted, over all groups and items together"
+        reach = f"of whose events at most {protocol.contribution:,} count, by weight, over all groups and items together"
     return f"Protected is {_RELATIONS[protocol.relation]} {unit}, {reach}."
 
 

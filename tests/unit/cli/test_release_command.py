@@ -118,7 +118,7 @@ def test_budget_is_asked_before_any_event_is_read(folder, monkeypatch):
         (("--memory", "lots"), 2, "memory must be a size"),
         (("--protocol", "hospitals.txt"), 5, "a protocol must be"),
         (("--vocabulary", "a,b"), 2, "vocabulary must be left out"),
-        (("--weight", "code"), 2, "weight must be a column of numbers"),
+        (("--weight", "code"), 2, "must be different columns"),
     ],
 )
 def test_bad_input_gets_one_line_a_code_and_costs_nothing(changed, code, says, folder):
@@ -165,7 +165,7 @@ def test_the_unit_is_asked_for(tmp_path, monkeypatch):
         (("--input-dim", 5), "either --input-dim or --open-vocabulary"),
         (("--transform", "HadamardJL"), "--open-vocabulary goes with SparseJL"),
         (("--epsilon", "-1"), "epsilon must be above 0"),
-        (("--sparsity", 3), "sketch_dim must be"),
+        (("--sparsity", 3), "sparsity must divide sketch_dim"),
     ],
 )
 def test_protocols_that_cannot_be_are_refused(arguments, says, tmp_path, monkeypatch):

@@ -116,7 +116,7 @@ def test_the_card_says_what_totals_cost(tmp_path):
     path = tmp_path / "s.parquet"
     PROTOCOL.release(X, ledger=al.NO_LEDGER).save(path)
     card = pq.read_schema(path).metadata[b"armslength"].decode()
-    assert "0.25 went to the total of each row" in card
+    assert "0.25 goes to the total of each row" in card
 
 
 def test_combined_totals_have_the_variance_of_their_noises():
