@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from armslength.protocol.files import load
     from armslength.protocol.protocol import Protocol
     from armslength.protocol.sketches import Sketches, concat
+    from armslength.search.cluster import Clustering, cluster
+    from armslength.search.nearest import Nearest, nearest
     from armslength.tables.release_table import release_table
     from armslength.transforms.fast_jl import FastJL
     from armslength.transforms.gaussian_jl import GaussianJL
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ArmslengthError",
     "BudgetError",
+    "Clustering",
     "CorruptFileError",
     "Estimate",
     "FastJL",
@@ -57,6 +60,7 @@ __all__ = [
     "Ledger",
     "MatrixJL",
     "NO_LEDGER",
+    "Nearest",
     "NotResolvableError",
     "ParameterError",
     "Plan",
@@ -66,11 +70,13 @@ __all__ = [
     "SparseJL",
     "UnsupportedVersionError",
     "__version__",
+    "cluster",
     "concat",
     "cosines",
     "distances",
     "inner_products",
     "load",
+    "nearest",
     "plan",
     "release_table",
     "sketch_in_clear",
@@ -84,6 +90,7 @@ __all__ = [
 _HOME = {
     "ArmslengthError": "armslength.errors",
     "BudgetError": "armslength.errors",
+    "Clustering": "armslength.search.cluster",
     "CorruptFileError": "armslength.errors",
     "Estimate": "armslength.estimates.result",
     "FastJL": "armslength.transforms.fast_jl",
@@ -96,6 +103,7 @@ _HOME = {
     "Ledger": "armslength.ledger.ledger",
     "MatrixJL": "armslength.transforms.matrix_jl",
     "NO_LEDGER": "armslength.ledger.ledger",
+    "Nearest": "armslength.search.nearest",
     "NotResolvableError": "armslength.errors",
     "ParameterError": "armslength.errors",
     "Plan": "armslength.planner.plan",
@@ -104,11 +112,13 @@ _HOME = {
     "Sketches": "armslength.protocol.sketches",
     "SparseJL": "armslength.transforms.sparse_jl",
     "UnsupportedVersionError": "armslength.errors",
+    "cluster": "armslength.search.cluster",
     "concat": "armslength.protocol.sketches",
     "cosines": "armslength.estimates.inner_products",
     "distances": "armslength.estimates.distances",
     "inner_products": "armslength.estimates.inner_products",
     "load": "armslength.protocol.files",
+    "nearest": "armslength.search.nearest",
     "plan": "armslength.planner.plan",
     "release_table": "armslength.tables.release_table",
     "sketch_in_clear": "armslength.protocol.clear",

@@ -1,0 +1,91 @@
+"""Pairs of rows in tiles, so that no answer needs all pairs at once."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armslength.estimates.result import Bounds, Estimate
+from armslength.protocol.sketches import Sketches
+
+Measure = Callable[[Sketches, Sketches | None], Estimate]
+
+ROWS, COLUMNS = 256, 2048  # half a million pairs to a tile: 4 MiB for each number of a pair
+SMALL = 1024  # rows within which all pairs are one tile
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The pairs of some consecutive rows with some consecutive columns.
+
+    Attributes:
+        first_row: Where its rows begin on the left side.
+        first_column: Where its columns begin on the right side.
+        estimate: The pairs; `estimate.within` says that rows and columns are the same.
+    """
+
+    first_row: int
+    first_column: int
+    estimate: Estimate
+
+    def ends(self, level: float, method: str, pairs: int) -> Bounds:
+        """(lower, upper) of every pair, each one of `pairs` that hold together at this level."""
+        return ends(self.estimate, level, method, pairs)
+
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows and columns of its pairs within the tile, each pair once."""
+        if self.estimate.within:
+            rows, columns = np.triu_indices(len(self.estimate.value), 1)
+            return rows, columns
+        rows, columns = np.divmod(np.arange(self.estimate.value.size), self.estimate.value.shape[1])
+        return rows, columns
+
+
+def ends(estimate: Estimate, level: float, method: str, pairs: int) -> Bounds:
+    """(lower, upper) of every estimate, each one of `pairs` that hold together at this level (Bonferroni)."""
+    return estimate._interval(level, method, pairs)  # noqa: SLF001  # how many pairs there are in all, a tile does not know
+
+
+def row_blocks(count: int) -> Iterator[range]:
+    """Consecutive blocks of rows."""
+    return (range(start, min(start + ROWS, count)) for start in range(0, count, ROWS))
+
+
+def each_pair_once(a: Sketches, b: Sketches | None, measure: Measure) -> Iterator[Tile]:
+    """Tiles that hold every row of a against every row of b, or every pair within a once; rows first."""
+    if b is None and len(a) <= SMALL:
+        yield Tile(0, 0, measure(a, None))
+        return
+    for rows in row_blocks(len(a)):
+        yield from tiles_of(rows, a, b, measure, from_diagonal=True)
+
+
+def tiles_of(
+    rows: range, a: Sketches, b: Sketches | None, measure: Measure, *, from_diagonal: bool = False
+) -> Iterator[Tile]:
+    """Tiles that hold these rows of a against all rows of b, or against all rows of a.
+
+    Args:
+        rows: Consecutive rows.
+        a: Where they are.
+        b: The other side; None for a itself.
+        measure: What is estimated.
+        from_diagonal: Within a: whether to leave out what lies to the left of the rows' own tile.
+    """
+    left = a.rows(rows)
+    if b is not None:
+        for columns in _column_blocks(0, len(b)):
+            yield Tile(rows.start, columns.start, measure(left, b.rows(columns)))
+        return
+    if not from_diagonal:
+        for columns in _column_blocks(0, rows.start):
+            yield Tile(rows.start, columns.start, measure(left, a.rows(columns)))
+    # A tile of its own for the diagonal: there every row meets its own noise.
+    yield Tile(rows.start, rows.start, measure(left, None))
+    for columns in _column_blocks(rows.stop, len(a)):
+        yield Tile(rows.start, columns.start, measure(left, a.rows(columns)))
+
+
+def _column_blocks(start: int, stop: int) -> Iterator[range]:
+    return (range(first, min(first + COLUMNS, stop)) for first in range(start, stop, COLUMNS))

@@ -1,0 +1,25 @@
+"""What rows are compared by: their sizes and all, or their shapes alone."""
+
+from armslength.checks import one_of
+from armslength.errors import ParameterError
+from armslength.estimates.squared_distances import squared_distances
+from armslength.protocol.sketches import Sketches
+from armslength.search.blocks import Measure
+
+BY = ("size", "shape")
+
+
+def squared_measure(by: str) -> Measure:
+    """Squared distances of rows as they are ("size"), or of rows divided by their totals ("shape")."""
+    one_of("by", by, BY)
+    return squared_distances
+
+
+def checked_sketches(name: str, sketches: object, at_least: int) -> Sketches:
+    """The sketches, if they are sketches of so many rows."""
+    if not isinstance(sketches, Sketches):
+        raise ParameterError(f"{name} must be al.Sketches, got {type(sketches).__name__}")
+    if len(sketches) < at_least:
+        rows = f"at least {at_least} row{'s' if at_least > 1 else ''}"
+        raise ParameterError(f"{name} must have {rows}, got {len(sketches)}")
+    return sketches
