@@ -14,11 +14,16 @@ def distances(a: Sketches, b: Sketches | None = None) -> Estimate:
 
     The square root of the squared estimate, clipped at 0: biased, so it carries an interval and no variance.
     """
-    squared = squared_distances(a, b)
+    return as_distances(squared_distances(a, b))
+
+
+def as_distances(squared: Estimate) -> Estimate:
+    """The square roots of estimated squares, clipped at 0, with the square roots of their intervals."""
 
     def interval(confidence: float, method: str, pairs: int) -> Bounds:
         lower, upper = squared._interval(confidence, method, pairs)  # noqa: SLF001  # the same estimate, mapped
         return np.sqrt(lower), np.sqrt(upper)
 
     value = np.sqrt(np.maximum(squared.value, 0.0))
-    return replace(squared, quantity="distances", value=value, _variance=None, _interval=interval)
+    quantity = squared.quantity.replace("squared ", "").replace("norms", "lengths")
+    return replace(squared, quantity=quantity, value=value, _variance=None, _interval=interval)

@@ -1,0 +1,201 @@
+"""All pairs with their intervals, tile by tile, and those of them that somebody asks for."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from armslength.checks import integer, number, one_of
+from armslength.errors import ParameterError
+from armslength.estimates.distances import as_distances
+from armslength.estimates.inner_products import APPROXIMATE, cosines, inner_products
+from armslength.estimates.intervals import METHODS, Level
+from armslength.estimates.squared_distances import checked_pair, clear_note
+from armslength.progress import Advance, progress
+from armslength.protocol.sketches import Sketches
+from armslength.search.blocks import Measure, Tile, each_pair_once
+from armslength.search.measures import BY, checked_sketches, squared_measure
+
+_PRODUCTS = ("inner-product", "cosine")
+QUANTITIES = ("distance", "squared-distance", *_PRODUCTS)
+SCHEMA = pa.schema(
+    [
+        pa.field("left", pa.string()),
+        pa.field("right", pa.string()),
+        pa.field("value", pa.float64()),
+        pa.field("lower", pa.float64()),
+        pa.field("upper", pa.float64()),
+        pa.field("resolved", pa.bool_()),
+    ]
+)
+
+
+def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one thing
+    a: Sketches,
+    b: Sketches | None = None,
+    *,
+    quantity: str = "distance",
+    by: str = "size",
+    level: float = 0.95,
+    method: str = "spread",
+    simultaneous: bool = False,
+    top: int | None = None,
+    farthest: bool = False,
+    below: float | None = None,
+    above: float | None = None,
+    possibly: bool = False,
+    show_progress: bool = False,
+) -> Iterator[pa.RecordBatch]:
+    """Arrow batches of pairs: left, right, value, lower, upper, resolved. All pairs, in memory that does not grow with them.
+
+    Every row of a against every row of b, or each pair within a once, in tiles: the numbers are those of `al.distances` on
+    all rows at once. Up to 1,024 rows within a come in its order.
+
+    Args:
+        a: Rows on the left.
+        b: Rows on the right; None for the pairs within a.
+        quantity: "distance", "squared-distance", "inner-product" or "cosine".
+        by: "size" for rows as they are, "shape" for rows divided by their totals (distances alone).
+        level: The confidence of the intervals.
+        method: "spread" or "guaranteed", as for `Estimate.interval`.
+        simultaneous: Whether all intervals hold together at the level: those of *all* pairs, chosen or not.
+        top: Only this many pairs, those of the smallest values, smallest first.
+        farthest: With `top`: those of the largest values, largest first.
+        below: Only pairs that surely lie at or below this: their upper end does.
+        above: Only pairs that surely lie above this: their lower end does.
+        possibly: With `below` or `above`: also pairs of which it is not sure that they do not.
+        show_progress: Whether to show a bar on a terminal.
+    """
+    checked_sketches("a", a, 1 if b is not None else 2)
+    left, right = checked_pair(a, b)
+    measure = _measure(quantity, by)
+    one_of("method", method, METHODS)
+    pairs = len(a) * (len(a) - 1) // 2 if b is None else len(a) * len(right)
+    Level.of(level, method, pairs if simultaneous else 1)  # before any work
+    choice = _Choice.of(below, above, possibly)
+    if top is not None:
+        integer("top", top, at_least=1, at_most=10**7)
+    elif farthest:
+        raise ParameterError("farthest must come with top, got it alone")
+    approximate = APPROXIMATE if quantity in _PRODUCTS else ""
+    said = {
+        "quantity": quantity,
+        "by": by,
+        "level": repr(level),
+        "method": method,
+        "simultaneous": str(bool(simultaneous)).lower(),
+        "note": "; ".join(part for part in (approximate, clear_note(left, right)) if part),
+    }
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        names = pa.array(left.labels, pa.string()), pa.array(right.labels, pa.string())
+        with progress("compare", pairs, "pairs", shown=show_progress) as advance:
+            tiles = each_pair_once(a, b, measure)
+            found = _chosen(tiles, (level, method, pairs if simultaneous else 1), choice, advance)
+            if top is not None:
+                found = iter([_extreme(found, top, farthest=farthest)])
+            for lines in found:
+                yield lines.batch(names, SCHEMA.with_metadata(said))
+
+    return batches()
+
+
+def _measure(quantity: str, by: str) -> Measure:
+    one_of("quantity", quantity, QUANTITIES)
+    one_of("by", by, BY)
+    if quantity in _PRODUCTS:
+        if by == "shape":
+            raise ParameterError(f"quantity must be a distance to compare by shape, got {quantity}")
+        return inner_products if quantity == "inner-product" else cosines
+    squared = squared_measure(by)
+    return squared if quantity == "squared-distance" else lambda a, b: as_distances(squared(a, b))
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Which pairs are asked for."""
+
+    below: float | None
+    above: float | None
+    possibly: bool
+
+    @classmethod
+    def of(cls, below: Any, above: Any, possibly: bool) -> "_Choice":
+        given = {"below": below, "above": above}
+        for name, limit in given.items():
+            if limit is not None:
+                number(name, limit, above=-1e300, at_most=1e300)
+        if possibly and below is None and above is None:
+            raise ParameterError("possibly must come with below or above, got it alone")
+        return cls(below, above, possibly)
+
+    def holds(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Whether each pair is asked for."""
+        wanted = np.ones(lower.shape, dtype=np.bool_)
+        if self.below is not None:
+            wanted &= (lower if self.possibly else upper) <= self.below
+        if self.above is not None:
+            wanted &= (upper if self.possibly else lower) > self.above
+        return wanted
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Some pairs by number, with their estimates."""
+
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    value: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+    def take(self, wanted: NDArray[Any]) -> "_Lines":
+        """Some of the lines."""
+        arrays = (self.rows, self.columns, self.value, self.lower, self.upper)
+        return _Lines(*(each[wanted] for each in arrays))
+
+    def plus(self, other: "_Lines") -> "_Lines":
+        """The lines of both."""
+        names = ("rows", "columns", "value", "lower", "upper")
+        return _Lines(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))
+
+    def batch(self, names: tuple[pa.Array, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+        """The lines as Arrow has them."""
+        resolved = (self.lower > 0) | (self.upper < 0)
+        columns = [
+            names[0].take(pa.array(self.rows)),
+            names[1].take(pa.array(self.columns)),
+            *(pa.array(each) for each in (self.value, self.lower, self.upper, resolved)),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _chosen(
+    tiles: Iterator[Tile], said: tuple[float, str, int], choice: _Choice, advance: Advance
+) -> Iterator[_Lines]:
+    """The pairs of each tile that are asked for."""
+    for tile in tiles:
+        rows, columns = tile.pairs()
+        value, lower, upper = (each[rows, columns] for each in (tile.estimate.value, *tile.ends(*said)))
+        lines = _Lines(rows + tile.first_row, columns + tile.first_column, value, lower, upper)
+        wanted = choice.holds(lower, upper)
+        yield lines if wanted.all() else lines.take(wanted)
+        advance(len(value))
+
+
+def _extreme(found: Iterator[_Lines], count: int, *, farthest: bool) -> _Lines:
+    """The lines of the smallest or largest values, in order; equal values in the order of their rows."""
+    best: _Lines | None = None
+    for lines in found:
+        both = lines if best is None else best.plus(lines)
+        sign = -1.0 if farthest else 1.0
+        kept = np.arange(len(both.value))
+        if len(both.value) > count:
+            kept = np.argpartition(sign * both.value, count - 1)[:count]
+        best = both.take(kept[np.lexsort((both.columns[kept], both.rows[kept], sign * both.value[kept]))])
+    if best is None:
+        raise AssertionError("there is always a tile")
+    return best
