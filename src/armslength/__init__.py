@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from armslength.estimates.distances import distances
     from armslength.estimates.inner_products import cosines, inner_products
     from armslength.estimates.result import Estimate
+    from armslength.estimates.shapes import shape_distances
     from armslength.estimates.squared_distances import squared_distances, squared_norms
     from armslength.estimates.totals import totals
     from armslength.estimates.valid_distances import valid_squared_distances
@@ -33,8 +34,13 @@ if TYPE_CHECKING:
     from armslength.protocol.files import load
     from armslength.protocol.protocol import Protocol
     from armslength.protocol.sketches import Sketches, concat
+    from armslength.search.alike import Alike, alike
+    from armslength.search.closer import Closer, closer
     from armslength.search.cluster import Clustering, cluster
+    from armslength.search.compare import compare
+    from armslength.search.drift import Drift, drift
     from armslength.search.nearest import Nearest, nearest
+    from armslength.search.outliers import Outliers, outliers
     from armslength.tables.release_table import release_table
     from armslength.transforms.fast_jl import FastJL
     from armslength.transforms.gaussian_jl import GaussianJL
@@ -45,10 +51,13 @@ if TYPE_CHECKING:
     from armslength.transforms.sparse_jl import SparseJL
 
 __all__ = [
+    "Alike",
     "ArmslengthError",
     "BudgetError",
+    "Closer",
     "Clustering",
     "CorruptFileError",
+    "Drift",
     "Estimate",
     "FastJL",
     "FormatError",
@@ -62,6 +71,7 @@ __all__ = [
     "NO_LEDGER",
     "Nearest",
     "NotResolvableError",
+    "Outliers",
     "ParameterError",
     "Plan",
     "Protocol",
@@ -70,15 +80,21 @@ __all__ = [
     "SparseJL",
     "UnsupportedVersionError",
     "__version__",
+    "alike",
+    "closer",
     "cluster",
+    "compare",
     "concat",
     "cosines",
     "distances",
+    "drift",
     "inner_products",
     "load",
     "nearest",
+    "outliers",
     "plan",
     "release_table",
+    "shape_distances",
     "sketch_in_clear",
     "squared_distances",
     "squared_distances_with_norms",
@@ -88,10 +104,13 @@ __all__ = [
 ]
 
 _HOME = {
+    "Alike": "armslength.search.alike",
     "ArmslengthError": "armslength.errors",
     "BudgetError": "armslength.errors",
+    "Closer": "armslength.search.closer",
     "Clustering": "armslength.search.cluster",
     "CorruptFileError": "armslength.errors",
+    "Drift": "armslength.search.drift",
     "Estimate": "armslength.estimates.result",
     "FastJL": "armslength.transforms.fast_jl",
     "FormatError": "armslength.errors",
@@ -105,6 +124,7 @@ _HOME = {
     "NO_LEDGER": "armslength.ledger.ledger",
     "Nearest": "armslength.search.nearest",
     "NotResolvableError": "armslength.errors",
+    "Outliers": "armslength.search.outliers",
     "ParameterError": "armslength.errors",
     "Plan": "armslength.planner.plan",
     "Protocol": "armslength.protocol.protocol",
@@ -112,15 +132,21 @@ _HOME = {
     "Sketches": "armslength.protocol.sketches",
     "SparseJL": "armslength.transforms.sparse_jl",
     "UnsupportedVersionError": "armslength.errors",
+    "alike": "armslength.search.alike",
+    "closer": "armslength.search.closer",
     "cluster": "armslength.search.cluster",
+    "compare": "armslength.search.compare",
     "concat": "armslength.protocol.sketches",
     "cosines": "armslength.estimates.inner_products",
     "distances": "armslength.estimates.distances",
+    "drift": "armslength.search.drift",
     "inner_products": "armslength.estimates.inner_products",
     "load": "armslength.protocol.files",
     "nearest": "armslength.search.nearest",
+    "outliers": "armslength.search.outliers",
     "plan": "armslength.planner.plan",
     "release_table": "armslength.tables.release_table",
+    "shape_distances": "armslength.estimates.shapes",
     "sketch_in_clear": "armslength.protocol.clear",
     "squared_distances": "armslength.estimates.squared_distances",
     "squared_distances_with_norms": "armslength.estimates.control_variate",

@@ -125,8 +125,8 @@ class PairNoises:
 def pair_noises(left: Sketches, right: Sketches) -> PairNoises:
     """The noise of every difference left_i − right_j: κ_n = Σ (α−β)^n·κ_n over the noises that either row has."""
     # Rows with the same parts are of one class; pairs of classes give nearly all pairs their noise.
-    rows, row_terms = _classes(left)
-    columns, column_terms = _classes(right)
+    rows, row_terms = noise_classes(left)
+    columns, column_terms = noise_classes(right)
     only_one = len(row_terms) == len(column_terms) == 1
     groups: list[tuple[PairNoise, Any]] = [
         (
@@ -142,7 +142,7 @@ def pair_noises(left: Sketches, right: Sketches) -> PairNoises:
 
 def row_noises(sketches: Sketches) -> PairNoises:
     """The noise of every row by itself."""
-    classes, terms = _classes(sketches)
+    classes, terms = noise_classes(sketches)
     groups = [
         (PairNoise.of(each), ... if len(terms) == 1 else np.flatnonzero(classes == number))
         for number, each in enumerate(terms)
@@ -150,7 +150,7 @@ def row_noises(sketches: Sketches) -> PairNoises:
     return PairNoises((len(sketches),), tuple(groups))
 
 
-def _classes(sketches: Sketches) -> tuple[NDArray[np.int64], list[tuple[Term, ...]]]:
+def noise_classes(sketches: Sketches) -> tuple[NDArray[np.int64], list[tuple[Term, ...]]]:
     """For each row the number of its class, and the terms of one member of each class."""
     if sketches.released is not None and len(sketches):
         (first,) = sketches.released.take([0]).rows()
@@ -173,7 +173,7 @@ def _shared_groups(left: Sketches, right: Sketches) -> list[tuple[PairNoise, Any
         diagonal = np.arange(len(left))
         return [(PairNoise((), ()), (diagonal, diagonal))]
     found: dict[PairNoise, tuple[list[int], list[int]]] = {}
-    for i, j in _sharing_pairs(left, right):
+    for i, j in sharing_pairs(left, right):
         merged = PairNoise.of(left.provenance[i].plus(right.provenance[j], -1.0).terms)
         pairs = found.setdefault(merged, ([], []))
         pairs[0].append(i)
@@ -181,7 +181,7 @@ def _shared_groups(left: Sketches, right: Sketches) -> list[tuple[PairNoise, Any
     return [(noise, (np.array(i), np.array(j))) for noise, (i, j) in found.items()]
 
 
-def _sharing_pairs(left: Sketches, right: Sketches) -> set[tuple[int, int]]:
+def sharing_pairs(left: Sketches, right: Sketches) -> set[tuple[int, int]]:
     """The pairs of rows that have a noise in common."""
     both = left.released, right.released
     if both[0] is not None and both[1] is not None and not np.isin(both[0].ids, both[1].ids).any():

@@ -112,7 +112,7 @@ def drift(
         )
     first = [row for row, label in enumerate(before.labels) if label in places]
     moved = after.rows([places[label] for label in both]) - before.rows(first)
-    change = Sketches(moved.values, both, moved.released or moved.provenance, moved.protocols)
+    change = Sketches(moved.values, both, moved.provenance, moved.protocols, moved.totals)
     estimate = as_distances(squared_norms(change))
     lower, upper = ends(estimate, level, method, len(both))
     return Drift(

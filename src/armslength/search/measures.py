@@ -2,6 +2,7 @@
 
 from armslength.checks import one_of
 from armslength.errors import ParameterError
+from armslength.estimates.shapes import squared_shape_distances
 from armslength.estimates.squared_distances import squared_distances
 from armslength.protocol.sketches import Sketches
 from armslength.search.blocks import Measure
@@ -11,8 +12,7 @@ BY = ("size", "shape")
 
 def squared_measure(by: str) -> Measure:
     """Squared distances of rows as they are ("size"), or of rows divided by their totals ("shape")."""
-    one_of("by", by, BY)
-    return squared_distances
+    return squared_distances if one_of("by", by, BY) == "size" else squared_shape_distances
 
 
 def checked_sketches(name: str, sketches: object, at_least: int) -> Sketches:
