@@ -13,6 +13,7 @@ from armslength.errors import ParameterError
 from armslength.estimates.distances import as_distances
 from armslength.estimates.inner_products import APPROXIMATE, cosines, inner_products
 from armslength.estimates.intervals import METHODS, Level
+from armslength.estimates.shapes import NOTE as SHAPES
 from armslength.estimates.squared_distances import checked_pair, clear_note
 from armslength.progress import Advance, progress
 from armslength.protocol.sketches import Sketches
@@ -80,14 +81,14 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
         integer("top", top, at_least=1, at_most=10**7)
     elif farthest:
         raise ParameterError("farthest must come with top, got it alone")
-    approximate = APPROXIMATE if quantity in _PRODUCTS else ""
+    special = APPROXIMATE if quantity in _PRODUCTS else SHAPES if by == "shape" else ""
     said = {
         "quantity": quantity,
         "by": by,
         "level": repr(level),
         "method": method,
         "simultaneous": str(bool(simultaneous)).lower(),
-        "note": "; ".join(part for part in (approximate, clear_note(left, right)) if part),
+        "note": "; ".join(part for part in (special, clear_note(left, right)) if part),
     }
 
     def batches() -> Iterator[pa.RecordBatch]:

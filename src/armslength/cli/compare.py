@@ -1,0 +1,129 @@
+"""`armslength compare`: distances between all parties, with intervals, as a stream."""
+
+import csv
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from armslength.cli.answer_options import answer_options, load_all, one_against_others, sketch_files
+from armslength.cli.layout import Column, heading, line
+from armslength.cli.listing import finite
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+FIELDS = ("left", "right", "value", "lower", "upper", "resolved")
+_LINES_AT_ONCE = 8192
+
+
+@click.command(
+    short_help="Distances between all parties, with intervals.",
+    epilog="""\b
+Examples:
+  armslength compare sketches.parquet
+  armslength compare north.parquet south.parquet --simultaneous
+  armslength compare sketches.parquet --top 20
+  armslength compare sketches.parquet --against north --format csv
+  armslength compare sketches.parquet --below 40              surely at most 40 apart
+  armslength compare sketches.parquet --below 40 --possibly   not surely more than 40 apart
+  armslength compare sketches.parquet --above 40              surely more than 40 apart
+  armslength compare sketches.parquet --by shape --top 20
+
+"Not resolved" says that the interval reaches 0: these two cannot be told from equal ones. Memory does not grow with
+the number of pairs; csv and json are written as they are computed.
+""",
+)
+@sketch_files()
+@click.option(
+    "--quantity",
+    type=click.Choice(["distance", "squared-distance", "inner-product", "cosine"]),
+    default="distance",
+    show_default=True,
+    help="What to estimate. Inner products and cosines have approximate intervals.",
+)
+@click.option(
+    "--simultaneous", is_flag=True, help="All intervals hold together at the level, not each by itself."
+)
+@click.option("--against", metavar="LABEL", help="Only this party against all others.")
+@click.option("--top", type=int, metavar="N", help="Only the N pairs of the smallest values, smallest first.")
+@click.option("--farthest", is_flag=True, help="With --top: those of the largest values, largest first.")
+@click.option("--below", type=float, metavar="X", help="Only pairs surely at or below X: their upper end is.")
+@click.option("--above", type=float, metavar="X", help="Only pairs surely above X: their lower end is.")
+@click.option(
+    "--possibly",
+    is_flag=True,
+    help="With --below or --above: all pairs but those that are surely on the other side.",
+)
+@answer_options
+def compare(files: tuple[str, ...], against: str | None, form: str, **known: Any) -> None:
+    """Distances between all parties in the files, with intervals.
+
+    Each pair comes with its estimate, an interval that holds the truth with the probability of --level, and whether the
+    two can be told apart at all. Comparing costs no privacy, however often it is done.
+    """
+    from armslength.search.compare import compare as compare_rows  # noqa: PLC0415  # --help must not wait for it
+
+    sketches = load_all(files)
+    left, right = (sketches, None) if against is None else one_against_others(sketches, against)
+    batches = compare_rows(left, right, show_progress=True, **known)
+    first = next(batches)  # what is wrong is said before anything is printed
+    said = {key.decode(): value.decode() for key, value in first.schema.metadata.items()}
+    lines = _lines(first, batches)
+    if form == "csv":
+        _write_csv(lines)
+    elif form == "json":
+        _write_json(lines)
+    else:
+        _write_table(lines, (left.labels, (right or left).labels), said)
+    if said["note"] and form != "table":
+        click.echo(f"armslength: {said['note']}", err=True)
+
+
+def _lines(first: "pa.RecordBatch", rest: "Iterable[pa.RecordBatch]") -> Iterator[dict[str, Any]]:
+    """Every pair, a few thousand at a time."""
+    for batch in chain([first], rest):
+        for start in range(0, batch.num_rows, _LINES_AT_ONCE):
+            yield from batch.slice(start, _LINES_AT_ONCE).to_pylist()
+
+
+def _write_csv(lines: Iterable[dict[str, Any]]) -> None:
+    writer = csv.DictWriter(sys.stdout, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+
+
+def _write_json(lines: Iterable[dict[str, Any]]) -> None:
+    sys.stdout.write("[")
+    separator = "\n "
+    for pair in lines:
+        sys.stdout.write(separator + json.dumps(finite(pair), ensure_ascii=False))
+        separator = ",\n "
+    sys.stdout.write("\n]\n")
+
+
+def _write_table(
+    lines: Iterable[dict[str, Any]], labels: tuple[tuple[str, ...], tuple[str, ...]], said: dict[str, str]
+) -> None:
+    columns = [
+        Column.of_labels("left", labels[0]),
+        Column.of_labels("right", labels[1]),
+        Column.of_numbers(said["quantity"]),
+        Column.of_numbers("from"),
+        Column.of_numbers("to"),
+        Column("", len("not resolved")),
+    ]
+    sys.stdout.write(f"{heading(columns)}\n")
+    count = 0
+    for pair in lines:
+        cells = [pair[name] for name in FIELDS[:-1]]
+        state = "" if pair["resolved"] else "not resolved"
+        sys.stdout.write(f"{line(columns, [*cells, state])}\n")
+        count += 1
+    percent = f"{100 * float(said['level']):.6g}%"
+    together = "together" if said["simultaneous"] == "true" else "for each pair by itself"
+    click.echo(f"{count} pair{'' if count == 1 else 's'}; intervals hold at {percent}, {together}")
+    if said["note"]:
+        click.echo(said["note"])

@@ -1,0 +1,86 @@
+"""`armslength nearest`: who is nearest to whom, and how sure that is."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from armslength.cli.answer_options import answer_options, load_all, one_against_others, sketch_files
+from armslength.cli.layout import Column, heading, line
+from armslength.cli.listing import as_csv, as_json
+
+if TYPE_CHECKING:
+    from armslength.search.nearest import Nearest
+
+
+@click.command(
+    short_help="Who is nearest to whom.",
+    epilog="""\b
+Examples:
+  armslength nearest sketches.parquet
+  armslength nearest sketches.parquet --query north --count 5
+  armslength nearest wards.parquet --index archive.parquet --count 3
+  armslength nearest sketches.parquet --by shape --format json
+
+"surely nearest" says that no other party can truly be nearer, at the level; "could be nearest" that the intervals do not
+rule it out.
+""",
+)
+@sketch_files()
+@click.option(
+    "--index",
+    "index",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Search here, instead of among the queries themselves. Can be given more than once.",
+)
+@click.option("--query", metavar="LABEL", help="Ask only for this party.")
+@click.option("--count", type=int, default=10, show_default=True, help="How many answers for each query.")
+@click.option("--simultaneous", is_flag=True, help="The level holds for all queries together, not for each.")
+@answer_options
+def nearest(
+    files: tuple[str, ...], index: tuple[str, ...], query: str | None, form: str, **known: Any
+) -> None:
+    """The nearest parties of each party in the files, nearest first, with intervals.
+
+    Every pair is looked at. For each query, all of its intervals hold together with the probability of --level.
+    """
+    from armslength.search.nearest import nearest as find  # noqa: PLC0415  # --help must not wait for it
+
+    queries = load_all(files)
+    searched = load_all(index) if index else None
+    if query is not None:
+        one, others = one_against_others(queries, query)
+        queries, searched = one, others if searched is None else searched
+    found = find(queries, searched, show_progress=True, **known)
+    if form == "table":
+        click.echo(_table(found))
+        return
+    rows = found.to_arrow().to_pylist()
+    click.echo(as_csv(rows) if form == "csv" else as_json(rows))
+    if found.note:
+        click.echo(f"armslength: {found.note}", err=True)
+
+
+def _table(found: "Nearest") -> str:
+    columns = [
+        Column.of_labels("query", found.queries),
+        Column("rank", 4, is_number=True),
+        Column.of_labels("nearest", (label for row in found.labels for label in row)),
+        *(Column.of_numbers(name) for name in ("distance", "from", "to")),
+        Column("", len("could be nearest, not resolved")),
+    ]
+    lines = [heading(columns)]
+    for pair in found.to_arrow().to_pylist():
+        states = []
+        if pair["possible"]:
+            row = found.queries.index(pair["query"])
+            states.append("surely nearest" if found.surely_nearest[row] else "could be nearest")
+        if not pair["resolved"]:
+            states.append("not resolved")
+        cells = [pair["query"], str(pair["rank"]), pair["label"], pair["value"], pair["lower"], pair["upper"]]
+        lines.append(line(columns, [*cells, ", ".join(states)]))
+    percent = f"{100 * found.level:.6g}%"
+    together = "for all queries together" if found.simultaneous else "for each query"
+    lines.append(f"all intervals of a query hold at {percent}, {together}")
+    return "\n".join([*lines, *([found.note] if found.note else [])])
