@@ -94,10 +94,13 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     def batches() -> Iterator[pa.RecordBatch]:
         names = pa.array(left.labels, pa.string()), pa.array(right.labels, pa.string())
         with progress("compare", pairs, "pairs", shown=show_progress) as advance:
-            tiles = each_pair_once(a, b, measure)
-            found = _chosen(tiles, (level, method, pairs if simultaneous else 1), choice, advance)
-            if top is not None:
-                found = iter([_extreme(found, top, farthest=farthest)])
+            tiles = _watched(each_pair_once(a, b, measure), advance)
+            held = (level, method, pairs if simultaneous else 1)
+            found: Iterator[_Lines]
+            if top is None:
+                found = (_lines_of(tile, tile.pairs(), held, choice) for tile in tiles)
+            else:
+                found = iter([_extreme(tiles, held, choice, top, -1.0 if farthest else 1.0)])
             for lines in found:
                 yield lines.batch(names, SCHEMA.with_metadata(said))
 
@@ -174,29 +177,43 @@ class _Lines:
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _chosen(
-    tiles: Iterator[Tile], said: tuple[float, str, int], choice: _Choice, advance: Advance
-) -> Iterator[_Lines]:
-    """The pairs of each tile that are asked for."""
+def _watched(tiles: Iterator[Tile], advance: Advance) -> Iterator[Tile]:
+    """The tiles; whoever watches hears how many pairs are done."""
     for tile in tiles:
-        rows, columns = tile.pairs()
-        value, lower, upper = (each[rows, columns] for each in (tile.estimate.value, *tile.ends(*said)))
-        lines = _Lines(rows + tile.first_row, columns + tile.first_column, value, lower, upper)
-        wanted = choice.holds(lower, upper)
-        yield lines if wanted.all() else lines.take(wanted)
-        advance(len(value))
+        yield tile
+        rows, columns = tile.estimate.value.shape
+        advance(rows * (rows - 1) // 2 if tile.estimate.within else rows * columns)
 
 
-def _extreme(found: Iterator[_Lines], count: int, *, farthest: bool) -> _Lines:
-    """The lines of the smallest or largest values, in order; equal values in the order of their rows."""
-    best: _Lines | None = None
-    for lines in found:
-        both = lines if best is None else best.plus(lines)
-        sign = -1.0 if farthest else 1.0
+def _lines_of(
+    tile: Tile,
+    pairs: tuple[NDArray[np.int64], NDArray[np.int64]],
+    held: tuple[float, str, int],
+    choice: _Choice,
+) -> _Lines:
+    """Those of a tile's pairs that are asked for."""
+    rows, columns = pairs
+    value, lower, upper = (each[rows, columns] for each in (tile.estimate.value, *tile.ends(*held)))
+    lines = _Lines(rows + tile.first_row, columns + tile.first_column, value, lower, upper)
+    wanted = choice.holds(lower, upper)
+    return lines if wanted.all() else lines.take(wanted)
+
+
+def _extreme(
+    tiles: Iterator[Tile], held: tuple[float, str, int], choice: _Choice, count: int, sign: float
+) -> _Lines:
+    """The lines of the smallest values (sign 1) or of the largest (sign −1), in order; equal ones by their rows."""
+    nothing, no_rows = np.empty(0), np.empty(0, dtype=np.int64)
+    best = _Lines(no_rows, no_rows, nothing, nothing, nothing)
+    for tile in tiles:
+        limit = sign * best.value[-1] if len(best.value) == count else np.inf
+        better = sign * tile.estimate.value < limit
+        rows, columns = np.nonzero(np.triu(better, 1) if tile.estimate.within else better)
+        if not len(rows):
+            continue
+        both = best.plus(_lines_of(tile, (rows, columns), held, choice))
         kept = np.arange(len(both.value))
         if len(both.value) > count:
             kept = np.argpartition(sign * both.value, count - 1)[:count]
         best = both.take(kept[np.lexsort((both.columns[kept], both.rows[kept], sign * both.value[kept]))])
-    if best is None:
-        raise AssertionError("there is always a tile")
     return best

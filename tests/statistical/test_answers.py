@@ -1,0 +1,170 @@
+"""How often answers are wrong, with fresh seeds and fresh noise in every trial.
+
+Most answers promise a rate that is *at most* nominal, so these tests are one-sided: a count of wrong answers among n trials
+is binomial, and above r·n + LIMIT·√(r(1−r)n) with probability below 1e-6. Where a rate is meant to be near its nominal value
+(one-sided ends, exact laws), it must also not be far below. Each bound is shown to be needed by the same rule without
+it, which is wrong far more often. The laws themselves are tested to a tenth in test_coverage.py.
+"""
+
+import numpy as np
+import pytest
+
+import armslength as al
+from armslength.estimates import shapes
+from statistical.limits import LIMIT
+
+K, D = 64, 1200
+ERROR = 0.2  # of every answer here: large, so that few trials show it
+
+
+def at_most(count, total, rate):
+    return count <= rate * total + LIMIT * np.sqrt(rate * (1 - rate) * total)
+
+
+def at_least(count, total, rate):
+    return count >= rate * total - LIMIT * np.sqrt(rate * (1 - rate) * total)
+
+
+def blocks(*amplitudes):
+    """Rows that share no coordinate: row i has its amplitude on 150 coordinates of its own."""
+    x = np.zeros((len(amplitudes), D), dtype=int)
+    for row, amplitude in enumerate(amplitudes):
+        x[row, 150 * row : 150 * row + 150] = amplitude
+    return x
+
+
+def protocols(count, **known):
+    for number in range(count):
+        yield al.Protocol(al.SparseJL(D, K, 1, f"answers {number}"), 1, **known)
+
+
+@pytest.mark.parametrize("amplitude", [1, 10], ids=["noise", "projection"])
+def test_alike_is_wrong_as_seldom_as_it_says_and_no_seldomer(amplitude):
+    x, total = blocks(amplitude, amplitude), 500
+    truth = amplitude * np.sqrt(300)
+    different = alike = 0
+    for protocol in protocols(total):
+        a, b = protocol.release(x, ledger=al.NO_LEDGER)
+        found = al.alike(a, b, within=truth, level=1 - ERROR)
+        different += found.verdict == "different"
+        alike += found.interval[1] < truth  # "alike" would be said of a limit just below the truth
+    for wrong in (different, alike):
+        assert at_most(wrong, total, ERROR)
+        assert at_least(wrong, total, 0.75 * ERROR), wrong / total
+
+
+@pytest.mark.parametrize(
+    ("amplitude", "other"), [(1, 1), (10, 1), (3, "0.5")], ids=["noise", "projection", "different noises"]
+)
+def test_closer_is_wrong_as_seldom_as_it_says(amplitude, other):
+    # b and c are equally far from a, so that every verdict is wrong, on either side.
+    x, total = blocks(amplitude, amplitude, amplitude), 600
+    wrong = {"b": 0, "c": 0, "undecided": 0}
+    for protocol in protocols(total):
+        a, b = protocol.release(x[:2], ledger=al.NO_LEDGER)
+        c = al.Protocol(protocol.transform, other).release(x[2:], ledger=al.NO_LEDGER)
+        wrong[al.closer(a, b, c, 1 - ERROR).verdict] += 1
+    for side in ("b", "c"):
+        assert at_most(wrong[side], total, ERROR)
+        assert at_least(wrong[side], total, 0.6 * ERROR), wrong
+
+
+def test_closer_beats_two_intervals():
+    narrow, wide = [], []
+    for protocol in protocols(30):
+        a, b, c = protocol.release(blocks(4, 4, 4), ledger=al.NO_LEDGER)
+        lower, upper = al.closer(a, b, c).interval
+        narrow.append(upper - lower)
+        # Bonferroni: each of two ends at half of the error
+        ends = al.squared_distances(a, al.concat([b, c])).interval(0.95)
+        wide.append((ends[1] - ends[0]).sum())
+    assert np.mean(narrow) < 0.65 * np.mean(wide)
+
+
+def test_no_party_is_falsely_called_an_outlier_and_a_clear_one_is():
+    # The first party's score is exactly 1.5 times the typical one, √2·A: it is no outlier, though only just.
+    amplitude, total = 40, 80
+    edge = int(amplitude * np.sqrt(2 * 1.5**2 - 1))
+    ordinary = [amplitude] * 6
+    edge_score = np.sqrt(edge**2 + amplitude**2) / np.sqrt(2 * amplitude**2)
+    assert 1.49 < edge_score <= 1.5
+    false, naive, found = 0, 0, 0
+    for protocol in protocols(total):
+        sketches = protocol.release(blocks(edge, *ordinary), ledger=al.NO_LEDGER)
+        result = al.outliers(sketches, 1 - ERROR)
+        false += result.is_outlier.any()
+        naive += (result.score > 1.5 * result.typical[0]).any()
+        far = protocol.release(blocks(8 * amplitude, *ordinary), ledger=al.NO_LEDGER)
+        found += al.outliers(far, 1 - ERROR).is_outlier.tolist() == [True] + [False] * 6
+    assert at_most(false, total, ERROR)
+    assert naive > 0.3 * total  # without intervals it would be called about every other time
+    assert found == total
+
+
+def test_an_unchanged_party_is_said_to_have_changed_as_seldom_as_stated():
+    x, total, parties = blocks(3, 3, 3, 3), 700, 4
+    wrong = 0
+    for protocol in protocols(total):
+        before, after = (protocol.release(x, ledger=al.NO_LEDGER) for _ in range(2))
+        wrong += al.drift(before, after, 1 - ERROR).resolved.any()
+    # Half of the error is for upper ends; four exact tails of a quarter each, of independent noises.
+    rate = 1 - (1 - ERROR / 2 / parties) ** parties
+    assert at_most(wrong, total, rate)
+    assert at_least(wrong, total, 0.9 * rate), wrong / total
+
+
+def test_the_true_nearest_is_a_candidate():
+    x, total = blocks(6, 5, 6, 6, 6, 6), 120
+    missing, first = 0, 0
+    for protocol in protocols(total):
+        sketches = protocol.release(x, ledger=al.NO_LEDGER)
+        found = al.nearest(sketches[0], sketches[1:], 5, level=1 - ERROR)
+        assert found.candidates[0] == found.possible[0].sum()
+        missing += not found.possible[0, found.indices[0].tolist().index(0)]
+        first += found.indices[0, 0] == 0
+    assert at_most(missing, total, ERROR)
+    assert first < 0.8 * total  # the smallest estimate alone would be wrong more often than that
+
+
+def test_equidistant_parties_make_no_groups():
+    total, wrong = 100, 0
+    for protocol in protocols(total):
+        sketches = protocol.release(blocks(4, 4, 4, 4, 4), ledger=al.NO_LEDGER)
+        wrong += al.cluster(sketches, level=1 - ERROR).supported.any()
+    assert at_most(wrong, total, ERROR)
+
+
+SIZES = (3, 60, 1)  # people for each of 300 items
+
+
+@pytest.mark.parametrize("share", ["0.5", "0.02"], ids=["precise totals", "coarse totals"])
+def test_shapes_lie_in_their_intervals(share, monkeypatch):
+    # The third row has the first's shape with another total; the second is another shape, and twenty times as large.
+    x = np.zeros((3, D), dtype=int)
+    x[0, :300], x[1, 150:450], x[2, :300] = SIZES
+    p = x / x.sum(axis=1, keepdims=True)
+    truth = np.sqrt(((p[:, None] - p[None]) ** 2).sum(axis=2))
+    total, level = 150, 1 - ERROR
+    pairs = np.triu_indices(3, 1)
+    missed = np.zeros(3, dtype=int)
+    naive = np.zeros(3, dtype=int)
+    widths = []
+    for protocol in protocols(total, total_share=share):
+        sketches = protocol.release(x, ledger=al.NO_LEDGER)
+        try:
+            lower, upper = (end[pairs] for end in al.shape_distances(sketches).interval(level))
+        except al.ParameterError:  # a total that may be 0: no interval, and no miss
+            continue
+        with monkeypatch.context() as patched:
+            patched.setattr(shapes._Side, "ratios", lambda side, *_: (np.ones(len(side.total)),) * 2)
+            narrow = [end[pairs] for end in al.shape_distances(sketches).interval(level)]
+        missed += (lower > truth[pairs]) | (truth[pairs] > upper)
+        naive += (narrow[0] > truth[pairs]) | (truth[pairs] > narrow[1])
+        widths.append((upper - lower, narrow[1] - narrow[0]))
+    assert len(widths) > 0.9 * total
+    assert at_most(missed.max(), total, ERROR), missed
+    if share == "0.5":
+        ours, without = np.mean(widths, axis=0)
+        assert (ours / without).max() < 1.5, ours / without  # honest, and not absurdly wide
+    else:
+        assert not at_most(naive.max(), total, ERROR), naive  # the totals' error is needed

@@ -1,0 +1,160 @@
+"""Distances of shapes: against rows that were divided one by one, bounds against a search, and what is refused."""
+
+import numpy as np
+import pytest
+
+import armslength as al
+from armslength.estimates import shapes
+from armslength.estimates.ratio_grid import _noise
+
+PROTOCOL = al.Protocol(al.SparseJL(300, 64, 1, "shapes"), 1, total_share="0.25")
+RNG = np.random.default_rng(4)
+SHAPES = RNG.gamma(1, 1, (3, 300))
+SIZES = (20_000, 20_000, 700_000, 50_000, 300_000)
+
+
+def data(sizes=SIZES):
+    shares = SHAPES[np.arange(len(sizes)) % 3]
+    return RNG.poisson(shares / shares.sum(axis=1, keepdims=True) * np.array(sizes)[:, None])
+
+
+def released(sizes=SIZES, protocol=PROTOCOL, labels=None):
+    return protocol.release(data(sizes), labels=labels, ledger=al.NO_LEDGER)
+
+
+def divided(sketches):
+    """Each row divided by its total, as anybody could do it, with a noise of its own."""
+    return al.concat([sketches[row] / float(sketches.totals[row]) for row in range(len(sketches))])
+
+
+def test_values_are_those_of_rows_divided_one_by_one():
+    a, b = released(), released()
+    expected = al.squared_distances(divided(a), divided(b)).value
+    np.testing.assert_allclose(shapes.squared_shape_distances(a, b).value, expected, rtol=1e-9, atol=1e-18)
+    within = al.squared_distances(divided(a)).value
+    np.testing.assert_allclose(shapes.squared_shape_distances(a).value, within, rtol=1e-9, atol=1e-18)
+
+
+def test_rows_that_share_noise():
+    a = released((20_000, 40_000))
+    mixed = al.concat([a[0] + a[1], a[0], 2 * a[1]])
+    both = shapes.squared_shape_distances(mixed, a)
+    expected = al.squared_distances(divided(mixed), divided(a)).value
+    np.testing.assert_allclose(both.value, expected, rtol=1e-7, atol=1e-16)
+    lower, upper = both.interval()
+    # The same release has the same shape, also when it is doubled; a sum with it does not.
+    assert (both.value[1, 0], lower[1, 0], upper[1, 0]) == (0, 0, 0)
+    assert (both.value[2, 1], lower[2, 1], upper[2, 1]) == (0, 0, 0)
+    assert upper[0, 0] > 0
+
+
+def test_the_noise_of_a_rule_is_never_smaller_and_hardly_larger(monkeypatch):
+    a, b = released(), released()
+    grid = _distance_ends(a, b, monkeypatch)
+    exact = al.squared_distances(divided(a), divided(b)).interval(1 - 0.05 * 0.8)
+    assert (grid[0] <= exact[0] * (1 + 1e-3)).all()
+    assert (grid[1] >= exact[1] * (1 - 1e-3)).all()
+    width = (grid[1] - grid[0]) / (exact[1] - exact[0])
+    assert width.max() < 1.03
+
+
+def _distance_ends(a, b, monkeypatch):
+    """The interval of ‖x/T̂x − y/T̂y‖² alone, as if the totals were exact."""
+    with monkeypatch.context() as patched:
+        patched.setattr(shapes._Side, "ratios", lambda side, *_: (np.ones(len(side.total)),) * 2)
+        return shapes.squared_shape_distances(a, b).interval()
+
+
+@pytest.mark.parametrize("number", [0, -1, -64, 100, 640])
+def test_a_grid_point_is_a_ratio(number):
+    (source, _), *_ = released().provenance[0].terms
+    (other, _), *_ = released().provenance[0].terms
+    noise = _noise(((source, 1.0),), ((other, 1.0),), number)
+    smaller, larger = sorted(part.coefficient for part in noise.parts)
+    assert larger == 1
+    assert smaller == pytest.approx(2 ** (-abs(number) / 64))
+
+
+def test_bounds_are_those_of_a_search():
+    for _ in range(40):
+        p, q = RNG.normal(size=(2, 3))
+        squares = [np.sort(RNG.uniform(0.7, 1.4, 2)) * (v @ v) for v in (p, q)]
+        m = np.sort(RNG.uniform(0.7, 1.4, 2)) * ((p - q) @ (p - q))
+        rho, sigma = (np.sort(RNG.uniform(0.8, 1.25, 2)) for _ in range(2))
+        ranges = [
+            shapes._Range(np.array([[low]]), np.array([[high]])) for low, high in (*squares, rho, sigma)
+        ]
+        least = shapes._least(np.array([[m[0]]]), tuple(ranges[:2]), tuple(ranges[2:]))[0, 0]
+        most = shapes._most(np.array([[m[1]]]), tuple(ranges[:2]), tuple(ranges[2:]))[0, 0]
+        grid_r, grid_s = np.meshgrid(np.linspace(*rho, 121), np.linspace(*sigma, 121))
+        forms = [
+            grid_r * grid_s * distance + (grid_r - grid_s) * (grid_r * x - grid_s * y)
+            for distance in m
+            for x in squares[0]
+            for y in squares[1]
+        ]
+        assert np.max(forms) <= most * (1 + 1e-12)
+        assert np.max(forms) >= most * 0.999
+        assert max(np.min(forms), 0) >= least * (1 - 1e-12)
+        assert max(np.min(forms), 0) <= least + 2e-3 * most
+
+
+def test_exact_totals_and_norms_leave_the_distance_alone():
+    exact = shapes._Range(np.ones((1, 1)), np.ones((1, 1)))
+    unknown = shapes._Range(np.zeros((1, 1)), np.full((1, 1), np.inf))
+    value = np.array([[0.3]])
+    for norms in ((exact, exact), (unknown, unknown)):
+        assert shapes._most(value, norms, (exact, exact)) == 0.3
+    assert shapes._least(value, (exact, exact), (exact, exact)) == 0.3
+    assert shapes._least(value, (unknown, exact), (exact, exact)) == 0
+
+
+def test_a_row_in_the_clear_has_an_exact_total():
+    clear = al.sketch_in_clear(PROTOCOL, data((20_000,)), labels=["query"])
+    found = al.shape_distances(clear, released())
+    lower, upper = found.interval()
+    assert ((lower <= found.value) & (found.value <= upper)).all()
+    assert "data in the clear" in found.note
+    assert found.note.startswith("shapes: rows divided by their released totals")
+    assert found.quantity == "shape distances"
+
+
+def test_it_is_about_shapes_not_sizes():
+    sketches = released((20_000, 20_000, 20_000, 2_000_000))
+    by_size, by_shape = al.distances(sketches).value, al.shape_distances(sketches).value
+    assert by_size[0].argmax() == 3
+    assert by_shape[0, 3] < by_shape[0, 1] / 2
+    assert al.nearest(sketches, count=1, by="shape").labels[0] == ("3",)
+    assert al.nearest(sketches, count=1).labels[0] != ("3",)
+    assert al.cluster(sketches, by="shape").flat(3).tolist() == [0, 1, 2, 0]
+    assert al.outliers(sketches, by="shape").by == "shape"
+    assert al.alike(sketches[0], sketches[3], within=0.05, by="shape").by == "shape"
+
+
+def test_blocks_are_what_all_at_once_is(monkeypatch):
+    sketches = released()
+    whole = al.shape_distances(sketches).to_arrow(simultaneous=True).to_pylist()
+    monkeypatch.setattr("armslength.search.blocks.ROWS", 2)
+    monkeypatch.setattr("armslength.search.blocks.SMALL", 1)
+    lines = [
+        row for batch in al.compare(sketches, by="shape", simultaneous=True) for row in batch.to_pylist()
+    ]
+    lines.sort(key=lambda row: (row["left"], row["right"]))
+    for ours, theirs in zip(lines, whole, strict=True):
+        assert (ours["left"], ours["right"]) == (theirs["left"], theirs["right"])
+        for name in ("value", "lower", "upper"):
+            assert ours[name] == pytest.approx(theirs[name], rel=1e-9)
+
+
+def test_without_totals_or_with_one_that_may_be_0_shapes_are_refused():
+    plain = al.Protocol(al.SparseJL(300, 64, 1, "shapes"), 1)
+    with pytest.raises(al.ParameterError, match="released with totals"):
+        al.shape_distances(plain.release(data(), ledger=al.NO_LEDGER))
+    small = released((20_000, 20), labels=["large", "tiny"])
+    with pytest.raises(
+        al.ParameterError, match=r"totals must surely be above 0 .* 'tiny' .* compare by size"
+    ):
+        al.shape_distances(small).interval(0.9999)
+    change = released((20_000,)) - released((90_000,))
+    with pytest.raises(al.ParameterError, match="totals must surely be above 0"):
+        al.shape_distances(change, released())
