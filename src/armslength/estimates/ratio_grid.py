@@ -48,11 +48,8 @@ def scaled_intervals(
     protocol = left.sketches.protocols[0]
     rows, row_terms = noise_classes(left.sketches)
     columns, column_terms = noise_classes(right.sketches)
-    steps = np.log2(right.factors)[None, :] - np.log2(left.factors)[:, None]
+    numbers = grid_numbers(left.factors, right.factors)
     larger = np.maximum(left.factors[:, None], right.factors[None, :])
-    # 0 for equal factors; negative: the right row has the smaller one. Rounding is toward 0, so up.
-    numbers = np.where(steps <= 0, np.ceil(_STEPS * steps), np.floor(_STEPS * steps)).astype(np.int64)
-    numbers = np.clip(numbers, _SMALLEST, -_SMALLEST)
     width = 2 * -_SMALLEST + 1
     keys = (rows[:, None] * len(column_terms) + columns[None, :]) * width + (numbers - _SMALLEST)
     lower, upper = np.empty_like(value), np.empty_like(value)
@@ -69,6 +66,14 @@ def scaled_intervals(
         one = interval_rule(protocol, noise).interval(value[i : i + 1, j], level)
         lower[i, j], upper[i, j] = one[0][0], one[1][0]
     return lower, upper
+
+
+def grid_numbers(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Which ratio each pair of factors is taken as: 0 for equal ones, negative if the right one is the smaller."""
+    steps = _STEPS * (np.log2(right)[None, :] - np.log2(left)[:, None])
+    # Toward 0, so that the smaller factor is rounded up.
+    numbers: NDArray[np.int64] = np.clip(np.trunc(steps), _SMALLEST, -_SMALLEST).astype(np.int64)
+    return numbers
 
 
 def _noise(mine: tuple[Term, ...], theirs: tuple[Term, ...], number: int) -> PairNoise:

@@ -103,9 +103,9 @@ def test_a_clear_neighbor_is_sure_and_said_so():
 
 def test_equal_parties_cannot_be_told_and_are_said_so():
     sketches = PROTOCOL.release(np.zeros((9, 300), dtype=int), ledger=al.NO_LEDGER)
-    found = al.nearest(sketches, count=2, level=0.999)
+    found = al.nearest(sketches, count=2, level=0.99999999)
     assert not found.surely_nearest.any()
-    assert "one of more than 2 that could be, at 0.999" in str(found)
+    assert "one of more than 2 that could be, at 1" in str(found)
     assert not found.resolved.any()
 
 

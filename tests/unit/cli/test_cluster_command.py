@@ -1,0 +1,89 @@
+"""`armslength cluster` as it is typed."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import armslength as al
+from armslength.cli.cluster import drawn_tree
+from armslength.cli.main import main
+
+PROTOCOL = al.Protocol(al.SparseJL(300, 64, 1, "cluster command"), 1)
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["cluster", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    x = np.zeros((5, 300), dtype=int)
+    x[2:4, :150], x[4, 150:] = 900, 4000
+    path = tmp_path_factory.mktemp("cluster") / "sketches.parquet"
+    PROTOCOL.release(x, labels=["a1", "a2", "b1", "b2", "c"], ledger=al.NO_LEDGER).save(path)
+    return path
+
+
+def test_a_tree_for_people(file):
+    result = run(file)
+    assert result.exit_code == 0
+    tree, said = result.output.split("\n\n")
+    assert len(tree.splitlines()) == 9
+    assert not tree.splitlines()[0].endswith("?")
+    assert "├─ " in tree
+    assert "5 parties, average linkage" in said
+    for group in ("a1, a2", "b1, b2"):
+        assert any(
+            set(text.split(": ")[-1].split(", ")) >= set(group.split(", ")) for text in said.splitlines()
+        )
+
+
+def test_the_drawing_has_every_leaf_once_below_its_merges(file):
+    found = al.cluster(al.load(file))
+    lines = drawn_tree(found)
+    depth = {text.strip("├─└│ "): len(text) - len(text.lstrip("├─└│ ")) for text in lines}
+    assert set(found.labels) < set(depth)
+    assert depth["a1"] == depth["a2"] > depth["c"]
+
+
+def test_merges_that_are_open_have_a_question_mark(tmp_path):
+    sketches = PROTOCOL.release(np.zeros((6, 300), dtype=int), ledger=al.NO_LEDGER)
+    sketches.save(tmp_path / "equal.parquet")
+    result = run(tmp_path / "equal.parquet", "--level", "0.999999")
+    assert result.output.count(" ?\n") == 5
+    assert "no group is sure" in result.output
+
+
+def test_scripts_get_the_whole_tree(file):
+    found = al.cluster(al.load(file), linkage="complete")
+    listed = json.loads(run(file, "--linkage", "complete", "--format", "json").stdout)
+    assert listed["linkage"] == found.linkage.tolist()
+    assert listed["supported"] == found.supported.tolist()
+    assert listed["order"] == list(found.order)
+    assert listed["clusters"] == found.flat().tolist()
+    rows = list(csv.DictReader(io.StringIO(run(file, "--count", "3", "--format", "csv").stdout)))
+    clusters = {row["label"]: row["cluster"] for row in rows}
+    assert clusters == {"a1": "0", "a2": "0", "b1": "1", "b2": "1", "c": "2"}
+    assert [int(row["position"]) for row in rows] == list(range(5))
+
+
+def test_a_cut_is_listed(file):
+    text = run(file, "--count", "2").output
+    assert "cluster 1: c" in text
+    assert "cluster 0: " in run(file, "--height", "1e9").output
+
+
+def test_wrong_input_is_one_line(file, tmp_path):
+    PROTOCOL.release(np.zeros((1, 300), dtype=int), ledger=al.NO_LEDGER).save(tmp_path / "one.parquet")
+    for arguments, message in [
+        ((file, "--count", "9"), "count must be"),
+        ((file, "--count", "2", "--height", "3"), "flat must get count or height"),
+        ((tmp_path / "one.parquet",), "sketches must have at least 2 rows"),
+    ]:
+        result = run(*arguments)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"armslength: {message}")

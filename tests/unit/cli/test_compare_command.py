@@ -1,0 +1,134 @@
+"""`armslength compare` as it is typed."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import armslength as al
+from armslength.cli.layout import Column, line, shortened
+from armslength.cli.main import main
+
+TRANSFORM = al.SparseJL(300, 32, 1, "compare command")
+PROTOCOL = al.Protocol(TRANSFORM, 1, total_share="0.25")
+LONG = "the hospital with the very long name in the north of the country"
+LABELS = ["north", "south", "east", LONG]
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["compare", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    x = np.full((4, 300), 40)
+    x[2, :100] = 1500
+    x[3, 100:200] = 900
+    path = tmp_path_factory.mktemp("compare") / "sketches.parquet"
+    PROTOCOL.release(x, labels=LABELS, ledger=al.NO_LEDGER).save(path)
+    return path
+
+
+def test_a_table_for_people(file):
+    result = run(file, "--level", "0.999999")
+    lines = result.output.splitlines()
+    assert result.exit_code == 0
+    assert lines[0].split() == ["left", "right", "distance", "from", "to"]
+    assert len(lines) == 8
+    assert lines[1].split()[:2] == ["north", "south"]
+    assert lines[1].endswith("not resolved")
+    assert "not resolved" not in lines[2]
+    assert lines[-1] == "6 pairs; intervals hold at 99.9999%, for each pair by itself"
+    # aligned, and long names are cut in the middle
+    assert "the hospital w…f the country" in lines[3]
+    assert len({text.index("…") for text in lines if "…" in text}) == 1
+    ends = {text.find(text.split()[-1]) + len(text.split()[-1]) for text in (lines[2], lines[3])}
+    assert len(ends) == 1
+
+
+@pytest.mark.parametrize("simultaneous", [False, True])
+def test_scripts_get_every_digit(file, simultaneous):
+    expected = al.distances(al.load(file)).to_arrow(simultaneous=simultaneous).to_pylist()
+    flags = ["--simultaneous"] if simultaneous else []
+    assert json.loads(run(file, "--format", "json", *flags).stdout) == expected
+    rows = list(csv.DictReader(io.StringIO(run(file, "--format", "csv", *flags).stdout)))
+    assert [(row["left"], float(row["lower"])) for row in rows] == [
+        (row["left"], row["lower"]) for row in expected
+    ]
+
+
+def test_choices(file):
+    top = json.loads(run(file, "--top", "2", "--farthest", "--format", "json").stdout)
+    assert [row["value"] for row in top] == sorted((row["value"] for row in top), reverse=True)
+    assert {top[0]["left"], top[0]["right"]} == {"east", LONG}
+    against = json.loads(run(file, "--against", "south", "--format", "json").stdout)
+    assert [(row["left"], row["right"]) for row in against] == [
+        ("south", other) for other in ("north", "east", LONG)
+    ]
+    assert run(file, "--below", "1000").output.splitlines()[-1].startswith("1 pair; ")
+    assert run(file, "--above", "1000").output.splitlines()[-1].startswith("5 pairs; ")
+    assert json.loads(run(file, "--above", "1e9", "--format", "json").stdout) == []
+
+
+def test_shapes_and_cosines_say_what_they_are(file):
+    shapes = run(file, "--by", "shape")
+    assert shapes.exit_code == 0
+    assert shapes.output.splitlines()[-1].startswith("shapes: rows divided by their released totals")
+    cosines = run(file, "--quantity", "cosine", "--format", "json")
+    assert cosines.stderr.startswith("armslength: approximate")
+    assert json.loads(cosines.stdout)[0]["value"] <= 1
+
+
+def test_infinity_is_null_in_json_and_no_limit_for_people(file):
+    known = ["--method", "guaranteed", "--level", "0.99"]
+    assert json.loads(run(file, *known, "--format", "json").stdout)[1]["upper"] is None
+    assert "no limit" in run(file, *known).output
+
+
+def test_several_files_are_one_set(file, tmp_path):
+    more = al.Protocol(TRANSFORM, 2).release(
+        np.zeros((1, 300), dtype=int), labels=["west"], ledger=al.NO_LEDGER
+    )
+    more.save(tmp_path / "west.parquet")
+    assert run(file, tmp_path / "west.parquet").output.splitlines()[-1].startswith("10 pairs")
+    again = run(file, file)
+    assert again.exit_code == 2
+    assert again.stderr.startswith("armslength: labels must differ between all files")
+
+
+def test_wrong_input_is_one_line_and_prints_nothing(file, tmp_path):
+    for arguments, message in [
+        ((file, "--against", "nowhere"), "label must be one of"),
+        ((file, "--farthest"), "farthest must come with top"),
+        ((file, "--level", "nan"), "level must be"),
+        ((file, "--quantity", "cosine", "--by", "shape"), "quantity must be a distance"),
+    ]:
+        result = run(*arguments)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"armslength: {message}")
+        assert result.stderr.count("\n") == 1
+    damaged = tmp_path / "damaged.parquet"
+    damaged.write_bytes(file.read_bytes()[:-200])
+    assert run(damaged).exit_code == 5
+    assert run(tmp_path / "missing.parquet").exit_code == 2
+    other = al.Protocol(al.SparseJL(300, 32, 1, "elsewhere"), 1)
+    other.release(np.zeros((1, 300), dtype=int), labels=["x"], ledger=al.NO_LEDGER).save(
+        tmp_path / "other.parquet"
+    )
+    assert run(file, tmp_path / "other.parquet").exit_code == 5
+
+
+def test_help_teaches():
+    text = run("--help").output
+    assert "Examples:" in text
+    assert "surely at most 40 apart" in text
+
+
+def test_labels_are_cut_in_the_middle():
+    assert shortened("abcdefghij", 10) == "abcdefghij"
+    assert shortened("abcdefghijk", 10) == "abcde…hijk"
+    assert len(shortened("x" * 1000, 28)) == 28
+    assert line([Column("a", 3), Column.of_numbers("n")], ["x", 1.5]) == "x            1.5"

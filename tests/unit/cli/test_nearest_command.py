@@ -1,0 +1,87 @@
+"""`armslength nearest` as it is typed."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import armslength as al
+from armslength.cli.main import main
+
+PROTOCOL = al.Protocol(al.SparseJL(300, 128, 1, "nearest command"), 1)
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["nearest", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    x = np.zeros((5, 300), dtype=int)
+    x[2, :150], x[3, 150:], x[4, 150:] = 900, 900, 900
+    path = tmp_path_factory.mktemp("nearest") / "sketches.parquet"
+    PROTOCOL.release(x, labels=list("abcde"), ledger=al.NO_LEDGER).save(path)
+    return path
+
+
+def test_a_table_for_people(file):
+    result = run(file, "--count", "2", "--level", "0.999999")
+    lines = result.output.splitlines()
+    assert result.exit_code == 0
+    assert lines[0].split() == ["query", "rank", "nearest", "distance", "from", "to"]
+    assert len(lines) == 1 + 5 * 2 + 1
+    assert lines[1].startswith("a         1  b")
+    assert lines[1].endswith("surely nearest, not resolved")
+    assert not lines[2].endswith("nearest")
+    assert lines[5].endswith("could be nearest")
+    assert lines[-1] == "all intervals of a query hold at 99.9999%, for each query"
+    assert run(file, "--simultaneous").output.splitlines()[-1].endswith("for all queries together")
+
+
+def test_scripts_get_every_digit(file):
+    expected = al.nearest(al.load(file), count=3).to_arrow().to_pylist()
+    assert json.loads(run(file, "--count", "3", "--format", "json").stdout) == expected
+    rows = list(csv.DictReader(io.StringIO(run(file, "--count", "3", "--format", "csv").stdout)))
+    assert [float(row["value"]) for row in rows] == [row["value"] for row in expected]
+
+
+def test_one_query_is_not_its_own_answer(file):
+    rows = json.loads(run(file, "--query", "d", "--format", "json").stdout)
+    assert len(rows) == 4
+    assert {row["query"] for row in rows} == {"d"}
+    assert rows[0]["label"] == "e"
+
+
+def test_another_index(file, tmp_path):
+    x = np.zeros((2, 300), dtype=int)
+    x[1, :150] = 900
+    PROTOCOL.release(x, labels=["zero", "half"], ledger=al.NO_LEDGER).save(tmp_path / "index.parquet")
+    rows = json.loads(
+        run(file, "--index", tmp_path / "index.parquet", "--count", "1", "--format", "json").stdout
+    )
+    assert [row["label"] for row in rows][:3] == ["zero", "zero", "half"]
+    one = run(file, "--index", tmp_path / "index.parquet", "--query", "c", "--format", "json")
+    assert [row["label"] for row in json.loads(one.stdout)] == ["half", "zero"]
+
+
+def test_data_in_the_clear_is_said(file, tmp_path):
+    clear = al.sketch_in_clear(PROTOCOL, np.zeros((1, 300), dtype=int), labels=["query"])
+    clear.save(tmp_path / "clear.parquet")
+    table = run(tmp_path / "clear.parquet", "--index", file)
+    assert table.output.splitlines()[-1] == "data in the clear is part of it: not private"
+    listed = run(tmp_path / "clear.parquet", "--index", file, "--format", "json")
+    assert listed.stderr == "armslength: data in the clear is part of it: not private\n"
+
+
+def test_wrong_input_is_one_line(file):
+    for arguments, message in [
+        ((file, "--query", "nowhere"), "label must be one of"),
+        ((file, "--count", "0"), "count must be"),
+        ((file, "--by", "shape"), "sketches must have been released with totals"),
+    ]:
+        result = run(*arguments)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"armslength: {message}")
