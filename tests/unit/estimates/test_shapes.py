@@ -122,6 +122,34 @@ def test_exact_totals_and_norms_leave_the_distance_alone():
     assert shapes._least(value, (unknown, exact), (exact, exact)) == 0
 
 
+def test_the_error_is_split_and_not_exceeded():
+    assert shapes._TO_DISTANCE + 2 * shapes._TO_NORM + 2 * shapes._TO_TOTAL == pytest.approx(1)
+    sketches = released()
+    error = 0.3
+    found = shapes.squared_shape_distances(sketches)
+    left = shapes._Side.of(sketches)
+    lower, upper = al.totals(sketches)._interval(1 - 0.05 * error, "spread", 7)
+    ratios = left.ratios(1 - 0.05 * error, "spread", 7)
+    np.testing.assert_allclose(ratios, (left.total / upper, left.total / lower))
+    lower, upper = al.squared_norms(sketches)._interval(1 - 0.05 * error, "spread", 7)
+    norms = left.norms(1 - 0.05 * error, "spread", 7)
+    np.testing.assert_allclose(norms, (lower / left.total**2, upper / left.total**2))
+    narrow, wide = found._interval(1 - error, "spread", 1), found._interval(1 - error, "spread", 7)
+    off = ~np.eye(len(sketches), dtype=bool)
+    assert (wide[0] <= narrow[0]).all()
+    assert (wide[1] > narrow[1])[off].all()
+
+
+def test_a_coarse_sketch_has_no_upper_end():
+    coarse = al.Protocol(al.SparseJL(300, 8, 1, "coarse"), 1, total_share="0.25")
+    for method in ("spread", "guaranteed"):
+        lower, upper = al.shape_distances(released(protocol=coarse)).interval(0.9999, method=method)
+        off = ~np.eye(len(SIZES), dtype=bool)
+        assert np.isinf(upper[off]).all()
+        assert (lower[off] >= 0).all()
+        assert not np.diag(upper).any()
+
+
 def test_a_row_in_the_clear_has_an_exact_total():
     clear = al.sketch_in_clear(PROTOCOL, data((20_000,)), labels=["query"])
     found = al.shape_distances(clear, released())
