@@ -1,0 +1,100 @@
+// Tables that sort by their headings and filter by a word; all pairs come in pages.
+function sortable(table, sortBy) {
+  for (const heading of table.querySelectorAll("thead th[aria-sort]")) {
+    heading.querySelector("button").addEventListener("click", () => {
+      const next = heading.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending";
+      for (const other of table.querySelectorAll("thead th[aria-sort]")) other.setAttribute("aria-sort", "none");
+      heading.setAttribute("aria-sort", next);
+      sortBy(heading.dataset.key, next === "ascending" ? 1 : -1);
+      say(`Sorted by ${heading.textContent}, ${next}.`);
+    });
+  }
+}
+const inOrder = new Intl.Collator("en", { numeric: true });
+const alphabeticRank = new Uint16Array(count);
+Array.from(labels, (_, party) => party)
+  .sort((a, b) => inOrder.compare(labels[a], labels[b]))
+  .forEach((party, rank) => (alphabeticRank[party] = rank));
+const holds = (word) => {
+  const looked = word.trim().toLowerCase();
+  return Uint8Array.from(labels, (label) => label.toLowerCase().includes(looked));
+};
+
+const nearestTable = byId("nearest-table");
+if (nearestTable) {
+  const body = nearestTable.tBodies[0];
+  const rows = [...body.rows];
+  const keys = {
+    party: (row) => alphabeticRank[row.dataset.party],
+    nearest: (row) => alphabeticRank[row.dataset.other],
+    distance: (row) => distanceOf(pairOf(row.dataset.party, row.dataset.other)),
+    state: (row) => Number(isResolved(pairOf(row.dataset.party, row.dataset.other))),
+    place: (row) => Number(row.dataset.candidates),
+  };
+  sortable(nearestTable, (key, sign) => {
+    const keyed = rows.map((row) => [keys[key](row), row]);
+    keyed.sort(([a], [b]) => sign * (a - b));
+    body.append(...keyed.map(([, row]) => row));
+  });
+  byId("nearest-filter").addEventListener("input", (event) => {
+    const kept = holds(event.target.value);
+    let shown = 0;
+    for (const row of rows) {
+      row.hidden = !(kept[row.dataset.party] || kept[row.dataset.other]);
+      shown += !row.hidden;
+    }
+    byId("nearest-count").textContent = `${shown.toLocaleString("en-US")} of ${count.toLocaleString("en-US")} parties`;
+  });
+}
+
+const pairsTable = byId("pairs-table");
+if (pairsTable) {
+  const perPage = pairCount <= 300 ? 300 : 100;
+  const body = pairsTable.tBodies[0];
+  const all = Uint32Array.from({ length: pairCount }, (_, pair) => pair);
+  const keys = { left: (pair) => alphabeticRank[lefts[pair]], right: (pair) => alphabeticRank[rights[pair]], distance: (pair) => values[pair], lower: (pair) => lowers[pair], upper: (pair) => uppers[pair], state: (pair) => Number(isResolved(pair)) };
+  let sorted = all, kept = all, page = 0, key = "distance", sign = 1;
+  const party = (number) => {
+    const button = make("button", "party", named(number));
+    button.type = "button";
+    button.dataset.chooses = number;
+    return button;
+  };
+  function rowOf(pair) {
+    const row = make("tr", lefts[pair] === chosen || rights[pair] === chosen ? "is-chosen" : "",
+      make("td", "name", party(lefts[pair])), make("td", "name", party(rights[pair])), make("td", "", barOf(pair)),
+      make("td", "numeric", written(distanceOf(pair))), make("td", "numeric", written(lowers[pair])),
+      make("td", "numeric", written(uppers[pair])), make("td", "", badgeOf(pair)));
+    return row;
+  }
+  function show() {
+    const pages = Math.max(1, Math.ceil(kept.length / perPage));
+    page = Math.min(Math.max(0, page), pages - 1);
+    body.replaceChildren(...Array.from(kept.subarray(page * perPage, (page + 1) * perPage), rowOf));
+    const first = kept.length ? page * perPage + 1 : 0;
+    byId("pairs-count").textContent = `${first.toLocaleString("en-US")} to ${Math.min(kept.length, (page + 1) * perPage).toLocaleString("en-US")} of ${kept.length.toLocaleString("en-US")} pairs`;
+    byId("pairs-back").disabled = page === 0;
+    byId("pairs-next").disabled = page === pages - 1;
+    byId("pairs-turn").hidden = pages === 1;
+  }
+  function sort() {
+    const weights = Float64Array.from(all, keys[key]);
+    sorted = Uint32Array.from(all).sort((a, b) => sign * (weights[a] - weights[b]) || a - b);
+    filter();
+  }
+  function filter() {
+    const one = holds(byId("pairs-filter").value), other = holds(byId("pairs-other").value);
+    const state = byId("pairs-state").value;
+    const fits = (pair) => (one[lefts[pair]] && other[rights[pair]]) || (other[lefts[pair]] && one[rights[pair]]);
+    kept = sorted.filter((pair) => (state === "all" || isResolved(pair) === (state === "resolved")) && fits(pair));
+    page = 0;
+    show();
+  }
+  sortable(pairsTable, (nextKey, nextSign) => ((key = nextKey), (sign = nextSign), sort()));
+  for (const box of ["pairs-filter", "pairs-other"]) byId(box).addEventListener("input", filter);
+  byId("pairs-state").addEventListener("change", filter);
+  byId("pairs-back").addEventListener("click", () => (page--, show()));
+  byId("pairs-next").addEventListener("click", () => (page++, show()));
+  whenChosen.push(show);
+  sort();
+}

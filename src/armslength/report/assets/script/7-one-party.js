@@ -1,0 +1,33 @@
+// One party against all others, nearest first, with error bars.
+const onePanel = byId("one-party");
+if (onePanel) {
+  const body = byId("one-table").tBodies[0];
+  const more = byId("one-more");
+  const few = 15;
+  let wanted = few;
+  const show = (party) => {
+    const subject = party < 0 ? given.first : party;
+    byId("one-select").value = String(subject);
+    byId("one-caption").replaceChildren(named(subject), " and the others, nearest first");
+    const others = Array.from(labels, (_, other) => other).filter((other) => other !== subject);
+    others.sort((a, b) => values[pairOf(subject, a)] - values[pairOf(subject, b)] || a - b);
+    body.replaceChildren(...others.slice(0, wanted).map((other) => {
+      const pair = pairOf(subject, other);
+      const button = make("button", "party", named(other));
+      button.type = "button";
+      button.dataset.chooses = other;
+      const heading = make("th", "", button);
+      heading.scope = "row";
+      return make("tr", "", heading, make("td", "wide-bar", barOf(pair)), make("td", "numeric", written(distanceOf(pair))), make("td", "interval", intervalOf(pair)), make("td", "", badgeOf(pair)));
+    }));
+    more.hidden = others.length <= few;
+    more.textContent = wanted === few ? `Show all ${others.length.toLocaleString("en-US")}` : `Show the nearest ${few}`;
+  };
+  more.addEventListener("click", () => {
+    wanted = wanted === few ? count : few;
+    show(chosen);
+  });
+  byId("one-select").addEventListener("change", (event) => choose(Number(event.target.value)));
+  whenChosen.push(show);
+  show(-1);
+}

@@ -1,0 +1,145 @@
+"""Everything that a report says, as numbers: computed once, before anything is drawn or worded."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armslength.errors import ParameterError
+from armslength.lazy import lazy
+from armslength.protocol.sketches import Sketches
+from armslength.report.numbers import NumberStyle
+from armslength.report.plane import Plane, noise_of_rows, plane_of
+from armslength.search.cluster import Clustering, cluster
+from armslength.search.measures import squared_measure
+
+MOST_PARTIES = 2000
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What the sketches say about each other, in data units.
+
+    Attributes:
+        labels: The parties' names, told apart where two are the same.
+        level: The confidence of all statements.
+        simultaneous: Whether the intervals hold all together.
+        by: "size" or "shape".
+        squared: Estimated squared distances, n x n; they may be negative.
+        lower: Lower ends of the distances' intervals, n x n.
+        upper: Upper ends.
+        together: Both ends of the intervals that hold all together, from which comparisons of pairs are judged.
+        clustering: The tree; None for one party.
+        plane: The picture; None for one party.
+        in_clear: For each party, whether data without noise is part of it.
+    """
+
+    labels: tuple[str, ...]
+    level: float
+    simultaneous: bool
+    by: str
+    squared: Matrix
+    lower: Matrix
+    upper: Matrix
+    together: tuple[Matrix, Matrix]
+    clustering: Clustering | None
+    plane: Plane | None
+    in_clear: tuple[bool, ...]
+
+    @lazy
+    def distance(self) -> Matrix:
+        """Estimated distances: roots, 0 where the squared estimate is negative."""
+        return np.sqrt(np.maximum(self.squared, 0.0))
+
+    @lazy
+    def resolved(self) -> NDArray[np.bool_]:
+        """For each pair, whether its interval leaves out 0."""
+        return np.greater(self.lower, 0)
+
+    @lazy
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows and columns of all pairs, each pair once, in the order of the upper triangle."""
+        rows, columns = np.triu_indices(len(self.labels), 1)
+        return rows, columns
+
+    @lazy
+    def style(self) -> NumberStyle:
+        """How distances are written."""
+        return NumberStyle.of(self.distance[self.pairs])
+
+    @lazy
+    def nearest(self) -> NDArray[np.int64]:
+        """For each party the other one of the smallest estimate."""
+        others = self.squared.copy()
+        np.fill_diagonal(others, np.inf)
+        return np.argmin(others, axis=1)
+
+    @lazy
+    def candidates(self) -> NDArray[np.int64]:
+        """For each party, how many others could truly be its nearest, judged by intervals that hold all together."""
+        lower, upper = (each.copy() for each in self.together)
+        np.fill_diagonal(lower, np.inf)
+        np.fill_diagonal(upper, np.inf)
+        possible = (lower <= upper.min(axis=1)[:, None]) & ~np.eye(len(lower), dtype=np.bool_)
+        return possible.sum(axis=1)
+
+    def closest(self) -> tuple[int, int, int]:
+        """The pair of the smallest estimate, and how many other pairs could truly be as close."""
+        lower, upper = (each[self.pairs] for each in self.together)
+        best = int(np.argmin(self.squared[self.pairs]))
+        rivals = int((lower <= upper[best]).sum()) - 1
+        return int(self.pairs[0][best]), int(self.pairs[1][best]), rivals
+
+    def farthest(self) -> tuple[int, int, int]:
+        """The pair of the largest estimate, and how many other pairs could truly be as far apart."""
+        lower, upper = (each[self.pairs] for each in self.together)
+        best = int(np.argmax(self.squared[self.pairs]))
+        rivals = int((upper >= lower[best]).sum()) - 1
+        return int(self.pairs[0][best]), int(self.pairs[1][best]), rivals
+
+
+def findings_of(sketches: Sketches, *, level: float, simultaneous: bool, by: str) -> Findings:
+    """All numbers of a report."""
+    if not isinstance(sketches, Sketches):
+        raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}")
+    if not 1 <= len(sketches) <= MOST_PARTIES:
+        raise ParameterError(
+            f"sketches must be 1 to {MOST_PARTIES} rows to report, got {len(sketches)}; choose rows, or add groups up"
+        )
+    if not isinstance(simultaneous, bool):
+        raise ParameterError("simultaneous must be True or False, got something else")
+    estimate = squared_measure(by)(sketches, None)
+    if not np.isfinite(estimate.value).all():
+        raise ParameterError("estimates must be finite to report, got infinity or NaN")
+    lowest, highest = estimate.interval(level, simultaneous=True)
+    together = np.sqrt(lowest), np.sqrt(highest)
+    lower, upper = together
+    if not simultaneous:
+        low, high = estimate.interval(level)
+        lower, upper = np.sqrt(low), np.sqrt(high)
+    several = len(sketches) > 1
+    width = sketches.transform.sketch_dim
+    return Findings(
+        _told_apart(sketches.labels),
+        level,
+        simultaneous,
+        by,
+        estimate.value,
+        lower,
+        upper,
+        together,
+        cluster(sketches, level=level, by=by) if several else None,
+        plane_of(estimate.value, noise_of_rows(sketches), width, level) if several else None,
+        sketches.in_clear,
+    )
+
+
+def _told_apart(labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Labels, with the number of the row behind those that occur more than once."""
+    often = Counter(labels)
+    return tuple(
+        f"{label} (row {number})" if often[label] > 1 else label for number, label in enumerate(labels, 1)
+    )
