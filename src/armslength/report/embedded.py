@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armslength.report.findings import Findings, Matrix
 
@@ -24,7 +25,7 @@ def numbers(findings: Findings) -> str:
         "decimals": findings.style.decimals,
         "low": low,
         "high": high,
-        "longest": longest(findings),
+        "longest": longest(findings, findings.pairs),
         "first": findings.closest()[0] if len(rows) else 0,
         "value": _packed(signed[rows, columns]),
         "lower": _packed(findings.lower[rows, columns]),
@@ -49,9 +50,9 @@ def color_ends(findings: Findings) -> tuple[float, float]:
     return float(shown.min()), high
 
 
-def longest(findings: Findings) -> float:
-    """The distance at the right end of every error bar: the largest finite upper end."""
-    upper, distance = findings.upper[findings.pairs], findings.distance[findings.pairs]
+def longest(findings: Findings, pairs: tuple[NDArray[np.int64], NDArray[np.int64]]) -> float:
+    """The distance at the right end of these pairs' error bars: the largest finite upper end."""
+    upper, distance = findings.upper[pairs], findings.distance[pairs]
     finite = upper[np.isfinite(upper)]
     return float(max(finite.max(initial=0.0), distance.max(initial=0.0))) or 1.0
 

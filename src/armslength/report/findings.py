@@ -7,12 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.errors import ParameterError
+from armslength.estimates.squared_distances import squared_distances
+from armslength.estimates.variance import projection_coefficient
 from armslength.lazy import lazy
 from armslength.protocol.sketches import Sketches
 from armslength.report.numbers import NumberStyle
 from armslength.report.plane import Plane, noise_of_rows, plane_of
 from armslength.search.cluster import Clustering, cluster
-from armslength.search.measures import squared_measure
+from armslength.search.outliers import Outliers, outliers
 
 MOST_PARTIES = 2000
 
@@ -27,26 +29,26 @@ class Findings:
         labels: The parties' names, told apart where two are the same.
         level: The confidence of all statements.
         simultaneous: Whether the intervals hold all together.
-        by: "size" or "shape".
         squared: Estimated squared distances, n x n; they may be negative.
         lower: Lower ends of the distances' intervals, n x n.
         upper: Upper ends.
         together: Both ends of the intervals that hold all together, from which comparisons of pairs are judged.
         clustering: The tree; None for one party.
         plane: The picture; None for one party.
+        outliers: Who is unlike the rest; None for fewer than three parties.
         in_clear: For each party, whether data without noise is part of it.
     """
 
     labels: tuple[str, ...]
     level: float
     simultaneous: bool
-    by: str
     squared: Matrix
     lower: Matrix
     upper: Matrix
     together: tuple[Matrix, Matrix]
     clustering: Clustering | None
     plane: Plane | None
+    outliers: Outliers | None
     in_clear: tuple[bool, ...]
 
     @lazy
@@ -101,7 +103,7 @@ class Findings:
         return int(self.pairs[0][best]), int(self.pairs[1][best]), rivals
 
 
-def findings_of(sketches: Sketches, *, level: float, simultaneous: bool, by: str) -> Findings:
+def findings_of(sketches: Sketches, *, level: float, simultaneous: bool) -> Findings:
     """All numbers of a report."""
     if not isinstance(sketches, Sketches):
         raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}")
@@ -111,7 +113,7 @@ def findings_of(sketches: Sketches, *, level: float, simultaneous: bool, by: str
         )
     if not isinstance(simultaneous, bool):
         raise ParameterError("simultaneous must be True or False, got something else")
-    estimate = squared_measure(by)(sketches, None)
+    estimate = squared_distances(sketches)
     if not np.isfinite(estimate.value).all():
         raise ParameterError("estimates must be finite to report, got infinity or NaN")
     lowest, highest = estimate.interval(level, simultaneous=True)
@@ -121,18 +123,26 @@ def findings_of(sketches: Sketches, *, level: float, simultaneous: bool, by: str
         low, high = estimate.interval(level)
         lower, upper = np.sqrt(low), np.sqrt(high)
     several = len(sketches) > 1
-    width = sketches.transform.sketch_dim
+    transform = sketches.transform
     return Findings(
         _told_apart(sketches.labels),
         level,
         simultaneous,
-        by,
         estimate.value,
         lower,
         upper,
         together,
-        cluster(sketches, level=level, by=by) if several else None,
-        plane_of(estimate.value, noise_of_rows(sketches), width, level) if several else None,
+        cluster(sketches, level=level) if several else None,
+        plane_of(
+            estimate.value,
+            noise_of_rows(sketches),
+            transform.sketch_dim,
+            projection_coefficient(transform),
+            level,
+        )
+        if several
+        else None,
+        outliers(sketches, level) if len(sketches) > 2 else None,
         sketches.in_clear,
     )
 

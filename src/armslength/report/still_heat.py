@@ -25,7 +25,7 @@ def still_heat(findings: Findings) -> str:
     names = "".join(_names(findings.labels[party], rank) for rank, party in enumerate(order))
     side = _MARGIN + _CELL * len(order)
     return (
-        f'<svg class="still-heat prints" viewBox="0 0 {side} {side}" role="img" '
+        f'<svg class="still-heat prints" width="{side * 1.3:.0f}" viewBox="0 0 {side} {side}" role="img" '
         f'aria-label="Heat map of the distances between all pairs of parties; the tables hold the same numbers">'
         f"{HATCHING}{paths}{names}</svg>"
     )

@@ -1,28 +1,32 @@
 """The tables: each party's nearest, and all pairs, as HTML that is complete without a script where it can be."""
 
+import numpy as np
+
 from armslength.report.embedded import longest
 from armslength.report.findings import Findings
 from armslength.report.markup import escaped, name
 from armslength.report.numbers import counted, level_text
 
-MOST_WRITTEN_PAIRS = 300
+MOST_WRITTEN_PAIRS, MOST_PRINTED = 300, 60
 
 
 def nearest_table(findings: Findings) -> str:
     """One row for each party."""
-    rows = "".join(_nearest_row(findings, party) for party in range(len(findings.labels)))
+    parties = np.arange(len(findings.labels))
+    most = longest(findings, (parties, findings.nearest))
+    rows = "".join(_nearest_row(findings, party, most) for party in parties.tolist())
     interval = f"{level_text(findings.level)} interval"
     return (
         '<div class="scroll tall" tabindex="0" role="region" aria-label="Nearest parties, a table that scrolls">'
         '<table class="data" id="nearest-table"><caption class="unseen">For each party its nearest, with the interval'
         f"</caption><thead><tr>{_heading('party', 'Party')}{_heading('nearest', 'Nearest')}"
-        f'<th scope="col"><span class="unseen">Error bar</span></th>{_heading("distance", "Distance", numeric=True)}'
+        f'<th scope="col" class="bar-cell"><span class="unseen">Error bar</span></th>{_heading("distance", "Distance", numeric=True)}'
         f'<th scope="col" class="interval">{interval}</th>{_heading("state", "Told apart?")}'
         f"{_heading('place', 'Surely the nearest?')}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
 
-def _nearest_row(findings: Findings, party: int) -> str:
+def _nearest_row(findings: Findings, party: int, most: float) -> str:
     other = int(findings.nearest[party])
     candidates = int(findings.candidates[party])
     sure = candidates == 1
@@ -38,7 +42,7 @@ def _nearest_row(findings: Findings, party: int) -> str:
     return (
         f'<tr data-party="{party}" data-other="{other}" data-candidates="{candidates}">'
         f'<th scope="row">{_party(findings, party)}{clear}</th><td class="name">{_party(findings, other)}</td>'
-        f"{_numbers(findings, party, other)}<td>{place}</td></tr>"
+        f"{_numbers(findings, party, other, most)}<td>{place}</td></tr>"
     )
 
 
@@ -48,33 +52,34 @@ def pairs_table(findings: Findings) -> str:
     body = ""
     if len(rows) <= MOST_WRITTEN_PAIRS:
         order = findings.squared[findings.pairs].argsort(kind="stable").tolist()
-        body = "".join(_pair_row(findings, int(rows[pair]), int(columns[pair])) for pair in order)
+        most = longest(findings, findings.pairs)
+        body = "".join(_pair_row(findings, int(rows[pair]), int(columns[pair]), most) for pair in order)
     level = level_text(findings.level)
     return (
         '<div class="scroll tall" tabindex="0" role="region" aria-label="All pairs, a table that scrolls">'
         '<table class="data" id="pairs-table"><caption class="unseen">All pairs of parties with their distances</caption><thead><tr>'
-        f'{_heading("left", "Party")}{_heading("right", "Other party")}<th scope="col"><span class="unseen">Error bar</span></th>'
+        f'{_heading("left", "Party")}{_heading("right", "Other party")}<th scope="col" class="bar-cell"><span class="unseen">Error bar</span></th>'
         f"{_heading('distance', 'Distance', numeric=True, sort='ascending')}{_heading('lower', f'{level} from', numeric=True)}"
         f"{_heading('upper', 'to', numeric=True)}{_heading('state', 'Told apart?')}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
-def _pair_row(findings: Findings, left: int, right: int) -> str:
+def _pair_row(findings: Findings, left: int, right: int, most: float) -> str:
     style = findings.style
     return (
         f'<tr><td class="name">{_party(findings, left)}</td><td class="name">{_party(findings, right)}</td>'
-        f'<td>{_bar(findings, left, right)}</td><td class="numeric">{style.text(findings.distance[left, right])}</td>'
+        f'<td class="bar-cell">{_bar(findings, left, right, most)}</td><td class="numeric">{style.text(findings.distance[left, right])}</td>'
         f'<td class="numeric">{style.text(findings.lower[left, right])}</td>'
         f'<td class="numeric">{style.text(findings.upper[left, right])}</td><td>{state(findings, left, right)}</td></tr>'
     )
 
 
-def _numbers(findings: Findings, left: int, right: int) -> str:
+def _numbers(findings: Findings, left: int, right: int, most: float) -> str:
     """Error bar, distance, interval and state of a pair, as cells."""
     style = findings.style
     interval = style.interval(findings.lower[left, right], findings.upper[left, right])
     return (
-        f'<td>{_bar(findings, left, right)}</td><td class="numeric">{style.text(findings.distance[left, right])}</td>'
+        f'<td class="bar-cell">{_bar(findings, left, right, most)}</td><td class="numeric">{style.text(findings.distance[left, right])}</td>'
         f'<td class="interval">{interval}</td><td>{state(findings, left, right)}</td>'
     )
 
@@ -86,10 +91,9 @@ def state(findings: Findings, left: int, right: int) -> str:
     return '<span class="state unsure">not resolved</span>'
 
 
-def _bar(findings: Findings, left: int, right: int) -> str:
+def _bar(findings: Findings, left: int, right: int, most: float) -> str:
     """The interval as a bar; the script of the page draws the same."""
     ends = findings.lower[left, right], findings.upper[left, right], findings.distance[left, right]
-    most = longest(findings)
     low, high, value = (f"{96 * min(1.0, float(end) / most) + 2:.2f}%" for end in ends)
     kind = "bars" if findings.resolved[left, right] else "bars unsure"
     return (
@@ -99,7 +103,9 @@ def _bar(findings: Findings, left: int, right: int) -> str:
 
 
 def _party(findings: Findings, party: int) -> str:
-    return f'<button type="button" class="party" data-chooses="{party}">{name(findings.labels[party])}</button>'
+    return (
+        f'<button type="button" class="party" data-chooses="{party}">{name(findings.labels[party])}</button>'
+    )
 
 
 def _heading(key: str, text: str, *, numeric: bool = False, sort: str = "none") -> str:

@@ -48,7 +48,7 @@ def tree_svg(findings: Findings) -> str:
         f'<circle class="leaf-mark" data-party="{leaf}" cx="99%" cy="{middle[leaf]:.1f}" r="4"/>'
         for leaf in clustering.order
     )
-    axis = "".join(_tick(findings, across(value), value) for value in ticks(top))
+    axis = "".join(_tick(findings, across(value), value, number) for number, value in enumerate(ticks(top)))
     grid = "".join(
         f'<line x1="{across(value)}" x2="{across(value)}" y1="0" y2="{row * count:.1f}"/>'
         for value in ticks(top)
@@ -65,5 +65,7 @@ def tree_svg(findings: Findings) -> str:
     )
 
 
-def _tick(findings: Findings, x: str, value: float) -> str:
-    return f'<text x="{x}" y="14" text-anchor="middle">{findings.style.text(value)}</text>'
+def _tick(findings: Findings, x: str, value: float, number: int) -> str:
+    """The number at an axis; every second one goes where the page is narrow."""
+    kind = ' class="minor"' if number % 2 else ""
+    return f'<text{kind} x="{x}" y="14" text-anchor="middle">{findings.style.text(value)}</text>'

@@ -47,8 +47,8 @@ function drawn(tag, attributes) {
   return element;
 }
 
-const longest = given.longest; // the right end of every bar
-function barOf(pair) {
+// The interval as a bar; `longest` is the distance at its right end.
+function barOf(pair, longest) {
   const at = (value) => `${(100 * Math.min(1, value / longest) * 0.96 + 2).toFixed(2)}%`;
   const bar = drawn("svg", { class: isResolved(pair) ? "bars" : "bars unsure", "aria-hidden": "true" });
   bar.append(

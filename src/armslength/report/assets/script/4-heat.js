@@ -15,13 +15,33 @@ function heatMap() {
     draw();
     readNothing();
   }
+  const channels = (color) => color.match(/[0-9a-f]{2}/gi).map((part) => parseInt(part, 16));
+  // 256 colors from near to far, between the nine of the theme.
   function ramp() {
-    const stops = Array.from({ length: 9 }, (_, step) => token(`ramp-${step}`).match(/[0-9a-f]{2}/gi).map((part) => parseInt(part, 16)));
-    return (value) => {
-      const share = given.high > given.low ? (value - given.low) / (given.high - given.low) : 0;
-      const at = Math.min(7.9999, Math.max(0, share) * 8), first = Math.floor(at);
-      return stops[first].map((part, channel) => Math.round(part + (at - first) * (stops[first + 1][channel] - part)));
-    };
+    const stops = Array.from({ length: 9 }, (_, step) => channels(token(`ramp-${step}`)));
+    return Array.from({ length: 256 }, (_, shade) => {
+      const at = (shade / 255) * 8, first = Math.min(7, Math.floor(at));
+      return stops[first].map((part, channel) => part + (at - first) * (stops[first + 1][channel] - part));
+    });
+  }
+  // One pixel for each pair; what is not resolved is left out, so that the hatching below shows.
+  function cells() {
+    const image = new ImageData(count, count);
+    const colors = ramp(), itself = channels(token("paper"));
+    const scale = given.high > given.low ? 255 / (given.high - given.low) : 0;
+    for (let row = 0; row < count; row++) {
+      for (let column = 0; column < count; column++) {
+        const pair = row === column ? -1 : pairOf(order[row], order[column]);
+        if (pair >= 0 && !isResolved(pair)) continue;
+        const shade = Math.min(255, Math.max(0, Math.round((distanceOf(pair) - given.low) * scale)));
+        const [red, green, blue] = pair < 0 ? itself : colors[shade];
+        image.data.set([red, green, blue, 255], 4 * (row * count + column));
+      }
+    }
+    const page = document.createElement("canvas");
+    page.width = page.height = count;
+    page.getContext("2d").putImageData(image, 0, 0);
+    return page;
   }
   function hatching(context, ratio) {
     const tile = document.createElement("canvas");
@@ -42,45 +62,42 @@ function heatMap() {
     return `${letters.join("")}…`;
   }
   // Everything but highlights, on a canvas of its own, so that moving the cursor costs nothing.
-  function drawBase(width, ratio) {
+  function drawBase(available, ratio) {
     const page = document.createElement("canvas");
     const context = page.getContext("2d");
     const font = (pixels) => (context.font = `${pixels}px ${getComputedStyle(document.body).fontFamily}`);
-    font(12);
+    font(12.5);
     const widest = Math.max(...labels.slice(0, 60).map((label) => context.measureText(label).width));
-    const named = (width - Math.min(widest + 10, width * 0.27)) / count >= 11;
-    left = named ? Math.ceil(Math.min(widest + 10, width * 0.27)) : 0;
+    const beside = Math.ceil(Math.min(widest + 14, available * 0.27));
+    const named = (available - beside) / count >= 11;
+    left = named ? beside : 0;
+    const width = Math.min(available, left + 1 + 72 * count); // few parties need no huge cells
     cell = (width - left - 1) / count;
     const namedAbove = named && cell >= 15;
-    top = namedAbove ? Math.ceil(Math.min(widest + 10, 120)) : 0;
+    top = namedAbove ? Math.ceil(Math.min(widest + 14, 150)) : 0;
     size = cell * count;
     page.width = Math.round(width * ratio);
     page.height = Math.round((size + top + 1) * ratio);
     context.scale(ratio, ratio);
     font(Math.min(12.5, Math.max(9, cell - 3)));
-    const color = ramp();
-    const edges = Array.from({ length: count + 1 }, (_, at) => Math.round((left + at * cell) * ratio) / ratio);
-    const rows = edges.map((edge) => edge - left + top);
+    const edge = (rank) => rank * cell;
+    context.save();
+    context.translate(left, top);
     context.fillStyle = hatching(context, ratio);
-    context.fillRect(edges[0], rows[0], edges[count] - edges[0], rows[count] - rows[0]);
-    for (let row = 0; row < count; row++) {
-      for (let column = 0; column < count; column++) {
-        const pair = row === column ? -1 : pairOf(order[row], order[column]);
-        if (pair >= 0 && !isResolved(pair)) continue;
-        context.fillStyle = pair < 0 ? token("paper") : `rgb(${color(distanceOf(pair)).join()})`;
-        context.fillRect(edges[column], rows[row], edges[column + 1] - edges[column], rows[row + 1] - rows[row]);
-      }
-    }
+    context.fillRect(0, 0, size, size);
+    context.imageSmoothingEnabled = false;
+    context.drawImage(cells(), 0, 0, size, size);
     if (cell >= 7) {
       context.strokeStyle = token("paper");
       context.lineWidth = cell >= 14 ? 1.5 : 1;
       context.beginPath();
-      for (let at = 0; at <= count; at++) {
-        context.moveTo(edges[at], rows[0]), context.lineTo(edges[at], rows[count]);
-        context.moveTo(edges[0], rows[at]), context.lineTo(edges[count], rows[at]);
+      for (let rank = 0; rank <= count; rank++) {
+        context.moveTo(edge(rank), 0), context.lineTo(edge(rank), size);
+        context.moveTo(0, edge(rank)), context.lineTo(size, edge(rank));
       }
       context.stroke();
     }
+    context.restore();
     context.fillStyle = token("ink");
     context.textBaseline = "middle";
     for (let rank = 0; named && rank < count; rank++) {
@@ -97,17 +114,20 @@ function heatMap() {
     return page;
   }
   function draw() {
-    const width = canvas.parentElement.clientWidth;
+    const available = canvas.parentElement.clientWidth;
+    if (!available) return; // hidden, as on paper where the drawing without a script takes its place
     const ratio = Math.min(3, window.devicePixelRatio || 1);
-    base = drawBase(width, ratio);
+    base = drawBase(available, ratio);
     canvas.width = base.width;
     canvas.height = base.height;
-    canvas.style.aspectRatio = `${base.width} / ${base.height}`;
+    canvas.style.width = `${base.width / ratio}px`;
+    canvas.style.height = `${base.height / ratio}px`;
     mark();
   }
   function mark() {
+    if (!base) return;
     const context = canvas.getContext("2d");
-    const ratio = canvas.width / canvas.parentElement.clientWidth;
+    const ratio = canvas.width / (left + size + 1);
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.drawImage(base, 0, 0);
     context.scale(ratio, ratio);

@@ -62,7 +62,7 @@ if (pairsTable) {
   };
   function rowOf(pair) {
     const row = make("tr", lefts[pair] === chosen || rights[pair] === chosen ? "is-chosen" : "",
-      make("td", "name", party(lefts[pair])), make("td", "name", party(rights[pair])), make("td", "", barOf(pair)),
+      make("td", "name", party(lefts[pair])), make("td", "name", party(rights[pair])), make("td", "bar-cell", barOf(pair, given.longest)),
       make("td", "numeric", written(distanceOf(pair))), make("td", "numeric", written(lowers[pair])),
       make("td", "numeric", written(uppers[pair])), make("td", "", badgeOf(pair)));
     return row;

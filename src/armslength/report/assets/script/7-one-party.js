@@ -11,6 +11,9 @@ if (onePanel) {
     byId("one-caption").replaceChildren(named(subject), " and the others, nearest first");
     const others = Array.from(labels, (_, other) => other).filter((other) => other !== subject);
     others.sort((a, b) => values[pairOf(subject, a)] - values[pairOf(subject, b)] || a - b);
+    const farthest = others[Math.min(wanted, others.length) - 1];
+    const ends = others.slice(0, wanted).map((other) => uppers[pairOf(subject, other)]).filter(Number.isFinite);
+    const longest = Math.max(distanceOf(pairOf(subject, farthest)), ...ends) || 1;
     body.replaceChildren(...others.slice(0, wanted).map((other) => {
       const pair = pairOf(subject, other);
       const button = make("button", "party", named(other));
@@ -18,7 +21,7 @@ if (onePanel) {
       button.dataset.chooses = other;
       const heading = make("th", "", button);
       heading.scope = "row";
-      return make("tr", "", heading, make("td", "wide-bar", barOf(pair)), make("td", "numeric", written(distanceOf(pair))), make("td", "interval", intervalOf(pair)), make("td", "", badgeOf(pair)));
+      return make("tr", "", heading, make("td", "wide-bar", barOf(pair, longest)), make("td", "numeric", written(distanceOf(pair))), make("td", "interval", intervalOf(pair)), make("td", "", badgeOf(pair)));
     }));
     more.hidden = others.length <= few;
     more.textContent = wanted === few ? `Show all ${others.length.toLocaleString("en-US")}` : `Show the nearest ${few}`;

@@ -1,0 +1,42 @@
+"""`armslength report`: one offline page about sketches. It costs no privacy."""
+
+import click
+
+
+@click.command(
+    short_help="One offline page with everything on it.",
+    epilog="""\b
+Examples:
+  armslength report sketches.parquet -o report.html
+  armslength report north.parquet south.parquet -o report.html --title "Two wards, one winter"
+  armslength report sketches.parquet -o report.html --level 0.99 --each
+
+The page opens in any browser, without a network; it prints, and most of it can be read without JavaScript.
+""",
+)
+@click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "-o", "--output", required=True, type=click.Path(), help="Where the page goes, such as report.html."
+)
+@click.option("--title", help="The heading; by default it says how many parties there are.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="The confidence of the intervals.")
+@click.option(
+    "--simultaneous/--each",
+    default=True,
+    show_default=True,
+    help="Whether all intervals hold together at that level, or each by itself.",
+)
+def report(
+    files: tuple[str, ...], /, output: str, title: str | None, level: float, simultaneous: bool
+) -> None:
+    """One offline page with everything on it: what the sketches in FILES say, and how surely.
+
+    A summary in words, the privacy statement, a heat map and a map of all parties, the tree of who belongs together, each
+    party's nearest, all pairs with their intervals, and the release cards, in one file that asks the network for nothing.
+    Pairs that the noise does not let be told apart are shown as such everywhere.
+    """
+    from armslength.protocol.files import load  # noqa: PLC0415  # --help must not wait for it
+    from armslength.report.page import report as write_report  # noqa: PLC0415  # the same
+
+    write_report(load(list(files)), output, title=title, level=level, simultaneous=simultaneous)
+    click.echo(output)
