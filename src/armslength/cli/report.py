@@ -36,7 +36,7 @@ def report(
     Pairs that the noise does not let be told apart are shown as such everywhere.
     """
     from armslength.protocol.files import load  # noqa: PLC0415  # --help must not wait for it
-    from armslength.report.page import report as write_report  # noqa: PLC0415  # the same
+    from armslength.reporting.page import report as write_report  # noqa: PLC0415  # the same
 
     write_report(load(list(files)), output, title=title, level=level, simultaneous=simultaneous)
     click.echo(output)

@@ -10,12 +10,12 @@ from armslength.checks import shown
 from armslength.errors import ParameterError
 from armslength.formats.atomic import atomic_write
 from armslength.protocol.sketches import Sketches
-from armslength.report import guarantee, words
-from armslength.report.embedded import numbers
-from armslength.report.findings import Findings, findings_of
-from armslength.report.markup import escaped, filled
-from armslength.report.numbers import counted, level_text, percent
-from armslength.report.sections import all_sections, contents
+from armslength.reporting import guarantee, words
+from armslength.reporting.embedded import numbers
+from armslength.reporting.findings import Findings, findings_of
+from armslength.reporting.markup import escaped, filled
+from armslength.reporting.numbers import counted, level_text, percent
+from armslength.reporting.sections import all_sections, contents
 from armslength.version import __version__
 
 _SCRIPTS = (
@@ -152,7 +152,7 @@ def _style() -> str:
 
 
 def _asset(name: str) -> str:
-    return files("armslength.report").joinpath("assets", *name.split("/")).read_text(encoding="utf-8")
+    return files("armslength.reporting").joinpath("assets", *name.split("/")).read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:

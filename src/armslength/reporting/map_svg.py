@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armslength.report.findings import Findings
-from armslength.report.markup import escaped
-from armslength.report.plane import Plane, Points
-from armslength.report.scale import round_step
+from armslength.reporting.findings import Findings
+from armslength.reporting.markup import escaped
+from armslength.reporting.plane import Plane, Points
+from armslength.reporting.scale import round_step
 
 MOST_LABELED = 60
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from armslength.report.embedded import longest
-from armslength.report.findings import Findings
-from armslength.report.markup import escaped, name
-from armslength.report.numbers import counted, level_text
+from armslength.reporting.embedded import longest
+from armslength.reporting.findings import Findings
+from armslength.reporting.markup import escaped, name
+from armslength.reporting.numbers import counted, level_text
 
 MOST_WRITTEN_PAIRS, MOST_PRINTED = 300, 60
 

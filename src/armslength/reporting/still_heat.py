@@ -1,8 +1,8 @@
 """The heat map as a drawing that needs no script: for pages of few parties, without JavaScript and on paper."""
 
-from armslength.report.embedded import color_ends
-from armslength.report.findings import Findings
-from armslength.report.markup import escaped
+from armslength.reporting.embedded import color_ends
+from armslength.reporting.findings import Findings
+from armslength.reporting.markup import escaped
 
 MOST_PARTIES = 48
 STEPS = 9

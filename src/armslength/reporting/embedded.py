@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.report.findings import Findings, Matrix
+from armslength.reporting.findings import Findings, Matrix
 
 # None of these is needed in JSON, and without them no element can end or begin inside of it.
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}

@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from armslength.protocol.sketches import Sketches
-from armslength.report.findings import Findings
-from armslength.report.markup import name
-from armslength.report.numbers import counted, level_text, percent
+from armslength.reporting.findings import Findings
+from armslength.reporting.markup import name
+from armslength.reporting.numbers import counted, level_text, percent
 
 
 def lead(findings: Findings) -> str:
@@ -155,11 +155,15 @@ def limits(findings: Findings, sketches: Sketches) -> list[str]:
     spread = math.ceil((8 if findings.simultaneous else 4) * math.sqrt(width))
     said = [
         "<strong>Not resolved is not the same as alike.</strong> Such a pair may be equal or not; the noise hides it.",
-        "<strong>Size counts.</strong> Distances are between totals as they were released: a large party is far from a "
-        "small one even if both have the same mix.",
+        (
+            "<strong>Size counts.</strong> Distances are between totals as they were released: a large party is far from a "
+            "small one even if both have the same mix."
+        ),
         "<strong>Nothing about a single person</strong>, and no cause: a distance does not say why two populations differ.",
-        f"<strong>Intervals are for differences spread over many items</strong>, about {spread:,} or more of similar size "
-        f"for sketches of {width:,} numbers. They count the noise and the public random projection, and no error in the data.",
+        (
+            f"<strong>Intervals are for differences spread over many items</strong>, about {spread:,} or more of similar size "
+            f"for sketches of {width:,} numbers. They count the noise and the public random projection, and no error in the data."
+        ),
     ]
     if not findings.simultaneous:
         said.append(

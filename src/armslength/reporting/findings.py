@@ -11,8 +11,8 @@ from armslength.estimates.squared_distances import squared_distances
 from armslength.estimates.variance import projection_coefficient
 from armslength.lazy import lazy
 from armslength.protocol.sketches import Sketches
-from armslength.report.numbers import NumberStyle
-from armslength.report.plane import Plane, noise_of_rows, plane_of
+from armslength.reporting.numbers import NumberStyle
+from armslength.reporting.plane import Plane, noise_of_rows, plane_of
 from armslength.search.cluster import Clustering, cluster
 from armslength.search.outliers import Outliers, outliers
 
@@ -77,7 +77,8 @@ class Findings:
         """For each party the other one of the smallest estimate."""
         others = self.squared.copy()
         np.fill_diagonal(others, np.inf)
-        return np.argmin(others, axis=1)
+        smallest: NDArray[np.int64] = np.argmin(others, axis=1)
+        return smallest
 
     @lazy
     def candidates(self) -> NDArray[np.int64]:
@@ -86,7 +87,8 @@ class Findings:
         np.fill_diagonal(lower, np.inf)
         np.fill_diagonal(upper, np.inf)
         possible = (lower <= upper.min(axis=1)[:, None]) & ~np.eye(len(lower), dtype=np.bool_)
-        return possible.sum(axis=1)
+        counts: NDArray[np.int64] = possible.sum(axis=1)
+        return counts
 
     def closest(self) -> tuple[int, int, int]:
         """The pair of the smallest estimate, and how many other pairs could truly be as close."""

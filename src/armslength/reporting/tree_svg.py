@@ -1,9 +1,9 @@
 """The tree of merges: branches in SVG, in percentages of whatever width there is; leaves as a list beside it."""
 
-from armslength.report.findings import Findings
-from armslength.report.markup import name
-from armslength.report.numbers import counted
-from armslength.report.scale import ticks
+from armslength.reporting.findings import Findings
+from armslength.reporting.markup import name
+from armslength.reporting.numbers import counted
+from armslength.reporting.scale import ticks
 
 MOST_LABELED = 80
 _ROW, _TALLEST = 20.0, 1200.0

@@ -8,8 +8,8 @@ from armslength.protocol.card import release_card
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.schema import written
 from armslength.protocol.sketches import Sketches
-from armslength.report.markup import escaped, name
-from armslength.report.numbers import counted
+from armslength.reporting.markup import escaped, name
+from armslength.reporting.numbers import counted
 
 _RELATIONS = {"add_remove": "one is added or removed", "replace": "one is replaced by another"}
 _LAWS = {"laplace": "discrete Laplace", "gaussian": "rounded normal"}
