@@ -26,8 +26,15 @@ The page opens in any browser, without a network; it prints, and most of it can 
     show_default=True,
     help="Whether all intervals hold together at that level, or each by itself.",
 )
+@click.option(
+    "--by",
+    type=click.Choice(["size", "shape"]),
+    default="size",
+    show_default=True,
+    help="Rows as they are, or divided by their released totals.",
+)
 def report(
-    files: tuple[str, ...], /, output: str, title: str | None, level: float, simultaneous: bool
+    files: tuple[str, ...], /, output: str, title: str | None, level: float, simultaneous: bool, by: str
 ) -> None:
     """One offline page with everything on it: what the sketches in FILES say, and how surely.
 
@@ -38,5 +45,5 @@ def report(
     from armslength.protocol.files import load  # noqa: PLC0415  # --help must not wait for it
     from armslength.reporting.page import report as write_report  # noqa: PLC0415  # the same
 
-    write_report(load(list(files)), output, title=title, level=level, simultaneous=simultaneous)
+    write_report(load(list(files)), output, title=title, level=level, simultaneous=simultaneous, by=by)
     click.echo(output)

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.errors import ParameterError
-from armslength.estimates.squared_distances import squared_distances
 from armslength.estimates.variance import projection_coefficient
 from armslength.lazy import lazy
 from armslength.protocol.sketches import Sketches
 from armslength.reporting.numbers import NumberStyle
 from armslength.reporting.plane import Plane, noise_of_rows, plane_of
 from armslength.search.cluster import Clustering, cluster
+from armslength.search.measures import squared_measure
 from armslength.search.outliers import Outliers, outliers
 
 MOST_PARTIES = 2000
@@ -29,6 +29,7 @@ class Findings:
         labels: The parties' names, told apart where two are the same.
         level: The confidence of all statements.
         simultaneous: Whether the intervals hold all together.
+        by: "size" for rows as they are, "shape" for rows divided by their totals.
         squared: Estimated squared distances, n x n; they may be negative.
         lower: Lower ends of the distances' intervals, n x n.
         upper: Upper ends.
@@ -42,6 +43,7 @@ class Findings:
     labels: tuple[str, ...]
     level: float
     simultaneous: bool
+    by: str
     squared: Matrix
     lower: Matrix
     upper: Matrix
@@ -105,7 +107,7 @@ class Findings:
         return int(self.pairs[0][best]), int(self.pairs[1][best]), rivals
 
 
-def findings_of(sketches: Sketches, *, level: float, simultaneous: bool) -> Findings:
+def findings_of(sketches: Sketches, *, level: float, simultaneous: bool, by: str) -> Findings:
     """All numbers of a report."""
     if not isinstance(sketches, Sketches):
         raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}")
@@ -115,7 +117,7 @@ def findings_of(sketches: Sketches, *, level: float, simultaneous: bool) -> Find
         )
     if not isinstance(simultaneous, bool):
         raise ParameterError("simultaneous must be True or False, got something else")
-    estimate = squared_distances(sketches)
+    estimate = squared_measure(by)(sketches, None)
     if not np.isfinite(estimate.value).all():
         raise ParameterError("estimates must be finite to report, got infinity or NaN")
     lowest, highest = estimate.interval(level, simultaneous=True)
@@ -130,21 +132,22 @@ def findings_of(sketches: Sketches, *, level: float, simultaneous: bool) -> Find
         _told_apart(sketches.labels),
         level,
         simultaneous,
+        by,
         estimate.value,
         lower,
         upper,
         together,
-        cluster(sketches, level=level) if several else None,
+        cluster(sketches, level=level, by=by) if several else None,
         plane_of(
             estimate.value,
-            noise_of_rows(sketches),
+            noise_of_rows(sketches, by),
             transform.sketch_dim,
             projection_coefficient(transform),
             level,
         )
         if several
         else None,
-        outliers(sketches, level) if len(sketches) > 2 else None,
+        outliers(sketches, level, by=by) if len(sketches) > 2 else None,
         sketches.in_clear,
     )
 

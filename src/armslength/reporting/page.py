@@ -41,6 +41,7 @@ def report(
     title: str | None = None,
     level: float = 0.95,
     simultaneous: bool = True,
+    by: str = "size",
 ) -> None:
     """Writes one HTML file that opens offline: summary, privacy statement, heat map, map, tree, tables, release cards.
 
@@ -53,9 +54,10 @@ def report(
         level: The confidence of the intervals, such as 0.95.
         simultaneous: Whether all intervals hold together (Bonferroni), or each by itself. Statements that compare pairs with
             each other (which is nearest, which merges are supported) are judged together in any case.
+        by: "size" for rows as they are, "shape" for rows divided by their totals, where the protocols paid for totals.
     """
     heading = None if title is None else _checked_title(title)
-    findings = findings_of(sketches, level=level, simultaneous=simultaneous)
+    findings = findings_of(sketches, level=level, simultaneous=simultaneous, by=by)
     page = page_of(findings, sketches, heading)
     with atomic_write(path) as file:
         file.write(page.encode("utf-8"))

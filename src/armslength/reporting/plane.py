@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.estimates.noise_models import row_noises
+from armslength.estimates.totals import totals
 from armslength.estimates.variance import debias
 from armslength.protocol.sketches import Sketches
 
@@ -38,8 +39,8 @@ class Plane:
 def plane_of(squared: Points, noise: Points, sketch_dim: int, projection: float, level: float) -> Plane:
     """The plane of the two largest eigenvalues of −½JDJ, the Gram matrix of the centered points.
 
-    An ellipse is where a party's mark would fall if its own noise and the public projection were drawn again and all
-    others stayed where they are drawn: along axis a, with eigenvalue λₐ and eigenvector vₐ, the mark is Σⱼvₐⱼ⟨uᵢ,uⱼ⟩/√λₐ.
+    An ellipse is where a party's mark would fall if its own noise and the public projection were drawn again and the axes
+    stayed: along axis a, with eigenvalue λₐ and eigenvector vₐ, the mark is Σⱼvₐⱼ⟨uᵢ,uⱼ⟩/√λₐ.
 
     * Noise. The centered sketches have the Gram matrix G = −½JDJ + kJ·diag(σ²)·J, the debias put back. Noise of variance σᵢ² a
       coordinate moves the mark by a variance of σᵢ²·vₐᵀGvₐ/λₐ = σᵢ²(1 + kΣσⱼ²vₐⱼ²/λₐ).
@@ -84,8 +85,13 @@ def plane_of(squared: Points, noise: Points, sketch_dim: int, projection: float,
     return Plane(places, reach, axes, min(shown, 1.0), against)
 
 
-def noise_of_rows(sketches: Sketches) -> Points:
-    """For each row, the variance of its noise in one coordinate of the sketch, in data units; 0 in the clear."""
+def noise_of_rows(sketches: Sketches, by: str) -> Points:
+    """For each row, the variance of its noise in one coordinate of the sketch, in data units; 0 in the clear.
+
+    By shape, rows are divided by their totals as they were released.
+    """
     protocol = sketches.protocols[0]
     k2 = row_noises(sketches).each("k2")
+    if by == "shape":
+        k2 = k2 / totals(sketches).value ** 2
     return debias(protocol, k2) * protocol.unit_squared / protocol.transform.sketch_dim

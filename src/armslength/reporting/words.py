@@ -9,6 +9,16 @@ from armslength.reporting.findings import Findings
 from armslength.reporting.markup import name
 from armslength.reporting.numbers import counted, level_text, percent
 
+_SIZES = (
+    "<strong>Size counts.</strong> Distances are between totals as they were released: a large party is far from a small one "
+    "even if both have the same mix."
+)
+_SHAPES = (
+    "<strong>Size does not count.</strong> Every party was divided by its released total, so that only its mix is compared; the "
+    "error of the totals is in the intervals."
+)
+_MEASURED_PAIRS = 276  # for how many pairs docs/estimates.md has measured how spread a difference must be
+
 
 def lead(findings: Findings) -> str:
     """The first sentence."""
@@ -28,12 +38,13 @@ def lead(findings: Findings) -> str:
     else:
         told = f"{resolved:,} of {total:,} pairs are told apart; for the others the noise is as large as the distance."
     clear = any(findings.in_clear)
+    what = "the shapes of " if findings.by == "shape" else ""
     how = (
         "Estimated from sketches, not all of them private."
         if clear
         else "Estimated from differentially private sketches; nobody shared a record."
     )
-    return f"How far apart are {count:,} populations? {how} {told}"
+    return f"How far apart are {what}{count:,} populations? {how} {told}"
 
 
 def statements(findings: Findings) -> list[tuple[bool, str, str]]:
@@ -152,17 +163,19 @@ def _unlike(findings: Findings) -> list[tuple[bool, str, str]]:
 def limits(findings: Findings, sketches: Sketches) -> list[str]:
     """What the page does not claim."""
     width = sketches.transform.sketch_dim
+    more = (
+        ", and more for so many pairs"
+        if findings.simultaneous and len(findings.pairs[0]) > _MEASURED_PAIRS
+        else ""
+    )
     spread = math.ceil((8 if findings.simultaneous else 4) * math.sqrt(width))
     said = [
         "<strong>Not resolved is not the same as alike.</strong> Such a pair may be equal or not; the noise hides it.",
-        (
-            "<strong>Size counts.</strong> Distances are between totals as they were released: a large party is far from a "
-            "small one even if both have the same mix."
-        ),
+        _SIZES if findings.by == "size" else _SHAPES,
         "<strong>Nothing about a single person</strong>, and no cause: a distance does not say why two populations differ.",
         (
             f"<strong>Intervals are for differences spread over many items</strong>, about {spread:,} or more of similar size "
-            f"for sketches of {width:,} numbers. They count the noise and the public random projection, and no error in the data."
+            f"for sketches of {width:,} numbers{more}. They count the noise and the public random projection, and no error in the data."
         ),
     ]
     if not findings.simultaneous:
