@@ -2,6 +2,8 @@
 
 import click
 
+from armslength.cli.answer_options import sketch_files
+
 
 @click.command(
     short_help="One offline page with everything on it.",
@@ -14,7 +16,7 @@ Examples:
 The page opens in any browser, without a network; it prints, and most of it can be read without JavaScript.
 """,
 )
-@click.argument("files", nargs=-1, required=True, type=click.Path())
+@sketch_files()
 @click.option(
     "-o", "--output", required=True, type=click.Path(), help="Where the page goes, such as report.html."
 )
@@ -34,9 +36,9 @@ The page opens in any browser, without a network; it prints, and most of it can 
     help="Rows as they are, or divided by their released totals.",
 )
 def report(
-    files: tuple[str, ...], /, output: str, title: str | None, level: float, simultaneous: bool, by: str
+    *, files: tuple[str, ...], output: str, title: str | None, level: float, simultaneous: bool, by: str
 ) -> None:
-    """One offline page with everything on it: what the sketches in FILES say, and how surely.
+    """One offline page with everything on it: what the sketches in FILE say, and how surely.
 
     A summary in words, the privacy statement, a heat map and a map of all parties, the tree of who belongs together, each
     party's nearest, all pairs with their intervals, and the release cards, in one file that asks the network for nothing.

@@ -1,0 +1,70 @@
+"""`armslength report` as it is typed."""
+
+import pytest
+from click.testing import CliRunner
+
+from armslength.cli.main import main
+from report_parties import hospitals
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["report", *map(str, arguments)])
+
+
+@pytest.fixture
+def sketches(tmp_path):
+    path = tmp_path / "sketches.parquet"
+    hospitals(3).save(path)
+    return path
+
+
+def test_a_page_is_written_and_its_place_is_printed(sketches, tmp_path):
+    page = tmp_path / "report.html"
+    result = run(sketches, "-o", page, "--title", "Three hospitals", "--level", "0.9", "--each")
+    assert result.exit_code == 0, result.output
+    assert result.output == f"{page}\n"
+    text = page.read_text(encoding="utf-8")
+    assert "<h1>Three hospitals</h1>" in text
+    assert "at 90%, each interval by itself" in text
+
+
+def test_intervals_hold_together_unless_asked_otherwise(sketches, tmp_path):
+    page = tmp_path / "report.html"
+    assert run(sketches, "-o", page).exit_code == 0
+    assert "at 95%, all intervals together" in page.read_text(encoding="utf-8")
+
+
+def test_several_files_are_one_page(sketches, tmp_path):
+    more = tmp_path / "more.parquet"
+    hospitals(2, labels=["d", "e"]).save(more)
+    page = tmp_path / "report.html"
+    assert run(sketches, more, "-o", page).exit_code == 0
+    assert "<h1>5 parties compared</h1>" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["missing.parquet", "-o", "r.html"], 2, "does not exist"),
+        (["{sketches}", "-o", "nowhere/r.html"], 2, "must be writable"),
+        (["{sketches}", "-o", "r.html", "--level", "1.5"], 2, "level must"),
+        (["{sketches}", "-o", "r.html", "--by", "shape"], 2, "total"),
+        (["{sketches}"], 2, "--output"),
+        (["-o", "r.html"], 2, "FILE..."),
+        (["{text}", "-o", "r.html"], 5, "must be a sketch file"),
+    ],
+)
+def test_bad_input_is_one_line_and_no_file(arguments, code, message, sketches, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.parquet").write_text("no parquet", encoding="utf-8")
+    result = run(*(argument.format(sketches=sketches, text="text.parquet") for argument in arguments))
+    assert result.exit_code == code
+    assert message in result.stderr
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_help_teaches():
+    result = run("--help")
+    assert result.exit_code == 0
+    assert "armslength report sketches.parquet -o report.html" in result.output
+    assert "without a network" in result.output

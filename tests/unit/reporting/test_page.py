@@ -1,0 +1,192 @@
+"""The file: whole, closed to the network, the same for the same sketches, and safe against its labels."""
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import armslength as al
+from armslength.protocol.provenance import Released
+from armslength.protocol.sketches import Sketches
+from armslength.reporting.page import report
+from report_parties import CODES, hospital_counts, hospitals, protocol_of, sketches_of
+
+ODD = [
+    "<script>alert(1)</script>",
+    "</bdi><img src=x onerror=alert(1)>",
+    "مستشفى الشمال",
+    "東京医療センター 🏥",
+    "\"quoted\" & 'single' {{style}}",
+    "x" * 300,
+]
+
+
+class Tags(HTMLParser):
+    """All start tags with their attributes, and whether tags are closed in order."""
+
+    EMPTY = ("meta", "link", "input", "br", "!doctype")
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.open = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def all(self, *names):
+        return [attributes for tag, attributes in self.found if tag in names]
+
+
+def written(sketches, tmp_path, **options):
+    path = tmp_path / "report.html"
+    report(sketches, path, **options)
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_same_sketches_give_the_same_bytes(tmp_path):
+    assert written(hospitals(6), tmp_path) == written(hospitals(6), tmp_path)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 9])
+def test_the_page_is_well_formed_and_has_one_heading(count, tmp_path):
+    tags = Tags(written(hospitals(count), tmp_path))
+    assert tags.open == []
+    assert len(tags.all("h1")) == 1
+    assert tags.all("html")[0]["lang"] == "en"
+    identifiers = [attributes["id"] for _, attributes in tags.found if "id" in attributes]
+    assert len(set(identifiers)) == len(identifiers)
+    targets = [attributes["href"] for attributes in tags.all("a")]
+    assert {target.removeprefix("#") for target in targets} <= set(identifiers)
+
+
+def test_every_drawing_has_a_name_or_is_decoration(tmp_path):
+    for attributes in Tags(written(hospitals(9), tmp_path)).all("svg", "canvas"):
+        named = attributes.get("aria-label") or attributes.get("aria-hidden") == "true"
+        assert named or attributes == {"width": "26", "height": "16"}  # inside of a mark that is hidden
+
+
+def test_labels_and_titles_are_text(tmp_path):
+    sketches = sketches_of(hospital_counts(6, 2), ODD, protocol_of())
+    page = written(sketches, tmp_path, title="<u>Title</u> & {{script}}")
+    tags = Tags(page)
+    assert tags.open == []
+    assert len(tags.all("script")) == 2
+    assert tags.all("img", "u") == []
+    assert "<title>&lt;u&gt;Title&lt;/u&gt; &amp; {{script}}</title>" in page
+    assert "alert(1)</script>" not in page
+    assert not [name for _, attributes in tags.found for name in attributes if name.startswith("on")]
+
+
+def test_the_policy_knows_its_own_script_and_style_alone(tmp_path):
+    page = written(hospitals(3), tmp_path)
+    policy = Tags(page).all("meta")[1]["content"]
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    for tag in ("script", "style"):
+        text = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)[0]
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert 'style="' not in page
+
+
+def test_nothing_leads_outside(tmp_path):
+    page = written(hospitals(5), tmp_path)
+    assert set(re.findall(r"https?://[^\s'\"<)]*", page)) == {
+        "http://www.w3.org/2000/svg"
+    }  # a name, not an address
+    assert not re.search(r"url\((?!#)|@import|fetch\(|XMLHttpRequest|WebSocket|sendBeacon|localStorage", page)
+
+
+def test_one_party_has_one_clear_line(tmp_path):
+    page = written(hospitals(1), tmp_path)
+    assert "there is nothing to compare it with" in page
+    assert 'id="heat"' not in page
+    assert 'id="cards"' in page
+
+
+def test_rows_of_the_same_name_are_told_apart(tmp_path):
+    first, second = hospitals(2, labels=["a", "b"]), hospitals(2, labels=["a", "c"])
+    page = written(al.concat([first, second]), tmp_path)
+    assert "<bdi>a (row 1)</bdi>" in page
+    assert "<bdi>a (row 3)</bdi>" in page
+    assert "<bdi>b</bdi>" in page
+
+
+def test_levels_and_titles_reach_the_page(tmp_path):
+    page = written(hospitals(4), tmp_path, title="Winter", level=0.9, simultaneous=False)
+    assert "<h1>Winter</h1>" in page
+    assert "at 90%, each interval by itself" in page
+
+
+def test_clear_sketches_are_shouted(tmp_path):
+    clear = al.sketch_in_clear(protocol_of(), np.ones((2, CODES), dtype=np.int64), labels=["a", "b"])
+    page = written(clear, tmp_path)
+    assert '<p class="shout">NOT PRIVATE</p>' in page
+    assert "No privacy is promised" in page
+
+
+def test_equal_and_negative_estimates_have_a_page(tmp_path):
+    protocol = protocol_of(0.01)
+    values = np.zeros((4, 256), dtype=np.int64)
+    page = written(
+        Sketches(values, list("abcd"), Released.of(bytes(range(64)), protocol), [protocol]), tmp_path
+    )
+    assert "None of the 6 pairs is told apart" in page
+    assert "There is no map" in page
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"level": 1.0}, "level must"),
+        ({"level": float("nan")}, "level must"),
+        ({"title": ""}, "title must be one printable line"),
+        ({"title": "two\nlines"}, "title must be one printable line"),
+        ({"title": 3}, "title must be one printable line"),
+        ({"simultaneous": "yes"}, "simultaneous must be True or False"),
+        ({"by": "color"}, "by must be one of"),
+        ({"by": "shape"}, "total"),
+    ],
+)
+def test_bad_arguments_write_nothing(options, message, tmp_path):
+    with pytest.raises(al.ParameterError, match=message):
+        report(hospitals(3), tmp_path / "report.html", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_too_many_rows_and_none_are_refused(tmp_path):
+    sketches = hospitals(2)
+    with pytest.raises(al.ParameterError, match="1 to 2000 rows to report, got 2001"):
+        report(sketches.rows([0] * 2001), tmp_path / "report.html")
+    with pytest.raises(al.ParameterError, match="got 0"):
+        report(sketches.rows([]), tmp_path / "report.html")
+    with pytest.raises(al.ParameterError, match=r"must be al\.Sketches, got list"):
+        report([1], tmp_path / "report.html")
+
+
+def test_a_bad_path_is_one_line(tmp_path):
+    with pytest.raises(al.ParameterError, match="must be writable"):
+        report(hospitals(2), tmp_path / "nowhere" / "report.html")
+    with pytest.raises(al.ParameterError, match="a name of its own"):
+        report(hospitals(2), tmp_path)
+
+
+def test_shapes_where_totals_were_paid_for(tmp_path):
+    protocol = protocol_of(10, total_share="0.2")
+    counts = hospital_counts(3, 2)
+    page = written(protocol.release(counts, labels=list("abc"), ledger=al.NO_LEDGER), tmp_path, by="shape")
+    assert "How far apart are the shapes of 3 populations?" in page
+    assert "Size does not count" in page
+    assert "The released totals are taken as they are." in page
