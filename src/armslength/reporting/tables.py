@@ -97,7 +97,7 @@ def _bar(findings: Findings, left: int, right: int, most: float) -> str:
     low, high, value = (f"{96 * min(1.0, float(end) / most) + 2:.2f}%" for end in ends)
     kind = "bars" if findings.resolved[left, right] else "bars unsure"
     return (
-        f'<svg class="{kind}" aria-hidden="true"><line class="zero" x1="2%" x2="2%" y1="0" y2="16"/>'
+        f'<svg class="{kind}" aria-hidden="true"><line class="zero" x1="2.00%" x2="2.00%" y1="0" y2="16"/>'
         f'<line class="span" x1="{low}" x2="{high}" y1="8" y2="8"/><circle class="value" cx="{value}" cy="8" r="4"/></svg>'
     )
 

@@ -122,6 +122,7 @@ function heatMap() {
     canvas.height = base.height;
     canvas.style.width = `${base.width / ratio}px`;
     canvas.style.height = `${base.height / ratio}px`;
+    canvas.dataset.side = size;
     mark();
   }
   function mark() {

@@ -1,0 +1,312 @@
+"""The report in a browser: it draws, answers to pointer and keys, stays silent on the network, and fits its window."""
+
+import re
+import time
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from armslength.reporting.findings import findings_of
+from armslength.reporting.page import page_of
+from report_parties import hospitals
+
+DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+
+
+class Report:
+    """A report on the disk, its numbers, and a page that shows it and writes down what happens."""
+
+    def __init__(self, sketches, folder):
+        self.findings = findings_of(sketches, level=0.95, simultaneous=True, by="size")
+        self.path = folder / "report.html"
+        self.path.write_text(page_of(self.findings, sketches, None), encoding="utf-8")
+
+    def open(self, browser, **options):
+        page = browser.new_page(**{"viewport": DESKTOP, **options})
+        page.asked, page.said = [], []
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.on("console", lambda message: page.said.append(message.text))
+        page.on("pageerror", lambda error: page.said.append(str(error)))
+        page.goto(self.path.as_uri())
+        return page
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory):
+    return Report(hospitals(5, epsilon=0.15), tmp_path_factory.mktemp("few"))
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    return Report(hospitals(500, 12, epsilon=0.4), tmp_path_factory.mktemp("many"))
+
+
+@pytest.fixture
+def page(few, browser):
+    opened = few.open(browser)
+    yield opened
+    assert opened.said == []
+    assert [url for url in opened.asked if not url.startswith(("file:", "data:"))] == []
+    opened.close()
+
+
+def overflow(page):
+    return page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+
+
+def cell(page, row, column, count):
+    """Where a cell of the heat map is on the screen: its square is at the lower right of the canvas."""
+    box = page.locator("#heat-canvas").bounding_box()
+    size = float(page.locator("#heat-canvas").get_attribute("data-side"))
+    step = size / count
+    left, top = box["x"] + box["width"] - 1 - size, box["y"] + box["height"] - 1 - size
+    return left + (column + 0.5) * step, top + (row + 0.5) * step
+
+
+def test_the_heat_map_shows_the_numbers_of_the_pair_under_the_pointer(few, page):
+    page.locator("#heat-canvas").scroll_into_view_if_needed()
+    findings = few.findings
+    order = findings.clustering.order
+    page.mouse.move(*cell(page, 1, 3, 5))
+    i, j = order[1], order[3]
+    reading = page.locator("#heat-reading").inner_text()
+    assert findings.labels[i] in reading
+    assert findings.labels[j] in reading
+    assert f"\n{findings.style.text(findings.distance[i, j])}\n" in reading
+    ends = findings.style.text(findings.lower[i, j]), findings.style.text(findings.upper[i, j])
+    assert f"between {ends[0]} and {ends[1]}" in reading
+    assert ("not resolved" in reading) == (not findings.resolved[i, j])
+
+
+def test_resolved_and_unresolved_cells_look_different(few, page):
+    findings = few.findings
+    assert 0 < findings.resolved[findings.pairs].sum() < 10
+    page.locator("#heat-canvas").scroll_into_view_if_needed()
+    places = [(row, column) for row in range(5) for column in range(5) if row != column]
+    counts = page.evaluate(
+        """(points) => {
+          const canvas = document.getElementById("heat-canvas"), box = canvas.getBoundingClientRect();
+          const ratio = canvas.width / box.width;
+          const copy = document.createElement("canvas");
+          copy.width = canvas.width, copy.height = canvas.height;
+          const pen = copy.getContext("2d", { willReadFrequently: true });
+          pen.drawImage(canvas, 0, 0);
+          return points.map(([x, y]) => {
+            const data = pen.getImageData((x - box.left) * ratio - 8, (y - box.top) * ratio - 8, 16, 16).data;
+            const colors = new Set();
+            for (let at = 0; at < data.length; at += 4) colors.add(data.slice(at, at + 3).join());
+            return colors.size;
+          });
+        }""",
+        [cell(page, row, column, 5) for row, column in places],
+    )
+    order = findings.clustering.order
+    found = {
+        (bool(findings.resolved[order[i], order[j]]), n == 1)
+        for (i, j), n in zip(places, counts, strict=True)
+    }
+    # A resolved cell has one color; hatching has several.
+    assert found == {(True, True), (False, False)}
+
+
+def test_keys_move_over_the_heat_map_and_choose(few, page):
+    order = few.findings.clustering.order
+    page.locator("#heat-canvas").focus()
+    for key in ("ArrowDown", "ArrowDown", "End", "ArrowLeft"):
+        page.keyboard.press(key)
+    reading = page.locator("#heat-reading").inner_text()
+    assert few.findings.labels[order[2]] in reading
+    assert few.findings.labels[order[3]] in reading
+    page.keyboard.press("Enter")
+    assert page.locator("#search").input_value() == few.findings.labels[order[2]]
+    assert page.locator(f'.mark-party.is-chosen[data-party="{order[2]}"]').count() == 1
+
+
+def test_the_order_can_be_alphabetical(few, page):
+    page.get_by_role("button", name="by name").click()
+    assert page.get_by_role("button", name="by name").get_attribute("aria-pressed") == "true"
+    page.locator("#heat-canvas").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    reading = page.locator("#heat-reading").inner_text()
+    assert few.findings.labels[0] in reading
+    assert few.findings.labels[1] in reading
+
+
+def test_a_party_is_highlighted_in_all_views(few, page):
+    label = few.findings.labels[3]
+    page.locator("#search").fill(label.upper())
+    assert page.locator('.mark-party[data-party="3"].is-chosen').count() == 1
+    assert page.locator('#tree li[data-party="3"].is-chosen').count() == 1
+    assert page.locator('#nearest-table tr[data-party="3"].is-chosen').count() == 1
+    assert page.locator("#pairs-table tbody tr.is-chosen").count() == 4
+    assert label in page.locator("#one-caption").inner_text()
+    assert page.locator("#one-table tbody tr").count() == 4
+    assert "highlighted" in page.locator("#said").inner_text()
+    page.locator("#search").press("Escape")
+    assert page.locator(".is-chosen").count() == 0
+
+
+def test_part_of_a_name_and_enter_find_a_party(few, page):
+    page.locator("#search").fill("tal 04")
+    page.keyboard.press("Enter")
+    assert page.locator("#search").input_value() == few.findings.labels[3]
+    page.locator("#search").fill("nobody")
+    page.keyboard.press("Enter")
+    assert page.locator("#said").inner_text() == "No party has such a name."
+
+
+def test_the_pointer_finds_marks_of_the_map_and_leaves_of_the_tree(few, page):
+    findings = few.findings
+    mark = page.locator('.mark-party[data-party="2"] circle')
+    mark.scroll_into_view_if_needed()
+    box = mark.bounding_box()
+    page.mouse.move(box["x"] + 3, box["y"] + 3)
+    nearest = int(findings.nearest[2])
+    tip = page.locator("#tip").inner_text()
+    assert findings.labels[2] in tip
+    assert findings.labels[nearest] in tip
+    assert findings.style.text(findings.distance[2, nearest]) in tip
+    page.mouse.down()
+    page.mouse.up()
+    assert page.locator("#search").input_value() == findings.labels[2]
+    page.locator('#tree li[data-party="4"]').click()
+    assert page.locator("#search").input_value() == findings.labels[4]
+
+
+def column(page, table, number):
+    return page.locator(f"#{table} tbody tr:not([hidden]) > :nth-child({number})").all_inner_texts()
+
+
+def test_the_nearest_table_sorts_and_filters(page):
+    heading = page.locator('#nearest-table th[data-key="distance"]')
+    heading.get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") == "ascending"
+    distances = [float(text.replace(",", "")) for text in column(page, "nearest-table", 4)]
+    assert distances == sorted(distances)
+    heading.get_by_role("button").press("Enter")
+    assert heading.get_attribute("aria-sort") == "descending"
+    assert [float(text.replace(",", "")) for text in column(page, "nearest-table", 4)] == distances[::-1]
+    page.locator("#nearest-filter").fill("HOSPITAL 02")
+    shown = page.locator("#nearest-table tbody tr:not([hidden])").all_inner_texts()
+    assert 1 <= len(shown) < 5
+    assert all("hospital 02" in text for text in shown)
+
+
+def test_the_pairs_table_holds_the_estimates(few, page):
+    findings = few.findings
+    rows, columns = findings.pairs
+    order = np.argsort(findings.squared[rows, columns], kind="stable")
+    expected = [findings.style.text(findings.distance[rows[pair], columns[pair]]) for pair in order]
+    assert column(page, "pairs-table", 4) == expected
+    page.locator("#pairs-state").select_option("unresolved")
+    open_pairs = int((~findings.resolved[rows, columns]).sum())
+    assert column(page, "pairs-table", 7) == ["not resolved"] * open_pairs
+    page.locator("#pairs-state").select_option("all")
+    page.locator("#pairs-filter").fill("hospital 02")
+    assert len(column(page, "pairs-table", 1)) == 4
+    page.locator("#pairs-other").fill("hospital 05")
+    assert len(column(page, "pairs-table", 1)) == 1
+
+
+def test_python_and_the_script_write_the_same_rows(few, browser, page):
+    still = few.open(browser, java_script_enabled=False)
+    for number in (1, 2, 4, 5, 6, 7):
+        assert column(still, "pairs-table", number) == column(page, "pairs-table", number)
+    assert still.locator("#pairs-table .bars").first.inner_html() == (
+        page.locator("#pairs-table .bars").first.inner_html()
+    )
+    still.close()
+
+
+def test_without_a_script_the_page_still_tells(few, browser):
+    page = few.open(browser, java_script_enabled=False)
+    for visible in (".still-heat", "#plane", "#tree", "#nearest-table", "#pairs-table", "#cards .card"):
+        assert page.locator(visible).first.is_visible(), visible
+    for hidden in ("#heat-canvas", "#search", "#theme", "#one-party", "#nearest-filter"):
+        assert not page.locator(hidden).is_visible(), hidden
+    page.close()
+
+
+def test_light_and_dark(few, browser, page):
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    pixels = "document.getElementById('heat-canvas').toDataURL()"
+    before = page.evaluate(pixels)
+    page.locator("#theme").click()
+    assert page.locator("#theme").get_attribute("aria-pressed") == "true"
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert dark != light
+    assert page.evaluate(pixels) != before
+    other = few.open(browser, color_scheme="dark")
+    assert other.evaluate("getComputedStyle(document.body).backgroundColor") == dark
+    other.emulate_media(media="print")
+    assert other.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    other.close()
+
+
+def test_paper_has_no_controls_and_all_of_the_content(page):
+    page.emulate_media(media="print")
+    for hidden in (".bar", "#heat-order", "#nearest-filter", "#pairs-filter", "#heat-canvas"):
+        assert not page.locator(hidden).is_visible(), hidden
+    for visible in (".still-heat", "#plane", "#tree", "#nearest-table", "#pairs-table"):
+        assert page.locator(visible).first.is_visible(), visible
+    pages = page.pdf(format="A4").count(b"/Type /Page\n")
+    assert 2 <= pages <= 9
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_the_page_fits_its_window(few, many, browser, viewport):
+    for report in (few, many):
+        page = report.open(browser, viewport=viewport)
+        assert overflow(page) <= 0
+        assert page.said == []
+        page.close()
+
+
+def test_names_for_assistive_technology(page):
+    unnamed = page.evaluate(
+        """() => [...document.querySelectorAll("button, input, select, canvas, svg, [role=region]")].filter((element) => {
+          if (element.closest("[aria-hidden=true]")) return false;
+          const text = element.innerText || element.getAttribute("aria-label") || (element.labels && element.labels[0] && element.labels[0].textContent);
+          return !(text && text.trim());
+        }).map((element) => element.outerHTML.slice(0, 80))"""
+    )
+    assert unnamed == []
+    levels = page.evaluate(
+        "[...document.querySelectorAll('h1, h2, h3')].map((heading) => Number(heading.tagName[1]))"
+    )
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert page.locator("main, nav, header, footer").count() == 4
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.locator("#theme").focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+
+
+def test_five_hundred_parties(many, browser):
+    assert many.path.stat().st_size < 6e6
+    page = many.open(browser)
+    assert page.said == []
+    ready = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
+    assert ready < 6000  # under two seconds by itself; test machines are shared
+    assert page.locator("#pairs-count").inner_text() == "1 to 100 of 124,750 pairs"
+    first = column(page, "pairs-table", 4)
+    page.locator("#pairs-next").click()
+    second = column(page, "pairs-table", 4)
+    assert float(second[0].replace(",", "")) >= float(first[-1].replace(",", ""))
+    assert page.locator("#pairs-count").inner_text() == "101 to 200 of 124,750 pairs"
+    start = time.perf_counter()
+    page.locator('#pairs-table th[data-key="left"] button').click()
+    assert time.perf_counter() - start < 3
+    assert re.match(r"hospital 01 ", column(page, "pairs-table", 1)[0])
+    page.locator("#search").fill(many.findings.labels[250])
+    assert page.locator(".mark-party.is-chosen text").is_visible()
+    assert page.locator("#one-table tbody tr").count() == 15
+    page.locator("#one-more").click()
+    assert page.locator("#one-table tbody tr").count() == 499
+    assert [url for url in page.asked if not url.startswith(("file:", "data:"))] == []
+    page.close()
