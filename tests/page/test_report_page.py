@@ -240,6 +240,7 @@ def test_light_and_dark(few, browser, page):
     assert page.evaluate(pixels) != before
     other = few.open(browser, color_scheme="dark")
     assert other.evaluate("getComputedStyle(document.body).backgroundColor") == dark
+    assert other.locator("#theme").get_attribute("aria-pressed") == "true"
     other.emulate_media(media="print")
     assert other.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     other.close()

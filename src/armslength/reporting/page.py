@@ -127,7 +127,7 @@ def _figures(findings: Findings, sketches: Sketches) -> str:
         ),
     ]
     cells = "".join(
-        f'<div><dt>{label}</dt><dd><span class="number">{value}</span><span class="beside">{beside}</span></dd></div>'
+        f'<div><dt>{label}</dt><dd><span class="number">{value}</span><span class="under">{beside}</span></dd></div>'
         for label, value, beside in tiles
     )
     return f'<dl class="figures">{cells}</dl>'

@@ -93,7 +93,7 @@ def _heat(findings: Findings) -> str:
         f"{'' if still else _without_script('The heat map of so many parties needs JavaScript.')}</div>"
     )
     side = (
-        f'<div><output class="reading needs-script" id="heat-reading" aria-live="polite" data-empty="{empty}">{empty}</output>{legend}'
+        f'<div class="beside"><output class="reading needs-script" id="heat-reading" aria-live="polite" data-empty="{empty}">{empty}</output>{legend}'
         "<figcaption>Every row and every column is a party; a cell is the estimated distance of two. In the order of the "
         "tree, parties that are alike stand together and make blocks along the diagonal.</figcaption></div>"
     )
@@ -136,7 +136,9 @@ def _map(findings: Findings) -> str:
         f"{names}</p></figcaption>"
     )
     return section(
-        "map", "The parties as a map", f'<figure class="beside-figure"><div>{drawing}</div>{caption}</figure>'
+        "map",
+        "The parties as a map",
+        f'<figure class="beside-figure on-its-own"><div>{drawing}</div>{caption}</figure>',
     )
 
 

@@ -35,7 +35,8 @@ def boxes(svg, width, height, wanted):
 
 
 @pytest.mark.parametrize(
-    ("width", "height", "hidden"), [(740, 555, {"hidden"}), (350, 262.5, {"hidden", "crowded"})]
+    ("width", "height", "hidden"),
+    [(600, 450, {"hidden"}), (840, 630, {"hidden"}), (350, 262.5, {"hidden", "crowded"})],
 )
 def test_labels_of_the_map_do_not_cover_each_other(width, height, hidden):
     svg = map_svg(found(hospitals(24)))

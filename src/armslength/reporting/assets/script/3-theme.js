@@ -14,6 +14,7 @@ byId("theme").addEventListener("click", () => {
   recolor();
 });
 systemIsDark.addEventListener("change", recolor);
+recolor();
 
 let themeOnScreen;
 window.addEventListener("beforeprint", () => {
