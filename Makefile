@@ -31,7 +31,7 @@ $(BENCH_VENV)/.bench: pyproject.toml
 	@touch $@
 
 demo: $(VENV)/.package
-	$(VENV)/bin/python examples/hospitals.py
+	$(VENV)/bin/armslength demo
 
 lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .

@@ -52,6 +52,7 @@ NAMES = [
     "nearest",
     "outliers",
     "plan",
+    "release_table",
     "shape_distances",
     "sketch_in_clear",
     "squared_distances",

@@ -123,7 +123,7 @@ def test_exact_totals_and_norms_leave_the_distance_alone():
 
 
 def test_the_error_is_split_and_not_exceeded():
-    assert shapes._TO_DISTANCE + 2 * shapes._TO_NORM + 2 * shapes._TO_TOTAL == pytest.approx(1)
+    assert pytest.approx(1) == shapes._TO_DISTANCE + 2 * shapes._TO_NORM + 2 * shapes._TO_TOTAL
     sketches = released()
     error = 0.3
     found = shapes.squared_shape_distances(sketches)

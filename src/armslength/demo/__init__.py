@@ -1,0 +1,1 @@
+"""The whole workflow on generated data: `armslength demo`."""

@@ -1,0 +1,165 @@
+"""The steps of the demo: generate, plan, release in separate processes, compare, cluster, report."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from armslength.demo.agreement import adjusted_rand_index
+from armslength.demo.hospitals import CODES, REGIONS, Hospital, code_names, generated_hospitals, write_visits
+from armslength.estimates.shapes import shape_distances
+from armslength.ledger.ledger import NO_LEDGER
+from armslength.planner.plan import plan
+from armslength.progress import progress
+from armslength.protocol.files import load
+from armslength.protocol.protocol import Protocol
+from armslength.protocol.sketches import Sketches, concat
+from armslength.reporting.page import report
+from armslength.search.cluster import cluster
+from armslength.tables.release_table import release_table
+from armslength.threads import available_threads
+from armslength.transforms.identity import Identity
+
+EPSILON, CONTRIBUTION, TOTAL_SHARE = "1", 3, "0.1"
+Say = Callable[[str], None]
+
+
+def run_demo(folder: Path, say: Say) -> Path:
+    """The report's path, after the whole workflow in this folder."""
+    hospitals = generated_hospitals()
+    for hospital in hospitals:
+        write_visits(hospital, visits_of(folder, hospital))
+    events = sum(hospital.visits.num_rows for hospital in hospitals)
+    say(
+        f"1. {len(hospitals)} hospitals, {events:,} diagnoses, {CODES:,} codes: one private table each in {folder}/"
+    )
+    protocol_file = _planned(folder, len(hospitals), say)
+    sketches = _released(folder, hospitals, protocol_file, say)
+    _compared(sketches, hospitals, say)
+    _clustered(sketches, hospitals, Protocol.load(protocol_file), say)
+    page = folder / "report.html"
+    report(sketches, page, title="Which hospitals are alike?", by="shape")
+    say(f"\n6. The report: open {page.resolve()} in a browser; it needs no network")
+    return page
+
+
+def visits_of(folder: Path, hospital: Hospital) -> Path:
+    """Where a hospital keeps its private table; its ledger lies beside it."""
+    return folder / hospital.name.replace(" ", "-") / "visits.parquet"
+
+
+def _planned(folder: Path, parties: int, say: Say) -> Path:
+    """The protocol's file: before any data is looked at, the parties agree on what they will release."""
+    found = plan(
+        epsilon=EPSILON,
+        distance=(150, 1500),
+        contribution=CONTRIBUTION,
+        unit="one patient",
+        total_share=TOTAL_SHARE,
+        pairs=parties * (parties - 1) // 2,
+        seed="trial-2026",
+    )
+    path = folder / "protocol.json"
+    found.protocol.save(path)
+    say(f"\n2. Will it work? (armslength plan)\n\n{found.summary}\n")
+    return path
+
+
+def _released(folder: Path, hospitals: list[Hospital], protocol_file: Path, say: Say) -> Sketches:
+    """All sketches: each hospital runs the command in a process of its own, with a ledger of its own."""
+    outputs = [folder / "sketches" / f"{hospital.name.replace(' ', '-')}.parquet" for hospital in hospitals]
+    outputs[0].parent.mkdir(exist_ok=True)
+    commands = [
+        _release_command(visits_of(folder, hospital), hospital.name, protocol_file, output)
+        for hospital, output in zip(hospitals, outputs, strict=True)
+    ]
+    shown = " ".join(f'"{part}"' if " " in part else part for part in commands[0][3:])
+    say(f"3. Each hospital releases one sketch, in a process of its own:\n   armslength {shown}")
+    with progress("releases", len(commands), "hospitals", shown=True) as advance:
+        _run(commands[0])  # the first one compiles for all
+        advance(1)
+        with ThreadPoolExecutor(available_threads()) as pool:
+            for _ in pool.map(_run, commands[1:]):
+                advance(1)
+    return load(outputs)
+
+
+def _release_command(visits: Path, name: str, protocol_file: Path, output: Path) -> list[str]:
+    return [
+        *(sys.executable, "-m", "armslength", "release", str(visits)),
+        *("--person", "patient", "--item", "code", "--label", name),
+        *("--protocol", str(protocol_file), "--population", name),
+        *("--ledger", str(visits.with_name("ledger.sqlite")), "--repeat", "--overwrite"),
+        *("-o", str(output)),
+    ]
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # our own command
+    if done.returncode:
+        raise RuntimeError(f"a release must work, got exit code {done.returncode}: {done.stderr}")
+
+
+def _compared(sketches: Sketches, hospitals: list[Hospital], say: Say) -> None:
+    """The closest and farthest pairs by shape, beside the truth, which the demo knows."""
+    estimate = shape_distances(sketches)
+    lower, upper = estimate.interval(0.95)
+    truth = _true_shapes(hospitals)
+    left, right = np.triu_indices(len(sketches), 1)
+    resolved = int(estimate.resolved(0.95, simultaneous=True)[left, right].sum())
+    order = np.argsort(estimate.value[left, right])
+    say(
+        f"\n4. Distances of shapes (armslength compare --by shape): {resolved} of {len(left)} pairs are told apart, all at once at 95%\n"
+    )
+    say(f"   {'':28}  estimate  95% interval      truth   regions")
+    for pair in [*order[:3], *order[-3:]]:
+        i, j = int(left[pair]), int(right[pair])
+        names = f"{hospitals[i].name}, {hospitals[j].name}"
+        say(
+            f"   {names:28}  {estimate.value[i, j]:8.3f}  {lower[i, j]:5.3f} to {upper[i, j]:5.3f}  {truth[i, j]:7.3f}   "
+            f"{'ABCD'[hospitals[i].region]} and {'ABCD'[hospitals[j].region]}"
+        )
+
+
+def _true_shapes(hospitals: list[Hospital]) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
+    """True distances of shapes, of all events: the intervals are about those that count, so the two differ a little."""
+    rows = np.zeros((len(hospitals), CODES))
+    for row, hospital in zip(rows, hospitals, strict=True):
+        codes = [int(code[1:]) for code in hospital.visits.column("code").to_pylist()]
+        np.add.at(row, codes, 1 / len(codes))
+    return np.array([np.sqrt(((rows - row) ** 2).sum(axis=1)) for row in rows])
+
+
+def _clustered(sketches: Sketches, hospitals: list[Hospital], protocol: Protocol, say: Say) -> None:
+    """Clusters against the hidden regions, beside those of a noisy histogram under the same ε."""
+    regions = np.array([hospital.region for hospital in hospitals])
+    ours = adjusted_rand_index(cluster(sketches, by="shape").flat(REGIONS), regions)
+    names = code_names()
+    histogram = Protocol(
+        Identity(CODES),
+        protocol.epsilon,
+        contribution=protocol.contribution,
+        unit=protocol.unit,
+        total_share=protocol.total_share,
+        vocabulary=names,
+    )
+    rows = [
+        release_table(
+            hospital.visits,
+            histogram,
+            person="patient",
+            item="code",
+            label=hospital.name,
+            vocabulary=names,
+            ledger=NO_LEDGER,  # generated data, for the comparison alone
+        )
+        for hospital in hospitals
+    ]
+    theirs = adjusted_rand_index(cluster(concat(rows), by="shape").flat(REGIONS), regions)
+    say(
+        f"\n5. Clusters (armslength cluster --by shape --count {REGIONS}): adjusted Rand index {ours:.2f} against the hidden regions\n"
+        f"   with {sketches.values.shape[1]:,} numbers a hospital; a noisy histogram under the same ε, with {CODES:,}: {theirs:.2f}"
+    )
