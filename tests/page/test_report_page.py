@@ -246,6 +246,19 @@ def test_light_and_dark(few, browser, page):
     other.close()
 
 
+def test_the_canvas_is_light_on_paper(few, browser):
+    page = few.open(browser, color_scheme="dark")
+    pixels = "document.getElementById('heat-canvas').toDataURL()"
+    dark = page.evaluate(pixels)
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    light = few.open(browser)
+    assert page.evaluate(pixels) == light.evaluate(pixels) != dark
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(pixels) == dark
+    light.close()
+    page.close()
+
+
 def test_paper_has_no_controls_and_all_of_the_content(page):
     page.emulate_media(media="print")
     for hidden in (".bar", "#heat-order", "#nearest-filter", "#pairs-filter", "#heat-canvas"):

@@ -16,7 +16,7 @@ from armslength.search.cluster import Clustering, cluster
 from armslength.search.measures import squared_measure
 from armslength.search.outliers import Outliers, outliers
 
-MOST_PARTIES = 2000
+MOST_PARTIES = 1000
 
 Matrix = NDArray[np.float64]
 

@@ -48,7 +48,7 @@ def report(
     Everything on it is post-processing of the sketches, and costs no privacy. The same sketches give the same bytes.
 
     Args:
-        sketches: One row for each party; at most 2,000.
+        sketches: One row for each party; at most 1,000.
         path: Where the file goes; whole or not at all.
         title: The heading; None makes one.
         level: The confidence of the intervals, such as 0.95.

@@ -15,10 +15,11 @@ def still_heat(findings: Findings) -> str:
     if findings.clustering is None or len(findings.labels) > MOST_PARTIES:
         return ""
     order = findings.clustering.order
+    ends = color_ends(findings)
     cells: dict[str, list[str]] = {}
     for row, first in enumerate(order):
         for column, second in enumerate(order):
-            kind = _kind(findings, first, second)
+            kind = _kind(findings, first, second, ends)
             place = f"M{_MARGIN + _CELL * column} {_MARGIN + _CELL * row}h15v15h-15z"
             cells.setdefault(kind, []).append(place)
     paths = "".join(f'<path {kind} d="{"".join(cells[kind])}"/>' for kind in sorted(cells))
@@ -38,13 +39,13 @@ HATCHING = (
 )
 
 
-def _kind(findings: Findings, first: int, second: int) -> str:
+def _kind(findings: Findings, first: int, second: int, ends: tuple[float, float]) -> str:
     """How a cell is painted, as an attribute."""
     if first == second:
         return 'class="itself"'
     if not findings.resolved[first, second]:
         return 'fill="url(#hatching)"'
-    low, high = color_ends(findings)
+    low, high = ends
     share = (float(findings.distance[first, second]) - low) / (high - low) if high > low else 0.0
     return f'class="ramp-{round(max(0.0, min(1.0, share)) * (STEPS - 1))}"'
 

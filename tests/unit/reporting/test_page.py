@@ -168,8 +168,8 @@ def test_bad_arguments_write_nothing(options, message, tmp_path):
 
 def test_too_many_rows_and_none_are_refused(tmp_path):
     sketches = hospitals(2)
-    with pytest.raises(al.ParameterError, match="1 to 2000 rows to report, got 2001"):
-        report(sketches.rows([0] * 2001), tmp_path / "report.html")
+    with pytest.raises(al.ParameterError, match="1 to 1000 rows to report, got 1001"):
+        report(sketches.rows([0] * 1001), tmp_path / "report.html")
     with pytest.raises(al.ParameterError, match="got 0"):
         report(sketches.rows([]), tmp_path / "report.html")
     with pytest.raises(al.ParameterError, match=r"must be al\.Sketches, got list"):
