@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError
-from armslength.estimates.distances import as_distances
 from armslength.estimates.inner_products import APPROXIMATE, cosines, inner_products
 from armslength.estimates.intervals import METHODS, Level
 from armslength.estimates.shapes import NOTE as SHAPES
@@ -73,10 +72,11 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     checked_sketches("a", a, 1 if b is not None else 2)
     left, right = checked_pair(a, b)
     measure = _measure(quantity, by)
+    is_root = quantity == "distance"
     one_of("method", method, METHODS)
     pairs = len(a) * (len(a) - 1) // 2 if b is None else len(a) * len(right)
     Level.of(level, method, pairs if simultaneous else 1)  # before any work
-    choice = _Choice.of(below, above, possibly)
+    choice = _Choice.of(below, above, possibly, is_root)
     if top is not None:
         integer("top", top, at_least=1, at_most=10**7)
     elif farthest:
@@ -102,20 +102,21 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
             else:
                 found = iter([_extreme(tiles, held, choice, top, -1.0 if farthest else 1.0)])
             for lines in found:
-                yield lines.batch(names, SCHEMA.with_metadata(said))
+                rooted = lines.roots() if is_root else lines
+                yield rooted.batch(names, SCHEMA.with_metadata(said))
 
     return batches()
 
 
 def _measure(quantity: str, by: str) -> Measure:
+    """What is estimated of each pair: for distances their squares, which noise can make negative and which are never tied at 0."""
     one_of("quantity", quantity, QUANTITIES)
     one_of("by", by, BY)
     if quantity in _PRODUCTS:
         if by == "shape":
             raise ParameterError(f"quantity must be a distance to compare by shape, got {quantity}")
         return inner_products if quantity == "inner-product" else cosines
-    squared = squared_measure(by)
-    return squared if quantity == "squared-distance" else lambda a, b: as_distances(squared(a, b))
+    return squared_measure(by)
 
 
 @dataclass(frozen=True)
@@ -125,20 +126,23 @@ class _Choice:
     below: float | None
     above: float | None
     possibly: bool
+    is_root: bool  # whether the limits are for the square roots
 
     @classmethod
-    def of(cls, below: Any, above: Any, possibly: bool) -> "_Choice":
+    def of(cls, below: Any, above: Any, possibly: bool, is_root: bool) -> "_Choice":
         given = {"below": below, "above": above}
         for name, limit in given.items():
             if limit is not None:
                 number(name, limit, above=-1e300, at_most=1e300)
         if possibly and below is None and above is None:
             raise ParameterError("possibly must come with below or above, got it alone")
-        return cls(below, above, possibly)
+        return cls(below, above, possibly, is_root)
 
     def holds(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Whether each pair is asked for."""
         wanted = np.ones(lower.shape, dtype=np.bool_)
+        if self.is_root and (self.below is not None or self.above is not None):
+            lower, upper = np.sqrt(lower), np.sqrt(upper)
         if self.below is not None:
             wanted &= (lower if self.possibly else upper) <= self.below
         if self.above is not None:
@@ -160,6 +164,11 @@ class _Lines:
         """Some of the lines."""
         arrays = (self.rows, self.columns, self.value, self.lower, self.upper)
         return _Lines(*(each[wanted] for each in arrays))
+
+    def roots(self) -> "_Lines":
+        """The square roots of estimated squares, clipped at 0."""
+        value = np.sqrt(np.maximum(self.value, 0.0))
+        return _Lines(self.rows, self.columns, value, np.sqrt(self.lower), np.sqrt(self.upper))
 
     def plus(self, other: "_Lines") -> "_Lines":
         """The lines of both."""
@@ -207,13 +216,14 @@ def _extreme(
     best = _Lines(no_rows, no_rows, nothing, nothing, nothing)
     for tile in tiles:
         limit = sign * best.value[-1] if len(best.value) == count else np.inf
-        better = sign * tile.estimate.value < limit
+        better = sign * tile.estimate.value <= limit
         rows, columns = np.nonzero(np.triu(better, 1) if tile.estimate.within else better)
         if not len(rows):
             continue
         both = best.plus(_lines_of(tile, (rows, columns), held, choice))
-        kept = np.arange(len(both.value))
-        if len(both.value) > count:
-            kept = np.argpartition(sign * both.value, count - 1)[:count]
-        best = both.take(kept[np.lexsort((both.columns[kept], both.rows[kept], sign * both.value[kept]))])
+        values = sign * both.value
+        last = np.partition(values, count - 1)[count - 1] if len(values) > count else np.inf
+        kept = np.flatnonzero(values <= last)
+        order = np.lexsort((both.columns[kept], both.rows[kept], values[kept]))
+        best = both.take(kept[order[:count]])
     return best

@@ -152,7 +152,7 @@ def _without_diagonal(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 class _Shortlist:
     """The best of what some queries have met so far."""
 
-    value: NDArray[np.float64]  # n x count: squared estimates, not in order
+    value: NDArray[np.float64]  # n x count: squared estimates, in the order of the index
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
     indices: NDArray[np.int64]
@@ -192,10 +192,15 @@ class _Shortlist:
 
 
 def _smallest(matrix: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """Where the smallest of each row are, in no order."""
+    """Where the smallest of each row are, from left to right; of equal ones the first."""
     if matrix.shape[1] <= count:
         return np.broadcast_to(np.arange(matrix.shape[1]), matrix.shape)
-    return np.argpartition(matrix, count - 1, axis=1)[:, :count]
+    best = np.argpartition(matrix, count - 1, axis=1)[:, :count]
+    largest = np.take_along_axis(matrix, best, axis=1).max(axis=1, keepdims=True)
+    tied = np.flatnonzero((matrix <= largest).sum(axis=1) > count)
+    if len(tied):
+        best[tied] = np.argsort(matrix[tied], axis=1, kind="stable")[:, :count]
+    return np.sort(best, axis=1)
 
 
 def _joined(

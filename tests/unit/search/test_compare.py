@@ -84,13 +84,31 @@ def test_few_rows_come_in_the_order_of_distances():
 @pytest.mark.parametrize("farthest", [False, True])
 def test_top_is_the_sorted_beginning(farthest):
     sketches = released(40)
-    whole = table(sketches).sort_by([("value", "descending" if farthest else "ascending")])
-    assert table(sketches, top=25, farthest=farthest).to_pylist() == whole.slice(0, 25).to_pylist()
+    whole = al.distances(sketches).to_arrow().to_pylist()
+    whole.sort(key=lambda row: row["value"], reverse=farthest)
+    assert table(sketches, top=25, farthest=farthest).to_pylist() == whole[:25]
     assert table(sketches, top=10**6).num_rows == 780
 
 
+@pytest.mark.usefixtures("small_tiles")
+def test_equal_values_come_in_the_order_of_their_rows():
+    same = al.sketch_in_clear(PROTOCOL, np.zeros((30, 300), dtype=int))
+    pairs = [(row["left"], row["right"]) for row in table(same, top=40).to_pylist()]
+    assert pairs == [("0", str(other)) for other in range(1, 30)] + [
+        ("1", str(other)) for other in range(2, 13)
+    ]
+
+
+def test_the_closest_are_ranked_by_their_squares_though_distances_stop_at_0():
+    equal = PROTOCOL.release(np.zeros((40, 300), dtype=int), ledger=al.NO_LEDGER)
+    squares = al.squared_distances(equal).to_arrow().sort_by("value").to_pylist()
+    closest = table(equal, top=20).to_pylist()
+    assert {row["value"] for row in closest[:5]} == {0.0}
+    assert [row["left"] for row in closest] == [row["left"] for row in squares[:20]]
+
+
 def test_limits_are_sure_or_possible():
-    sketches = released(30, largest=3)
+    sketches = al.concat([released(10, largest=large, prefix=f"{large} ") for large in (5, 25, 125)])
     whole = table(sketches).to_pylist()
     limit = float(np.median([row["value"] for row in whole]))
     for known, rule in [
