@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from armslength.protocol.files import load
     from armslength.protocol.protocol import Protocol
     from armslength.protocol.sketches import Sketches, concat
+    from armslength.reporting.page import report
     from armslength.search.alike import Alike, alike
     from armslength.search.closer import Closer, closer
     from armslength.search.cluster import Clustering, cluster
@@ -94,6 +95,7 @@ __all__ = [
     "outliers",
     "plan",
     "release_table",
+    "report",
     "shape_distances",
     "sketch_in_clear",
     "squared_distances",
@@ -146,6 +148,7 @@ _HOME = {
     "outliers": "armslength.search.outliers",
     "plan": "armslength.planner.plan",
     "release_table": "armslength.tables.release_table",
+    "report": "armslength.reporting.page",
     "shape_distances": "armslength.estimates.shapes",
     "sketch_in_clear": "armslength.protocol.clear",
     "squared_distances": "armslength.estimates.squared_distances",

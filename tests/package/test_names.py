@@ -53,6 +53,7 @@ NAMES = [
     "outliers",
     "plan",
     "release_table",
+    "report",
     "shape_distances",
     "sketch_in_clear",
     "squared_distances",
