@@ -15,49 +15,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from armslength.errors import CorruptFileError, FormatError, ParameterError, UnsupportedVersionError
+from armslength.errors import CorruptFileError, FormatError, ParameterError
 from armslength.formats.atomic import atomic_write
-from armslength.formats.canonical import canonical_json, read_json
+from armslength.formats.canonical import canonical_json
 from armslength.protocol.card import release_card
-from armslength.protocol.protocol import LARGEST_PROTOCOL_FILE, Protocol
+from armslength.protocol.file_layout import (
+    FORMAT,
+    KEY,
+    LONGEST_LABEL,
+    NOISE_TYPE,
+    VERSION,
+    check_columns_of,
+    check_size,
+    checked_head,
+    fields_match,
+    file_schema,
+)
+from armslength.protocol.protocol import Protocol
 from armslength.protocol.provenance import NoiseSource, Provenance
 from armslength.protocol.sketches import LARGEST_FACTOR, SMALLEST_FACTOR, Sketches, concat
 
-FORMAT = "armslength sketches"
-VERSION = 1
 DEFAULT_LIMIT = 4 * 2**30
-
-_KEY = b"armslength"
-_LONGEST_LABEL = 1024
-_MOST_PROTOCOLS = 1000
-_NOISE = pa.list_(
-    pa.field(
-        "element",
-        pa.struct(
-            [
-                pa.field("id", pa.binary(16), nullable=False),
-                pa.field("coefficient", pa.float64(), nullable=False),
-                pa.field("protocol", pa.int32(), nullable=False),
-            ]
-        ),
-        nullable=False,
-    )
-)
-
-
-def _schema(width: int, value_type: pa.DataType, *, totals: bool) -> pa.Schema:
-    values = pa.list_(pa.field("element", value_type, nullable=False), width)
-    total = [pa.field("total", value_type, nullable=False)] if totals else []
-    return pa.schema(
-        [
-            pa.field("label", pa.string(), nullable=False),
-            pa.field("values", values, nullable=False),
-            pa.field("noise", _NOISE, nullable=False),
-            pa.field("offset", pa.float64(), nullable=False),
-            pa.field("in_clear", pa.bool_(), nullable=False),
-            *total,
-        ]
-    )
 
 
 def save_sketches(sketches: Sketches, path: str | os.PathLike[str]) -> None:
@@ -65,7 +43,7 @@ def save_sketches(sketches: Sketches, path: str | os.PathLike[str]) -> None:
     whole = sketches.values.dtype == np.int64
     bits = _shared_dropped_bits(sketches) if whole else 0
     numbers = {protocol: number for number, protocol in enumerate(sketches.protocols)}
-    schema = _schema(
+    schema = file_schema(
         sketches.values.shape[1],
         pa.int64() if whole else pa.float64(),
         totals=sketches.totals is not None,
@@ -81,7 +59,7 @@ def save_sketches(sketches: Sketches, path: str | os.PathLike[str]) -> None:
     columns = [
         pa.array(sketches.labels, pa.string()),
         pa.FixedSizeListArray.from_arrays(flat, type=schema.field("values").type),
-        pa.array(noise, _NOISE),
+        pa.array(noise, NOISE_TYPE),
         pa.array([row.offset for row in sketches.provenance], pa.float64()),
         pa.array([row.in_clear for row in sketches.provenance], pa.bool_()),
     ]
@@ -94,7 +72,7 @@ def save_sketches(sketches: Sketches, path: str | os.PathLike[str]) -> None:
         "protocols": [protocol.document() for protocol in sketches.protocols],
         "card": release_card(sketches.protocols, in_clear=any(sketches.in_clear)),
     }
-    table = pa.table(columns, schema=schema.with_metadata({_KEY: canonical_json(head)}))
+    table = pa.table(columns, schema=schema.with_metadata({KEY: canonical_json(head)}))
     with atomic_write(path) as file:
         pq.write_table(table, file, compression="zstd", use_dictionary=False, write_statistics=False)
 
@@ -131,10 +109,10 @@ def _load_one(path: str | os.PathLike[str], limit: int) -> Sketches:
         )
     try:
         with pq.ParquetFile(path, read_dictionary=["label"]) as file:
-            head = _checked_head(file, where)
-            _check_size(file, limit, where)
+            head = checked_head(file, where)
+            check_size(file, limit, where)
             protocols = [Protocol.from_document(document) for document in head["protocols"]]
-            _check_columns(file, protocols[0].transform.sketch_dim, where)
+            check_columns_of(file, protocols[0].transform.sketch_dim, where)
             table = file.read()
         return _sketches_of(table, head, protocols, where)
     except (FormatError, ParameterError):
@@ -154,80 +132,21 @@ def _load_one(path: str | os.PathLike[str], limit: int) -> Sketches:
         ) from None
 
 
-def _check_columns(file: pq.ParquetFile, width: int, where: str) -> None:
-    """Refuses other columns before anything of them is unpacked: a few bytes can announce a list of any width."""
-    found = file.schema_arrow
-    if not any(
-        _fields_match(found, _schema(width, kind, totals="total" in found.names))
-        for kind in (pa.int64(), pa.float64())
-    ):
-        raise CorruptFileError(f"{where} must have the columns of version {VERSION}, got others")
-
-
-def _checked_head(file: pq.ParquetFile, where: str) -> dict[str, Any]:
-    """The metadata's document, if this version can read it."""
-    metadata = file.schema_arrow.metadata or {}
-    text = metadata.get(_KEY)
-    if text is None or len(text) > LARGEST_PROTOCOL_FILE:
-        raise CorruptFileError(f"{where} must carry the metadata of armslength, got a foreign file")
-    head: Any = read_json(text, where)
-    if not isinstance(head, dict) or head.get("format") != FORMAT:
-        raise CorruptFileError(f"{where} must carry the metadata of armslength, got a foreign file")
-    version = head.get("version")
-    if type(version) is not int or version < 1:
-        raise CorruptFileError(f"{where} must have a version that is a whole number, got something else")
-    if version > VERSION:
-        raise UnsupportedVersionError(
-            f"{where} must have version {VERSION}, got a newer one; use a newer armslength"
-        )
-    if not isinstance(head.get("protocols"), list) or not 1 <= len(head["protocols"]) <= _MOST_PROTOCOLS:
-        raise CorruptFileError(f"{where} must have 1 to {_MOST_PROTOCOLS} protocols, got others")
-    if set(head) != {"format", "version", "dropped_bits", "protocols", "card"}:
-        raise CorruptFileError(f"{where} must have the metadata fields of version {VERSION}, got others")
-    checked: dict[str, Any] = head
-    return checked
-
-
-def _check_size(file: pq.ParquetFile, limit: int, where: str) -> None:
-    """Refuses before anything is unpacked: what the footer announces must fit, and be what was agreed."""
-    metadata = file.metadata
-    announced = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
-    entries = sum(
-        metadata.row_group(group).column(column).num_values
-        for group in range(metadata.num_row_groups)
-        for column in range(metadata.num_columns)
-    )
-    terms = max(
-        (
-            metadata.row_group(group).column(column).num_values
-            for group in range(metadata.num_row_groups)
-            for column in range(metadata.num_columns)
-            if metadata.row_group(group).column(column).path_in_schema.startswith("noise")
-        ),
-        default=0,
-    )
-    # A term of a row's noise is a Python object in the end.
-    if announced > limit or 16 * entries > limit or 512 * terms * metadata.num_row_groups > limit:
-        raise CorruptFileError(
-            f"{where} must unpack to at most {limit} bytes, got more; raise limit if you trust it"
-        )
-
-
 def _sketches_of(table: pa.Table, head: dict[str, Any], protocols: list[Protocol], where: str) -> Sketches:
     """The sketches of a table that has been read, every field checked."""
     width = protocols[0].transform.sketch_dim
     value_type = table.schema.field("values").type.value_type
-    if value_type not in (pa.int64(), pa.float64()) or not _fields_match(
-        table.schema, _schema(width, value_type, totals="total" in table.schema.names)
+    if value_type not in (pa.int64(), pa.float64()) or not fields_match(
+        table.schema, file_schema(width, value_type, totals="total" in table.schema.names)
     ):
         raise CorruptFileError(f"{where} must have the columns of version {VERSION}, got others")
     if any(column.null_count for column in table.columns):
         raise CorruptFileError(f"{where} must have no missing values, got some")
     labels = table.column("label").combine_chunks()
     names = labels.dictionary.to_pylist()
-    if any(len(name.encode()) > _LONGEST_LABEL or not name.isprintable() for name in names):
+    if any(len(name.encode()) > LONGEST_LABEL or not name.isprintable() for name in names):
         raise CorruptFileError(
-            f"{where} must have printable labels of at most {_LONGEST_LABEL} bytes, got others"
+            f"{where} must have printable labels of at most {LONGEST_LABEL} bytes, got others"
         )
     values = (
         table.column("values").combine_chunks().flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
@@ -262,12 +181,6 @@ def _totals_of(table: pa.Table, protocols: list[Protocol], where: str) -> NDArra
     if not (np.abs(totals) <= LARGEST_FACTOR * 2.0**63).all():
         raise CorruptFileError(f"{where} must have finite totals, got others")
     return totals.copy()
-
-
-def _fields_match(found: pa.Schema, expected: pa.Schema) -> bool:
-    """Whether names and types agree; labels were read as a dictionary."""
-    types = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in found]
-    return bool(found.names == expected.names and types == expected.types)
 
 
 def _provenance(

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from armslength.checks import integer, number, one_of, shown
-from armslength.errors import CorruptFileError, ParameterError
+from armslength.errors import ParameterError
 from armslength.formats.atomic import atomic_write, read_limited
 from armslength.formats.canonical import read_json
 from armslength.laws.cumulants import Cumulants, uniform_cumulants
@@ -168,30 +168,9 @@ class Protocol:
 
     def document(self) -> dict[str, Any]:
         """The protocol as a JSON document; what is derived is there to be read, and never trusted."""
-        limits = None if self.value_range is None else [schema.written(limit) for limit in self.value_range]
-        return {
-            "format": schema.FORMAT,
-            "version": schema.VERSION,
-            "transform": schema.transform_document(self.transform),
-            "epsilon": schema.written(self.epsilon),
-            "delta": schema.written(self.delta),
-            "noise": self.noise,
-            "radius": schema.written(self.radius),
-            "resolution": float(self.resolution).hex(),
-            "norm": self.norm,
-            "relation": self.relation,
-            "contribution": self.contribution,
-            "unit": self.unit,
-            "noise_site": self.noise_site,
-            "on_grid": self.on_grid,
-            "touched": self.touched,
-            "value_range": limits,
-            "dropped_bits": self.dropped_bits,
-            "total_share": schema.written(self.total_share),
-            "items": self.items,
-            "vocabulary": self.vocabulary,
-            "derived": self._derived(),
-        }
+        from armslength.protocol.document import document_of  # noqa: PLC0415  # documents know protocols, not the other way
+
+        return document_of(self)
 
     @lazy
     def fingerprint(self) -> str:
@@ -210,16 +189,6 @@ class Protocol:
             name: document[name] for name in ("transform", "resolution", "items", "vocabulary", "noise_site")
         }
 
-    def _derived(self) -> dict[str, str]:
-        neighbors = self.neighbors
-        radius = (
-            {"grid_radius": str(neighbors.radius)}
-            if self.norm == "l1"
-            else {"grid_radius_squared": str(neighbors.radius_squared)}
-        )
-        totals = {} if self.total_law is None else {"total_scale": self.total_law.scale.hex()}
-        return {**radius, "scale": self.law.scale.hex(), **totals}
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the document, whole or not at all."""
         with atomic_write(path) as file:
@@ -235,21 +204,9 @@ class Protocol:
     @classmethod
     def from_document(cls, document: Any) -> "Protocol":
         """The protocol of a document; refuses unknown versions, unknown fields, and derived values that differ."""
-        schema.check_document(document)
-        fields = {name: document[name] for name in schema.FIELDS}
-        try:
-            fields["resolution"] = float.fromhex(fields["resolution"])
-            if fields["contribution"] is not None:
-                fields.pop("radius")
-            protocol = cls(schema.read_transform(document["transform"]), **fields)
-        except (ParameterError, ValueError, TypeError, OverflowError) as problem:
-            raise CorruptFileError(f"a protocol must be valid, got: {problem}") from None
-        if protocol.document() != document:
-            differing = sorted(name for name, value in protocol.document().items() if document[name] != value)
-            raise CorruptFileError(
-                f"a protocol must be as armslength writes it, got another {', '.join(differing)}"
-            )
-        return protocol
+        from armslength.protocol.document import protocol_of  # noqa: PLC0415  # the same
+
+        return protocol_of(document)
 
     def release(  # each is a decision of its own
         self,

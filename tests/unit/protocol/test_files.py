@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
-from armslength.protocol import files
+from armslength.protocol import file_layout
 
 TRANSFORM = al.SparseJL(6, 8, 2, "x")
 PROTOCOL = al.Protocol(TRANSFORM, 1, unit="one patient")
@@ -136,16 +136,24 @@ BAD_TABLES = {
     "infinite offset": lambda old: old.set_column(3, "offset", pa.array([np.inf] * 3)),
     "long label": lambda old: old.set_column(0, "label", pa.array(["a", "b", "c" * 5000])),
     "unknown protocol": lambda old: old.set_column(
-        2, "noise", pa.array([[{"id": b"x" * 16, "coefficient": 1.0, "protocol": 7}]] * 3, files._NOISE)
+        2,
+        "noise",
+        pa.array([[{"id": b"x" * 16, "coefficient": 1.0, "protocol": 7}]] * 3, file_layout.NOISE_TYPE),
     ),
     "negative protocol": lambda old: old.set_column(
-        2, "noise", pa.array([[{"id": b"x" * 16, "coefficient": 1.0, "protocol": -1}]] * 3, files._NOISE)
+        2,
+        "noise",
+        pa.array([[{"id": b"x" * 16, "coefficient": 1.0, "protocol": -1}]] * 3, file_layout.NOISE_TYPE),
     ),
     "nan coefficient": lambda old: old.set_column(
-        2, "noise", pa.array([[{"id": b"x" * 16, "coefficient": np.nan, "protocol": 0}]] * 3, files._NOISE)
+        2,
+        "noise",
+        pa.array([[{"id": b"x" * 16, "coefficient": np.nan, "protocol": 0}]] * 3, file_layout.NOISE_TYPE),
     ),
     "the same noise twice": lambda old: old.set_column(
-        2, "noise", pa.array([[{"id": b"x" * 16, "coefficient": 1.0, "protocol": 0}] * 2] * 3, files._NOISE)
+        2,
+        "noise",
+        pa.array([[{"id": b"x" * 16, "coefficient": 1.0, "protocol": 0}] * 2] * 3, file_layout.NOISE_TYPE),
     ),
 }
 
@@ -233,7 +241,9 @@ def test_other_columns_are_refused_before_they_are_unpacked(path, monkeypatch):
 def test_many_terms_of_noise_are_refused_before_they_are_unpacked(path, monkeypatch):
     released().save(path)
     term = {"id": b"x" * 16, "coefficient": 1.0, "protocol": 0}
-    rewrite(path, lambda old: old.set_column(2, "noise", pa.array([[term] * 100_000] * 3, files._NOISE)))
+    rewrite(
+        path, lambda old: old.set_column(2, "noise", pa.array([[term] * 100_000] * 3, file_layout.NOISE_TYPE))
+    )
     monkeypatch.setattr(pq.ParquetFile, "read", None)  # must not be reached
     with pytest.raises(al.CorruptFileError, match="unpack"):
         al.load(path, limit=100_000_000)
