@@ -49,7 +49,7 @@ def test_rows_that_share_noise():
 
 
 def test_the_noise_of_a_rule_is_never_smaller_and_hardly_larger(monkeypatch):
-    a, b = released(), released()
+    a, b = released(), released(protocol=al.Protocol(PROTOCOL.transform, "0.1", total_share="0.9"))
     grid = _distance_ends(a, b, monkeypatch)
     exact = al.squared_distances(divided(a), divided(b)).interval(1 - 0.05 * 0.8)
     # Both round the ratio in the quantiles' law, not always to the same one.
@@ -122,10 +122,19 @@ def test_exact_totals_and_norms_leave_the_distance_alone():
     assert shapes._least(value, (unknown, exact), (exact, exact)) == 0
 
 
-def test_the_error_is_split_and_not_exceeded():
+def test_the_error_is_split_and_not_exceeded(monkeypatch):
     assert pytest.approx(1) == shapes._TO_DISTANCE + 2 * shapes._TO_NORM + 2 * shapes._TO_TOTAL
     sketches = released()
     error = 0.3
+    asked = []
+    with monkeypatch.context() as patched:
+        for name in ("norms", "ratios"):
+            part = getattr(shapes._Side, name)
+            patched.setattr(
+                shapes._Side, name, lambda side, *said, part=part: asked.append(said[0]) or part(side, *said)
+            )
+        shapes.squared_shape_distances(sketches).interval(1 - error)
+    assert asked == pytest.approx([1 - 0.05 * error] * 4)
     found = shapes.squared_shape_distances(sketches)
     left = shapes._Side.of(sketches)
     lower, upper = al.totals(sketches)._interval(1 - 0.05 * error, "spread", 7)

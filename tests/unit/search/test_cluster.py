@@ -97,6 +97,23 @@ def test_equal_parties_are_no_groups():
     assert "no group is sure" in str(found)
 
 
+def test_support_is_by_simultaneous_ends():
+    data = np.zeros((8, 300), dtype=int)
+    for row in range(8):
+        data[row, :150] = 3 * row**2
+    differs = 0
+    for _ in range(12):
+        sketches = PROTOCOL.release(data, ledger=al.NO_LEDGER)
+        found = al.cluster(sketches, level=0.5)
+        together, alone = (
+            _supported(found.linkage, *al.distances(sketches).interval(0.5, simultaneous=simultaneous))
+            for simultaneous in (True, False)
+        )
+        assert found.supported.tolist() == together.tolist()
+        differs += together.tolist() != alone.tolist()
+    assert differs
+
+
 def test_cuts():
     found = al.cluster(three_groups())
     assert found.flat(1).tolist() == [0] * 9

@@ -124,6 +124,9 @@ def test_outliers_are_called_by_medians_of_simultaneous_ends():
     assert found.typical == tuple(np.median(each) for each in (found.score, found.lower, found.upper))
     assert found.is_outlier.tolist() == [False, False, False, False, True]
     assert found.is_outlier.tolist() == (found.lower > 2 * found.typical[2]).tolist()
+    # Whether a party is called depends on the upper end of what is typical, not on its estimate.
+    between = found.lower[4] / ((found.typical[0] + found.typical[2]) / 2)
+    assert not al.outliers(sketches, factor=between).is_outlier.any()
     assert "1 of 5 parties are outliers" in str(found)
     assert "e is unlike the rest: at least" in str(found)
     assert found.to_arrow().column("is_outlier").to_pylist()[4] is True
