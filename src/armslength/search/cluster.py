@@ -13,8 +13,8 @@ from armslength.search.blocks import ends
 from armslength.search.measures import checked_sketches, squared_measure
 
 LINKAGES = ("average", "single", "complete")
-MOST_ROWS = 10_000
-_MOST_ORDERED = 2_000  # leaves beyond which their best order takes minutes
+MOST_ROWS = 5_000  # five matrices of all pairs: a gigabyte
+_MOST_ORDERED = 2_000  # leaves beyond which their best order takes much longer than the tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ def cluster(
     """A tree of the parties by their estimated distances, and which of its groups the intervals bear out.
 
     Args:
-        sketches: One row for each party; at most 10,000.
+        sketches: One row for each party; at most 5,000.
         linkage: "average", "single" or "complete".
         level: With this probability, all supported groups are groups of the true distances' tree.
         by: "size" for rows as they are, "shape" for rows divided by their totals.
