@@ -3,12 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BENCH_VENV := .venv-bench
 
-.PHONY: help demo test lint types imports bench paper clean
+.PHONY: help demo test lint types imports bench bench-tables docs paper clean
 
 help:
-	@echo "make demo    24 generated hospitals release, and are compared, with intervals beside the truth"
+	@echo "make demo    24 generated hospitals: event tables, plan, releases in separate processes, clusters, report.html"
 	@echo "make test    lint, types, layers, all tests"
 	@echo "make bench   speed, as ratios against named peers, and docs/benchmarks.md (QUICK=1: two minutes, no page)"
+	@echo "make bench-tables   time and memory of event tables up to 10^8 rows (ten minutes)"
+	@echo "make docs    the reference of every command and option, generated"
 	@echo "make paper   the paper's claims beside measurements: docs/paper.md and docs/figures (ten minutes)"
 	@echo "make clean   remove the environments and caches"
 
@@ -48,6 +50,9 @@ test: lint types imports
 
 bench: $(BENCH_VENV)/.bench
 	$(BENCH_VENV)/bin/python benchmarks/run.py $(if $(QUICK),--quick)
+
+bench-tables: $(BENCH_VENV)/.bench
+	$(BENCH_VENV)/bin/python benchmarks/event_tables.py
 
 paper: $(BENCH_VENV)/.bench
 	$(BENCH_VENV)/bin/python benchmarks/reproduce.py
