@@ -66,7 +66,10 @@ class IntervalRule:
     def interval(
         self, estimates: NDArray[np.float64], level: Level
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(lower, upper) for each estimate, in its shape; an empty set is [0, 0], and no upper limit is infinity."""
+        """(lower, upper) for each estimate, in its shape; no upper limit is infinity.
+
+        An estimate below 0 gets the upper end of an estimate of 0: what noise has pushed there must not read as certainty.
+        """
         if self.curve.b == 0 and self.curve.c == 0:
             return self._without_noise(estimates, level)
         given = np.ascontiguousarray(estimates).reshape(-1)
@@ -91,10 +94,13 @@ class IntervalRule:
             still_possible, nodes, start * _FINEST, beyond=np.inf, zero_at_origin=False
         )
         lower, upper = np.empty_like(given), np.empty_like(given)
+        at_zero = np.empty(1)
+        largest.read(np.zeros(1), at_zero)
 
         def invert(first: int, last: int) -> None:
             smallest.read(given[first:last], lower[first:last])
             largest.read(given[first:last], upper[first:last])
+            np.maximum(upper[first:last], at_zero, out=upper[first:last])
 
         for_blocks(len(given), _ESTIMATES_AT_ONCE, invert)
         return lower.reshape(estimates.shape), upper.reshape(estimates.shape)

@@ -32,17 +32,18 @@ def test_an_interval_is_every_distance_that_could_have_given_the_estimate():
     grid = np.concatenate([[0.0], np.geomspace(1e-3, 1e7, 20001)])
     above, below = rule._limits(grid, level)
     for estimate, low, high in zip(estimates, lower, upper, strict=True):
-        inside = grid[(estimate <= above) & (estimate >= below)]
-        if len(inside) == 0:
-            assert (low, high) == (0.0, 0.0)
-            continue
+        # below 0, the upper end is that of an estimate of 0
+        inside = grid[(estimate <= above) & (max(estimate, 0.0) >= below)]
         assert low == pytest.approx(inside[0], rel=3e-3, abs=2e-3)
         assert high == pytest.approx(inside[-1], rel=3e-3)
 
 
-def test_far_below_zero_the_set_is_empty():
-    lower, upper = rule_of(PROTOCOL).interval(np.array([-1e6]), Level.of(0.95, "spread", 1))
-    assert (lower[0], upper[0]) == (0.0, 0.0)
+def test_below_zero_the_upper_end_is_that_of_zero():
+    given = np.array([-1e6, -1.0, 0.0, 1.0])
+    lower, upper = rule_of(PROTOCOL).interval(given, Level.of(0.95, "spread", 1))
+    assert (lower == 0).all()
+    assert upper[0] == upper[1] == upper[2] > 0
+    assert upper[3] > upper[2]
 
 
 def test_no_upper_end_where_the_projection_is_too_coarse():

@@ -138,7 +138,7 @@ def test_the_privacy_statement():
     )
     assert guarantee.alarm(sketches, sketches.labels) == ""
     cards = guarantee.cards(sketches)
-    assert "All rows of this release together are 1-differentially private" in cards
+    assert "All rows of one release together are 1-differentially private" in cards
     assert sketches.protocol.fingerprint in cards
     assert cards.count("<article") == 1
 
