@@ -3,6 +3,7 @@
 Different items are counted first and hashed once each, however many events they have.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -154,6 +155,10 @@ def _checked_indices(coded: pa.DictionaryArray) -> NDArray[Any]:
 
 def _counted_list(protocol: Protocol, names: Any, amounts: Any) -> tuple[list[Any], NDArray[np.int64]]:
     """(the different items of a list, the total amount of each)."""
+    if isinstance(names, Mapping):
+        raise InputError(
+            "items must be a list of items, got a mapping; pass its keys, and its values as amounts"
+        )
     try:
         listed = names.tolist() if isinstance(names, np.ndarray) else list(names)
         check_item_types(protocol, listed)  # of all: 1, 1.0 and True are one key

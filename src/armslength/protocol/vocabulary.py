@@ -40,9 +40,10 @@ def checked_vocabulary(value: Any, input_dim: int | None) -> str | None:
         raise ParameterError(
             f"vocabulary must list {input_dim} names, one for each coordinate, got {shown(value)}"
         )
-    if len(set(names)) != len(names):
+    hashed = vocabulary_hash(names)  # every name is text with a canonical form, or refused
+    if len({canonical_text(name) for name in names}) != len(names):
         raise ParameterError("vocabulary must list each name once, got duplicates")
-    return vocabulary_hash(names)
+    return hashed
 
 
 def check_columns(names: Sequence[str], vocabulary: str | None) -> None:

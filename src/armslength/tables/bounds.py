@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from armslength.errors import ParameterError
+from armslength.errors import InputError, ParameterError
 from armslength.protocol.protocol import Protocol
 from armslength.tables.kernels import mark_persons_over, number_occurrences, take_in_order
 from armslength.tables.order import TakingOrder
 
+_FARTHEST = 2**62
 _MOST_WAITING = 1 << 20  # rows of one person that are held before those that cannot be taken are left out
 
 
@@ -98,13 +99,16 @@ class _Rows:
 def bounded(batches: Iterable[pa.RecordBatch], order: TakingOrder, bound: int) -> Iterator[BoundedEvents]:
     """The events that are taken, from batches of (person, group, item, amount) that are sorted by all four.
 
-    Memory is bounded by the batches, however many events one person has. How the rows are cut into batches changes nothing.
+    Memory is that of a batch and of what one person may still give: at most as many rows as the bound. How the rows are cut
+    into batches changes nothing. Batches that are not what they must be are refused: the guarantee does not rest on an engine.
     """
     waiting: _Rows | None = None
     last: _Rows | None = None
+    most = _MOST_WAITING
     for batch in batches:
         if batch.num_rows == 0:
             continue
+        check_batch(batch, order.group_count, None if last is None else last.person[0])
         rows = _numbered(batch, last)
         last = rows[len(rows) - 1 :]
         if waiting is not None:
@@ -114,10 +118,38 @@ def bounded(batches: Iterable[pa.RecordBatch], order: TakingOrder, bound: int) -
         if whole:
             yield _cut(rows[:whole], starts[:-1], order, bound)
         waiting = rows[whole:]
-        if len(waiting) > _MOST_WAITING:
+        most = most if whole == 0 else _MOST_WAITING
+        if len(waiting) > most:
             waiting = _still_possible(waiting, order, bound)
+            most = max(
+                _MOST_WAITING, 2 * len(waiting)
+            )  # so that a large bound is not hashed again with every batch
     if waiting is not None:
         yield _cut(waiting, np.array([0, len(waiting)]), order, bound)
+
+
+def check_batch(batch: pa.RecordBatch, group_count: int, last_person: pa.Scalar | None) -> None:
+    """Refuses a batch with missing values, broken text, impossible amounts or groups, or persons out of order."""
+    person, group, _, amount = batch.columns
+    try:
+        batch.validate(full=True)
+    except pa.ArrowException:
+        raise InputError("events must be valid text and numbers, got something else") from None
+    broken = InputError(
+        "events must come sorted by person, complete, within 2^62; got others from the engine"
+    )
+    if any(column.null_count for column in batch.columns):
+        raise broken
+    amounts, groups = (column.to_numpy(zero_copy_only=False) for column in (amount, group))
+    if not (
+        (amounts >= -_FARTHEST).all()
+        and (amounts <= _FARTHEST).all()
+        and (groups >= 0).all()
+        and (groups < group_count).all()
+        and pc.all(pc.less_equal(person[:-1], person[1:]), min_count=0).as_py()
+        and (last_person is None or pc.less_equal(last_person, person[0]).as_py())
+    ):
+        raise broken
 
 
 def _numbered(batch: pa.RecordBatch, last: _Rows | None) -> _Rows:

@@ -34,6 +34,8 @@ _WHOLE = {
     "UHUGEINT",
 }
 _REAL = {"FLOAT", "DOUBLE"}
+_NOTHING = '"NULL"'  # the type of a column in which everything is missing
+_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _FARTHEST = 2**62
 
 
@@ -57,7 +59,7 @@ class EventColumns:
         for role, name in self.named.items():
             if not isinstance(name, str) or name == "":  # type: ignore[redundant-expr]  # callers may have no type checker
                 raise ParameterError(f"{role} must be the name of a column, got {type(name).__name__}")
-        if len(set(self.named.values())) != len(self.named):
+        if len({name.casefold() for name in self.named.values()}) != len(self.named):
             raise ParameterError("person, item, group and weight must be different columns, got one twice")
 
     @property
@@ -65,11 +67,6 @@ class EventColumns:
         """Role and name of each column that there is."""
         each = {"person": self.person, "item": self.item, "group": self.group, "weight": self.weight}
         return {role: name for role, name in each.items() if name is not None}
-
-
-def quoted(name: str) -> str:
-    """A column's name as SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _case(missing: str | None, *rules: tuple[str, str], value: str) -> str:
@@ -86,37 +83,32 @@ def _missing(column: str, kind: str) -> str:
     return f"{column} IS NULL OR {column} = ''" if kind == "VARCHAR" else f"{column} IS NULL"
 
 
-def id_expression(name: str, kind: str, role: str) -> str:
-    """A person or a group as text, missing as NULL."""
-    column = quoted(name)
+def id_expression(column: str, kind: str, role: str) -> str:
+    """A person or a group as text, missing as NULL; a column is named as SQL names it."""
     if kind == "JSON":
         other = f"json_type({column}) NOT IN ('VARCHAR', 'BIGINT', 'UBIGINT')"
         return _case(_missing(column, kind), (other, "id"), value=f"{column} ->> '$'")
-    if kind not in _WHOLE | {"VARCHAR", "UUID", "DATE"} and not kind.startswith("ENUM"):
-        raise InputError(
-            f"{role} must be a column of text or whole numbers, got {kind} in {name!r}; cast it first"
-        )
+    if kind not in _WHOLE | {"VARCHAR", "UUID", "DATE", _NOTHING} and not kind.startswith("ENUM"):
+        raise InputError(f"{role} must be a column of text or whole numbers, got {kind}; cast it first")
     return f"nullif(CAST({column} AS VARCHAR), '')"
 
 
-def item_expression(name: str, kind: str, protocol: Protocol, *, is_text: bool, by_number: bool) -> str:
+def item_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool, by_number: bool) -> str:
     """An item as text, or as a 64-bit integer, whichever the protocol declares; missing as NULL.
 
     Args:
-        name: The column.
+        column: The column, as SQL names it.
         kind: Its type.
         protocol: What declares the type of items.
         is_text: Whether the file holds nothing but text, so that numbers must be read out of it.
         by_number: Whether items are the numbers of columns below a fixed input_dim.
     """
-    column, missing = quoted(name), _missing(quoted(name), kind)
+    missing = _missing(column, kind)
     if protocol.items == "string" and not by_number:
         if kind == "JSON":
             return _case(missing, (f"json_type({column}) <> 'VARCHAR'", "item"), value=f"{column} ->> '$'")
-        if kind != "VARCHAR" and not kind.startswith("ENUM"):
-            raise InputError(
-                f"item must be of the protocol's type string, got {kind} in {name!r}; cast it first"
-            )
+        if kind not in ("VARCHAR", _NOTHING) and not kind.startswith("ENUM"):
+            raise InputError(f"item must be of the protocol's type string, got {kind}; cast it first")
         return f"nullif(CAST({column} AS VARCHAR), '')"
     if kind == "JSON":
         number = f"TRY_CAST({column} ->> '$' AS BIGINT)"
@@ -125,33 +117,34 @@ def item_expression(name: str, kind: str, protocol: Protocol, *, is_text: bool, 
         number = f"TRY_CAST({column} AS BIGINT)"
         # the engine would round '1.5', and take ' 1'
         rules = [(f"NOT regexp_full_match({column}, '[+-]?[0-9]+')", "item")]
-    elif kind in _WHOLE:
+    elif kind in _WHOLE | {_NOTHING}:
         number, rules = f"TRY_CAST({column} AS BIGINT)", []
     else:
-        raise InputError(f"item must be of the protocol's type int64, got {kind} in {name!r}; cast it first")
+        raise InputError(f"item must be of the protocol's type int64, got {kind}; cast it first")
     rules.append((f"{number} IS NULL", "item"))  # it does not fit 64 bits
     if by_number:
         rules.append((f"{number} NOT BETWEEN 0 AND {(protocol.transform.input_dim or 0) - 1}", "place"))
     return _case(missing, *rules, value=number)
 
 
-def amount_expression(name: str, kind: str, protocol: Protocol, *, is_text: bool) -> str:
+def amount_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool) -> str:
     """A weight in grid units, by floor(weight/γ), event by event, before any sum.
 
-    γ is a power of two, so that weight/γ is exact in the engine's floats; whole numbers are never turned into floats.
+    γ is a power of two, so that a float divided by it is exact; whole numbers are never turned into floats. Decimals, and
+    numbers in text, are first the floats next to them.
     """
-    column = quoted(name)
     if kind in _WHOLE:
         return _whole_amount(f"TRY_CAST({column} AS BIGINT)", protocol.resolution, on_grid=protocol.on_grid)
     if kind == "JSON":
         numbers = "('BIGINT', 'UBIGINT', 'HUGEINT', 'DOUBLE')"
         real = f"CASE WHEN json_type({column}) IN {numbers} THEN TRY_CAST({column} ->> '$' AS DOUBLE) END"
     elif is_text:
-        real = f"TRY_CAST({column} AS DOUBLE)"
-    elif kind in _REAL or kind.startswith("DECIMAL"):
+        # the engine would take '1_000' and ' 5'
+        real = f"CASE WHEN regexp_full_match({column}, '{_NUMBER}') THEN TRY_CAST({column} AS DOUBLE) END"
+    elif kind in _REAL | {_NOTHING} or kind.startswith("DECIMAL"):
         real = f"CAST({column} AS DOUBLE)"
     else:
-        raise InputError(f"weight must be a column of numbers, got {kind} in {name!r}; cast it first")
+        raise InputError(f"weight must be a column of numbers, got {kind}; cast it first")
     # ⌊x/γ⌋ = ⌊⌊x⌋/γ⌋ for a whole γ, and ⌊x⌋ does not vanish when it is divided, as the smallest floats do
     whole = f"floor({real})" if protocol.resolution > 1 else real
     floored = f"floor({whole} * {float(1 / protocol.resolution)!r}::DOUBLE)"

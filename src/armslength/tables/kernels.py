@@ -15,10 +15,11 @@ def mark_persons_over(
         left = bound
         over = False
         for row in range(starts[person], starts[person + 1]):
-            if abs(amounts[row]) > left:
+            magnitude = abs(amounts[row])
+            if not 0 <= magnitude <= left:  # the smallest int64 has no magnitude
                 over = True
                 break
-            left -= abs(amounts[row])
+            left -= magnitude
         is_over[person] = over
 
 
@@ -38,7 +39,8 @@ def take_in_order(
         left = bound
         for place in range(starts[person], starts[person + 1]):
             row = order[place]
-            part = min(abs(amounts[row]), left)
+            magnitude = abs(amounts[row])
+            part = min(magnitude, left) if magnitude >= 0 else left
             left -= part
             taken[row] = part if amounts[row] > 0 else -part
 

@@ -39,6 +39,11 @@ class TakingOrder:
         self._cipher = Cipher(algorithms.AES(cipher_key), modes.ECB())  # noqa: S305  # one block at a time: the chain is below
         self._groups = self._digests("group", [label.encode() for label in groups])
 
+    @property
+    def group_count(self) -> int:
+        """How many groups there are."""
+        return len(self._groups)
+
     def hashes(
         self,
         persons: pa.Array,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -16,6 +17,7 @@ from armslength.tables.bounds import BoundedEvents
 from armslength.transforms.sparse_jl import SparseJL
 
 _MOST_COUNTS = 1 << 24  # 128 MB
+_MOST_ADDED = 1 << 22  # 32 MB
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,16 @@ class PartialSums:
     totals: NDArray[np.int64]
 
 
-def partial_sums(protocol: Protocol, events: BoundedEvents, *, counts_only: bool) -> PartialSums:
+def partial_sums(
+    protocol: Protocol, events: BoundedEvents, *, counts_only: bool = False, threads: int | None = None
+) -> PartialSums:
     """The integers of these events for each group that occurs in them.
 
     Args:
         protocol: What says which items there are.
         events: Events within everybody's bound.
         counts_only: Whether to count only, without the projection.
+        threads: At most this many threads; None takes all that the process may run.
     """
     groups, rows = np.unique(events.groups, return_inverse=True)
     transform = protocol.transform
@@ -53,7 +58,7 @@ def partial_sums(protocol: Protocol, events: BoundedEvents, *, counts_only: bool
     shape = (len(groups), width)
     counts = sparse.coo_array((events.amounts, (rows, columns)), shape=shape).tocsr()
     counts.sum_duplicates()
-    values = counts.toarray() if counts_only else transform.apply(counts, **named)
+    values = counts.toarray() if counts_only else transform.apply(counts, **named, threads=threads)
     totals = np.zeros(len(groups), dtype=np.int64)
     np.add.at(totals, rows, events.amounts)
     return PartialSums(groups.astype(np.int64), values, totals)
@@ -65,10 +70,12 @@ class GroupSums:
     Args:
         protocol: What the parties agreed on.
         count: How many groups there are.
+        threads: At most this many threads; None takes all that the process may run.
     """
 
-    def __init__(self, protocol: Protocol, count: int) -> None:
+    def __init__(self, protocol: Protocol, count: int, threads: int | None = None) -> None:
         self._protocol = protocol
+        self._threads = threads
         transform = protocol.transform
         width = transform.input_dim
         # SparseJL costs little for each event. The others cost much for each vector: they wait until all are counted, if
@@ -83,12 +90,29 @@ class GroupSums:
         self._totals = np.zeros(count, dtype=np.int64)
 
     def add(self, events: BoundedEvents) -> None:
-        """Adds events."""
-        part = partial_sums(self._protocol, events, counts_only=self._counts_only)
+        """Adds events, some groups at a time, so that what is added stays small beside the sums."""
+        at_once = max(1, _MOST_ADDED // self._values.shape[1])
+        present = np.unique(events.groups)
+        if len(present) <= at_once:
+            self._add(events)
+            return
+        order = np.argsort(events.groups, kind="stable")
+        starts = np.searchsorted(events.groups[order], present[::at_once])
+        for rows in np.split(order, starts[1:]):
+            self._add(
+                BoundedEvents(events.groups[rows], events.items.take(pa.array(rows)), events.amounts[rows])
+            )
+
+    def _add(self, events: BoundedEvents) -> None:
+        part = partial_sums(self._protocol, events, counts_only=self._counts_only, threads=self._threads)
         self._values[part.groups] += part.values
         self._totals[part.groups] += part.totals
 
     def prepared(self) -> Prepared:
         """All sums, ready for their noise."""
-        values = self._protocol.transform.apply(self._values) if self._counts_only else self._values
+        values = (
+            self._protocol.transform.apply(self._values, threads=self._threads)
+            if self._counts_only
+            else self._values
+        )
         return Prepared([], values, None, self._totals if self._protocol.total_share else None)

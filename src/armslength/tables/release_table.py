@@ -5,6 +5,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from armslength.checks import integer
 from armslength.errors import ParameterError
 from armslength.ledger.ledger import check_ledger
@@ -19,7 +21,7 @@ from armslength.tables.engine import DEFAULT_MEMORY, EventTable, opened_table
 from armslength.tables.groups import PublicGroups, public_groups_of
 from armslength.tables.order import KEY_BYTES, TakingOrder
 from armslength.tables.partial import GroupSums
-from armslength.tables.vocabulary import Vocabulary, item_names
+from armslength.tables.vocabulary import item_numbers
 
 
 def release_table(  # noqa: PLR0913  # each is a decision of its own
@@ -90,6 +92,9 @@ class TableRelease:
         columns: Which columns hold what.
         groups: The rows of the release.
         bound: The most that one person adds, in grid units.
+        names: The names of a fixed vocabulary with their numbers, or None.
+        memory: How much the engine may hold.
+        threads: At most this many threads.
     """
 
     source: Any
@@ -97,7 +102,7 @@ class TableRelease:
     columns: EventColumns
     groups: PublicGroups
     bound: int
-    names: Vocabulary | None
+    names: pa.Table | None
     memory: str
     threads: int | None
 
@@ -131,7 +136,7 @@ class TableRelease:
             )
         if threads is not None:
             integer("threads", threads, at_least=1, at_most=1024)
-        names = item_names(protocol, vocabulary)
+        names = item_numbers(protocol, vocabulary)
         return cls(source, protocol, columns, groups, bound, names, memory, threads)
 
     def preview(self, *, ledger: Any, population: str, repeat: bool) -> None:
@@ -160,11 +165,9 @@ class TableRelease:
         They depend on the events and the key, and not on the order of the rows, the files, or how work is cut and shared.
         """
         order = TakingOrder(key, self.groups.labels)
-        sums = GroupSums(self.protocol, len(self.groups.labels))
+        sums = GroupSums(self.protocol, len(self.groups.labels), self.threads)
         with self._opened() as table, progress("events", None, "events", shown=show_progress) as advance:
-            batches = table.batches(self.groups, weighted=self.columns.weight is not None)
-            if self.names is not None:
-                batches = self.names.numbered(batches)
+            batches = table.batches(self.groups, self.names, weighted=self.columns.weight is not None)
             for events in bounded(batches, order, self.bound):
                 sums.add(events)
                 advance(len(events.amounts))

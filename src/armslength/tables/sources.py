@@ -1,10 +1,11 @@
-"""Where events come from: files of a known kind, or a table in memory; as queries of the engine, nothing sniffed."""
+"""Where events come from: files of a known kind, or a table in memory. Names and types come from their own schema."""
 
 import csv
 import gzip
+import json
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,8 @@ KINDS = {
     ".arrow": "arrow",
     ".feather": "arrow",
 }
-_LONGEST_LINE = 16 * 2**20
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+LONGEST_LINE = 16 * 2**20
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,9 @@ class EventFile:
     kind: str
 
     @property
-    def is_text(self) -> bool:
-        """Whether it holds text alone, without types."""
-        return self.kind in ("csv", "tsv")
+    def is_zipped(self) -> bool:
+        """Whether it is a .gz file."""
+        return self.path.suffix.lower() == ".gz"
 
 
 def event_files(source: Any) -> list[EventFile] | None:
@@ -87,7 +89,7 @@ def _known() -> str:
     return ", ".join(KINDS)
 
 
-def event_reader(source: Any) -> pa.RecordBatchReader:
+def table_stream(source: Any) -> pa.RecordBatchReader:
     """A table in memory as a stream: an Arrow table or reader, or a data frame with an Arrow C stream."""
     if not hasattr(source, "__arrow_c_stream__"):
         raise ParameterError(
@@ -99,54 +101,77 @@ def event_reader(source: Any) -> pa.RecordBatchReader:
         raise InputError("source must be a readable table with named columns, got something else") from None
 
 
-def arrow_file(path: Path) -> pa.RecordBatchReader:
-    """The stream of an Arrow file."""
+def file_stream(file: EventFile) -> pa.RecordBatchReader:
+    """The stream of an Arrow or Parquet file."""
+    return _dataset(file).scanner().to_reader()
+
+
+def _dataset(file: EventFile) -> ds.Dataset:
     try:
-        return ds.dataset(path, format="ipc").scanner().to_reader()
+        return ds.dataset(file.path, format="parquet" if file.kind == "parquet" else "ipc")
     except (pa.ArrowException, OSError):
-        raise InputError(f"{path} must be an Arrow file, got a damaged one or another kind") from None
+        raise InputError(
+            f"{file.path} must be a {file.kind} file, got a damaged one or another kind"
+        ) from None
 
 
-def header_of(file: EventFile) -> list[str]:
-    """The names in the first line of a text file; columns without a name get one that no file has."""
-    opened = gzip.open if file.path.suffix.lower() == ".gz" else open
+def chosen_columns(reader: pa.RecordBatchReader, roles: dict[str, str]) -> pa.RecordBatchReader:
+    """The stream's columns of these names, renamed to their roles, in valid batches.
+
+    The engine trusts Arrow's buffers: text that is no text, and indices that lead nowhere, end the stream here.
+    """
+    places = [reader.schema.names.index(name) for name in roles.values()]
+    schema = pa.schema(
+        [reader.schema.field(place).with_name(role) for place, role in zip(places, roles, strict=True)]
+    )
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in reader:
+            chosen = pa.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
+            chosen.validate(full=True)
+            yield chosen
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def own_names(file: EventFile) -> list[str] | None:
+    """The columns of a file by its own schema, as it spells them; None for an empty file of JSON lines, which has none."""
+    if file.kind == "json":
+        return _keys_of_first_line(file)
+    if file.kind in DELIMITERS:
+        return _header(file)
+    return list(_dataset(file).schema.names)
+
+
+def _first_line(file: EventFile) -> str:
+    opened = gzip.open if file.is_zipped else open
     try:
         with opened(file.path, "rt", encoding="utf-8-sig", newline="") as lines:
-            first = lines.readline(_LONGEST_LINE)
-        names = next(csv.reader([first], delimiter="," if file.kind == "csv" else "\t", strict=True), [])
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error):
-        raise InputError(f"{file.path} must begin with a line of column names, got something else") from None
-    if len(set(names)) != len(names) or not any(names):
-        raise InputError(f"{file.path} must begin with a line of different column names, got something else")
-    return [name or f"column {number} without a name" for number, name in enumerate(names)]
+            return lines.readline(LONGEST_LINE)
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError):
+        raise InputError(f"{file.path} must be readable text, got something else") from None
 
 
-def _quoted(text: str) -> str:
-    """Text as SQL."""
-    return "'" + text.replace("'", "''") + "'"
+def _header(file: EventFile) -> list[str]:
+    """The names in the first line of a text file."""
+    try:
+        names = next(csv.reader([_first_line(file)], delimiter=DELIMITERS[file.kind], strict=True), [])
+    except csv.Error:
+        names = []
+    if not any(names):
+        raise InputError(f"{file.path} must begin with a line of column names, got something else")
+    return names
 
 
-def table_function(file: EventFile, place: str, wanted: Sequence[str] | None) -> str:
-    """What the engine reads a file with; `place` is a path without special characters.
-
-    Args:
-        file: What is read.
-        place: Where the engine finds it.
-        wanted: The columns of a JSON file, which are read as JSON; None looks for what there is.
-    """
-    text = _quoted(place)
-    if file.kind == "parquet":
-        return f"read_parquet({text})"
-    if file.is_text:
-        delimiter = "," if file.kind == "csv" else "\\t"
-        each = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in header_of(file))
-        # every part of the dialect is given, and every column is text
-        return (
-            f"read_csv({text}, auto_detect = false, header = true, columns = {{{each}}}, delim = '{delimiter}', "
-            f"quote = '\"', escape = '\"', strict_mode = true, null_padding = false, max_line_size = {_LONGEST_LINE})"
-        )
-    columns = ""
-    if wanted is not None:
-        each = ", ".join(f"{_quoted(name)}: 'JSON'" for name in wanted)
-        columns = f", columns = {{{each}}}"
-    return f"read_json({text}, format = 'newline_delimited', maximum_object_size = {_LONGEST_LINE}{columns})"
+def _keys_of_first_line(file: EventFile) -> list[str] | None:
+    """The names in the first object of a file of JSON lines."""
+    line = _first_line(file)
+    if not line.strip():
+        return None
+    try:
+        first = json.loads(line)
+    except (ValueError, RecursionError):
+        first = None
+    if not isinstance(first, dict):
+        raise InputError(f"{file.path} must hold one JSON object on each line, got something else")
+    return list(first)

@@ -131,6 +131,41 @@ def test_combined_totals_have_the_variance_of_their_noises():
     assert in_clear.interval(0.95)[0].tolist() == X.sum(axis=1).tolist()
 
 
+def test_sparse_rows_of_several_blocks_are_added_up():
+    rows = sparse.random_array(
+        (3000, 30), density=0.3, rng=1, data_sampler=lambda size: np.arange(size) % 7
+    ).tocsr()
+    protocol = al.Protocol(SPARSE, 1, total_share="0.5")
+    rows = rows.astype(np.int64)
+    assert al.sketch_in_clear(protocol, rows, threads=2).totals.tolist() == rows.sum(axis=1).tolist()
+    wide = sparse.csr_array(np.ones((40, 60_000), dtype=np.int64))
+    many = al.Protocol(al.SparseJL(60_000, 8, seed="wide"), 1, total_share="0.5")
+    assert al.sketch_in_clear(many, wide).totals.tolist() == [60_000] * 40
+
+
+def test_totals_are_in_data_units():
+    fine = al.Protocol(SPARSE, 1, radius=3, resolution=0.25, total_share="0.5")
+    sketches = fine.release(np.full((2, 30), 0.5), ledger=al.NO_LEDGER)
+    found = al.totals(sketches)
+    assert found.value.tolist() == (sketches.totals * 0.25).tolist()
+    assert found.variance == pytest.approx(fine.total_law.second_moment / 16)
+    lower, upper = found.interval(0.9)
+    assert (upper - lower).tolist() == [2 * 0.25 * fine.total_law.upper_quantile(0.05)] * 2
+    both = al.totals(sketches[0] + sketches[1])
+    lower, upper = both.interval(0.9)
+    # a union bound over two noises
+    assert (upper - lower).tolist() == [2 * 0.25 * 2 * fine.total_law.upper_quantile(0.025)]
+
+
+def test_totals_that_are_no_numbers_are_refused(tmp_path):
+    path = tmp_path / "s.parquet"
+    (PROTOCOL.release(X, ledger=al.NO_LEDGER) / 3).save(path)
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(5, table.schema.field("total"), pa.array([np.nan, 1.0])), path)
+    with pytest.raises(al.CorruptFileError, match="finite totals"):
+        al.load(path)
+
+
 @pytest.mark.parametrize("scale", [0.3, 2.0, 12.0, 1e6])
 @pytest.mark.parametrize("tail", [0.4, 0.025, 1e-6])
 def test_the_upper_quantile_is_the_smallest(scale, tail):

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import armslength as al
 from armslength.tables import bounds, engine
 from armslength.tables.columns import EventColumns
 from armslength.tables.groups import PublicGroups
+from armslength.tables.kernels import mark_persons_over, take_in_order
 from armslength.tables.order import TakingOrder
 from armslength.tables.release_table import TableRelease
 from reference.contributions import bounded_counts, event_hash
@@ -84,13 +86,76 @@ def test_chunks_change_nothing(rows_at_once, most_waiting, monkeypatch):
     monkeypatch.setattr(bounds, "_MOST_WAITING", most_waiting)
     batches = engine.EventTable.batches
 
-    def small(self, groups, *, weighted):
-        for batch in batches(self, groups, weighted=weighted):
+    def small(self, groups, names, *, weighted):
+        for batch in batches(self, groups, names, weighted=weighted):
             yield from (batch.slice(first, rows_at_once) for first in range(0, len(batch), rows_at_once))
             yield batch.slice(0, 0)
 
     monkeypatch.setattr(engine.EventTable, "batches", small)
     assert np.array_equal(sums(table, counting_protocol(), weighted=True), expected)
+
+
+def test_a_boundary_between_groups_starts_new_occurrences(monkeypatch):
+    # one item in every group, cut into single rows: only the group tells where a new run begins
+    events = [("p", group, 3, 1) for group in ("north", "south", "east") for _ in range(4)]
+    batches = engine.EventTable.batches
+
+    def single(self, groups, names, *, weighted):
+        for batch in batches(self, groups, names, weighted=weighted):
+            yield from (batch.slice(row, 1) for row in range(len(batch)))
+
+    monkeypatch.setattr(engine.EventTable, "batches", single)
+    for key in (bytes([number]) * 32 for number in range(20)):
+        expected = dense_counts(bounded_counts(events, GROUPS, 5, key))
+        assert np.array_equal(sums(as_table(events), counting_protocol(), weighted=False, key=key), expected)
+
+
+def batch(person, amount=(1,), group=(0,), item=("x",)):
+    return pa.record_batch(
+        [pa.array(person), pa.array(group, pa.int32()), pa.array(item), pa.array(amount, pa.int64())],
+        names=["person", "group", "item", "amount"],
+    )
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        [batch(["b"]), batch(["a"])],
+        [batch(["b", "a"], (1, 1), (0, 0), ("x", "x"))],
+        [batch([None])],
+        [batch(["a"], (None,))],
+        [batch(["a"], (-(2**63),))],
+        [batch(["a"], (2**62 + 1,))],
+        [batch(["a"], (1,), (1,))],
+        [batch(["a"], (1,), (-1,))],
+        [batch(["a"], item=(None,))],
+    ],
+)
+def test_the_guarantee_does_not_rest_on_the_engine(batches):
+    with pytest.raises(al.InputError, match="sorted by person, complete"):
+        list(bounds.bounded(batches, TakingOrder(KEY, ["g"]), 5))
+
+
+def test_text_that_is_no_text_is_refused():
+    broken = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\3\0\0\0"), pa.py_buffer(b"a\xff\xff")]
+    )
+    bad = pa.record_batch(
+        [broken, pa.array([0], pa.int32()), pa.array(["x"]), pa.array([1])],
+        names=["person", "group", "item", "amount"],
+    )
+    with pytest.raises(al.InputError, match="valid text"):
+        list(bounds.bounded([bad], TakingOrder(KEY, ["g"]), 5))
+
+
+@pytest.mark.parametrize("smallest", [-(2**63), -(2**63) + 1])
+def test_kernels_know_that_the_smallest_integer_has_no_magnitude(smallest):
+    amounts, starts = np.array([smallest, 1]), np.array([0, 2])
+    is_over, taken = np.zeros(1, dtype=bool), np.zeros(2, dtype=np.int64)
+    mark_persons_over(starts, amounts, 5, is_over)
+    take_in_order(starts, np.array([0, 1]), amounts, 5, taken)
+    assert is_over[0]
+    assert taken.tolist() == [-5, 0]
 
 
 def test_a_person_with_very_many_rows_is_cut_in_bounded_memory(monkeypatch):
@@ -156,6 +221,13 @@ def test_neighbors_are_within_the_radius(persons, other, contribution):
     theirs = sum(abs(event[3]) for event in events if event[0] == "p0")
     if len({(event[1], event[2]) for event in events if event[0] == "p0"}) == len(persons[0]):
         assert np.abs(x - removed).sum() == min(theirs, contribution)
+
+
+def test_a_bound_that_is_no_multiple_of_the_resolution_is_rounded_down():
+    protocol = counting_protocol(5, resolution=2)
+    assert bounds.contribution_in_grid_units(protocol) == 2 == protocol.neighbors.radius
+    table = as_table([("p", "north", 1, 100)])
+    assert sums(table, protocol, weighted=True)[0, 1] == 2
 
 
 def test_a_bound_on_a_fine_grid_counts_grid_units():

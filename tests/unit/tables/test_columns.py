@@ -210,6 +210,23 @@ def test_weights_that_no_grid_holds_are_refused(weights, says):
         integers(pa.table({"who": ["a"], "what": ["x"], "w": column}), open_protocol(), "w")
 
 
+@pytest.mark.parametrize("text", ["1_000", " 5", "0x10", "1,5", "", "five"])
+def test_text_that_is_no_number_is_no_weight(text, tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text(f'who,what,w\na,x,"{text}"\n', encoding="utf-8")
+    with pytest.raises(al.InputError, match="weight must be a finite number"):
+        integers(path, open_protocol(), "w")
+
+
+def test_whole_weights_off_a_coarse_grid_are_refused():
+    protocol = open_protocol(resolution=2)
+    for good, units in ((4, 2), (-6, -3)):
+        product = integers(pa.table({"who": ["a"], "what": ["x"], "w": [good]}), protocol, "w")
+        assert product.tolist() == (units * sketch(["x"])).tolist()
+    with pytest.raises(al.InputError, match="on the grid"):
+        integers(pa.table({"who": ["a"], "what": ["x"], "w": [3]}), protocol, "w")
+
+
 def test_decimals_are_weights():
     protocol = open_protocol(resolution=0.5, on_grid=False, touched=1)
     column = pa.array([Decimal("1.75")], pa.decimal128(10, 2))

@@ -1,34 +1,15 @@
 """`al.release_table`: rows from public input alone, the ledger first, and one clear line for bad input."""
 
-import tempfile
-
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
-from unit.tables.events import GROUPS, as_table, counting_protocol, random_events
-
-SECRET = "zq-secret-zq"  # noqa: S105  # a value that no message may show
-# noise that is 0 almost surely: e^(-1000) a coordinate
-EXACT = al.Protocol(al.SparseJL(None, 32, seed="t"), 1000, contribution=1, unit="one person")
-
-
-def release(source, protocol=EXACT, **known):
-    arguments = {
-        "person": "who",
-        "item": "what",
-        "group": "where",
-        "public_groups": GROUPS,
-        "ledger": al.NO_LEDGER,
-        **known,
-    }
-    return al.release_table(source, protocol, **arguments)
-
-
-def table(rows):
-    return as_table(rows, text_items=True)
+from armslength.tables.columns import EventColumns
+from armslength.tables.groups import PublicGroups
+from armslength.tables.release_table import TableRelease
+from reference.contributions import bounded_counts
+from unit.tables.events import EXACT, GROUPS, as_table, counting_protocol, random_events, release, table
 
 
 def test_rows_are_the_public_groups_whatever_the_data_is():
@@ -165,82 +146,86 @@ def test_column_numbers_beyond_the_input_are_refused():
         release(as_table([("p", "south", 12, 1)]), counting_protocol())
 
 
-DAMAGED = {
-    "e.parquet": b"PAR1 this is not a Parquet file PAR1",
-    "e.csv": f'who,where,what\n"{SECRET},x,y\n1,2,3,4,5\n'.encode(),
-    "ragged.csv": f"who,where,what\n1,2\n{SECRET},2,3,4\n".encode(),
-    "latin.csv": b"who,where,what\na,b,\xff\xfe" + SECRET.encode() + b"\n",
-    "e.csv.gz": b"\x1f\x8b" + SECRET.encode(),
-    "e.jsonl": f'{{"who": 1, "where": "a", "what": "x"}}\n{{"who": "{SECRET}\n'.encode(),
-    "e.arrow": b"ARROW1" + SECRET.encode(),
-}
+def test_a_vocabulary_counts_names_and_not_spellings():
+    names = ["\u00c9", "b"]
+    protocol = al.Protocol(al.Identity(2), 1000, contribution=9, unit="u", vocabulary=names)
+    source = pa.table({"who": list("abc"), "where": ["north"] * 3, "what": ["E\u0301", "\u00c9", "c"]})
+    assert release(source, protocol, vocabulary=names).values.tolist()[0] == [2, 0]
+    with pytest.raises(al.ParameterError, match="duplicates"):
+        al.Protocol(al.Identity(2), 1, vocabulary=["\u00c9", "E\u0301"])
 
 
-@pytest.mark.parametrize("name", DAMAGED)
-def test_damaged_files_get_one_line_without_data_and_cost_nothing(name, tmp_path):
-    (tmp_path / name).write_bytes(DAMAGED[name])
-    ledger = tmp_path / "ledger.sqlite"
-    with pytest.raises(al.InputError) as caught:
-        release(tmp_path / name, population="p", ledger=ledger)
-    assert SECRET not in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert caught.value.__cause__ is None
-    assert caught.value.__suppress_context__
-    assert not ledger.exists()
+def test_spellings_of_one_name_are_numbered_together():
+    # what is taken is what the specification says, however the name is spelled
+    names = ["\u00c9", "b"]
+    protocol = al.Protocol(al.Identity(2), 1, contribution=2, unit="u", vocabulary=names)
+    spelled = [("p", "north", item, 1) for item in ("E\u0301", "\u00c9", "b", "b")]
+    numbered = [("p", "north", number, 1) for number in (0, 0, 1, 1)]
+    source = pa.table({"who": ["p"] * 4, "where": ["north"] * 4, "what": [event[2] for event in spelled]})
+    columns, groups = EventColumns("who", "what", "where"), PublicGroups(("north",), "where")
+    for key in (bytes([number]) * 32 for number in range(40)):
+        found = TableRelease.of(source, protocol, columns, groups, names).sums(key).product
+        expected = bounded_counts(numbered, ["north"], 2, key)
+        assert found[0].tolist() == [expected.get(("north", number), 0) for number in range(2)]
 
 
-@pytest.mark.parametrize(
-    ("source", "says"),
-    [
-        ("nowhere.parquet", "file that is there"),
-        ("events.xlsx", "whose name ends in"),
-        ([], "must be a file, a list of files"),
-        (3, "must be a file, a list of files"),
-        (np.zeros((2, 2)), "must be a file, a list of files"),
-    ],
-)
-def test_sources_that_are_none(source, says):
-    with pytest.raises(al.ArmslengthError, match=says):
-        release(source)
+@pytest.mark.parametrize("vocabulary", [["a", "c"], "hash", None])
+def test_only_the_list_itself_is_the_vocabulary(vocabulary):
+    protocol = al.Protocol(al.Identity(2), 1, contribution=1, unit="u", vocabulary=["a", "b"])
+    given = protocol.vocabulary if vocabulary == "hash" else vocabulary
+    with pytest.raises(al.ParameterError, match="vocabulary must"):
+        release(table([("p", "south", 1, 1)]), protocol, vocabulary=given)
+    numbers = al.Protocol(al.Identity(2), 1, contribution=1, unit="u", vocabulary=["a", "b"], items="int64")
+    with pytest.raises(al.ParameterError, match="items must be 'string'"):
+        release(as_table([("p", "south", 1, 1)]), numbers, vocabulary=["a", "b"])
 
 
-def test_an_empty_folder_is_no_source(tmp_path):
-    with pytest.raises(al.ParameterError, match="folder with event files"):
-        release(tmp_path)
-
-
-def test_nothing_stays_in_the_temporary_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    release(table([("p", "south", 1, 1)]))
-    with pytest.raises(al.InputError):
-        release(table([("p", "south", 1, 1)]), item="nothing")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_spilled_rows_are_for_their_owner_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    seen = []
-    add = "armslength.tables.partial.GroupSums.add"
-
-    def look(self, events):
-        del self, events
-        seen.extend(inside.stat().st_mode & 0o777 for inside in tmp_path.iterdir())
-
-    monkeypatch.setattr(add, look)
-    release(table([("p", "south", 1, 1)]))
-    assert seen == [0o700]
-
-
-def test_a_small_memory_spills_and_gives_the_same(tmp_path):
-    count = 1_500_000
-    rng = np.random.default_rng(0)
-    big = pa.table(
-        {"who": rng.integers(0, 50_000, count).astype(str), "what": rng.integers(0, 999, count).astype(str)}
+def test_every_release_has_a_key_of_its_own(monkeypatch):
+    keys = []
+    real = TableRelease.sums
+    monkeypatch.setattr(
+        TableRelease, "sums", lambda self, key, **known: keys.append(key) or real(self, key, **known)
     )
-    pq.write_table(big, tmp_path / "big.parquet")
-    protocol = al.Protocol(al.SparseJL(None, 16, seed="t"), 10**6, contribution=1000, unit="u")
-    known = {"group": None, "public_groups": None, "label": "all"}
-    small = release(tmp_path / "big.parquet", protocol, memory="64MB", **known)
-    assert small.values.tolist() == release(big, protocol, **known).values.tolist()
-    with pytest.raises(al.InputError, match="within the memory given"):
-        release(tmp_path / "big.parquet", protocol, memory="2MB", **known)
+    for _ in range(3):
+        release(table([("p", "south", 1, 1)]))
+    assert len(set(keys)) == 3
+    assert {len(key) for key in keys} == {32}
+
+
+def test_sketches_and_totals_of_tables_and_streams_have_noise():
+    # 1000 coordinates of scale 100: that most of them are 0 has probability below 1e-100
+    protocol = al.Protocol(
+        al.SparseJL(None, 1000, seed="t"), "0.02", contribution=1, unit="u", total_share="0.5"
+    )
+    sketches = release(
+        table([("p", "unlisted", 1, 1)]), protocol, public_groups=[f"g{i}" for i in range(200)]
+    )
+    stream = protocol.stream(label="s", ledger=al.NO_LEDGER)
+    assert (sketches.values != 0).mean() > 0.9
+    assert len(set(sketches.totals.tolist())) > 100
+    streamed = [protocol.stream(label="s", ledger=al.NO_LEDGER).release() for _ in range(50)] + [
+        stream.release()
+    ]
+    assert len({int(each.totals[0]) for each in streamed}) > 25
+
+
+def test_the_ledger_is_charged_before_there_is_noise(tmp_path, monkeypatch):
+    monkeypatch.setattr("armslength.protocol.release.with_noise", None)
+    with pytest.raises(TypeError):
+        release(table([("p", "south", 1, 1)]), population="visits", ledger=tmp_path / "ledger.sqlite")
+    assert len(al.Ledger(tmp_path / "ledger.sqlite").entries()) == 1
+
+
+def test_very_many_groups_are_added_in_parts(monkeypatch):
+    monkeypatch.setattr("armslength.tables.partial._MOST_ADDED", 64)
+    protocol = al.Protocol(
+        al.SparseJL(None, 16, seed="t"), 10**6, contribution=9, unit="u", total_share="0.5"
+    )
+    groups = [f"g{number}" for number in range(57)]
+    rng = np.random.default_rng(1)
+    events = [(f"p{number}", groups[rng.integers(57)], int(rng.integers(9)), 1) for number in range(500)]
+    sketches = release(table(events), protocol, public_groups=groups)
+    counts = [[sum(e[1] == g and e[2] == i for e in events) for i in range(9)] for g in groups]
+    expected = al.sketch_in_clear(protocol, counts, items=[f"i{i}" for i in range(9)])
+    assert sketches.values.tolist() == expected.values.tolist()
+    assert sketches.totals.tolist() == expected.totals.tolist()

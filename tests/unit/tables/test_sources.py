@@ -1,0 +1,209 @@
+"""Sources: every kind of file and table, what is damaged or awkward in them, and what stays behind."""
+
+import tempfile
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import armslength as al
+from armslength.tables import engine
+from unit.tables.events import (
+    SECRET,
+    release,
+    table,
+    write_csv,
+    write_json,
+)
+
+DAMAGED = {
+    "e.parquet": b"PAR1 this is not a Parquet file PAR1",
+    "e.csv": f'who,where,what\n"{SECRET},x,y\n1,2,3,4,5\n'.encode(),
+    "ragged.csv": f"who,where,what\n1,2\n{SECRET},2,3,4\n".encode(),
+    "latin.csv": b"who,where,what\na,b,\xff\xfe" + SECRET.encode() + b"\n",
+    "e.csv.gz": b"\x1f\x8b" + SECRET.encode(),
+    "e.jsonl": f'{{"who": 1, "where": "a", "what": "x"}}\n{{"who": "{SECRET}\n'.encode(),
+    "e.arrow": b"ARROW1" + SECRET.encode(),
+    "quotes.csv": f'who,where,what\n"{SECRET}"b,north,x\n'.encode(),
+    "list.jsonl": f'["{SECRET}"]\n'.encode(),
+}
+
+
+def broken_text(data):
+    """An Arrow column whose bytes are no text."""
+    offsets = np.array([0, len(data)], dtype=np.int32).tobytes()
+    return pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+@pytest.mark.parametrize("column", ["who", "what", "where"])
+@pytest.mark.parametrize("form", ["table", "file"])
+def test_arrow_text_that_is_no_text_is_refused(column, form, tmp_path):
+    # the engine trusts Arrow's buffers: unchecked, these bytes became another person, and an amount of -2^63
+    broken = {"who": pa.array(["a"]), "where": pa.array(["north"]), "what": pa.array(["x"])}
+    broken[column] = broken_text(b"x\xff\x00" + b"\xff" * 8)
+    source = pa.table(broken)
+    if form == "file":
+        with (
+            pa.OSFile(str(tmp_path / "e.arrow"), "wb") as file,
+            pa.ipc.new_file(file, source.schema) as writer,
+        ):
+            writer.write_table(source)
+        source = tmp_path / "e.arrow"
+    with pytest.raises(al.InputError):
+        release(source)
+
+
+def test_dictionary_indices_that_lead_nowhere_are_refused():
+    bad = pa.DictionaryArray.from_arrays(pa.array([7000], pa.int32()), pa.array(["a", "b"]), safe=False)
+    with pytest.raises(al.InputError):
+        release(pa.table({"who": bad, "where": ["north"], "what": ["x"]}))
+
+
+@pytest.mark.parametrize("names", [["who", "Who", "Who_1", "what"], ["Who_1", "Who", "who", "what"]])
+@pytest.mark.parametrize("form", ["table", "parquet", "csv"])
+def test_columns_are_the_files_own_and_not_what_the_engine_renames(names, form, tmp_path):
+    # one person in the column Who_1, another two in Who: the engine gives the name Who_1 to Who
+    columns = {"who": ["x", "y"], "Who": ["x", "y"], "Who_1": ["one", "one"], "what": ["a", "b"]}
+    source = pa.table([pa.array(columns[name]) for name in names], names=names)
+    known = {"group": None, "public_groups": None, "label": "all"}
+    protocol = al.Protocol(al.SparseJL(None, 32, seed="t"), 1000, contribution=1, unit="u", total_share="0.5")
+    if form == "parquet":
+        pq.write_table(source, tmp_path / "e.parquet")
+        source = tmp_path / "e.parquet"
+    elif form == "csv":
+        write_csv(source, tmp_path / "e.csv")
+        source = tmp_path / "e.csv"
+    assert release(source, protocol, person="Who_1", **known).totals.tolist() == [1]
+    with pytest.raises(al.InputError, match="several that are spelled like"):
+        release(source, protocol, person="who", **known)
+
+
+def test_folders_named_like_partitions_are_only_folders(tmp_path, monkeypatch):
+    inside = tmp_path / "who=HIVE"
+    inside.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(inside))
+    protocol = al.Protocol(al.SparseJL(None, 32, seed="t"), 1000, contribution=1, unit="u", total_share="0.5")
+    source = table([("p", "north", 1, 1), ("q", "north", 1, 1)])
+    pq.write_table(source, inside / "e.parquet")
+    write_csv(source, inside / "e.csv")
+    write_json(source, inside / "e.jsonl")
+    for name in ("e.parquet", "e.csv", "e.jsonl"):
+        assert release(inside / name, protocol).totals.tolist() == [2, 0, 0, 0], name
+
+
+def test_without_events_there_are_zeros_in_every_form(tmp_path):
+    (tmp_path / "e.jsonl").write_text("", encoding="utf-8")
+    (tmp_path / "e.csv").write_text("who,where,what\n", encoding="utf-8")
+    nobody = pa.table({"who": pa.nulls(2), "where": ["north", "south"], "what": ["x", "y"]})
+    for source in (tmp_path / "e.jsonl", tmp_path / "e.csv", nobody, nobody.to_pandas()):
+        assert not release(source).values.any()
+
+
+def test_json_keys_may_come_late_and_differ_in_capitals(tmp_path):
+    lines = ['{"who": "p", "where": "north", "what": "x", "WHAT": 5}']
+    lines += [
+        f'{{"who": "p{number}", "where": "north", "what": "x", "k{number % 50}": 1}}'
+        for number in range(3000)
+    ]
+    (tmp_path / "e.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    protocol = al.Protocol(al.SparseJL(None, 32, seed="t"), 1000, contribution=1, unit="u", total_share="0.5")
+    with pytest.raises(al.InputError, match="several that are spelled like 'what'"):
+        release(tmp_path / "e.jsonl", protocol)
+    (tmp_path / "e.jsonl").write_text("\n".join(lines[1:]) + "\n", encoding="utf-8")
+    assert release(tmp_path / "e.jsonl", protocol).totals.tolist() == [3000, 0, 0, 0]
+    with pytest.raises(al.InputError, match="its columns are 'who', 'where', 'what'"):
+        release(tmp_path / "e.jsonl", protocol, person="Who")
+
+
+def test_very_many_files_are_one_scan(tmp_path):
+    for number in range(600):
+        (tmp_path / f"{number}.csv").write_text(
+            f"who,where,what\np{number % 300},north,x\n", encoding="utf-8"
+        )
+    protocol = al.Protocol(al.SparseJL(None, 32, seed="t"), 1000, contribution=1, unit="u", total_share="0.5")
+    assert release(tmp_path, protocol, memory="100MB").totals.tolist() == [300, 0, 0, 0]
+
+
+def test_an_interrupted_query_is_an_interrupt(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(KeyboardInterrupt), engine._our_errors("source"):
+        raise RuntimeError("Query interrupted")
+    with pytest.raises(al.InputError), engine._our_errors("source"):
+        raise RuntimeError(SECRET)
+
+
+@pytest.mark.parametrize("memory", ["lots", "-1", "1", "", "1PB", 5])
+def test_memory_is_a_size(memory):
+    with pytest.raises(al.ParameterError, match="memory must be a size"):
+        release(table([("p", "south", 1, 1)]), memory=memory)
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_files_get_one_line_without_data_and_cost_nothing(name, tmp_path):
+    (tmp_path / name).write_bytes(DAMAGED[name])
+    ledger = tmp_path / "ledger.sqlite"
+    with pytest.raises(al.InputError) as caught:
+        release(tmp_path / name, population="p", ledger=ledger)
+    assert SECRET not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    assert not ledger.exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("nowhere.parquet", "file that is there"),
+        ("events.xlsx", "whose name ends in"),
+        ([], "must be a file, a list of files"),
+        (3, "must be a file, a list of files"),
+        (np.zeros((2, 2)), "must be a file, a list of files"),
+    ],
+)
+def test_sources_that_are_none(source, says):
+    with pytest.raises(al.ArmslengthError, match=says):
+        release(source)
+
+
+def test_an_empty_folder_is_no_source(tmp_path):
+    with pytest.raises(al.ParameterError, match="folder with event files"):
+        release(tmp_path)
+
+
+def test_nothing_stays_in_the_temporary_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    release(table([("p", "south", 1, 1)]))
+    with pytest.raises(al.InputError):
+        release(table([("p", "south", 1, 1)]), item="nothing")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_temporary_folder_is_for_its_owner_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    seen = []
+    add = "armslength.tables.partial.GroupSums.add"
+
+    def look(self, events):
+        del self, events
+        seen.extend(inside.stat().st_mode & 0o777 for inside in tmp_path.iterdir())
+
+    monkeypatch.setattr(add, look)
+    release(table([("p", "south", 1, 1)]))
+    assert seen == [0o700]
+
+
+def test_a_small_memory_spills_and_gives_the_same(tmp_path):
+    count = 1_500_000
+    rng = np.random.default_rng(0)
+    big = pa.table(
+        {"who": rng.integers(0, 50_000, count).astype(str), "what": rng.integers(0, 999, count).astype(str)}
+    )
+    pq.write_table(big, tmp_path / "big.parquet")
+    protocol = al.Protocol(al.SparseJL(None, 16, seed="t"), 10**6, contribution=1000, unit="u")
+    known = {"group": None, "public_groups": None, "label": "all"}
+    small = release(tmp_path / "big.parquet", protocol, memory="64MB", **known)
+    assert small.values.tolist() == release(big, protocol, **known).values.tolist()
+    with pytest.raises(al.InputError, match="within the memory given"):
+        release(tmp_path / "big.parquet", protocol, memory="2MB", **known)
