@@ -57,6 +57,9 @@ bench-tables: $(BENCH_VENV)/.bench
 paper: $(BENCH_VENV)/.bench
 	$(BENCH_VENV)/bin/python benchmarks/reproduce.py
 
+docs: $(VENV)/.package
+	$(VENV)/bin/python docs/write_commands.py
+
 clean:
 	rm -rf $(VENV) $(BENCH_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

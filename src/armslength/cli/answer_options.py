@@ -10,28 +10,31 @@ from armslength.cli.listing import FORMATS
 if TYPE_CHECKING:
     from armslength.protocol.sketches import Sketches
 
+LEVEL = click.option(
+    "--level",
+    type=float,
+    default=0.95,
+    show_default=True,
+    help="The confidence: 1 − the probability that what is said is wrong.",
+)
+BY = click.option(
+    "--by",
+    type=click.Choice(["size", "shape"]),
+    default="size",
+    show_default=True,
+    help="size: rows as they are. shape: rows divided by their totals, if the protocol releases totals.",
+)
+METHOD = click.option(
+    "--method",
+    type=click.Choice(["spread", "guaranteed"]),
+    default="spread",
+    show_default=True,
+    help="guaranteed: holds for all data, and is several times wider.",
+)
 _COMMON = (
-    click.option(
-        "--level",
-        type=float,
-        default=0.95,
-        show_default=True,
-        help="The confidence: 1 − the probability that what is said is wrong.",
-    ),
-    click.option(
-        "--by",
-        type=click.Choice(["size", "shape"]),
-        default="size",
-        show_default=True,
-        help="size: rows as they are. shape: rows divided by their totals, if the protocol releases totals.",
-    ),
-    click.option(
-        "--method",
-        type=click.Choice(["spread", "guaranteed"]),
-        default="spread",
-        show_default=True,
-        help="guaranteed: holds for all data, and is several times wider.",
-    ),
+    LEVEL,
+    BY,
+    METHOD,
     click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True),
 )
 
@@ -57,7 +60,9 @@ def load_all(paths: tuple[str, ...]) -> "Sketches":
 
     sketches = load(list(paths))
     if len(set(sketches.labels)) != len(sketches):
-        raise ParameterError("labels must differ between all files, got one of them twice; rename a group")
+        raise ParameterError(
+            "labels must differ between all files, got one of them twice; `armslength drift` compares two releases of one party"
+        )
     return sketches
 
 

@@ -67,6 +67,7 @@ def _page(name: str, sketches: "Sketches") -> str:
     columns = [
         Column.of_labels("label", sketches.labels),
         Column.of_numbers("noises"),
+        *([Column.of_numbers("total")] if sketches.totals is not None else []),
         Column("made of", len("data in the clear: NOT PRIVATE")),
     ]
     table = [
@@ -75,6 +76,7 @@ def _page(name: str, sketches: "Sketches") -> str:
             [
                 row["label"],
                 str(row["noises"]),
+                *([f"{row['total']:g}"] if sketches.totals is not None else []),
                 "data in the clear: NOT PRIVATE"
                 if row["in_clear"]
                 else "a release"

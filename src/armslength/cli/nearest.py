@@ -68,7 +68,7 @@ def _table(found: "Nearest") -> str:
         Column("rank", 4, is_number=True),
         Column.of_labels("nearest", (label for row in found.labels for label in row)),
         *(Column.of_numbers(name) for name in ("distance", "from", "to")),
-        Column("", len("could be nearest, not resolved")),
+        Column("", len("could be nearest, not told from equal")),
     ]
     lines = [heading(columns)]
     for pair in found.to_arrow().to_pylist():
@@ -77,7 +77,7 @@ def _table(found: "Nearest") -> str:
             row = found.queries.index(pair["query"])
             states.append("surely nearest" if found.surely_nearest[row] else "could be nearest")
         if not pair["resolved"]:
-            states.append("not resolved")
+            states.append("not told from equal")
         cells = [pair["query"], str(pair["rank"]), pair["label"], pair["value"], pair["lower"], pair["upper"]]
         lines.append(line(columns, [*cells, ", ".join(states)]))
     percent = f"{100 * found.level:.6g}%"

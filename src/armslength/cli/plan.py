@@ -6,8 +6,13 @@ import click
 
 from armslength.cli.exit_codes import NOT_RESOLVABLE
 from armslength.cli.listing import FORMATS, as_csv, as_json
+from armslength.cli.outputs import OVERWRITE, check_new_file
 from armslength.cli.parameter_types import NumberRange
-from armslength.cli.protocol_options import check_dimension, protocol_options, read_vocabulary
+from armslength.cli.protocol_options import (
+    check_dimension,
+    protocol_options,
+    read_vocabulary,
+)
 
 if TYPE_CHECKING:
     from armslength.planner.plan import Plan
@@ -18,7 +23,7 @@ if TYPE_CHECKING:
     epilog="""\b
 Examples:
   armslength plan --input-dim 70000 --epsilon 1 --people 500 --contribution 1
-  armslength plan --open-vocabulary --epsilon 1 --delta 1e-6 --distance 20:500 -o protocol.json
+  armslength plan --open-vocabulary --epsilon 1 --people 2000 --contribution 3 --unit "one patient" -o protocol.json
   armslength plan --input-dim 5000 --epsilon 2 --distance 300 --distortion 0.2 --failure-probability 0.05
   armslength plan --input-dim 768 --epsilon 1 --delta 1e-6 --norm l2 --radius 2 --resolution auto --distance 1
 
@@ -46,10 +51,11 @@ Exit code 3 says that the distances cannot be resolved; the last line says what 
 @click.option(
     "--plot", type=click.Path(dir_okay=False), help="Write error against size and ε to .html, .svg or .png."
 )
+@OVERWRITE
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the recommended protocol here.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.pass_context
-def plan(  # one argument for each option
+def plan(  # noqa: PLR0913, PLR0917  # one argument for each option
     ctx: click.Context,
     /,
     input_dim: int | None,
@@ -58,6 +64,7 @@ def plan(  # one argument for each option
     vocabulary: Any,
     plot: str | None,
     output: str | None,
+    overwrite: bool,
     form: str,
     **known: Any,
 ) -> None:
@@ -68,6 +75,7 @@ def plan(  # one argument for each option
     error; the best is recommended, and written as a protocol with -o.
     """
     check_dimension(input_dim, open_vocabulary=open_vocabulary)
+    check_new_file(output, overwrite=overwrite)
     from armslength.planner.plan import plan as make_plan  # noqa: PLC0415  # --help must not wait for it
     from armslength.plots.plan_figure import check_format  # noqa: PLC0415  # the same
 
@@ -76,9 +84,15 @@ def plan(  # one argument for each option
     found = make_plan(input_dim, resolution=resolution, vocabulary=read_vocabulary(vocabulary), **known)
     if plot is not None:
         found.plot(plot)
+    click.echo(_listed(found, form))
     if output is not None and found.resolvable:
         found.protocol.save(output)
-    click.echo(_listed(found, form))
+        click.echo(f"armslength: the recommended protocol was written to {output}", err=True)
+        if not known["unit"] or known["contribution"] is None:
+            click.echo(
+                "armslength: an event table needs a protocol with --contribution and --unit; this one is for matrices",
+                err=True,
+            )
     if not found.resolvable:
         click.echo(f"armslength: {found.refusal}", err=True)
         ctx.exit(NOT_RESOLVABLE)

@@ -7,7 +7,12 @@ import click
 
 from armslength.cli.layout import paragraph
 from armslength.cli.listing import as_json
-from armslength.cli.protocol_options import check_dimension, protocol_options, read_vocabulary
+from armslength.cli.outputs import OVERWRITE, check_new_file
+from armslength.cli.protocol_options import (
+    check_dimension,
+    protocol_options,
+    read_vocabulary,
+)
 
 if TYPE_CHECKING:
     from armslength.protocol.protocol import Protocol
@@ -74,6 +79,7 @@ Examples:
     "--dropped-bits", type=int, default=0, show_default=True, help="Low bits to drop after the noise."
 )
 @protocol_options
+@OVERWRITE
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="Where to write it.")
 def new(
     unit: str | None,
@@ -81,10 +87,12 @@ def new(
     input_dim: int | None,
     open_vocabulary: bool,
     vocabulary: Any,
+    overwrite: bool,
     output: str,
     **known: Any,
 ) -> None:
     """Write a protocol to a file, and print what it means."""
+    check_new_file(output, overwrite=overwrite)
     check_dimension(input_dim, open_vocabulary=open_vocabulary)
     if not unit:
         if not is_terminal():

@@ -1,11 +1,11 @@
 """`armslength release`: one private sketch for each group of an event table. It spends privacy."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from armslength.cli.layout import paragraph
+from armslength.cli.outputs import OVERWRITE, check_new_file
 from armslength.cli.parameter_types import NameList
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ refused. Exit code 4 says that the budget does not allow it.
 @click.option(
     "--repeat", is_flag=True, help="Spend the budget once more for labels that were released before."
 )
-@click.option("--overwrite", is_flag=True, help="Replace the output file if it is there.")
+@OVERWRITE
 @click.option(
     "--memory",
     default="1GB",
@@ -110,10 +110,7 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
     from armslength.tables.release_table import TableRelease  # noqa: PLC0415  # the same
 
     chosen = NO_LEDGER if no_ledger else ledger
-    if Path(output).exists() and not known["overwrite"]:
-        raise click.UsageError(
-            f"the output must be a new file, got {output}; name another, or pass --overwrite"
-        )
+    check_new_file(output, overwrite=known["overwrite"])
     check_can_write(output)
     check_population(population, chosen)
     protocol = Protocol.load(protocol_file)
@@ -129,17 +126,31 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
     costs = {"ledger": chosen, "population": population, "repeat": known["repeat"]}
     if known["dry_run"]:
         job.preview(**costs)
-        click.echo(
-            _told(protocol, job, "would be released; nothing was read but the schema, nothing was spent")
-        )
+        told = "would be released; nothing was read but the schema, nothing was spent"
+        click.echo(_told(protocol, job, told))
+        click.echo(_charged(chosen, population, "would be charged"))
         return
     sketches = job.release(**costs, show_progress=True)
     sketches.save(output)
     click.echo(_told(protocol, job, f"released to {output}"))
-    if not no_ledger:
-        click.echo(
-            f"charged to {population!r} in {ledger}; `armslength ledger show {ledger}` says what is left"
+    click.echo(_charged(chosen, population, "charged"))
+
+
+def _charged(ledger: Any, population: str, done: str) -> str:
+    """Where the release was charged, and what is left of which budget."""
+    from armslength.ledger.ledger import Ledger, NoLedger  # noqa: PLC0415  # --help must not wait for it
+
+    if isinstance(ledger, NoLedger):
+        return "no ledger: you keep count yourself"
+    spent = Ledger(ledger).spent(population)
+    budgets = [line for line in spent if line.budget is not None]
+    lines = [f"{done} to {population!r} in {ledger}"]
+    lines += [f"  budget {line.budget}; left now: {line.left:.4g}" for line in budgets]
+    if not budgets:
+        lines.append(
+            f"  no budget is set for {population!r}: `armslength ledger budget {ledger} --population ...` sets one"
         )
+    return "\n".join(lines)
 
 
 def _told(protocol: "Protocol", job: "TableRelease", what: str) -> str:

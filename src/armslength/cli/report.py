@@ -2,7 +2,7 @@
 
 import click
 
-from armslength.cli.answer_options import sketch_files
+from armslength.cli.answer_options import BY, LEVEL, sketch_files
 
 
 @click.command(
@@ -21,20 +21,14 @@ The page opens in any browser, without a network; it prints, and most of it can 
     "-o", "--output", required=True, type=click.Path(), help="Where the page goes, such as report.html."
 )
 @click.option("--title", help="The heading; by default it says how many parties there are.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="The confidence of the intervals.")
+@LEVEL
 @click.option(
     "--simultaneous/--each",
     default=True,
     show_default=True,
     help="Whether all intervals hold together at that level, or each by itself.",
 )
-@click.option(
-    "--by",
-    type=click.Choice(["size", "shape"]),
-    default="size",
-    show_default=True,
-    help="Rows as they are, or divided by their released totals.",
-)
+@BY
 def report(
     *, files: tuple[str, ...], output: str, title: str | None, level: float, simultaneous: bool, by: str
 ) -> None:
@@ -44,8 +38,10 @@ def report(
     party's nearest, all pairs with their intervals, and the release cards, in one file that asks the network for nothing.
     Pairs that the noise does not let be told apart are shown as such everywhere.
     """
+    if not output.lower().endswith((".html", ".htm")):
+        raise click.UsageError(f"the output must be a page that ends in .html, got {output}")
     from armslength.protocol.files import load  # noqa: PLC0415  # --help must not wait for it
     from armslength.reporting.page import report as write_report  # noqa: PLC0415  # the same
 
     write_report(load(list(files)), output, title=title, level=level, simultaneous=simultaneous, by=by)
-    click.echo(output)
+    click.echo(f"the report is in {output}")

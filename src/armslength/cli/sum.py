@@ -1,11 +1,11 @@
 """`armslength sum`: add sketches up. Two wards are one hospital, twelve months are a year."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from armslength.cli.answer_options import sketch_files
+from armslength.cli.outputs import OVERWRITE, check_new_file
 
 if TYPE_CHECKING:
     from armslength.protocol.sketches import Sketches
@@ -26,7 +26,7 @@ Examples:
     is_flag=True,
     help="Or: add rows that have the same label, one of each file, and keep the labels.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace the output file if it is there.")
+@OVERWRITE
 @click.option(
     "-o", "--output", required=True, type=click.Path(dir_okay=False), help="The sketch file to write."
 )
@@ -39,17 +39,14 @@ def sum(  # noqa: A001  # the verb's name
     """
     if (label is None) != by_label:
         raise click.UsageError("say either --label or --by-label")
-    if Path(output).exists() and not overwrite:
-        raise click.UsageError(
-            f"the output must be a new file, got {output}; name another, or pass --overwrite"
-        )
+    check_new_file(output, overwrite=overwrite)
     from armslength.protocol.files import load  # noqa: PLC0415  # --help must not wait for it
 
     parts = [load(name) for name in files]
     added = _by_label(parts) if label is None else _all_rows(parts, label)
     added.save(output)
     rows = f"{len(added)} row{'s' if len(added) != 1 else ''}"
-    click.echo(f"{rows} written to {output}; each has the noise of all the rows that it is the sum of")
+    click.echo(f"{rows} written to {output}, with the noise of all the rows that were added")
 
 
 def _all_rows(parts: "list[Sketches]", label: str) -> "Sketches":

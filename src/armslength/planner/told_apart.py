@@ -2,16 +2,30 @@
 
 import math
 
-from armslength.estimates.intervals import Level, interval_rule
+import numpy as np
+
+from armslength.estimates.intervals import IntervalRule, Level, interval_rule
 from armslength.estimates.noise_models import PairNoise, Part
 from armslength.planner.moments import pair_moments, usual_median
 from armslength.protocol.protocol import Protocol
 
 
+def is_bounded(protocol: Protocol, distance: float, pairs: int = 1) -> bool:
+    """Whether an estimate of this distance has an upper end at 95 percent (over all pairs): too coarse a projection has none."""
+    rule = _rule(protocol)
+    _, upper = rule.interval(np.array([distance**2]), Level.of(0.95, "spread", pairs))
+    return bool(np.isfinite(upper[0]))
+
+
+def _rule(protocol: Protocol) -> IntervalRule:
+    """How estimates of two parties under this protocol become intervals."""
+    part = Part(protocol.law.name, protocol.law.scale, protocol.dropped_bits, 1.0)
+    return interval_rule(protocol, PairNoise((part, part), (protocol.law, protocol.law)))
+
+
 def told_apart_from(protocol: Protocol, pairs: int = 1) -> float:
     """The distance at which about half of all pairs are told apart from 0 at 95 percent (over all pairs), in data units."""
-    part = Part(protocol.law.name, protocol.law.scale, protocol.dropped_bits, 1.0)
-    rule = interval_rule(protocol, PairNoise((part, part), (protocol.law, protocol.law)))
+    rule = _rule(protocol)
     needed = rule.smallest_resolved(Level.of(0.95, "spread", pairs))
     if protocol.noise_site == "input":
         return math.sqrt(needed)

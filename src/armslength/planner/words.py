@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from armslength.planner.configuration import Configuration
 from armslength.planner.families import HISTOGRAM, KENTHAPADI, PAPERS_OWN
 from armslength.planner.needs import Needs
+from armslength.planner.told_apart import is_bounded
 from armslength.protocol.schema import written
 from armslength.transforms.identity import Identity
 
@@ -125,6 +126,11 @@ def reasons_for(plan: "Plan") -> list[str]:
             f"an error above {situation.target.distortion:g} of the squared distance has a probability of at most "
             f"{found.failure_bound:.3g}, for every difference and over {situation.pairs:,} pair{'s' * (situation.pairs > 1)} "
             "(proved, from exact moments)"
+        )
+    if plan.resolvable and not is_bounded(plan.protocol, situation.distances.high, situation.pairs):
+        reasons.append(
+            "so few coordinates tell parties apart, and not how far: intervals of large distances have no upper end at 95%"
+            f"{'' if situation.pairs == 1 else ' over so many pairs'}; plan for the larger distances if those matter"
         )
     return reasons
 

@@ -198,7 +198,9 @@ class Protocol:
     def load(cls, path: str | os.PathLike[str]) -> "Protocol":
         """The protocol in a file; sensitivity and scale are computed anew."""
         return cls.from_document(
-            read_json(read_limited(path, LARGEST_PROTOCOL_FILE, "a protocol"), "a protocol")
+            read_json(
+                read_limited(path, LARGEST_PROTOCOL_FILE, "a protocol"), f"a protocol ({os.fspath(path)})"
+            )
         )
 
     @classmethod

@@ -102,7 +102,8 @@ class Sketches:
         """Rows by number, slice, list of numbers, or label; always `Sketches`."""
         if isinstance(chosen, str):
             if chosen not in self.labels:
-                raise ParameterError(f"label must be one of these sketches', got {shown(chosen)}")
+                there = ", ".join(map(repr, self.labels[:8])) + (", …" if len(self.labels) > 8 else "")
+                raise ParameterError(f"label must be one of {there}, got {shown(chosen)}")
             chosen = self.labels.index(chosen)
         try:
             numbers = np.atleast_1d(np.arange(len(self))[chosen])

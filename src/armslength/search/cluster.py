@@ -54,7 +54,7 @@ class Clustering:
         """
         leaves = len(self.labels)
         if count is not None and height is not None:
-            raise ParameterError("flat must get count or height, got both")
+            raise ParameterError("clusters must be cut by a count or by a height, got both")
         if count is not None:
             made = leaves - integer("count", count, at_least=1, at_most=leaves)
             wanted = np.arange(leaves - 1) < made

@@ -80,7 +80,7 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     if top is not None:
         integer("top", top, at_least=1, at_most=10**7)
     elif farthest:
-        raise ParameterError("farthest must come with top, got it alone")
+        raise ParameterError("farthest must come with a number of top pairs, got it alone")
     special = APPROXIMATE if quantity in _PRODUCTS else SHAPES if by == "shape" else ""
     said = {
         "quantity": quantity,

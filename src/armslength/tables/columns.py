@@ -18,7 +18,7 @@ PROBLEMS = {
     "place": "item must be a column number below the protocol's input_dim in every row, got another",
     "weight": "weight must be a finite number in every row, got something else; leave those rows out, or fill them",
     "large": "weight must stay within 2^62 times the resolution, got a larger one",
-    "grid": "weight must lie on the grid of the protocol's resolution, got one off it; use a protocol with on_grid=False",
+    "grid": "weight must lie on the grid of the protocol's resolution, got one off it; use a protocol that is not on the grid",
 }
 
 _WHOLE = {

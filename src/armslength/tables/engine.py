@@ -158,7 +158,7 @@ def _our_errors(where: str) -> Iterator[None]:
         yield
     except duckdb.OutOfMemoryException:
         raise InputError(
-            f"{where} must be sorted within the memory given, got too little; pass more, such as memory='4GB'"
+            f"{where} must be sorted within the memory given, got too little; allow more memory, such as 4GB"
         ) from None
     except RuntimeError as problem:
         if "interrupted" in str(problem).lower():

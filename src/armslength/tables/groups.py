@@ -42,11 +42,11 @@ def public_groups_of(group: str | None, listed: Any, label: str | None) -> Publi
     if group is None:
         if listed is not None:
             raise ParameterError(
-                "public_groups must go with a group column, got none; pass group, or a label instead"
+                "public_groups must go with a group column, got none; name that column, or give a label instead"
             )
         if label is None:
             raise ParameterError(
-                "groups must be public: pass group and public_groups, or a label if all events are of one group"
+                "groups must be public: say the group column with its public groups, or one label if all events are of one group"
             )
         return PublicGroups(tuple(checked_labels([label], 1) or ()), None)
     if label is not None:

@@ -81,7 +81,7 @@ def test_wrong_input_is_one_line(file, tmp_path):
     PROTOCOL.release(np.zeros((1, 300), dtype=int), ledger=al.NO_LEDGER).save(tmp_path / "one.parquet")
     for arguments, message in [
         ((file, "--count", "9"), "count must be"),
-        ((file, "--count", "2", "--height", "3"), "flat must get count or height"),
+        ((file, "--count", "2", "--height", "3"), "clusters must be cut by a count"),
         ((tmp_path / "one.parquet",), "sketches must have at least 2 rows"),
     ]:
         result = run(*arguments)

@@ -34,7 +34,7 @@ def test_a_table_for_people(file):
     assert lines[0].split() == ["query", "rank", "nearest", "distance", "from", "to"]
     assert len(lines) == 1 + 5 * 2 + 1
     assert lines[1].startswith("a         1  b")
-    assert lines[1].endswith("surely nearest, not resolved")
+    assert lines[1].endswith("surely nearest, not told from equal")
     assert not lines[2].endswith("nearest")
     assert lines[5].endswith("could be nearest")
     assert lines[-1] == "all intervals of a query hold at 99.9999%, for each query"

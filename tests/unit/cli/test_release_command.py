@@ -116,7 +116,7 @@ def test_budget_is_asked_before_any_event_is_read(folder, monkeypatch):
         (("--public-groups", "a,a"), 2, "duplicates"),
         (("--label", "x"), 2, "label must be left out"),
         (("--memory", "lots"), 2, "memory must be a size"),
-        (("--protocol", "hospitals.txt"), 5, "a protocol must be"),
+        (("--protocol", "hospitals.txt"), 5, "a protocol (hospitals.txt) must be"),
         (("--vocabulary", "a,b"), 2, "vocabulary must be left out"),
         (("--weight", "code"), 2, "must be different columns"),
     ],

@@ -22,7 +22,7 @@ def test_a_page_is_written_and_its_place_is_printed(sketches, tmp_path):
     page = tmp_path / "report.html"
     result = run(sketches, "-o", page, "--title", "Three hospitals", "--level", "0.9", "--each")
     assert result.exit_code == 0, result.output
-    assert result.output == f"{page}\n"
+    assert result.output == f"the report is in {page}\n"
     text = page.read_text(encoding="utf-8")
     assert "<h1>Three hospitals</h1>" in text
     assert "at 90%, each interval by itself" in text

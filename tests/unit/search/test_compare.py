@@ -170,7 +170,7 @@ def test_what_is_said_of_it():
         ({"level": float("nan")}, "level must be"),
         ({"method": "normal"}, "method must be one of"),
         ({"top": 0}, "top must be an integer"),
-        ({"farthest": True}, "farthest must come with top"),
+        ({"farthest": True}, "farthest must come with a number"),
         ({"below": float("nan")}, "below must be a number"),
         ({"possibly": True}, "possibly must come with below or above"),
     ],

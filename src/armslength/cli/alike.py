@@ -1,0 +1,50 @@
+"""`armslength alike`: are these two alike, and is one closer than another?"""
+
+from typing import Any
+
+import click
+
+from armslength.cli.answer_options import BY, LEVEL, METHOD, load_all, sketch_files
+from armslength.cli.listing import as_csv, as_json
+
+
+@click.command(
+    short_help="Are these two alike? Yes, no or undecided.",
+    epilog="""\b
+Examples:
+  armslength alike sketches.parquet --left north --right south --within 40
+  armslength alike sketches.parquet --left north --right south --within 0.05 --by shape
+
+"alike" is said only if the upper end is at most --within, "different" only if the lower end is above it. A wrong answer has
+a probability of at most 1 − --level.
+""",
+)
+@sketch_files()
+@click.option("--left", required=True, metavar="LABEL", help="One party.")
+@click.option("--right", required=True, metavar="LABEL", help="The other party.")
+@click.option(
+    "--within", type=float, required=True, help="How far apart two parties may be that are called alike."
+)
+@LEVEL
+@BY
+@METHOD
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True
+)
+def alike(files: tuple[str, ...], left: str, right: str, form: str, **known: Any) -> None:
+    """Whether two parties are at most so far apart: alike, different, or undecided, with its error rate."""
+    from armslength.search.alike import alike as decide  # noqa: PLC0415  # --help must not wait for it
+
+    sketches = load_all(files)
+    found = decide(sketches[left], sketches[right], **known)
+    row = {
+        "left": left,
+        "right": right,
+        "verdict": found.verdict,
+        "within": found.within,
+        "distance": found.distance,
+        "lower": found.interval[0],
+        "upper": found.interval[1],
+        "level": found.level,
+    }
+    click.echo(str(found) if form == "table" else as_csv([row]) if form == "csv" else as_json(row))

@@ -1,0 +1,97 @@
+"""`armslength drift`, `outliers` and `alike`: the questions as they are typed."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import armslength as al
+from armslength.cli.main import main
+
+PROTOCOL = al.Protocol(al.SparseJL(200, 64, seed="answers"), 4, contribution=1, unit="u", total_share="0.5")
+LABELS = ["north", "south", "east", "west", "island"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Two months of five parties: the island is far from all, and west has moved."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    march = np.tile(rng.poisson(20, 200), (5, 1))
+    march[4] = rng.permutation(march[4]) * 3
+    april = march.copy()
+    april[3, :100] += 30
+    for name, rows in (("march", march), ("april", april)):
+        PROTOCOL.release(rows, labels=LABELS, ledger=al.NO_LEDGER).save(f"{name}.parquet")
+    al.load("april.parquet")[[0, 1]].save("two.parquet")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+def test_drift_names_who_moved_in_three_forms():
+    done = run("drift", "march.parquet", "april.parquet")
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert lines[1].startswith("west")
+    assert "not resolved" not in lines[1]
+    assert all("not resolved" in line for line in lines[2:6])
+    assert "1 of 5 parties surely changed" in lines[6]
+    rows = json.loads(run("drift", "march.parquet", "april.parquet", "--format", "json").output)
+    assert [row["label"] for row in rows if row["resolved"]] == ["west"]
+    (west,) = [row for row in rows if row["label"] == "west"]
+    assert west["lower"] < 300 < west["upper"]
+    header, *_ = run("drift", "march.parquet", "april.parquet", "--format", "csv").output.splitlines()
+    assert header == "label,value,lower,upper,resolved"
+
+
+@pytest.mark.usefixtures("folder")
+def test_drift_says_who_is_missing():
+    refused = run("drift", "march.parquet", "two.parquet")
+    assert refused.exit_code == 2
+    assert "3 only before" in refused.output
+    done = run("drift", "march.parquet", "two.parquet", "--partial")
+    assert "only before: east, west, island" in done.output
+
+
+@pytest.mark.usefixtures("folder")
+def test_outliers_are_named_with_their_error_rate():
+    done = run("outliers", "march.parquet")
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines()[0].startswith("island is unlike the rest")
+    assert "1 of 5 parties surely unlike the rest, at 95%" in done.output
+    rows = json.loads(run("outliers", "march.parquet", "--format", "json", "--factor", 1000).output)
+    assert not any(row["is_outlier"] for row in rows)
+    assert len(run("outliers", "march.parquet", "--format", "csv").output.splitlines()) == 6
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("right", "within", "verdict"),
+    [("south", 50, "alike"), ("island", 50, "different"), ("south", 0, "undecided")],
+)
+def test_two_are_alike_different_or_undecided(right, within, verdict):
+    arguments = ("alike", "march.parquet", "--left", "north", "--right", right, "--within", within)
+    assert json.loads(run(*arguments, "--format", "json").output)["verdict"] == verdict
+    assert verdict in run(*arguments, "--format", "csv").output
+    words = run(*arguments)
+    assert words.exit_code == 0
+    assert "north" in words.output
+
+
+@pytest.mark.usefixtures("folder")
+def test_unknown_labels_get_the_known_ones():
+    done = run("alike", "march.parquet", "--left", "nort", "--right", "south", "--within", 5)
+    assert done.exit_code == 2
+    assert "'north', 'south'" in done.output
+
+
+@pytest.mark.usefixtures("folder")
+def test_two_releases_of_one_party_are_for_drift():
+    done = run("compare", "march.parquet", "april.parquet")
+    assert done.exit_code == 2
+    assert "armslength drift" in done.output
