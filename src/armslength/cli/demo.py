@@ -21,7 +21,7 @@ Examples:
     help="Where tables, sketches, ledgers and the report go.",
 )
 def demo(folder: Path) -> None:
-    """Run the whole workflow on generated data, in under a minute.
+    """Run the whole workflow on generated data; it takes about a minute.
 
     24 hospitals in four hidden regions each have a private table of diagnoses. They plan, agree on a protocol, and release
     one sketch each, in separate processes; then anybody compares and clusters them and looks at a report.

@@ -16,7 +16,7 @@ from armslength.formats.atomic import atomic_write
 
 HOSPITALS, REGIONS, CODES = 24, 4, 70_000
 _COMMON = 60
-_FEWEST, _MOST = 400, 2500  # patients of a hospital
+_FEWEST, _MOST = 250, 1200  # patients of a hospital: few, so that noise matters
 
 
 @dataclass(frozen=True)

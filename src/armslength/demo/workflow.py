@@ -55,7 +55,7 @@ def _planned(folder: Path, parties: int, say: Say) -> Path:
     """The protocol's file: before any data is looked at, the parties agree on what they will release."""
     found = plan(
         epsilon=EPSILON,
-        distance=(200, 1500),
+        distance=(150, 1500),
         contribution=CONTRIBUTION,
         unit="one patient",
         total_share=TOTAL_SHARE,
