@@ -1,5 +1,8 @@
 """`armslength release`: one private sketch for each group of an event table. It spends privacy."""
 
+import secrets
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +13,7 @@ from armslength.cli.parameter_types import NameList
 
 if TYPE_CHECKING:
     from armslength.protocol.protocol import Protocol
+    from armslength.protocol.sketches import Sketches
     from armslength.tables.release_table import TableRelease
 
 
@@ -110,7 +114,7 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
     from armslength.tables.release_table import TableRelease  # noqa: PLC0415  # the same
 
     chosen = NO_LEDGER if no_ledger else ledger
-    check_new_file(output, overwrite=known["overwrite"])
+    check_new_file(output, overwrite=known["overwrite"], read=[*files, ledger, protocol_file])
     check_can_write(output)
     check_population(population, chosen)
     protocol = Protocol.load(protocol_file)
@@ -131,9 +135,30 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
         click.echo(_charged(chosen, population, "would be charged"))
         return
     sketches = job.release(**costs, show_progress=True)
-    sketches.save(output)
-    click.echo(_told(protocol, job, f"released to {output}"))
+    place = _saved(sketches, output)
+    click.echo(_told(protocol, job, f"released to {place}"))
     click.echo(_charged(chosen, population, "charged"))
+
+
+def _saved(sketches: "Sketches", output: str) -> str:
+    """Where the sketches are. The budget is spent: if they cannot be written where they should be, they go to the temporary folder."""
+    from armslength.errors import ArmslengthError  # noqa: PLC0415  # --help must not wait for it
+
+    try:
+        sketches.save(output)
+    except ArmslengthError as problem:
+        rescued = str(Path(tempfile.gettempdir()) / f"armslength-{secrets.token_hex(8)}.parquet")
+        try:
+            sketches.save(rescued)
+        except ArmslengthError:
+            raise type(problem)(
+                f"{problem}; ε was charged and nothing could be written: releasing again, with --repeat, spends once more"
+            ) from None
+        click.echo(
+            f"armslength: {problem}; the release was saved as {rescued}: move it where it belongs", err=True
+        )
+        return rescued
+    return output
 
 
 def _charged(ledger: Any, population: str, done: str) -> str:

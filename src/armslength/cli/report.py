@@ -3,6 +3,7 @@
 import click
 
 from armslength.cli.answer_options import BY, LEVEL, sketch_files
+from armslength.cli.outputs import check_new_file
 
 
 @click.command(
@@ -40,6 +41,7 @@ def report(
     """
     if not output.lower().endswith((".html", ".htm")):
         raise click.UsageError(f"the output must be a page that ends in .html, got {output}")
+    check_new_file(output, overwrite=True, read=files)
     from armslength.protocol.files import load  # noqa: PLC0415  # --help must not wait for it
     from armslength.reporting.page import report as write_report  # noqa: PLC0415  # the same
 

@@ -39,14 +39,22 @@ def sum(  # noqa: A001  # the verb's name
     """
     if (label is None) != by_label:
         raise click.UsageError("say either --label or --by-label")
-    check_new_file(output, overwrite=overwrite)
+    check_new_file(output, overwrite=overwrite, read=files)
     from armslength.protocol.files import load  # noqa: PLC0415  # --help must not wait for it
 
     parts = [load(name) for name in files]
+    _check_different(parts)
     added = _by_label(parts) if label is None else _all_rows(parts, label)
     added.save(output)
     rows = f"{len(added)} row{'s' if len(added) != 1 else ''}"
     click.echo(f"{rows} written to {output}, with the noise of all the rows that were added")
+
+
+def _check_different(parts: "list[Sketches]") -> None:
+    """Refuses to add a release to itself: its data and its noise would count twice."""
+    ids = [source.id for part in parts for row in part.provenance for source, _ in row.terms]
+    if len(set(ids)) != len(ids):
+        raise click.UsageError("each release must be added once, got one that is in several rows or files")
 
 
 def _all_rows(parts: "list[Sketches]", label: str) -> "Sketches":

@@ -20,7 +20,7 @@ from armslength.protocol.sketches import Sketches
 
 @dataclass(frozen=True)
 class Contrast:
-    """An estimate of ‖x−y‖² − ‖x−z‖² in data units, with ends that each hold by themselves at the level."""
+    """An estimate of ‖x−y‖² − ‖x−z‖² in data units, with ends that say on which side of 0 it surely lies."""
 
     value: float
     lower: float
@@ -35,18 +35,19 @@ def contrast(x: Sketches, y: Sketches, z: Sketches, level: float, method: str) -
         x: One row.
         y: One row.
         z: One row.
-        level: The confidence of each end by itself.
-        method: "guaranteed" subtracts two intervals, each end at half of the error: proven for all data. "spread" is
-            Student's t for the k products of coordinates: approximate.
+        level: 1 − the probability that an end is on the wrong side of 0, where the truth is not.
+        method: "guaranteed" subtracts two intervals, each at half of the error: proven for all data, as an interval too.
+            "spread" is Student's t for the k products of coordinates: approximate, and made for the comparison with 0; far from
+            0 its ends miss more often, several times so for few coordinates.
     """
     one_of("method", method, METHODS)
     error = 1 - number("level", level, above=0.5, at_most=1 - 1e-12)
     value = float(inner_products(z - y, 2 * x - y - z).value[0, 0])
     note = clear_note(x, y, z)
     if method == "guaranteed":
-        # The lower end is wrong only if a lower end of the first or an upper end of the second is; each at half of the error.
+        # An end is wrong only if one of the two intervals is. Chebyshev bounds both ends of one together: half of the error each.
         (y_low, y_high), (z_low, z_high) = (
-            squared_distances(x, other).interval(1 - error, method=method) for other in (y, z)
+            squared_distances(x, other).interval(1 - error / 2, method=method) for other in (y, z)
         )
         return Contrast(value, float((y_low - z_high)[0, 0]), float((y_high - z_low)[0, 0]), note)
     reach = float(stdtrit(x.transform.sketch_dim - 1, 1 - error)) * _std_error(z - y, 2 * x - y - z)

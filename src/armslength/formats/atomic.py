@@ -29,9 +29,13 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         os.chmod(name, 0o644)  # noqa: PTH101  # the name is a plain string
         os.replace(name, target)  # noqa: PTH105  # the same
         _sync_folder(target.parent)
-    except BaseException:
+    except BaseException as problem:
         with suppress(OSError):
             os.unlink(name)  # noqa: PTH108  # the same
+        if isinstance(problem, OSError):
+            raise ParameterError(
+                f"{target} must be written whole, got: {problem.strerror or problem}"
+            ) from None
         raise
 
 

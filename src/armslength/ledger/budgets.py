@@ -1,5 +1,6 @@
 """Budgets, what is spent of them, and whether one more release fits. Nothing here opens a file."""
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -95,6 +96,7 @@ def checked_budget(
             raise ParameterError(f"{name} must be one line of text, got {shown(value)}")
     if not population:
         raise ParameterError("population must name the people whose budget it is, got nothing")
+    check_spelling(population)
     return Budget(
         population,
         unit,
@@ -104,6 +106,14 @@ def checked_budget(
         number_text(checked_delta(delta)),
         __version__,
     )
+
+
+def check_spelling(population: str) -> None:
+    """Refuses a name that looks like another one: two spellings would be two budgets."""
+    if population != unicodedata.normalize("NFC", population).strip():
+        raise ParameterError(
+            "population must have no blanks at its ends and composed characters (NFC), got another spelling"
+        )
 
 
 def check_same_meaning(entry: Entry | Budget, budgets: Sequence[Budget]) -> None:

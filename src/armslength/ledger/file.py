@@ -82,6 +82,10 @@ def _clear_errors(path: str, done: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as problem:
+        if "no such" in str(problem):
+            raise CorruptFileError(
+                f"ledger must have the tables of a ledger, got {path}: {problem}"
+            ) from None
         raise ParameterError(f"ledger must be a file that can be {done}, got {path}: {problem}") from None
     except (sqlite3.DatabaseError, UnicodeDecodeError) as problem:
         raise CorruptFileError(f"ledger must be an SQLite file, got {path}: {problem}") from None

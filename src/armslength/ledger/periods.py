@@ -8,6 +8,9 @@ from armslength.errors import CorruptFileError, ParameterError
 PERIODS = ("year", "quarter", "month", "week", "day")
 
 
+_LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+
+
 def checked_period(value: object) -> str | None:
     """The period, if it is one; None for all time."""
     if value is None or (isinstance(value, str) and value in PERIODS):
@@ -18,6 +21,8 @@ def checked_period(value: object) -> str | None:
 def period_of(period: str, moment: datetime) -> tuple[datetime, datetime]:
     """The (first, first after) moments of the calendar period that the moment lies in; weeks begin on Monday."""
     day = moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    if day > _LAST - timedelta(days=8):
+        return day, _LAST  # a clock that nobody should have
     if period == "day":
         return day, day + timedelta(days=1)
     if period == "week":
@@ -27,6 +32,8 @@ def period_of(period: str, moment: datetime) -> tuple[datetime, datetime]:
     first = (day.month - 1) // months * months  # counted from 0
     after = first + months
     start = day.replace(month=first + 1, day=1)
+    if start.year + after // 12 > _LAST.year:
+        return start, _LAST
     return start, start.replace(year=start.year + after // 12, month=after % 12 + 1)
 
 
@@ -43,7 +50,7 @@ def read_time(text: str) -> datetime:
     """The moment that a line carries."""
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+    except (ValueError, TypeError):
         raise CorruptFileError(f"a line of a ledger must have a time, got {shown(text)}") from None
     if moment.tzinfo is None:
         raise CorruptFileError(f"a time of a ledger must be in UTC, got {shown(text)}")

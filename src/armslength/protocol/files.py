@@ -144,9 +144,9 @@ def _sketches_of(table: pa.Table, head: dict[str, Any], protocols: list[Protocol
         raise CorruptFileError(f"{where} must have no missing values, got some")
     labels = table.column("label").combine_chunks()
     names = labels.dictionary.to_pylist()
-    if any(len(name.encode()) > LONGEST_LABEL or not name.isprintable() for name in names):
+    if any(not 1 <= len(name.encode()) <= LONGEST_LABEL or not name.isprintable() for name in names):
         raise CorruptFileError(
-            f"{where} must have printable labels of at most {LONGEST_LABEL} bytes, got others"
+            f"{where} must have printable labels of 1 to {LONGEST_LABEL} bytes, got others"
         )
     values = (
         table.column("values").combine_chunks().flatten().to_numpy(zero_copy_only=False).reshape(-1, width)

@@ -6,6 +6,7 @@ is charged; then noise is drawn and added; only then does anything leave.
 
 import hashlib
 import secrets
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from armslength.checks import integer, shown
 from armslength.errors import ParameterError
+from armslength.ledger.budgets import check_spelling
 from armslength.ledger.ledger import Entry, NoLedger, check_ledger, opened_ledger
 from armslength.noise.draw import add_noise, draw
 from armslength.protocol.choice import gaussian_sensitivity_squared
@@ -159,6 +161,7 @@ def check_population(population: Any, ledger: Any) -> None:
     """A ledger needs to know whose budget it charges."""
     if not isinstance(population, str) or len(population) > 1000 or not population.isprintable():
         raise ParameterError(f"population must be one line of text, got {shown(population)}")
+    check_spelling(population)
     if not isinstance(ledger, NoLedger) and not population:
         raise ParameterError("population must name the people whose budget the ledger charges, got nothing")
 
@@ -178,7 +181,7 @@ def charge(
     """Opens the ledger and writes its line, or refuses."""
     if isinstance(ledger, NoLedger):
         return
-    names = list(map(str, labels))
+    names = _as_charged(labels)
     opened_ledger(ledger).charge(ledger_entry(protocol, population, names), names, repeat=repeat)
 
 
@@ -188,8 +191,13 @@ def preview_charge(
     """Refuses what `charge` would refuse, and writes nothing."""
     if isinstance(ledger, NoLedger):
         return
-    names = list(labels)
+    names = _as_charged(labels)
     opened_ledger(ledger).preview(ledger_entry(protocol, population, names), names, repeat=repeat)
+
+
+def _as_charged(labels: Sequence[str | int]) -> list[str]:
+    """Labels as a ledger knows them: one spelling of each."""
+    return [unicodedata.normalize("NFC", str(label)) for label in labels]
 
 
 def ledger_entry(protocol: Protocol, population: str, names: list[str]) -> Entry:

@@ -86,16 +86,29 @@ def statement(sketches: Sketches) -> str:
 
 
 def _several(sketches: Sketches, largest: Fraction) -> str:
+    """What people have spent who are in one release, in two, in all. A sum is made of as many releases as it has noises."""
     rows = len(sketches)
+    noises = len({source for row in sketches.provenance for source, _ in row.terms})
+    most = max(len(row.terms) for row in sketches.provenance)
     each = f"up to {escaped(_short(largest))}" if len(sketches.protocols) > 1 else escaped(_short(largest))
-    if rows == 1:
+    if noises <= 1:
         return f"A person in this release has spent {each}."
-    two, every = escaped(_short(2 * largest)), escaped(_short(rows * largest))
-    if rows == 2:
-        return f"A person in one release has spent {each}; in two separate releases, {two} in all."
+    two, every = escaped(_short(2 * largest)), escaped(_short(noises * largest))
+    summed = (
+        f" A row here is made of up to {most:,} released rows: somebody in all of those has spent up to {escaped(_short(most * largest))}."
+        if most > 1
+        else ""
+    )
+    if noises == 2:
+        return f"A person in one release has spent {each}; in two separate releases, {two} in all.{summed}"
+    of_rows = (
+        f"all {rows:,} rows, if each was"
+        if most == 1
+        else f"all {noises:,} rows that these are made of, if each was"
+    )
     return (
-        f"A person in one release has spent {each}; in two releases, up to {two}; and somebody in all {rows:,} rows, if each was "
-        f"released by itself, up to {every}."
+        f"A person in one release has spent {each}; in two releases, up to {two}; and somebody in {of_rows} "
+        f"released by itself, up to {every}.{summed}"
     )
 
 

@@ -16,7 +16,8 @@ class Closer:
         verdict: "b", "c" or "undecided".
         labels: The parties a, b and c.
         difference: The estimate of ‖a−b‖² − ‖a−c‖², in squared data units: negative if b is closer.
-        interval: (lower, upper) of the difference: each end holds by itself with probability at least `level`.
+        interval: (lower, upper) of the difference. With "guaranteed" it holds at `level`; with "spread" its ends are made for the
+            comparison with 0, and miss the difference itself more often.
         level: A wrong verdict comes with probability at most 1 − level, whatever the truth is.
         method: "guaranteed" is proven for all data; "spread" is approximate.
         note: What must be known to read it; empty if nothing.

@@ -52,7 +52,7 @@ def relations_of(
         names = own_names(file)
         if names is None:
             continue  # no line, no event
-        _check_names(columns, names, str(file.path))
+        _check_names(columns, names, str(file.path), is_header=file.kind in DELIMITERS)
         twins = len({name.casefold() for name in names}) < len(names)
         if file.kind == "arrow" or (file.kind == "parquet" and twins):
             # The engine renames columns that differ in capitals alone, and could give their name to another one.
@@ -65,13 +65,16 @@ def relations_of(
     return relations + [_of_files(connection, group, columns) for group in alike.values()]
 
 
-def _check_names(columns: EventColumns, names: Sequence[str], where: str) -> None:
+def _check_names(columns: EventColumns, names: Sequence[str], where: str, *, is_header: bool = False) -> None:
     """Refuses a schema that does not have the column of each role once; the engine does not tell capitals from small letters."""
     folded = [name.casefold() for name in names]
+    there = f"its columns are {', '.join(map(repr, names[:20])) or 'none'}"
+    if is_header:
+        # a file without a header begins with somebody's data
+        there = f"its first line has {len(names)} names: is it a header?"
     for role, name in columns.named.items():
         if name not in names:
-            there = ", ".join(repr(each) for each in names[:20]) or "none"
-            raise InputError(f"{role} must be a column of {where}, got {name!r}; its columns are {there}")
+            raise InputError(f"{role} must be a column of {where}, got {name!r}; {there}")
         if folded.count(name.casefold()) > 1:
             raise InputError(
                 f"{role} must be one column of {where}, got several that are spelled like {name!r}; rename them"

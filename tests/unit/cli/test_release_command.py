@@ -1,6 +1,8 @@
 """`armslength release`, `protocol`, `inspect` and `sum`: what users type, what they read, and what it costs."""
 
 import json
+import os
+import tempfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -129,6 +131,86 @@ def test_bad_input_gets_one_line_a_code_and_costs_nothing(changed, code, says, f
     assert sorted(path.name for path in folder.iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    "output", ["ledger.sqlite", "protocol.json", "visits.parquet", "./x/../ledger.sqlite"]
+)
+def test_what_is_used_is_never_written_over(output, folder):
+    (folder / "x").mkdir()
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    done = run(*RELEASE, *GROUPS, "--overwrite", "-o", output)
+    assert done.exit_code == 2
+    assert "another file than those that are used" in done.output
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
+def test_a_release_that_cannot_be_written_is_rescued(folder, monkeypatch):
+    # the budget is spent by then; a full disk is played by a rename that fails once
+    rescue = folder / "temporary"
+    rescue.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(rescue))
+    replace, calls = os.replace, []
+
+    def full(source, target):
+        calls.append(target)
+        if len(calls) == 1:
+            raise OSError(28, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr("armslength.formats.atomic.os.replace", full)
+    done = run(*RELEASE, *GROUPS)
+    assert done.exit_code == 0, done.output
+    (saved,) = rescue.iterdir()
+    assert str(saved) in done.output
+    assert "No space left" in done.output
+    assert al.load(saved).labels == ("north", "south", "east")
+    assert not (folder / "sketches.parquet").exists()
+
+
+def test_a_release_that_can_be_written_nowhere_says_that_it_was_charged(folder, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("armslength.formats.atomic.os.replace", full)
+    done = run(*RELEASE, *GROUPS)
+    assert done.exit_code == 2
+    assert "ε was charged and nothing could be written" in done.output
+    assert len(al.Ledger(folder / "ledger.sqlite").entries()) == 1
+    assert not list(folder.glob("*.part"))
+
+
+def test_a_csv_without_a_header_does_not_show_its_first_line(folder):
+    (folder / "bare.csv").write_text("zq-secret-zq,flu,north\n", encoding="utf-8")
+    done = run(*RELEASE, *GROUPS, "bare.csv")
+    assert done.exit_code == 2
+    assert "its first line has 3 names: is it a header?" in done.output
+    assert "zq-secret-zq" not in done.output
+
+
+def test_a_population_without_a_budget_is_told(folder):
+    del folder
+    assert "no budget is set for 'visits-2026'" in run(*RELEASE, *GROUPS, "--dry-run").output
+    run("ledger", "budget", "--population", "visits-2026", "--epsilon", 3, "--unit", "one patient")
+    assert "left now: 3" in run(*RELEASE, *GROUPS, "--dry-run").output
+    assert "left now: 2" in run(*RELEASE, *GROUPS).output
+
+
+@pytest.mark.usefixtures("folder")
+def test_protocols_are_not_written_over():
+    before = al.Protocol.load("protocol.json")
+    for command in (NEW, ("plan", "--open-vocabulary", "--epsilon", 1, "--people", 999, "--contribution", 1)):
+        refused = run(*command, "-o", "protocol.json")
+        assert refused.exit_code == 2
+        assert "must be a new file" in refused.output
+    assert al.Protocol.load("protocol.json") == before
+    assert run(*NEW, "-o", "protocol.json", "--seed", "other", "--overwrite").exit_code == 0
+    assert al.Protocol.load("protocol.json") != before
+    planned = run(
+        "plan", "--open-vocabulary", "--epsilon", 1, "--people", 999, "--contribution", 1, "-o", "n.json"
+    )
+    assert "was written to n.json" in planned.output
+    assert "needs a protocol with --contribution and --unit" in planned.output
+
+
 @pytest.mark.usefixtures("folder")
 def test_one_party_by_a_label_with_weights():
     done = run(*RELEASE, "--label", "my hospital", "--weight", "cost", "--no-ledger")
@@ -222,3 +304,11 @@ def test_sums_of_rows_and_of_files():
     assert run("sum", "sketches.parquet", "all.parquet", "--by-label", "-o", "x.parquet").exit_code == 2
     assert run("sum", "sketches.parquet", "-o", "x.parquet").exit_code == 2
     assert run("sum", "sketches.parquet", "--label", "a", "-o", "all.parquet").exit_code == 2
+    assert "a combination of releases" in run("inspect", "all.parquet").output
+    assert "a combination" not in run("inspect", "sketches.parquet").output
+    twice = run("sum", "sketches.parquet", "sketches.parquet", "--label", "a", "-o", "x.parquet")
+    assert twice.exit_code == 2
+    assert "each release must be added once" in twice.output
+    al.concat([first[0], second[0]]).save("doubled.parquet")
+    assert run("sum", "doubled.parquet", "--by-label", "-o", "x.parquet").exit_code == 2
+    assert run("sum", "all.parquet", "--label", "a", "--overwrite", "-o", "all.parquet").exit_code == 2

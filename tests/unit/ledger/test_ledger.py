@@ -35,6 +35,64 @@ def test_a_change_of_folder_does_not_change_the_ledger(tmp_path, monkeypatch, en
     assert list((tmp_path / "other").iterdir()) == []
 
 
+def test_every_label_of_a_release_is_remembered(tmp_path, entry):
+    ledger = al.Ledger(tmp_path / "ledger.sqlite")
+    ledger.charge(entry, ["a", "b", "c"])
+    for label in ("a", "b", "c"):
+        with pytest.raises(al.BudgetError, match=f"'{label}' again"):
+            ledger.charge(entry, ["new", label])
+
+
+def test_a_ledger_without_its_tables_is_damaged(tmp_path, entry):
+    path = tmp_path / "ledger.sqlite"
+    al.Ledger(path).charge(entry, ["a"])
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE labels")
+    connection.close()
+    with pytest.raises(al.CorruptFileError):
+        al.Ledger(path).charge(entry, ["b"])
+
+
+@pytest.mark.parametrize("period", ["day", "week", "month", "quarter", "year"])
+def test_the_last_year_of_the_calendar_still_has_periods(period, tmp_path, entry, set_clock):
+    ledger = al.Ledger(tmp_path / "ledger.sqlite")
+    ledger.set_budget("visits", 1, unit="one patient", period=period)
+    set_clock("9999-12-30T12:00:00")
+    ledger.charge(entry, ["a"])
+    with pytest.raises(al.BudgetError):
+        ledger.charge(entry, ["b"])
+
+
+def test_a_time_that_is_no_text_is_damage(tmp_path, entry):
+    path = tmp_path / "ledger.sqlite"
+    ledger = al.Ledger(path)
+    ledger.set_budget("visits", 9, unit="one patient", period="month")
+    ledger.charge(entry, ["a"])
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE entries SET time = x'ff00'")
+    connection.close()
+    with pytest.raises(al.CorruptFileError):
+        ledger.charge(entry, ["b"])
+
+
+@pytest.mark.parametrize("spelled", ["visits ", " visits", "e\u0301tude"])
+def test_spellings_that_look_alike_are_refused(spelled, tmp_path):
+    ledger = al.Ledger(tmp_path / "ledger.sqlite")
+    with pytest.raises(al.ParameterError, match="population must have no blanks"):
+        ledger.set_budget(spelled, 1, unit="one patient")
+    protocol = al.Protocol(al.SparseJL(4, 2, seed="x"), 1)
+    with pytest.raises(al.ParameterError, match="population must have no blanks"):
+        protocol.release([[1, 2, 3, 4]], labels=["a"], population=spelled, ledger=ledger)
+
+
+def test_one_label_in_two_spellings_is_one_label(tmp_path):
+    protocol = al.Protocol(al.SparseJL(4, 2, seed="x"), 1)
+    path = tmp_path / "ledger.sqlite"
+    protocol.release([[1, 2, 3, 4]], labels=["\u00e9"], population="p", ledger=path)
+    with pytest.raises(al.BudgetError):
+        protocol.release([[1, 2, 3, 4]], labels=["e\u0301"], population="p", ledger=path)
+
+
 def test_a_refusal_writes_nothing(tmp_path, entry):
     ledger = al.Ledger(tmp_path / "ledger.sqlite")
     ledger.charge(entry, ["a"])

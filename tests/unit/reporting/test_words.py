@@ -143,6 +143,21 @@ def test_the_privacy_statement():
     assert cards.count("<article") == 1
 
 
+def test_sums_have_spent_what_their_releases_have():
+    protocol = al.Protocol(al.SparseJL(9, 4, seed="months"), 1, unit="one patient")
+    rows = np.ones((2, 9), dtype=int)
+    months = [protocol.release(rows, labels=["a", "b"], ledger=al.NO_LEDGER) for _ in range(12)]
+    year = months[0]
+    for month in months[1:]:
+        year += month
+    text = guarantee.statement(year)
+    assert "made of up to 12 released rows: somebody in all of those has spent up to 12." in text
+    assert "all 24 rows that these are made of, if each was released by itself, up to 24." in text
+    one = guarantee.statement(year[0])
+    assert "A person in this release has spent" not in one
+    assert "up to 12." in one
+
+
 def test_every_protocol_has_its_card():
     first, second = hospitals(3), hospitals(2, epsilon=3)
     normal = sketches_of(hospital_counts(1, 1), ["n"], protocol_of(2, delta="1e-6", noise="gaussian"))
