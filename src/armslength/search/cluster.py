@@ -7,10 +7,9 @@ from numpy.typing import NDArray
 
 from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError
-from armslength.estimates.squared_distances import clear_note
 from armslength.protocol.sketches import Sketches
 from armslength.search.blocks import ends
-from armslength.search.measures import checked_sketches, squared_measure
+from armslength.search.measures import checked_sketches, noted, squared_measure
 
 LINKAGES = ("average", "single", "complete")
 MOST_ROWS = 5_000  # five matrices of all pairs: a gigabyte
@@ -135,7 +134,7 @@ def cluster(
         linkage,
         level,
         by,
-        clear_note(sketches),
+        noted(by, sketches),
     )
     return replace(found, supported=_supported(merges, lower, upper))
 

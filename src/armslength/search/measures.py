@@ -2,8 +2,8 @@
 
 from armslength.checks import one_of
 from armslength.errors import ParameterError
-from armslength.estimates.shapes import squared_shape_distances
-from armslength.estimates.squared_distances import squared_distances
+from armslength.estimates.shapes import NOTE, squared_shape_distances
+from armslength.estimates.squared_distances import clear_note, squared_distances
 from armslength.protocol.sketches import Sketches
 from armslength.search.blocks import Measure
 
@@ -13,6 +13,11 @@ BY = ("size", "shape")
 def squared_measure(by: str) -> Measure:
     """Squared distances of rows as they are ("size"), or of rows divided by their totals ("shape")."""
     return squared_distances if one_of("by", by, BY) == "size" else squared_shape_distances
+
+
+def noted(by: str, *sides: Sketches) -> str:
+    """What must be known to read an answer about these rows; empty if nothing."""
+    return "; ".join(part for part in (NOTE if by == "shape" else "", clear_note(*sides)) if part)
 
 
 def checked_sketches(name: str, sketches: object, at_least: int) -> Sketches:

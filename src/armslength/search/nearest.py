@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from armslength.checks import integer, one_of
 from armslength.errors import ParameterError
 from armslength.estimates.intervals import METHODS, Level
-from armslength.estimates.squared_distances import checked_pair, clear_note
+from armslength.estimates.squared_distances import checked_pair
 from armslength.progress import progress
 from armslength.protocol.sketches import Sketches
 from armslength.search.blocks import row_blocks, tiles_of
-from armslength.search.measures import checked_sketches, squared_measure
+from armslength.search.measures import checked_sketches, noted, squared_measure
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ def nearest(
                 shortlist.take(value, lower, upper, tile.first_column)
                 advance(value.size)
             parts.append(shortlist)
-    note = clear_note(queries, right)
+    note = noted(by, queries, right)
     return _joined(parts, queries.labels, right.labels, (level, simultaneous, by, note))
 
 

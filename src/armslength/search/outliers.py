@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from armslength.checks import number
 from armslength.estimates.intervals import Level
-from armslength.estimates.squared_distances import clear_note
 from armslength.protocol.sketches import Sketches
 from armslength.search.blocks import Measure, row_blocks, tiles_of
-from armslength.search.measures import checked_sketches, squared_measure
+from armslength.search.measures import checked_sketches, noted, squared_measure
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +115,7 @@ def outliers(
         times,
         level,
         by,
-        clear_note(sketches),
+        noted(by, sketches),
     )
 
 
