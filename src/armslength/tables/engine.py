@@ -37,6 +37,7 @@ _BYTES_AT_ONCE = 1 << 26
 _SETTINGS = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
+    "enable_progress_bar": False,  # it would write to standard output, which may be a file or a pipe
     "preserve_insertion_order": False,
     "arrow_large_buffer_size": True,  # texts of a batch may be longer than 2 GB together
 }

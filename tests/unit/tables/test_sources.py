@@ -9,6 +9,7 @@ import pytest
 
 import armslength as al
 from armslength.tables import engine
+from armslength.tables.columns import EventColumns
 from unit.tables.events import (
     SECRET,
     release,
@@ -123,6 +124,20 @@ def test_very_many_files_are_one_scan(tmp_path):
         )
     protocol = al.Protocol(al.SparseJL(None, 32, seed="t"), 1000, contribution=1, unit="u", total_share="0.5")
     assert release(tmp_path, protocol, memory="100MB").totals.tolist() == [300, 0, 0, 0]
+
+
+def test_the_engine_is_silent_and_brings_nothing_in():
+    protocol = al.Protocol(al.SparseJL(None, 8, seed="t"), 1, contribution=1, unit="u")
+    source = table([("p", "south", 1, 1)])
+    with engine.opened_table(source, EventColumns("who", "what"), protocol, by_number=False) as opened:
+        for setting in (
+            "enable_progress_bar",  # on standard output
+            "autoinstall_known_extensions",
+            "autoload_known_extensions",
+        ):
+            assert opened._connection.sql(f"SELECT current_setting('{setting}')").fetchall() == [(False,)], (
+                setting
+            )
 
 
 def test_an_interrupted_query_is_an_interrupt(tmp_path, monkeypatch):
