@@ -37,8 +37,8 @@ _OURS = """
 _ENGINE = """
     import duckdb, tempfile
     folder = tempfile.mkdtemp()
-    connection = duckdb.connect(config={"memory_limit": memory, "temp_directory": folder, "preserve_insertion_order": False,
-        "enable_progress_bar": False})
+    connection = duckdb.connect(config={"memory_limit": memory, "temp_directory": folder, "preserve_insertion_order": False})
+    connection.execute("SET enable_progress_bar = false")
 """
 _COUNTS = """
     connection.sql(f"SELECT hospital, code, count(*) FROM read_parquet('{path}') GROUP BY ALL").fetchall()

@@ -37,7 +37,6 @@ _BYTES_AT_ONCE = 1 << 26
 _SETTINGS = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
-    "enable_progress_bar": False,  # it would write to standard output, which may be a file or a pipe
     "preserve_insertion_order": False,
     "arrow_large_buffer_size": True,  # texts of a batch may be longer than 2 GB together
 }
@@ -130,6 +129,9 @@ def opened_table(  # each is a decision of its own
                 "threads": threads or available_threads(),
             },
         ) as connection:
+            connection.execute(
+                "SET enable_progress_bar = false"
+            )  # it writes to standard output, which may be a pipe
             with _our_errors("source"):
                 relations = relations_of(connection, Path(folder), source, files, columns)
             yield EventTable(connection, [_select(each, protocol, by_number=by_number) for each in relations])
