@@ -118,8 +118,8 @@ def _page(lines: list[str]) -> str:
             "",
             *lines,
             "",
-            "What the bound costs is mostly the sort: a person's events must be seen together, and each person may have them in any file. A release",
-            "that bounds nobody would be as fast as counting, and would have no guarantee.",
+            "The sort by person is a large part of it: a person's events must be seen together, and may lie in any file. Counting without a bound is",
+            "several times faster, and has no guarantee.",
             "",
         ]
     )

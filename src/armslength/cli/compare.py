@@ -50,7 +50,13 @@ the number of pairs; csv and json are written as they are computed.
 @click.option("--against", metavar="LABEL", help="Only this party against all others.")
 @click.option("--top", type=int, metavar="N", help="Only the N pairs of the smallest values, smallest first.")
 @click.option("--farthest", is_flag=True, help="With --top: those of the largest values, largest first.")
-@click.option("--below", type=float, metavar="X", help="Only pairs surely at or below X: their upper end is.")
+@click.option(
+    "--below",
+    "--threshold",
+    type=float,
+    metavar="X",
+    help="Only pairs surely at or below X: their upper end is.",
+)
 @click.option("--above", type=float, metavar="X", help="Only pairs surely above X: their lower end is.")
 @click.option(
     "--possibly",
