@@ -62,6 +62,11 @@ def test_totals_are_row_sums_whatever_the_input(data):
     assert generous.release(data, ledger=al.NO_LEDGER).totals.tolist() == X.sum(axis=1).tolist()
 
 
+def test_every_batch_of_a_table_is_added_up():
+    batches = pa.table({f"c{i}": X[:, i] for i in range(30)}).to_reader(max_chunksize=1)
+    assert al.sketch_in_clear(PROTOCOL, batches).totals.tolist() == X.sum(axis=1).tolist()
+
+
 def test_clamped_values_are_what_is_added_up():
     clamped = al.Protocol(SPARSE, 1, value_range=(0, 5), total_share="0.5")
     assert al.sketch_in_clear(clamped, X).totals.tolist() == np.clip(X, 0, 5).sum(axis=1).tolist()

@@ -187,6 +187,19 @@ def test_a_person_with_very_many_rows_is_cut_in_bounded_memory(monkeypatch):
     assert max(held) <= 2000
 
 
+def test_a_large_bound_is_not_hashed_again_with_every_batch(monkeypatch):
+    monkeypatch.setattr(bounds, "_MOST_WAITING", 100)
+    cuts = []
+    real = bounds._still_possible
+    monkeypatch.setattr(bounds, "_still_possible", lambda *given: cuts.append(1) or real(*given))
+    batches = (
+        batch(["heavy"] * 50, [1] * 50, [0] * 50, [f"{first}-{i}" for i in range(50)]) for first in range(400)
+    )
+    taken = list(bounds.bounded(batches, TakingOrder(KEY, ["g"]), 10**9))
+    assert sum(len(part.amounts) for part in taken) == 20_000
+    assert len(cuts) <= 8  # 20,000 rows, twice as many each time
+
+
 @pytest.mark.parametrize(("amount", "taken"), [(1000, 5), (-1000, -5), (2**62, 5), (-(2**62), -5)])
 def test_one_event_heavier_than_the_bound_is_truncated(amount, taken):
     product = sums(as_table([("p", "south", 7, amount)]), counting_protocol(5), weighted=True)
