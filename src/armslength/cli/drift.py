@@ -6,7 +6,7 @@ import click
 
 from armslength.cli.answer_options import LEVEL, METHOD, load_all
 from armslength.cli.layout import Column, heading, line
-from armslength.cli.listing import FORMATS, as_csv, as_json
+from armslength.cli.listing import FORMATS, echo_rows
 
 if TYPE_CHECKING:
     from armslength.search.drift import Drift
@@ -44,10 +44,7 @@ def drift(before: str, after: str, form: str, **known: Any) -> None:
     if form == "table":
         click.echo(_table(found))
         return
-    rows = found.to_arrow().to_pylist()
-    click.echo(as_csv(rows) if form == "csv" else as_json(rows))
-    for said in _notes(found):
-        click.echo(f"armslength: {said}", err=True)
+    echo_rows(found.to_arrow().to_pylist(), form, _notes(found))
 
 
 def _table(found: "Drift") -> str:

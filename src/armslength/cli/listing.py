@@ -7,12 +7,21 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import click
+
 FORMATS = ("table", "json", "csv")
 
 
 def as_json(value: Any) -> str:
     """The value as indented JSON; numbers that JSON does not have become null."""
     return json.dumps(finite(value), indent=1, ensure_ascii=False)
+
+
+def echo_rows(rows: Sequence[Mapping[str, Any]], form: str, notes: Sequence[str] = ()) -> None:
+    """Prints rows as "json" or "csv"; what must be known to read them goes to standard error."""
+    click.echo(as_csv(rows) if form == "csv" else as_json(rows))
+    for note in filter(None, notes):
+        click.echo(f"armslength: {note}", err=True)
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:

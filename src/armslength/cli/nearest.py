@@ -6,7 +6,7 @@ import click
 
 from armslength.cli.answer_options import answer_options, load_all, one_against_others, sketch_files
 from armslength.cli.layout import Column, heading, line
-from armslength.cli.listing import as_csv, as_json
+from armslength.cli.listing import echo_rows
 
 if TYPE_CHECKING:
     from armslength.search.nearest import Nearest
@@ -56,10 +56,7 @@ def nearest(
     if form == "table":
         click.echo(_table(found))
         return
-    rows = found.to_arrow().to_pylist()
-    click.echo(as_csv(rows) if form == "csv" else as_json(rows))
-    if found.note:
-        click.echo(f"armslength: {found.note}", err=True)
+    echo_rows(found.to_arrow().to_pylist(), form, [found.note])
 
 
 def _table(found: "Nearest") -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from armslength.cli.answer_options import answer_options, load_all, sketch_files
-from armslength.cli.listing import as_csv, as_json
+from armslength.cli.listing import echo_rows
 
 
 @click.command(
@@ -40,7 +40,4 @@ def outliers(files: tuple[str, ...], form: str, **known: Any) -> None:
         )
         click.echo("\n".join([*lines, *([found.note] if found.note else [])]))
         return
-    rows = found.to_arrow().to_pylist()
-    click.echo(as_csv(rows) if form == "csv" else as_json(rows))
-    if found.note:
-        click.echo(f"armslength: {found.note}", err=True)
+    echo_rows(found.to_arrow().to_pylist(), form, [found.note])
