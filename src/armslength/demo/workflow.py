@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armslength.demo.agreement import adjusted_rand_index
 from armslength.demo.hospitals import CODES, REGIONS, Hospital, code_names, generated_hospitals, write_visits
@@ -124,7 +125,7 @@ def _compared(sketches: Sketches, hospitals: list[Hospital], say: Say) -> None:
         )
 
 
-def _true_shapes(hospitals: list[Hospital]) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
+def _true_shapes(hospitals: list[Hospital]) -> NDArray[np.float64]:
     """True distances of shapes, of all events: the intervals are about those that count, so the two differ a little."""
     rows = np.zeros((len(hospitals), CODES))
     for row, hospital in zip(rows, hospitals, strict=True):

@@ -1,6 +1,5 @@
 """Budgets, what is spent of them, and whether one more release fits. Nothing here opens a file."""
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +11,7 @@ from armslength.checks import one_of, shown
 from armslength.errors import BudgetError, CorruptFileError, ParameterError
 from armslength.ledger.entry import RELATIONS, Entry
 from armslength.ledger.periods import checked_period, period_of, read_time, written_time
+from armslength.ledger.spelling import check_spelling
 from armslength.privacy.composition import Guarantee, Loss, compose, largest_pure_epsilon
 from armslength.privacy.parameters import checked_delta, checked_epsilon
 from armslength.version import __version__
@@ -106,14 +106,6 @@ def checked_budget(
         number_text(checked_delta(delta)),
         __version__,
     )
-
-
-def check_spelling(population: str) -> None:
-    """Refuses a name that looks like another one: two spellings would be two budgets."""
-    if population != unicodedata.normalize("NFC", population).strip():
-        raise ParameterError(
-            "population must have no blanks at its ends and composed characters (NFC), got another spelling"
-        )
 
 
 def check_same_meaning(entry: Entry | Budget, budgets: Sequence[Budget]) -> None:

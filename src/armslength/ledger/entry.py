@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from armslength.checks import one_of, shown
 from armslength.errors import ParameterError
+from armslength.ledger.spelling import check_spelling
 from armslength.privacy.composition import Loss, gaussian_loss, plain_loss, pure_loss
 from armslength.privacy.parameters import checked_delta, checked_epsilon, exact_number
 
@@ -93,6 +94,7 @@ def check_entry(entry: Entry) -> None:
     """Refuses an entry that cannot be charged: its loss must be known, and its words must be the ledger's."""
     if not all(isinstance(value, str) for value in astuple(entry)):
         raise ParameterError("an entry must be of text in every field, got something else")
+    check_spelling(entry.population)
     one_of("relation", entry.relation, RELATIONS)
     one_of("norm", entry.norm, NORMS)
     entry.loss  # noqa: B018  # raises

@@ -9,6 +9,7 @@ from armslength.ledger.budgets import Budget
 from armslength.ledger.entry import COLUMNS, Entry
 from armslength.ledger.file import BUDGET_COLUMNS
 from armslength.ledger.periods import checked_period
+from armslength.ledger.spelling import one_spelling
 
 # Names of columns are our own; values are always bound.
 _INSERT = f"INSERT INTO entries ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608  # see above
@@ -45,7 +46,7 @@ def released_before(connection: sqlite3.Connection, population: str, labels: Ite
     """Those of the labels that the population has been charged for, sorted."""
     query = "SELECT label FROM labels WHERE population = ?"
     known = {row[0] for row in connection.execute(query, (population,))}
-    return sorted(known.intersection(labels))
+    return sorted({one_spelling(label) for label in known}.intersection(map(one_spelling, labels)))
 
 
 def last_time(connection: sqlite3.Connection) -> str | None:
@@ -58,7 +59,7 @@ def write_entry(connection: sqlite3.Connection, entry: Entry, labels: Iterable[s
     """Adds a line, and its labels."""
     connection.executemany(
         "INSERT OR IGNORE INTO labels (population, label) VALUES (?, ?)",
-        [(entry.population, label) for label in labels],
+        [(entry.population, one_spelling(label)) for label in labels],
     )
     connection.execute(_INSERT, astuple(entry))
 

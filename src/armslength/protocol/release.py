@@ -6,7 +6,6 @@ is charged; then noise is drawn and added; only then does anything leave.
 
 import hashlib
 import secrets
-import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,8 +14,8 @@ from numpy.typing import NDArray
 
 from armslength.checks import integer, shown
 from armslength.errors import ParameterError
-from armslength.ledger.budgets import check_spelling
 from armslength.ledger.ledger import Entry, NoLedger, check_ledger, opened_ledger
+from armslength.ledger.spelling import check_spelling
 from armslength.noise.draw import add_noise, draw
 from armslength.protocol.choice import gaussian_sensitivity_squared
 from armslength.protocol.projection import Prepared, prepared
@@ -181,7 +180,7 @@ def charge(
     """Opens the ledger and writes its line, or refuses."""
     if isinstance(ledger, NoLedger):
         return
-    names = _as_charged(labels)
+    names = list(map(str, labels))
     opened_ledger(ledger).charge(ledger_entry(protocol, population, names), names, repeat=repeat)
 
 
@@ -191,13 +190,8 @@ def preview_charge(
     """Refuses what `charge` would refuse, and writes nothing."""
     if isinstance(ledger, NoLedger):
         return
-    names = _as_charged(labels)
+    names = list(labels)
     opened_ledger(ledger).preview(ledger_entry(protocol, population, names), names, repeat=repeat)
-
-
-def _as_charged(labels: Sequence[str | int]) -> list[str]:
-    """Labels as a ledger knows them: one spelling of each."""
-    return [unicodedata.normalize("NFC", str(label)) for label in labels]
 
 
 def ledger_entry(protocol: Protocol, population: str, names: list[str]) -> Entry:

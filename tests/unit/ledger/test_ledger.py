@@ -85,6 +85,16 @@ def test_spellings_that_look_alike_are_refused(spelled, tmp_path):
         protocol.release([[1, 2, 3, 4]], labels=["a"], population=spelled, ledger=ledger)
 
 
+def test_the_ledger_itself_knows_one_spelling(tmp_path, entry):
+    ledger = al.Ledger(tmp_path / "ledger.sqlite")
+    ledger.charge(entry, ["e\u0301"])
+    with pytest.raises(al.BudgetError):
+        ledger.preview(entry, ["\u00e9"])
+    with pytest.raises(al.ParameterError, match="population must have no blanks"):
+        ledger.charge(replace(entry, population="visits "), ["b"])
+    assert len(ledger.entries()) == 1
+
+
 def test_one_label_in_two_spellings_is_one_label(tmp_path):
     protocol = al.Protocol(al.SparseJL(4, 2, seed="x"), 1)
     path = tmp_path / "ledger.sqlite"
