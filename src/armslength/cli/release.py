@@ -147,7 +147,7 @@ def _saved(sketches: "Sketches", output: str) -> str:
     try:
         sketches.save(output)
     except ArmslengthError as problem:
-        rescued = str(Path(tempfile.gettempdir()) / f"armslength-{secrets.token_hex(8)}.parquet")
+        rescued = str(Path(tempfile.gettempdir()) / f"rescued-sketches-{secrets.token_hex(8)}.parquet")
         try:
             sketches.save(rescued)
         except ArmslengthError:
