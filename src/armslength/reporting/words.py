@@ -34,9 +34,9 @@ def lead(findings: Findings) -> str:
     elif resolved == total:
         told = f"All {total:,} pairs are told apart."
     elif resolved == 0:
-        told = f"None of the {total:,} pairs is told apart: the noise is as large as the distances."
+        told = f"None of the {total:,} pairs is told apart: the noise hides whether they differ."
     else:
-        told = f"{resolved:,} of {total:,} pairs are told apart; for the others the noise is as large as the distance."
+        told = f"{resolved:,} of {total:,} pairs are told apart; for the others the noise hides whether they differ."
     clear = any(findings.in_clear)
     what = "the shapes of " if findings.by == "shape" else ""
     how = (

@@ -161,7 +161,7 @@ function heatMap() {
     const pair = pairOf(i, j);
     const words = isResolved(pair)
       ? "Told apart: the interval leaves out 0."
-      : "Not resolved: the noise is as large as the distance. They may be alike or not.";
+      : "Not resolved: the noise hides whether they differ. They may be alike or not.";
     reading.replaceChildren(
       make("span", "pair", named(i), " and ", named(j)),
       make("span", "number", written(distanceOf(pair))),
