@@ -125,6 +125,14 @@ class Sketches:
         totals = None if self.totals is None else self.totals[chosen]
         return Sketches(self.values[chosen], labels, rows, self.protocols, totals)
 
+    def blocks(self, rows: int) -> "Iterator[Sketches]":
+        """All rows in order, at most so many at a time; values are shared, not copied."""
+        for start in range(0, len(self), rows):
+            part = slice(start, min(start + rows, len(self)))
+            noises = self.provenance[part] if self.released is None else self.released.take(part)
+            totals = None if self.totals is None else self.totals[part]
+            yield Sketches(self.values[part], self.labels[part], noises, self.protocols, totals)
+
     def __add__(self, other: Any) -> "Sketches":
         return self._combined(other, 1, "+")
 

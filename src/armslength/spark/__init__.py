@@ -1,0 +1,1 @@
+"""Releases from Spark: partial sums where the events lie, noise once, on the driver."""
