@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BENCH_VENV := .venv-bench
 
-.PHONY: help demo test lint types imports bench bench-tables docs paper clean
+.PHONY: help demo test lint types imports bench bench-tables bench-spark docs paper clean
 
 help:
 	@echo "make demo    24 generated hospitals: event tables, plan, releases in separate processes, clusters, report.html"
 	@echo "make test    lint, types, layers, all tests"
 	@echo "make bench   speed, as ratios against named peers, and docs/benchmarks.md (QUICK=1: two minutes, no page)"
 	@echo "make bench-tables   time and memory of event tables up to 10^8 rows (ten minutes)"
+	@echo "make bench-spark    events a second under Spark, against executors and events up to 10^8 (fifteen minutes; needs Java)"
 	@echo "make docs    the reference of every command and option, generated"
 	@echo "make paper   the paper's claims beside measurements: docs/paper.md and docs/figures (ten minutes)"
 	@echo "make clean   remove the environments and caches"
@@ -53,6 +54,9 @@ bench: $(BENCH_VENV)/.bench
 
 bench-tables: $(BENCH_VENV)/.bench
 	$(BENCH_VENV)/bin/python benchmarks/event_tables.py
+
+bench-spark: $(BENCH_VENV)/.bench
+	$(BENCH_VENV)/bin/python benchmarks/spark_events.py $(if $(QUICK),--quick)
 
 paper: $(BENCH_VENV)/.bench
 	$(BENCH_VENV)/bin/python benchmarks/reproduce.py

@@ -10,8 +10,10 @@ import sys
 import tempfile
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import duckdb
+from report import RESULTS, rewrite_page
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks-tables.md"
 SIZES = (1_000_000, 10_000_000, 100_000_000)
@@ -86,6 +88,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="*", default=SIZES)
     parser.add_argument("--no-page", action="store_true")
     chosen = parser.parse_args()
+    results: list[dict[str, Any]] = []
     lines = [
         "| events | program | seconds | events a second | resident memory, at most |",
         "|---|---|---|---|---|",
@@ -96,6 +99,13 @@ def main() -> None:
             write_events(path, count)
             for name, (program, contribution) in PROGRAMS.items():
                 found = measured(program, path, contribution)
+                results.append(
+                    {
+                        "events": count,
+                        "program": name,
+                        **(found or {"seconds": None, "megabytes": None}),
+                    }
+                )
                 result = (
                     "out of memory | | "
                     if found is None
@@ -105,6 +115,11 @@ def main() -> None:
                 print(lines[-1], flush=True)
     if not chosen.no_page:
         PAGE.write_text(_page(lines), encoding="utf-8")
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / "tables.json").write_text(
+            json.dumps({"lines": results}, indent=1) + "\n", encoding="utf-8"
+        )
+        rewrite_page()
 
 
 def _page(lines: list[str]) -> str:

@@ -1,11 +1,14 @@
-"""docs/benchmarks.md, from the JSON of a whole run."""
+"""docs/benchmarks.md, from the JSON of the last whole run of each benchmark."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 from cases import Sizes
 
-_PAGE = Path(__file__).parent / "page.md"
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+RESULTS = Path(__file__).parent / "results"
+_TEXT = Path(__file__).parent / "page.md"
 _SPARSE_RESULT = 8 * Sizes.sparse[0] * Sizes.sparse[2]  # bytes
 
 
@@ -51,7 +54,34 @@ def _reasons(report: dict[str, Any]) -> dict[str, float]:
     return found
 
 
-def page(report: dict[str, Any]) -> str:
+def _events() -> str:
+    """Events a second and memory, on one machine and under Spark; what was not measured on this machine is said."""
+    heads = "| work | seconds | events a second | resident memory, at most |\n|---|---:|---:|---:|"
+    lines = [heads]
+    for name, target in (("tables", "bench-tables"), ("spark", "bench-spark")):
+        file = RESULTS / f"{name}.json"
+        found = json.loads(file.read_text(encoding="utf-8"))["lines"] if file.exists() else []
+        lines += [
+            f"| {each['events']:,} events: {each['program']} | {_or_none(each['seconds'], '.1f')} "
+            f"| {_or_none(each['events'] / each['seconds'] / 1e6 if each['seconds'] else None, '.2f')} million "
+            f"| {_or_none(each['megabytes'], ',.0f')} MB |"
+            for each in found
+        ] or [f"| not measured in this run: `make {target}` | | | |"]
+    return "\n".join(lines)
+
+
+def _or_none(number: float | None, form: str) -> str:
+    return "out of memory" if number is None else format(number, form)
+
+
+def rewrite_page() -> None:
+    """Writes the page again, once `make bench` has run."""
+    file = RESULTS / "full.json"
+    if file.exists():
+        PAGE.write_text(_page(json.loads(file.read_text(encoding="utf-8"))), encoding="utf-8")
+
+
+def _page(report: dict[str, Any]) -> str:
     """The whole page: the text of page.md with the numbers of the run."""
     memory = "\n".join(
         f"| {name} | {each['input'] / 1e6:,.0f} MB | {each['output'] / 1e6:,.0f} MB | {each['beyond_output'] / 1e6:,.0f} MB |"
@@ -67,8 +97,9 @@ def page(report: dict[str, Any]) -> str:
     ]
     heads = "| work | whole | product | noise | memory of the result | reading the input |\n|---|---:|---:|---:|---:|---:|\n"
     versions = ", ".join(f"{name} {version}" for name, version in report["versions"].items())
-    return _PAGE.read_text(encoding="utf-8").format(
+    return _TEXT.read_text(encoding="utf-8").format(
         table=table(report["rows"]),
+        events=_events(),
         parts=heads + "\n".join(lines),
         **_reasons(report),
         growth="{:,} rows of {:,} columns, k = {}, s = {}, {} non-zeros a row".format(*Sizes.growth),

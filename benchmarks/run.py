@@ -13,13 +13,12 @@ from cases import QUICK, Sizes, all_cases
 from growth import draw_growth, growth
 from parts import parts
 from processes import memory, starts
-from report import page, table
+from report import PAGE, RESULTS, rewrite_page, table
 from timing import measured
 
 from armslength.threads import available_threads
 
 ROOT = Path(__file__).parent.parent
-RESULTS = Path(__file__).parent / "results"
 PEERS = ("armslength", "numba", "numpy", "scipy", "scikit-learn", "opendp", "pyarrow")
 
 
@@ -80,8 +79,8 @@ def main() -> None:
     print(f"written: {target.relative_to(ROOT)}")
     if not quick:
         draw_growth(report["growth"], ROOT / "docs" / "benchmarks-growth.svg")
-        (ROOT / "docs" / "benchmarks.md").write_text(page(report), encoding="utf-8")
-        print("written: docs/benchmarks.md, docs/benchmarks-growth.svg")
+        rewrite_page()
+        print(f"written: {PAGE.relative_to(ROOT)}, docs/benchmarks-growth.svg")
 
 
 if __name__ == "__main__":

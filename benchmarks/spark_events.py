@@ -1,0 +1,259 @@
+"""`make bench-spark`: releases under Spark against the number of executors and of events, beside one machine and plain pyarrow.
+
+Every line is a process of its own with real executors in processes of theirs, on the same generated file. A small release
+before the clock starts warms up imports, kernels and the Java machine; starting a session is not counted.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from event_tables import write_events
+from report import RESULTS, rewrite_page
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "benchmarks-spark.md"
+PLOT = ROOT / "docs" / "benchmarks-spark.svg"
+SIZES = (1_000_000, 10_000_000, 100_000_000)
+COMPARED = 10_000_000  # events of the comparison with others
+VECTORS = (100_000, 512)  # rows and width
+SMALL = 100_000
+
+_START = """
+    import json, resource, sys, time
+    from pathlib import Path
+    path, small, count, repeats = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    java = lambda: 0
+"""
+_PROTOCOL = """
+    import armslength as al
+    protocol = al.Protocol(al.SparseJL(None, 512, seed="bench"), 1, contribution=20, unit="one patient")
+    asked = dict(person="patient", item="code", group="hospital", ledger=al.NO_LEDGER,
+                 public_groups=[f"hospital {number}" for number in range(24)])
+"""
+_SESSION = """
+    from pyspark.sql import SparkSession
+    session = (SparkSession.builder.master(f"local-cluster[{count},1,2048]").appName("bench")
+               .config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
+               .config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.memory", "1g")
+               .config("spark.executor.memory", "2g").getOrCreate())
+    session.sparkContext.setLogLevel("ERROR")
+
+    def java():
+        number = session.sparkContext._jvm.ProcessHandle.current().pid()
+        lines = Path(f"/proc/{number}/status").read_text().splitlines()
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+"""
+_SPARK = """
+    from armslength import spark
+    def work(source):
+        spark.release_table(session.read.parquet(source), protocol, partitions=max(8, 4 * count), **asked)
+"""
+_SPARK_COUNTS = """
+    def work(source):
+        session.read.parquet(source).groupBy("hospital", "code").count().toPandas()
+"""
+_ONE_MACHINE = """
+    def work(source):
+        al.release_table(source, protocol, threads=count, **asked)
+"""
+_PYARROW = """
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+    pa.set_cpu_count(count)
+    def work(source):
+        columns = ["hospital", "code"]
+        ds.dataset(source).to_table(columns=columns).group_by(columns).aggregate([([], "count_all")])
+"""
+_END = """
+    work(small)
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work(path)
+        seconds.append(time.perf_counter() - start)
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"seconds": min(seconds), "python": own, "java": java()}))
+"""
+SPARK = _START + _PROTOCOL + _SESSION + _SPARK + _END
+_PROGRAMS = {
+    "armslength under Spark, 1 executor": (SPARK, 1),
+    "armslength under Spark, 2 executors": (SPARK, 2),
+    "armslength on one machine, 1 thread": (_START + _PROTOCOL + _ONE_MACHINE + _END, 1),
+    "armslength on one machine, 2 threads": (_START + _PROTOCOL + _ONE_MACHINE + _END, 2),
+    "Spark: counts, 2 executors, nobody bounded, not private": (_START + _SESSION + _SPARK_COUNTS + _END, 2),
+    "pyarrow: counts, 2 threads, nobody bounded, not private": (_START + _PYARROW + _END, 2),
+}
+_VECTORS = """
+    import armslength as al
+    import numpy as np
+    from armslength import spark
+    from pyspark.sql import functions as F
+    rows, width = 100_000, 512
+    ids = [str(number) for number in range(rows)]
+    protocol = al.Protocol(al.SparseJL(width, 256, 4, "bench"), 1, radius=1)
+    X = np.random.default_rng(0).poisson(3.0, (rows, width)).astype(np.int32)
+    def best(work):
+        seconds = []
+        for _ in range(3):
+            start = time.perf_counter()
+            work()
+            seconds.append(time.perf_counter() - start)
+        return min(seconds)
+    import pyarrow as pa, pyarrow.parquet as pq
+    packed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(4 * width), rows, [None, pa.py_buffer(X)])
+    listed = pa.ListArray.from_arrays(pa.array(np.arange(rows + 1, dtype=np.int32) * width), pa.array(X.ravel()))
+    pq.write_table(pa.table({"id": ids, "packed": packed.cast(pa.binary()), "listed": listed}), path, row_group_size=5000)
+    frame = session.read.parquet(path)
+    def through(column, **more):
+        return lambda: spark.release_rows(frame, protocol, row="id", vector=column, public_rows=ids,
+                                          ledger=al.NO_LEDGER, partitions=8, **more)
+    found = {
+        "binary": best(through("packed", dtype="int32")),
+        "array": best(through("listed")),
+        "one machine": best(lambda: protocol.release(X, ledger=al.NO_LEDGER)),
+    }
+    print(json.dumps(found))
+"""
+
+
+def measured(program: str, path: Path, small: Path, count: int, repeats: int) -> dict[str, float]:
+    """What a program prints: seconds, and the peak memory of its driver in megabytes."""
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(program), str(path), str(small)]
+    done = subprocess.run(  # noqa: S603  # our own program
+        [*command, str(count), str(repeats)], capture_output=True, text=True, check=False, env=environment
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr[-4000:])
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def compared(folder: Path, small: Path, count: int) -> list[dict[str, Any]]:
+    """Events a second of every program, on the same file."""
+    path = folder / "events.parquet"
+    write_events(path, count)
+    rows = []
+    for name, (program, workers) in _PROGRAMS.items():
+        found = measured(program, path, small, workers, 3)
+        rows.append({"program": name, "events": count, **found})
+        print(f"{count / found['seconds'] / 1e6:8.2f} million events a second  {name}", flush=True)
+    return rows
+
+
+def growth(folder: Path, small: Path, sizes: list[int]) -> list[dict[str, Any]]:
+    """Time and memory of the driver against the number of events, with two executors."""
+    rows = []
+    path = folder / "growing.parquet"
+    for count in sizes:
+        write_events(path, count)
+        found = measured(SPARK, path, small, 2, 1)
+        rows.append({"events": count, **found})
+        print(
+            f"{count:>12,} events: {found['seconds']:.1f} s, driver {found['python']:.0f} + {found['java']:.0f} MB",
+            flush=True,
+        )
+    return rows
+
+
+def draw(rows: list[dict[str, Any]]) -> None:
+    """Time and memory of the driver against the number of events."""
+    import matplotlib as mpl  # noqa: PLC0415  # the bench environment alone has it
+
+    mpl.use("svg")
+    import matplotlib.pyplot as plt  # noqa: PLC0415  # after the backend
+
+    mpl.rcParams["svg.hashsalt"] = "armslength"
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+    events = [row["events"] for row in rows]
+    left.loglog(events, [row["seconds"] for row in rows], "o-")
+    left.set(xlabel="events", ylabel="seconds", title="time")
+    for name, label in (("python", "Python"), ("java", "Java")):
+        right.semilogx(events, [row[name] for row in rows], "o-", label=label)
+    right.set(xlabel="events", ylabel="MB", title="peak memory of the driver")
+    right.set_ylim(bottom=0)
+    right.legend()
+    figure.savefig(PLOT, metadata={"Date": None})
+
+
+def main() -> None:
+    """Measures, prints, and writes the page and the plot."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="smaller sizes; the page is left alone")
+    quick = parser.parse_args().quick
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        small = folder / "small.parquet"
+        write_events(small, SMALL)
+        found: dict[str, Any] = {
+            "rows": compared(folder, small, COMPARED // (10 if quick else 1)),
+            "vectors": measured(_START + _SESSION + _VECTORS, folder / "vectors.parquet", small, 2, 1),
+            "growth": growth(folder, small, list(SIZES[: 2 if quick else 3])),
+        }
+    print(json.dumps(found["vectors"]))
+    if quick:
+        return
+    found["lines"] = [
+        {**row, "megabytes": row["python"] + row["java"]}
+        for row in (
+            *found["rows"],
+            *({"program": "armslength under Spark, 2 executors", **each} for each in found["growth"][::2]),
+        )
+    ]
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "spark.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    draw(found["growth"])
+    PAGE.write_text(_page(found), encoding="utf-8")
+    rewrite_page()
+
+
+def _page(found: dict[str, Any]) -> str:
+    rows = [
+        f"| {row['program']} | {row['seconds']:.1f} | {row['events'] / row['seconds'] / 1e6:.2f} million |"
+        for row in found["rows"]
+    ]
+    growing = [
+        f"| {row['events']:,} | {row['seconds']:.1f} | {row['events'] / row['seconds'] / 1e6:.2f} million "
+        f"| {row['python']:,.0f} MB | {row['java']:,.0f} MB |"
+        for row in found["growth"]
+    ]
+    vectors = found["vectors"]
+    return f"""# Events under Spark
+
+Written by `make bench-spark` on a machine with 2 cores, which the driver and the executors share: more than two executors cannot be
+shown here. Executors are processes of their own with one core each (`local-cluster`). The session is up and a small release has run before the
+clock starts. A cluster pays when the events do not fit one machine or already lie in one; where they do fit, one machine is faster.
+
+## {found["rows"][0]["events"]:,} events, 24 groups, 512 coordinates, best of three
+
+| program | seconds | events a second |
+|---|---:|---:|
+{chr(10).join(rows)}
+
+## Against the number of events, 2 executors
+
+| events | seconds | events a second | driver: Python | driver: Java |
+|---:|---:|---:|---:|---:|
+{chr(10).join(growing)}
+
+![time and memory of the driver against events](benchmarks-spark.svg)
+
+The driver holds the sums of the groups and no events.
+
+## Vectors
+
+{VECTORS[0]:,} rows of {VECTORS[1]} numbers, each its own sketch of 256 coordinates, best of three: {vectors["binary"]:.1f} s where the vectors are
+binary, {vectors["array"]:.1f} s where they are arrays, and {vectors["one machine"]:.2f} s on one machine from an array in memory. Moving the numbers costs more than
+sketching them, and as arrays it costs most.
+"""
+
+
+if __name__ == "__main__":
+    main()
