@@ -44,7 +44,7 @@ def situations(draw):
     return known
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(situations())
 def test_a_plan_is_consistent_or_refused_in_one_line(known):
     try:
