@@ -43,7 +43,7 @@ def all_squares(
     right_squares = left_squares if v is u else np.einsum("ij,ij->i", v, v)
     if not _products_will_do((u,) if v is u else (u, v), (left_squares, right_squares), tolerance):
         return _pair_by_pair(left, right, bias, unit)
-    rows, panels = _padded(u), _panels(v)
+    rows, panels = _padded(u), panels_of(v)
     result = np.empty((len(u), len(v)))
     bands = -(-len(u) // BAND)
     mirrored = v is u
@@ -67,7 +67,7 @@ def _padded(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return padded
 
 
-def _panels(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def panels_of(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """The rows, eight at a time, transposed, with zeros up to a whole panel."""
     count = -(-len(rows) // TILE_WIDTH)
     padded = np.zeros((count * TILE_WIDTH, rows.shape[1]))
