@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from armslength.search.cluster import Clustering, cluster
     from armslength.search.compare import compare
     from armslength.search.drift import Drift, drift
+    from armslength.search.flat_clusters import FlatClustering
     from armslength.search.nearest import Nearest, nearest
     from armslength.search.outliers import Outliers, outliers
     from armslength.tables.release_table import release_table
@@ -61,6 +62,7 @@ __all__ = [
     "Drift",
     "Estimate",
     "FastJL",
+    "FlatClustering",
     "FormatError",
     "GaussianJL",
     "HadamardJL",
@@ -115,6 +117,7 @@ _HOME = {
     "Drift": "armslength.search.drift",
     "Estimate": "armslength.estimates.result",
     "FastJL": "armslength.transforms.fast_jl",
+    "FlatClustering": "armslength.search.flat_clusters",
     "FormatError": "armslength.errors",
     "GaussianJL": "armslength.transforms.gaussian_jl",
     "HadamardJL": "armslength.transforms.hadamard_jl",

@@ -19,6 +19,7 @@ NAMES = [
     "Drift",
     "Estimate",
     "FastJL",
+    "FlatClustering",
     "FormatError",
     "GaussianJL",
     "HadamardJL",

@@ -21,7 +21,7 @@ MOST_CLUSTERS = 4_096
 SEED = "flat clusters"
 PASSES = 100
 TOLERANCE = 1e-4
-NOTE = "margins describe, they promise nothing: clusters were chosen by looking at the same noise"
+NOTE = "clusters and margins describe the sketches and promise nothing: the same noise has chosen them"
 _NUMBERS_AT_ONCE = 1 << 20  # 8 MiB for each array of a block
 _LEAST_SAMPLE, _SAMPLE_PER_CLUSTER = 4_096, 8
 _PASSES_OF_SAMPLE = 100
@@ -93,8 +93,10 @@ class FlatClustering:
     def __str__(self) -> str:
         how = "converged" if self.converged else "stopped"
         fewer = "" if self.count == self.asked else f" ({self.asked} were asked for)"
+        times = f"{self.passes} pass{'' if self.passes == 1 else 'es'}"
         lines = [
-            f"{len(self.numbers)} rows in {self.count} clusters{fewer}, {how} after {self.passes} passes"
+            f"{len(self.numbers)} rows in {self.count} clusters{fewer}, {how} after {times}",
+            f"half of the margins are above {np.median(self.margin):.3g}; noise alone makes 0.7",
         ]
         apart = self.center_distances + np.diag(np.full(self.count, np.inf))
         for cluster, (size, radius) in enumerate(zip(self.sizes, self.radius, strict=True)):
