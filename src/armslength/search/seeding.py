@@ -16,6 +16,7 @@ from armslength.search.lloyd import TOLD_APART
 from armslength.search.row_survey import Block
 from armslength.threads import for_blocks
 
+_QUIETEST = 0.1  # the share of rows among which the first is
 _BANDS_AT_ONCE = 128  # a small sample is not worth a second thread
 
 
@@ -31,7 +32,8 @@ def first_rows(
 
     Each is the best of a few candidates: the one that brings all rows nearest to what is chosen, where distances are taken at
     the upper ends of what noise allows, so that a noisy row is near to nobody. Candidates are drawn by the lower ends of their
-    squared distances: a row that is not told apart from one that was chosen is drawn only if there are no others.
+    squared distances: a row that is not told apart from one that was chosen is drawn only if there are no others. The first is
+    one of the least noisy rows.
 
     Args:
         sample: At least `count` rows.
@@ -44,8 +46,8 @@ def first_rows(
     rows = len(k2)
     tries = 2 + int(math.log(count))
     upper = np.full(rows, np.inf)
-    lower = np.full(rows, np.inf)
-    ratio = np.full(rows, np.inf)
+    lower = np.zeros(rows)
+    ratio = (k2 <= np.quantile(k2, _QUIETEST, method="lower")).astype(np.float64)
     free = np.ones(rows)
     chosen: list[int] = []
     for _ in range(count):
@@ -71,8 +73,7 @@ def _weights(
     """By the lower ends; if no row is told apart, by standard deviations; if all are equal, any row that is left."""
     for weights in (lower, ratio):
         kept = np.maximum(weights, 0.0) * free
-        total = kept.sum()
-        if 0 < total < np.inf:
+        if kept.any():
             return kept
     return free
 
