@@ -35,7 +35,8 @@ the true distances has it too. A question mark stands at merges that the error b
 
 A tree has at most 5,000 leaves. --count makes flat clusters instead (k-means, in which noise is not counted), for millions of
 rows. They describe the sketches and promise nothing: a row's margin says how many standard deviations of its own noise it
-is from the second nearest center. Rows that are all equal would have margins of 0.7 in the middle, and 1 in 20 above 2.
+is from the second nearest center. Rows that are all equal, and many more than coordinates, would have margins of 0.7 or less
+in the middle, and 1 in 20 above 2; few rows have larger ones.
 """,
 )
 @sketch_files()

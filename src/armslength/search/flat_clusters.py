@@ -96,7 +96,7 @@ class FlatClustering:
         times = f"{self.passes} pass{'' if self.passes == 1 else 'es'}"
         lines = [
             f"{len(self.numbers)} rows in {self.count} clusters{fewer}, {how} after {times}",
-            f"half of the margins are above {np.median(self.margin):.3g}; noise alone makes 0.7",
+            f"half of the margins are above {np.median(self.margin):.3g}; many rows without clusters have 0.7 or less",
         ]
         apart = self.center_distances + np.diag(np.full(self.count, np.inf))
         for cluster, (size, radius) in enumerate(zip(self.sizes, self.radius, strict=True)):

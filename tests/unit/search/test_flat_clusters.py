@@ -64,7 +64,7 @@ def plain_k_means(rows, count, rng):
         chosen.append(rows[rng.choice(len(rows), p=squares / squares.sum())])
         squares = np.minimum(squares, ((rows - chosen[-1]) ** 2).sum(axis=1))
     centers = np.array(chosen)
-    for _ in range(50):
+    for _ in range(15):
         numbers = ((rows**2).sum(axis=1)[:, None] - 2 * rows @ centers.T + (centers**2).sum(axis=1)).argmin(
             axis=1
         )
