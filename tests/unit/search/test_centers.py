@@ -161,6 +161,21 @@ def test_an_empty_cluster_gets_the_farthest_row():
     np.testing.assert_allclose(ended.sums.sizes, [3, 2])
 
 
+def test_an_empty_cluster_gets_no_row_that_noise_alone_has_moved():
+    values = np.random.default_rng(2).normal(size=(50, 64))
+    block = Frame(np.zeros(64), 0.0).block(values, np.zeros(50))
+    begun = ClusterSums(np.array([values[0], np.zeros(64)]), np.array([1.0, 0.0]), np.array([1.0, 0.0]))
+    numbers = np.full(50, -1, np.int32)
+    numbers[0] = 0
+    noises = RowNoises(np.zeros(50, np.int32), np.ones(1), np.zeros(1))
+    effect = NoiseEffect(64, 64, 128)
+    ended = lloyd.run(
+        lambda: iter((block,)), noises, Centers.of(begun, effect), numbers, passes=20, tolerance=0.0
+    )
+    assert ended.converged
+    assert ended.sums.sizes.tolist() == [50, 0]
+
+
 def test_noisy_rows_are_not_where_clusters_begin():
     # Two groups of 30 rows; 40 rows have noise that would hide them, and by far the largest squared distances.
     quiet = np.zeros((60, 64))
@@ -173,6 +188,22 @@ def test_noisy_rows_are_not_where_clusters_begin():
         words = Reader(Stream(str(seed), "test"))
         chosen = first_rows(block, k2, np.zeros(100), NoiseEffect(64, 64, 128), 2, words)
         assert sorted(row // 30 for row in chosen) == [0, 1]
+
+
+def test_of_two_rows_at_one_place_the_quieter_is_where_a_cluster_begins():
+    # 30 rows at 0, 30 about 20, and 40 at 20 with a hundred times the noise: those are nearest to all, by the estimates alone.
+    rows = np.zeros((100, 64))
+    rows[30:] = 20.0
+    rows[30:60] += RNG.choice([-2.0, 2.0], (30, 64))
+    block = Frame(np.zeros(64), 0.0).block(rows, np.zeros(100))
+    block.fill(0, 100)
+    k2 = np.repeat([1.0, 100.0], [60, 40])
+    quiet = 0
+    for seed in range(40):
+        words = Reader(Stream(str(seed), "test"))
+        chosen = first_rows(block, k2, np.zeros(100), NoiseEffect(64, 64, 128), 2, words)
+        quiet += max(chosen) < 60
+    assert quiet >= 28  # one of two draws is quiet in four of five trials; both are in one of three
 
 
 def test_points_are_clusters_of_one_row():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import armslength as al
+from armslength.estimates.noise_models import row_noises
 from armslength.protocol.provenance import Released
 from armslength.search.flat_clusters import MOST_CLUSTERS
 
@@ -157,6 +158,15 @@ def test_what_rows_have_in_common_costs_no_digits():
     assert np.array_equal(found.margin, same_rows.margin)
 
 
+def test_a_row_far_away_does_not_cost_the_others_their_digits():
+    sketches, truth = planted((1,), 400)
+    values = sketches.values.copy()
+    values[0] += 2**45
+    found = al.cluster(moved(sketches, values), count=9)
+    assert found.sizes[0] == 1
+    assert adjusted_rand(truth[1:], found.numbers[1:]) == 1.0
+
+
 def test_fractions_of_sketches_have_the_same_clusters():
     sketches, truth = planted((1,), 400)
     whole, half = (al.cluster(each, count=8) for each in (sketches, sketches * 0.5))
@@ -169,13 +179,14 @@ def test_fractions_of_sketches_have_the_same_clusters():
 
 
 def test_what_is_said_of_clusters_is_what_it_is_said_to_be():
-    sketches, _ = planted((1,), 300)
+    sketches, _ = planted(("0.05",), 300, dropped_bits=2)
     found = al.cluster(sketches, count=3)
     unit = sketches.protocol.unit_squared
-    k2 = sketches.protocol.law.cumulants.k2
+    k2 = row_noises(sketches).each("k2")[0]
+    read = sketches.values + sketches.offsets[:, None]
     within = []
     for cluster in range(found.count):
-        members = sketches.values[found.numbers == cluster]
+        members = read[found.numbers == cluster]
         np.testing.assert_allclose(found.centers[cluster], members.mean(axis=0), atol=1e-9)
         raw = ((members - members.mean(axis=0)) ** 2).sum()
         within.append(unit * (raw - 64 * k2 * (len(members) - 1)))
@@ -223,6 +234,14 @@ def test_the_last_pass_is_told():
     found = al.cluster(sketches, count=40, passes=1, tolerance=1.0)
     assert (found.passes, found.converged) == (1, True)
     assert "converged after 1 pass\n" in str(found)
+
+
+def test_rows_that_go_round_in_circles_are_stopped(monkeypatch):
+    monkeypatch.setattr("armslength.search.lloyd.PATIENCE", 0)
+    sketches = al.Protocol(TRANSFORM, 1).release(np.zeros((600, 300), dtype=int), ledger=al.NO_LEDGER)
+    found = al.cluster(sketches, count=40)
+    assert (found.passes, found.converged) == (1, False)
+    assert "stopped after 1 pass\n" in str(found)
 
 
 def test_a_cluster_for_all_rows_and_one_for_each():
