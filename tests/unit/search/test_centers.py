@@ -206,6 +206,19 @@ def test_of_two_rows_at_one_place_the_quieter_is_where_a_cluster_begins():
     assert quiet >= 28  # one of two draws is quiet in four of five trials; both are in one of three
 
 
+def test_a_row_that_moves_takes_all_of_itself_along():
+    sketches = released(OUTPUT)
+    block, k2 = framed(sketches), row_noises(sketches).each("k2")
+    chosen = np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int32)
+    moved, expected = ClusterSums.empty(2, 64), ClusterSums.empty(2, 64)
+    moved.add(block, chosen, k2)
+    moved.move(block.rows[5], k2[5], 0, 1)
+    chosen[5] = 1
+    expected.add(block, chosen, k2)
+    for name in ("sums", "sizes", "second"):
+        np.testing.assert_allclose(getattr(moved, name), getattr(expected, name), rtol=1e-9, atol=1e-9)
+
+
 def test_points_are_clusters_of_one_row():
     sketches = released(OUTPUT)
     block, k2 = framed(sketches), row_noises(sketches).each("k2")

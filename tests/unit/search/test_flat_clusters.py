@@ -86,6 +86,7 @@ def test_planted_clusters_are_found_with_a_noise_for_each_group_of_rows():
     found = al.cluster(InBlocks(sketches, 128), count=8)
     assert adjusted_rand(truth, found.numbers) == 1.0
     assert found.converged
+    assert found.passes == 1  # all rows were the sample, whose clusters are known to the first pass
     assert found.sizes.sum() == 900
     assert found.margin.min() > 2
     _, firsts = np.unique(found.numbers, return_index=True)
