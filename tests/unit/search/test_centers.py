@@ -194,7 +194,7 @@ def test_of_two_rows_at_one_place_the_quieter_is_where_a_cluster_begins():
     # 30 rows at 0, 30 about 20, and 40 at 20 with a hundred times the noise: those are nearest to all, by the estimates alone.
     rows = np.zeros((100, 64))
     rows[30:] = 20.0
-    rows[30:60] += RNG.choice([-2.0, 2.0], (30, 64))
+    rows[30:60] += np.random.default_rng(4).choice([-2.0, 2.0], (30, 64))
     block = Frame(np.zeros(64), 0.0).block(rows, np.zeros(100))
     block.fill(0, 100)
     k2 = np.repeat([1.0, 100.0], [60, 40])
@@ -203,7 +203,7 @@ def test_of_two_rows_at_one_place_the_quieter_is_where_a_cluster_begins():
         words = Reader(Stream(str(seed), "test"))
         chosen = first_rows(block, k2, np.zeros(100), NoiseEffect(64, 64, 128), 2, words)
         quiet += max(chosen) < 60
-    assert quiet >= 28  # one of two draws is quiet in four of five trials; both are in one of three
+    assert quiet >= 36  # all but those in which no quiet row was drawn; by the estimates alone 34
 
 
 def test_a_row_that_moves_takes_all_of_itself_along():
