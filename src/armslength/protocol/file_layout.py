@@ -1,5 +1,7 @@
 """The layout of a sketch file: its columns and metadata, and what is refused before anything is unpacked."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -7,13 +9,16 @@ import pyarrow.parquet as pq
 
 from armslength.errors import CorruptFileError, UnsupportedVersionError
 from armslength.formats.canonical import read_json
-from armslength.protocol.protocol import LARGEST_PROTOCOL_FILE
+from armslength.protocol.protocol import LARGEST_PROTOCOL_FILE, Protocol
 
 FORMAT = "armslength sketches"
 VERSION = 1
 
 KEY = b"armslength"
 LONGEST_LABEL = 1024
+BYTES_OF_AN_OBJECT = 512  # a term of a combined row's noise, as Python has it
+_BYTES_OF_AN_ENTRY = 16  # a number as it is unpacked, and once more where it is gathered
+_VALUES, _FIRST_NOISE, _AFTER_NOISE = 1, 2, 5  # places among the columns that Parquet stores
 _MOST_PROTOCOLS = 1000
 NOISE_TYPE = pa.list_(
     pa.field(
@@ -28,6 +33,19 @@ NOISE_TYPE = pa.list_(
         nullable=False,
     )
 )
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """What the metadata of a file says of all its rows.
+
+    Attributes:
+        dropped_bits: How many low bits the stored integers are without.
+        protocols: The protocols that rows refer to by number; they share one space.
+    """
+
+    dropped_bits: int
+    protocols: tuple[Protocol, ...]
 
 
 def file_schema(width: int, value_type: pa.DataType, *, totals: bool) -> pa.Schema:
@@ -46,22 +64,34 @@ def file_schema(width: int, value_type: pa.DataType, *, totals: bool) -> pa.Sche
     )
 
 
-def check_columns_of(file: pq.ParquetFile, width: int, where: str) -> None:
+def check_columns(schema: pa.Schema, head: Head, where: str) -> None:
     """Refuses other columns before anything of them is unpacked: a few bytes can announce a list of any width."""
-    found = file.schema_arrow
-    if not any(
-        fields_match(found, file_schema(width, kind, totals="total" in found.names))
+    width = head.protocols[0].transform.sketch_dim
+    has_totals = "total" in schema.names
+    kinds = [
+        kind
         for kind in (pa.int64(), pa.float64())
-    ):
+        if fields_match(schema, file_schema(width, kind, totals=has_totals))
+    ]
+    if not kinds:
         raise CorruptFileError(f"{where} must have the columns of version {VERSION}, got others")
+    bits = head.dropped_bits
+    if bits and (kinds != [pa.int64()] or any(each.dropped_bits != bits for each in head.protocols)):
+        raise CorruptFileError(f"{where} must drop the bits that its protocols say, got others")
+    if has_totals and not all(protocol.total_share for protocol in head.protocols):
+        raise CorruptFileError(f"{where} must have totals only where its protocols release them, got others")
 
 
-def checked_head(file: pq.ParquetFile, where: str) -> dict[str, Any]:
-    """The metadata's document, if this version can read it."""
-    metadata = file.schema_arrow.metadata or {}
-    text = metadata.get(KEY)
+def head_text(schema: pa.Schema, where: str) -> bytes:
+    """The metadata's document as it is written."""
+    text: bytes | None = (schema.metadata or {}).get(KEY)
     if text is None or len(text) > LARGEST_PROTOCOL_FILE:
         raise CorruptFileError(f"{where} must carry the metadata of armslength, got a foreign file")
+    return text
+
+
+def checked_head(text: bytes, where: str) -> Head:
+    """The metadata's document, if this version can read it."""
     head: Any = read_json(text, where)
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise CorruptFileError(f"{where} must carry the metadata of armslength, got a foreign file")
@@ -76,33 +106,33 @@ def checked_head(file: pq.ParquetFile, where: str) -> dict[str, Any]:
         raise CorruptFileError(f"{where} must have 1 to {_MOST_PROTOCOLS} protocols, got others")
     if set(head) != {"format", "version", "dropped_bits", "protocols", "card"}:
         raise CorruptFileError(f"{where} must have the metadata fields of version {VERSION}, got others")
-    checked: dict[str, Any] = head
-    return checked
+    if type(head["dropped_bits"]) is not int:
+        raise CorruptFileError(f"{where} must drop a whole number of bits, got something else")
+    return Head(head["dropped_bits"], tuple(map(Protocol.from_document, head["protocols"])))
 
 
-def check_size(file: pq.ParquetFile, limit: int, where: str) -> None:
-    """Refuses before anything is unpacked: what the footer announces must fit, and be what was agreed."""
-    metadata = file.metadata
-    announced = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
-    entries = sum(
-        metadata.row_group(group).column(column).num_values
-        for group in range(metadata.num_row_groups)
-        for column in range(metadata.num_columns)
+def check_size(footer: pq.FileMetaData, groups: Sequence[int], width: int, limit: int, where: str) -> None:
+    """Refuses before anything is unpacked: what the footer announces of these row groups must fit together."""
+    announced = entries = objects = 0
+    for number in groups:
+        group = footer.row_group(number)
+        counts = [group.column(column).num_values for column in range(group.num_columns)]
+        if not 0 <= group.num_rows * width == counts[_VALUES]:
+            raise CorruptFileError(f"{where} must have {width} values in each row, got others")
+        announced += group.total_byte_size
+        entries += sum(counts)
+        # One term in every row may be rows as they were released, which stay arrays; more are rows that were combined.
+        terms = max(counts[_FIRST_NOISE:_AFTER_NOISE])
+        objects += terms if terms != group.num_rows else 0
+    if announced > limit or _BYTES_OF_AN_ENTRY * entries > limit or BYTES_OF_AN_OBJECT * objects > limit:
+        raise too_large(limit, where)
+
+
+def too_large(limit: int, where: str) -> CorruptFileError:
+    """What is said of a file that unpacks to too much."""
+    return CorruptFileError(
+        f"{where} must unpack to at most {limit} bytes, got more; raise limit if you trust it"
     )
-    terms = max(
-        (
-            metadata.row_group(group).column(column).num_values
-            for group in range(metadata.num_row_groups)
-            for column in range(metadata.num_columns)
-            if metadata.row_group(group).column(column).path_in_schema.startswith("noise")
-        ),
-        default=0,
-    )
-    # A term of a row's noise is a Python object in the end.
-    if announced > limit or 16 * entries > limit or 512 * terms * metadata.num_row_groups > limit:
-        raise CorruptFileError(
-            f"{where} must unpack to at most {limit} bytes, got more; raise limit if you trust it"
-        )
 
 
 def fields_match(found: pa.Schema, expected: pa.Schema) -> bool:

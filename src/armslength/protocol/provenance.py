@@ -107,3 +107,11 @@ class Released:
     def joined(cls, parts: Sequence["Released"]) -> "Released":
         """All rows of parts that have one protocol."""
         return cls(np.concatenate([part.ids for part in parts]), parts[0].protocol)
+
+
+def joined_noises(parts: Sequence[Released | Sequence[Provenance]]) -> Released | list[Provenance]:
+    """The noises of all parts, in order; as arrays where all were released under one protocol."""
+    released = [part for part in parts if isinstance(part, Released)]
+    if released and len(released) == len(parts) and len({each.protocol for each in released}) == 1:
+        return Released.joined(released)
+    return [row for part in parts for row in (part.rows() if isinstance(part, Released) else part)]

@@ -11,7 +11,7 @@ from armslength.checks import number, shown
 from armslength.errors import IncompatibleSketchesError, ParameterError
 from armslength.lazy import lazy
 from armslength.protocol.protocol import Protocol
-from armslength.protocol.provenance import Provenance, Released
+from armslength.protocol.provenance import Provenance, Released, joined_noises
 
 LARGEST_FACTOR, SMALLEST_FACTOR = 2.0**60, 2.0**-60
 _LONGEST_LABEL = 1024
@@ -75,6 +75,11 @@ class Sketches:
         return self.released.rows() if self.released is not None else ()
 
     @property
+    def noises(self) -> Released | tuple[Provenance, ...]:
+        """The noises of all rows, in the form in which they are held."""
+        return self.provenance if self.released is None else self.released
+
+    @property
     def in_clear(self) -> tuple[bool, ...]:
         """For each row, whether data without noise is part of it."""
         if self.released is not None:
@@ -125,13 +130,16 @@ class Sketches:
         totals = None if self.totals is None else self.totals[chosen]
         return Sketches(self.values[chosen], labels, rows, self.protocols, totals)
 
-    def blocks(self, rows: int) -> "Iterator[Sketches]":
-        """All rows in order, at most so many at a time; values are shared, not copied."""
-        for start in range(0, len(self), rows):
-            part = slice(start, min(start + rows, len(self)))
-            noises = self.provenance[part] if self.released is None else self.released.take(part)
-            totals = None if self.totals is None else self.totals[part]
-            yield Sketches(self.values[part], self.labels[part], noises, self.protocols, totals)
+    def blocks(self, rows: int, first: int = 0) -> "Iterator[Sketches]":
+        """All rows in order from the first, at most so many at a time; values are shared, not copied."""
+        return (self.span(start, start + rows) for start in range(first, len(self), rows))
+
+    def span(self, start: int, stop: int) -> "Sketches":
+        """Consecutive rows; values are shared, not copied."""
+        part = slice(start, stop)
+        noises = self.provenance[part] if self.released is None else self.released.take(part)
+        totals = None if self.totals is None else self.totals[part]
+        return Sketches(self.values[part], self.labels[part], noises, self.protocols, totals)
 
     def __add__(self, other: Any) -> "Sketches":
         return self._combined(other, 1, "+")
@@ -239,7 +247,7 @@ def concat(parts: Sequence[Sketches]) -> Sketches:
     return Sketches(
         np.concatenate([part.values for part in listed]),
         [label for part in listed for label in part.labels],
-        _joined_provenance(listed),
+        joined_noises([part.noises for part in listed]),
         protocols,
         _joined_totals(listed),
     )
@@ -257,10 +265,3 @@ def summed(sketches: Sketches, label: str) -> Sketches:
 def _joined_totals(parts: list[Sketches]) -> NDArray[Any] | None:
     totals = [part.totals for part in parts if part.totals is not None]
     return np.concatenate(totals) if len(totals) == len(parts) else None
-
-
-def _joined_provenance(parts: list[Sketches]) -> list[Provenance] | Released:
-    released = [part.released for part in parts if part.released is not None]
-    if len(released) == len(parts) and len({each.protocol for each in released}) == 1:
-        return Released.joined(released)
-    return [row for part in parts for row in part.provenance]

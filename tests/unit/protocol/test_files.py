@@ -221,7 +221,7 @@ def test_a_file_that_unpacks_to_more_than_the_limit_is_refused_before_it_is_read
     zeros = al.sketch_in_clear(big, np.zeros((2000, 4096), dtype=np.int8))
     zeros.save(path)
     assert path.stat().st_size < 300_000
-    monkeypatch.setattr(pq.ParquetFile, "read", None)  # must not be reached
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", None)  # must not be reached
     with pytest.raises(al.CorruptFileError, match="unpack"):
         al.load(path, limit=10_000_000)
     with pytest.raises(al.CorruptFileError, match="larger file"):
@@ -233,7 +233,7 @@ def test_other_columns_are_refused_before_they_are_unpacked(path, monkeypatch):
     wide = pa.list_(pa.int64(), 50_000_000)
     rewrite(path, lambda old: old.append_column("extra", pa.nulls(3, wide)))
     assert path.stat().st_size < 100_000
-    monkeypatch.setattr(pq.ParquetFile, "read", None)  # must not be reached
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", None)  # must not be reached
     with pytest.raises(al.CorruptFileError, match="columns"):
         al.load(path)
 
@@ -244,7 +244,7 @@ def test_many_terms_of_noise_are_refused_before_they_are_unpacked(path, monkeypa
     rewrite(
         path, lambda old: old.set_column(2, "noise", pa.array([[term] * 100_000] * 3, file_layout.NOISE_TYPE))
     )
-    monkeypatch.setattr(pq.ParquetFile, "read", None)  # must not be reached
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", None)  # must not be reached
     with pytest.raises(al.CorruptFileError, match="unpack"):
         al.load(path, limit=100_000_000)
 
@@ -275,3 +275,117 @@ def test_values_that_are_no_lists(path):
 def test_a_folder_is_no_file(tmp_path):
     with pytest.raises(al.ParameterError, match="folder"):
         released().save(tmp_path)
+
+
+def test_released_rows_stay_arrays(path):
+    released(DROPPED).save(path)
+    loaded = al.load(path)
+    assert loaded.released is not None
+    assert loaded.released.ids.tobytes() == b"".join(
+        bytes.fromhex(row.terms[0][0].id) for row in loaded.provenance
+    )
+    joined = al.load([path, path])
+    assert joined.released is not None
+    assert not joined.released.are_different
+
+
+def changed_terms(**changes):
+    """The noise column with another value in the term of the last row."""
+
+    def change(old):
+        rows = old.column("noise").to_pylist()
+        rows[-1][0].update(changes)
+        return old.set_column(2, "noise", pa.array(rows, file_layout.NOISE_TYPE))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (changed_terms(coefficient=2.0), ("coefficient", 2.0)),
+        (lambda old: old.set_column(3, "offset", pa.array([0.0, 0.0, 0.5])), ("offset", 0.5)),
+        (lambda old: old.set_column(4, "in_clear", pa.array([False, False, True])), ("in_clear", True)),
+        (changed_terms(protocol=1), ("protocol", DROPPED)),
+    ],
+    ids=["coefficient", "offset", "in clear", "protocol"],
+)
+def test_one_row_that_is_not_as_released_is_kept_as_it_is(change, expected, path):
+    released().save(path)
+    rewrite(path, change, protocols=[PROTOCOL.document(), DROPPED.document()])
+    loaded = al.load(path)
+    assert loaded.released is None
+    last = loaded.provenance[-1]
+    ((source, coefficient),) = last.terms
+    found = {
+        "coefficient": coefficient,
+        "offset": last.offset,
+        "in_clear": last.in_clear,
+        "protocol": source.protocol,
+    }
+    assert found[expected[0]] == expected[1]
+    assert loaded.provenance[0].terms[0][1] == 1.0
+
+
+def test_a_row_without_noise_beside_one_with_two(path):
+    """As many terms as rows, and yet not one in each."""
+    released().save(path)
+    terms = [{"id": bytes([n]) * 16, "coefficient": 1.0, "protocol": 0} for n in range(3)]
+    rows = pa.array([[], terms[:2], terms[2:]], file_layout.NOISE_TYPE)
+    rewrite(path, lambda old: old.set_column(2, "noise", rows))
+    assert [len(row.terms) for row in al.load(path).provenance] == [0, 2, 1]
+
+
+def test_objects_of_rows_that_were_changed_count_against_the_limit(path):
+    many = PROTOCOL.release(np.zeros((2000, 6), dtype=int), ledger=al.NO_LEDGER)
+    many.save(path)
+    assert al.load(path, limit=500_000).released is not None
+    (2 * many).save(path)
+    with pytest.raises(al.CorruptFileError, match="unpack to at most 500000"):
+        al.load(path, limit=500_000)
+    assert len(al.load(path, limit=2_000_000)) == 2000
+
+
+def test_many_rows_are_written_in_groups_of_moderate_size(path):
+    wide = al.Protocol(al.Identity(1024), 1)
+    values = np.arange(5000)[:, None] + np.zeros((1, 1024), dtype=int)
+    sketches = al.sketch_in_clear(wide, values)
+    sketches.save(path)
+    footer = pq.read_metadata(path)
+    assert [footer.row_group(number).num_rows for number in range(footer.num_row_groups)] == [4096, 904]
+    assert same(al.load(path), sketches)
+    narrow = PROTOCOL.release(np.zeros((20_000, 6), dtype=int), ledger=al.NO_LEDGER)
+    narrow.save(path)
+    footer = pq.read_metadata(path)
+    assert [footer.row_group(number).num_rows for number in range(footer.num_row_groups)] == [16_384, 3616]
+    loaded = al.load(path)
+    assert loaded.released.ids.tobytes() == narrow.released.ids.tobytes()
+    assert np.array_equal(loaded.values, narrow.values)
+    assert loaded.labels == narrow.labels
+
+
+def test_a_file_as_it_was_written_before_reads_the_same(path):
+    """Version 1 in one group, without packed integers."""
+    sketches = released(DROPPED)
+    sketches.save(path)
+    pq.write_table(pq.read_table(path), path, compression="zstd", use_dictionary=False)
+    assert same(al.load(path), sketches)
+
+
+def test_no_rows_come_back(path):
+    none = released().rows([])
+    none.save(path)
+    loaded = al.load(path)
+    assert len(loaded) == 0
+    assert loaded.values.shape == (0, 8)
+    assert loaded.protocols == none.protocols
+
+
+def test_values_at_the_ends_of_their_range(path):
+    ends = np.array([[-(2**63), 2**63 - 1, 0, -1, 1, 2**62, -(2**62), 7]] * 3)
+    sketches = al.Sketches(ends, ["a", "b", "c"], released().released, [PROTOCOL])
+    sketches.save(path)
+    assert np.array_equal(al.load(path).values, ends)
+    stored = duckdb.sql(f"SELECT values FROM '{path}'").fetchall()
+    assert [list(row[0]) for row in stored] == ends.tolist()
+    assert pl.read_parquet(path)["values"].to_list()[0] == ends[0].tolist()

@@ -1,0 +1,155 @@
+"""One sketch file, opened by its footer: what it holds is known at once, its rows are read group by group."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from armslength.errors import CorruptFileError, FormatError, ParameterError
+from armslength.protocol.file_columns import labels_of, sketches_of
+from armslength.protocol.file_layout import Head, check_columns, check_size, checked_head, head_text
+from armslength.protocol.sketches import Sketches
+
+_DAMAGE = (
+    pa.ArrowException,
+    OSError,
+    KeyError,
+    TypeError,
+    ValueError,
+    IndexError,
+    OverflowError,
+    AttributeError,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class SketchFile:
+    """A file whose footer has been read and checked.
+
+    Attributes:
+        path: Where it is.
+        stamp: Device, number, size and time of the file when it was opened.
+        footer: What Parquet says of it.
+        head: What its metadata says of all rows.
+        is_whole: Whether its values are integers.
+        has_totals: Whether its rows have totals.
+        group_rows: How many rows each row group has.
+        limit: What may be unpacked at once, in bytes.
+    """
+
+    path: str
+    stamp: tuple[int, int, int, int]
+    footer: pq.FileMetaData
+    head: Head
+    is_whole: bool
+    has_totals: bool
+    group_rows: tuple[int, ...]
+    limit: int
+
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str], limit: int, heads: dict[bytes, Head] | None = None
+    ) -> "SketchFile":
+        """The file, if its footer is one of ours.
+
+        Args:
+            path: Where it is.
+            limit: What may be unpacked at once, in bytes.
+            heads: Heads that have been checked, by their text; what is new is added.
+        """
+        where = os.fspath(path)
+        if not Path(path).is_file():
+            raise ParameterError(f"sketches must be a file that is there, got {where}")
+        known = {} if heads is None else heads
+        with (
+            refusing_damage(where),
+            Path(path).open("rb") as handle,
+            pq.ParquetFile(handle, read_dictionary=["label"]) as file,
+        ):
+            schema, footer = file.schema_arrow, file.metadata
+            text = head_text(schema, where)
+            if text not in known:
+                known[text] = checked_head(text, where)
+            head = known[text]
+            check_columns(schema, head, where)
+            return cls(
+                where,
+                _stamp(os.fstat(handle.fileno())),
+                footer,
+                head,
+                schema.field("values").type.value_type == pa.int64(),
+                "total" in schema.names,
+                tuple(footer.row_group(number).num_rows for number in range(footer.num_row_groups)),
+                limit,
+            )
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return sum(self.group_rows)
+
+    def check_size(self, groups: Sequence[int]) -> None:
+        """Refuses row groups that together would unpack to more than the limit."""
+        with refusing_damage(self.path):
+            width = self.head.protocols[0].transform.sketch_dim
+            check_size(self.footer, groups, width, self.limit, self.path)
+
+    def sketches(self, group: int) -> Sketches:
+        """The rows of one group."""
+        with refusing_damage(self.path):
+            return sketches_of(self._table(group), self.head, self.limit, self.path)
+
+    def labels(self, group: int) -> list[str]:
+        """The labels of one group; no other column is read."""
+        with refusing_damage(self.path):
+            return labels_of(self._table(group, ["label"]).column("label"), self.path)
+
+    def in_clear(self, group: int) -> list[bool]:
+        """For each row of one group, whether data without noise is part of it; no other column is read."""
+        with refusing_damage(self.path):
+            column = self._table(group, ["in_clear"]).column("in_clear")
+            listed: list[bool] = column.to_pylist()
+            if column.null_count:
+                raise CorruptFileError(f"{self.path} must have no missing values, got some")
+            return listed
+
+    def _table(self, group: int, columns: list[str] | None = None) -> pa.Table:
+        """Columns of one row group, if the file is still the one that was opened."""
+        try:
+            handle = Path(self.path).open("rb")  # noqa: SIM115  # closed below; only its opening may say that it is gone
+        except FileNotFoundError:
+            raise self._changed() from None
+        with handle:
+            if _stamp(os.fstat(handle.fileno())) != self.stamp:
+                raise self._changed()
+            with pq.ParquetFile(handle, metadata=self.footer, read_dictionary=["label"]) as file:
+                table = file.read_row_group(group, columns=columns)
+        if table.num_rows != self.group_rows[group]:
+            raise CorruptFileError(f"{self.path} must have as many rows as its footer says, got others")
+        return table
+
+    def _changed(self) -> CorruptFileError:
+        return CorruptFileError(
+            f"{self.path} must stay as it was when it was opened, got another file; open it again"
+        )
+
+
+def _stamp(known: os.stat_result) -> tuple[int, int, int, int]:
+    return known.st_dev, known.st_ino, known.st_size, known.st_mtime_ns
+
+
+@contextmanager
+def refusing_damage(where: str) -> Iterator[None]:
+    """Turns what reading a damaged file raises into one clear line."""
+    try:
+        yield
+    except (FormatError, ParameterError):
+        raise
+    except _DAMAGE:
+        raise CorruptFileError(
+            f"{where} must be a sketch file of armslength, got a damaged or foreign file"
+        ) from None
