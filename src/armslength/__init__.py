@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from armslength.search.alike import Alike, alike
     from armslength.search.closer import Closer, closer
     from armslength.search.cluster import Clustering, cluster
+    from armslength.search.collection import Collection, open_collection
     from armslength.search.compare import compare
     from armslength.search.drift import Drift, drift
     from armslength.search.flat_clusters import FlatClustering
@@ -58,6 +59,7 @@ __all__ = [
     "BudgetError",
     "Closer",
     "Clustering",
+    "Collection",
     "CorruptFileError",
     "Drift",
     "Estimate",
@@ -94,6 +96,7 @@ __all__ = [
     "inner_products",
     "load",
     "nearest",
+    "open_collection",
     "outliers",
     "plan",
     "release_table",
@@ -113,6 +116,7 @@ _HOME = {
     "BudgetError": "armslength.errors",
     "Closer": "armslength.search.closer",
     "Clustering": "armslength.search.cluster",
+    "Collection": "armslength.search.collection",
     "CorruptFileError": "armslength.errors",
     "Drift": "armslength.search.drift",
     "Estimate": "armslength.estimates.result",
@@ -148,6 +152,7 @@ _HOME = {
     "inner_products": "armslength.estimates.inner_products",
     "load": "armslength.protocol.files",
     "nearest": "armslength.search.nearest",
+    "open_collection": "armslength.search.collection",
     "outliers": "armslength.search.outliers",
     "plan": "armslength.planner.plan",
     "release_table": "armslength.tables.release_table",

@@ -65,8 +65,10 @@ def sketches_of(table: pa.Table, head: Head, limit: int, where: str) -> Sketches
 def labels_of(column: pa.ChunkedArray, where: str) -> list[str]:
     """The labels of all rows, of a column that was read as a dictionary."""
     labels = column.combine_chunks()
-    names = labels.dictionary.to_pylist()
-    lengths = np.array([len(name.encode()) for name in names])
+    different = labels.dictionary
+    names = different.to_pylist()
+    ends = np.frombuffer(different.buffers()[1], dtype=np.int32)[different.offset :]
+    lengths = np.diff(ends[: len(names) + 1])
     if not ((lengths >= 1) & (lengths <= LONGEST_LABEL)).all() or not "".join(names).isprintable():
         raise CorruptFileError(
             f"{where} must have printable labels of 1 to {LONGEST_LABEL} bytes, got others"

@@ -1,18 +1,20 @@
 """Pairs of rows in tiles, so that no answer needs all pairs at once."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armslength.estimates.result import Bounds, Estimate
 from armslength.protocol.sketches import Sketches
+from armslength.search.collection import Collection
 
 Measure = Callable[[Sketches, Sketches | None], Estimate]
 
 ROWS, COLUMNS = 256, 2048  # half a million pairs to a tile: 4 MiB for each number of a pair
 SMALL = 1024  # rows within which all pairs are one tile
+HELD = 4096  # rows of a collection that are held while all others pass by: the other side is read once for each so many
 
 
 @dataclass(frozen=True)
@@ -52,13 +54,44 @@ def row_blocks(count: int) -> Iterator[range]:
     return (range(start, min(start + ROWS, count)) for start in range(0, count, ROWS))
 
 
-def each_pair_once(a: Sketches, b: Sketches | None, measure: Measure) -> Iterator[Tile]:
-    """Tiles that hold every row of a against every row of b, or every pair within a once; rows first."""
+def each_pair_once(
+    a: Sketches | Collection, b: Sketches | Collection | None, measure: Measure
+) -> Iterator[Tile]:
+    """Tiles that hold every row of a against every row of b, or every pair within a once.
+
+    Sketches come rows first. Of a collection some thousand rows are held at a time, and meet every block of the other side.
+    """
     if b is None and len(a) <= SMALL:
-        yield Tile(0, 0, measure(a, None))
-        return
-    for rows in row_blocks(len(a)):
-        yield from tiles_of(rows, a, b, measure, from_diagonal=True)
+        yield Tile(0, 0, measure(a if isinstance(a, Sketches) else a.to_sketches(), None))
+    elif isinstance(a, Sketches) and not isinstance(b, Collection):
+        for rows in row_blocks(len(a)):
+            yield from tiles_of(rows, a, b, measure, from_diagonal=True)
+    else:
+        yield from _passing_by(a, b, measure)
+
+
+def _passing_by(
+    a: Sketches | Collection, b: Sketches | Collection | None, measure: Measure
+) -> Iterator[Tile]:
+    """The same where a side is read from files: nothing of it stays longer than it is needed."""
+    first_row = 0
+    # What is in memory anyway is held as a whole, and the other side is read once.
+    for held in a.blocks(HELD) if isinstance(a, Collection) else iter([a]):
+        if b is None:
+            for rows in row_blocks(len(held)):
+                for tile in tiles_of(rows, held, None, measure, from_diagonal=True):
+                    yield replace(
+                        tile,
+                        first_row=first_row + tile.first_row,
+                        first_column=first_row + tile.first_column,
+                    )
+        first_column = 0 if b is not None else first_row + len(held)
+        for columns in (a if b is None else b).blocks(COLUMNS, first_column):
+            for rows in row_blocks(len(held)):
+                part = held.span(rows.start, rows.stop)
+                yield Tile(first_row + rows.start, first_column, measure(part, columns))
+            first_column += len(columns)
+        first_row += len(held)
 
 
 def tiles_of(

@@ -13,10 +13,12 @@ from armslength.errors import ParameterError
 from armslength.estimates.inner_products import APPROXIMATE, cosines, inner_products
 from armslength.estimates.intervals import METHODS, Level
 from armslength.estimates.shapes import NOTE as SHAPES
-from armslength.estimates.squared_distances import checked_pair, clear_note
+from armslength.estimates.squared_distances import CLEAR_NOTE
 from armslength.progress import Advance, progress
-from armslength.protocol.sketches import Sketches
+from armslength.protocol.sketches import Sketches, check_same_space
 from armslength.search.blocks import Measure, Tile, each_pair_once
+from armslength.search.collection import Collection
+from armslength.search.lines import Lines
 from armslength.search.measures import BY, checked_sketches, squared_measure
 
 _PRODUCTS = ("inner-product", "cosine")
@@ -34,8 +36,8 @@ SCHEMA = pa.schema(
 
 
 def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one thing
-    a: Sketches,
-    b: Sketches | None = None,
+    a: Sketches | Collection,
+    b: Sketches | Collection | None = None,
     *,
     quantity: str = "distance",
     by: str = "size",
@@ -52,10 +54,11 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     """Arrow batches of pairs: left, right, value, lower, upper, resolved. All pairs, in memory that does not grow with them.
 
     Every row of a against every row of b, or each pair within a once, in tiles: the numbers are those of `al.distances` on
-    all rows at once. Up to 1,024 rows within a come in its order.
+    all rows at once. Up to 1,024 rows within a come in its order. Of a collection some thousand rows are held while the other side
+    passes by, block after block; the pairs are the same, and come in the order of those blocks.
 
     Args:
-        a: Rows on the left.
+        a: Rows on the left, in memory or in files.
         b: Rows on the right; None for the pairs within a.
         quantity: "distance", "squared-distance", "inner-product" or "cosine".
         by: "size" for rows as they are, "shape" for rows divided by their totals (distances alone).
@@ -69,8 +72,7 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
         possibly: With `below` or `above`: also pairs of which it is not sure that they do not.
         show_progress: Whether to show a bar on a terminal.
     """
-    checked_sketches("a", a, 1 if b is not None else 2)
-    left, right = checked_pair(a, b)
+    left, right = _checked_sides(a, b)
     measure = _measure(quantity, by)
     is_root = quantity == "distance"
     one_of("method", method, METHODS)
@@ -81,6 +83,7 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
         integer("top", top, at_least=1, at_most=10**7)
     elif farthest:
         raise ParameterError("farthest must come with a number of top pairs, got it alone")
+    clear = CLEAR_NOTE if any(any(side.in_clear) for side in (left, right)) else ""
     special = APPROXIMATE if quantity in _PRODUCTS else SHAPES if by == "shape" else ""
     said = {
         "quantity": quantity,
@@ -88,24 +91,38 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
         "level": repr(level),
         "method": method,
         "simultaneous": str(bool(simultaneous)).lower(),
-        "note": "; ".join(part for part in (special, clear_note(left, right)) if part),
+        "note": "; ".join(part for part in (special, clear) if part),
     }
 
     def batches() -> Iterator[pa.RecordBatch]:
-        names = pa.array(left.labels, pa.string()), pa.array(right.labels, pa.string())
         with progress("compare", pairs, "pairs", shown=show_progress) as advance:
             tiles = _watched(each_pair_once(a, b, measure), advance)
             held = (level, method, pairs if simultaneous else 1)
-            found: Iterator[_Lines]
+            found: Iterator[Lines]
             if top is None:
                 found = (_lines_of(tile, tile.pairs(), held, choice) for tile in tiles)
             else:
                 found = iter([_extreme(tiles, held, choice, top, -1.0 if farthest else 1.0)])
             for lines in found:
                 rooted = lines.roots() if is_root else lines
-                yield rooted.batch(names, SCHEMA.with_metadata(said))
+                yield rooted.batch(SCHEMA.with_metadata(said))
 
     return batches()
+
+
+def _checked_sides(
+    a: Sketches | Collection, b: Sketches | Collection | None
+) -> tuple[Sketches | Collection, Sketches | Collection]:
+    """Both sides, if they can be compared."""
+    for name, side, least in (("a", a, 2 if b is None else 1), ("b", b, 0)):
+        if side is not None and not isinstance(side, Collection):
+            checked_sketches(name, side, least)
+        elif side is not None and len(side) < least:
+            raise ParameterError(f"{name} must have at least {least} rows, got {len(side)}")
+    if b is None:
+        return a, a
+    check_same_space((*a.protocols, *b.protocols))
+    return a, b
 
 
 def _measure(quantity: str, by: str) -> Measure:
@@ -150,42 +167,6 @@ class _Choice:
         return wanted
 
 
-@dataclass(frozen=True)
-class _Lines:
-    """Some pairs by number, with their estimates."""
-
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    value: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-
-    def take(self, wanted: NDArray[Any]) -> "_Lines":
-        """Some of the lines."""
-        arrays = (self.rows, self.columns, self.value, self.lower, self.upper)
-        return _Lines(*(each[wanted] for each in arrays))
-
-    def roots(self) -> "_Lines":
-        """The square roots of estimated squares, clipped at 0."""
-        value = np.sqrt(np.maximum(self.value, 0.0))
-        return _Lines(self.rows, self.columns, value, np.sqrt(self.lower), np.sqrt(self.upper))
-
-    def plus(self, other: "_Lines") -> "_Lines":
-        """The lines of both."""
-        names = ("rows", "columns", "value", "lower", "upper")
-        return _Lines(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))
-
-    def batch(self, names: tuple[pa.Array, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-        """The lines as Arrow has them."""
-        resolved = (self.lower > 0) | (self.upper < 0)
-        columns = [
-            names[0].take(pa.array(self.rows)),
-            names[1].take(pa.array(self.columns)),
-            *(pa.array(each) for each in (self.value, self.lower, self.upper, resolved)),
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
 def _watched(tiles: Iterator[Tile], advance: Advance) -> Iterator[Tile]:
     """The tiles; whoever watches hears how many pairs are done."""
     for tile in tiles:
@@ -199,21 +180,31 @@ def _lines_of(
     pairs: tuple[NDArray[np.int64], NDArray[np.int64]],
     held: tuple[float, str, int],
     choice: _Choice,
-) -> _Lines:
+) -> Lines:
     """Those of a tile's pairs that are asked for."""
     rows, columns = pairs
     value, lower, upper = (each[rows, columns] for each in (tile.estimate.value, *tile.ends(*held)))
-    lines = _Lines(rows + tile.first_row, columns + tile.first_column, value, lower, upper)
     wanted = choice.holds(lower, upper)
-    return lines if wanted.all() else lines.take(wanted)
+    left, right = (pa.array(labels, pa.string()) for labels in tile.estimate.labels)
+    if not wanted.all():
+        rows, columns = rows[wanted], columns[wanted]
+        value, lower, upper = value[wanted], lower[wanted], upper[wanted]
+    return Lines(
+        rows + tile.first_row,
+        columns + tile.first_column,
+        left.take(pa.array(rows)),
+        right.take(pa.array(columns)),
+        value,
+        lower,
+        upper,
+    )
 
 
 def _extreme(
     tiles: Iterator[Tile], held: tuple[float, str, int], choice: _Choice, count: int, sign: float
-) -> _Lines:
+) -> Lines:
     """The lines of the smallest values (sign 1) or of the largest (sign −1), in order; equal ones by their rows."""
-    nothing, no_rows = np.empty(0), np.empty(0, dtype=np.int64)
-    best = _Lines(no_rows, no_rows, nothing, nothing, nothing)
+    best = Lines.none()
     for tile in tiles:
         limit = sign * best.value[-1] if len(best.value) == count else np.inf
         better = sign * tile.estimate.value <= limit

@@ -6,6 +6,7 @@ from armslength.estimates.shapes import NOTE, squared_shape_distances
 from armslength.estimates.squared_distances import clear_note, squared_distances
 from armslength.protocol.sketches import Sketches
 from armslength.search.blocks import Measure
+from armslength.search.collection import Collection
 
 BY = ("size", "shape")
 
@@ -23,7 +24,8 @@ def noted(by: str, *sides: Sketches) -> str:
 def checked_sketches(name: str, sketches: object, at_least: int) -> Sketches:
     """The sketches, if they are sketches of so many rows."""
     if not isinstance(sketches, Sketches):
-        raise ParameterError(f"{name} must be al.Sketches, got {type(sketches).__name__}")
+        advice = "; load it with .to_sketches()" if isinstance(sketches, Collection) else ""
+        raise ParameterError(f"{name} must be al.Sketches, got {type(sketches).__name__}{advice}")
     if len(sketches) < at_least:
         rows = f"at least {at_least} row{'s' if at_least > 1 else ''}"
         raise ParameterError(f"{name} must have {rows}, got {len(sketches)}")
