@@ -1,6 +1,7 @@
 """What the verbs that answer from sketch files have in common."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,6 +10,7 @@ from armslength.cli.listing import FORMATS
 
 if TYPE_CHECKING:
     from armslength.protocol.sketches import Sketches
+    from armslength.search.collection import Collection
 
 LEVEL = click.option(
     "--level",
@@ -46,10 +48,12 @@ def answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def sketch_files(name: str = "files") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds the sketch files that the command reads."""
+def sketch_files(
+    name: str = "files", *, folders: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds the sketch files that the command reads, or folders of them."""
     return click.argument(
-        name, nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False), metavar="FILE..."
+        name, nargs=-1, required=True, type=click.Path(exists=True, dir_okay=folders), metavar="FILE..."
     )
 
 
@@ -66,7 +70,22 @@ def load_all(paths: tuple[str, ...]) -> "Sketches":
     return sketches
 
 
-def one_against_others(sketches: "Sketches", label: str) -> "tuple[Sketches, Sketches]":
+def open_all(paths: tuple[str, ...]) -> "Sketches | Collection":
+    """The rows of all files; as a collection, in which labels may come twice, if there is a folder among them."""
+    if not any(Path(path).is_dir() for path in paths):
+        return load_all(paths)
+    from armslength.search.collection import open_collection  # noqa: PLC0415  # --help must not wait for it
+
+    return open_collection(paths)
+
+
+def one_against_others(
+    sketches: "Sketches | Collection", label: str
+) -> "tuple[Sketches, Sketches | Collection]":
     """The row of this label, and all others."""
+    from armslength.protocol.sketches import Sketches  # noqa: PLC0415  # --help must not wait for it
+
     one = sketches[label]
+    if not isinstance(sketches, Sketches):
+        return one, sketches.without(label)
     return one, sketches.rows([row for row, other in enumerate(sketches.labels) if other != label])

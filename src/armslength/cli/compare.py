@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.answer_options import answer_options, load_all, one_against_others, sketch_files
-from armslength.cli.layout import Column, heading, line
+from armslength.cli.answer_options import answer_options, one_against_others, open_all, sketch_files
+from armslength.cli.layout import LONGEST_LABEL, Column, heading, line
 from armslength.cli.listing import finite
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from armslength.protocol.sketches import Sketches
+    from armslength.search.collection import Collection
 FIELDS = ("left", "right", "value", "lower", "upper", "resolved")
 _LINES_AT_ONCE = 8192
 
@@ -31,12 +34,13 @@ Examples:
   armslength compare sketches.parquet --below 40 --possibly   not surely more than 40 apart
   armslength compare sketches.parquet --above 40              surely more than 40 apart
   armslength compare sketches.parquet --by shape --top 20
+  armslength compare sketches/ --top 20                       all files of a folder, a block at a time
 
 "Not resolved" says that the interval reaches 0: these two cannot be told from equal ones. Memory does not grow with
-the number of pairs; csv and json are written as they are computed.
+the number of pairs, nor with the files of a folder; csv and json are written as they are computed.
 """,
 )
-@sketch_files()
+@sketch_files(folders=True)
 @click.option(
     "--quantity",
     type=click.Choice(["distance", "squared-distance", "inner-product", "cosine"]),
@@ -65,14 +69,14 @@ the number of pairs; csv and json are written as they are computed.
 )
 @answer_options
 def compare(files: tuple[str, ...], against: str | None, form: str, **known: Any) -> None:
-    """Distances between all parties in the files, with intervals.
+    """Distances between all parties in the files, with intervals. A folder stands for all sketch files in it.
 
     Each pair comes with its estimate, an interval that holds the truth with the probability of --level, and whether the
     two can be told apart at all. Comparing costs no privacy, however often it is done.
     """
     from armslength.search.compare import compare as compare_rows  # noqa: PLC0415  # --help must not wait for it
 
-    sketches = load_all(files)
+    sketches = open_all(files)
     left, right = (sketches, None) if against is None else one_against_others(sketches, against)
     batches = compare_rows(left, right, show_progress=True, **known)
     first = next(batches)  # what is wrong is said before anything is printed
@@ -83,7 +87,7 @@ def compare(files: tuple[str, ...], against: str | None, form: str, **known: Any
     elif form == "json":
         _write_json(lines)
     else:
-        _write_table(lines, (left.labels, (right or left).labels), said)
+        _write_table(lines, (left, left if right is None else right), said)
     if said["note"] and form != "table":
         click.echo(f"armslength: {said['note']}", err=True)
 
@@ -111,11 +115,10 @@ def _write_json(lines: Iterable[dict[str, Any]]) -> None:
 
 
 def _write_table(
-    lines: Iterable[dict[str, Any]], labels: tuple[tuple[str, ...], tuple[str, ...]], said: dict[str, str]
+    lines: Iterable[dict[str, Any]], sides: "tuple[Sketches | Collection, ...]", said: dict[str, str]
 ) -> None:
     columns = [
-        Column.of_labels("left", labels[0]),
-        Column.of_labels("right", labels[1]),
+        *(_label_column(name, side) for name, side in zip(("left", "right"), sides, strict=True)),
         Column.of_numbers(said["quantity"]),
         Column.of_numbers("from"),
         Column.of_numbers("to"),
@@ -133,3 +136,10 @@ def _write_table(
     click.echo(f"{count} pair{'' if count == 1 else 's'}; intervals hold at {percent}, {together}")
     if said["note"]:
         click.echo(said["note"])
+
+
+def _label_column(name: str, side: "Sketches | Collection") -> Column:
+    """As wide as its longest label; of a collection, whose labels are not known before, as wide as any."""
+    from armslength.protocol.sketches import Sketches  # noqa: PLC0415  # --help must not wait for it
+
+    return Column.of_labels(name, side.labels) if isinstance(side, Sketches) else Column(name, LONGEST_LABEL)

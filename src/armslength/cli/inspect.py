@@ -1,10 +1,12 @@
 """`armslength inspect`: what a sketch file holds, and under which guarantee."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from armslength.cli.answer_options import sketch_files
+from armslength.cli.inspect_collection import collection_listing
 from armslength.cli.layout import Column, heading, line, paragraph
 from armslength.cli.listing import FORMATS, as_csv, as_json
 
@@ -19,17 +21,22 @@ Examples:
   armslength inspect sketches.parquet
   armslength inspect north.parquet south.parquet --format json
   armslength inspect sketches.parquet --format csv             one line for each row
+  armslength inspect sketches/                                 a folder: its files, without reading their rows
 """,
 )
-@sketch_files()
+@sketch_files(folders=True)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 def inspect(files: tuple[str, ...], form: str) -> None:
     """Show what sketch files hold: rows, sizes, protocols, and the guarantee in words.
 
+    If a folder is among them, all of them are shown as one collection: how many files and rows, and not each row.
     Everything here is public: a sketch file holds no count of people, no hash of data, and no time.
     """
     from armslength.protocol.files import load  # noqa: PLC0415  # --help must not wait for it
 
+    if any(Path(name).is_dir() for name in files):
+        click.echo(collection_listing(files, form))
+        return
     each = [(name, load(name)) for name in files]
     if form == "json":
         click.echo(as_json([{"file": name, **_document(sketches)} for name, sketches in each]))

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.answer_options import answer_options, load_all, one_against_others, sketch_files
+from armslength.cli.answer_options import answer_options, one_against_others, open_all, sketch_files
 from armslength.cli.layout import Column, heading, line
 from armslength.cli.listing import echo_rows
 
@@ -20,17 +20,18 @@ Examples:
   armslength nearest sketches.parquet --query north --count 5
   armslength nearest wards.parquet --index archive.parquet --count 3
   armslength nearest sketches.parquet --by shape --format json
+  armslength nearest wards.parquet --index archive/            all files of a folder, a block at a time
 
 "surely nearest" says that no other party can truly be nearer, at the level; "could be nearest" that the intervals do not
 rule it out.
 """,
 )
-@sketch_files()
+@sketch_files(folders=True)
 @click.option(
     "--index",
     "index",
     multiple=True,
-    type=click.Path(exists=True, dir_okay=False),
+    type=click.Path(exists=True),
     metavar="FILE",
     help="Search here, instead of among the queries themselves. Can be given more than once.",
 )
@@ -41,17 +42,19 @@ rule it out.
 def nearest(
     files: tuple[str, ...], index: tuple[str, ...], query: str | None, form: str, **known: Any
 ) -> None:
-    """The nearest parties of each party in the files, nearest first, with intervals.
+    """The nearest parties of each party in the files, nearest first, with intervals. A folder stands for all sketch files in it.
 
     Every pair is looked at. For each query, all of its intervals hold together with the probability of --level.
     """
-    from armslength.search.nearest import nearest as find  # noqa: PLC0415  # --help must not wait for it
+    from armslength.protocol.sketches import Sketches  # noqa: PLC0415  # --help must not wait for it
+    from armslength.search.nearest import nearest as find  # noqa: PLC0415  # the same
 
-    queries = load_all(files)
-    searched = load_all(index) if index else None
+    asked = open_all(files)
+    searched: Any = open_all(index) if index else None
     if query is not None:
-        one, others = one_against_others(queries, query)
-        queries, searched = one, others if searched is None else searched
+        asked, others = one_against_others(asked, query)
+        searched = others if searched is None else searched
+    queries = asked if isinstance(asked, Sketches) else asked.to_sketches()
     found = find(queries, searched, show_progress=True, **known)
     if form == "table":
         click.echo(_table(found))

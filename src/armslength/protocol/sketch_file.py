@@ -92,6 +92,11 @@ class SketchFile:
         """How many rows it has."""
         return sum(self.group_rows)
 
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.stamp[2]
+
     def check_size(self, groups: Sequence[int]) -> None:
         """Refuses row groups that together would unpack to more than the limit."""
         with refusing_damage(self.path):

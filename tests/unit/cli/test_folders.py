@@ -1,0 +1,108 @@
+"""Folders where sketch files are taken: the same answers as from their files."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import armslength as al
+from armslength.cli.main import main
+
+TRANSFORM = al.SparseJL(300, 64, 1, "folders")
+PROTOCOL = al.Protocol(TRANSFORM, 1, unit="one patient")
+PARTS = {"part-0": ["north", "south"], "part-1": ["east"], "part-2": ["west", "island", "north pole"]}
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(4)
+    top = tmp_path / "rows"
+    top.mkdir()
+    (top / "_SUCCESS").touch()
+    for name, labels in PARTS.items():
+        rows = rng.integers(0, 500, (len(labels), 300))
+        PROTOCOL.release(rows, labels=labels, ledger=al.NO_LEDGER).save(top / f"{name}.parquet")
+    return top
+
+
+def files_of(folder):
+    return [folder / f"{name}.parquet" for name in PARTS]
+
+
+@pytest.mark.parametrize("flags", [[], ["--top", "4"], ["--against", "east"]], ids=str)
+def test_compare_says_the_same_of_a_folder_as_of_its_files(flags, folder):
+    for form in ("json", "csv"):
+        found = run("compare", folder, *flags, "--format", form)
+        assert found.exit_code == 0, found.output
+        assert found.stdout == run("compare", *files_of(folder), *flags, "--format", form).stdout
+    lines = run("compare", folder, *flags).output.splitlines()
+    assert lines[0].split() == ["left", "right", "distance", "from", "to"]
+    expected = run("compare", *files_of(folder), *flags).output.splitlines()
+    assert [line.split() for line in lines] == [line.split() for line in expected]
+
+
+def test_one_label_against_all_others_whatever_they_are_called(folder):
+    rows = np.full((1, 300), 7)
+    PROTOCOL.release(rows, labels=["east"], ledger=al.NO_LEDGER).save(folder / "part-3.parquet")
+    found = json.loads(run("compare", folder, "--against", "east", "--format", "json").stdout)
+    assert [row["right"] for row in found] == ["north", "south", "west", "island", "north pole"]
+    refused = run("compare", folder, "--against", "nobody")
+    assert refused.exit_code == 2
+    assert "label must be one of the collection's, got 'nobody'" in refused.output
+
+
+def test_nearest_takes_queries_from_a_folder(folder):
+    found = run("nearest", folder, "--count", "2", "--format", "json")
+    assert found.exit_code == 0, found.output
+    assert found.stdout == run("nearest", *files_of(folder), "--count", "2", "--format", "json").stdout
+    index = files_of(folder)[2]
+    flags = ["--query", "south", "--index", index, "--format", "csv"]
+    assert run("nearest", folder, *flags).stdout == run("nearest", *files_of(folder), *flags).stdout
+
+
+def test_inspect_counts_and_reads_no_row(folder, monkeypatch):
+    monkeypatch.setattr("armslength.protocol.sketch_file.SketchFile.sketches", None)  # must not be reached
+    shown = run("inspect", folder).output.splitlines()
+    size = sum(path.stat().st_size for path in files_of(folder))
+    assert shown[0] == f"{folder}: 3 files, 6 rows of 64 numbers, SparseJL, {size:,} bytes"
+    assert shown[1] == f"space {PROTOCOL.space}"
+    assert "one patient" in " ".join(shown)
+    assert shown[-4].split() == ["file", "rows", "row", "groups", "bytes"]
+    assert [line.split()[-3:-1] for line in shown[-3:]] == [["2", "1"], ["1", "1"], ["3", "1"]]
+    document = json.loads(run("inspect", folder, "--format", "json").output)
+    assert (document["rows"], document["sketch_dim"]) == (6, 64)
+    assert [file["rows"] for file in document["files"]] == [2, 1, 3]
+    assert document["card"]["releases"][0]["protocol"] == PROTOCOL.fingerprint
+    rows = list(csv.DictReader(io.StringIO(run("inspect", folder, "--format", "csv").output)))
+    assert [row["file"] for row in rows] == list(map(str, files_of(folder)))
+
+
+def test_inspect_shows_some_files_and_protocols_of_many(folder):
+    for number in range(30):
+        protocol = al.Protocol(TRANSFORM, number + 2)
+        one = protocol.release(np.zeros((1, 300), dtype=int), labels=["x"], ledger=al.NO_LEDGER)
+        one.save(folder / f"x{number:02}.parquet")
+    shown = run("inspect", folder).output.splitlines()
+    assert shown[-1] == "… and 13 files more; --format json has all"
+    assert "… and 26 protocols more; --format json has all" in shown
+    assert len(shown) < 50
+    al.sketch_in_clear(PROTOCOL, np.zeros((1, 300), dtype=int)).save(folder / "clear.parquet")
+    shown = run("inspect", folder).output
+    assert "NOT PRIVATE" in shown
+    assert "differentially private" not in shown
+
+
+def test_a_folder_that_is_no_collection(folder):
+    (folder / "notes.txt").write_text("hello")
+    for verb in ("compare", "nearest", "inspect"):
+        refused = run(verb, folder)
+        assert refused.exit_code == 5
+        assert "notes.txt must be a sketch file of armslength" in refused.output
+    assert run("outliers", folder).exit_code == 2
