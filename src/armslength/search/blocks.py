@@ -95,7 +95,12 @@ def _passing_by(
 
 
 def tiles_of(
-    rows: range, a: Sketches, b: Sketches | None, measure: Measure, *, from_diagonal: bool = False
+    rows: range,
+    a: Sketches,
+    b: Sketches | Collection | None,
+    measure: Measure,
+    *,
+    from_diagonal: bool = False,
 ) -> Iterator[Tile]:
     """Tiles that hold these rows of a against all rows of b, or against all rows of a.
 
@@ -106,19 +111,19 @@ def tiles_of(
         measure: What is estimated.
         from_diagonal: Within a: whether to leave out what lies to the left of the rows' own tile.
     """
-    left = a.rows(rows)
-    if b is not None:
-        for columns in _column_blocks(0, len(b)):
-            yield Tile(rows.start, columns.start, measure(left, b.rows(columns)))
-        return
-    if not from_diagonal:
-        for columns in _column_blocks(0, rows.start):
-            yield Tile(rows.start, columns.start, measure(left, a.rows(columns)))
-    # A tile of its own for the diagonal: there every row meets its own noise.
-    yield Tile(rows.start, rows.start, measure(left, None))
-    for columns in _column_blocks(rows.stop, len(a)):
-        yield Tile(rows.start, columns.start, measure(left, a.rows(columns)))
+    left = a.span(rows.start, rows.stop)
+    if b is None and not from_diagonal:
+        yield from _across(left, rows.start, a.span(0, rows.start), 0, measure)
+    if b is None:
+        # A tile of its own for the diagonal: there every row meets its own noise.
+        yield Tile(rows.start, rows.start, measure(left, None))
+    yield from _across(left, rows.start, a if b is None else b, 0 if b is not None else rows.stop, measure)
 
 
-def _column_blocks(start: int, stop: int) -> Iterator[range]:
-    return (range(first, min(first + COLUMNS, stop)) for first in range(start, stop, COLUMNS))
+def _across(
+    left: Sketches, first_row: int, right: Sketches | Collection, first_column: int, measure: Measure
+) -> Iterator[Tile]:
+    """Tiles of these rows with all of the right side from a column on."""
+    starts = range(first_column, len(right), COLUMNS)
+    for start, columns in zip(starts, right.blocks(COLUMNS, first_column), strict=True):
+        yield Tile(first_row, start, measure(left, columns))
