@@ -135,6 +135,8 @@ BAD_TABLES = {
     "nan offset": lambda old: old.set_column(3, "offset", pa.array([np.nan] * 3)),
     "infinite offset": lambda old: old.set_column(3, "offset", pa.array([np.inf] * 3)),
     "long label": lambda old: old.set_column(0, "label", pa.array(["a", "b", "c" * 5000])),
+    "empty label": lambda old: old.set_column(0, "label", pa.array(["a", "", "c"])),
+    "unprintable label": lambda old: old.set_column(0, "label", pa.array(["a", "b\n", "c"])),
     "unknown protocol": lambda old: old.set_column(
         2,
         "noise",

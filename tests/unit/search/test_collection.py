@@ -168,6 +168,10 @@ def test_different_protocols_types_and_totals_are_joined_as_concat_does(tmp_path
     assert not collection.has_totals
     with pytest.raises(al.ParameterError, match=r"got 3; see \.protocols"):
         _ = collection.protocol
+    second = al.open_collection([tmp_path / "0.parquet", tmp_path / "1.parquet"]).rows(range(9, 17))
+    assert second.released is not None  # of the second of its protocols
+    second.save(tmp_path / "again.parquet")
+    assert same(al.load(tmp_path / "again.parquet"), second)
     only = al.open_collection(tmp_path / "2.parquet")
     assert only.has_totals
     assert np.array_equal(next(only.blocks(3)).totals, parts[2].totals)
