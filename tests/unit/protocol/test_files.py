@@ -65,6 +65,13 @@ def test_several_files_are_joined(tmp_path):
     assert same(joined, al.concat([first, second]))
 
 
+def test_files_of_different_spaces_are_not_joined(tmp_path):
+    released().save(tmp_path / "a.parquet")
+    released(al.Protocol(al.SparseJL(6, 4, 2, "x"), 1)).save(tmp_path / "b.parquet")
+    with pytest.raises(al.IncompatibleSketchesError, match="sketch_dim"):
+        al.load([tmp_path / "a.parquet", tmp_path / "b.parquet"])
+
+
 def test_dropped_bits_are_not_in_the_file(path):
     sketches = released(DROPPED)
     sketches.save(path)
