@@ -345,16 +345,6 @@ def test_a_row_without_noise_beside_one_with_two(path):
     assert [len(row.terms) for row in al.load(path).provenance] == [0, 2, 1]
 
 
-def test_objects_of_rows_that_were_changed_count_against_the_limit(path):
-    many = PROTOCOL.release(np.zeros((2000, 6), dtype=int), ledger=al.NO_LEDGER)
-    many.save(path)
-    assert al.load(path, limit=500_000).released is not None
-    (2 * many).save(path)
-    with pytest.raises(al.CorruptFileError, match="unpack to at most 500000"):
-        al.load(path, limit=500_000)
-    assert len(al.load(path, limit=2_000_000)) == 2000
-
-
 def test_many_rows_are_written_in_groups_of_moderate_size(path):
     wide = al.Protocol(al.Identity(1024), 1)
     values = np.arange(5000)[:, None] + np.zeros((1, 1024), dtype=int)
