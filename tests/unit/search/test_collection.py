@@ -225,6 +225,21 @@ def test_what_is_not_a_collection(folder, tmp_path):
         al.open_collection(folder)
 
 
+def test_files_without_rows_do_no_harm(folder, loaded):
+    path = folder / "none.parquet"
+    loaded.rows([]).save(path)
+    pq.write_table(pq.read_table(path), path)
+    with pq.ParquetWriter(folder / "empty group.parquet", pq.read_schema(path)) as writer:
+        writer.write_table(pq.read_table(path))
+    collection = al.open_collection(folder)
+    assert len(collection.files) == 6
+    assert same(collection.to_sketches(), loaded)
+    assert tuple(collection.each_label()) == loaded.labels
+    nothing = al.open_collection(path)
+    assert len(nothing) == 0
+    assert list(nothing.blocks(5)) == []
+
+
 def test_files_in_a_given_order(folder, loaded):
     collection = al.open_collection([folder / "b", folder / "a.parquet", folder / "part-7"])
     assert same(collection.to_sketches(), loaded.rows([*range(10, 35), *range(10), 35]))
