@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.answer_options import answer_options, load_all, sketch_files
+from armslength.cli.answer_options import answer_options, open_all, sketch_files
 from armslength.cli.layout import LONGEST_LABEL, shortened
 from armslength.cli.listing import as_csv, as_json
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from armslength.protocol.sketches import Sketches
     from armslength.search.cluster import Clustering
+    from armslength.search.collection import Collection
     from armslength.search.flat_clusters import FlatClustering
 
 _MOST_DRAWN = 200  # leaves
@@ -27,7 +28,7 @@ Examples:
   armslength cluster sketches.parquet --by shape --linkage complete
   armslength cluster sketches.parquet --cut 4 --format csv
   armslength cluster north.parquet south.parquet --format json
-  armslength cluster devices.parquet --count 20
+  armslength cluster devices/ --count 20
   armslength cluster devices.parquet --count 20 --format csv > clusters.csv
 
 A group is sure if every distance inside is surely smaller than every distance from inside to outside; then the tree of
@@ -39,7 +40,7 @@ is from the second nearest center. Rows that are all equal, and many more than c
 in the middle, and 1 in 20 above 2; few rows have larger ones.
 """,
 )
-@sketch_files()
+@sketch_files(folders=True)
 @click.option(
     "--linkage",
     type=click.Choice(["average", "single", "complete"]),
@@ -76,7 +77,7 @@ def cluster(
         raise click.UsageError("--cut and --height are for the tree, and must be left out with --count")
     if seed is not None:
         known["seed"] = seed
-    sketches = load_all(files)
+    sketches = open_all(files)
     if count is not None:
         _echo_flat(make_tree(sketches, count=count, show_progress=True, **known), sketches, form)
         return
@@ -112,15 +113,14 @@ def _text(found: "Clustering", clusters: "NDArray[np.int64]", *, chosen: bool) -
     return "\n".join(lines)
 
 
-def _echo_flat(found: "FlatClustering", rows: "Sketches", form: str) -> None:
+def _echo_flat(found: "FlatClustering", rows: "Sketches | Collection", form: str) -> None:
     """The clusters for people; or a line for each row, a batch of them at a time."""
     if form == "table":
         click.echo(str(found))
         if len(rows) <= _MOST_DRAWN:
+            labels = [label for block in rows.blocks(_MOST_DRAWN) for label in block.labels]
             for number in range(found.count):
-                names = [
-                    label for label, own in zip(rows.labels, found.numbers, strict=True) if own == number
-                ]
+                names = [label for label, own in zip(labels, found.numbers, strict=True) if own == number]
                 click.echo(f"cluster {number}: {', '.join(names)}")
         return
     if form == "csv":

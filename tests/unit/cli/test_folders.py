@@ -67,6 +67,15 @@ def test_nearest_takes_queries_from_a_folder(folder):
     assert run("nearest", folder, *flags).stdout == run("nearest", *files_of(folder), *flags).stdout
 
 
+@pytest.mark.parametrize("flags", [(), ("--count", "2", "--seed", "s")])
+def test_cluster_says_the_same_of_a_folder_as_of_its_files(flags, folder):
+    for form in ("table", "json", "csv"):
+        found = run("cluster", folder, *flags, "--format", form)
+        assert found.exit_code == 0, found.output
+        assert found.stdout == run("cluster", *files_of(folder), *flags, "--format", form).stdout
+    assert "north pole" in found.stdout
+
+
 def test_inspect_counts_and_reads_no_row(folder, monkeypatch):
     monkeypatch.setattr("armslength.protocol.sketch_file.SketchFile.sketches", None)  # must not be reached
     shown = run("inspect", folder).output.splitlines()
