@@ -1,6 +1,9 @@
 """Who is nearest to whom: exact in the estimates, tile by tile, and how sure that is."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+from typing import Protocol as Interface
 
 import numpy as np
 import pyarrow as pa
@@ -9,11 +12,31 @@ from numpy.typing import NDArray
 from armslength.checks import integer, one_of
 from armslength.errors import ParameterError
 from armslength.estimates.intervals import METHODS, Level
-from armslength.estimates.squared_distances import checked_pair
-from armslength.progress import progress
-from armslength.protocol.sketches import Sketches
-from armslength.search.blocks import row_blocks, tiles_of
+from armslength.progress import Advance, progress
+from armslength.protocol.protocol import Protocol
+from armslength.protocol.sketches import Sketches, check_same_space
+from armslength.search.blocks import Measure, row_blocks, tiles_of
+from armslength.search.exact import ExactSearch
 from armslength.search.measures import checked_sketches, noted, squared_measure
+from armslength.search.shortlists import Shortlist
+
+_ROWS = 65_536  # of the index that are read at once
+
+
+class Index(Interface):
+    """What can be searched: `Sketches`, or rows that are read when they are needed."""
+
+    @property
+    def protocols(self) -> tuple[Protocol, ...]:
+        """The protocols of all rows; they share one space."""
+
+    def __len__(self) -> int: ...
+
+    def blocks(self, rows: int) -> Iterator[Sketches]:
+        """All rows in order, at most so many at a time."""
+
+    def rows(self, numbers: Sequence[int]) -> Sketches:
+        """Rows by number, in this order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +44,8 @@ class Nearest:
     """For each query the index rows of the smallest estimated distances, nearest first, in data units.
 
     With probability at least `level`, for each query (with `simultaneous` for all queries together): every interval of
-    that query holds, so that the index row that is truly nearest is one of its `candidates`.
+    that query holds, so that the index row that is truly nearest is one of its `candidates`, and the true rank of every answer
+    (one more than the number of index rows that are truly nearer) lies from `best_rank` to `worst_rank`.
 
     Attributes:
         queries: The n queries' labels.
@@ -32,6 +56,8 @@ class Nearest:
         upper: The upper ends.
         possible: Whether each answer could truly be the nearest of all index rows.
         candidates: For each query, how many index rows could; count + 1 stands for "more than were asked for".
+        best_rank: For each answer, one more than the number of answers that are surely nearer.
+        worst_rank: For each answer, its rank if all rows that could be nearer are; count + 1 stands for "or worse".
         level: The confidence.
         simultaneous: Whether it holds for all queries together.
         by: "size" or "shape".
@@ -46,6 +72,8 @@ class Nearest:
     upper: NDArray[np.float64]
     possible: NDArray[np.bool_]
     candidates: NDArray[np.int64]
+    best_rank: NDArray[np.int64]
+    worst_rank: NDArray[np.int64]
     level: float
     simultaneous: bool
     by: str
@@ -91,7 +119,7 @@ class Nearest:
 
 def nearest(
     queries: Sketches,
-    index: Sketches | None = None,
+    index: Index | None = None,
     count: int = 10,
     level: float = 0.95,
     *,
@@ -116,9 +144,8 @@ def nearest(
         show_progress: Whether to show a bar on a terminal.
     """
     checked_sketches("queries", queries, 1)
-    checked_sketches("index", queries if index is None else index, 2 if index is None else 1)
-    _, right = checked_pair(queries, index)
-    others = len(right) - (index is None)
+    searched = _checked_index(queries, index)
+    others = len(searched) - (index is None)
     kept = min(integer("count", count, at_least=1, at_most=2**31), others)
     one_of("method", method, METHODS)
     if not isinstance(simultaneous, bool):
@@ -126,108 +153,79 @@ def nearest(
     pairs = others * (len(queries) if simultaneous else 1)
     Level.of(level, method, pairs)  # before any work
     measure = squared_measure(by)
-    parts = []
-    with progress("nearest", len(queries) * len(right), "pairs", shown=show_progress) as advance:
-        for rows in row_blocks(len(queries)):
-            shortlist = _Shortlist.empty(len(rows), kept)
-            for tile in tiles_of(rows, queries, index, measure):
-                lower, upper = tile.ends(level, method, pairs)
-                value = tile.estimate.value
-                if index is None and tile.estimate.within:
-                    value, lower, upper = (_without_diagonal(each) for each in (value, lower, upper))
-                shortlist.take(value, lower, upper, tile.first_column)
-                advance(value.size)
-            parts.append(shortlist)
-    note = noted(by, queries, right)
-    return _joined(parts, queries.labels, right.labels, (level, simultaneous, by, note))
-
-
-def _without_diagonal(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    changed = matrix.copy()
-    np.fill_diagonal(changed, np.inf)
-    return changed
-
-
-@dataclass
-class _Shortlist:
-    """The best of what some queries have met so far."""
-
-    value: NDArray[np.float64]  # n x count: squared estimates, in the order of the index
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    indices: NDArray[np.int64]
-    least_lower: NDArray[np.float64]  # n x (count + 1): the smallest lower ends of all rows
-    least_upper: NDArray[np.float64]  # n: the smallest upper end
-
-    @classmethod
-    def empty(cls, queries: int, count: int) -> "_Shortlist":
-        nothing = np.full((queries, count), np.inf)
-        numbers = np.full((queries, count), -1, dtype=np.int64)
-        most = np.full((queries, count + 1), np.inf)
-        return cls(nothing, nothing, nothing, numbers, most, np.full(queries, np.inf))
-
-    def take(
-        self,
-        value: NDArray[np.float64],
-        lower: NDArray[np.float64],
-        upper: NDArray[np.float64],
-        first_column: int,
-    ) -> None:
-        """Meets a tile; what may not be an answer is infinity."""
-        count = self.value.shape[1]
-        best = _smallest(value, count)
-        found = [np.take_along_axis(each, best, axis=1) for each in (value, lower, upper)]
-        value, low, high = (
-            np.concatenate(both, axis=1)
-            for both in zip((self.value, self.lower, self.upper), found, strict=True)
-        )
-        numbers = np.concatenate([self.indices, best + first_column], axis=1)
-        best = _smallest(value, count)
-        self.value, self.lower, self.upper, self.indices = (
-            np.take_along_axis(each, best, axis=1) for each in (value, low, high, numbers)
-        )
-        lows = np.concatenate([self.least_lower, lower], axis=1)
-        self.least_lower = np.take_along_axis(lows, _smallest(lows, count + 1), axis=1)
-        self.least_upper = np.minimum(self.least_upper, upper.min(axis=1))
-
-
-def _smallest(matrix: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """Where the smallest of each row are, from left to right; of equal ones the first."""
-    if matrix.shape[1] <= count:
-        return np.broadcast_to(np.arange(matrix.shape[1]), matrix.shape)
-    best = np.argpartition(matrix, count - 1, axis=1)[:, :count]
-    largest = np.take_along_axis(matrix, best, axis=1).max(axis=1, keepdims=True)
-    tied = np.flatnonzero((matrix <= largest).sum(axis=1) > count)
-    if len(tied):
-        best[tied] = np.argsort(matrix[tied], axis=1, kind="stable")[:, :count]
-    return np.sort(best, axis=1)
-
-
-def _joined(
-    parts: list[_Shortlist],
-    queries: tuple[str, ...],
-    index: tuple[str, ...],
-    said: tuple[float, bool, str, str],
-) -> Nearest:
-    value, lower, upper, indices = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("value", "lower", "upper", "indices")
-    )
-    order = np.lexsort((indices, value), axis=1)
-    value, lower, upper, indices = (
-        np.take_along_axis(each, order, axis=1) for each in (value, lower, upper, indices)
-    )
-    least_lower = np.concatenate([part.least_lower for part in parts])
-    least_upper = np.concatenate([part.least_upper for part in parts])[:, None]
+    shortlist = Shortlist(len(queries), kept)
+    held = (level, method, pairs)
+    search = ExactSearch(queries, kept, held, within=index is None) if by == "size" else None
+    first, notes = 0, ""
+    with progress("nearest", len(queries) * len(searched), "pairs", shown=show_progress) as advance:
+        for block in searched.blocks(_ROWS):
+            if search is None or not search.take(block, first, shortlist, advance):
+                _take_tiles(queries, block, measure, held, shortlist, (first, index is None), advance)
+            notes = notes or noted(by, queries, block)
+            first += len(block)
+        if search is not None:
+            search.finish(shortlist)
+    found = shortlist.answers()
     return Nearest(
-        queries,
-        tuple(tuple(index[number] for number in row) for row in indices.tolist()),
-        indices,
-        np.sqrt(np.maximum(value, 0.0)),
-        np.sqrt(lower),
-        np.sqrt(upper),
-        lower <= least_upper,
-        # An infinite lower end is a row that is not there; an infinite upper end rules no row out.
-        ((least_lower <= least_upper) & np.isfinite(least_lower)).sum(axis=1),
-        *said,
+        queries.labels,
+        _labels(searched, found.indices),
+        found.indices,
+        np.sqrt(np.maximum(found.value, 0.0)),
+        np.sqrt(found.lower),
+        np.sqrt(found.upper),
+        found.possible,
+        found.candidates,
+        found.best_rank,
+        found.worst_rank,
+        level,
+        simultaneous,
+        by,
+        notes,
     )
+
+
+def _checked_index(queries: Sketches, index: Any) -> Index:
+    """What is searched, if it can be."""
+    if index is None:
+        return checked_sketches("index", queries, 2)
+    if isinstance(index, Sketches) or not all(
+        hasattr(index, name) for name in ("__len__", "protocols", "blocks", "rows")
+    ):
+        checked_sketches("index", index, 1)
+    if not len(index):
+        raise ParameterError("index must have at least 1 row, got 0")
+    check_same_space((*queries.protocols, *index.protocols))
+    searched: Index = index
+    return searched
+
+
+def _take_tiles(
+    queries: Sketches,
+    block: Sketches,
+    measure: Measure,
+    held: tuple[float, str, int],
+    shortlist: Shortlist,
+    place: tuple[int, bool],
+    advance: Advance,
+) -> None:
+    """All queries meet a block, every pair with its interval: whatever is measured, and whatever the noises are."""
+    first, within = place
+    for rows in row_blocks(len(queries)):
+        for tile in tiles_of(rows, queries, block, measure):
+            value, (lower, upper) = tile.estimate.value, tile.ends(*held)
+            start = first + tile.first_column
+            if within and rows.start < start + value.shape[1] and start < rows.stop:
+                own = np.arange(rows.start, rows.stop)[:, None] == np.arange(start, start + value.shape[1])
+                value, lower, upper = (np.where(own, np.inf, each) for each in (value, lower, upper))
+            shortlist.add_tile((value, lower, upper), rows.start, start)
+            advance(value.size)
+
+
+def _labels(searched: Index, indices: NDArray[np.int64]) -> tuple[tuple[str, ...], ...]:
+    """The labels of the answers."""
+    if isinstance(searched, Sketches):
+        labels = searched.labels
+        return tuple(tuple(labels[number] for number in row) for row in indices.tolist())
+    numbers, places = np.unique(indices, return_inverse=True)
+    labels = searched.rows(numbers.tolist()).labels
+    return tuple(tuple(labels[place] for place in row) for row in places.reshape(indices.shape).tolist())

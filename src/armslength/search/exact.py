@@ -1,0 +1,169 @@
+"""Exact search: every pair is looked at, rounded to 16 bits, and measured where that cannot rule it out.
+
+Of one noise, both ends of an interval rise with the estimate. So the smallest count + 1 estimates among the rows of one noise
+have all that these rows can add: the answers, the smallest upper end, and count + 1 of the smallest lower ends.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armslength.estimates.noise_models import PairNoise, PairNoises, Term, noise_classes
+from armslength.estimates.squared_distances import interval
+from armslength.estimates.variance import debias
+from armslength.progress import Advance
+from armslength.protocol.sketches import Sketches
+from armslength.search.heaps import Asked, Columns, Heaps, meet
+from armslength.search.rounding import LARGEST_DIM, Center, Rounded, margin, panel_order
+from armslength.search.sharing import Holders, Pairs, shared_values
+from armslength.search.shortlists import Shortlist
+from armslength.threads import available_threads, for_blocks
+from armslength.vectors import PAIR_ROWS, PAIR_WIDTH
+
+MOST_CLASSES = 32  # noises of the index; each has heaps of its own
+ROWS = 16_384  # of the index at once: rounded, they stay in a shared cache
+FIRST = 256  # rows that are met first, and measured all: then twice as many, and so on
+_QUERIES = 42 * PAIR_ROWS  # that stay in a core's own cache
+
+
+class ExactSearch:
+    """The queries, and the best of what they have met so far.
+
+    Args:
+        queries: The n queries.
+        count: How many answers each will get.
+        held: (level, method, pairs) of the intervals.
+        within: Whether the index is the queries themselves: nobody is its own neighbor.
+    """
+
+    def __init__(self, queries: Sketches, count: int, held: tuple[float, str, int], *, within: bool) -> None:
+        self._queries, self._kept, self._held, self._within = queries, count + 1, held, within
+        self._holders = Holders(queries)
+        self._classes, self._terms = noise_classes(queries)
+        self._prepared: tuple[Center, Asked] | None = None
+        self._noises: dict[PairNoise, int] = {}  # of the index: the number of its heaps
+        self._members: list[tuple[Term, ...]] = []
+        self._heaps: list[Heaps] = []
+        self._met = 0
+
+    def take(self, block: Sketches, first_number: int, shortlist: Shortlist, advance: Advance) -> bool:
+        """Meets consecutive rows of the index; False, and nothing is done, if they are none for this search.
+
+        That is so if the rows have too many different noises, if too many pairs share one, if their numbers are of another
+        type than those before, or if there are too many coordinates.
+        """
+        kind = self._queries.values.dtype
+        kind = kind if kind == block.values.dtype else np.dtype(np.float64)
+        if block.values.shape[1] > LARGEST_DIM:
+            return False
+        if self._prepared is None:
+            self._prepared = _prepared(self._queries, kind)
+        elif self._prepared[1].values.dtype != kind:
+            return False
+        classes = self._numbered(block)
+        shared = self._holders.pairs_with(block, 4 * (len(self._queries) + len(block)) + 4096)
+        if classes is None or shared is None:
+            return False
+        others = shared
+        if self._within:
+            different = shared[0] != shared[1] + first_number
+            others = shared[0][different], shared[1][different]
+        if len(others[0]):
+            value, noises = shared_values(self._queries, block, others)
+            ends = interval(self._queries.protocols[0], noises, value, *self._held)
+            shortlist.add((others[0], others[1] + first_number), value, *ends)
+        start = 0
+        while start < len(block):
+            # Thresholds that are met later leave less to measure: the first rows come in small parts.
+            stop = min(start + min(max(FIRST, self._met), ROWS), len(block))
+            self._meet(block, (start, stop), first_number, classes[start:stop], shared)
+            advance(len(self._queries) * (stop - start))
+            self._met += stop - start
+            start = stop
+        return True
+
+    def finish(self, shortlist: Shortlist) -> None:
+        """Gives the shortlist what the heaps hold."""
+        for terms, heaps in zip(self._members, self._heaps, strict=True):
+            queries, numbers, value = heaps.entries()
+            classes = self._classes[queries]
+            groups = [
+                (PairNoise.of((*mine, *terms)), np.flatnonzero(classes == number))
+                for number, mine in enumerate(self._terms)
+            ]
+            noises = PairNoises((len(value),), tuple(group for group in groups if len(group[1])))
+            ends = interval(self._queries.protocols[0], noises, value, *self._held)
+            shortlist.add((queries, numbers), value, *ends)
+
+    def _numbered(self, block: Sketches) -> NDArray[np.int64] | None:
+        """For each row the number of its heaps; None if there would be too many."""
+        classes, members = noise_classes(block)
+        noises = [PairNoise.of(terms) for terms in members]
+        new = [number for number, noise in enumerate(noises) if noise not in self._noises]
+        if len(self._heaps) + len(new) > MOST_CLASSES:
+            return None
+        protocol = self._queries.protocols[0]
+        for number in new:
+            self._noises[noises[number]] = len(self._heaps)
+            k2 = [PairNoise.of((*mine, *members[number])).cumulants.k2 for mine in self._terms]
+            bias = debias(protocol, np.array(k2))[self._classes]
+            self._members.append(members[number])
+            self._heaps.append(Heaps.empty(self._kept, bias, protocol.unit_squared))
+        return np.array([self._noises[noise] for noise in noises], dtype=np.int64)[classes]
+
+    def _meet(
+        self,
+        block: Sketches,
+        part: tuple[int, int],
+        first_number: int,
+        classes: NDArray[np.int64],
+        shared: Pairs,
+    ) -> None:
+        """All queries meet rows [start, stop) of a block."""
+        if self._prepared is None:
+            raise RuntimeError("queries must be prepared before they meet rows")
+        center, asked = self._prepared
+        rows = slice(*part)
+        values = np.ascontiguousarray(block.values[rows], dtype=asked.values.dtype)
+        offsets = block.offsets[rows]
+        order, spans = panel_order(classes, len(self._heaps))
+        rounded = Rounded.of(values, offsets, order, PAIR_WIDTH, center)
+        here = (shared[1] >= part[0]) & (shared[1] < part[1])
+        counts = np.bincount(shared[0][here], minlength=len(asked.values))
+        columns = Columns(
+            values,
+            offsets,
+            first_number + part[0],
+            rounded.words,
+            order,
+            *rounded.column_factors(center, order),
+            (np.concatenate([[0], np.cumsum(counts)]), shared[1][here] - part[0]),
+        )
+
+        def work(first: int, last: int) -> None:
+            for heaps, panels in zip(self._heaps, spans, strict=True):
+                meet(asked, columns, panels, heaps, (first, last))
+
+        share = -(-len(asked.values) // (available_threads() * PAIR_ROWS)) * PAIR_ROWS
+        for_blocks(len(asked.values), min(share, _QUERIES), work)
+
+
+def _prepared(queries: Sketches, kind: np.dtype[Any]) -> tuple[Center, Asked]:
+    """The queries as the hot loop wants them, in numbers of this type."""
+    values, offsets = np.ascontiguousarray(queries.values, dtype=kind), queries.offsets
+    center = Center.of(values, offsets)
+    rounded, words = Rounded.queries(values, offsets, center)
+    rounds = rounded.scale > 0
+    scale = np.where(rounds, rounded.scale, center.length)
+    asked = Asked(
+        values,
+        offsets,
+        words,
+        rounded.square,
+        rounded.slack,
+        (center.length / (2 * scale)).astype(np.float32),
+        np.where(rounds, 1 / (2 * scale * center.length), 0.0),
+        margin(values.shape[1]),
+    )
+    return center, asked
