@@ -16,7 +16,10 @@ from numba.extending import intrinsic
 
 LANES = 16  # rows side by side in a tile of integers
 TILE_ROWS, TILE_WIDTH = 6, 8  # of a tile of floats: its sums fill the registers of AVX-512, and those of AVX2
-PAIR_ROWS, PAIR_WIDTH = 6, 32  # of a tile of 16-bit integers: the same, where the machine multiplies them in pairs
+PAIR_ROWS, PAIR_WIDTH = (
+    6,
+    32,
+)  # of a tile of 16-bit integers: the same, where the machine multiplies them in pairs
 _WORD = ir.IntType(64)
 _operation: Callable[[Any], Any] = (
     intrinsic  # whose type has the compiler's own argument, which callers do not give
@@ -198,7 +201,9 @@ def multiply_pairs(_typing: Any, rows: Any, first: Any, panel: Any, start: Any, 
         (length, _) = _numba.unpack_tuple(
             builder, context.make_array(panel_type)(context, builder, arguments[2]).shape
         )
-        for left in range(0, PAIR_WIDTH, 2 * lanes):  # two vectors at once: more sums than that leave the registers
+        for left in range(
+            0, PAIR_WIDTH, 2 * lanes
+        ):  # two vectors at once: more sums than that leave the registers
             columns = (left, left + lanes)
             sums = [
                 [_numba.alloca_once(builder, ir.VectorType(number, lanes)) for _ in columns]

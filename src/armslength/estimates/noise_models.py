@@ -156,14 +156,19 @@ def noise_classes(sketches: Sketches) -> tuple[NDArray[np.int64], list[tuple[Ter
         (first,) = sketches.released.take([0]).rows()
         return np.zeros(len(sketches), dtype=np.int64), [first.terms]
     known: dict[PairNoise, int] = {}
+    # Most rows have the protocols and coefficients of one before them: an object for each would take longer than the search.
+    met: dict[tuple[tuple[int, float], ...], int] = {}
     members: list[tuple[Term, ...]] = []
     classes = []
     for row in sketches.provenance:
-        noise = PairNoise.of(row.terms)
-        if noise not in known:
-            known[noise] = len(members)
-            members.append(row.terms)
-        classes.append(known[noise])
+        alike = tuple([(id(source.protocol), coefficient) for source, coefficient in row.terms])
+        if alike not in met:
+            noise = PairNoise.of(row.terms)
+            if noise not in known:
+                known[noise] = len(members)
+                members.append(row.terms)
+            met[alike] = known[noise]
+        classes.append(met[alike])
     return np.array(classes, dtype=np.int64), members
 
 

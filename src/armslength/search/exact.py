@@ -23,7 +23,6 @@ from armslength.vectors import PAIR_ROWS, PAIR_WIDTH
 
 MOST_CLASSES = 32  # noises of the index; each has heaps of its own
 ROWS = 16_384  # of the index at once: rounded, they stay in a shared cache
-FIRST = 256  # rows that are met first, and measured all: then twice as many, and so on
 _QUERIES = 42 * PAIR_ROWS  # that stay in a core's own cache
 
 
@@ -45,7 +44,6 @@ class ExactSearch:
         self._noises: dict[PairNoise, int] = {}  # of the index: the number of its heaps
         self._members: list[tuple[Term, ...]] = []
         self._heaps: list[Heaps] = []
-        self._met = 0
 
     def take(self, block: Sketches, first_number: int, shortlist: Shortlist, advance: Advance) -> bool:
         """Meets consecutive rows of the index; False, and nothing is done, if they are none for this search.
@@ -57,13 +55,12 @@ class ExactSearch:
         kind = kind if kind == block.values.dtype else np.dtype(np.float64)
         if block.values.shape[1] > LARGEST_DIM:
             return False
-        if self._prepared is None:
-            self._prepared = _prepared(self._queries, kind)
-        elif self._prepared[1].values.dtype != kind:
+        prepared = self._prepared = self._prepared or _prepared(self._queries, kind)
+        if prepared[1].values.dtype != kind:
             return False
-        classes = self._numbered(block)
-        shared = self._holders.pairs_with(block, 4 * (len(self._queries) + len(block)) + 4096)
-        if classes is None or shared is None:
+        shared = self._holders.pairs_with(block, 4 * (len(self._queries) + len(block)))
+        classes = None if shared is None else self._numbered(block)
+        if shared is None or classes is None:
             return False
         others = shared
         if self._within:
@@ -73,14 +70,15 @@ class ExactSearch:
             value, noises = shared_values(self._queries, block, others)
             ends = interval(self._queries.protocols[0], noises, value, *self._held)
             shortlist.add((others[0], others[1] + first_number), value, *ends)
-        start = 0
-        while start < len(block):
-            # Thresholds that are met later leave less to measure: the first rows come in small parts.
-            stop = min(start + min(max(FIRST, self._met), ROWS), len(block))
-            self._meet(block, (start, stop), first_number, classes[start:stop], shared)
-            advance(len(self._queries) * (stop - start))
-            self._met += stop - start
-            start = stop
+        offsets = block.offsets
+        for start in range(0, len(block), ROWS):
+            rows = slice(start, min(start + ROWS, len(block)))
+            here = (shared[1] >= rows.start) & (shared[1] < rows.stop)
+            skipped = shared[0][here], shared[1][here] - start
+            self._meet(
+                prepared, block.values[rows], offsets[rows], first_number + start, classes[rows], skipped
+            )
+            advance(len(self._queries) * (rows.stop - start))
         return True
 
     def finish(self, shortlist: Shortlist) -> None:
@@ -114,31 +112,27 @@ class ExactSearch:
 
     def _meet(
         self,
-        block: Sketches,
-        part: tuple[int, int],
+        prepared: tuple[Center, Asked],
+        values: NDArray[Any],
+        offsets: NDArray[np.float64],
         first_number: int,
         classes: NDArray[np.int64],
-        shared: Pairs,
+        skipped: Pairs,
     ) -> None:
-        """All queries meet rows [start, stop) of a block."""
-        if self._prepared is None:
-            raise RuntimeError("queries must be prepared before they meet rows")
-        center, asked = self._prepared
-        rows = slice(*part)
-        values = np.ascontiguousarray(block.values[rows], dtype=asked.values.dtype)
-        offsets = block.offsets[rows]
+        """All queries meet some rows, but for the pairs that are skipped."""
+        center, asked = prepared
+        rows = np.ascontiguousarray(values, dtype=asked.values.dtype)
         order, spans = panel_order(classes, len(self._heaps))
-        rounded = Rounded.of(values, offsets, order, PAIR_WIDTH, center)
-        here = (shared[1] >= part[0]) & (shared[1] < part[1])
-        counts = np.bincount(shared[0][here], minlength=len(asked.values))
+        rounded = Rounded.of(rows, offsets, order, PAIR_WIDTH, center)
+        counts = np.bincount(skipped[0], minlength=len(asked.values))
         columns = Columns(
-            values,
+            rows,
             offsets,
-            first_number + part[0],
+            first_number,
             rounded.words,
             order,
             *rounded.column_factors(center, order),
-            (np.concatenate([[0], np.cumsum(counts)]), shared[1][here] - part[0]),
+            (np.concatenate([[0], np.cumsum(counts)]), skipped[1]),
         )
 
         def work(first: int, last: int) -> None:

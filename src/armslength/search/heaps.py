@@ -101,14 +101,23 @@ class Columns:
     skipped: tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
-def meet(asked: Asked, columns: Columns, panels: tuple[int, int], heaps: Heaps, rows: tuple[int, int]) -> None:
+def meet(
+    asked: Asked, columns: Columns, panels: tuple[int, int], heaps: Heaps, rows: tuple[int, int]
+) -> None:
     """These queries, from a whole tile on, meet these panels; their heaps are up to date afterwards."""
     _meet(
         (asked.words, asked.y, asked.margin),
         (columns.words, columns.order, columns.w, columns.z),
         panels,
         rows,
-        (asked.values, columns.values, asked.offsets, columns.offsets, columns.first_number, *columns.skipped),
+        (
+            asked.values,
+            columns.values,
+            asked.offsets,
+            columns.offsets,
+            columns.first_number,
+            *columns.skipped,
+        ),
         (asked.square, asked.slack, asked.half, heaps.bias, heaps.unit),
         (heaps.value, heaps.number, heaps.filled),
         heaps.x,
@@ -132,20 +141,34 @@ def _meet(
     tile = np.empty((PAIR_ROWS, PAIR_WIDTH), dtype=np.int32)
     for panel in range(panels[0], panels[1]):
         left = panel * PAIR_WIDTH
+        these_w, these_z = w[left : left + PAIR_WIDTH], z[left : left + PAIR_WIDTH]
         for first in range(rows[0], rows[1], PAIR_ROWS):
             multiply_pairs(words, first, panel_words[panel], margin, tile)
-            for i in range(first, min(first + PAIR_ROWS, rows[1])):
-                passing = 0
-                for j in range(PAIR_WIDTH):
-                    passing += np.float32(tile[i - first, j]) >= x[i] * w[left + j] + y[i] * z[left + j]
-                if passing == 0:
+            for t in range(min(PAIR_ROWS, rows[1] - first)):
+                i = first + t
+                if _passing(tile[t], x[i], y[i], these_w, these_z) == 0:
                     continue
                 for j in range(PAIR_WIDTH):
                     # Asked again, since x rises with every row that is taken.
-                    if np.float32(tile[i - first, j]) >= x[i] * w[left + j] + y[i] * z[left + j]:
+                    if np.float32(tile[t, j]) >= x[i] * these_w[j] + y[i] * these_z[j]:
                         row = order[left + j]
                         if not _is_among(row, skipped, starts[i], starts[i + 1]):
                             _consider(i, row, first_number + row, sides, debias, heaps, x)
+
+
+@kernel
+def _passing(
+    products: NDArray[np.int32],
+    x: np.float32,
+    y: np.float32,
+    w: NDArray[np.float32],
+    z: NDArray[np.float32],
+) -> int:
+    """How many products of a query are so large that the pair may be near enough."""
+    count = 0
+    for j in range(PAIR_WIDTH):
+        count += np.float32(products[j]) >= x * w[j] + y * z[j]
+    return count
 
 
 @kernel

@@ -228,4 +228,5 @@ def _labels(searched: Index, indices: NDArray[np.int64]) -> tuple[tuple[str, ...
         return tuple(tuple(labels[number] for number in row) for row in indices.tolist())
     numbers, places = np.unique(indices, return_inverse=True)
     labels = searched.rows(numbers.tolist()).labels
-    return tuple(tuple(labels[place] for place in row) for row in places.reshape(indices.shape).tolist())
+    rows = places.reshape(len(indices), -1).tolist()
+    return tuple(tuple(labels[place] for place in row) for row in rows)

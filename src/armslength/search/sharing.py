@@ -58,9 +58,7 @@ def _first_words(ids: NDArray[np.void]) -> NDArray[np.uint64]:
     return np.frombuffer(ids.tobytes(), dtype=np.uint64)[::2]
 
 
-def shared_values(
-    queries: Sketches, block: Sketches, pairs: Pairs
-) -> tuple[NDArray[np.float64], PairNoises]:
+def shared_values(queries: Sketches, block: Sketches, pairs: Pairs) -> tuple[NDArray[np.float64], PairNoises]:
     """The estimated squared distances of pairs that share a noise, and what is left of their noises."""
     members: dict[PairNoise, list[int]] = {}
     for place, (i, j) in enumerate(zip(*(each.tolist() for each in pairs), strict=True)):

@@ -79,7 +79,8 @@ class Shortlist:
         )
         rows, columns = np.nonzero(wanted)
         self.add(
-            (rows + first_query, columns + first_number), *(each[rows, columns] for each in (value, lower, upper))
+            (rows + first_query, columns + first_number),
+            *(each[rows, columns] for each in (value, lower, upper)),
         )
 
     def answers(self) -> Answers:
@@ -120,9 +121,7 @@ def _counts(rising: NDArray[np.float64], limits: NDArray[np.float64]) -> NDArray
 
 
 @kernel
-def _count_below(
-    rising: NDArray[np.float64], limits: NDArray[np.float64], result: NDArray[np.int64]
-) -> None:
+def _count_below(rising: NDArray[np.float64], limits: NDArray[np.float64], result: NDArray[np.int64]) -> None:
     for i in range(limits.shape[0]):
         for j in range(limits.shape[1]):
             low, high = 0, rising.shape[1]
