@@ -5,6 +5,7 @@ array that we get, where that is another. Peers add no noise; we draw exact nois
 """
 
 import copy
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -69,6 +70,7 @@ class Sizes:
     items: int = 70_000
     columns: int = 1_000_000
     pairs: tuple[int, int] = (5000, 256)
+    nearest: tuple[int, int, int] = (1_000_000, 1000, 256)  # rows of the index, queries, k
     memory: tuple[int, int, int] = (100_000, 4096, 256)
     growth: tuple[int, int, int, int, int] = (2000, 1_000_000, 1024, 4, 200)  # n, d, k, s, non-zeros a row
     growth_steps: int = 6  # doublings of each, less one
@@ -86,6 +88,7 @@ QUICK = Sizes(
     items=7000,
     columns=100_000,
     pairs=(2000, 256),
+    nearest=(100_000, 1000, 256),
     memory=(20_000, 4096, 256),
     growth_steps=3,
     repeats=3,
@@ -101,6 +104,7 @@ def all_cases(sizes: Sizes) -> Iterator[Case]:
     yield open_vocabulary(sizes)
     yield stream_updates(sizes)
     yield all_pairs(sizes)
+    yield from nearest_rows(sizes)
 
 
 def noise(sizes: Sizes) -> Iterator[Case]:
@@ -317,3 +321,44 @@ def all_pairs(sizes: Sizes) -> Case:
         },
         reads=(sketches.values,),
     )
+
+
+def nearest_rows(sizes: Sizes) -> Iterator[Case]:
+    """The ten nearest of each query, with intervals and ranks, of one noise and of two.
+
+    The peer ranks by the distances of the sketches themselves. Of one noise that is the same order; of two it is not: it takes
+    the noisier rows for farther ones, and cannot be told.
+    """
+    try:
+        import faiss  # noqa: PLC0415  # a peer that not every machine has
+    except ImportError:
+        print("skipped: nearest rows, since faiss is not installed", file=sys.stderr)
+        return
+    rows, asked, k = sizes.nearest
+    precise, noisy = (al.Protocol(al.SparseJL(2 * k, k, 1, "bench"), epsilon) for epsilon in ("1", "0.5"))
+    queries = _released_counts(precise, asked, sizes.generator)
+    half = _released_counts(precise, rows // 2, sizes.generator)
+    for other, noises in ((precise, "one noise"), (noisy, "two noises, which the peer takes for distance")):
+        index = al.concat([half, _released_counts(other, rows - rows // 2, sizes.generator)])
+        plain = faiss.IndexFlatL2(k)
+        plain.add(index.values.astype(np.float32))
+        yield Case(
+            f"10 nearest of {asked} queries in {rows:,} x {k}, {noises}: distances, intervals, ranks",
+            "faiss IndexFlatL2, no intervals",
+            1,
+            partial(al.nearest, queries, index),
+            _only("float32", partial(plain.search, queries.values.astype(np.float32), 10)),
+            reads=(index.values,),
+        )
+
+
+def _released_counts(protocol: al.Protocol, rows: int, generator: np.random.Generator) -> al.Sketches:
+    """Counts, released, some rows at a time: all data at once would take more memory than all sketches."""
+    width, at_once = protocol.transform.input_dim, 50_000
+    parts = [
+        protocol.release(
+            generator.poisson(5.0, (min(at_once, rows - first), width)).astype(np.int32), ledger=al.NO_LEDGER
+        )
+        for first in range(0, rows, at_once)
+    ]
+    return al.concat(parts)

@@ -11,6 +11,8 @@ from armslength.estimates.kernels import squared_difference
 from armslength.search.rounding import LOWERED
 from armslength.vectors import PAIR_ROWS, PAIR_WIDTH, multiply_pairs
 
+_EXACT = 2.0**53
+
 
 @dataclass(frozen=True)
 class Heaps:
@@ -192,7 +194,12 @@ def _consider(
     left, right, left_offsets, right_offsets, _, _, _ = sides
     square, slack, half, bias, unit = debias
     values, numbers, filled = heaps
-    raw = squared_difference(left[i], right[row], left_offsets[i] - right_offsets[row])
+    shift = left_offsets[i] - right_offsets[row]
+    raw = -1.0
+    if shift == 0.0:
+        raw = whole_square(left[i], right[row])
+    if raw < 0.0:
+        raw = squared_difference(left[i], right[row], shift)
     value = unit * (raw - bias[i])
     value = np.inf if np.isnan(value) else value
     kept = values.shape[1]
@@ -208,6 +215,23 @@ def _consider(
         worst = values[i, 0] / unit
         lowered = LOWERED * (slack[i] + abs(worst) + bias[i])
         x[i] = np.float32((square[i] - (worst + bias[i]) - lowered) * half[i])
+
+
+@kernel
+def whole_square(left: NDArray[Any], right: NDArray[Any]) -> float:
+    """What `squared_difference` gives, to the last bit, in a sum that vectors can take; −1 if that is not sure.
+
+    Whole numbers whose squares add up to less than 2^53 give the same sum in any order.
+    """
+    total, bits, fractions = np.int64(0), np.int64(0), 0
+    for n in range(len(left)):
+        difference = left[n] - right[n]
+        whole = np.int64(difference)
+        fractions += whole != difference
+        bits |= whole ^ (whole >> 63)
+        total += whole * whole
+    largest = np.float64(bits) + 1.0  # or more, in magnitude
+    return np.float64(total) if fractions == 0 and len(left) * largest * largest < _EXACT else -1.0
 
 
 @kernel

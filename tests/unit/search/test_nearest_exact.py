@@ -35,7 +35,9 @@ def check(queries, index, count=4, level=0.9, **known):
     within = index is None
     found = al.nearest(queries, index, count, level, **known)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(squares, "_products_will_do", lambda *_: False)  # pair by pair, as exact search measures
+        patch.setattr(
+            squares, "_products_will_do", lambda *_: False
+        )  # pair by pair, as exact search measures
         estimate = al.squared_distances(queries, queries if within else index)
     others = estimate.value.shape[1] - within
     count = min(count, others)
@@ -111,9 +113,7 @@ SIDES = {
     "many coordinates": lambda: (drawn(7, 1500), drawn(100, 1500)),
     "three noises": lambda: (
         al.concat([drawn(9), drawn(8, rule=protocol(17, "0.3"), prefix="q")]),
-        al.concat(
-            [drawn(150), drawn(120, rule=protocol(17, "0.2"), scale=200.0, prefix="b"), drawn(90) * 3]
-        ),
+        al.concat([drawn(150), drawn(120, rule=protocol(17, "0.2"), scale=200.0, prefix="b"), drawn(90) * 3]),
     ),
 }
 
