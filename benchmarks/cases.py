@@ -336,10 +336,10 @@ def nearest_rows(sizes: Sizes) -> Iterator[Case]:
         return
     rows, asked, k = sizes.nearest
     precise, noisy = (al.Protocol(al.SparseJL(2 * k, k, 1, "bench"), epsilon) for epsilon in ("1", "0.5"))
-    queries = _released_counts(precise, asked, sizes.generator)
-    half = _released_counts(precise, rows // 2, sizes.generator)
+    queries = _released_counts(precise, asked, 2 * k, sizes.generator)
+    half = _released_counts(precise, rows // 2, 2 * k, sizes.generator)
     for other, noises in ((precise, "one noise"), (noisy, "two noises, which the peer takes for distance")):
-        index = al.concat([half, _released_counts(other, rows - rows // 2, sizes.generator)])
+        index = al.concat([half, _released_counts(other, rows - rows // 2, 2 * k, sizes.generator)])
         plain = faiss.IndexFlatL2(k)
         plain.add(index.values.astype(np.float32))
         yield Case(
@@ -352,9 +352,11 @@ def nearest_rows(sizes: Sizes) -> Iterator[Case]:
         )
 
 
-def _released_counts(protocol: al.Protocol, rows: int, generator: np.random.Generator) -> al.Sketches:
+def _released_counts(
+    protocol: al.Protocol, rows: int, width: int, generator: np.random.Generator
+) -> al.Sketches:
     """Counts, released, some rows at a time: all data at once would take more memory than all sketches."""
-    width, at_once = protocol.transform.input_dim, 50_000
+    at_once = 50_000
     parts = [
         protocol.release(
             generator.poisson(5.0, (min(at_once, rows - first), width)).astype(np.int32), ledger=al.NO_LEDGER
