@@ -1,4 +1,4 @@
-"""Who is nearest to whom: exact in the estimates, tile by tile, and how sure that is."""
+"""Who is nearest to whom: exact in the estimates, and how sure that is."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -91,7 +91,7 @@ class Nearest:
         return np.greater(self.lower, 0)
 
     def to_arrow(self) -> pa.Table:
-        """One line for each answer: query, rank, label, value, lower, upper, resolved, possible."""
+        """One line for each answer: query, rank, label, value, lower, upper, resolved, possible, best_rank, worst_rank."""
         count = self.indices.shape[1]
         columns = {
             "query": pa.array([label for label in self.queries for _ in range(count)], pa.string()),
@@ -102,6 +102,8 @@ class Nearest:
             "upper": self.upper.ravel(),
             "resolved": self.resolved.ravel(),
             "possible": self.possible.ravel(),
+            "best_rank": self.best_rank.ravel(),
+            "worst_rank": self.worst_rank.ravel(),
         }
         meta = {"quantity": "distances", "by": self.by, "level": repr(self.level), "note": self.note}
         return pa.table(columns).replace_schema_metadata(meta)
@@ -130,12 +132,12 @@ def nearest(
 ) -> Nearest:
     """The `count` nearest index rows of each query, by estimated distance, with intervals and what they leave open.
 
-    Exact in the estimates: every pair is looked at, in tiles. What noise adds is subtracted pair by pair before ranking, so
+    Exact in the estimates: every pair is looked at, and no matrix of all pairs is made. What noise adds is subtracted pair by pair before ranking, so
     an index whose rows have different noises is ranked rightly.
 
     Args:
         queries: Rows to ask about.
-        index: Rows to search; None searches the queries themselves, each without itself.
+        index: Rows to search, which are read once, block by block; None searches the queries themselves, each without itself.
         count: How many answers to give, at most as many as there are.
         level: With this probability all intervals of a query hold.
         by: "size" for rows as they are, "shape" for rows divided by their totals.

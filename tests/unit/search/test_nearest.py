@@ -99,6 +99,8 @@ def test_a_clear_neighbor_is_sure_and_said_so():
     assert found.candidates[0] == 1
     assert "a: nearest is b (surely, at 0.95)" in str(found)
     assert found.possible[0].tolist() == [True, False]
+    assert found.best_rank[0].tolist() == [1, 2]
+    assert found.worst_rank[0, 0] == 1
 
 
 def test_equal_parties_cannot_be_told_and_are_said_so():
@@ -116,6 +118,8 @@ def test_lines_and_notes():
     assert [line["rank"] for line in lines] == [1, 2, 3]
     assert lines[0]["query"] == "query"
     assert lines[1]["label"] == found.labels[0][1]
+    assert [line["best_rank"] for line in lines] == found.best_rank[0].tolist()
+    assert [line["worst_rank"] for line in lines] == found.worst_rank[0].tolist()
     assert found.note == "data in the clear is part of it: not private"
     assert str(found).endswith(found.note)
 
