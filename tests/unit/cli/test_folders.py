@@ -76,6 +76,18 @@ def test_cluster_says_the_same_of_a_folder_as_of_its_files(flags, folder):
     assert "north pole" in found.stdout
 
 
+def test_nearest_searches_a_folder(folder):
+    query = files_of(folder)[0]
+    flags = ["--count", "3", "--format", "json"]
+    found = run("nearest", query, "--index", folder, *flags)
+    assert found.exit_code == 0, found.output
+    named = [flag for path in files_of(folder) for flag in ("--index", path)]
+    assert found.stdout == run("nearest", query, *named, *flags).stdout
+    one = run("nearest", folder, "--query", "south", *flags)
+    assert one.stdout == run("nearest", *files_of(folder), "--query", "south", *flags).stdout
+    assert len(json.loads(one.stdout)) == 3
+
+
 def test_inspect_counts_and_reads_no_row(folder, monkeypatch):
     monkeypatch.setattr("armslength.protocol.sketch_file.SketchFile.sketches", None)  # must not be reached
     shown = run("inspect", folder).output.splitlines()
