@@ -3,6 +3,7 @@
 Sketches are linear, so partial ones from anywhere add up; noise is drawn once, at the end, in one place.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +65,53 @@ def partial_sums(
     return PartialSums(groups.astype(np.int64), values, totals)
 
 
+@dataclass(frozen=True)
+class SumShape:
+    """What is added up for each group: the sketch, or the counts where those are projected at the end.
+
+    Attributes:
+        counts_only: Whether it is the counts.
+        width: How many integers a group has.
+    """
+
+    counts_only: bool
+    width: int
+
+    @classmethod
+    def of(cls, protocol: Protocol, count: int) -> "SumShape":
+        """The shape for so many groups."""
+        transform = protocol.transform
+        width = transform.input_dim
+        # SparseJL costs little for each event. The others cost much for each vector: they wait until all are counted, if
+        # that fits.
+        if not isinstance(transform, SparseJL) and width is not None and count * width <= _MOST_COUNTS:
+            return cls(True, width)
+        return cls(False, transform.sketch_dim)
+
+
+def parts_of(
+    protocol: Protocol, events: BoundedEvents, shape: SumShape, threads: int | None = None
+) -> Iterator[PartialSums]:
+    """The integers of these events, some groups at a time, so that each part stays small.
+
+    Args:
+        protocol: What says which items there are.
+        events: Events within everybody's bound.
+        shape: What is added up.
+        threads: At most this many threads; None takes all that the process may run.
+    """
+    at_once = max(1, _MOST_ADDED // shape.width)
+    present = np.unique(events.groups)
+    if len(present) <= at_once:
+        yield partial_sums(protocol, events, counts_only=shape.counts_only, threads=threads)
+        return
+    order = np.argsort(events.groups, kind="stable")
+    starts = np.searchsorted(events.groups[order], present[::at_once])
+    for rows in np.split(order, starts[1:]):
+        some = BoundedEvents(events.groups[rows], events.items.take(pa.array(rows)), events.amounts[rows])
+        yield partial_sums(protocol, some, counts_only=shape.counts_only, threads=threads)
+
+
 class GroupSums:
     """The sum of partial sums, one row for each public group; a group without events keeps its zeros.
 
@@ -76,43 +124,29 @@ class GroupSums:
     def __init__(self, protocol: Protocol, count: int, threads: int | None = None) -> None:
         self._protocol = protocol
         self._threads = threads
-        transform = protocol.transform
-        width = transform.input_dim
-        # SparseJL costs little for each event. The others cost much for each vector: they wait until all are counted, if
-        # that fits.
-        self._counts_only = (
-            not isinstance(transform, SparseJL) and width is not None and count * width <= _MOST_COUNTS
-        )
-        self._values = np.zeros(
-            (count, width if self._counts_only and width is not None else transform.sketch_dim),
-            dtype=np.int64,
-        )
+        self._shape = SumShape.of(protocol, count)
+        self._values = np.zeros((count, self._shape.width), dtype=np.int64)
         self._totals = np.zeros(count, dtype=np.int64)
 
     def add(self, events: BoundedEvents) -> None:
-        """Adds events, some groups at a time, so that what is added stays small beside the sums."""
-        at_once = max(1, _MOST_ADDED // self._values.shape[1])
-        present = np.unique(events.groups)
-        if len(present) <= at_once:
-            self._add(events)
-            return
-        order = np.argsort(events.groups, kind="stable")
-        starts = np.searchsorted(events.groups[order], present[::at_once])
-        for rows in np.split(order, starts[1:]):
-            self._add(
-                BoundedEvents(events.groups[rows], events.items.take(pa.array(rows)), events.amounts[rows])
-            )
+        """Adds events."""
+        for part in parts_of(self._protocol, events, self._shape, self._threads):
+            self._values[part.groups] += part.values
+            self._totals[part.groups] += part.totals
 
-    def _add(self, events: BoundedEvents) -> None:
-        part = partial_sums(self._protocol, events, counts_only=self._counts_only, threads=self._threads)
-        self._values[part.groups] += part.values
-        self._totals[part.groups] += part.totals
+    def add_cells(self, first_group: int, first_column: int, cells: NDArray[np.int64]) -> None:
+        """Adds a rectangle of sums; the column after the last value is that of the totals."""
+        groups = slice(first_group, first_group + len(cells))
+        columns = self._values[groups, first_column : first_column + cells.shape[1]]
+        columns += cells[:, : columns.shape[1]]
+        if columns.shape[1] < cells.shape[1]:
+            self._totals[groups] += cells[:, -1]
 
     def prepared(self) -> Prepared:
         """All sums, ready for their noise."""
         values = (
             self._protocol.transform.apply(self._values, threads=self._threads)
-            if self._counts_only
+            if self._shape.counts_only
             else self._values
         )
         return Prepared([], values, None, self._totals if self._protocol.total_share else None)

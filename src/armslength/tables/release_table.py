@@ -1,6 +1,7 @@
 """`al.release_table`: one private sketch for each public group of an event table."""
 
 import secrets
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from armslength.protocol.projection import Prepared
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.release import check_population, preview_charge, released
 from armslength.protocol.sketches import Sketches
-from armslength.tables.bounds import bounded, contribution_in_grid_units
+from armslength.tables.bounds import BoundedEvents, bounded, contribution_in_grid_units
 from armslength.tables.columns import EventColumns
 from armslength.tables.engine import DEFAULT_MEMORY, EventTable, opened_table
 from armslength.tables.groups import PublicGroups, public_groups_of
@@ -142,7 +143,7 @@ class TableRelease:
     def preview(self, *, ledger: Any, population: str, repeat: bool) -> None:
         """Refuses what `release` would refuse, as far as the schema of the source and the ledger tell; spends nothing."""
         preview_charge(self.protocol, ledger, population, self.groups.labels, repeat=repeat)
-        with self._opened():
+        with self.opened():
             pass
 
     def release(self, *, ledger: Any, population: str, repeat: bool, show_progress: bool = False) -> Sketches:
@@ -164,16 +165,22 @@ class TableRelease:
 
         They depend on the events and the key, and not on the order of the rows, the files, or how work is cut and shared.
         """
-        order = TakingOrder(key, self.groups.labels)
         sums = GroupSums(self.protocol, len(self.groups.labels), self.threads)
-        with self._opened() as table, progress("events", None, "events", shown=show_progress) as advance:
-            batches = table.batches(self.groups, self.names, weighted=self.columns.weight is not None)
-            for events in bounded(batches, order, self.bound):
+        with progress("events", None, "events", shown=show_progress) as advance:
+            for events in self.taken(key):
                 sums.add(events)
                 advance(len(events.amounts))
         return sums.prepared()
 
-    def _opened(self) -> AbstractContextManager[EventTable]:
+    def taken(self, key: bytes) -> Iterator[BoundedEvents]:
+        """The events that this key takes, person by person: **private**, and within everybody's bound."""
+        order = TakingOrder(key, self.groups.labels)
+        with self.opened() as table:
+            batches = table.batches(self.groups, self.names, weighted=self.columns.weight is not None)
+            yield from bounded(batches, order, self.bound)
+
+    def opened(self) -> AbstractContextManager[EventTable]:
+        """The source, after a look at its schema alone."""
         return opened_table(
             self.source,
             self.columns,
