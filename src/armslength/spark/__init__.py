@@ -1,1 +1,17 @@
-"""Releases from Spark: partial sums where the events lie, noise once, on the driver."""
+"""Releases from Spark: exact sums where the data lies, noise once, on the driver.
+
+Nothing private is ever lazy here: what a release returns is numbers, and a frame that is made of them is made of local data.
+"""
+
+try:
+    import pyspark  # noqa: F401  # asked for here, so that its absence is one clear line
+except ModuleNotFoundError:
+    raise ImportError(
+        'armslength.spark must have PySpark, got none; run: pip install "armslength[spark]"'
+    ) from None
+
+from armslength.spark.release_rows import release_rows
+from armslength.spark.release_table import release_table
+from armslength.spark.released_frame import to_frame
+
+__all__ = ["release_rows", "release_table", "to_frame"]

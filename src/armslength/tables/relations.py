@@ -45,14 +45,14 @@ def relations_of(
     """The relations of a source, each column found in its own schema."""
     if files is None:
         stream = table_stream(source)
-        check_names(columns, list(stream.schema.names), "source")
+        check_names(columns.named, list(stream.schema.names), "source")
         return [_registered(connection, "events_of_table", stream, columns)]
     relations, alike = [], dict[tuple[str, ...], list[tuple[EventFile, Path]]]()
     for number, file in enumerate(files):
         names = own_names(file)
         if names is None:
             continue  # no line, no event
-        check_names(columns, names, str(file.path), is_header=file.kind in DELIMITERS)
+        check_names(columns.named, names, str(file.path), is_header=file.kind in DELIMITERS)
         twins = len({name.casefold() for name in names}) < len(names)
         if file.kind == "arrow" or (file.kind == "parquet" and twins):
             # The engine renames columns that differ in capitals alone, and could give their name to another one.
@@ -65,14 +65,16 @@ def relations_of(
     return relations + [_of_files(connection, group, columns) for group in alike.values()]
 
 
-def check_names(columns: EventColumns, names: Sequence[str], where: str, *, is_header: bool = False) -> None:
+def check_names(
+    columns: dict[str, str], names: Sequence[str], where: str, *, is_header: bool = False
+) -> None:
     """Refuses a schema that does not have the column of each role once; the engine does not tell capitals from small letters."""
     folded = [name.casefold() for name in names]
     there = f"its columns are {', '.join(map(repr, names[:20])) or 'none'}"
     if is_header:
         # a file without a header begins with somebody's data
         there = f"its first line has {len(names)} names: is it a header?"
-    for role, name in columns.named.items():
+    for role, name in columns.items():
         if name not in names:
             raise InputError(f"{role} must be a column of {where}, got {name!r}; {there}")
         if folded.count(name.casefold()) > 1:

@@ -1,0 +1,134 @@
+"""Spark's frames: what is asked of them, what they are asked for, and their errors as ours.
+
+Everything goes through SQL expressions and methods that classic frames and those of Spark Connect share.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from armslength.checks import integer, shown
+from armslength.errors import ArmslengthError, InputError, ParameterError
+from armslength.spark.rows import Row
+
+_MOST_PARTITIONS = 100_000
+
+
+def opened_frame(source: Any) -> Any:
+    """A frame that is read once from its beginning to its end: the one given, or that of a table's name."""
+    if isinstance(source, str):
+        session = SparkSession.getActiveSession()
+        if session is None:
+            raise ParameterError(
+                "source must be a frame where no Spark session is active, got a name; start one first"
+            )
+        with our_errors():
+            source = session.table(source)
+    if not str(type(source).__module__).startswith("pyspark.sql.") or not hasattr(source, "mapInArrow"):
+        raise ParameterError(
+            f"source must be a Spark DataFrame or the name of a table, got {shown(type(source).__name__)}"
+        )
+    if source.isStreaming:
+        raise ParameterError("source must have an end, got a stream; release what it has written to a table")
+    return source
+
+
+def arrow_types(frame: Any, roles: dict[str, str]) -> pa.Schema:
+    """The chosen columns under the names of their roles, with the types in which they will come to a task."""
+    from pyspark.sql.pandas.types import to_arrow_type  # noqa: PLC0415  # it asks for pandas
+
+    with our_errors():
+        fields = {field.name: field.dataType for field in frame.schema.fields}
+    schema = []
+    for role, name in roles.items():
+        try:
+            kind = to_arrow_type(fields[name])
+        except Exception:  # noqa: BLE001  # whatever Spark has to say about a type that none of ours is
+            raise InputError(
+                f"{role} must be a column of text or numbers, got {fields[name].simpleString()}; cast it first"
+            ) from None
+        schema.append(pa.field(role, kind))
+    return pa.schema(schema)
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark's SQL."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def as_bytes(column: str, kind: pa.DataType) -> str:
+    """A column for a hash: text by its bytes, because texts that differ may be equal under a collation."""
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return f"CAST({column} AS BINARY)" if is_text else column
+
+
+def setting(frame: Any, name: str, otherwise: int) -> int:
+    """A setting of the frame's session that is a whole number."""
+    with our_errors():
+        return int(frame.sparkSession.conf.get(name, str(otherwise)))
+
+
+def checked_partitions(frame: Any, partitions: Any) -> int:
+    """Into how many partitions events are put; None takes as many as Spark's own shuffles have."""
+    if partitions is None:
+        return max(1, setting(frame, "spark.sql.shuffle.partitions", 200))
+    return integer("partitions", partitions, at_least=1, at_most=_MOST_PARTITIONS)
+
+
+@contextmanager
+def batches_of(frame: Any, rows: int) -> Iterator[None]:
+    """Inside the block, the frame's session hands at most so many rows to Python at a time; fewer, if it is set so."""
+    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = setting(frame, name, 10_000)
+    if 0 < before <= rows:
+        yield
+        return
+    with our_errors():
+        frame.sparkSession.conf.set(name, str(rows))
+    try:
+        yield
+    finally:
+        with our_errors():
+            frame.sparkSession.conf.set(name, str(before))
+
+
+def local_rows(frame: Any) -> Iterator[Row]:
+    """The rows of a frame, one partition at a time; this runs the job."""
+    with our_errors():
+        rows = frame.toLocalIterator(prefetchPartitions=True)
+    while True:
+        with our_errors():
+            row = next(rows, None)
+        if row is None:
+            return
+        yield row["chunk"], row["cells"], row["senders"]
+
+
+@contextmanager
+def our_errors() -> Iterator[None]:
+    """Spark's errors as one line of ours: its own may quote data, and show the stacks of many processes."""
+    try:
+        yield
+    except ArmslengthError:
+        raise
+    except Exception as problem:  # noqa: BLE001  # Spark's, Java's and the network's
+        if "No module named 'armslength'" in str(problem):
+            raise ParameterError(
+                "armslength must be installed for the Python of Spark's workers, got none there; nothing was charged"
+            ) from None
+        raise InputError(
+            f"source must be computed by Spark to its end, got a failed job ({_condition(problem)}); nothing was charged, "
+            "and Spark's own log says more"
+        ) from None
+
+
+def _condition(problem: Exception) -> str:
+    """What kind of error it is, in Spark's public words, without its message."""
+    for name in ("getCondition", "getErrorClass"):
+        condition = getattr(problem, name, lambda: None)()
+        if isinstance(condition, str):
+            return condition
+    return type(problem).__name__
