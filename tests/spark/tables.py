@@ -1,0 +1,50 @@
+"""Event tables and releases that the tests of Spark share."""
+
+import pyarrow as pa
+
+import armslength as al
+from armslength.spark.release_table import SparkTableRelease
+from armslength.tables.columns import EventColumns
+from armslength.tables.groups import PublicGroups
+from armslength.tables.release_table import TableRelease
+from unit.tables.events import GROUPS, as_table, random_events
+
+COLUMNS = "who STRING, where STRING, what STRING, amount BIGINT"
+PROTOCOL = al.Protocol(
+    al.SparseJL(None, 32, seed="t"), 1, contribution=5, unit="one person", total_share="0.5"
+)
+
+
+def events(seed=3):
+    """An Arrow table with persons beyond the bound, and rows that lack something."""
+    return as_table(random_events(seed, weighted=True), text_items=True)
+
+
+def frame_of(session, table, schema=COLUMNS):
+    """The same rows in Spark."""
+    return session.createDataFrame([tuple(row.values()) for row in table.to_pylist()], schema)
+
+
+def on_one_machine(table, protocol=PROTOCOL, **known):
+    """The release of a table in memory."""
+    groups = PublicGroups(tuple(GROUPS), "where")
+    return TableRelease.of(table, protocol, EventColumns("who", "what", "where", "amount"), groups, **known)
+
+
+def in_spark(frame, protocol=PROTOCOL, partitions=3, **known):
+    """The same release of a frame."""
+    return SparkTableRelease.of_frame(frame, on_one_machine(None, protocol, **known), partitions=partitions)
+
+
+def same(left, right):
+    """Whether all integers are equal."""
+    totals = left.totals is right.totals is None or (left.totals == right.totals).all()
+    return bool((left.product == right.product).all() and totals)
+
+
+def as_partition(table, buckets, size):
+    """Events as Spark hands them to a task: under their roles, with bucket and fingerprint, in batches."""
+    named = table.rename_columns(["person", "group", "item", "weight"])
+    words = [hash(tuple(row.values())) for row in named.to_pylist()]
+    named = named.append_column("bucket", pa.array(buckets, pa.int32()))
+    return named.append_column("fingerprint", pa.array(words, pa.int64())).to_batches(max_chunksize=size)

@@ -1,0 +1,189 @@
+"""What tasks do, without Spark: the integers of one machine for any sharing of the work; nothing is drawn; nothing counts twice."""
+
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import armslength as al
+from armslength.spark import partition, tasks
+from armslength.spark.layout import Layout
+from armslength.spark.partition import PartitionJob
+from armslength.spark.rows import LISTING, PROBLEM, in_batches, packed_senders, rows_of
+from armslength.spark.summing import Gathered, summed
+from armslength.tables.columns import EventColumns
+from armslength.tables.partial import SumShape
+from spark.tables import PROTOCOL, as_partition, events, on_one_machine, same
+from unit.tables.events import KEY, SECRET, as_table
+
+NAMES = [f"i{number}" for number in range(12)]
+COUNTED = al.Protocol(al.HadamardJL(12, 8, seed="x"), 1, contribution=5, unit="u", vocabulary=NAMES)
+TABLE = events()
+
+
+def job_of(protocol=PROTOCOL, most_cells=40, **known):
+    release = on_one_machine(None, protocol, **known)
+    columns = EventColumns("person", "item", "group", "weight")
+    release = type(release)(**{**vars(release), "columns": columns})
+    return PartitionJob(release, KEY, Layout(4, SumShape.of(protocol, 4).width, most_cells))
+
+
+def shared(table, tasks_of_persons, size=50):
+    """The partitions of a table; a person is in the task of its bucket, which is its number."""
+    buckets = [int(person[1:]) if person else 0 for person in table.column("who").to_pylist()]
+    of_row = np.array(tasks_of_persons)[buckets]
+    for task in sorted(set(of_row)):
+        chosen = np.flatnonzero(of_row == task)
+        yield as_partition(table.take(pa.array(chosen)), [buckets[row] for row in chosen], size)
+
+
+def rows_from(job, partitions):
+    return [list(job.rows(iter(batches))) for batches in partitions]
+
+
+def gathered(job, rows):
+    together = Gathered(job.release.protocol, job.layout)
+    for row in rows:
+        together.add(row)
+    return together.prepared()
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_any_sharing_of_the_work_gives_the_integers_of_one_machine(data):
+    protocol, known = data.draw(st.sampled_from([(PROTOCOL, {}), (COUNTED, {"vocabulary": NAMES})]))
+    job = job_of(protocol, data.draw(st.sampled_from([1, 7, 9, 33, 40, 1000])), **known)
+    sharing = data.draw(st.lists(st.integers(0, 5), min_size=60, max_size=60))
+    sent = rows_from(job, shared(TABLE, sharing, data.draw(st.sampled_from([1, 13, 1000]))))
+    rows = data.draw(st.permutations([row for task in sent for row in task]))
+    cut = data.draw(st.integers(0, len(rows)))
+    if data.draw(st.booleans()):  # added up on the way, in two tasks, through Arrow
+        halves = [list(rows_of(in_batches(summed(half)))) for half in (rows[:cut], rows[cut:])]
+        rows = [row for half in halves for row in half]
+    assert same(gathered(job, rows), on_one_machine(TABLE, protocol, **known).sums(KEY))
+
+
+def test_sums_that_are_too_many_to_hold_go_early(monkeypatch):
+    monkeypatch.setattr(partition, "_MOST_HELD", 33)  # one group
+    job = job_of(most_cells=1000)
+    (sent,) = rows_from(job, shared(TABLE, [0] * 60))
+    assert len([row for row in sent if row[0] >= 0]) > 1
+    assert same(gathered(job, sent), on_one_machine(TABLE).sums(KEY))
+
+
+def test_a_task_that_runs_again_sends_the_same(monkeypatch):
+    def drawn(*_):
+        raise AssertionError("a task has drawn something")
+
+    for name in (
+        "armslength.noise.draw.add_noise",
+        "armslength.noise.draw.draw",
+        "armslength.noise.bits.SecretBits.__init__",
+    ):
+        monkeypatch.setattr(name, drawn)
+    job = pickle.loads(pickle.dumps(job_of()))  # noqa: S301  # our own
+    first, again = (rows_from(job, shared(TABLE, [0, 1] * 30, size)) for size in (7, 100))
+    assert first == again
+
+
+def test_the_order_of_the_rows_changes_nothing():
+    job = job_of()
+    turned = TABLE.take(pa.array(range(len(TABLE))[::-1]))
+    assert rows_from(job, shared(TABLE, [0] * 60)) == rows_from(job, shared(turned, [0] * 60))
+
+
+def test_another_key_takes_other_events():
+    job = job_of()
+    other = PartitionJob(job.release, bytes(32), job.layout)
+    (first,), (second,) = (rows_from(each, shared(TABLE, [0] * 60)) for each in (job, other))
+    assert first[0] != second[0]
+
+
+def test_a_task_without_events_sends_nothing():
+    assert rows_from(job_of(), [[], as_partition(TABLE.slice(0, 0), [], 10)]) == [[], []]
+
+
+def test_a_task_whose_events_are_all_left_out_still_lists_its_buckets():
+    nobody = as_table([("p1", "unlisted", 1, 1)], text_items=True)
+    job = job_of()
+    ((listing,),) = rows_from(job, shared(nobody, [0] * 60))
+    assert listing[0] == LISTING
+    assert not gathered(job, [listing]).product.any()
+
+
+def test_a_bucket_in_two_tasks_is_refused():
+    # what would happen if an engine split a partition: each part alone is within the bound
+    job = job_of()
+    halves = [TABLE.slice(0, 100), TABLE.slice(100)]
+    rows = [row for half in halves for task in rows_from(job, shared(half, [0] * 60)) for row in task]
+    with pytest.raises(al.InputError, match="one task, got a bucket of persons in two"):
+        gathered(job, rows)
+
+
+@pytest.mark.parametrize("what", ["lost", "twice", "swapped", "listing lost", "other reading"])
+def test_rows_that_are_not_those_of_one_reading_are_refused(what):
+    job = job_of()
+    first, second = rows_from(job, shared(TABLE, [0, 1] * 30))
+    other = rows_from(job, shared(TABLE.slice(0, len(TABLE) - 50), [0, 1] * 30))[0]
+    changed = {
+        "lost": first[1:],
+        "twice": [*first, first[0]],
+        "swapped": [first[0], *first[:1], *first[2:]],
+        "listing lost": first[:-1],
+        "other reading": [other[0], *first[1:]],
+    }
+    assert gathered(job, first + second) is not None
+    for rows in (changed[what] + second, list(summed(changed[what] + second))):
+        with pytest.raises(al.InputError, match="same rows whenever Spark computes it again"):
+            gathered(job, rows)
+
+
+def test_problems_come_back_as_rows_without_data():
+    bad = as_table([("p1", "north", 1, 2**62)] * 2, text_items=True)
+    ((batches),) = shared(bad.set_column(2, "what", pa.array([SECRET, "\ud7ff"])), [0] * 60)
+    job = job_of(al.Protocol(al.SparseJL(None, 32, seed="t"), 1, resolution="1/4", contribution=5, unit="u"))
+    (row,) = rows_of(tasks.task_of(job)(iter(batches)))
+    assert row[0] == PROBLEM
+    with pytest.raises(al.InputError, match="weight must stay within") as caught:
+        gathered(job, [row])
+    assert SECRET not in str(caught.value)
+
+
+def test_other_errors_lose_their_words(monkeypatch):
+    def fails(*_):
+        raise KeyError(SECRET)
+
+    monkeypatch.setattr(PartitionJob, "rows", fails)
+    with pytest.raises(RuntimeError, match="a task ended with KeyError") as caught:
+        list(tasks.task_of(job_of())(iter([])))
+    assert SECRET not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+def test_another_version_on_a_worker_is_told(monkeypatch):
+    task = tasks.task_of(job_of())
+    monkeypatch.setattr(tasks, "__version__", "0.0.1")
+    (row,) = rows_of(task(iter(next(shared(TABLE, [0] * 60)))))
+    with pytest.raises(al.ParameterError, match=r"one version everywhere, got .* on the driver and 0\.0\.1"):
+        gathered(job_of(), [row])
+
+
+def test_a_tag_of_zero_rows_is_nobody():
+    job = job_of()
+    row = (LISTING, b"", packed_senders({(1, 2): 3}))
+    with pytest.raises(al.InputError, match="same rows"):
+        gathered(job, [row])
+
+
+def test_every_cell_has_one_place():
+    for groups, width, cells in [(1, 1, 1), (5, 3, 9), (7, 9, 4), (4, 8, 9), (3, 5, 1000)]:
+        layout = Layout(groups, width, cells)
+        seen = np.zeros((groups, width + 1), dtype=int)
+        for chunk in range(layout.chunks):
+            place = layout.place(chunk)
+            assert 0 < seen[place].size <= max(cells, 1)
+            seen[place] += 1
+        assert (seen == 1).all()
