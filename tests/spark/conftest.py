@@ -46,6 +46,7 @@ def session(tmp_path_factory):
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_HOME": str(folder),
+        "SPARK_LOCAL_DIRS": str(folder / "local"),
         # workers import what the driver imports
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }.items():
@@ -54,7 +55,6 @@ def session(tmp_path_factory):
     builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("armslength")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
-    builder = builder.config("spark.local.dir", str(folder / "local"))
     builder = builder.config("spark.sql.warehouse.dir", str(folder / "warehouse"))
     builder = builder.config("spark.driver.extraJavaOptions", quiet)
     builder = builder.config("spark.executor.extraJavaOptions", quiet)

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 import armslength as al
-from armslength.spark.release_table import SparkTableRelease
+from armslength.spark.table_release import SparkTableRelease
 from armslength.tables.columns import EventColumns
 from armslength.tables.groups import PublicGroups
 from armslength.tables.release_table import TableRelease
