@@ -84,3 +84,10 @@ def lose(folder, executor):
     """Kills an executor as the machine would."""
     Path(folder, "lost").touch()
     os.kill(executor, signal.SIGKILL)
+
+
+def lose_files(folder):
+    """Removes what tasks have written for the tasks after them, as a failing disk would."""
+    Path(folder, "lost").touch()
+    for written in Path(os.environ["SPARK_LOCAL_DIRS"]).rglob("shuffle_*"):
+        written.unlink()

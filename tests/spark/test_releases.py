@@ -1,0 +1,141 @@
+"""Releases from Spark: the integers of one machine, the ledger charged once, one clear line for everything else."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import armslength as al
+import armslength.spark
+from armslength.spark import table_release as module
+from spark.tables import COLUMNS, PROTOCOL, events, frame_of, in_spark, on_one_machine, same
+from unit.tables.events import GROUPS, KEY, SECRET
+
+pytestmark = pytest.mark.xdist_group("spark")
+NAMES = [f"i{number}" for number in range(12)]
+COUNTED = al.Protocol(al.HadamardJL(12, 8, seed="x"), 1, contribution=5, unit="u", vocabulary=NAMES)
+ROLES = {"person": "who", "item": "what", "group": "where", "public_groups": GROUPS}
+
+
+def release(source, protocol=PROTOCOL, **known):
+    return armslength.spark.release_table(source, protocol, **{**ROLES, "ledger": al.NO_LEDGER, **known})
+
+
+@pytest.mark.parametrize(
+    ("protocol", "known", "partitions"), [(PROTOCOL, {}, 5), (COUNTED, {"vocabulary": NAMES}, 1)]
+)
+def test_the_integers_are_those_of_one_machine(session, monkeypatch, protocol, known, partitions):
+    monkeypatch.setattr(module, "_CHUNK_BYTES", (100, 100))
+    table = events(partitions)
+    job = in_spark(frame_of(session, table), protocol, partitions, **known)
+    assert same(job.sums(KEY), on_one_machine(table, protocol, **known).sums(KEY))
+
+
+def test_a_table_by_name_is_released_once(session, tmp_path):
+    whole = "try_cast(substring(who, 2) AS INT) AS who"  # persons by number, under names that need quotes
+    frame = frame_of(session, events()).selectExpr(whole, "where AS `no.where`", "what AS `wh``at`")
+    frame.createOrReplaceTempView("visits")
+    ledger = tmp_path / "ledger.sqlite"
+    known = {"item": "wh`at", "group": "no.where", "population": "visits", "ledger": ledger}
+    sketches = release("visits", partitions=2, **known)
+    assert sketches.labels == tuple(GROUPS)
+    assert isinstance(sketches.values, np.ndarray)
+    with pytest.raises(al.BudgetError):
+        release("visits", **known)
+    assert len(al.Ledger(ledger).entries()) == 1
+    # two actions and a self-join of what was released show the same numbers
+    released = armslength.spark.to_frame(sketches, session)
+    twice = released.join(released.withColumnRenamed("values", "again"), "label").collect()
+    first = {row["label"]: (row["values"], row["total"]) for row in released.collect()}
+    assert all(row["values"] == row["again"] == first[row["label"]][0] for row in twice)
+    packed = np.stack([np.frombuffer(first[label][0], dtype="<i8") for label in GROUPS])
+    assert packed.tolist() == sketches.values.tolist()
+    assert [first[label][1] for label in GROUPS] == sketches.totals.tolist()
+
+
+def test_bad_data_is_one_line_and_costs_nothing(session, tmp_path):
+    ledger = tmp_path / "ledger.sqlite"
+    frame = session.createDataFrame(
+        [("a", "north", SECRET, 1.0), ("b", "north", SECRET, float("nan"))],
+        COLUMNS.replace("BIGINT", "DOUBLE"),
+    )
+    with pytest.raises(al.InputError, match="weight must be a finite number") as caught:
+        release(frame, weight="amount", partitions=1, population="visits", ledger=ledger)
+    assert caught.value.__cause__ is None
+    assert al.Ledger(ledger).entries() == []
+
+
+def test_a_job_that_fails_is_one_line_and_costs_nothing(session, tmp_path):
+    ledger = tmp_path / "ledger.sqlite"
+    frame = frame_of(session, events()).selectExpr("who", "where", f"raise_error('{SECRET}') AS what")
+    with pytest.raises(al.InputError, match="got a failed job") as caught:
+        release(
+            frame.selectExpr("who", "where", "CAST(what AS STRING) AS what"), population="v", ledger=ledger
+        )
+    assert "\n" not in str(caught.value)
+    assert SECRET not in str(caught.value)
+    assert "Exception" not in str(caught.value.__cause__)
+    assert al.Ledger(ledger).entries() == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "known", "says"),
+    [
+        ("1.5 AS who, where, what", {}, "person must be a column of text or whole numbers"),
+        ("current_timestamp() AS who, where, what", {}, "person must be a column of text or"),
+        ("who, where, 1 AS what", {}, "item must be of the protocol's type string"),
+        ("who, where, what, what AS amount", {"weight": "amount"}, "weight must be a column of numbers"),
+        ("who, where, what", {"person": "Who"}, "person must be a column of source, got 'Who'"),
+        ("who, what AS WHO, where, what", {}, "person must be one column of source"),
+        ("who, where, what", {"partitions": 0}, "partitions must be an integer from 1"),
+        ("who, where, what", {"memory": "much"}, "memory must be a size"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_any_job(session, monkeypatch, columns, known, says):
+    monkeypatch.setattr(module, "local_rows", None)
+    frame = frame_of(session, events().slice(0, 3)).selectExpr(*columns.split(", "))
+    with pytest.raises(al.ArmslengthError, match=says) as caught:
+        release(frame, **known)
+    assert "\n" not in str(caught.value)
+
+
+def test_sources_that_are_no_tables_are_refused(session):
+    for source, says in [
+        (events(), "Spark DataFrame or the name"),
+        ("no_such_table", "failed job"),
+        (session.readStream.format("rate").load(), "must have an end"),
+    ]:
+        with pytest.raises(al.ArmslengthError, match=says):
+            release(source)
+    with pytest.raises(al.ParameterError, match="sketches must be"):
+        armslength.spark.to_frame([1], session)
+    with pytest.raises(al.ParameterError, match="session must be"):
+        armslength.spark.to_frame(al.sketch_in_clear(COUNTED, [[1] * 12]), None)
+
+
+def test_persons_that_are_equal_under_a_collation_are_different_persons(session):
+    if session.version < "4":
+        pytest.skip("collations came with Spark 4")
+    table = events()
+    loose = frame_of(session, table).selectExpr(
+        "collate(who, 'UTF8_LCASE_RTRIM') AS who", "where", "what", "amount"
+    )
+    upper = loose.selectExpr(
+        "CASE WHEN what = 'i3' THEN concat(upper(who), ' ') ELSE who END AS who", "where", "what", "amount"
+    )
+    rows = upper.collect()
+    found = in_spark(upper, partitions=2).sums(KEY)
+    arrow = type(table).from_pylist([row.asDict() for row in rows], schema=table.schema)
+    assert len({row["who"] for row in rows}) > len(set(table.column("who").to_pylist()))
+    assert same(found, on_one_machine(arrow).sums(KEY))
+
+
+def test_without_pyspark_there_is_one_clear_line():
+    code = "import sys; sys.modules['pyspark'] = None\nimport armslength\nimport armslength.spark"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    last = done.stderr.strip().splitlines()[-1]
+    assert (
+        last
+        == 'ImportError: armslength.spark must have PySpark, got none; run: pip install "armslength[spark]"'
+    )

@@ -1,0 +1,169 @@
+"""Rows of vectors: the integers of a matrix on one machine, by public names, each once."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import armslength as al
+import armslength.spark
+from armslength.spark.row_parts import GatheredRows, RowsJob
+from armslength.spark.row_release import SparkRowsRelease
+from armslength.spark.vectors import PACKED, check_vector_type, matrix_of
+from spark.tables import same
+
+LABELS = ("r3", "r0", "not there", "r6", "r5")
+X = np.random.default_rng(1).integers(-5, 9, size=(7, 12))
+EXPECTED = np.stack([X[3], X[0], 0 * X[0], X[6], X[5]])
+PROTOCOL = al.Protocol(al.SparseJL(12, 8, seed="x"), 1, radius=1, total_share="0.5", value_range=(1, 5))
+DENSE = al.Protocol(al.HadamardJL(12, 8, seed="x"), 1, radius=1)
+
+
+def in_clear(protocol):
+    sketches = al.sketch_in_clear(protocol, EXPECTED)
+    return type("Clear", (), {"product": sketches.values, "totals": sketches.totals})
+
+
+def batch(numbers, vectors):
+    return pa.RecordBatch.from_arrays(
+        [pa.array([None if n is None else f"r{n}" for n in numbers], pa.string()), vectors], ["row", "vector"]
+    )
+
+
+def packed(dtype, rows=X):
+    return pa.array([row.astype(PACKED[dtype]).tobytes() for row in rows], pa.binary())
+
+
+def products(job, batches):
+    gathered = GatheredRows(job.protocol, len(job.labels))
+    for row in job.rows(iter(batches)):
+        gathered.add(row)
+    return gathered.prepared()
+
+
+@pytest.mark.parametrize("protocol", [PROTOCOL, DENSE], ids=["sparse", "dense"])
+@pytest.mark.parametrize("dtype", [*PACKED, None])
+def test_tasks_give_the_integers_of_a_matrix(protocol, dtype):
+    vectors = packed(dtype) if dtype else pa.array(X.tolist(), pa.list_(pa.float64()))
+    job = RowsJob(protocol, LABELS, dtype)
+    cut = [
+        batch([3, 5, None], vectors.take([3, 5, 1])),
+        batch(range(7), vectors).slice(6),
+        batch([0], vectors[:1]),
+    ]
+    assert same(products(job, cut), in_clear(protocol))
+
+
+@pytest.mark.parametrize(
+    ("vectors", "dtype", "says"),
+    [
+        (pa.array([b"12345678"]), "float64", "12 numbers of 8 bytes in every listed row, got another length"),
+        (pa.array([None], pa.binary()), "float64", "got a missing one"),
+        (pa.array([[1.0] * 11]), None, "12 numbers in every listed row"),
+        (pa.array([[1.0] * 11 + [None]]), None, "a number in every place"),
+        (pa.array([[1.0] * 11 + [float("nan")]]), None, "finite"),
+        (pa.array([np.full(12, np.inf).tobytes()]), "float64", "finite"),
+        (pa.array([np.full(12, 0.5).tobytes()]), "float64", "grid"),
+    ],
+)
+def test_vectors_that_are_none_are_refused(vectors, dtype, says):
+    with pytest.raises(al.InputError, match=says):
+        products(RowsJob(DENSE, LABELS, dtype), [batch([3], vectors)])
+    # of a row that is not listed, nothing is asked
+    assert not products(RowsJob(DENSE, LABELS, dtype), [batch([1], vectors)]).product.any()
+
+
+def test_a_row_that_occurs_twice_is_refused():
+    job = RowsJob(DENSE, LABELS, "int64")
+    for twice in ([batch([3, 3], packed("int64")[:2])], [batch([3], packed("int64")[:1])] * 2):
+        with pytest.raises(al.InputError, match="row must name each row once"):
+            products(job, twice)
+
+
+def test_a_slice_of_packed_numbers_is_read_where_it_lies():
+    column = packed("float32")
+    assert matrix_of(column[2:5], 12, "float32").tolist() == X[2:5].tolist()
+    assert matrix_of(column[:0], 12, "float32").shape == (0, 12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype", "says"),
+    [
+        (pa.binary(), None, "dtype must say"),
+        (pa.binary(), "float16", "dtype must say"),
+        (pa.list_(pa.float64()), "float64", "dtype must be left out"),
+        (pa.list_(pa.string()), None, "vector must be a column of binary"),
+        (pa.int64(), None, "vector must be a column of binary"),
+    ],
+)
+def test_columns_that_hold_no_vectors_are_refused(kind, dtype, says):
+    with pytest.raises(al.ArmslengthError, match=says):
+        check_vector_type(kind, dtype)
+
+
+def release(source, protocol=PROTOCOL, **known):
+    usual = {
+        "row": "id",
+        "vector": "v",
+        "public_rows": list(LABELS),
+        "dtype": "float64",
+        "ledger": al.NO_LEDGER,
+    }
+    return armslength.spark.release_rows(source, protocol, **{**usual, **known})
+
+
+@pytest.fixture(scope="module")
+def frame(session):
+    rows = [(f"r{n}", n, bytearray(x.astype("<f8").tobytes()), x.tolist()) for n, x in enumerate(X)]
+    return session.createDataFrame(
+        [*rows, (None, None, None, None)], "id STRING, n INT, v BINARY, l ARRAY<INT>"
+    )
+
+
+@pytest.mark.xdist_group("spark")
+def test_rows_from_spark_are_those_of_one_machine(session, frame, tmp_path, monkeypatch):
+    monkeypatch.setattr("armslength.spark.row_release._BATCH_BYTES", 300)  # three vectors at a time
+    before = session.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")
+    known = {"row": "id", "public_rows": list(LABELS)}
+    for column, dtype, partitions in (("v", "float64", None), ("l", None, 2)):
+        job = SparkRowsRelease.of(frame, PROTOCOL, vector=column, dtype=dtype, partitions=partitions, **known)
+        assert same(job.products(), in_clear(PROTOCOL))
+    ledger = tmp_path / "ledger.sqlite"
+    sketches = release(frame, row="n", public_rows=["3", "0"], population="rows", ledger=ledger)
+    assert sketches.labels == ("3", "0")
+    assert len(al.Ledger(ledger).entries()) == 1
+    with pytest.raises(al.InputError, match="row must name each row once"):
+        release(frame.union(frame), population="others", ledger=ledger)
+    assert len(al.Ledger(ledger).entries()) == 1
+    assert session.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch") == before
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize(
+    ("known", "says"),
+    [
+        ({"row": "v"}, "different columns"),
+        ({"row": 1}, "row must be the name of a column"),
+        ({"row": "ID"}, "row must be a column of source"),
+        ({"row": "l"}, "row must be a column of text or whole numbers"),
+        ({"vector": "n", "dtype": None}, "vector must be a column of binary"),
+        ({"public_rows": []}, "public_rows must list"),
+        ({"public_rows": "r1"}, "public_rows must list"),
+        ({"public_rows": ["a", "a"]}, "differ from each other"),
+        ({"partitions": -1}, "partitions must be an integer"),
+        ({"ledger": None}, "ledger must be given"),
+        ({"protocol": al.Protocol(al.SparseJL(None, 8, seed="x"), 1)}, "input_dim must be fixed"),
+        (
+            {"protocol": al.Protocol(al.SparseJL(12, 8, seed="x"), 1, resolution="1/2", on_grid=False)},
+            "touched must say",
+        ),
+        (
+            {"protocol": al.Protocol(al.FastJL(30, 8, seed="x"), 1, 1e-6, noise_site="input")},
+            "noise_site must be",
+        ),
+        ({"protocol": "protocol.json"}, "protocol must be al.Protocol"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_any_job(frame, monkeypatch, known, says):
+    monkeypatch.setattr("armslength.spark.row_release.local_rows", None)
+    with pytest.raises(al.ArmslengthError, match=says):
+        release(frame, **known)
