@@ -2,12 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 BENCH_VENV := .venv-bench
+SPARK35_VENV := .venv-spark35
 
-.PHONY: help demo test lint types imports bench bench-tables bench-spark docs paper clean
+.PHONY: help demo test test-spark35 lint types imports bench bench-tables bench-spark docs paper clean
 
 help:
 	@echo "make demo    24 generated hospitals: event tables, plan, releases in separate processes, clusters, report.html"
 	@echo "make test    lint, types, layers, all tests"
+	@echo "make test-spark35   the tests of Spark again, on PySpark 3.5 (needs Java 17)"
 	@echo "make bench   speed, as ratios against named peers, and docs/benchmarks.md (QUICK=1: two minutes, no page)"
 	@echo "make bench-tables   time and memory of event tables up to 10^8 rows (ten minutes)"
 	@echo "make bench-spark    events a second under Spark, against executors and events up to 10^8 (fifteen minutes; needs Java)"
@@ -33,6 +35,12 @@ $(BENCH_VENV)/.bench: pyproject.toml
 	$(BENCH_VENV)/bin/python -m pip install --quiet --editable . --group bench
 	@touch $@
 
+$(SPARK35_VENV)/.spark35: pyproject.toml
+	$(PYTHON) -m venv $(SPARK35_VENV)
+	$(SPARK35_VENV)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(SPARK35_VENV)/bin/python -m pip install --quiet --editable . --group spark35
+	@touch $@
+
 demo: $(VENV)/.package
 	$(VENV)/bin/armslength demo
 
@@ -47,7 +55,10 @@ imports: $(VENV)/.dev
 	$(VENV)/bin/lint-imports --no-logo
 
 test: lint types imports
-	$(VENV)/bin/python -m pytest --numprocesses auto --quiet
+	$(VENV)/bin/python -m pytest --numprocesses auto --dist loadgroup --quiet
+
+test-spark35: $(SPARK35_VENV)/.spark35
+	$(SPARK35_VENV)/bin/python -m pytest --quiet tests/spark
 
 bench: $(BENCH_VENV)/.bench
 	$(BENCH_VENV)/bin/python benchmarks/run.py $(if $(QUICK),--quick)
@@ -65,5 +76,5 @@ docs: $(VENV)/.package
 	$(VENV)/bin/python docs/write_commands.py
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(BENCH_VENV) $(SPARK35_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
