@@ -58,7 +58,7 @@ test: lint types imports
 	$(VENV)/bin/python -m pytest --numprocesses auto --dist loadgroup --quiet
 
 test-spark35: $(SPARK35_VENV)/.spark35
-	$(SPARK35_VENV)/bin/python -m pytest --quiet tests/spark
+	$(SPARK35_VENV)/bin/python -m pytest --quiet -W "ignore:unclosed <socket:ResourceWarning" tests/spark  # that Spark leaves them
 
 bench: $(BENCH_VENV)/.bench
 	$(BENCH_VENV)/bin/python benchmarks/run.py $(if $(QUICK),--quick)

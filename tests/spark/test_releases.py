@@ -103,7 +103,7 @@ def test_what_does_not_fit_is_refused_before_any_job(session, monkeypatch, colum
 def test_sources_that_are_no_tables_are_refused(session):
     for source, says in [
         (events(), "Spark DataFrame or the name"),
-        ("no_such_table", "failed job"),
+        ("no_such_table", "a table that Spark finds, got 'no_such_table'"),
         (session.readStream.format("rate").load(), "must have an end"),
     ]:
         with pytest.raises(al.ArmslengthError, match=says):

@@ -25,8 +25,10 @@ def opened_frame(source: Any) -> Any:
             raise ParameterError(
                 "source must be a frame where no Spark session is active, got a name; start one first"
             )
-        with our_errors():
+        try:
             source = session.table(source)
+        except Exception:  # noqa: BLE001  # whatever a catalog says
+            raise ParameterError(f"source must be a table that Spark finds, got {shown(source)}") from None
     if not str(type(source).__module__).startswith("pyspark.sql.") or not hasattr(source, "mapInArrow"):
         raise ParameterError(
             f"source must be a Spark DataFrame or the name of a table, got {shown(type(source).__name__)}"

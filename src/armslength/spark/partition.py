@@ -54,12 +54,12 @@ class PartitionJob:
                     row, tag = reading.signed(chunk, cells, number)
                     sent, number = (sent + tag) % _WORD, number + 1
                     yield row
+        reading.finish()
         for chunk, cells in held.drain():
             row, tag = reading.signed(chunk, cells, number)
             sent, number = (sent + tag) % _WORD, number + 1
             yield row
-        sender, fingerprint = reading.name
-        yield LISTING, packed_integers(reading.buckets), packed_senders({(sender, fingerprint): sent})
+        yield LISTING, packed_integers(reading.buckets), packed_senders({reading.name: sent})
 
 
 class Reading:
@@ -72,6 +72,7 @@ class Reading:
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches
         self._first = next((batch for batch in batches if batch.num_rows), None)
+        self._events = self._watched()
         self._sum, self._count, self._is_done = 0, 0, False
         self.buckets: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
@@ -92,7 +93,12 @@ class Reading:
 
     def events(self) -> pa.RecordBatchReader:
         """The events, without what only this class looks at."""
-        return pa.RecordBatchReader.from_batches(self.schema, self._watched())
+        return pa.RecordBatchReader.from_batches(self.schema, self._events)
+
+    def finish(self) -> None:
+        """Reads what is left: an engine that sees that no event can be taken does not look at them all."""
+        for _ in self._events:
+            pass
 
     def signed(self, chunk: int, cells: NDArray[np.int64], number: int) -> tuple[Row, int]:
         """(the row of a chunk, its tag)."""

@@ -155,7 +155,7 @@ class SparkRowsRelease:
 
     def _frame_of_products(self) -> Any:
         named = self.frame.selectExpr(
-            f"CAST({quoted(self.row)} AS STRING) AS row", f"{quoted(self.vector)} AS vector"
+            f"CAST({quoted(self.row)} AS STRING) AS `row`", f"{quoted(self.vector)} AS vector"
         )
         if self.partitions is not None:
             named = named.repartition(self.partitions, "row")

@@ -156,18 +156,20 @@ class SparkTableRelease(TableRelease):
     def _frame_of_sums(self, key: bytes, layout: Layout) -> Any:
         """The plan: events by bucket, partial sums, sums by chunk."""
         kinds = self.source.schema
-        roles = {role: as_bytes(role, kinds.field(role).type) for role in self.roles}
-        here = "person IS NOT NULL"
-        if roles["person"] != "person":
-            here = f"{here} AND length({roles['person']}) > 0"  # not by =, which is the collation's
+        # quoted, because `group` is a word of SQL
+        hashed = {quoted(role): as_bytes(quoted(role), kinds.field(role).type) for role in self.roles}
+        person = hashed[quoted("person")]
+        here = f"{quoted('person')} IS NOT NULL"
+        if person != quoted("person"):
+            here = f"{here} AND length({person}) > 0"  # not by =, which is the collation's
         buckets = self.partitions * _BUCKETS_PER_PARTITION
-        every = ", ".join(f"isnull({role}), {column}" for role, column in roles.items())
+        every = ", ".join(f"isnull({role}), {column}" for role, column in hashed.items())
         events = (
-            self.frame.selectExpr(*(f"{quoted(name)} AS {role}" for role, name in self.roles.items()))
+            self.frame.selectExpr(*(f"{quoted(name)} AS {quoted(role)}" for role, name in self.roles.items()))
             .filter(here)
-            .selectExpr(*roles, f"CAST(pmod(xxhash64({roles['person']}), {buckets}) AS INT) AS {BUCKET}")
+            .selectExpr(*hashed, f"CAST(pmod(xxhash64({person}), {buckets}) AS INT) AS {BUCKET}")
             .repartition(self.partitions, BUCKET)
-            .selectExpr(*roles, BUCKET, f"xxhash64({every}) AS {FINGERPRINT}")
+            .selectExpr(*hashed, BUCKET, f"xxhash64({every}) AS {FINGERPRINT}")
         )
         release = TableRelease(**{name: getattr(self, name) for name in TableRelease.__dataclass_fields__})
         job = PartitionJob(replace(release, source=None), key, layout)
