@@ -20,22 +20,30 @@ _MOST_PARTITIONS = 100_000
 def opened_frame(source: Any) -> Any:
     """A frame that is read once from its beginning to its end: the one given, or that of a table's name."""
     if isinstance(source, str):
-        session = SparkSession.getActiveSession()
-        if session is None:
-            raise ParameterError(
-                "source must be a frame where no Spark session is active, got a name; start one first"
-            )
-        try:
-            source = session.table(source)
-        except Exception:  # noqa: BLE001  # whatever a catalog says
-            raise ParameterError(f"source must be a table that Spark finds, got {shown(source)}") from None
+        source = _table(source)
     if not str(type(source).__module__).startswith("pyspark.sql.") or not hasattr(source, "mapInArrow"):
         raise ParameterError(
             f"source must be a Spark DataFrame or the name of a table, got {shown(type(source).__name__)}"
         )
-    if source.isStreaming:
+    with our_errors():
+        is_stream = source.isStreaming
+    if is_stream:
         raise ParameterError("source must have an end, got a stream; release what it has written to a table")
     return source
+
+
+def _table(name: str) -> Any:
+    session = SparkSession.getActiveSession()
+    if session is None:
+        raise ParameterError(
+            "source must be a frame where no Spark session is active, got a name; start one first"
+        )
+    try:
+        table = session.table(name)
+        table.schema  # noqa: B018  # Spark Connect looks for the table only now
+    except Exception:  # noqa: BLE001  # whatever a catalog says
+        raise ParameterError(f"source must be a table that Spark finds, got {shown(name)}") from None
+    return table
 
 
 def arrow_types(frame: Any, roles: dict[str, str]) -> pa.Schema:
