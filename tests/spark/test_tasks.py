@@ -108,12 +108,27 @@ def test_a_task_without_events_sends_nothing():
 
 def test_a_task_whose_events_are_all_left_out_still_lists_its_buckets():
     nobody = as_table([("p1", "unlisted", 1, 1)], text_items=True)
-    nothing = nobody.set_column(2, "what", pa.nulls(1))  # the engine does not even look
+    nothing = nobody.set_column(2, "what", pa.nulls(1))  # of no type
     job = job_of()
     for table in (nobody, nothing):
         ((listing,),) = rows_from(job, shared(table, [0] * 60))
         assert listing[0] == LISTING
         assert not gathered(job, [listing]).product.any()
+
+
+def test_a_reading_has_a_name_when_it_is_done_and_the_same_one_for_the_same_events():
+    (batches,) = shared(TABLE, [0] * 60, 7)
+    names = []
+    for looked_at in (0, 1, 5):
+        reading = partition.Reading(iter(batches))
+        stream = reading.events()
+        for _ in range(looked_at):
+            stream.read_next_batch()
+        with pytest.raises(RuntimeError, match="read to its end"):
+            reading.name  # noqa: B018  # the access is the test
+        reading.finish()
+        names.append(reading.name)
+    assert len(set(names)) == 1
 
 
 def test_a_bucket_in_two_tasks_is_refused():
