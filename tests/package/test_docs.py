@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+IN_A_SESSION = "docs/guides/spark.md"  # tests/spark runs its blocks
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+@pytest.mark.parametrize("page", [name for name in NAMES if name != IN_A_SESSION])
 def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for block in re.findall(
-        r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-    ):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for block in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
         exec(compile(block, str(page), "exec"), names)  # noqa: S102  # our own documents
 
 

@@ -4,7 +4,10 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis.strategies import booleans, integers
 
 import armslength as al
 import armslength.spark
@@ -30,6 +33,27 @@ def test_the_integers_are_those_of_one_machine(session, monkeypatch, protocol, k
     table = events(partitions)
     job = in_spark(frame_of(session, table), protocol, partitions, **known)
     assert same(job.sums(KEY), on_one_machine(table, protocol, **known).sums(KEY))
+
+
+@settings(max_examples=5)
+@given(
+    partitions=integers(1, 9),
+    pieces=integers(1, 6),
+    bound=integers(1, 8),
+    seed=integers(0, 100),
+    twice=booleans(),
+)
+def test_any_partitioning_gives_the_integers_of_one_machine(session, partitions, pieces, bound, seed, twice):
+    protocol = al.Protocol(PROTOCOL.transform, 1, contribution=bound, unit="one person")
+    table = events(seed)
+    frame = frame_of(session, table).repartition(pieces)
+    if twice:  # a frame that is joined with itself has every event twice, which two readings must agree on
+        frame, table = frame.unionByName(frame), pa.concat_tables([table, table])
+    job = in_spark(frame, protocol, partitions)
+    expected = on_one_machine(table, protocol).sums(KEY)
+    assert same(job.sums(KEY), expected)
+    assert frame.count() == len(table)  # another action, and the same answer after it
+    assert same(job.sums(KEY), expected)
 
 
 def test_a_table_by_name_is_released_once(session, tmp_path):
