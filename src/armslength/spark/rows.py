@@ -1,4 +1,4 @@
-"""Rows that tasks send: a chunk of sums, whose they are, and notes; all of it binary, and none of it private.
+"""Rows that tasks send: a chunk of sums, whose they are, and notes; all of it binary, and **not private**.
 
 Every sender is told by its lowest bucket and by a fingerprint of all the events that it has read. So the driver sees whether everything that it added up
 came from one reading of each partition, whatever was computed twice on the way.
