@@ -71,11 +71,12 @@ def _table(found: "Nearest") -> str:
         Column("", len("could be nearest, not told from equal")),
     ]
     lines = [heading(columns)]
-    for pair in found.to_arrow().to_pylist():
+    for place, pair in enumerate(found.to_arrow().to_pylist()):
         states = []
         if pair["possible"]:
-            row = found.queries.index(pair["query"])
-            states.append("surely nearest" if found.surely_nearest[row] else "could be nearest")
+            # by its place: in a folder two queries may have one label
+            sure = found.surely_nearest[place // found.indices.shape[1]]
+            states.append("surely nearest" if sure else "could be nearest")
         if not pair["resolved"]:
             states.append("not told from equal")
         cells = [pair["query"], str(pair["rank"]), pair["label"], pair["value"], pair["lower"], pair["upper"]]

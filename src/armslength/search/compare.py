@@ -114,11 +114,13 @@ def _checked_sides(
     a: Sketches | Collection, b: Sketches | Collection | None
 ) -> tuple[Sketches | Collection, Sketches | Collection]:
     """Both sides, if they can be compared."""
-    for name, side, least in (("a", a, 2 if b is None else 1), ("b", b, 0)):
+    for name, side, least in (("a", a, 2 if b is None else 1), ("b", b, 1)):
         if side is not None and not isinstance(side, Collection):
             checked_sketches(name, side, least)
         elif side is not None and len(side) < least:
-            raise ParameterError(f"{name} must have at least {least} rows, got {len(side)}")
+            raise ParameterError(
+                f"{name} must have at least {least} row{'s' if least > 1 else ''}, got {len(side)}"
+            )
     if b is None:
         return a, a
     check_same_space((*a.protocols, *b.protocols))

@@ -58,6 +58,38 @@ def test_one_label_against_all_others_whatever_they_are_called(folder):
     assert "label must be one of the collection's, got 'nobody'" in refused.output
 
 
+def test_nobody_to_compare_with_is_one_line(folder):
+    alone = folder / "alone"
+    alone.mkdir()
+    for week in range(2):
+        one = PROTOCOL.release(np.full((1, 300), 7), labels=["east"], ledger=al.NO_LEDGER)
+        one.save(alone / f"week-{week}.parquet")
+    for flags in ((), ("--simultaneous",)):
+        refused = run("compare", alone, "--against", "east", *flags)
+        assert refused.exit_code == 2
+        assert "b must have at least 1 row, got 0" in refused.output
+
+
+def test_each_query_of_a_label_has_its_own_verdict(folder):
+    far, near = folder / "far", folder / "near"
+    for place, rows in (
+        (far, [[0] * 300, [10**6] * 300]),
+        (near, [[0] * 300, [1] + [0] * 299, [10**6] * 300]),
+    ):
+        place.mkdir()
+        names = [f"{place.name} {number}" for number in range(len(rows))]
+        PROTOCOL.release(np.array(rows), labels=names, ledger=al.NO_LEDGER).save(place / "index.parquet")
+    queries = folder / "queries"
+    queries.mkdir()
+    for number, value in enumerate((10**6, 0)):
+        query = PROTOCOL.release(np.full((1, 300), value), labels=["q"], ledger=al.NO_LEDGER)
+        query.save(queries / f"{number}.parquet")
+    shown = run("nearest", queries, "--index", near, "--count", "1").output.splitlines()
+    assert "surely nearest" in shown[1]
+    assert "could be nearest" in shown[2]
+    assert run("nearest", queries, "--index", far, "--count", "1").output.count("surely nearest") == 2
+
+
 def test_nearest_takes_queries_from_a_folder(folder):
     found = run("nearest", folder, "--count", "2", "--format", "json")
     assert found.exit_code == 0, found.output
