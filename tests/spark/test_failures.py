@@ -5,10 +5,13 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import armslength as al
+from armslength.spark import row_release
 from armslength.spark import table_release as module
+from armslength.spark.row_release import SparkRowsRelease
 from spark.gates import attempts, let_go, lose, lose_files, make_pipes, noted, told
 from spark.tables import COLUMNS, events, frame_of, in_spark, on_one_machine
 from unit.tables.events import KEY
@@ -83,6 +86,32 @@ def test_a_stage_that_is_computed_again(session, tmp_path, monkeypatch, again):
             released(frame_of(session, TABLE), ledger)
         assert charged(ledger) == 0
     assert len(attempts(tmp_path)) > len({partition for partition, _ in attempts(tmp_path)})
+
+
+def test_rows_of_a_stage_that_is_computed_again_in_another_order(session, tmp_path, monkeypatch):
+    def turned(batches):
+        return (batch.take(list(range(batch.num_rows))[::-1]) for batch in batches)
+
+    def rows_with_a_loss(frame):
+        rows = real_rows(frame)
+        yield next(rows)
+        lose_files(tmp_path)
+        yield from rows
+
+    vectors = np.arange(1, 65).reshape(16, 4)
+    names = [f"r{number}" for number in range(16)]
+    real_task, real_rows = row_release.task_of, row_release.local_rows
+    monkeypatch.setattr(row_release, "task_of", lambda job: noted(real_task(job), tmp_path, again=turned))
+    monkeypatch.setattr(row_release, "local_rows", rows_with_a_loss)
+    monkeypatch.setattr(row_release, "BLOCK_BYTES", 1)  # a block for each row, for several reducers
+    packed = [
+        (name, bytearray(row.astype("<i8").tobytes())) for name, row in zip(names, vectors, strict=True)
+    ]
+    frame = session.createDataFrame(packed, "id STRING, v BINARY").coalesce(1)
+    protocol = al.Protocol(al.Identity(4), 1, radius=1)
+    job = SparkRowsRelease.of(frame, protocol, row="id", vector="v", public_rows=names, dtype="int64")
+    assert job.products().product.tolist() == vectors.tolist()
+    assert len(attempts(tmp_path)) > 1
 
 
 @pytest.fixture

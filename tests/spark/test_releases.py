@@ -90,8 +90,25 @@ def test_bad_data_is_one_line_and_costs_nothing(session, tmp_path):
     assert al.Ledger(ledger).entries() == []
 
 
-def test_a_job_that_fails_is_one_line_and_costs_nothing(session, tmp_path):
+def test_functions_of_the_session_do_not_say_where_a_person_belongs(session):
+    frame = frame_of(session, events().slice(0, 3))
+    session.udf.register("xxhash64", lambda _: 1, "bigint")
+    try:
+        with pytest.raises(al.ParameterError, match=r"must leave Spark's own .* as they are"):
+            release(frame)
+    finally:
+        session.sql("DROP TEMPORARY FUNCTION xxhash64")
+    assert release(frame).labels == tuple(GROUPS)
+
+
+def test_a_job_that_fails_is_one_line_and_costs_nothing(session, tmp_path, capfd):
     ledger = tmp_path / "ledger.sqlite"
+    cast = frame_of(session, events()).selectExpr(
+        f"CAST(concat(who, '{SECRET}') AS INT) AS who", "where", "what"
+    )
+    with pytest.raises(al.InputError, match="got a failed job"):
+        release(cast, population="v", ledger=ledger)
+    assert SECRET not in capfd.readouterr().err
     frame = frame_of(session, events()).selectExpr("who", "where", f"raise_error('{SECRET}') AS what")
     with pytest.raises(al.InputError, match="got a failed job") as caught:
         release(

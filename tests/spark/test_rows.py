@@ -1,13 +1,17 @@
 """Rows of vectors: the integers of a matrix on one machine, by public names, each once."""
 
+import threading
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import armslength as al
 import armslength.spark
-from armslength.spark.row_parts import GatheredRows, RowsJob
+from armslength.spark.frames import batches_of
+from armslength.spark.row_parts import GatheredRows, RowsJob, together
 from armslength.spark.row_release import SparkRowsRelease
+from armslength.spark.rows import LISTING
 from armslength.spark.vectors import PACKED, check_vector_type, matrix_of
 from spark.tables import same
 
@@ -70,6 +74,55 @@ def test_vectors_that_are_none_are_refused(vectors, dtype, says):
         products(RowsJob(DENSE, LABELS, dtype), [batch([3], vectors)])
     # of a row that is not listed, nothing is asked
     assert not products(RowsJob(DENSE, LABELS, dtype), [batch([1], vectors)]).product.any()
+
+
+def test_blocks_are_cut_and_joined_whatever_the_order():
+    job = RowsJob(PROTOCOL, LABELS, "int64", block_bytes=8 * 14 * 2)  # two rows
+    whole = batch(range(7), packed("int64"))
+    turned = [whole.take(pa.array(range(7)[::-1]))]
+    sent = [list(job.rows(iter(each))) for each in ([whole], turned)]
+    # where a row goes is a function of the row: a stage that is computed again cannot lose it
+    places = [
+        {(row[0], number) for row in rows if row[0] >= 0 for number in numbers_in(row)} for rows in sent
+    ]
+    assert places[0] == places[1] == {(0, 0), (0, 1), (1, 3), (2, 4)}
+    joined = list(together(sent[0]))
+    assert sorted(row[0] for row in joined) == [LISTING, 0, 1, 2]
+    gathered = GatheredRows(PROTOCOL, len(LABELS))
+    for row in joined:
+        gathered.add(row)
+    assert same(gathered.prepared(), in_clear(PROTOCOL))
+
+
+def numbers_in(row):
+    return np.frombuffer(row[1], dtype="<i8").reshape(-1, 10)[:, 0].tolist()
+
+
+@pytest.mark.parametrize("what", ["lost", "listing lost", "changed"])
+def test_rows_that_are_lost_are_not_taken_for_zeros(what):
+    job = RowsJob(PROTOCOL, LABELS, "int64")
+    rows = list(job.rows(iter([batch(range(7), packed("int64"))])))
+    cells = np.frombuffer(rows[0][1], dtype="<i8").reshape(-1, 10).copy()
+    cells[0, 1] += 1
+    changed = {
+        "lost": rows[1:],
+        "listing lost": rows[:-1],
+        "changed": [(rows[0][0], cells.tobytes(), b""), *rows[1:]],
+    }
+    gathered = GatheredRows(PROTOCOL, len(LABELS))
+    for row in changed[what]:
+        gathered.add(row)
+    with pytest.raises(al.InputError, match="same rows whenever Spark computes it again"):
+        gathered.prepared()
+
+
+def test_a_name_that_is_no_text_is_refused():
+    ids = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(np.array([0, 2], "<i4")), pa.py_buffer(b"\xff\xfe")]
+    )
+    broken = pa.RecordBatch.from_arrays([ids, packed("int64")[:1]], ["row", "vector"])
+    with pytest.raises(al.InputError, match="valid text"):
+        products(RowsJob(DENSE, LABELS, "int64"), [broken])
 
 
 def test_a_row_that_occurs_twice_is_refused():
@@ -135,6 +188,26 @@ def test_rows_from_spark_are_those_of_one_machine(session, frame, tmp_path, monk
         release(frame.union(frame), population="others", ledger=ledger)
     assert len(al.Ledger(ledger).entries()) == 1
     assert session.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch") == before
+
+
+@pytest.mark.xdist_group("spark")
+def test_two_releases_at_once_leave_the_session_as_it_was(session, frame):
+    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = session.conf.get(name)
+    inside = threading.Event()
+
+    def another():
+        with batches_of(frame, 5):
+            seen.append(session.conf.get(name))
+
+    seen = []
+    with batches_of(frame, 7):
+        thread = threading.Thread(target=lambda: (inside.set(), another()))
+        thread.start()
+        inside.wait()
+        assert session.conf.get(name) == "7"
+    thread.join()
+    assert (seen, session.conf.get(name)) == (["5"], before)
 
 
 @pytest.mark.xdist_group("spark")

@@ -1,6 +1,7 @@
 """What tasks do, without Spark: the integers of one machine for any sharing of the work; nothing is drawn; nothing counts twice."""
 
 import pickle
+import struct
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ import armslength as al
 from armslength.spark import partition, tasks
 from armslength.spark.layout import Layout
 from armslength.spark.partition import PartitionJob
-from armslength.spark.rows import LISTING, PROBLEM, in_batches, packed_senders, rows_of
+from armslength.spark.rows import ARRIVED, LISTING, PROBLEM, in_batches, packed_senders, rows_of, tag_of
 from armslength.spark.summing import Gathered, summed
 from armslength.tables.columns import EventColumns
 from armslength.tables.partial import SumShape
@@ -72,6 +73,27 @@ def test_sums_that_are_too_many_to_hold_go_early(monkeypatch):
     (sent,) = rows_from(job, shared(TABLE, [0] * 60))
     assert len([row for row in sent if row[0] >= 0]) > 1
     assert same(gathered(job, sent), on_one_machine(TABLE).sums(KEY))
+
+
+def test_a_chunk_that_went_early_twice_is_not_the_other_one(monkeypatch):
+    monkeypatch.setattr(partition, "_MOST_HELD", 33)
+    job = job_of(most_cells=1000)
+    (sent,) = rows_from(job, shared(TABLE, [0] * 60))
+    numbers = [struct.unpack("<qQQ", row[2])[2] for row in sent if row[0] >= 0]
+    assert len(numbers) > len({row[0] for row in sent if row[0] >= 0})  # one chunk, several times
+    assert len(set(numbers)) == len(numbers)
+    # equal in all but their number, they are still two
+    name, _ = struct.unpack("<qQ", sent[0][2][:16]), None
+    assert tag_of(*name, 0, 0, b"") != tag_of(*name, 0, 1, b"")
+
+
+def test_senders_are_told_once_for_all_chunks_of_a_task():
+    job = job_of(most_cells=1)
+    sent = [row for task in rows_from(job, shared(TABLE, [0, 1] * 30)) for row in task]
+    added = list(summed(sent))
+    assert [row[0] for row in added if row[2] and row[0] != LISTING] == [ARRIVED]
+    assert len(added) == 3 * 33 + 1 + 2  # of the groups that occur, their senders, two listings
+    assert same(gathered(job, added), on_one_machine(TABLE).sums(KEY))
 
 
 def test_a_task_that_runs_again_sends_the_same(monkeypatch):
@@ -140,12 +162,27 @@ def test_a_bucket_in_two_tasks_is_refused():
         gathered(job, rows)
 
 
-@pytest.mark.parametrize("what", ["lost", "twice", "swapped", "listing lost", "other reading"])
+def retagged(row, cells):
+    """The senders of a row as an attempt with the same name but other cells would have them."""
+    ((bucket, word, _),) = struct.iter_unpack("<qQQ", row[2])
+    return packed_senders({(bucket, word): tag_of(bucket, word, row[0], 0, cells)})
+
+
+@pytest.mark.parametrize(
+    "what", ["lost", "twice", "swapped", "listing lost", "other reading", "other words", "other sums"]
+)
 def test_rows_that_are_not_those_of_one_reading_are_refused(what):
     job = job_of()
     first, second = rows_from(job, shared(TABLE, [0, 1] * 30))
     other = rows_from(job, shared(TABLE.slice(0, len(TABLE) - 50), [0, 1] * 30))[0]
+    reworded = TABLE.set_column(
+        2, "what", pa.array([f"{item}!" for item in TABLE.column("what").to_pylist()])
+    )
+    other_words = rows_from(job, shared(reworded, [0, 1] * 30))[0]  # as many rows
+    other_sums = (first[0][0], bytes(len(first[0][1])), first[0][2])
     changed = {
+        "other words": [other_words[0], *first[1:]],
+        "other sums": [(*other_sums[:2], retagged(first[0], other_sums[1])), *first[1:]],
         "lost": first[1:],
         "twice": [*first, first[0]],
         "swapped": [first[0], *first[:1], *first[2:]],

@@ -3,6 +3,8 @@
 Everything goes through SQL expressions and methods that classic frames and those of Spark Connect share.
 """
 
+import logging
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +17,9 @@ from armslength.errors import ArmslengthError, InputError, ParameterError
 from armslength.spark.rows import Row
 
 _MOST_PARTITIONS = 100_000
+_FUNCTIONS = ("isnull", "length", "pmod", "xxhash64")  # on which the place of a person rests
+_SETTING_LOCK = threading.Lock()
+_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 def opened_frame(source: Any) -> Any:
@@ -76,9 +81,20 @@ def as_bytes(column: str, kind: pa.DataType) -> str:
 
 
 def setting(frame: Any, name: str, otherwise: int) -> int:
-    """A setting of the frame's session that is a whole number."""
+    """A setting of the frame's session that is a whole number; some platforms have words there."""
     with our_errors():
-        return int(frame.sparkSession.conf.get(name, str(otherwise)))
+        value = str(frame.sparkSession.conf.get(name, str(otherwise)))
+    return int(value) if value.lstrip("-").isdigit() else otherwise
+
+
+def check_functions(frame: Any) -> None:
+    """Refuses a session in which a function that tells where a person belongs is somebody's own."""
+    with our_errors():
+        own = frame.sparkSession.sql(f"SHOW USER FUNCTIONS LIKE '{'|'.join(_FUNCTIONS)}'").collect()
+    if own:
+        raise ParameterError(
+            f"functions of the session must leave Spark's own {', '.join(_FUNCTIONS)} as they are, got one of these names; drop it"
+        )
 
 
 def checked_partitions(frame: Any, partitions: Any) -> int:
@@ -90,19 +106,23 @@ def checked_partitions(frame: Any, partitions: Any) -> int:
 
 @contextmanager
 def batches_of(frame: Any, rows: int) -> Iterator[None]:
-    """Inside the block, the frame's session hands at most so many rows to Python at a time; fewer, if it is set so."""
+    """Inside the block, the frame's session hands at most so many rows to Python at a time; fewer, if it is set so.
+
+    One at a time: the setting is the session's, and another release must not see it change.
+    """
     name = "spark.sql.execution.arrow.maxRecordsPerBatch"
-    before = setting(frame, name, 10_000)
-    if 0 < before <= rows:
-        yield
-        return
-    with our_errors():
-        frame.sparkSession.conf.set(name, str(rows))
-    try:
-        yield
-    finally:
+    with _SETTING_LOCK:
+        before = setting(frame, name, 10_000)
+        if 0 < before <= rows:
+            yield
+            return
         with our_errors():
-            frame.sparkSession.conf.set(name, str(before))
+            frame.sparkSession.conf.set(name, str(rows))
+        try:
+            yield
+        finally:
+            with our_errors():
+                frame.sparkSession.conf.set(name, str(before))
 
 
 def local_rows(frame: Any) -> Iterator[Row]:
@@ -121,7 +141,8 @@ def local_rows(frame: Any) -> Iterator[Row]:
 def our_errors() -> Iterator[None]:
     """Spark's errors as one line of ours: its own may quote data, and show the stacks of many processes."""
     try:
-        yield
+        with _quiet():
+            yield
     except ArmslengthError:
         raise
     except Exception as problem:  # noqa: BLE001  # Spark's, Java's and the network's
@@ -133,6 +154,23 @@ def our_errors() -> Iterator[None]:
             f"source must be computed by Spark to its end, got a failed job ({_condition(problem)}); nothing was charged, "
             "and Spark's own log says more"
         ) from None
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Inside the block, errors of this thread are not written to the driver's standard error, as PySpark 4 does with their data."""
+    own = threading.get_ident()
+
+    def is_of_others(record: logging.LogRecord) -> bool:
+        return record.thread != own
+
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(is_of_others)
+    try:
+        yield
+    finally:
+        for name in _LOGGERS:
+            logging.getLogger(name).removeFilter(is_of_others)
 
 
 def _condition(problem: Exception) -> str:

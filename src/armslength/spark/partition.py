@@ -102,8 +102,9 @@ class Reading:
 
     def signed(self, chunk: int, cells: NDArray[np.int64], number: int) -> tuple[Row, int]:
         """(the row of a chunk, its tag)."""
-        tag = tag_of(*self.name, chunk, number)
-        return (chunk, packed_integers(cells), packed_senders({self.name: tag})), tag
+        packed = packed_integers(cells)
+        tag = tag_of(*self.name, chunk, number, packed)
+        return (chunk, packed, packed_senders({self.name: tag})), tag
 
     def _watched(self) -> Iterator[pa.RecordBatch]:
         batch = self._first

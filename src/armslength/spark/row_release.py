@@ -24,9 +24,9 @@ from armslength.spark.frames import (
     quoted,
     setting,
 )
-from armslength.spark.row_parts import GatheredRows, RowsJob
+from armslength.spark.row_parts import BLOCK_BYTES, GatheredRows, RowsJob
 from armslength.spark.rows import SPARK_SCHEMA
-from armslength.spark.tasks import task_of
+from armslength.spark.tasks import gathering_task, task_of
 from armslength.spark.vectors import PACKED, check_vector_type
 from armslength.tables.relations import check_names
 
@@ -159,11 +159,13 @@ class SparkRowsRelease:
         )
         if self.partitions is not None:
             named = named.repartition(self.partitions, "row")
-        sketched = named.mapInArrow(task_of(RowsJob(self.protocol, self.labels, self.dtype)), SPARK_SCHEMA)
+        job = RowsJob(self.protocol, self.labels, self.dtype, BLOCK_BYTES)
+        sketched = named.mapInArrow(task_of(job), SPARK_SCHEMA)
         # A shuffle of the small products: without one, partitions would be computed one after the other.
         whole = 8 * len(self.labels) * (self.protocol.transform.sketch_dim + 2)
         usual = min(32, max(1, setting(self.frame, "spark.sql.shuffle.partitions", 200)))
-        return sketched.repartition(max(usual, math.ceil(whole / _BYTES_PER_TASK)), "chunk")
+        gathered = sketched.repartition(max(usual, math.ceil(whole / _BYTES_PER_TASK)), "chunk")
+        return gathered.mapInArrow(gathering_task(), SPARK_SCHEMA)
 
 
 def _check_columns(row: str, vector: str, names: list[str]) -> None:

@@ -17,6 +17,7 @@ SCHEMA = pa.schema([("chunk", pa.int64()), ("cells", pa.binary()), ("senders", p
 SPARK_SCHEMA = "chunk BIGINT, cells BINARY, senders BINARY"
 LISTING = -1  # instead of a chunk: the buckets that a sender has read
 PROBLEM = -2  # instead of a chunk: a message of ours, to be raised on the driver
+ARRIVED = -3  # instead of a chunk: the senders of all chunks that one task has added up
 _BYTES_AT_ONCE = 1 << 22
 _WORD = 1 << 64
 
@@ -24,10 +25,10 @@ Row = tuple[int, bytes, bytes]
 Senders = dict[tuple[int, int], int]
 
 
-def tag_of(sender: int, fingerprint: int, chunk: int, number: int) -> int:
-    """A word for one row: sums of them tell apart which rows arrived, and how often."""
+def tag_of(sender: int, fingerprint: int, chunk: int, number: int, cells: bytes) -> int:
+    """A word for one row and what is in it: sums of them tell apart which rows arrived, and how often."""
     packed = struct.pack("<qQqq", sender, fingerprint, chunk, number)
-    return int.from_bytes(hashlib.blake2b(packed, digest_size=8).digest(), "little")
+    return int.from_bytes(hashlib.blake2b(packed + cells, digest_size=8).digest(), "little")
 
 
 def packed_senders(senders: Senders) -> bytes:

@@ -1,16 +1,16 @@
 """Adding up what tasks send, in tasks of its own and at last on the driver; sums are modulo 2^64, in any order and grouping."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from armslength.errors import InputError, ParameterError
 from armslength.protocol.projection import Prepared
 from armslength.protocol.protocol import Protocol
 from armslength.spark.layout import Layout
 from armslength.spark.rows import (
+    ARRIVED,
     LISTING,
     PROBLEM,
     Row,
@@ -22,32 +22,32 @@ from armslength.spark.rows import (
 )
 from armslength.tables.partial import GroupSums
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 _KINDS = {kind.__name__: kind for kind in (InputError, ParameterError)}
 
 
-@dataclass(frozen=True)
-class _Chunk:
-    """The sums of a chunk, and of whom they came."""
-
-    cells: NDArray[np.int64]
-    senders: Senders = field(default_factory=dict)
-
-
 def summed(rows: Iterable[Row]) -> Iterator[Row]:
-    """The same sums in fewer rows: one for each chunk. Notes go on as they are."""
-    held: dict[int, _Chunk] = {}
+    """The same sums in fewer rows: one for each chunk, and one that says whose they are. Notes go on as they are.
+
+    What a task gives comes from one attempt at it, so that one list of senders will do for all of its chunks.
+    """
+    held: dict[int, NDArray[np.int64]] = {}
+    arrived: Senders = {}
     for number, packed, senders in rows:
         if number < 0:
             yield number, bytes(packed), senders
             continue
         cells = integers(packed)
         if number not in held:
-            held[number] = _Chunk(np.zeros(len(cells), dtype=np.int64))
-        chunk = held[number]
-        np.add(chunk.cells, cells, out=chunk.cells)
-        add_senders(chunk.senders, senders)
-    for number, chunk in held.items():
-        yield number, packed_integers(chunk.cells), packed_senders(chunk.senders)
+            held[number] = np.zeros(len(cells), dtype=np.int64)
+        np.add(held[number], cells, out=held[number])
+        add_senders(arrived, senders)
+    for number, cells in held.items():
+        yield number, packed_integers(cells), b""
+    if arrived:
+        yield ARRIVED, b"", packed_senders(arrived)
 
 
 class Gathered:
@@ -79,10 +79,12 @@ class Gathered:
             self._buckets.append(integers(packed))
             add_senders(self._listed, senders)
             return
+        add_senders(self._arrived, senders)
+        if chunk == ARRIVED:
+            return
         groups, columns = self._layout.place(chunk)
         shape = (groups.stop - groups.start, columns.stop - columns.start)
         self._sums.add_cells(groups.start, columns.start, integers(packed).reshape(shape))
-        add_senders(self._arrived, senders)
 
     def prepared(self) -> Prepared:
         """The sums of all groups, ready for their noise, if all of them came, once."""
@@ -93,11 +95,16 @@ class Gathered:
             )
         sent = {name: tags for name, tags in self._listed.items() if tags}
         if sent != self._arrived:
-            raise InputError(
-                "source must hold the same rows whenever Spark computes it again, got others, and nothing was charged; "
-                "write it to a table first, and release that"
-            )
+            raise other_rows()
         return self._sums.prepared()
+
+
+def other_rows() -> InputError:
+    """What is said when sums cannot be of one reading of the source."""
+    return InputError(
+        "source must hold the same rows whenever Spark computes it again, got others, and nothing was charged; "
+        "write it to a table first, and release that"
+    )
 
 
 def packed_problem(problem: InputError | ParameterError) -> bytes:

@@ -11,6 +11,7 @@ from armslength.protocol.sketches import Sketches
 from armslength.spark.frames import (
     arrow_types,
     as_bytes,
+    check_functions,
     checked_partitions,
     local_rows,
     opened_frame,
@@ -62,8 +63,8 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
 
     Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for adding or removing, or for replacing, one
     person with all of their events: whatever a person's events are, at most `contribution` of them, by weight, over all groups
-    are counted. Tasks that are lost, run twice or run again change nothing, and a source that gives other rows when it is computed again is
-    refused. Which groups there are, how many rows, their order and labels are public input. Errors are raised before anything is charged or
+    are counted. Tasks that are lost, run twice or run again change nothing; a source that gives other rows when it is computed again is
+    refused where that could mix two readings of a person, and elsewhere each person is within the bound all the same. Which groups there are, how many rows, their order and labels are public input. Errors are raised before anything is charged or
     drawn.
     Reference: docs/privacy.md, event tables and theorem 1.
 
@@ -122,6 +123,7 @@ class SparkTableRelease(TableRelease):
     ) -> "SparkTableRelease":
         """The release, if the frame has the columns and their types; no job runs."""
         roles = release.columns.named
+        check_functions(frame)
         with our_errors():
             names = list(frame.columns)
         check_names(roles, names, "source")

@@ -4,12 +4,14 @@ Errors travel as rows because an exception in a task is tried again, and comes w
 """
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from armslength.errors import InputError, ParameterError
+from armslength.spark.row_parts import together
 from armslength.spark.rows import PROBLEM, Row, in_batches, rows_of
 from armslength.spark.summing import packed_problem, summed
 from armslength.version import __version__
@@ -24,36 +26,52 @@ def task_of(job: Any) -> Task:
 
 def summing_task() -> Task:
     """A function for `mapInArrow` that adds rows up."""
-    return _shipped(__version__, None)
+    return _shipped(__version__, pickle.dumps(Joined(summed)))
 
 
-def _shipped(version: str, packed: bytes | None) -> Task:
+def gathering_task() -> Task:
+    """A function for `mapInArrow` that puts rows of a block together."""
+    return _shipped(__version__, pickle.dumps(Joined(together)))
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A job on rows that tasks have sent.
+
+    Attributes:
+        work: What is made of them.
+    """
+
+    work: Callable[[Iterable[Row]], Iterator[Row]]
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
+        """The rows that it makes."""
+        return self.work(rows_of(batches))
+
+
+def _shipped(version: str, packed: bytes) -> Task:
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return run(version, packed, batches)
 
     return task
 
 
-def run(version: str, packed: bytes | None, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def run(version: str, packed: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of one task.
 
     Args:
         version: The driver's version of armslength.
-        packed: The job, which is not looked into before the versions agree; None to add rows up.
+        packed: The job, which is not looked into before the versions agree.
         batches: The partition.
     """
     if version != __version__:
         return in_batches(_refusal(_other_version(version), batches))
-    pa.set_cpu_count(1)  # the engine has given this task one core
     return in_batches(_careful(packed, batches))
 
 
-def _careful(packed: bytes | None, batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
+def _careful(packed: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
     try:
-        if packed is None:
-            yield from summed(rows_of(batches))
-        else:
-            yield from pickle.loads(packed).rows(batches)  # noqa: S301  # our own driver's, like the function itself
+        yield from pickle.loads(packed).rows(batches)  # noqa: S301  # our own driver's, like the function itself
     except (InputError, ParameterError) as problem:
         yield from _refusal(problem, batches)
     except Exception as problem:  # noqa: BLE001  # its words may quote data, and would stand in the log of a worker
