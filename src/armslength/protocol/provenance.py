@@ -1,6 +1,6 @@
 """Which noises a row is made of. Cumulants add only for independent noises, so noise has identity."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,18 +51,21 @@ class Provenance:
         """This row plus coefficient times the other: shared noises are merged, not counted twice."""
         total = dict(self.terms)
         for source, theirs in other.terms:
-            total[source] = total.get(source, 0.0) + coefficient * theirs
-        # what is left of a coefficient after cancellation is rounding, not noise
-        largest = max((abs(c) for _, c in (*self.terms, *other.terms)), default=0.0) * max(
-            1.0, abs(coefficient)
-        )
-        left = ((source, c) for source, c in total.items() if abs(c) > 1e-13 * largest)
-        kept = tuple(sorted(left, key=lambda term: term[0].id))
-        return Provenance(kept, self.offset + coefficient * other.offset, self.in_clear or other.in_clear)
+            ours, added = total.get(source, 0.0), coefficient * theirs
+            # What is left of a coefficient after cancellation is rounding, not noise; a small one that met nothing is noise.
+            merged = ours + added
+            total[source] = merged if abs(merged) > 1e-13 * max(abs(ours), abs(added)) else 0.0
+        return self._of(total.items(), self.offset + coefficient * other.offset, other.in_clear)
 
     def times(self, coefficient: float) -> "Provenance":
         """This row times a number."""
-        return Provenance((), 0.0, self.in_clear).plus(self, coefficient)
+        return self._of(((source, coefficient * c) for source, c in self.terms), coefficient * self.offset)
+
+    def _of(
+        self, terms: Iterable[tuple[NoiseSource, float]], offset: float, in_clear: bool = False
+    ) -> "Provenance":
+        kept = sorted((term for term in terms if term[1] != 0), key=lambda term: term[0].id)
+        return Provenance(tuple(kept), offset, self.in_clear or in_clear)
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,6 +59,26 @@ def test_shared_noise_is_merged(sketches):
     assert set(coefficients((a * 0.1 + a * 0.2 + b) - (a * 0.3 + c))[0].values()) == {1.0, -1.0}
 
 
+def test_small_multiples_keep_their_noise(sketches):
+    a, b, _ = sketches
+    small = a * 2.0**-50
+    assert coefficients(small)[0] == dict.fromkeys(coefficients(a)[0], 2.0**-50)
+    # Beside a large row, and in every order: only what cancels is rounding.
+    for total in (small + b * 1000, b * 1000 + small):
+        assert coefficients(total)[0] == {**coefficients(small)[0], **dict.fromkeys(coefficients(b)[0], 1000)}
+    assert coefficients(small - small) == [{}]
+    assert coefficients(small - a * 2.0**-51) == coefficients(a * 2.0**-51)
+    assert coefficients(a * 0) == [{}]
+    one_part = coefficients(a * (1 + 1e-10) - a)[0]
+    assert list(one_part.values()) == pytest.approx([1e-10], rel=1e-5)
+
+
+def test_small_multiples_have_the_distances_of_small_data(sketches):
+    whole, small = (al.squared_distances(each) for each in (sketches, sketches * 2.0**-50))
+    assert np.allclose(small.value * 2.0**100, whole.value, rtol=1e-9)
+    assert np.allclose(small.std_error * 2.0**100, whole.std_error, rtol=1e-9)
+
+
 def test_one_row_combines_with_every_row(sketches):
     drift = sketches - sketches["a"]
     assert np.array_equal(drift.values, sketches.values - sketches.values[0])
