@@ -11,12 +11,19 @@ from armslength.estimates.squares import panels_of
 from armslength.estimates.variance import debias
 from armslength.lazy import lazy
 from armslength.protocol.protocol import Protocol
-from armslength.search.kernels import add_one_by_one, add_to_centers, choose_centers, squared_norm
+from armslength.search.kernels import (
+    add_one_by_one,
+    add_to_centers,
+    choose_centers,
+    recompute_cancelled,
+    squared_norm,
+)
 from armslength.search.row_survey import Block
 from armslength.threads import for_blocks
 from armslength.transforms.fast_jl import FastJL
 
 _BANDS_AT_ONCE = 16
+_UNNOTICED = 1e-6  # of what noise alone makes of a squared norm
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,13 @@ class NoiseEffect:
     def deviation(self, k2: NDArray[np.float64], k4: NDArray[np.float64]) -> NDArray[np.float64]:
         """The standard deviation of a debiased squared norm whose true value is 0."""
         return np.sqrt(np.maximum(self.fourth * k4 + self.second * k2**2, 0.0))
+
+    def harmless_norms(self, k2: NDArray[np.float64], width: int) -> NDArray[np.float64]:
+        """For each row, up to which ‖u‖² + ‖c‖² the rounding of ‖u‖² + ‖c‖² − 2⟨u, c⟩ is lost in the row's noise.
+
+        That rounding is at most (width + 8)·2^−53·(‖u‖ + ‖c‖)², see `estimates.squares`.
+        """
+        return np.asarray(_UNNOTICED * math.sqrt(self.second) * k2 * 2.0**53 / (2 * (width + 8)))
 
 
 @dataclass(eq=False)
@@ -119,16 +133,25 @@ class Centers:
         """‖c − c'‖² of all centers, with their noise."""
         return np.array([((self.means - mean) ** 2).sum(axis=1) for mean in self.means])
 
-    def squares_to(self, block: Block, first: int, last: int) -> NDArray[np.float64]:
+    def squares_to(self, block: Block, first: int, last: int, k2: NDArray[np.float64]) -> NDArray[np.float64]:
         """‖u − c‖² of all rows in some bands and all centers, with their noise.
 
-        Every pair is computed in the same way wherever it stands, so that blocks of any size give the same numbers.
+        Every pair is computed in the same way wherever it stands, so that blocks of any size give the same numbers: by a product, or
+        by differences where that would cost digits that noise does not hide.
+
+        Args:
+            block: Rows, filled in.
+            first: The first band.
+            last: The band after the last.
+            k2: κ₂ of each row of the block.
         """
         rows = block.rows[first * BAND : last * BAND]
         squares = block.squares[first * BAND : last * BAND]
         result = np.empty((len(squares), len(self.means)))
         for top in range(0, len(squares), BAND):
             squares_from_products(rows, self._panels, squares, self._squares, (0.0, 1.0), top, False, result)
+        limits = self.effect.harmless_norms(k2[first * BAND : last * BAND], self.means.shape[1])
+        recompute_cancelled(rows, squares, self.means, self._squares, limits, result)
         return result
 
     def nearest(self, block: Block, own: NDArray[np.int32], k2: NDArray[np.float64]) -> "NearestCenters":
@@ -152,7 +175,7 @@ class Centers:
             part = slice(first * BAND, min(last * BAND, count))
             block.fill(part.start, part.stop)
             choose_centers(
-                self.squares_to(block, first, last),
+                self.squares_to(block, first, last, k2),
                 own[part],
                 noise[part],
                 (center_noise, self.sizes),

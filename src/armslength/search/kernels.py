@@ -4,6 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.compiled import kernel
+from armslength.estimates.kernels import squared_difference
+
+_CANCELLED = 0.125  # of the two squared norms: what is left of them has lost three bits and more
 
 
 @kernel
@@ -34,6 +37,37 @@ def squared_norm(row: NDArray[np.float64]) -> float:
     for j in range(whole, len(row)):
         a += row[j] * row[j]
     return (a + b) + (c + d)
+
+
+@kernel
+def recompute_cancelled(
+    rows: NDArray[np.float64],
+    row_squares: NDArray[np.float64],
+    means: NDArray[np.float64],
+    mean_squares: NDArray[np.float64],
+    limits: NDArray[np.float64],
+    result: NDArray[np.float64],
+) -> None:
+    """result[i, j] = ‖rows[i] − means[j]‖² by differences, where ‖u‖² + ‖c‖² − 2⟨u, c⟩ has lost digits that matter.
+
+    Which pairs those are depends on the pair alone, so that blocks of any size give the same numbers.
+
+    Args:
+        rows: The u_i.
+        row_squares: ‖u_i‖².
+        means: The c_j.
+        mean_squares: ‖c_j‖².
+        limits: For each row, the sum of squared norms up to which rounding does no harm.
+        result: The squared distances, by products.
+    """
+    longest = mean_squares.max()
+    for i in range(result.shape[0]):
+        if row_squares[i] + longest <= limits[i]:
+            continue
+        for j in range(result.shape[1]):
+            norms = row_squares[i] + mean_squares[j]
+            if norms > limits[i] and result[i, j] < _CANCELLED * norms:
+                result[i, j] = squared_difference(rows[i], means[j], 0.0)
 
 
 @kernel

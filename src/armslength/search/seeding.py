@@ -92,7 +92,7 @@ def _debiased(sample: Block, centers: Centers, k2: NDArray[np.float64]) -> NDArr
     value = np.empty((len(k2), len(centers.sizes)))
 
     def fill(first: int, last: int) -> None:
-        value[first * BAND : last * BAND] = centers.squares_to(sample, first, last)
+        value[first * BAND : last * BAND] = centers.squares_to(sample, first, last, k2)
 
     for_blocks(-(-len(k2) // BAND), _BANDS_AT_ONCE, fill)
     return np.asarray(value - centers.effect.added * (k2[:, None] + centers.second))

@@ -137,6 +137,25 @@ def test_a_row_below_zero_to_two_centers_stays_where_it_is(own_square, other_squ
     assert found.value[0] == pytest.approx(-6 if stays else 3.5)
 
 
+@pytest.mark.parametrize("k2", [0.0, 1.0, 1e6])
+def test_rounding_is_lost_in_the_noise_however_far_rows_and_centers_are(k2):
+    rng = np.random.default_rng(6)
+    effect = NoiseEffect(64, 64, 128)
+    for bits in range(48):
+        rows = rng.integers(-9, 10, (100, 64)) << rng.integers(0, bits + 1, (100, 1))
+        rows[50:] += rng.integers(-(2**bits), 2**bits + 1, 64)
+        rows[99] = 0
+        means = rows[[3, 60, 99]] + rng.integers(-9, 10, (3, 64))
+        block = Frame(np.zeros(64, np.int64), 0.0).block(rows, np.zeros(100))
+        block.fill(0, 100)
+        centers = Centers(means.astype(float), np.ones(3), np.full(3, k2), effect)
+        found = centers.squares_to(block, 0, 3, np.full(100, k2))
+        differences = (rows[:, None] - means).astype(object)
+        exact = (differences**2).sum(axis=2).astype(float)
+        allowed = 1e-6 * k2 * np.sqrt(128) + 1e-12 * exact
+        assert (np.abs(found - exact) <= allowed).all()
+
+
 def clear_noises(rows):
     return RowNoises(np.zeros(rows, np.int32), np.zeros(1), np.zeros(1))
 
@@ -225,6 +244,6 @@ def test_points_are_clusters_of_one_row():
     effect = NoiseEffect.of(OUTPUT[0])
     found = points(block, np.array([6, 1]), k2, effect)
     expected = al.squared_distances(sketches, sketches.rows([6, 1])).value / OUTPUT[0].unit_squared
-    raw = found.squares_to(block, 0, 1) - effect.added * (k2[:, None] + found.second)
+    raw = found.squares_to(block, 0, 1, k2) - effect.added * (k2[:, None] + found.second)
     raw[[6, 1], [0, 1]] = 0.0
     np.testing.assert_allclose(raw, expected, rtol=1e-9, atol=1e-6)

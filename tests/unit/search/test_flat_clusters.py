@@ -168,6 +168,20 @@ def test_a_row_far_away_does_not_cost_the_others_their_digits():
     assert adjusted_rand(truth[1:], found.numbers[1:]) == 1.0
 
 
+@pytest.mark.parametrize("most", [47, 500])
+def test_groups_far_away_are_told_apart_as_groups_nearby_are(most):
+    # Two groups of 50 rows, 1,000 apart and 2^40 from the others: 2^80 − 2^80 would leave no digit of the noise's 30.
+    sketches = al.Protocol(TRANSFORM, 1).release(np.zeros((400, 300), dtype=int), ledger=al.NO_LEDGER)
+    near, far = sketches.values.copy(), sketches.values.copy()
+    near[350:, :8], far[350:, :8] = near[350:, :8] + 1000, far[350:, :8] + 1000
+    near[300:, 8:16], far[300:, 8:16] = near[300:, 8:16] + 2000, far[300:, 8:16] + 2**40
+    expected, found = (al.cluster(InBlocks(moved(sketches, each), most), count=3) for each in (near, far))
+    assert found.numbers.tolist() == expected.numbers.tolist() == np.repeat([0, 1, 2], [300, 50, 50]).tolist()
+    np.testing.assert_allclose(found.radius**2, expected.radius**2, atol=1e-3)
+    assert found.inertia == pytest.approx(expected.inertia, abs=0.1)
+    assert found.center_distances[1, 2] == pytest.approx(expected.center_distances[1, 2], rel=1e-9)
+
+
 def test_fractions_of_sketches_have_the_same_clusters():
     sketches, truth = planted((1,), 400)
     whole, half = (al.cluster(each, count=8) for each in (sketches, sketches * 0.5))
