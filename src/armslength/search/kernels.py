@@ -98,6 +98,7 @@ def choose_centers(
     for i in range(squares.shape[0]):
         best, second = np.inf, np.inf
         first, other = 0, 0
+        value[i] = np.inf
         for j in range(squares.shape[1]):
             distance = squares[i, j] - center_noise[j] - noise[i]
             unbiased = distance
@@ -118,7 +119,8 @@ def choose_centers(
         chosen[i] = first
         behind = second - best
         deviation = reach[first, other] * np.sqrt(noise[i])
-        margin[i] = 0.0 if behind == 0 else np.inf if behind == np.inf else behind / deviation
+        # Not above 0 is also what two infinite distances differ by.
+        margin[i] = np.inf if behind == np.inf else behind / deviation if behind > 0 else 0.0
 
 
 @kernel
