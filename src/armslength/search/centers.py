@@ -168,7 +168,9 @@ class Centers:
         center_noise = np.where(self.sizes > 0, added * self.second, -np.inf)
         reach = 2 * np.sqrt(self.between / self.means.shape[1])
         count = len(block)
-        found = NearestCenters(np.empty(count, np.int32), np.empty(count), np.empty(count, np.float32))
+        found = NearestCenters(
+            np.empty(count, np.int32), np.empty(count), np.empty(count), np.empty(count, np.float32)
+        )
         _ = self._panels, self._squares  # made here, and not by every thread
 
         def fill(first: int, last: int) -> None:
@@ -181,7 +183,7 @@ class Centers:
                 (center_noise, self.sizes),
                 reach,
                 found.chosen[part],
-                found.value[part],
+                (found.square[part], found.value[part]),
                 found.margin[part],
             )
 
@@ -202,11 +204,13 @@ class NearestCenters:
 
     Attributes:
         chosen: Their numbers.
+        square: The squared distances to them with their noise, in squared integer units.
         value: The debiased squared distances to them, in squared integer units.
         margin: How many standard deviations of the row's noise the second nearest is behind.
     """
 
     chosen: NDArray[np.int32]
+    square: NDArray[np.float64]
     value: NDArray[np.float64]
     margin: NDArray[np.float32]
 

@@ -36,12 +36,12 @@ class FlatClustering:
 
     Attributes:
         numbers: For each row the number of its cluster.
-        margin: For each row, how many standard deviations of its own noise would take it to the second nearest center; infinite if
-            there is none, and for rows in the clear.
+        margin: For each row, how many standard deviations of its own noise would take it to the second nearest center, of those that
+            the last pass began with; infinite if there is none, and for rows in the clear.
         sizes: How many rows each cluster has.
         radius: For each cluster the root of its rows' mean squared distance to the center, estimated, in data units.
         center_distances: Estimated distances of all centers, in data units.
-        centers: The centers as rows of numbers, in the units of `Sketches.values`; the mean of sketches is the sketch of the mean.
+        centers: The means of the clusters as rows of numbers, in the units of `Sketches.values`; the mean of sketches is the sketch of the mean.
         center_noise: The variance of the noise in each coordinate of each center, in the same units squared.
         inertia: The sum of all rows' squared distances to their centers, estimated, in squared data units.
         passes: How many times all rows were read to improve the clusters.
@@ -180,14 +180,21 @@ def _clusters_of_sample(known: Survey, effect: NoiseEffect, count: int, words: R
     )
 
 
+def _by_first_rows(numbers: NDArray[np.int32]) -> list[int]:
+    """The different numbers, in the order in which they come; by parts, for whoever sorts needs as much memory again."""
+    met: dict[int, None] = {}
+    for start in range(0, len(numbers), _NUMBERS_AT_ONCE // 16):
+        found, firsts = np.unique(numbers[start : start + _NUMBERS_AT_ONCE // 16], return_index=True)
+        met.update(dict.fromkeys(found[np.argsort(firsts)].tolist()))
+    return list(met)
+
+
 def _result(ended: lloyd.Outcome, known: Survey, unit: float, asked: int, seed: str) -> FlatClustering:
     """In data units, without clusters that have no rows, numbered by their first rows."""
-    numbers, firsts, sizes = np.unique(ended.numbers, return_index=True, return_counts=True)
-    order = np.argsort(firsts)
-    kept = numbers[order]
+    kept = _by_first_rows(ended.numbers)
     renumbered = np.empty(asked, dtype=np.int32)
     renumbered[kept] = np.arange(len(kept))
-    sizes = sizes[order].astype(np.int64)
+    sizes = ended.sums.sizes[kept].astype(np.int64)
     within = ended.within[kept]
     centers = ended.centers
     origin = known.frame.origin.astype(np.float64) + known.frame.offset

@@ -78,7 +78,7 @@ def choose_centers(
     centers: tuple[NDArray[np.float64], NDArray[np.float64]],
     reach: NDArray[np.float64],
     chosen: NDArray[np.int32],
-    value: NDArray[np.float64],
+    found: tuple[NDArray[np.float64], NDArray[np.float64]],
     margin: NDArray[np.float32],
 ) -> None:
     """For each row the center of the smallest debiased squared distance; of equal ones the first.
@@ -91,10 +91,11 @@ def choose_centers(
         reach: For each two centers, what one standard deviation of a row's noise moves the difference of its squared distances to
             them by, for a row whose noise adds 1 to a squared norm.
         chosen: The center of row i.
-        value: Its debiased squared distance.
+        found: ‖u_i − c‖² of that center, and its debiased squared distance.
         margin: How many standard deviations of the row's noise the second best center is behind.
     """
     center_noise, sizes = centers
+    square, value = found
     for i in range(squares.shape[0]):
         best, second = np.inf, np.inf
         first, other = 0, 0
@@ -117,6 +118,7 @@ def choose_centers(
             elif distance < second:
                 second, other = distance, j
         chosen[i] = first
+        square[i] = squares[i, first]
         behind = second - best
         deviation = reach[first, other] * np.sqrt(noise[i])
         # Not above 0 is also what two infinite distances differ by.

@@ -22,9 +22,9 @@ class Outcome:
     """Where the passes ended.
 
     Attributes:
-        centers: To which rows were assigned in the last pass.
+        centers: The means of the clusters.
         numbers: For each row its cluster.
-        margin: For each row, how many standard deviations of its noise the second nearest center is behind.
+        margin: For each row, how many standard deviations of its noise the second nearest center was behind in the last pass.
         within: For each cluster the sum of its rows' debiased squared distances, in squared integer units.
         sums: The rows of each cluster added up.
         passes: How many times all rows were read.
@@ -79,7 +79,8 @@ def run(
         if can_fill:
             seen.fill(int(empty[0]), noises)
         centers = Centers.of(seen.sums, centers.effect)
-    return Outcome(centers, numbers, seen.margin, seen.within, seen.sums, done, converged)
+    means = Centers.of(seen.sums, centers.effect)
+    return Outcome(means, numbers, seen.margin, seen.within(centers, means), seen.sums, done, converged)
 
 
 @dataclass(eq=False)
@@ -101,10 +102,19 @@ class _Farthest:
 class _Pass:
     numbers: NDArray[np.int32]
     margin: NDArray[np.float32]
-    within: NDArray[np.float64]
+    squares: NDArray[np.float64]  # of each cluster's rows to the center they have chosen, with their noise
     sums: ClusterSums
     farthest: _Farthest
     changed: int = 0
+
+    def within(self, chosen: Centers, means: Centers) -> NDArray[np.float64]:
+        """For each cluster the sum of its rows' debiased squared distances to their mean.
+
+        Σ‖u − c‖² is m·‖c − mean‖² more than it would be to the mean, to which noise adds 1 − 1/m of what it adds to all rows.
+        """
+        moved = means.sizes * ((chosen.means - means.means) ** 2).sum(axis=1)
+        added = means.effect.added * self.sums.second * (1 - 1 / np.maximum(means.sizes, 1.0))
+        return np.asarray(self.squares - moved - added)
 
     def fill(self, empty: int, noises: RowNoises) -> None:
         """Gives the farthest row to a cluster without rows."""
@@ -134,7 +144,7 @@ def _one_pass(
         seen.changed += int(np.count_nonzero(numbers[part] != found.chosen))
         numbers[part] = found.chosen
         seen.margin[part] = found.margin
-        add_one_by_one(found.chosen, found.value, seen.within)
+        add_one_by_one(found.chosen, found.square, seen.squares)
         seen.sums.add(block, found.chosen, k2)
         noise = centers.effect.deviation(k2 + centers.second[found.chosen], k4)
         seen.farthest.meet(first, block, found.value - TOLD_APART * noise)

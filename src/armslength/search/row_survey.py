@@ -178,9 +178,11 @@ def _middle(sample: NDArray[Any]) -> NDArray[Any]:
 def _noise_names(block: Sketches) -> NDArray[np.uint64]:
     """Half of each noise's random id: enough to tell noises apart."""
     if block.released is not None:
-        return np.ascontiguousarray(block.released.ids).view("<u8")[::2]
+        return (
+            np.ascontiguousarray(block.released.ids).view("<u8")[::2].copy()
+        )  # a view would keep both halves
     ids = [source.id for row in block.provenance for source, _ in row.terms]
-    return np.frombuffer(bytes.fromhex("".join(ids)), dtype="<u8")[::2]
+    return np.frombuffer(bytes.fromhex("".join(ids)), dtype="<u8")[::2].copy()
 
 
 def _check_different(names: NDArray[np.uint64]) -> None:

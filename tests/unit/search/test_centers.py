@@ -127,10 +127,12 @@ def test_of_equal_centers_the_first_is_chosen_and_the_margin_is_0():
 
 def test_a_row_that_no_center_is_near_to_has_no_value_of_another():
     # Squares of 1e200 are infinite: the first center, at an infinite distance, and not what was in memory.
-    squares, value = np.full((2, 3), np.inf), np.zeros(2)
+    squares, square, value = np.full((2, 3), np.inf), np.zeros(2), np.zeros(2)
     chosen, margin = np.full(2, -1, np.int32), np.ones(2, np.float32)
     own, none = np.full(2, -1, np.int32), np.zeros(3)
-    choose_centers(squares, own, np.ones(2), (none, np.ones(3)), np.ones((3, 3)), chosen, value, margin)
+    choose_centers(
+        squares, own, np.ones(2), (none, np.ones(3)), np.ones((3, 3)), chosen, (square, value), margin
+    )
     assert chosen.tolist() == [0, 0]
     assert value.tolist() == [np.inf, np.inf]
     assert margin.tolist() == [0, 0]  # nothing says which center is nearer

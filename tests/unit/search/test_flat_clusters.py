@@ -193,9 +193,14 @@ def test_fractions_of_sketches_have_the_same_clusters():
     assert adjusted_rand(truth, half.numbers) == 1.0
 
 
-def test_what_is_said_of_clusters_is_what_it_is_said_to_be():
+@pytest.mark.parametrize("stop", [{}, {"passes": 1}, {"tolerance": 1.0}])
+def test_what_is_said_of_clusters_is_what_it_is_said_to_be(stop, monkeypatch):
+    monkeypatch.setattr(
+        "armslength.search.flat_clusters._LEAST_SAMPLE", 100
+    )  # so that rows change in the last pass
     sketches, _ = planted(("0.05",), 300, dropped_bits=2)
-    found = al.cluster(sketches, count=3)
+    found = al.cluster(sketches, count=3, **stop)
+    assert not stop or found.converged == ("tolerance" in stop)
     unit = sketches.protocol.unit_squared
     k2 = row_noises(sketches).each("k2")[0]
     read = sketches.values + sketches.offsets[:, None]
@@ -207,6 +212,10 @@ def test_what_is_said_of_clusters_is_what_it_is_said_to_be():
         within.append(unit * (raw - 64 * k2 * (len(members) - 1)))
         assert found.radius[cluster] ** 2 * len(members) == pytest.approx(max(within[-1], 0))
         assert found.center_noise[cluster] == pytest.approx(k2 / len(members))
+    apart = ((found.centers[:, None] - found.centers) ** 2).sum(axis=2)
+    noise = 64 * (found.center_noise[:, None] + found.center_noise)
+    expected = np.sqrt(unit * np.maximum(apart - noise, 0)) * (1 - np.eye(found.count))
+    np.testing.assert_allclose(found.center_distances, expected, rtol=1e-9)
     assert found.inertia == pytest.approx(sum(within))
 
 
@@ -231,17 +240,19 @@ class Endless:
             )
 
 
-def test_memory_does_not_grow_with_the_rows():
-    rows = Endless(150_000)  # 77 MB of numbers
+def test_memory_grows_by_twenty_bytes_a_row(monkeypatch):
+    monkeypatch.setattr("armslength.search.flat_clusters._NUMBERS_AT_ONCE", 1 << 15)
+    monkeypatch.setattr("armslength.search.flat_clusters._LEAST_SAMPLE", 256)
     al.cluster(Endless(3000), count=4)
+    rows = 200_000  # of 512 bytes each
     tracemalloc.start()
     try:
-        found = al.cluster(rows, count=4)
+        found = al.cluster(Endless(rows), count=4)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert found.sizes.min() > 37_000
-    assert peak < 45e6
+    assert found.sizes.min() > 0.24 * rows
+    assert peak < 24 * rows
 
 
 def test_the_last_pass_is_told():
