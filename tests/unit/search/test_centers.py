@@ -194,6 +194,43 @@ def test_an_empty_cluster_gets_the_farthest_row():
     np.testing.assert_allclose(ended.sums.sizes, [3, 2])
 
 
+def test_passes_go_on_while_an_empty_cluster_can_be_filled():
+    # No row changes in the first pass, and all may: the second cluster is filled nevertheless.
+    values = np.array([[0], [1], [2], [100], [103]], np.int64).repeat(8, axis=1)
+    block = Frame(np.zeros(8, np.int64), 0.0).block(values, np.zeros(5))
+    block.fill(0, 5)
+    begun = ClusterSums.empty(2, 8)
+    begun.add(block, np.zeros(5, np.int32), np.zeros(5))
+    ended = lloyd.run(
+        lambda: iter((block,)),
+        clear_noises(5),
+        Centers.of(begun, NoiseEffect(8, 8, 16)),
+        np.zeros(5, np.int32),
+        passes=20,
+        tolerance=0.5,
+    )
+    assert ended.sums.sizes.tolist() == [3, 2]
+    assert ended.converged
+
+
+def test_passes_end_when_for_ten_of_them_no_fewer_rows_have_changed():
+    # Rows that are elsewhere in every second reading change their clusters for ever: all in the first pass, two in each after it.
+    here, there = np.array([[0, 90, 10, 80], [0, 90, 80, 10]], np.int64)
+    readings = 0
+
+    def blocks():
+        nonlocal readings
+        readings += 1
+        values = (here if readings % 2 else there)[:, None].repeat(8, axis=1)
+        yield Frame(np.zeros(8, np.int64), 0.0).block(values, np.zeros(4))
+
+    begun = ClusterSums(np.array([[0.0] * 8, [90.0] * 8]), np.ones(2), np.zeros(2))
+    centers, numbers = Centers.of(begun, NoiseEffect(8, 8, 16)), np.full(4, -1, np.int32)
+    ended = lloyd.run(blocks, clear_noises(4), centers, numbers, passes=50, tolerance=0.0)
+    assert not ended.converged
+    assert ended.passes == readings == 2 + 10
+
+
 def test_an_empty_cluster_gets_no_row_that_noise_alone_has_moved():
     values = np.random.default_rng(2).normal(size=(50, 64))
     block = Frame(np.zeros(64), 0.0).block(values, np.zeros(50))
@@ -237,6 +274,23 @@ def test_of_two_rows_at_one_place_the_quieter_is_where_a_cluster_begins():
         chosen = first_rows(block, k2, np.zeros(100), NoiseEffect(64, 64, 128), 2, words)
         quiet += max(chosen) < 60
     assert quiet >= 36  # all but those in which no quiet row was drawn; by the estimates alone 34
+
+
+def test_a_row_that_is_chosen_is_at_no_distance_from_itself():
+    # The first row is the quietest. Of the others, on its two sides, the noisy one has the larger upper end, so it is the better choice
+    # whenever one of two draws finds it: 3 times in 4. With its own noise counted against it, it would be so 1 time in 4.
+    k2 = np.array([0.5, 100.0, 1.0])
+    rows = np.zeros((3, 64))
+    rows[1:, 0] = np.sqrt(101_000 + 64 * (k2[0] + k2[1])), -np.sqrt(100_000 + 64 * (k2[0] + k2[2]))
+    block = Frame(np.zeros(64), 0.0).block(rows, np.zeros(3))
+    block.fill(0, 3)
+    noisy = 0
+    for seed in range(60):
+        words = Reader(Stream(str(seed), "test"))
+        first, second = first_rows(block, k2, np.zeros(3), NoiseEffect(64, 64, 128), 2, words)
+        assert first == 0
+        noisy += second == 1
+    assert noisy > 30
 
 
 def test_a_row_that_moves_takes_all_of_itself_along():
