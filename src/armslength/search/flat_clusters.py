@@ -75,12 +75,13 @@ class FlatClustering:
 
         Args:
             rows: The rows that were clustered, which know their labels.
-            at_once: How many lines to a batch, at most.
+            at_once: How many lines to a batch, at most; wide rows come in smaller ones.
         """
+        most = integer("at_once", at_once, at_least=1, at_most=1 << 31)
         if len(rows) != len(self.numbers):
             raise ParameterError(f"rows must be the {len(self.numbers)} that were clustered, got {len(rows)}")
         first = 0
-        for block in rows.blocks(at_once):
+        for block in rows.blocks(min(most, _rows_at_once(self.centers.shape[1]))):
             part = slice(first, first + len(block))
             columns = {
                 "label": pa.array(block.labels, pa.string()),
@@ -138,7 +139,7 @@ def flat_clusters(
     protocol = checked.protocols[0]
     effect = NoiseEffect.of(protocol)
     width = protocol.transform.sketch_dim
-    at_once = max(64, _NUMBERS_AT_ONCE // max(width, clusters))
+    at_once = _rows_at_once(max(width, clusters))
     with progress("cluster", None, "rows", shown=show_progress) as advance:
         known = survey(checked, max(_LEAST_SAMPLE, _SAMPLE_PER_CLUSTER * clusters), words, at_once)
         begun = _clusters_of_sample(known, effect, clusters, words)
@@ -154,6 +155,10 @@ def flat_clusters(
             advance=advance,
         )
     return _result(ended, known, coordinate_unit(protocol), clusters, public)
+
+
+def _rows_at_once(width: int) -> int:
+    return max(64, _NUMBERS_AT_ONCE // width)
 
 
 def _blocks(rows: RowBlocks, frame: Frame, at_once: int) -> Iterator[Block]:

@@ -302,6 +302,31 @@ def test_lines_for_each_row():
     assert [line["margin"] for line in lines] == found.margin.tolist()
     with pytest.raises(al.ParameterError, match="rows must be the 50 that were clustered, got 49"):
         next(found.batches(sketches[:49]))
+    with pytest.raises(al.ParameterError, match="at_once must be an integer"):
+        next(found.batches(sketches, 0))
+
+
+def test_lines_are_read_in_blocks_that_fit_into_memory():
+    rows = Endless(100)
+    found = al.cluster(rows, count=2)
+    asked = []
+
+    class Asked(Endless):
+        def blocks(self, rows):
+            asked.append(rows)
+            return super().blocks(rows)
+
+    assert sum(batch.num_rows for batch in found.batches(Asked(100))) == 100
+    assert list(found.batches(Asked(100), 30))[3].num_rows == 10
+    assert asked == [2**20 // 64, 30]
+
+
+def test_what_a_few_early_rows_are_is_not_forgotten():
+    protocol = al.Protocol(TRANSFORM, 1)
+    clear = al.sketch_in_clear(protocol, np.ones((5, 300), dtype=int), labels=list("abcde"))
+    noisy = protocol.release(np.zeros((20, 300), dtype=int), ledger=al.NO_LEDGER)
+    for rows in ([clear, noisy], [noisy, clear]):
+        assert "not private" in al.cluster(InBlocks(al.concat(rows), 5), count=2).note
 
 
 def test_a_collection_of_few_rows_has_a_tree():
