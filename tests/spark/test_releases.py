@@ -91,19 +91,22 @@ def test_bad_data_is_one_line_and_costs_nothing(session, tmp_path):
 
 
 def test_functions_of_the_session_do_not_say_where_a_person_belongs(session):
-    frame = frame_of(session, events().slice(0, 3))
-    session.udf.register("xxhash64", lambda _: 1, "bigint")
-    try:
+    other = session.newSession()
+    frame = frame_of(other, events().slice(0, 3))
+    assert release(frame).labels == tuple(GROUPS)
+    other.udf.register("xxhash64", lambda _: 1, "bigint")
+    if other.sql("SELECT xxhash64('x')").collect()[0][0] == 1:  # Spark 3.5 takes theirs
         with pytest.raises(al.ParameterError, match=r"must leave Spark's own .* as they are"):
             release(frame)
-    finally:
-        session.sql("DROP TEMPORARY FUNCTION xxhash64")
-    assert release(frame).labels == tuple(GROUPS)
+    else:
+        assert release(frame).labels == tuple(GROUPS)
 
 
 def test_a_job_that_fails_is_one_line_and_costs_nothing(session, tmp_path, capfd):
     ledger = tmp_path / "ledger.sqlite"
-    cast = frame_of(session, events()).selectExpr(
+    strict = session.newSession()
+    strict.conf.set("spark.sql.ansi.enabled", "true")
+    cast = frame_of(strict, events()).selectExpr(
         f"CAST(concat(who, '{SECRET}') AS INT) AS who", "where", "what"
     )
     with pytest.raises(al.InputError, match="got a failed job"):
