@@ -66,10 +66,12 @@ def labels_of(column: pa.ChunkedArray, where: str) -> list[str]:
     """The labels of all rows, of a column that was read as a dictionary."""
     labels = column.combine_chunks()
     different = labels.dictionary
-    names = different.to_pylist()
     ends = np.frombuffer(different.buffers()[1], dtype=np.int32)[different.offset :]
-    lengths = np.diff(ends[: len(names) + 1])
-    if not ((lengths >= 1) & (lengths <= LONGEST_LABEL)).all() or not "".join(names).isprintable():
+    lengths = np.diff(ends[: len(different) + 1])
+    # Lengths first: a label that is too long never becomes a string.
+    fit = bool(((lengths >= 1) & (lengths <= LONGEST_LABEL)).all())
+    names: list[str] = different.to_pylist() if fit else []
+    if not fit or not all(map(str.isprintable, names)):
         raise CorruptFileError(
             f"{where} must have printable labels of 1 to {LONGEST_LABEL} bytes, got others"
         )

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from armslength.errors import CorruptFileError, UnsupportedVersionError
 from armslength.formats.canonical import read_json
+from armslength.formats.parquet_footer import ColumnChunk, RowGroup, unpacked_bytes
 from armslength.protocol.protocol import LARGEST_PROTOCOL_FILE, Protocol
 
 FORMAT = "armslength sketches"
@@ -18,7 +18,9 @@ KEY = b"armslength"
 LONGEST_LABEL = 1024
 BYTES_OF_AN_OBJECT = 512  # a term of a combined row's noise, as Python has it
 _BYTES_OF_AN_ENTRY = 16  # a number as it is unpacked, and once more where it is gathered
-_VALUES, _FIRST_NOISE, _AFTER_NOISE = 1, 2, 5  # places among the columns that Parquet stores
+# The columns that Parquet stores, by the name of ours that they are of, and places among them.
+_STORED = (b"label", b"values", b"noise", b"noise", b"noise", b"offset", b"in_clear")
+_VALUES, _FIRST_NOISE, _AFTER_NOISE = 1, 2, 5
 _MOST_PROTOCOLS = 1000
 NOISE_TYPE = pa.list_(
     pa.field(
@@ -111,21 +113,50 @@ def checked_head(text: bytes, where: str) -> Head:
     return Head(head["dropped_bits"], tuple(map(Protocol.from_document, head["protocols"])))
 
 
-def check_size(footer: pq.FileMetaData, groups: Sequence[int], width: int, limit: int, where: str) -> None:
-    """Refuses before anything is unpacked: what the footer announces of these row groups must fit together."""
+def check_size(groups: Sequence[RowGroup], width: int, limit: int, where: str, *, totals: bool) -> None:
+    """Refuses before anything is unpacked: what the footer announces of these row groups must fit together.
+
+    Args:
+        groups: The row groups that will be held together.
+        width: How many values a row has.
+        limit: What they may unpack to, in bytes.
+        where: The file, for messages.
+        totals: Whether the file has the column of totals.
+    """
     announced = entries = objects = 0
-    for number in groups:
-        group = footer.row_group(number)
-        counts = [group.column(column).num_values for column in range(group.num_columns)]
+    names = _STORED + (b"total",) * totals
+    for group in groups:
+        counts = [column.num_values for column in group.columns]
+        if tuple(column.path[0] for column in group.columns) != names:
+            raise CorruptFileError(f"{where} must have the columns of version {VERSION}, got others")
         if not 0 <= group.num_rows * width == counts[_VALUES]:
             raise CorruptFileError(f"{where} must have {width} values in each row, got others")
-        announced += group.total_byte_size
+        terms = counts[_FIRST_NOISE]
+        singles = [counts[0], *counts[_AFTER_NOISE:]]
+        # An empty list of noises is an entry too: there are never fewer than rows.
+        if set(singles) != {group.num_rows} or set(counts[_FIRST_NOISE:_AFTER_NOISE]) != {
+            max(terms, group.num_rows)
+        }:
+            raise CorruptFileError(f"{where} must have every column in each row, got others")
+        announced += group.unpacked
         entries += sum(counts)
         # One term in every row may be rows as they were released, which stay arrays; more are rows that were combined.
-        terms = max(counts[_FIRST_NOISE:_AFTER_NOISE])
         objects += terms if terms != group.num_rows else 0
     if announced > limit or _BYTES_OF_AN_ENTRY * entries > limit or BYTES_OF_AN_OBJECT * objects > limit:
         raise too_large(limit, where)
+
+
+def check_pages(file: BinaryIO, columns: Sequence[ColumnChunk], where: str) -> None:
+    """Refuses columns that would unpack to more than the footer says, which is what was held against the limit.
+
+    Args:
+        file: The file, open for reading.
+        columns: Those that are about to be unpacked.
+        where: The file, for messages.
+    """
+    for column in columns:
+        if unpacked_bytes(file, column, where) > column.unpacked:
+            raise CorruptFileError(f"{where} must unpack to what its footer says, got more")
 
 
 def too_large(limit: int, where: str) -> CorruptFileError:

@@ -10,8 +10,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from armslength.errors import CorruptFileError, FormatError, ParameterError
+from armslength.formats.parquet_footer import RowGroup, read_row_groups
 from armslength.protocol.file_columns import labels_of, sketches_of
-from armslength.protocol.file_layout import Head, check_columns, check_size, checked_head, head_text
+from armslength.protocol.file_layout import (
+    Head,
+    check_columns,
+    check_pages,
+    check_size,
+    checked_head,
+    head_text,
+)
 from armslength.protocol.sketches import Sketches
 
 _DAMAGE = (
@@ -33,7 +41,8 @@ class SketchFile:
     Attributes:
         path: Where it is.
         stamp: Device, number, size and time of the file when it was opened.
-        footer: What Parquet says of it.
+        footer: What Parquet says of it, for Parquet to read it by: ask it nothing, its columns can end the process.
+        groups: What we read of its row groups in the footer.
         head: What its metadata says of all rows.
         is_whole: Whether its values are integers.
         has_totals: Whether its rows have totals.
@@ -44,6 +53,7 @@ class SketchFile:
     path: str
     stamp: tuple[int, int, int, int]
     footer: pq.FileMetaData
+    groups: tuple[RowGroup, ...]
     head: Head
     is_whole: bool
     has_totals: bool
@@ -65,12 +75,10 @@ class SketchFile:
         if not Path(path).is_file():
             raise ParameterError(f"sketches must be a file that is there, got {where}")
         known = {} if heads is None else heads
-        with (
-            refusing_damage(where),
-            Path(path).open("rb") as handle,
-            pq.ParquetFile(handle, read_dictionary=["label"]) as file,
-        ):
-            schema, footer = file.schema_arrow, file.metadata
+        with refusing_damage(where), Path(path).open("rb") as handle:
+            groups = read_row_groups(handle, where)
+            with pq.ParquetFile(handle, read_dictionary=["label"]) as file:
+                schema, footer = file.schema_arrow, file.metadata
             text = head_text(schema, where)
             if text not in known:
                 known[text] = checked_head(text, where)
@@ -80,10 +88,11 @@ class SketchFile:
                 where,
                 _stamp(os.fstat(handle.fileno())),
                 footer,
+                groups,
                 head,
                 schema.field("values").type.value_type == pa.int64(),
                 "total" in schema.names,
-                tuple(footer.row_group(number).num_rows for number in range(footer.num_row_groups)),
+                tuple(group.num_rows for group in groups),
                 limit,
             )
 
@@ -101,7 +110,8 @@ class SketchFile:
         """Refuses row groups that together would unpack to more than the limit."""
         with refusing_damage(self.path):
             width = self.head.protocols[0].transform.sketch_dim
-            check_size(self.footer, groups, width, self.limit, self.path)
+            chosen = [self.groups[group] for group in groups]
+            check_size(chosen, width, self.limit, self.path, totals=self.has_totals)
 
     def sketches(self, group: int) -> Sketches:
         """The rows of one group."""
@@ -111,19 +121,22 @@ class SketchFile:
     def labels(self, group: int) -> list[str]:
         """The labels of one group; no other column is read."""
         with refusing_damage(self.path):
-            return labels_of(self._table(group, ["label"]).column("label"), self.path)
+            return labels_of(self._table(group, "label").column("label"), self.path)
 
     def in_clear(self, group: int) -> list[bool]:
         """For each row of one group, whether data without noise is part of it; no other column is read."""
         with refusing_damage(self.path):
-            column = self._table(group, ["in_clear"]).column("in_clear")
+            column = self._table(group, "in_clear").column("in_clear")
             listed: list[bool] = column.to_pylist()
             if column.null_count:
                 raise CorruptFileError(f"{self.path} must have no missing values, got some")
             return listed
 
-    def _table(self, group: int, columns: list[str] | None = None) -> pa.Table:
-        """Columns of one row group, if the file is still the one that was opened."""
+    def _table(self, group: int, only: str | None = None) -> pa.Table:
+        """One row group, or only one column of it, if the file is still the one that was opened."""
+        columns = [
+            column for column in self.groups[group].columns if only is None or column.path[0] == only.encode()
+        ]
         try:
             handle = Path(self.path).open("rb")  # noqa: SIM115  # closed below; only its opening may say that it is gone
         except FileNotFoundError:
@@ -131,9 +144,10 @@ class SketchFile:
         with handle:
             if _stamp(os.fstat(handle.fileno())) != self.stamp:
                 raise self._changed()
+            check_pages(handle, columns, self.path)
             with pq.ParquetFile(handle, metadata=self.footer, read_dictionary=["label"]) as file:
                 # One column is nearly all of the work: threads of the reader would bring nothing.
-                table = file.read_row_group(group, columns=columns, use_threads=False)
+                table = file.read_row_group(group, columns=only and [only], use_threads=False)
         if table.num_rows != self.group_rows[group]:
             raise CorruptFileError(f"{self.path} must have as many rows as its footer says, got others")
         return table

@@ -1,13 +1,13 @@
 """What the footer of a sketch file announces is held against itself before anything is unpacked."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
+from armslength.formats.parquet_footer import ColumnChunk, RowGroup
 from armslength.protocol.file_columns import sketches_of
 from armslength.protocol.file_layout import Head, check_size
 from armslength.protocol.sketch_file import SketchFile
@@ -15,30 +15,60 @@ from armslength.protocol.sketch_file import SketchFile
 PROTOCOL = al.Protocol(al.SparseJL(6, 8, 2, "x"), 1)
 
 
-def footer(*groups):
-    """Row groups of (rows, values, terms, bytes) with the columns of a sketch file."""
-    made = [
-        SimpleNamespace(
-            num_rows=rows,
-            num_columns=7,
-            total_byte_size=size,
-            column=[
-                SimpleNamespace(num_values=n) for n in (rows, values, *[terms] * 3, rows, rows)
-            ].__getitem__,
-        )
-        for rows, values, terms, size in groups
-    ]
-    return SimpleNamespace(row_group=made.__getitem__)
+NAMES = (b"label", b"values", b"noise", b"noise", b"noise", b"offset", b"in_clear")
+
+
+def group_of(rows, counts, size=0, names=NAMES):
+    columns = [ColumnChunk((name,), count, 0, 0, 4) for name, count in zip(names, counts, strict=True)]
+    return RowGroup(rows, size, tuple(columns))
 
 
 def check(*groups, limit):
-    check_size(footer(*groups), range(len(groups)), 4, limit, "file")
+    """Row groups of (rows, values, terms, bytes) with the columns of a sketch file."""
+    made = [
+        group_of(rows, (rows, values, terms, terms, terms, rows, rows), size)
+        for rows, values, terms, size in groups
+    ]
+    check_size(made, 4, limit, "file", totals=False)
 
 
 @pytest.mark.parametrize("group", [(10, 41, 10, 0), (2**40, 40, 10, 0), (-1, -4, 10, 0)])
 def test_rows_are_as_many_as_their_values(group):
     with pytest.raises(al.CorruptFileError, match="4 values in each row"):
         check(group, limit=2**60)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        (9, 40, 10, 10, 10, 10, 10),
+        (10, 40, 10, 10, 10, 11, 10),
+        (10, 40, 10, 10, 10, 10, 0),
+        (10, 40, 12, 11, 12, 10, 10),
+        (10, 40, 12, 12, 11, 10, 10),
+        (10, 40, 9, 9, 9, 10, 10),
+        (10, 40, -1, -1, -1, 10, 10),
+    ],
+)
+def test_every_column_is_in_each_row(counts):
+    with pytest.raises(al.CorruptFileError, match="every column in each row"):
+        check_size([group_of(10, counts)], 4, 2**60, "file", totals=False)
+
+
+def test_columns_are_stored_in_their_order():
+    counts = (10, 40, 10, 10, 10, 10, 10)
+    others = (*NAMES[:5], b"in_clear", b"offset")
+    check_size([group_of(10, counts)], 4, 2**60, "file", totals=False)
+    check_size([group_of(10, (*counts, 10), names=(*NAMES, b"total"))], 4, 2**60, "file", totals=True)
+    for group, totals in (
+        (group_of(10, counts, names=others), False),
+        (group_of(10, counts), True),
+        (group_of(10, (*counts, 10), names=(*NAMES, b"total")), False),
+        (group_of(10, counts[:6], names=NAMES[:6]), False),
+        (RowGroup(10, 0, ()), False),
+    ):
+        with pytest.raises(al.CorruptFileError, match="columns of version 1"):
+            check_size([group], 4, 2**60, "file", totals=totals)
 
 
 def test_numbers_count_sixteen_bytes_each():
