@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armslength.errors import ParameterError
 from armslength.protocol.provenance import Provenance, Released, joined_noises
 from armslength.protocol.sketch_file import SketchFile
 from armslength.protocol.sketches import Sketches
@@ -47,10 +48,16 @@ class Gathering:
 
     def __init__(self, form: Form, rows: int) -> None:
         kind = np.int64 if form.is_whole else np.float64
+        width = form.protocols[0].transform.sketch_dim
         self.room = rows
         self._form = form
-        self._values: NDArray[Any] = np.empty((rows, form.protocols[0].transform.sketch_dim), dtype=kind)
-        self._totals: NDArray[Any] | None = np.empty(rows, dtype=kind) if form.has_totals else None
+        try:
+            self._values: NDArray[Any] = np.empty((rows, width), dtype=kind)
+            self._totals: NDArray[Any] | None = np.empty(rows, dtype=kind) if form.has_totals else None
+        except (MemoryError, ValueError):  # more than there is, or than can be addressed
+            raise ParameterError(
+                f"rows must fit into memory, got {rows} of {width} numbers each; take fewer at a time"
+            ) from None
         self._labels: list[str] = []
         self._noises: list[Released | tuple[Provenance, ...]] = []
 

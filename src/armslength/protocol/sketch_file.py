@@ -31,6 +31,7 @@ _DAMAGE = (
     IndexError,
     OverflowError,
     AttributeError,
+    MemoryError,
 )
 
 

@@ -1,5 +1,6 @@
 """Very many sketches in a folder of files: opened by their footers, read a block at a time."""
 
+import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -123,15 +124,20 @@ class Collection:
         """Rows by number, slice, list of numbers, or label (the first that has it); always `Sketches`."""
         if isinstance(chosen, str):
             return self.rows(self._numbers_of(chosen)[:1])
+        count = len(self)
+        if isinstance(chosen, slice):
+            return self.rows(range(count)[chosen])
         try:
-            numbers = np.atleast_1d(np.arange(len(self))[chosen])
-        except (IndexError, TypeError, ValueError):
+            numbers = np.atleast_1d(np.asarray(chosen))
+        except ValueError:  # lists of different lengths
             numbers = np.empty((0, 0))
-        if numbers.ndim != 1:
+        if numbers.dtype == np.bool_ and numbers.shape == (count,):
+            numbers = np.flatnonzero(numbers)
+        if numbers.ndim != 1 or (numbers.dtype.kind not in "iu" and len(numbers)):
             raise ParameterError(
-                f"rows must be numbers below {len(self)}, a slice or a label, got {shown(chosen)}"
+                f"rows must be numbers below {count}, a slice or a label, got {shown(chosen)}"
             )
-        return self.rows(numbers.tolist())
+        return self.rows([number + count if number < 0 else number for number in numbers.tolist()])
 
     def blocks(self, rows: int, first: int = 0) -> Iterator[Sketches]:
         """All rows in order from the first, so many at a time, and in the last block the rest.
@@ -169,7 +175,10 @@ class Collection:
 
     def rows(self, numbers: Sequence[int]) -> Sketches:
         """Rows by number, in this order; one may come more than once. Reads each row group that has one of them, once."""
-        wanted = np.asarray(numbers, dtype=np.int64).reshape(-1)
+        try:
+            wanted = np.array([operator.index(number) for number in numbers], dtype=np.int64)
+        except (TypeError, OverflowError):  # no integers, or far beyond every row
+            wanted = np.array([-1])
         if len(wanted) and not 0 <= wanted.min() <= wanted.max() < len(self):
             raise ParameterError(f"rows must be numbers from 0 to {len(self) - 1}, got others")
         different, places = np.unique(wanted, return_inverse=True)

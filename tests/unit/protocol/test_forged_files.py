@@ -12,6 +12,7 @@ import pytest
 
 import armslength as al
 from armslength.protocol.file_columns import labels_of
+from armslength.protocol.sketch_file import SketchFile
 from forged_parquet import column_of, field, forge, group_of
 
 PROTOCOL = al.Protocol(al.SparseJL(6, 8, 2, "x"), 1)
@@ -138,3 +139,14 @@ def test_a_negative_size_does_not_pay_for_others(read, path):
     forge(path, lambda footer: field(group_of(footer), 2).__setitem__(2, -(10**12)))
     with pytest.raises(al.CorruptFileError, match="damaged or foreign"):
         read(path)
+
+
+def test_memory_that_is_not_there_is_said_in_one_line(path, monkeypatch):
+    def fail(*_arguments, **_named):
+        raise MemoryError
+
+    file = SketchFile.open(path, 10**6)
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", fail)
+    for read in (file.sketches, file.labels, file.in_clear):
+        with pytest.raises(al.CorruptFileError, match="damaged or foreign"):
+            read(0)

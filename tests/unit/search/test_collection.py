@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,8 @@ import pytest
 import armslength as al
 from armslength.protocol import files as file_writing
 from armslength.protocol import sketch_file
+from armslength.search.collection import Collection
+from armslength.search.collection import _Group as Group
 
 TRANSFORM = al.SparseJL(20, 8, 2, "collection")
 PROTOCOL = al.Protocol(TRANSFORM, 1, unit="one patient")
@@ -114,22 +117,64 @@ def test_rows_by_number(numbers, folder, loaded):
     assert same(al.open_collection(folder).rows(numbers), loaded.rows(list(numbers)))
 
 
-@pytest.mark.parametrize("chosen", [3, -1, slice(5, 25, 3), [4, 30], "c3", np.arange(36) % 5 == 0])
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        3,
+        -1,
+        np.int32(7),
+        slice(5, 25, 3),
+        slice(None, None, -7),
+        [4, 30],
+        [-36, 5, -1],
+        [],
+        "c3",
+        np.arange(36) % 5 == 0,
+    ],
+    ids=str,
+)
 def test_items(chosen, folder, loaded):
     assert same(al.open_collection(folder)[chosen], loaded[chosen])
 
 
 def test_rows_that_are_not_there(folder):
     collection = al.open_collection(folder)
-    for bad in (36, "nobody", [[1]], 1.5):
+    for bad in (
+        36,
+        -37,
+        [3, -37],
+        "nobody",
+        [[1]],
+        [[1], [2, 3]],
+        1.5,
+        [1.0],
+        ["a"],
+        None,
+        [2**70],
+        True,
+        [True],
+        2**70,
+    ):
         with pytest.raises(al.ParameterError):
             collection[bad]
-    for bad in ([36], [-1]):
+    for bad in ([36], [-1], [1.7], ["a"], [2**70], [None], 5):
         with pytest.raises(al.ParameterError, match="from 0 to 35"):
             collection.rows(bad)
     for bad in (0, 1.5, "many"):
         with pytest.raises(al.ParameterError, match="rows must be an integer"):
             collection.blocks(bad)
+
+
+def test_an_item_of_very_many_rows_takes_no_room_for_all(folder):
+    first, *others = al.open_collection(folder).files
+    vast = [replace(file, group_rows=(2**40,)) for file in others]
+    groups = [Group(file, 0) for file in (first, *vast)]
+    collection = Collection(groups, [first, *vast])
+    assert len(collection) == 7 + 3 * 2**40
+    assert collection[3].labels == ("a3",)
+    assert collection[-len(collection) + 3].labels == ("a3",)
+    with pytest.raises(al.ParameterError, match="rows must fit into memory"):
+        next(collection.blocks(2**40))
 
 
 def test_labels_may_come_twice_and_are_left_out_together(folder, loaded):
