@@ -12,6 +12,8 @@ from armslength.protocol.protocol import Protocol
 from armslength.protocol.provenance import NoiseSource, Provenance, Released
 from armslength.protocol.sketches import LARGEST_FACTOR, SMALLEST_FACTOR, Sketches
 
+_LARGEST_NUMBER = LARGEST_FACTOR * 2.0**63  # what scaling makes of the largest integer; squares stay finite
+
 
 def noise_column(sketches: Sketches) -> pa.Array:
     """For each row the list of its noises: id, coefficient, number of the protocol."""
@@ -85,7 +87,7 @@ def _values_of(table: pa.Table, head: Head, where: str) -> NDArray[Any]:
     if flat.null_count or len(flat) != len(column) * column.type.list_size:
         raise CorruptFileError(f"{where} must have no missing values, got some")
     values: NDArray[Any] = flat.to_numpy().reshape(len(column), column.type.list_size)
-    if values.dtype == np.float64 and not (np.abs(values) <= LARGEST_FACTOR * 2.0**63).all():
+    if values.dtype == np.float64 and not (np.abs(values) <= _LARGEST_NUMBER).all():
         raise CorruptFileError(f"{where} must have finite values, got others")
     return values << np.int64(head.dropped_bits) if head.dropped_bits else values
 
@@ -94,7 +96,7 @@ def _totals_of(table: pa.Table, where: str) -> NDArray[Any] | None:
     if "total" not in table.schema.names:
         return None
     totals: NDArray[Any] = table.column("total").to_numpy()
-    if not (np.abs(totals) <= LARGEST_FACTOR * 2.0**63).all():
+    if not (np.abs(totals) <= _LARGEST_NUMBER).all():
         raise CorruptFileError(f"{where} must have finite totals, got others")
     return totals
 
@@ -133,7 +135,7 @@ def _bytes_of(ids: pa.FixedSizeBinaryArray) -> NDArray[np.void]:
 def _provenance(
     terms: list[dict[str, Any]], offset: float, clear: bool, protocols: tuple[Protocol, ...]
 ) -> Provenance:  # a field of the file
-    if not np.isfinite(offset):
+    if not abs(offset) <= _LARGEST_NUMBER:
         raise ValueError("offset")
     read = []
     for term in terms:

@@ -141,6 +141,8 @@ BAD_TABLES = {
     ),
     "nan offset": lambda old: old.set_column(3, "offset", pa.array([np.nan] * 3)),
     "infinite offset": lambda old: old.set_column(3, "offset", pa.array([np.inf] * 3)),
+    "huge offset": lambda old: old.set_column(3, "offset", pa.array([0.0, 0.0, -1e200])),
+    "offset above the largest": lambda old: old.set_column(3, "offset", pa.array([2.0**123 * 1.0001] * 3)),
     "long label": lambda old: old.set_column(0, "label", pa.array(["a", "b", "c" * 5000])),
     "empty label": lambda old: old.set_column(0, "label", pa.array(["a", "", "c"])),
     "unprintable label": lambda old: old.set_column(0, "label", pa.array(["a", "b\n", "c"])),
