@@ -41,7 +41,7 @@ class SketchFile:
 
     Attributes:
         path: Where it is.
-        stamp: Device, number, size and time of the file when it was opened.
+        stamp: Device, number, size and times of the file when it was opened.
         footer: What Parquet says of it, for Parquet to read it by: ask it nothing, its columns can end the process.
         groups: What we read of its row groups in the footer.
         head: What its metadata says of all rows.
@@ -52,7 +52,7 @@ class SketchFile:
     """
 
     path: str
-    stamp: tuple[int, int, int, int]
+    stamp: tuple[int, int, int, int, int]
     footer: pq.FileMetaData
     groups: tuple[RowGroup, ...]
     head: Head
@@ -77,6 +77,7 @@ class SketchFile:
             raise ParameterError(f"sketches must be a file that is there, got {where}")
         known = {} if heads is None else heads
         with refusing_damage(where), Path(path).open("rb") as handle:
+            stamp = _stamp(os.fstat(handle.fileno()))
             groups = read_row_groups(handle, where)
             with pq.ParquetFile(handle, read_dictionary=["label"]) as file:
                 schema, footer = file.schema_arrow, file.metadata
@@ -85,9 +86,11 @@ class SketchFile:
                 known[text] = checked_head(text, where)
             head = known[text]
             check_columns(schema, head, where)
+            if _stamp(os.fstat(handle.fileno())) != stamp:
+                raise _changed(where)
             return cls(
                 where,
-                _stamp(os.fstat(handle.fileno())),
+                stamp,
                 footer,
                 groups,
                 head,
@@ -141,26 +144,30 @@ class SketchFile:
         try:
             handle = Path(self.path).open("rb")  # noqa: SIM115  # closed below; only its opening may say that it is gone
         except FileNotFoundError:
-            raise self._changed() from None
+            raise _changed(self.path) from None
         with handle:
             if _stamp(os.fstat(handle.fileno())) != self.stamp:
-                raise self._changed()
+                raise _changed(self.path)
             check_pages(handle, columns, self.path)
             with pq.ParquetFile(handle, metadata=self.footer, read_dictionary=["label"]) as file:
                 # One column is nearly all of the work: threads of the reader would bring nothing.
                 table = file.read_row_group(group, columns=only and [only], use_threads=False)
+            if _stamp(os.fstat(handle.fileno())) != self.stamp:
+                raise _changed(self.path)
         if table.num_rows != self.group_rows[group]:
             raise CorruptFileError(f"{self.path} must have as many rows as its footer says, got others")
         return table
 
-    def _changed(self) -> CorruptFileError:
-        return CorruptFileError(
-            f"{self.path} must stay as it was when it was opened, got another file; open it again"
-        )
+
+def _stamp(known: os.stat_result) -> tuple[int, int, int, int, int]:
+    """What tells a file from another, and from itself once it was written to; nobody sets the last of its times."""
+    return known.st_dev, known.st_ino, known.st_size, known.st_mtime_ns, known.st_ctime_ns
 
 
-def _stamp(known: os.stat_result) -> tuple[int, int, int, int]:
-    return known.st_dev, known.st_ino, known.st_size, known.st_mtime_ns
+def _changed(where: str) -> CorruptFileError:
+    return CorruptFileError(
+        f"{where} must stay as it was when it was opened, got another file; open it again"
+    )
 
 
 @contextmanager
