@@ -19,6 +19,15 @@ def shown(value: Any) -> str:
     return text
 
 
+def printable(text: str) -> str:
+    """A name from elsewhere, of a file for example, as it can be shown: on one line, its odd characters escaped."""
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text
+    )
+
+
 def integer(name: str, value: Any, *, at_least: int, at_most: int) -> int:
     """The value as an int, if it is an integer in the range."""
     rule = f"{name} must be an integer from {at_least} to {at_most}"
