@@ -21,7 +21,7 @@ Examples:
   armslength inspect sketches.parquet
   armslength inspect north.parquet south.parquet --format json
   armslength inspect sketches.parquet --format csv             one line for each row
-  armslength inspect sketches/                                 a folder: its files, without reading their rows
+  armslength inspect sketches/                                 a folder: its files; of rows only in_clear is read
 """,
 )
 @sketch_files(folders=True)
@@ -61,12 +61,14 @@ def _document(sketches: "Sketches") -> dict[str, Any]:
     return {
         "rows": _rows(sketches),
         "sketch_dim": sketches.values.shape[1],
-        "space": sketches.protocols[0].space,
+        "space": sketches.space,
         "card": release_card(sketches.protocols, in_clear=any(sketches.in_clear)),
     }
 
 
 def _page(name: str, sketches: "Sketches") -> str:
+    from armslength.checks import printable  # noqa: PLC0415  # --help must not wait for it
+
     document = _document(sketches)
     card = document["card"]
     count, width = len(sketches), document["sketch_dim"]
@@ -95,7 +97,7 @@ def _page(name: str, sketches: "Sketches") -> str:
     ]
     facts = [
         (
-            f"{name}: {count} row{'s' if count != 1 else ''} of {width} numbers, {sketches.transform.name}"
+            f"{printable(name)}: {count} row{'s' if count != 1 else ''} of {width} numbers, {sketches.transform.name}"
             f"{', with totals' if sketches.totals is not None else ''}"
         ),
         f"space {document['space']}",

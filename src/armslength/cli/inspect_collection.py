@@ -1,4 +1,4 @@
-"""What a folder of sketch files holds: from their footers, without their rows."""
+"""What a folder of sketch files holds: from their footers, and of their rows only whether they are in the clear."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,8 @@ _MOST_FILES, _MOST_PROTOCOLS = 20, 5  # that are shown to people
 
 def collection_listing(paths: tuple[str, ...], form: str) -> str:
     """The files of a collection as a "table" of the first of them, or all of them as "json" or "csv"."""
-    from armslength.protocol.card import release_card  # noqa: PLC0415  # --help must not wait for it
+    from armslength.checks import printable  # noqa: PLC0415  # --help must not wait for it
+    from armslength.protocol.card import release_card  # noqa: PLC0415  # the same
     from armslength.search.collection import open_collection  # noqa: PLC0415  # the same
 
     collection = open_collection(paths)
@@ -27,16 +28,21 @@ def collection_listing(paths: tuple[str, ...], form: str) -> str:
     if form == "json":
         known = {"rows": len(collection), "sketch_dim": collection.transform.sketch_dim}
         return as_json({**known, "space": collection.space, "card": card, "files": files})
-    return _page(", ".join(paths), collection, card, files)
+    return _page(printable(", ".join(paths)), collection, card, files)
 
 
 def _page(name: str, collection: "Collection", card: dict[str, Any], files: list[dict[str, Any]]) -> str:
+    from armslength.checks import printable  # noqa: PLC0415  # --help must not wait for it
+
     words = [card["words"]] if card["in_clear"] else [release["words"] for release in card["releases"]]
     columns = [
         Column("file", 2 * LONGEST_LABEL),
         *(Column.of_numbers(heading) for heading in ("rows", "row groups", "bytes")),
     ]
-    table = [line(columns, [file["file"], *(str(file[key]) for key in list(file)[1:])]) for file in files]
+    table = [
+        line(columns, [printable(file["file"]), *(str(file[key]) for key in list(file)[1:])])
+        for file in files
+    ]
     return "\n".join(
         [
             (

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from armslength.checks import integer, printable
 from armslength.errors import CorruptFileError, ParameterError
 from armslength.formats.atomic import atomic_write
 from armslength.formats.canonical import canonical_json
@@ -24,7 +25,7 @@ from armslength.protocol.gather import Form
 from armslength.protocol.sketch_file import SketchFile
 from armslength.protocol.sketches import Sketches, check_same_space
 
-DEFAULT_LIMIT = 4 * 2**30
+DEFAULT_LIMIT, LARGEST_LIMIT = 4 * 2**30, 2**60
 _GROUP_ROWS, _GROUP_BYTES = 16_384, 32 * 2**20  # of a row group, which is what a reader holds at once
 
 
@@ -83,8 +84,9 @@ def load(paths: Any, *, limit: int = DEFAULT_LIMIT) -> Sketches:
         if isinstance(paths, Sequence)
         else []
     )
-    if not listed:
+    if not listed or not all(isinstance(path, (str, os.PathLike)) for path in listed):
         raise ParameterError("paths must be a file or a list of files, got nothing of the kind")
+    integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
     files = [_opened(path, limit) for path in listed]
     form = Form(files)
     check_same_space(form.protocols)
@@ -96,7 +98,7 @@ def _opened(path: str | os.PathLike[str], limit: int) -> SketchFile:
     """The file, if all of it fits into the limit."""
     if Path(path).is_file() and Path(path).stat().st_size > limit:
         raise CorruptFileError(
-            f"{os.fspath(path)} must be at most {limit} bytes, got a larger file; raise limit if you trust it"
+            f"{printable(os.fspath(path))} must be at most {limit} bytes, got a larger file; raise limit if you trust it"
         )
     file = SketchFile.open(path, limit)
     file.check_size(range(len(file.group_rows)))

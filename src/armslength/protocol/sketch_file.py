@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from armslength.checks import printable
 from armslength.errors import CorruptFileError, FormatError, ParameterError
 from armslength.formats.parquet_footer import RowGroup, read_row_groups
 from armslength.protocol.file_columns import labels_of, sketches_of
@@ -72,7 +73,7 @@ class SketchFile:
             limit: What may be unpacked at once, in bytes.
             heads: Heads that have been checked, by their text; what is new is added.
         """
-        where = os.fspath(path)
+        where = printable(os.fspath(path))
         if not Path(path).is_file():
             raise ParameterError(f"sketches must be a file that is there, got {where}")
         known = {} if heads is None else heads
@@ -89,7 +90,7 @@ class SketchFile:
             if _stamp(os.fstat(handle.fileno())) != stamp:
                 raise _changed(where)
             return cls(
-                where,
+                os.fspath(path),
                 stamp,
                 footer,
                 groups,
@@ -99,6 +100,11 @@ class SketchFile:
                 tuple(group.num_rows for group in groups),
                 limit,
             )
+
+    @property
+    def name(self) -> str:
+        """Where it is, as messages show it: on one line."""
+        return printable(self.path)
 
     @property
     def rows(self) -> int:
@@ -112,28 +118,28 @@ class SketchFile:
 
     def check_size(self, groups: Sequence[int]) -> None:
         """Refuses row groups that together would unpack to more than the limit."""
-        with refusing_damage(self.path):
+        with refusing_damage(self.name):
             width = self.head.protocols[0].transform.sketch_dim
             chosen = [self.groups[group] for group in groups]
-            check_size(chosen, width, self.limit, self.path, totals=self.has_totals)
+            check_size(chosen, width, self.limit, self.name, totals=self.has_totals)
 
     def sketches(self, group: int) -> Sketches:
         """The rows of one group."""
-        with refusing_damage(self.path):
-            return sketches_of(self._table(group), self.head, self.limit, self.path)
+        with refusing_damage(self.name):
+            return sketches_of(self._table(group), self.head, self.limit, self.name)
 
     def labels(self, group: int) -> list[str]:
         """The labels of one group; no other column is read."""
-        with refusing_damage(self.path):
-            return labels_of(self._table(group, "label").column("label"), self.path)
+        with refusing_damage(self.name):
+            return labels_of(self._table(group, "label").column("label"), self.name)
 
     def in_clear(self, group: int) -> list[bool]:
         """For each row of one group, whether data without noise is part of it; no other column is read."""
-        with refusing_damage(self.path):
+        with refusing_damage(self.name):
             column = self._table(group, "in_clear").column("in_clear")
             listed: list[bool] = column.to_pylist()
             if column.null_count:
-                raise CorruptFileError(f"{self.path} must have no missing values, got some")
+                raise CorruptFileError(f"{self.name} must have no missing values, got some")
             return listed
 
     def _table(self, group: int, only: str | None = None) -> pa.Table:
@@ -144,18 +150,18 @@ class SketchFile:
         try:
             handle = Path(self.path).open("rb")  # noqa: SIM115  # closed below; only its opening may say that it is gone
         except FileNotFoundError:
-            raise _changed(self.path) from None
+            raise _changed(self.name) from None
         with handle:
             if _stamp(os.fstat(handle.fileno())) != self.stamp:
-                raise _changed(self.path)
-            check_pages(handle, columns, self.path)
+                raise _changed(self.name)
+            check_pages(handle, columns, self.name)
             with pq.ParquetFile(handle, metadata=self.footer, read_dictionary=["label"]) as file:
                 # One column is nearly all of the work: threads of the reader would bring nothing.
                 table = file.read_row_group(group, columns=only and [only], use_threads=False)
             if _stamp(os.fstat(handle.fileno())) != self.stamp:
-                raise _changed(self.path)
+                raise _changed(self.name)
         if table.num_rows != self.group_rows[group]:
-            raise CorruptFileError(f"{self.path} must have as many rows as its footer says, got others")
+            raise CorruptFileError(f"{self.name} must have as many rows as its footer says, got others")
         return table
 
 

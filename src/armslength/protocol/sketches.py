@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.checks import number, shown
+from armslength.checks import integer, number, shown
 from armslength.errors import IncompatibleSketchesError, ParameterError
 from armslength.lazy import lazy
 from armslength.protocol.protocol import Protocol
@@ -63,6 +63,11 @@ class Sketches:
     def transform(self) -> Any:
         """The public transform that all rows share."""
         return self.protocols[0].transform
+
+    @property
+    def space(self) -> str:
+        """The fingerprint of what all rows agree on."""
+        return self.protocols[0].space
 
     @lazy
     def labels(self) -> tuple[str, ...]:
@@ -132,7 +137,9 @@ class Sketches:
 
     def blocks(self, rows: int, first: int = 0) -> "Iterator[Sketches]":
         """All rows in order from the first, at most so many at a time; values are shared, not copied."""
-        return (self.span(start, start + rows) for start in range(first, len(self), rows))
+        step = integer("rows", rows, at_least=1, at_most=2**40)
+        begin = integer("first", first, at_least=0, at_most=len(self))
+        return (self.span(start, start + step) for start in range(begin, len(self), step))
 
     def span(self, start: int, stop: int) -> "Sketches":
         """Consecutive rows; values are shared, not copied."""

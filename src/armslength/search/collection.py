@@ -11,7 +11,7 @@ import numpy as np
 from armslength.checks import integer, shown
 from armslength.errors import IncompatibleSketchesError, ParameterError
 from armslength.lazy import lazy
-from armslength.protocol.files import DEFAULT_LIMIT
+from armslength.protocol.files import DEFAULT_LIMIT, LARGEST_LIMIT
 from armslength.protocol.gather import Form
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.sketch_file import SketchFile
@@ -211,6 +211,7 @@ class Collection:
 
     def to_sketches(self, *, limit: int = DEFAULT_LIMIT) -> Sketches:
         """All rows in memory; refuses more than `limit` bytes of values."""
+        integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
         needed = 8 * len(self) * self.transform.sketch_dim
         if needed > limit:
             raise ParameterError(
@@ -235,6 +236,7 @@ def open_collection(source: Any, *, limit: int = DEFAULT_LIMIT) -> Collection:
     listed = [source] if single else list(source) if isinstance(source, Sequence) else []
     if not listed:
         raise ParameterError("source must be a folder or a list of files, got nothing of the kind")
+    integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
     heads: dict[bytes, Head] = {}
     files = [SketchFile.open(path, limit, heads) for each in listed for path in paths_of(each)]
     if len({file.stamp for file in files}) != len(files):
@@ -243,7 +245,7 @@ def open_collection(source: Any, *, limit: int = DEFAULT_LIMIT) -> Collection:
         try:
             check_same_space((*files[0].head.protocols[:1], *file.head.protocols))
         except IncompatibleSketchesError as problem:
-            raise IncompatibleSketchesError(f"{problem} in {file.path}") from None
+            raise IncompatibleSketchesError(f"{problem} in {file.name}") from None
     groups = [_Group(file, number) for file in files for number in range(len(file.group_rows))]
     for group in groups:
         group.file.check_size([group.number])

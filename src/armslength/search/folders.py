@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from armslength.checks import shown
+from armslength.checks import printable, shown
 from armslength.errors import CorruptFileError, ParameterError
 
 _LEFT_OUT = (".", "_")  # how names begin that are no data: files half written, markers of other tools
@@ -12,7 +12,7 @@ _LEFT_OUT = (".", "_")  # how names begin that are no data: files half written, 
 
 def paths_of(source: Any) -> list[Path]:
     """The file, or all files of the folder that may be sketches, sorted by their paths."""
-    if not isinstance(source, (str, os.PathLike)):
+    if not isinstance(source, (str, os.PathLike)) or not os.fspath(source):
         raise ParameterError(f"source must be a folder or a list of files, got {shown(source)}")
     top = Path(source)
     if not top.is_dir():
@@ -23,13 +23,16 @@ def paths_of(source: Any) -> list[Path]:
         for name in inner:
             if (Path(folder) / name).is_symlink():
                 raise ParameterError(
-                    f"folders of a collection must be no links, got {Path(folder) / name}; name what it leads to"
+                    f"folders of a collection must be no links, got {printable(str(Path(folder) / name))}; "
+                    "name what it leads to"
                 )
         found += [Path(folder) / name for name in names if not name.startswith(_LEFT_OUT)]
     if not found:
-        raise ParameterError(f"a folder must hold sketch files to be a collection, got none in {top}")
+        raise ParameterError(
+            f"a folder must hold sketch files to be a collection, got none in {printable(str(top))}"
+        )
     return sorted(found, key=lambda path: path.parts)
 
 
 def _refuse(problem: OSError) -> None:
-    raise CorruptFileError(f"{problem.filename} must be readable, got: {problem.strerror}")
+    raise CorruptFileError(f"{printable(str(problem.filename))} must be readable, got: {problem.strerror}")

@@ -137,6 +137,16 @@ def test_inspect_counts_and_reads_no_row(folder, monkeypatch):
     assert [row["file"] for row in rows] == list(map(str, files_of(folder)))
 
 
+def test_inspect_shows_names_on_one_line(folder):
+    odd = files_of(folder)[1].rename(folder / "part\n-1\x1b.parquet")
+    for arguments in ([folder], [odd]):
+        shown = run("inspect", *arguments).output
+        assert r"part\n-1\x1b.parquet" in shown
+        assert all(line.isprintable() for line in shown.splitlines())
+    document = json.loads(run("inspect", folder, "--format", "json").output)
+    assert str(odd) in [file["file"] for file in document["files"]]
+
+
 def test_inspect_shows_some_files_and_protocols_of_many(folder):
     for number in range(30):
         protocol = al.Protocol(TRANSFORM, number + 2)

@@ -222,7 +222,7 @@ def test_foreign_damaged_and_cut_files_are_refused(path):
             al.load(path)
     with pytest.raises(al.ParameterError, match="that is there"):
         al.load(path.parent / "nowhere.parquet")
-    for bad in ([], 5, None):
+    for bad in ([], 5, None, [5], [path, None]):
         with pytest.raises(al.ParameterError, match="paths must be"):
             al.load(bad)
 

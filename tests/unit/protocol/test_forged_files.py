@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
@@ -150,3 +151,26 @@ def test_memory_that_is_not_there_is_said_in_one_line(path, monkeypatch):
     for read in (file.sketches, file.labels, file.in_clear):
         with pytest.raises(al.CorruptFileError, match="damaged or foreign"):
             read(0)
+
+
+@pytest.mark.parametrize("limit", ["x", None, 0, -1, 1e9, True, 2**61])
+def test_a_limit_is_a_number_of_bytes(limit, path):
+    collection = al.open_collection(path)
+    for read in (partial(al.load, path), partial(al.open_collection, path), collection.to_sketches):
+        with pytest.raises(al.ParameterError, match="limit must be an integer"):
+            read(limit=limit)
+
+
+def test_messages_stay_on_one_line_whatever_a_file_is_called(path):
+    odd = path.rename(path.with_name("a\nb\x1b[31m.parquet"))
+    file = SketchFile.open(odd, 10**6)
+    assert file.path == str(odd)
+    assert len(file.sketches(0)) == 40
+    odd.write_bytes(b"no sketches")
+    for read in (lambda: al.load(odd), lambda: al.open_collection(odd), lambda: file.sketches(0)):
+        with pytest.raises(al.CorruptFileError) as caught:
+            read()
+        assert str(caught.value).isprintable()
+        assert r"a\nb\x1b[31m.parquet must" in str(caught.value)
+    with pytest.raises(al.CorruptFileError, match=r"a\\nb.* at most 5 bytes"):
+        al.load(odd, limit=5)

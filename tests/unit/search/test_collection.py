@@ -256,7 +256,7 @@ def test_what_is_not_a_collection(folder, tmp_path):
         al.open_collection(tmp_path / "empty")
     with pytest.raises(al.ParameterError, match="that is there"):
         al.open_collection(tmp_path / "nowhere")
-    for bad in ([], 5, None, [3]):
+    for bad in ([], 5, None, [3], "", [""]):
         with pytest.raises(al.ParameterError, match="source must be"):
             al.open_collection(bad)
     with pytest.raises(al.ParameterError, match="each file once"):
