@@ -14,7 +14,7 @@ from armslength.formats.thrift_compact import BINARY, I32, I64, CompactReader
 
 _MAGIC = b"PAR1"
 _TAIL = 8  # the footer's length in four bytes, and the magic
-_LARGEST_FOOTER, _MOST_ITEMS = 2**26, 2**22  # 28,000 row groups of sketches
+_LARGEST_FOOTER, _MOST_ITEMS = 2**26, 2**21  # 10,000 row groups of sketches have these: 204 items each
 _MOST_PAGES = 100_000  # of one column of one row group
 _HEADER_READS = (256, 2**16)  # bytes: what nearly every page header fits into, and what every one must
 _MOST_ITEMS_OF_A_PAGE = 1000

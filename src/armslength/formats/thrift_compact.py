@@ -65,9 +65,7 @@ class CompactReader:
         if kind == BINARY:
             length = self._varint()
             start, self.at = self.at, self.at + length
-            if self.at > len(self._data):
-                raise IndexError
-            return self._data[start : self.at]
+            return self._data[start : self.at]  # if it is cut off, so is the end of the struct
         return self._integer(2**31 if kind == I32 else 2**63)
 
     def _pass_over(self, kind: int, depth: int) -> None:

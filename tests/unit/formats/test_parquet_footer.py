@@ -134,6 +134,32 @@ def test_what_we_never_have_is_refused(change, path):
     refused(path)
 
 
+def test_the_most_that_is_announced_counts(path):
+    pq.write_table(TABLE, path, use_dictionary=False, compression="none")
+    columns = groups_of(path)[0].columns
+    announced = sum(column.unpacked for column in columns)
+
+    def group_says(size):
+        forge(path, lambda footer: field(group_of(footer), 2).__setitem__(2, size))
+        return groups_of(path)[0].unpacked
+
+    assert group_says(0) == announced
+    assert group_says(announced + 1) == announced + 1
+    forge(path, lambda footer: field(column_of(footer, 1), 6).__setitem__(2, 0))
+    assert group_says(0) == announced  # it is as large in the file
+
+
+def test_a_column_begins_with_the_first_of_its_pages(path):
+    pq.write_table(TABLE, path, use_dictionary=False)
+    start = groups_of(path)[0].columns[1].start
+    for dictionary_start in (0, -5, start + 1, 2**40):
+        forge(path, lambda footer, place=dictionary_start: column_of(footer, 1).append([11, I64, place]))
+        assert groups_of(path)[0].columns[1].start == start
+        forge(path, lambda footer: column_of(footer, 1).pop())
+    forge(path, lambda footer: column_of(footer, 1).append([11, I64, start - 1]))
+    assert groups_of(path)[0].columns[1].start == start - 1
+
+
 def test_every_end_of_a_file_is_refused_or_read(path):
     pq.write_table(TABLE.slice(0, 2), path, store_schema=False)
     whole = path.read_bytes()
