@@ -38,7 +38,7 @@ class ExactSearch:
 
     def __init__(self, queries: Sketches, count: int, held: tuple[float, str, int], *, within: bool) -> None:
         self._queries, self._kept, self._held, self._within = queries, count + 1, held, within
-        self._holders = Holders(queries)
+        self._holders = Holders(queries, within=within)
         self._classes, self._terms = noise_classes(queries)
         self._prepared: tuple[Center, Asked] | None = None
         self._noises: dict[PairNoise, int] = {}  # of the index: the number of its heaps
@@ -58,25 +58,22 @@ class ExactSearch:
         prepared = self._prepared = self._prepared or _prepared(self._queries, kind)
         if prepared[1].values.dtype != kind:
             return False
-        shared = self._holders.pairs_with(block, 4 * (len(self._queries) + len(block)))
+        shared = self._holders.pairs_with(block, first_number, 4 * (len(self._queries) + len(block)))
         classes = None if shared is None else self._numbered(block)
         if shared is None or classes is None:
             return False
-        others = shared
-        if self._within:
-            different = shared[0] != shared[1] + first_number
-            others = shared[0][different], shared[1][different]
-        if len(others[0]):
-            value, noises = shared_values(self._queries, block, others)
+        if len(shared[0]):
+            value, noises = shared_values(self._queries, block, shared)
             ends = interval(self._queries.protocols[0], noises, value, *self._held)
-            shortlist.add((others[0], others[1] + first_number), value, *ends)
+            shortlist.add((shared[0], shared[1] + first_number), value, *ends)
+        skipped = _with_own(shared, first_number, len(block)) if self._within else shared
         offsets = block.offsets
         for start in range(0, len(block), ROWS):
             rows = slice(start, min(start + ROWS, len(block)))
-            here = (shared[1] >= rows.start) & (shared[1] < rows.stop)
-            skipped = shared[0][here], shared[1][here] - start
+            here = (skipped[1] >= rows.start) & (skipped[1] < rows.stop)
+            pairs = skipped[0][here], skipped[1][here] - start
             self._meet(
-                prepared, block.values[rows], offsets[rows], first_number + start, classes[rows], skipped
+                prepared, block.values[rows], offsets[rows], first_number + start, classes[rows], pairs
             )
             advance(len(self._queries) * (rows.stop - start))
         return True
@@ -141,6 +138,14 @@ class ExactSearch:
 
         share = -(-len(asked.values) // (available_threads() * PAIR_ROWS)) * PAIR_ROWS
         for_blocks(len(asked.values), min(share, _QUERIES), work)
+
+
+def _with_own(pairs: Pairs, first_query: int, rows: int) -> Pairs:
+    """The pairs, and each of these consecutive rows with itself, whether or not it has a noise; by query."""
+    own = np.arange(rows)
+    queries, columns = np.concatenate([pairs[0], own + first_query]), np.concatenate([pairs[1], own])
+    order = np.lexsort((columns, queries))
+    return queries[order], columns[order]
 
 
 def _prepared(queries: Sketches, kind: np.dtype[Any]) -> tuple[Center, Asked]:

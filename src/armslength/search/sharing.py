@@ -18,19 +18,29 @@ class Holders:
 
     Args:
         queries: Whose noises they are.
+        within: Whether blocks are rows of the queries themselves: a row and itself are no pair.
     """
 
-    def __init__(self, queries: Sketches) -> None:
-        self._queries = queries
+    def __init__(self, queries: Sketches, *, within: bool) -> None:
+        self._queries, self._within = queries, within
         self._rows: dict[str, list[int]] | None = None
         self._words = None if queries.released is None else np.unique(_first_words(queries.released.ids))
 
-    def pairs_with(self, block: Sketches, at_most: int) -> Pairs | None:
-        """The pairs (query, row of the block) that share a noise, by query; None if there are more than so many."""
+    def pairs_with(self, block: Sketches, first_number: int, at_most: int) -> Pairs | None:
+        """The pairs (query, row of the block) that share a noise, by query; None if there are more than so many.
+
+        Args:
+            block: Consecutive rows of the index.
+            first_number: The number of the first of them.
+            at_most: How many pairs are not too many.
+        """
         rows = np.arange(len(block))
         if block.released is not None and self._words is not None:
             # Half of an id rules nearly all rows out, without an object for each.
-            rows = np.flatnonzero(np.isin(_first_words(block.released.ids), self._words))
+            if self._within and len(self._words) == len(self._queries):
+                rows = rows[:0]
+            else:
+                rows = np.flatnonzero(np.isin(_first_words(block.released.ids), self._words))
             if not len(rows):
                 return rows, rows
         if self._rows is None:
@@ -46,7 +56,14 @@ class Holders:
         ]
         if sum(len(queries) for queries, _ in found) > at_most:
             return None
-        pairs = sorted({(query, row) for queries, row in found for query in queries})
+        pairs = sorted(
+            {
+                (query, row)
+                for queries, row in found
+                for query in queries
+                if not (self._within and query == first_number + row)
+            }
+        )
         return (
             np.array([query for query, _ in pairs], dtype=np.int64),
             np.array([row for _, row in pairs], dtype=np.int64),

@@ -201,3 +201,36 @@ def test_work_is_reported_as_it_is_done(monkeypatch):
     search = exact.ExactSearch(drawn(5), 3, (0.9, "spread", 200), within=False)
     assert search.take(drawn(200), 0, nearest.Shortlist(5, 3), done.append)
     assert done == [320, 320, 320, 40]
+
+
+def in_clear(rows, prefix="c"):
+    data = RNG.integers(0, 9, (rows, 4096))
+    return al.sketch_in_clear(protocol(17), data, labels=[f"{prefix}{row}" for row in range(rows)])
+
+
+WITHOUT_NOISE = {
+    "clear": lambda: in_clear(160),
+    "noisy and clear": lambda: al.concat([drawn(160), in_clear(30)]),
+    "clear and noisy": lambda: al.concat([in_clear(30), drawn(160)]),
+    "nothing of a row": lambda: al.concat([drawn(40), drawn(9, prefix="z") * 0]),
+    "released twice": lambda: made(np.zeros((2, 17))).rows([0, 1, 0, 1, 1]),
+}
+
+
+@pytest.mark.usefixtures("no_tiles", "small_parts")
+@pytest.mark.parametrize("name", WITHOUT_NOISE)
+def test_a_row_without_noise_is_not_its_own_neighbor(name):
+    check(WITHOUT_NOISE[name](), None)
+
+
+@pytest.mark.usefixtures("no_tiles", "small_parts")
+def test_within_one_set_rows_need_no_objects(monkeypatch):
+    sketches, objects = drawn(200), Released.rows
+
+    def few(self):
+        assert len(self.ids) == 1, "an object for every row"
+        return objects(self)
+
+    monkeypatch.setattr(Released, "rows", few)
+    found = al.nearest(sketches, None, 3)
+    assert not (found.indices == np.arange(200)[:, None]).any()
