@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from armslength.checks import integer, one_of
 from armslength.errors import ParameterError
 from armslength.estimates.intervals import METHODS, Level
+from armslength.estimates.squared_distances import clear_note
 from armslength.progress import Advance, progress
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.sketches import Sketches, check_same_space
@@ -158,12 +159,12 @@ def nearest(
     shortlist = Shortlist(len(queries), kept)
     held = (level, method, pairs)
     search = ExactSearch(queries, kept, held, within=index is None) if by == "size" else None
-    first, notes = 0, ""
+    first, clear = 0, clear_note(queries)
     with progress("nearest", len(queries) * len(searched), "pairs", shown=show_progress) as advance:
         for block in searched.blocks(_ROWS):
             if search is None or not search.take(block, first, shortlist, advance):
                 _take_tiles(queries, block, measure, held, shortlist, (first, index is None), advance)
-            notes = notes or noted(by, queries, block)
+            clear = clear or clear_note(block)
             first += len(block)
         if search is not None:
             search.finish(shortlist)
@@ -182,7 +183,7 @@ def nearest(
         level,
         simultaneous,
         by,
-        notes,
+        "; ".join(part for part in (noted(by), clear) if part),
     )
 
 

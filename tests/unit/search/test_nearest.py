@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.search import blocks
+from armslength.search import blocks, nearest
 
 TRANSFORM = al.SparseJL(300, 32, 1, "nearest")
 PROTOCOL = al.Protocol(TRANSFORM, 1)
@@ -145,3 +145,18 @@ def test_one_row_alone_has_no_neighbor():
     other = al.Protocol(al.SparseJL(300, 32, 1, "elsewhere"), 1)
     with pytest.raises(al.IncompatibleSketchesError, match="transform seed"):
         al.nearest(released(1), released(2, other))
+
+
+@pytest.mark.parametrize("by", ["size", "shape"])
+@pytest.mark.parametrize("clear_first", [False, True])
+def test_rows_in_the_clear_are_noted_in_whatever_block_they_are(monkeypatch, by, clear_first):
+    monkeypatch.setattr(nearest, "_ROWS", 3)
+    rule = al.Protocol(TRANSFORM, 1, total_share="0.5")
+    clear = al.sketch_in_clear(rule, np.ones((3, 300), dtype=int), labels=["c1", "c2", "c3"])
+    noisy = released(5, rule)
+    index = al.concat([clear, noisy] if clear_first else [noisy, clear])
+    note = al.nearest(released(2, rule), index, 1, by=by).note
+    assert note.endswith("data in the clear is part of it: not private")
+    assert note.count("private") == 1
+    assert ("; " in note) == (by == "shape")
+    assert "clear" not in al.nearest(released(2, rule), noisy, 1, by=by).note
