@@ -9,6 +9,10 @@ from armslength.compiled import kernel
 
 # Ends are read off lines that meet up to rounding, and so rise with the estimate up to rounding: far less than this.
 _ALMOST = 1 + 2.0**-40
+_TOGETHER = 256  # consecutive queries whose pairs are held together: as many as a tile has
+
+# (queries, rows of the index), (value, lower, upper)
+_Held = tuple[tuple[NDArray[np.int64], ...], tuple[NDArray[np.float64], ...]]
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,7 @@ class Shortlist:
         self.count = count
         self.least_upper = np.full(queries, np.inf)
         whole, real = np.empty(0, dtype=np.int64), np.empty(0)
-        self._parts: tuple[NDArray[np.int64], ...] = (whole, whole)  # queries, and rows of the index
-        self._ends: tuple[NDArray[np.float64], ...] = (real, real, real)  # value, lower, upper
+        self._held: list[_Held] = [((whole, whole), (real, real, real))] * -(-queries // _TOGETHER)
 
     def add(
         self,
@@ -49,16 +52,30 @@ class Shortlist:
     ) -> None:
         """Meets pairs (queries, rows of the index): every pair must come once, or be known not to matter."""
         np.minimum.at(self.least_upper, pairs[0], upper)
-        queries, numbers = (np.concatenate(both) for both in zip(self._parts, pairs, strict=True))
-        value, lower, upper = (
-            np.concatenate(both) for both in zip(self._ends, (value, lower, upper), strict=True)
-        )
+        places = pairs[0] // _TOGETHER
+        order = np.argsort(places, kind="stable")
+        starts = np.flatnonzero(np.diff(places[order], prepend=-1))
+        for here in np.split(order, starts)[1:]:
+            place = places[here[0]]
+            parts, ends = self._held[place]
+            self._held[place] = self._smallest_of(
+                tuple(np.concatenate([old, new[here]]) for old, new in zip(parts, pairs, strict=True)),
+                tuple(
+                    np.concatenate([old, new[here]])
+                    for old, new in zip(ends, (value, lower, upper), strict=True)
+                ),
+            )
+
+    def _smallest_of(
+        self, parts: tuple[NDArray[np.int64], ...], ends: tuple[NDArray[np.float64], ...]
+    ) -> _Held:
+        """What is kept of these pairs: of each query the smallest values, and the smallest lower ends."""
+        (queries, numbers), (value, lower, _) = parts, ends
         wanted = np.zeros(len(queries), dtype=np.bool_)
         for key, most in ((value, self.count), (lower, self.count + 1)):
             order = np.lexsort((numbers, key, queries))
             wanted[order[_ranks(queries[order]) < most]] = True
-        self._parts = queries[wanted], numbers[wanted]
-        self._ends = value[wanted], lower[wanted], upper[wanted]
+        return tuple(each[wanted] for each in parts), tuple(each[wanted] for each in ends)
 
     def add_tile(
         self,
@@ -85,7 +102,12 @@ class Shortlist:
 
     def answers(self) -> Answers:
         """The answers, once every pair was met."""
-        (queries, numbers), (value, lower, upper) = self._parts, self._ends
+        queries, numbers = (
+            np.concatenate(each) for each in zip(*(parts for parts, _ in self._held), strict=True)
+        )
+        value, lower, upper = (
+            np.concatenate(each) for each in zip(*(ends for _, ends in self._held), strict=True)
+        )
         n = len(self.least_upper)
         order = np.lexsort((numbers, value, queries))
         chosen = order[_ranks(queries[order]) < self.count].reshape(n, self.count)

@@ -8,7 +8,7 @@ import pytest
 import armslength as al
 from armslength.estimates import squares
 from armslength.protocol.provenance import Released
-from armslength.search import exact, nearest
+from armslength.search import exact, nearest, shortlists
 
 RNG = np.random.default_rng(5)
 HUGE = 2**62
@@ -69,6 +69,7 @@ def no_tiles(monkeypatch):
 
 @pytest.fixture
 def small_parts(monkeypatch):
+    monkeypatch.setattr(shortlists, "_TOGETHER", 6)
     monkeypatch.setattr(exact, "ROWS", 70)
     monkeypatch.setattr(nearest, "_ROWS", 150)
 
