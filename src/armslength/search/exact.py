@@ -22,7 +22,8 @@ from armslength.threads import available_threads, for_blocks
 from armslength.vectors import PAIR_ROWS, PAIR_WIDTH
 
 MOST_CLASSES = 32  # noises of the index; each has heaps of its own
-ROWS = 16_384  # of the index at once: rounded, they stay in a shared cache
+ROWS = 16_384  # of the index at once, at most
+_ROUNDED = 2**23  # bytes of theirs, rounded, that stay in a shared cache
 _QUERIES = 42 * PAIR_ROWS  # that stay in a core's own cache
 
 
@@ -67,9 +68,9 @@ class ExactSearch:
             ends = interval(self._queries.protocols[0], noises, value, *self._held)
             shortlist.add((shared[0], shared[1] + first_number), value, *ends)
         skipped = _with_own(shared, first_number, len(block)) if self._within else shared
-        offsets = block.offsets
-        for start in range(0, len(block), ROWS):
-            rows = slice(start, min(start + ROWS, len(block)))
+        offsets, at_once = block.offsets, rows_in_cache(block.values.shape[1])
+        for start in range(0, len(block), at_once):
+            rows = slice(start, min(start + at_once, len(block)))
             here = (skipped[1] >= rows.start) & (skipped[1] < rows.stop)
             pairs = skipped[0][here], skipped[1][here] - start
             self._meet(
@@ -138,6 +139,11 @@ class ExactSearch:
 
         share = -(-len(asked.values) // (available_threads() * PAIR_ROWS)) * PAIR_ROWS
         for_blocks(len(asked.values), min(share, _QUERIES), work)
+
+
+def rows_in_cache(coordinates: int) -> int:
+    """How many rows are met at once: what a cache holds of them, but a panel at least."""
+    return min(ROWS, max(PAIR_WIDTH, _ROUNDED // (2 * coordinates)))
 
 
 def _with_own(pairs: Pairs, first_query: int, rows: int) -> Pairs:

@@ -20,8 +20,10 @@ from armslength.search.blocks import Measure, row_blocks, tiles_of
 from armslength.search.exact import ExactSearch
 from armslength.search.measures import checked_sketches, noted, squared_measure
 from armslength.search.shortlists import Shortlist
+from armslength.vectors import PAIR_WIDTH
 
-_ROWS = 65_536  # of the index that are read at once
+_ROWS = 65_536  # of the index that are read at once, at most
+_BYTES = 2**27  # that they may take
 
 
 class Index(Interface):
@@ -161,11 +163,12 @@ def nearest(
     search = ExactSearch(queries, kept, held, within=index is None) if by == "size" else None
     first, clear = 0, clear_note(queries)
     with progress("nearest", len(queries) * len(searched), "pairs", shown=show_progress) as advance:
-        for block in searched.blocks(_ROWS):
+        for block in searched.blocks(rows_at_once(queries.values.shape[1])):
             if search is None or not search.take(block, first, shortlist, advance):
                 _take_tiles(queries, block, measure, held, shortlist, (first, index is None), advance)
             clear = clear or clear_note(block)
             first += len(block)
+            del block  # or it would stay while the next is read
         if search is not None:
             search.finish(shortlist)
     found = shortlist.answers()
@@ -185,6 +188,11 @@ def nearest(
         by,
         "; ".join(part for part in (noted(by), clear) if part),
     )
+
+
+def rows_at_once(coordinates: int) -> int:
+    """How many rows of the index are read at once: so many bytes, but a panel at least."""
+    return min(_ROWS, max(PAIR_WIDTH, _BYTES // (8 * coordinates)))
 
 
 def _checked_index(queries: Sketches, index: Any) -> Index:
