@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from armslength.laws.law import Law
 
 Work = Callable[[], object]
+_CLUSTERS = 20  # of the rows that are searched in, some 45 times as far from each other as rows within are
 
 
 @dataclass(frozen=True)
@@ -324,10 +325,11 @@ def all_pairs(sizes: Sizes) -> Case:
 
 
 def nearest_rows(sizes: Sizes) -> Iterator[Case]:
-    """The ten nearest of each query, with intervals and ranks, of one noise and of two.
+    """The ten nearest of each query, with intervals and ranks: of one noise, of two, and of one in clusters far from each other.
 
     The peer ranks by the distances of the sketches themselves. Of one noise that is the same order; of two it is not: it takes
-    the noisier rows for farther ones, and cannot be told.
+    the noisier rows for farther ones, and cannot be told. Rows around one middle are what our filter likes best, far clusters
+    what it likes less: the peer does the same work for both.
     """
     try:
         import faiss  # noqa: PLC0415  # a peer that not every machine has
@@ -336,31 +338,45 @@ def nearest_rows(sizes: Sizes) -> Iterator[Case]:
         return
     rows, asked, k = sizes.nearest
     precise, noisy = (al.Protocol(al.SparseJL(2 * k, k, 1, "bench"), epsilon) for epsilon in ("1", "0.5"))
-    queries = _released_counts(precise, asked, 2 * k, sizes.generator)
-    half = _released_counts(precise, rows // 2, 2 * k, sizes.generator)
+    wide, alike = 2 * k, np.full((1, 2 * k), 5.0)
+    queries = _released_counts(precise, asked, alike, sizes.generator)
+    half = _released_counts(precise, rows // 2, alike, sizes.generator)
     for other, noises in ((precise, "one noise"), (noisy, "two noises, which the peer takes for distance")):
-        index = al.concat([half, _released_counts(other, rows - rows // 2, 2 * k, sizes.generator)])
-        plain = faiss.IndexFlatL2(k)
-        plain.add(index.values.astype(np.float32))
-        yield Case(
-            f"10 nearest of {asked} queries in {rows:,} x {k}, {noises}: distances, intervals, ranks",
-            "faiss IndexFlatL2, no intervals",
-            1,
-            partial(al.nearest, queries, index),
-            _only("float32", partial(plain.search, queries.values.astype(np.float32), 10)),
-            reads=(index.values,),
-        )
+        index = al.concat([half, _released_counts(other, rows - rows // 2, alike, sizes.generator)])
+        yield _nearest_case(faiss, queries, index, noises)
+    del half, index
+    clusters = sizes.generator.gamma(0.5, 2000.0, (_CLUSTERS, wide))
+    yield _nearest_case(
+        faiss,
+        _released_counts(precise, asked, clusters, sizes.generator),
+        _released_counts(precise, rows, clusters, sizes.generator),
+        f"one noise, {_CLUSTERS} far clusters",
+    )
+
+
+def _nearest_case(faiss: Any, queries: al.Sketches, index: al.Sketches, kind: str) -> Case:
+    """The peer has its index ready, and only searches."""
+    rows, k = index.values.shape
+    plain = faiss.IndexFlatL2(k)
+    plain.add(index.values.astype(np.float32))
+    return Case(
+        f"10 nearest of {len(queries)} queries in {rows:,} x {k}, {kind}: distances, intervals, ranks",
+        "faiss IndexFlatL2, no intervals",
+        1,
+        partial(al.nearest, queries, index),
+        _only("float32", partial(plain.search, queries.values.astype(np.float32), 10)),
+        reads=(index.values,),
+    )
 
 
 def _released_counts(
-    protocol: al.Protocol, rows: int, width: int, generator: np.random.Generator
+    protocol: al.Protocol, rows: int, means: NDArray[np.float64], generator: np.random.Generator
 ) -> al.Sketches:
-    """Counts, released, some rows at a time: all data at once would take more memory than all sketches."""
+    """Counts, released, each row with the means of some cluster; all data at once would take more memory than all sketches."""
     at_once = 50_000
-    parts = [
-        protocol.release(
-            generator.poisson(5.0, (min(at_once, rows - first), width)).astype(np.int32), ledger=al.NO_LEDGER
-        )
-        for first in range(0, rows, at_once)
-    ]
+    parts = []
+    for first in range(0, rows, at_once):
+        clusters = generator.integers(0, len(means), min(at_once, rows - first))
+        counts = generator.poisson(means[clusters]).astype(np.int32)
+        parts.append(protocol.release(counts, ledger=al.NO_LEDGER))
     return al.concat(parts)
