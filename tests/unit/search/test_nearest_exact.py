@@ -9,6 +9,7 @@ import armslength as al
 from armslength.estimates import squares
 from armslength.protocol.provenance import Released
 from armslength.search import exact, nearest, shortlists
+from armslength.search.sharing import Holders
 
 RNG = np.random.default_rng(5)
 HUGE = 2**62
@@ -235,3 +236,20 @@ def test_within_one_set_rows_need_no_objects(monkeypatch):
     monkeypatch.setattr(Released, "rows", few)
     found = al.nearest(sketches, None, 3)
     assert not (found.indices == np.arange(200)[:, None]).any()
+
+
+def test_a_pair_that_shares_two_noises_is_one_pair():
+    a, b = drawn(1), drawn(1, prefix="b")
+    holders = Holders(a + b, within=False)
+    pairs = holders.pairs_with(al.concat([drawn(1), a - b]), 0, 10)
+    assert [each.tolist() for each in pairs] == [[0], [1]]
+    check(al.concat([a + b, drawn(2, prefix="q")]), al.concat([a - b, drawn(9, prefix="r")]), 3)
+
+
+def test_noises_are_counted_over_all_blocks(monkeypatch):
+    monkeypatch.setattr(exact, "MOST_CLASSES", 2)
+    search = exact.ExactSearch(drawn(3), 2, (0.9, "spread", 30), within=False)
+    shortlist = nearest.Shortlist(3, 2)
+    blocks = [drawn(9, rule=protocol(17, epsilon)) for epsilon in ("1", "0.5", "0.25", "1")]
+    taken = [search.take(block, 9 * number, shortlist, int) for number, block in enumerate(blocks)]
+    assert taken == [True, True, False, True]

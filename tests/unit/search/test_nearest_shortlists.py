@@ -74,3 +74,37 @@ def test_merging_a_tile_leaves_all_other_queries_alone(monkeypatch):
             shortlist.add_tile(part(whole, slice(first, first + 256), columns), first, columns.start)
     assert max(sizes) <= 256 * 2 * (2 * count + 1)
     check(shortlist, whole)
+
+
+def test_ends_that_meet_up_to_rounding_leave_a_row_possible():
+    above = 1 + 2.0**-45
+    shortlist = Shortlist(1, 2)
+    shortlist.add_tile((np.array([[0.9, 1.1]]), np.array([[0.5, above]]), np.array([[1.0, 2.0]])), 0, 0)
+    found = shortlist.answers()
+    assert found.candidates.tolist() == [2]
+    assert found.possible.tolist() == [[True, True]]
+    assert found.best_rank.tolist() == [[1, 1]]
+    assert found.worst_rank.tolist() == [[2, 2]]
+
+
+def test_a_pair_that_does_not_count_is_no_answer_and_no_candidate():
+    # All that is known is infinite but for the lower ends: a pair that is not there must not stand in for one that is.
+    whole = tuple(np.full((3, 3), each) for each in (np.inf, 4.0, np.inf))
+    for each in whole:
+        np.fill_diagonal(each, np.inf)
+    shortlist = Shortlist(3, 2)
+    shortlist.add_tile(whole, 0, 0)
+    found = shortlist.answers()
+    assert found.indices.tolist() == [[1, 2], [0, 2], [0, 1]]
+    assert found.candidates.tolist() == [2, 2, 2]
+
+
+def test_of_equal_rows_the_first_are_answers():
+    equal = np.ones((2, 300))
+    shortlist = Shortlist(2, 3)
+    shortlist.add_tile((equal, equal - 1, equal + 1), 0, 0)
+    assert shortlist.answers().indices.tolist() == [[0, 1, 2]] * 2
+    several = Shortlist(1, 2)
+    numbers = np.array([7, 5, 6, 4])
+    several.add((np.zeros(4, dtype=np.int64), numbers), np.ones(4), np.zeros(4), np.ones(4))
+    assert several.answers().indices.tolist() == [[4, 5]]
