@@ -20,8 +20,8 @@ LARGEST_DIM = 2**22  # coordinates for which N² and the margin fit into 32 bits
 _NORM = 45_000.0  # N
 _LARGEST = 32_766.0
 _FARTHEST = 2.0**61  # from the center, in a coordinate: differences of such do not wrap
-_SPREAD = 2.0**40  # how many times longer or shorter than the longest query a row may be
-_SAMPLE = 4096
+_SPREAD = 2.0**40  # how many times longer or shorter than a typical query a row may be
+_SAMPLE = 128  # queries of which the middle is taken
 LOWERED = 2.0**-20  # of all squares: far more than what rounding to float32 and float64 does to them
 _ROUNDS = 1.5 * 2.0**52  # added to a number below 2^51, leaves its nearest integer in the last bits
 
@@ -47,17 +47,22 @@ class Center:
 
     @classmethod
     def of(cls, values: NDArray[Any], offsets: NDArray[np.float64]) -> "Center":
-        """The middle of some rows, up to rounding: what rows have in common would only cost digits."""
+        """The middle of some rows, up to rounding: what rows have in common would only cost digits.
+
+        Medians, so that a few rows far away cost the others none.
+        """
         values = values[:: -(-len(values) // _SAMPLE)]  # any point will do, a middle is best
-        first = values[0]
+        point = values[0]
         with np.errstate(over="ignore", invalid="ignore"):  # such rows are not rounded
-            away = (values - first).astype(np.float64)
-            middle = np.clip(np.rint(np.nan_to_num(away.mean(axis=0))), -_FARTHEST, _FARTHEST)
-            point = first + middle.astype(values.dtype)
+            for _ in range(2):  # again, since a first row that is far away costs the middle digits
+                away = (values - point).astype(np.float64)
+                middle = np.clip(np.rint(np.nan_to_num(np.median(away, axis=0))), -_FARTHEST, _FARTHEST)
+                point = point + middle.astype(values.dtype)
             away = (values - point).astype(np.float64)
             lengths = np.sqrt(np.einsum("ij,ij->i", away, away))
-        length = float(lengths.max(initial=0.0, where=np.isfinite(lengths)))
-        return cls(point, float(offsets[0]), length if length > 0 else 1.0)
+        lengths = lengths[np.isfinite(lengths) & (lengths > 0)]
+        length = float(np.median(lengths)) if len(lengths) else 1.0
+        return cls(point, float(offsets[0]), length)
 
 
 @dataclass(frozen=True)

@@ -108,3 +108,27 @@ def test_whole_squares_are_exact_or_not_sure(largest):
     assert whole_square(left, right) == (exact if largest < 2**23 else -1.0)
     assert whole_square(left.astype(float), right.astype(float)) == (exact if largest < 2**23 else -1.0)
     assert whole_square(left + 0.5, right.astype(float)) == -1.0
+
+
+@pytest.mark.parametrize("outlier", [2**20, 2**40, 2**60])
+@pytest.mark.parametrize("place", [0, 7])
+def test_an_outlier_takes_no_digits_from_the_others(outlier, place):
+    values = np.rint(RNG.normal(0, 100, (50, 16))).astype(np.int64)
+    with_outlier = values.copy()
+    with_outlier[place] += outlier
+    zeros, order = np.zeros(50), np.arange(50)
+    alone, beside = (
+        np.delete(Rounded.of(each, zeros, order, 1, Center.of(each, zeros)).scale, place)
+        for each in (values, with_outlier)
+    )
+    assert (beside > 0).all()
+    assert (beside < 1.5 * alone).all()
+
+
+def test_a_length_is_found_where_most_rows_are_equal():
+    values = np.zeros((9, 4))
+    values[3] = 8.0
+    center = Center.of(values, np.zeros(9))
+    assert center.length == 16
+    assert not center.point.any()
+    assert Center.of(np.zeros((3, 4)), np.zeros(3)).length == 1
