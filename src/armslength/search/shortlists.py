@@ -131,7 +131,7 @@ class Shortlist:
             low <= reach[:, None],
             np.minimum(candidates, self.count + 1),
             1 + surely_nearer,
-            possibly,
+            np.maximum(possibly, 1 + surely_nearer),  # nothing lies below infinity, not even itself
         )
 
 

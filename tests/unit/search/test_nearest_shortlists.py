@@ -108,3 +108,12 @@ def test_of_equal_rows_the_first_are_answers():
     numbers = np.array([7, 5, 6, 4])
     several.add((np.zeros(4, dtype=np.int64), numbers), np.ones(4), np.zeros(4), np.ones(4))
     assert several.answers().indices.tolist() == [[4, 5]]
+
+
+def test_no_rank_is_worse_than_the_worst_one():
+    value = np.array([1.0, 4.0, np.inf])
+    shortlist = Shortlist(1, 3)
+    shortlist.add((np.zeros(3, dtype=np.int64), np.arange(3)), value, value, value)
+    found = shortlist.answers()
+    assert found.best_rank.tolist() == [[1, 2, 3]]
+    assert found.worst_rank.tolist() == [[1, 2, 3]]
