@@ -24,6 +24,7 @@ from armslength.vectors import PAIR_WIDTH
 
 _ROWS = 65_536  # of the index that are read at once, at most
 _BYTES = 2**27  # that they may take
+_LARGEST = 2.0**200  # a number whose fourth power, times many rows and coordinates, is a number still
 
 
 class Index(Interface):
@@ -148,7 +149,7 @@ def nearest(
         simultaneous: Whether the level holds for all queries together instead of for each.
         show_progress: Whether to show a bar on a terminal.
     """
-    checked_sketches("queries", queries, 1)
+    _check_size("queries", checked_sketches("queries", queries, 1))
     searched = _checked_index(queries, index)
     others = len(searched) - (index is None)
     kept = min(integer("count", count, at_least=1, at_most=2**31), others)
@@ -164,6 +165,7 @@ def nearest(
     first, clear = 0, clear_note(queries)
     with progress("nearest", len(queries) * len(searched), "pairs", shown=show_progress) as advance:
         for block in searched.blocks(rows_at_once(queries.values.shape[1])):
+            _check_size("index", block)
             if search is None or not search.take(block, first, shortlist, advance):
                 _take_tiles(queries, block, measure, held, shortlist, (first, index is None), advance)
             clear = clear or clear_note(block)
@@ -193,6 +195,13 @@ def nearest(
 def rows_at_once(coordinates: int) -> int:
     """How many rows of the index are read at once: so many bytes, but a panel at least."""
     return min(_ROWS, max(PAIR_WIDTH, _BYTES // (8 * coordinates)))
+
+
+def _check_size(name: str, rows: Sketches) -> None:
+    """Refuses rows that were scaled until their squares, or those of their noises, are no numbers."""
+    values = rows.values
+    if values.dtype.kind == "f" and not max(values.max(initial=0), -values.min(initial=0)) < _LARGEST:
+        raise ParameterError(f"{name} must have numbers below 2^200, got larger ones; divide its rows first")
 
 
 def _checked_index(queries: Sketches, index: Any) -> Index:

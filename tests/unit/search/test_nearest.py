@@ -160,3 +160,14 @@ def test_rows_in_the_clear_are_noted_in_whatever_block_they_are(monkeypatch, by,
     assert note.count("private") == 1
     assert ("; " in note) == (by == "shape")
     assert "clear" not in al.nearest(released(2, rule), noisy, 1, by=by).note
+
+
+@pytest.mark.parametrize("by", ["size", "shape"])
+def test_numbers_too_large_to_measure_are_refused(by):
+    rule = al.Protocol(TRANSFORM, 1, total_share="0.5")
+    rows, large = released(3, rule), released(3, rule)
+    for _ in range(5):
+        large = large * 2.0**59
+    for queries, index, name in ((rows, large, "index"), (large, rows, "queries"), (large, None, "queries")):
+        with pytest.raises(al.ParameterError, match=f"{name} must have numbers below 2\\^200, got larger"):
+            al.nearest(queries, index, 1, by=by)
