@@ -8,7 +8,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -77,10 +77,25 @@ def _cache_by_content(compiled: Any) -> None:
     except RuntimeError:
         return  # no folder that can be written to: compiled anew in every process
     index: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if hasattr(index, "_source_stamp"):
+    if hasattr(index, "_source_stamp") and hasattr(index, "_data_name_pattern"):
         index._source_stamp = source_digest()  # noqa: SLF001  # the only place where Numba can be told
+        index.save = partial(_save_under_own_name, index)
     else:
         compiled._cache = NullCache()  # noqa: SLF001  # a Numba that works otherwise: no cache rather than a stale one
+
+
+def _save_under_own_name(index: Any, key: Any, data: Any) -> None:
+    """Saves a compiled kernel in a file that is named after what it is: sources and types.
+
+    Numba numbers its files. Two processes that compile a kernel for different types at the same time take the same number,
+    and the index of one then leads to the code of the other: for arrays of another type, or another layout, which nobody checks.
+    """
+    said = f"{index._source_stamp} {key!r}"  # noqa: SLF001  # as above
+    name = index._data_name_pattern.replace("{number:d}", hashlib.sha256(said.encode()).hexdigest()[:16])  # noqa: SLF001  # as above
+    index._save_data(name, data)  # noqa: SLF001  # before the index leads there
+    overloads = index._load_index()  # noqa: SLF001  # as above
+    overloads[key] = name
+    index._save_index(overloads)  # noqa: SLF001  # as above
 
 
 # A fork waits until no other thread compiles: the child would inherit a lock that nobody releases.

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import armslength
+from armslength.estimates.kernels import parabola
 
 PROBE = (
     "import numpy as np\n"
@@ -15,6 +16,23 @@ PROBE = (
     "locate(np.uint64(2**40))\n"
     "print(sum(locate.stats.cache_hits.values()), sum(locate.stats.cache_misses.values()))\n"
 )
+
+
+def test_processes_that_compile_at_once_do_not_get_the_code_of_each_other(tmp_path, monkeypatch):
+    file = parabola._cache._cache_file
+    monkeypatch.setattr(file, "_cache_path", str(tmp_path))
+    monkeypatch.setattr(file, "_index_path", str(tmp_path / "index"))
+    file.save("int32", "code for int32")
+    late = file._load_index()
+    # another process that has not seen this yet saves its own, and its index is the last
+    monkeypatch.setattr(file, "_load_index", dict)
+    file.save("int64", "code for int64")
+    monkeypatch.undo()
+    monkeypatch.setattr(file, "_cache_path", str(tmp_path))
+    monkeypatch.setattr(file, "_index_path", str(tmp_path / "index"))
+    assert file.load("int64") == "code for int64"
+    file._save_index(late)  # or the first one's
+    assert file.load("int32") == "code for int32"
 
 
 def test_a_change_anywhere_makes_kernels_compile_again(tmp_path):

@@ -10,6 +10,7 @@ import armslength as al
 from armslength.cli.main import main
 
 PROTOCOL = al.Protocol(al.SparseJL(200, 64, seed="answers"), 4, contribution=1, unit="u", total_share="0.5")
+SURELY = ("--level", "0.999999")  # noise that is drawn anew: a false alarm in a million
 LABELS = ["north", "south", "east", "west", "island"]
 
 
@@ -34,14 +35,14 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("folder")
 def test_drift_names_who_moved_in_three_forms():
-    done = run("drift", "march.parquet", "april.parquet")
+    done = run("drift", "march.parquet", "april.parquet", *SURELY)
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
     assert lines[1].startswith("west")
     assert "not resolved" not in lines[1]
     assert all("not resolved" in line for line in lines[2:6])
     assert "1 of 5 parties surely changed" in lines[6]
-    rows = json.loads(run("drift", "march.parquet", "april.parquet", "--format", "json").output)
+    rows = json.loads(run("drift", "march.parquet", "april.parquet", *SURELY, "--format", "json").output)
     assert [row["label"] for row in rows if row["resolved"]] == ["west"]
     (west,) = [row for row in rows if row["label"] == "west"]
     assert west["lower"] < 300 < west["upper"]
@@ -60,10 +61,10 @@ def test_drift_says_who_is_missing():
 
 @pytest.mark.usefixtures("folder")
 def test_outliers_are_named_with_their_error_rate():
-    done = run("outliers", "march.parquet")
+    done = run("outliers", "march.parquet", *SURELY)
     assert done.exit_code == 0, done.output
     assert done.output.splitlines()[0].startswith("island is unlike the rest")
-    assert "1 of 5 parties surely unlike the rest, at 95%" in done.output
+    assert "1 of 5 parties surely unlike the rest, at 99.9999%" in done.output
     rows = json.loads(run("outliers", "march.parquet", "--format", "json", "--factor", 1000).output)
     assert not any(row["is_outlier"] for row in rows)
     assert len(run("outliers", "march.parquet", "--format", "csv").output.splitlines()) == 6
@@ -75,7 +76,7 @@ def test_outliers_are_named_with_their_error_rate():
     [("south", 50, "alike"), ("island", 50, "different"), ("south", 0, "undecided")],
 )
 def test_two_are_alike_different_or_undecided(right, within, verdict):
-    arguments = ("alike", "march.parquet", "--left", "north", "--right", right, "--within", within)
+    arguments = ("alike", "march.parquet", "--left", "north", "--right", right, "--within", within, *SURELY)
     assert json.loads(run(*arguments, "--format", "json").output)["verdict"] == verdict
     assert verdict in run(*arguments, "--format", "csv").output
     words = run(*arguments)

@@ -7,6 +7,12 @@ from armslength.search import shortlists
 from armslength.search.shortlists import Shortlist
 
 RNG = np.random.default_rng(11)
+STATE = RNG.bit_generator.state
+
+
+@pytest.fixture(autouse=True)
+def same_numbers():
+    RNG.bit_generator.state = STATE  # whatever has run before
 
 
 def tile(queries, rows, step=1.0):
