@@ -62,16 +62,13 @@ def _events() -> str:
         file = RESULTS / f"{name}.json"
         found = json.loads(file.read_text(encoding="utf-8"))["lines"] if file.exists() else []
         lines += [
-            f"| {each['events']:,} events: {each['program']} | {_or_none(each['seconds'], '.1f')} "
-            f"| {_or_none(each['events'] / each['seconds'] / 1e6 if each['seconds'] else None, '.2f')} million "
-            f"| {_or_none(each['megabytes'], ',.0f')} MB |"
+            f"| {each['events']:,} events: {each['program']} | {each['seconds']:.1f} "
+            f"| {each['events'] / each['seconds'] / 1e6:.2f} million | {each['megabytes']:,.0f} MB |"
+            if each["seconds"]
+            else f"| {each['events']:,} events: {each['program']} | out of memory | | |"
             for each in found
         ] or [f"| not measured in this run: `make {target}` | | | |"]
     return "\n".join(lines)
-
-
-def _or_none(number: float | None, form: str) -> str:
-    return "out of memory" if number is None else format(number, form)
 
 
 def rewrite_page() -> None:

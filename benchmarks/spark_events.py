@@ -131,7 +131,7 @@ def measured(program: str, path: Path, small: Path, count: int, repeats: int) ->
         [*command, str(count), str(repeats)], capture_output=True, text=True, check=False, env=environment
     )
     if done.returncode:
-        raise RuntimeError(done.stderr[-4000:])
+        raise RuntimeError("\n".join(line for line in done.stderr.splitlines() if "\tat " not in line)[-6000:])
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -142,7 +142,7 @@ def compared(folder: Path, small: Path, count: int) -> list[dict[str, Any]]:
     write_events(path, count)
     rows = []
     for name, (program, workers) in _PROGRAMS.items():
-        found = measured(program, path, small, workers, 3)
+        found = measured(program, path, small, workers, 2)
         rows.append({"program": name, "events": count, **found})
         print(f"{count / found['seconds'] / 1e6:8.2f} million events a second  {name}", flush=True)
     return rows
@@ -231,7 +231,7 @@ Written by `make bench-spark` on a machine with 2 cores, which the driver and th
 shown here. Executors are processes of their own with one core each (`local-cluster`). The session is up and a small release has run before the
 clock starts. A cluster pays when the events do not fit one machine or already lie in one; where they do fit, one machine is faster.
 
-## {found["rows"][0]["events"]:,} events, 24 groups, 512 coordinates, best of three
+## {found["rows"][0]["events"]:,} events, 24 groups, 512 coordinates, best of two
 
 | program | seconds | events a second |
 |---|---:|---:|
