@@ -50,8 +50,8 @@ def release_rows(  # noqa: PLR0913  # each is a decision of its own
     """One private sketch for each row of a Spark frame or table of vectors, as `Protocol.release` makes of a matrix.
 
     Tasks multiply where the vectors lie, and send back A·x, which is **not private**: as secret as the source. Noise is drawn
-    once, on the driver. Vectors reach the workers' Python as they lie in a binary column; a column of lists works too, but moving it costs
-    more than sketching it. While the job runs, `spark.sql.execution.arrow.maxRecordsPerBatch` of the session is lowered if that many vectors would not
+    once, on the driver. Vectors reach the workers' Python as they lie in a binary column; a column of lists works too. Moving either costs more
+    than sketching it. While the job runs, `spark.sql.execution.arrow.maxRecordsPerBatch` of the session is lowered if that many vectors would not
     fit the workers' memory.
 
     Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for neighbors with ‖x − x'‖₁ ≤ radius
