@@ -53,6 +53,16 @@ def noted(task, folder, *, holds=False, again=None):
     return attempt
 
 
+def turned(batches):
+    """The rows of each batch from the last to the first."""
+    return (batch.take(list(range(batch.num_rows))[::-1]) for batch in batches)
+
+
+def shortened(batches):
+    """Each batch without its first row."""
+    return (batch.slice(1) for batch in batches)
+
+
 def make_pipes(folder):
     """The two pipes of an attempt that holds."""
     for name in ("told", "gate"):

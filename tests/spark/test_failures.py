@@ -12,7 +12,7 @@ import armslength as al
 from armslength.spark import row_release
 from armslength.spark import table_release as module
 from armslength.spark.row_release import SparkRowsRelease
-from spark.gates import attempts, let_go, lose, lose_files, make_pipes, noted, told
+from spark.gates import attempts, let_go, lose, lose_files, make_pipes, noted, shortened, told, turned
 from spark.tables import COLUMNS, events, frame_of, in_spark, on_one_machine
 from unit.tables.events import KEY
 
@@ -56,12 +56,6 @@ def test_an_executor_that_is_killed_in_the_middle(session, tmp_path):
 
 @pytest.mark.parametrize("again", ["other order", "other rows"])
 def test_a_stage_that_is_computed_again(session, tmp_path, monkeypatch, again):
-    def turned(batches):
-        return (batch.take(list(range(batch.num_rows))[::-1]) for batch in batches)
-
-    def shortened(batches):
-        return (batch.slice(1) for batch in batches)
-
     ledger = tmp_path / "ledger.sqlite"
     real_task, real_rows = module.task_of, module.local_rows
     what = turned if again == "other order" else shortened
@@ -89,9 +83,6 @@ def test_a_stage_that_is_computed_again(session, tmp_path, monkeypatch, again):
 
 
 def test_rows_of_a_stage_that_is_computed_again_in_another_order(session, tmp_path, monkeypatch):
-    def turned(batches):
-        return (batch.take(list(range(batch.num_rows))[::-1]) for batch in batches)
-
     def rows_with_a_loss(frame):
         rows = real_rows(frame)
         yield next(rows)

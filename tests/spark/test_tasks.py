@@ -83,7 +83,7 @@ def test_a_chunk_that_went_early_twice_is_not_the_other_one(monkeypatch):
     assert len(numbers) > len({row[0] for row in sent if row[0] >= 0})  # one chunk, several times
     assert len(set(numbers)) == len(numbers)
     # equal in all but their number, they are still two
-    name, _ = struct.unpack("<qQ", sent[0][2][:16]), None
+    name = struct.unpack("<qQ", sent[0][2][:16])
     assert tag_of(*name, 0, 0, b"") != tag_of(*name, 0, 1, b"")
 
 

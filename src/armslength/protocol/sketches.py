@@ -12,12 +12,13 @@ from armslength.errors import IncompatibleSketchesError, ParameterError
 from armslength.lazy import lazy
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.provenance import Provenance, Released, joined_noises
+from armslength.protocol.shared_space import InOneSpace
 
 LARGEST_FACTOR, SMALLEST_FACTOR = 2.0**60, 2.0**-60
 _LONGEST_LABEL = 1024
 
 
-class Sketches:
+class Sketches(InOneSpace):
     """Rows of k numbers in integer units, each with a label and the noises it is made of.
 
     Everything here is post-processing of released rows: it costs no privacy, however often it is done.
@@ -49,25 +50,6 @@ class Sketches:
         self.totals = totals
         if totals is not None:
             totals.flags.writeable = False
-
-    @property
-    def protocol(self) -> Protocol:
-        """The one protocol of all rows."""
-        if len(self.protocols) != 1:
-            raise ParameterError(
-                f"protocol must be one for all rows, got {len(self.protocols)}; see .protocols"
-            )
-        return self.protocols[0]
-
-    @property
-    def transform(self) -> Any:
-        """The public transform that all rows share."""
-        return self.protocols[0].transform
-
-    @property
-    def space(self) -> str:
-        """The fingerprint of what all rows agree on."""
-        return self.protocols[0].space
 
     @lazy
     def labels(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from armslength.errors import IncompatibleSketchesError, ParameterError
 from armslength.lazy import lazy
 from armslength.protocol.files import DEFAULT_LIMIT, LARGEST_LIMIT
 from armslength.protocol.gather import Form
-from armslength.protocol.protocol import Protocol
+from armslength.protocol.shared_space import InOneSpace
 from armslength.protocol.sketch_file import SketchFile
 from armslength.protocol.sketches import Sketches, check_same_space
 from armslength.search.folders import paths_of
@@ -64,7 +64,7 @@ class _Group:
         return replace(self, without=tuple(sorted({*self.without, *(kept[row] for row in rows)})))
 
 
-class Collection:
+class Collection(InOneSpace):
     """Rows of many files as if they were one `Sketches`, of which a block at a time is in memory.
 
     Rows come in the order of the files, and in each file in its own. Labels may come more than once, as in
@@ -84,25 +84,6 @@ class Collection:
         self._starts = np.cumsum([0, *map(len, self._groups)])
         self.protocols = self._form.protocols
         self.has_totals = self._form.has_totals
-
-    @property
-    def protocol(self) -> Protocol:
-        """The one protocol of all rows."""
-        if len(self.protocols) != 1:
-            raise ParameterError(
-                f"protocol must be one for all rows, got {len(self.protocols)}; see .protocols"
-            )
-        return self.protocols[0]
-
-    @property
-    def transform(self) -> Any:
-        """The public transform that all rows share."""
-        return self.protocols[0].transform
-
-    @property
-    def space(self) -> str:
-        """The fingerprint of what all rows agree on."""
-        return self.protocols[0].space
 
     @lazy
     def in_clear(self) -> tuple[bool, ...]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from armslength.errors import InputError
 from armslength.protocol.projection import Prepared, project_and_add_up
 from armslength.protocol.protocol import Protocol
-from armslength.spark.rows import LISTING, PROBLEM, Row, integers, packed_integers, tag_of
+from armslength.spark.rows import LISTING, PROBLEM, Row, integers, packed_integers, word_of
 from armslength.spark.summing import other_rows, problem_of
 from armslength.spark.vectors import matrix_of
 
@@ -79,7 +79,7 @@ class RowsJob:
 
 def tags_of(cells: NDArray[np.int64]) -> int:
     """A word for some rows, whatever their order: the sum of one for each."""
-    return sum(tag_of(0, 0, 0, 0, row.tobytes()) for row in np.ascontiguousarray(cells, dtype="<i8")) % _WORD
+    return sum(word_of(row.tobytes()) for row in np.ascontiguousarray(cells, dtype="<i8")) % _WORD
 
 
 def together(rows: Iterable[Row]) -> Iterator[Row]:

@@ -27,8 +27,12 @@ Senders = dict[tuple[int, int], int]
 
 def tag_of(sender: int, fingerprint: int, chunk: int, number: int, cells: bytes) -> int:
     """A word for one row and what is in it: sums of them tell apart which rows arrived, and how often."""
-    packed = struct.pack("<qQqq", sender, fingerprint, chunk, number)
-    return int.from_bytes(hashlib.blake2b(packed + cells, digest_size=8).digest(), "little")
+    return word_of(struct.pack("<qQqq", sender, fingerprint, chunk, number) + cells)
+
+
+def word_of(packed: bytes) -> int:
+    """A word for some bytes."""
+    return int.from_bytes(hashlib.blake2b(packed, digest_size=8).digest(), "little")
 
 
 def packed_senders(senders: Senders) -> bytes:
