@@ -4,12 +4,13 @@ VENV := .venv
 BENCH_VENV := .venv-bench
 SPARK35_VENV := .venv-spark35
 
-.PHONY: help demo test test-spark35 lint types imports bench bench-tables bench-spark docs paper clean
+.PHONY: help demo test test-spark35 lint types imports audit bench bench-tables bench-spark docs paper clean
 
 help:
 	@echo "make demo    24 generated hospitals: event tables, plan, releases in separate processes, clusters, report.html"
 	@echo "make test    lint, types, layers, all tests"
 	@echo "make test-spark35   the tests of Spark again, on PySpark 3.5 (needs Java 17)"
+	@echo "make audit   attacks, exactness, faults and fuzzing at full size, and docs/audit.md (about 40 minutes; QUICK=1: a few, no page)"
 	@echo "make bench   speed, as ratios against named peers, and docs/benchmarks.md (QUICK=1: two minutes, no page)"
 	@echo "make bench-tables   time and memory of event tables up to 10^8 rows (ten minutes)"
 	@echo "make bench-spark    events a second under Spark, against executors and events up to 10^8 (fifteen minutes; needs Java)"
@@ -27,6 +28,10 @@ $(VENV)/.package: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.package
 	$(VENV)/bin/python -m pip install --quiet --group dev
+	@touch $@
+
+$(VENV)/.audit: pyproject.toml $(VENV)/.package
+	$(VENV)/bin/python -m pip install --quiet --group audit
 	@touch $@
 
 $(BENCH_VENV)/.bench: pyproject.toml
@@ -59,6 +64,9 @@ test: lint types imports
 
 test-spark35: $(SPARK35_VENV)/.spark35
 	$(SPARK35_VENV)/bin/python -m pytest --quiet -W "ignore:unclosed <socket:ResourceWarning" tests/spark  # that Spark leaves them
+
+audit: $(VENV)/.audit
+	PYTHONPATH=.:examples:tests $(VENV)/bin/python -m audit $(if $(QUICK),--quick) $(PARTS)
 
 bench: $(BENCH_VENV)/.bench
 	$(BENCH_VENV)/bin/python benchmarks/run.py $(if $(QUICK),--quick)
