@@ -1,0 +1,120 @@
+"""Writes files of one kind as this version writes them. Run once for a version of a format, never again.
+
+    python tests/golden/write_files.py sketches|protocol|ledger VERSION
+
+Beside each sketch file lies what is in it, as JSON: a later version must read just that. The noise in them is of nobody's data.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import armslength as al
+
+FOLDER = Path(__file__).parent / "files"
+SEED = "armslength golden files"
+X = np.array([[0, 3, 0, 5, 1, 0, 0, 2], [7, 0, 0, 0, 0, 0, 1, 1]])
+
+
+def sketches():
+    """Sketches of every kind that a file can hold, by name."""
+    transform = al.SparseJL(8, 4, 1, SEED)
+    exact = al.Protocol(transform, epsilon="0.5", unit="one patient", contribution=3, total_share="0.25")
+    packed = al.Protocol(transform, epsilon="0.01", unit="one patient", contribution=3, dropped_bits=4)
+    normal = al.Protocol(transform, epsilon=1, delta="1e-6", noise="gaussian")
+    names = ["north", "süd"]
+    first = exact.release(X, labels=names, ledger=al.NO_LEDGER)
+    second = packed.release(X, labels=names, ledger=al.NO_LEDGER)
+    third = normal.release(X, labels=names, ledger=al.NO_LEDGER)
+    clear = al.sketch_in_clear(exact, X, labels=["query", "other"])
+    return {
+        "release": first,
+        "dropped-bits": second,
+        "combined": al.concat([first - second, 0.5 * third, 3 * first, first - clear]),
+    }
+
+
+def content(made):
+    """What is in a file, as JSON that says everything exactly."""
+    return {
+        "labels": list(made.labels),
+        "values": [
+            [number.hex() if isinstance(number, float) else number for number in row]
+            for row in made.values.tolist()
+        ],
+        "totals": None if made.totals is None else [float(total).hex() for total in made.totals],
+        "protocols": [protocol.fingerprint for protocol in made.protocols],
+        "noise": [
+            [[source.id, source.protocol.fingerprint, float(factor).hex()] for source, factor in row.terms]
+            for row in made.provenance
+        ],
+        "offsets": [float(offset).hex() for offset in made.offsets],
+        "in_clear": list(made.in_clear),
+    }
+
+
+def protocols():
+    """Protocols that together set every field of a document."""
+    transforms = [
+        al.SparseJL(70_000, 256, 1, SEED),
+        al.SparseJL(1000, 64, 4, SEED, "graph"),
+        al.SparseJL(1000, 64, 4, SEED, "balanced"),
+        al.HadamardJL(1000, 64, SEED),
+        al.FastJL(1000, 16, SEED, 0.5),
+        al.GaussianJL(100, 16, SEED),
+        al.SignJL(100, 16, SEED, "sparse"),
+        al.Identity(10),
+        al.MatrixJL(np.arange(-20, 20).reshape(4, 10), 0.125, variance_coefficients=(0.5, 0.25)),
+    ]
+    plain = [al.Protocol(transform, "0.3") for transform in transforms]
+    return [
+        *plain,
+        al.Protocol(transforms[0], 1, "1e-9", noise="gaussian", norm="l2", radius=2),
+        al.Protocol(transforms[4], 2, "1e-5", noise_site="input"),
+        al.Protocol(transforms[7], 1, resolution=0.25, on_grid=False, touched=3, value_range=(-5, 100)),
+        al.Protocol(
+            al.SparseJL(None, 64, 1, SEED),
+            1,
+            contribution=20,
+            relation="replace",
+            items="int64",
+            unit="a device",
+        ),
+        al.Protocol(al.SparseJL(4, 4, 1, SEED), 1, total_share="0.1", vocabulary=["a", "b", "c", "d"]),
+    ]
+
+
+def write_sketches(version):
+    for name, made in sketches().items():
+        target = FOLDER / f"sketches-{version}-{name}.parquet"
+        made.save(target)
+        target.with_suffix(".json").write_text(json.dumps(content(made), indent=1) + "\n", encoding="utf-8")
+
+
+def write_protocol(version):
+    for number, protocol in enumerate(protocols()):
+        protocol.save(FOLDER / f"protocol-{version}-{number:02d}.json")
+
+
+def write_ledger(version):
+    path = FOLDER / f"ledger-{version}.sqlite"
+    for label, protocol in (
+        ("north", al.Protocol(al.Identity(4), "0.5", unit="one patient")),
+        (
+            "south",
+            al.Protocol(al.Identity(4), 1, "1e-7", noise="gaussian", unit="one patient", norm="l2", radius=2),
+        ),
+    ):
+        protocol.release(np.zeros((1, 4), dtype=int), labels=[label], population="visits", ledger=path)
+    if version != "v1":  # which knew no budgets
+        al.Ledger(path).set_budget("visits", 5, delta="1e-6", unit="one patient")
+
+
+if __name__ == "__main__":
+    kind, version = sys.argv[1:]
+    FOLDER.mkdir(exist_ok=True)
+    if any(FOLDER.glob(f"{kind}-{version}[-.]*")):
+        sys.exit(f"{kind} {version} is frozen; nothing written")
+    {"sketches": write_sketches, "protocol": write_protocol, "ledger": write_ledger}[kind](version)
