@@ -8,6 +8,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -92,10 +93,11 @@ def _save_under_own_name(index: Any, key: Any, data: Any) -> None:
     """
     said = f"{index._source_stamp} {key!r}"  # noqa: SLF001  # as above
     name = index._data_name_pattern.replace("{number:d}", hashlib.sha256(said.encode()).hexdigest()[:16])  # noqa: SLF001  # as above
-    index._save_data(name, data)  # noqa: SLF001  # before the index leads there
-    overloads = index._load_index()  # noqa: SLF001  # as above
-    overloads[key] = name
-    index._save_index(overloads)  # noqa: SLF001  # as above
+    with suppress(OSError):  # a full disk: compiled anew in the next process
+        index._save_data(name, data)  # noqa: SLF001  # before the index leads there
+        overloads = index._load_index()  # noqa: SLF001  # as above
+        overloads[key] = name
+        index._save_index(overloads)  # noqa: SLF001  # as above
 
 
 # A fork waits until no other thread compiles: the child would inherit a lock that nobody releases.

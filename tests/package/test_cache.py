@@ -35,6 +35,19 @@ def test_processes_that_compile_at_once_do_not_get_the_code_of_each_other(tmp_pa
     assert file.load("int32") == "code for int32"
 
 
+def test_a_kernel_that_cannot_be_saved_is_used_all_the_same(tmp_path, monkeypatch):
+    file = parabola._cache._cache_file
+    monkeypatch.setattr(file, "_cache_path", str(tmp_path))
+    monkeypatch.setattr(file, "_index_path", str(tmp_path / "index"))
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(file, "_save_data", full)
+    file.save("int32", "code for int32")
+    assert file.load("int32") is None
+
+
 def test_a_change_anywhere_makes_kernels_compile_again(tmp_path):
     copy = tmp_path / "site" / "armslength"
     shutil.copytree(Path(armslength.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))

@@ -12,7 +12,7 @@ from armslength.formats.parquet_footer import ColumnChunk, RowGroup, unpacked_by
 from armslength.protocol.protocol import LARGEST_PROTOCOL_FILE, Protocol
 
 FORMAT = "armslength sketches"
-VERSION = 1
+VERSION = 2  # 1 had no digests
 
 KEY = b"armslength"
 LONGEST_LABEL = 1024
@@ -42,10 +42,12 @@ class Head:
     """What the metadata of a file says of all its rows.
 
     Attributes:
+        version: The version of the format.
         dropped_bits: How many low bits the stored integers are without.
         protocols: The protocols that rows refer to by number; they share one space.
     """
 
+    version: int
     dropped_bits: int
     protocols: tuple[Protocol, ...]
 
@@ -76,7 +78,7 @@ def check_columns(schema: pa.Schema, head: Head, where: str) -> None:
         if fields_match(schema, file_schema(width, kind, totals=has_totals))
     ]
     if not kinds:
-        raise CorruptFileError(f"{where} must have the columns of version {VERSION}, got others")
+        raise CorruptFileError(f"{where} must have the columns of a sketch file, got others")
     bits = head.dropped_bits
     if bits and (kinds != [pa.int64()] or any(each.dropped_bits != bits for each in head.protocols)):
         raise CorruptFileError(f"{where} must drop the bits that its protocols say, got others")
@@ -102,15 +104,15 @@ def checked_head(text: bytes, where: str) -> Head:
         raise CorruptFileError(f"{where} must have a version that is a whole number, got something else")
     if version > VERSION:
         raise UnsupportedVersionError(
-            f"{where} must have version {VERSION}, got a newer one; use a newer armslength"
+            f"{where} must have version {VERSION} or less, got a newer one; use a newer armslength"
         )
     if not isinstance(head.get("protocols"), list) or not 1 <= len(head["protocols"]) <= _MOST_PROTOCOLS:
         raise CorruptFileError(f"{where} must have 1 to {_MOST_PROTOCOLS} protocols, got others")
     if set(head) != {"format", "version", "dropped_bits", "protocols", "card"}:
-        raise CorruptFileError(f"{where} must have the metadata fields of version {VERSION}, got others")
+        raise CorruptFileError(f"{where} must have the metadata fields of its version, got others")
     if type(head["dropped_bits"]) is not int:
         raise CorruptFileError(f"{where} must drop a whole number of bits, got something else")
-    return Head(head["dropped_bits"], tuple(map(Protocol.from_document, head["protocols"])))
+    return Head(version, head["dropped_bits"], tuple(map(Protocol.from_document, head["protocols"])))
 
 
 def check_size(groups: Sequence[RowGroup], width: int, limit: int, where: str, *, totals: bool) -> None:
@@ -128,7 +130,7 @@ def check_size(groups: Sequence[RowGroup], width: int, limit: int, where: str, *
     for group in groups:
         counts = [column.num_values for column in group.columns]
         if tuple(column.path[0] for column in group.columns) != names:
-            raise CorruptFileError(f"{where} must have the columns of version {VERSION}, got others")
+            raise CorruptFileError(f"{where} must have the columns of a sketch file, got others")
         if not 0 <= group.num_rows * width == counts[_VALUES]:
             raise CorruptFileError(f"{where} must have {width} values in each row, got others")
         terms = counts[_FIRST_NOISE]

@@ -2,7 +2,7 @@
 
 Columns: label; values (k integers, without their dropped bits; or floats once scaled); noise, a list of (id,
 coefficient, number of the protocol); offset; in_clear; and total where totals were released. The metadata key `armslength` holds the protocols and the
-release card as JSON. DuckDB and polars read it as it is.
+release card as JSON, `armslength digests` what tells that the file was edited. DuckDB and polars read it as it is.
 """
 
 import os
@@ -20,6 +20,7 @@ from armslength.formats.atomic import atomic_write
 from armslength.formats.canonical import canonical_json
 from armslength.protocol.card import release_card
 from armslength.protocol.file_columns import noise_column
+from armslength.protocol.file_digest import DIGEST_KEY, Digests
 from armslength.protocol.file_layout import FORMAT, KEY, VERSION, file_schema
 from armslength.protocol.gather import Form
 from armslength.protocol.sketch_file import SketchFile
@@ -52,12 +53,14 @@ def save_sketches(sketches: Sketches, path: str | os.PathLike[str]) -> None:
         "protocols": [protocol.document() for protocol in sketches.protocols],
         "card": release_card(sketches.protocols, in_clear=any(sketches.in_clear)),
     }
-    table = pa.table(columns, schema=schema.with_metadata({KEY: canonical_json(head)}))
+    table = pa.table(columns, schema=schema)
+    text, group_rows = canonical_json(head), max(1, min(_GROUP_ROWS, _GROUP_BYTES // (8 * width)))
+    metadata = {KEY: text, DIGEST_KEY: Digests.of(text, table, group_rows).text()}
     with atomic_write(path) as file:
         pq.write_table(
-            table,
+            table.replace_schema_metadata(metadata),
             file,
-            row_group_size=max(1, min(_GROUP_ROWS, _GROUP_BYTES // (8 * width))),
+            row_group_size=group_rows,
             compression="zstd",
             use_dictionary=False,
             write_statistics=False,

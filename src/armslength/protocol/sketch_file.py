@@ -13,6 +13,7 @@ from armslength.checks import printable
 from armslength.errors import CorruptFileError, FormatError, ParameterError
 from armslength.formats.parquet_footer import RowGroup, read_row_groups
 from armslength.protocol.file_columns import labels_of, sketches_of
+from armslength.protocol.file_digest import Digests, read_digests
 from armslength.protocol.file_layout import (
     Head,
     check_columns,
@@ -46,6 +47,7 @@ class SketchFile:
         footer: What Parquet says of it, for Parquet to read it by: ask it nothing, its columns can end the process.
         groups: What we read of its row groups in the footer.
         head: What its metadata says of all rows.
+        digests: What its rows must have been when they were written; None for a file of the first version.
         is_whole: Whether its values are integers.
         has_totals: Whether its rows have totals.
         group_rows: How many rows each row group has.
@@ -57,6 +59,7 @@ class SketchFile:
     footer: pq.FileMetaData
     groups: tuple[RowGroup, ...]
     head: Head
+    digests: Digests | None
     is_whole: bool
     has_totals: bool
     group_rows: tuple[int, ...]
@@ -95,6 +98,7 @@ class SketchFile:
                 footer,
                 groups,
                 head,
+                read_digests(schema, text, len(groups), where) if head.version > 1 else None,
                 schema.field("values").type.value_type == pa.int64(),
                 "total" in schema.names,
                 tuple(group.num_rows for group in groups),
@@ -126,21 +130,33 @@ class SketchFile:
     def sketches(self, group: int) -> Sketches:
         """The rows of one group."""
         with refusing_damage(self.name):
-            return sketches_of(self._table(group), self.head, self.limit, self.name)
+            table = self._table(group)
+            sketches = sketches_of(table, self.head, self.limit, self.name)
+            self._check_digests(table, group)
+            return sketches
 
     def labels(self, group: int) -> list[str]:
         """The labels of one group; no other column is read."""
         with refusing_damage(self.name):
-            return labels_of(self._table(group, "label").column("label"), self.name)
+            table = self._table(group, "label")
+            labels = labels_of(table.column("label"), self.name)
+            self._check_digests(table, group)
+            return labels
 
     def in_clear(self, group: int) -> list[bool]:
         """For each row of one group, whether data without noise is part of it; no other column is read."""
         with refusing_damage(self.name):
-            column = self._table(group, "in_clear").column("in_clear")
+            table = self._table(group, "in_clear")
+            column = table.column("in_clear")
             listed: list[bool] = column.to_pylist()
             if column.null_count:
                 raise CorruptFileError(f"{self.name} must have no missing values, got some")
+            self._check_digests(table, group)
             return listed
+
+    def _check_digests(self, table: pa.Table, group: int) -> None:
+        if self.digests is not None:
+            self.digests.check(table, group, self.name)
 
     def _table(self, group: int, only: str | None = None) -> pa.Table:
         """One row group, or only one column of it, if the file is still the one that was opened."""

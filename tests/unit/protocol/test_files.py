@@ -11,6 +11,7 @@ import pytest
 
 import armslength as al
 from armslength.protocol import file_layout
+from sealed import write_sealed
 
 TRANSFORM = al.SparseJL(6, 8, 2, "x")
 PROTOCOL = al.Protocol(TRANSFORM, 1, unit="one patient")
@@ -119,7 +120,7 @@ def rewrite(path, table=None, **head_changes):
     head = json.loads(old.schema.metadata[b"armslength"])
     head.update(head_changes)
     new = old if table is None else table(old)
-    pq.write_table(new.replace_schema_metadata({b"armslength": json.dumps(head).encode()}), path)
+    write_sealed(new, path, head=head)
 
 
 def with_column(name, values):
@@ -181,7 +182,7 @@ def test_tables_that_are_not_sketches_are_refused(kind, path):
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
-        ({"version": 2}, al.UnsupportedVersionError),
+        ({"version": 3}, al.UnsupportedVersionError),
         ({"version": "1"}, al.CorruptFileError),
         ({"version": 0}, al.CorruptFileError),
         ({"version": True}, al.CorruptFileError),
@@ -366,10 +367,10 @@ def test_many_rows_are_written_in_groups_of_moderate_size(path):
 
 
 def test_a_file_as_it_was_written_before_reads_the_same(path):
-    """Version 1 in one group, without packed integers."""
+    """In one group, without packed integers."""
     sketches = released(DROPPED)
     sketches.save(path)
-    pq.write_table(pq.read_table(path), path, compression="zstd", use_dictionary=False)
+    write_sealed(pq.read_table(path), path, compression="zstd", use_dictionary=False)
     assert same(al.load(path), sketches)
 
 

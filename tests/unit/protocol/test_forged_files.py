@@ -15,6 +15,7 @@ import armslength as al
 from armslength.protocol.file_columns import labels_of
 from armslength.protocol.sketch_file import SketchFile
 from forged_parquet import column_of, field, forge, group_of
+from sealed import write_sealed
 
 PROTOCOL = al.Protocol(al.SparseJL(6, 8, 2, "x"), 1)
 I64, LIST, STRUCT = 6, 9, 12
@@ -60,7 +61,7 @@ def test_a_histogram_of_the_wrong_length_does_not_end_the_process(path):
 def long_labels(path, length):
     table = pq.read_table(path)
     labels = pa.array([f"{row:03}" + "a" * length for row in range(40)])
-    pq.write_table(
+    write_sealed(
         table.set_column(0, table.schema.field("label"), labels),
         path,
         compression="zstd",
@@ -116,7 +117,7 @@ def test_a_label_that_is_too_long_never_becomes_a_string():
 
 def test_repeated_prefixes_are_refused(path):
     """A few bytes of such a page are any number of copies of one long label."""
-    pq.write_table(
+    write_sealed(
         pq.read_table(path), path, use_dictionary=False, column_encoding={"label": "DELTA_BYTE_ARRAY"}
     )
     with pytest.raises(al.CorruptFileError, match="damaged or foreign"):

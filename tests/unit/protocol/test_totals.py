@@ -10,6 +10,7 @@ from scipy import sparse
 
 import armslength as al
 from armslength.laws.discrete_laplace import DiscreteLaplace
+from sealed import write_sealed
 from statistical.limits import check_variance, draws_for_variance
 
 SPARSE = al.SparseJL(30, 8, seed="totals")
@@ -112,7 +113,7 @@ def test_files_with_totals_that_no_protocol_released_are_refused(tmp_path):
     path = tmp_path / "s.parquet"
     al.Protocol(SPARSE, 1).release(X, ledger=al.NO_LEDGER).save(path)
     table = pq.read_table(path)
-    pq.write_table(table.append_column("total", pa.array([1, 2], pa.int64())), path)
+    write_sealed(table.append_column("total", pa.array([1, 2], pa.int64())), path)
     with pytest.raises(al.CorruptFileError):
         al.load(path)
 
@@ -166,7 +167,7 @@ def test_totals_that_are_no_numbers_are_refused(tmp_path):
     path = tmp_path / "s.parquet"
     (PROTOCOL.release(X, ledger=al.NO_LEDGER) / 3).save(path)
     table = pq.read_table(path)
-    pq.write_table(table.set_column(5, table.schema.field("total"), pa.array([np.nan, 1.0])), path)
+    write_sealed(table.set_column(5, table.schema.field("total"), pa.array([np.nan, 1.0])), path)
     with pytest.raises(al.CorruptFileError, match="finite totals"):
         al.load(path)
 

@@ -16,6 +16,7 @@ from armslength.protocol import files as file_writing
 from armslength.protocol import sketch_file
 from armslength.search.collection import Collection
 from armslength.search.collection import _Group as Group
+from sealed import write_sealed
 
 TRANSFORM = al.SparseJL(20, 8, 2, "collection")
 PROTOCOL = al.Protocol(TRANSFORM, 1, unit="one patient")
@@ -273,7 +274,7 @@ def test_what_is_not_a_collection(folder, tmp_path):
 def test_files_without_rows_do_no_harm(folder, loaded):
     path = folder / "none.parquet"
     loaded.rows([]).save(path)
-    pq.write_table(pq.read_table(path), path)
+    write_sealed(pq.read_table(path), path)
     with pq.ParquetWriter(folder / "empty group.parquet", pq.read_schema(path)) as writer:
         writer.write_table(pq.read_table(path))
     collection = al.open_collection(folder)
@@ -327,11 +328,11 @@ def test_hostile_columns_are_refused_when_they_are_read(folder):
     path = folder / "a.parquet"
     old = pq.read_table(path)
     nan = pa.array([np.nan] * 10)
-    pq.write_table(old.set_column(3, old.schema.field("offset"), nan), path)
+    write_sealed(old.set_column(3, old.schema.field("offset"), nan), path)
     with pytest.raises(al.CorruptFileError, match="damaged or foreign"):
         al.open_collection(folder).to_sketches()
     long = pa.array(["x" * 5000] * 10)
-    pq.write_table(old.set_column(0, old.schema.field("label"), long), path)
+    write_sealed(old.set_column(0, old.schema.field("label"), long), path)
     with pytest.raises(al.CorruptFileError, match="printable labels"):
         al.open_collection(folder)["d0"]
 
