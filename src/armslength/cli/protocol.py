@@ -164,7 +164,7 @@ def show(file: str, form: str) -> None:
 def described(protocol: "Protocol") -> str:
     """A protocol for people."""
     from armslength.planner.told_apart import told_apart_from  # noqa: PLC0415  # --help must not wait for it
-    from armslength.protocol.card import guarantee_in_words, protection_in_words  # noqa: PLC0415  # the same
+    from armslength.protocol.card_words import guarantee_in_words, protection_in_words  # noqa: PLC0415  # the same
 
     lines = [
         paragraph(protection_in_words(protocol)),

@@ -180,7 +180,7 @@ def _charged(ledger: Any, population: str, done: str) -> str:
 
 def _told(protocol: "Protocol", job: "TableRelease", what: str) -> str:
     """What was done, with the unit of protection printed back in words."""
-    from armslength.protocol.card import protection_in_words  # noqa: PLC0415  # --help must not wait for it
+    from armslength.protocol.card_words import protection_in_words  # noqa: PLC0415  # --help must not wait for it
     from armslength.protocol.schema import written  # noqa: PLC0415  # the same
 
     count = len(job.groups.labels)

@@ -1,77 +1,113 @@
-"""The release card: what was released under which guarantee, for machines and in words. Public facts only."""
+"""The release card: what was released under which guarantee, for machines and in words. Public facts only.
 
+A card holds settings, never counts: no number in it depends on the data. It stands in the metadata of every sketch file, where
+loading holds it against the protocols beside it; `armslength card` shows it and `armslength verify` computes it anew.
+"""
+
+from collections.abc import Sequence
 from typing import Any
 
+from armslength.errors import CorruptFileError
+from armslength.protocol.card_words import guarantee_in_words, officer_page
+from armslength.protocol.choice import gaussian_sensitivity_squared
 from armslength.protocol.protocol import Protocol
-from armslength.protocol.schema import written
+from armslength.protocol.schema import transform_document, written
 from armslength.version import __version__
 
-_RELATIONS = {
-    "add_remove": "adding or removing",
-    "replace": "replacing",
-}
+IN_CLEAR = "NOT PRIVATE: rows of this file hold data without noise. It must not be published."
 
 
-def guarantee_in_words(protocol: Protocol) -> str:
-    """One paragraph that a data-protection officer can read."""
-    unit = protocol.unit or "one unit of protection"
-    epsilon, delta = written(protocol.epsilon), written(protocol.released_delta)
-    privacy = (
-        f"{epsilon}-differentially private"
-        if delta == "0"
-        else f"({epsilon}, {delta})-differentially private"
-    )
-    law = "discrete Laplace noise" if protocol.noise == "laplace" else "rounded normal noise"
-    return (
-        f"All rows of one release together are {privacy} for {_RELATIONS[protocol.relation]} {unit}, "
-        f"which moves the data by at most {written(protocol.radius)} in {protocol.norm} norm over all rows. "
-        f"Integer {law} of scale {protocol.law.scale:g} is drawn exactly and added to an integer projection "
-        f"({protocol.transform.name}). {_totals_in_words(protocol)}People whose data is in several releases spend the budget of each."
-    )
-
-
-def _totals_in_words(protocol: Protocol) -> str:
-    if protocol.total_law is None:
-        return ""
-    return (
-        f"Of ε, {written(protocol.totals_epsilon)} goes to the total of each row, "
-        f"with discrete Laplace noise of scale {protocol.total_law.scale:g}. "
-    )
-
-
-def protection_in_words(protocol: Protocol) -> str:
-    """Who is protected against what, in one sentence: the unit of protection printed back."""
-    unit = protocol.unit or "one unit of protection"
-    if protocol.contribution is None:
-        reach = f"which moves the data by at most {written(protocol.radius)} in {protocol.norm} norm over all rows"
-    else:
-        reach = f"of whose events at most {protocol.contribution:,} count, by weight, over all groups and items together"
-    return f"Protected is {_RELATIONS[protocol.relation]} {unit}, {reach}."
-
-
-def release_card(protocols: tuple[Protocol, ...], *, in_clear: bool) -> dict[str, Any]:
-    """The card of a file: for each protocol its fingerprint and its guarantee in words; no guarantee for clear data."""
+def release_card(protocols: Sequence[Protocol], *, in_clear: bool) -> dict[str, Any]:
+    """The card of a file: for each protocol its facts and its guarantee in words; no guarantee for clear data."""
     if in_clear:
-        words = "NOT PRIVATE: rows of this file hold data without noise. It must not be published."
-        return {"armslength": __version__, "in_clear": True, "releases": [], "words": words}
+        return {"armslength": __version__, "in_clear": True, "releases": [], "words": IN_CLEAR}
     return {
         "armslength": __version__,
         "in_clear": False,
         "releases": [
             {
-                "protocol": protocol.fingerprint,
-                "unit": protocol.unit,
-                "relation": protocol.relation,
-                "norm": protocol.norm,
-                "radius": written(protocol.radius),
-                "epsilon": written(protocol.epsilon),
-                "delta": written(protocol.released_delta),
-                "noise": protocol.noise,
-                "noise_site": protocol.noise_site,
-                "scale": protocol.law.scale.hex(),
-                "totals_epsilon": written(protocol.totals_epsilon),
+                **release_facts(protocol),
                 "words": guarantee_in_words(protocol),
+                "page": [list(part) for part in officer_page(protocol)],
             }
             for protocol in protocols
         ],
+        "verify": "armslength verify FILE --protocol PROTOCOL",
     }
+
+
+def release_facts(protocol: Protocol) -> dict[str, Any]:
+    """What a card states of a release, in exact numbers: decimals as text, floats in hexadecimal."""
+    limits = protocol.value_range
+    return {
+        "protocol": protocol.fingerprint,
+        "space": protocol.space,
+        "unit": protocol.unit,
+        "relation": protocol.relation,
+        "norm": protocol.norm,
+        "radius": written(protocol.radius),
+        "epsilon": written(protocol.epsilon),
+        "delta": written(protocol.released_delta),
+        "totals_epsilon": written(protocol.totals_epsilon),
+        "noise": protocol.noise,
+        "noise_site": protocol.noise_site,
+        "scale": protocol.law.scale.hex(),
+        "mechanism": {
+            "transform": transform_document(protocol.transform)["name"],
+            "input_dim": protocol.transform.input_dim,
+            "sketch_dim": protocol.transform.sketch_dim,
+            "totals_scale": None if protocol.total_law is None else protocol.total_law.scale.hex(),
+        },
+        "calibration": _calibration(protocol),
+        "bounds": {
+            "contribution": protocol.contribution,
+            "value_range": None if limits is None else [written(limit) for limit in limits],
+            "resolution": written(protocol.resolution),
+            "on_grid": protocol.on_grid,
+            "touched": protocol.touched,
+            "dropped_bits": protocol.dropped_bits,
+        },
+    }
+
+
+def _calibration(protocol: Protocol) -> dict[str, str]:
+    """What the scale was computed from, as exact integers; epsilon here is what the sketches have of it."""
+    epsilon = written(protocol.sketch_epsilon)
+    if protocol.noise == "laplace":
+        return {
+            "rule": "laplace: scale >= sensitivity / epsilon",
+            "epsilon": epsilon,
+            "sensitivity": str(protocol.neighbors.l1_sensitivity(protocol.transform)),
+        }
+    squared = gaussian_sensitivity_squared(protocol.transform, protocol.neighbors, protocol.noise_site)
+    return {
+        "rule": "analytic gaussian: delta(sensitivity / scale, epsilon) <= delta",
+        "epsilon": epsilon,
+        "sensitivity_squared": str(squared),
+    }
+
+
+def check_card(card: Any, protocols: Sequence[Protocol], where: str) -> None:
+    """Refuses a card that does not belong to the protocols beside it.
+
+    Facts must agree, each that the card has: an older version stated fewer. What the card says in words a later version may
+    put better: `armslength verify` compares it.
+    """
+    if not isinstance(card, dict) or not isinstance(card.get("releases"), list):
+        raise _other_card(where)
+    if card.get("in_clear") is True:
+        if card["releases"]:
+            raise _other_card(where)
+        return
+    facts = [release_facts(protocol) for protocol in protocols]
+    if card.get("in_clear") is not False or len(card["releases"]) != len(facts):
+        raise _other_card(where)
+    for found, expected in zip(card["releases"], facts, strict=True):
+        if not isinstance(found, dict) or "protocol" not in found:
+            raise _other_card(where)
+        if any(found.get(name, value) != value for name, value in expected.items()):
+            raise _other_card(where)
+
+
+def _other_card(where: str) -> CorruptFileError:
+    return CorruptFileError(f"{where} must have the release card of its protocols, got another")

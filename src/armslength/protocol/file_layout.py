@@ -9,6 +9,7 @@ import pyarrow as pa
 from armslength.errors import CorruptFileError, UnsupportedVersionError
 from armslength.formats.canonical import read_json
 from armslength.formats.parquet_footer import ColumnChunk, RowGroup, unpacked_bytes
+from armslength.protocol.card import check_card
 from armslength.protocol.protocol import LARGEST_PROTOCOL_FILE, Protocol
 
 FORMAT = "armslength sketches"
@@ -45,11 +46,13 @@ class Head:
         version: The version of the format.
         dropped_bits: How many low bits the stored integers are without.
         protocols: The protocols that rows refer to by number; they share one space.
+        card: The release card as it was written; its facts are those of the protocols.
     """
 
     version: int
     dropped_bits: int
     protocols: tuple[Protocol, ...]
+    card: dict[str, Any]
 
 
 def file_schema(width: int, value_type: pa.DataType, *, totals: bool) -> pa.Schema:
@@ -112,7 +115,9 @@ def checked_head(text: bytes, where: str) -> Head:
         raise CorruptFileError(f"{where} must have the metadata fields of its version, got others")
     if type(head["dropped_bits"]) is not int:
         raise CorruptFileError(f"{where} must drop a whole number of bits, got something else")
-    return Head(version, head["dropped_bits"], tuple(map(Protocol.from_document, head["protocols"])))
+    protocols = tuple(map(Protocol.from_document, head["protocols"]))
+    check_card(head["card"], protocols, where)
+    return Head(version, head["dropped_bits"], protocols, head["card"])
 
 
 def check_size(groups: Sequence[RowGroup], width: int, limit: int, where: str, *, totals: bool) -> None:

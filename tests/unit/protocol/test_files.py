@@ -11,6 +11,7 @@ import pytest
 
 import armslength as al
 from armslength.protocol import file_layout
+from armslength.protocol.card import release_card
 from sealed import write_sealed
 
 TRANSFORM = al.SparseJL(6, 8, 2, "x")
@@ -324,7 +325,9 @@ def changed_terms(**changes):
 )
 def test_one_row_that_is_not_as_released_is_kept_as_it_is(change, expected, path):
     released().save(path)
-    rewrite(path, change, protocols=[PROTOCOL.document(), DROPPED.document()])
+    both = (PROTOCOL, DROPPED)
+    card = release_card(both, in_clear=False)
+    rewrite(path, change, protocols=[protocol.document() for protocol in both], card=card)
     loaded = al.load(path)
     assert loaded.released is None
     last = loaded.provenance[-1]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import armslength as al
 from armslength.formats.canonical import canonical_json
 from armslength.privacy.calibration import gaussian_scale
-from armslength.protocol.card import guarantee_in_words
+from armslength.protocol.card_words import guarantee_in_words
 from armslength.protocol.schema import written
 
 SCHEMA = json.loads(

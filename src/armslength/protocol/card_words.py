@@ -1,0 +1,165 @@
+"""The release card in words: one paragraph for those who know, and a page for a data-protection officer."""
+
+import math
+from fractions import Fraction
+
+from armslength.protocol.protocol import Protocol
+from armslength.protocol.schema import written
+
+_RELATIONS = {
+    "add_remove": "adding or removing",
+    "replace": "replacing",
+}
+_LAWS = {"laplace": "discrete Laplace noise", "gaussian": "rounded normal noise"}
+
+
+def guarantee_in_words(protocol: Protocol) -> str:
+    """One paragraph with the whole guarantee."""
+    epsilon, delta = written(protocol.epsilon), written(protocol.released_delta)
+    privacy = (
+        f"{epsilon}-differentially private"
+        if delta == "0"
+        else f"({epsilon}, {delta})-differentially private"
+    )
+    return (
+        f"All rows of one release together are {privacy} for {_RELATIONS[protocol.relation]} {_unit(protocol)}, "
+        f"which moves the data by at most {written(protocol.radius)} in {protocol.norm} norm over all rows. "
+        f"Integer {_LAWS[protocol.noise]} of scale {protocol.law.scale:g} is drawn exactly and added to an integer projection "
+        f"({protocol.transform.name}). {_totals(protocol)}People whose data is in several releases spend the budget of each."
+    )
+
+
+def protection_in_words(protocol: Protocol) -> str:
+    """Who is protected against what, in one sentence: the unit of protection printed back."""
+    return f"Protected is {_RELATIONS[protocol.relation]} {_unit(protocol)}, {_reach(protocol)}."
+
+
+def officer_page(protocol: Protocol) -> tuple[tuple[str, str], ...]:
+    """Headings and paragraphs for somebody who answers for the data and is no mathematician."""
+    return (
+        ("Who is protected", protection_in_words(protocol)),
+        ("What anybody can learn at most", _learned(protocol)),
+        ("What was released", _released(protocol)),
+        ("How it is protected", _protected(protocol)),
+        ("Which limits were set beforehand", _limits(protocol)),
+        ("What adds up", _adds_up(protocol)),
+        ("What is not promised", _not_promised(protocol)),
+        ("How to check this", _checked(protocol)),
+    )
+
+
+def _unit(protocol: Protocol) -> str:
+    return protocol.unit or "one unit of protection"
+
+
+def _reach(protocol: Protocol) -> str:
+    if protocol.contribution is None:
+        return f"which moves the data by at most {written(protocol.radius)} in {protocol.norm} norm over all rows"
+    return f"of whose events at most {protocol.contribution:,} count, by weight, over all groups and items together"
+
+
+def _totals(protocol: Protocol) -> str:
+    if protocol.total_law is None:
+        return ""
+    return (
+        f"Of ε, {written(protocol.totals_epsilon)} goes to the total of each row, "
+        f"with discrete Laplace noise of scale {protocol.total_law.scale:g}. "
+    )
+
+
+def odds_in_words(epsilon: Fraction) -> str:
+    """e^ε as a number that says something."""
+    exact = float(epsilon)
+    return f"{math.exp(exact):.3g}" if exact < 20 else "an astronomical number of"
+
+
+def _learned(protocol: Protocol) -> str:
+    delta = protocol.released_delta
+    except_for = "" if delta == 0 else f", but for a probability of at most δ = {written(delta)}"
+    both = (
+        f"whether {_unit(protocol)} is in the data or not"
+        if protocol.relation == "add_remove"
+        else f"whatever the data of {_unit(protocol)} is"
+    )
+    weak = (
+        " That is a weak promise: ask for a smaller ε before you rely on it." if protocol.epsilon > 10 else ""
+    )
+    return (
+        f"With ε = {written(protocol.epsilon)}, {both}, no result of the release becomes more than e^ε ≈ "
+        f"{odds_in_words(protocol.epsilon)} times as likely or as unlikely{except_for}. That holds for all rows of the release together, for "
+        f"everything that is ever computed from them, and against somebody who knows everything else, the settings and the public matrix "
+        f"included.{weak}"
+    )
+
+
+def _released(protocol: Protocol) -> str:
+    transform = protocol.transform
+    source = "any number of items" if transform.input_dim is None else f"{transform.input_dim:,} numbers"
+    totals = (
+        ""
+        if protocol.total_law is None
+        else f" Beside it stands the total of the row, with noise of its own, for {written(protocol.totals_epsilon)} of ε."
+    )
+    return (
+        f"For each row, {transform.sketch_dim:,} integers: a public random projection ({transform.name}) of {source} that sum up many "
+        f"people, plus secret noise. How many rows there are and what they are called was set beforehand, and depends on nobody's data.{totals}"
+    )
+
+
+def _protected(protocol: Protocol) -> str:
+    site = " before the projection's last step" if protocol.noise_site == "input" else ""
+    rule = (
+        "the Laplace mechanism: at least sensitivity/ε"
+        if protocol.noise == "laplace"
+        else "the analytic Gaussian mechanism (Balle & Wang 2018), with a proved bound on δ"
+    )
+    return (
+        f"To every integer, {_LAWS[protocol.noise]} of scale {protocol.law.scale:g} is added{site}. It is drawn exactly, from bits of the operating "
+        f"system, without a seed. Its scale was computed from the public settings alone, in exact arithmetic, by {rule}; whatever is rounded is "
+        "rounded toward more noise."
+    )
+
+
+def _limits(protocol: Protocol) -> str:
+    said = [
+        f"at most {protocol.contribution:,} by weight of each person's events"
+        if protocol.contribution is not None
+        else f"a radius of {written(protocol.radius)} in {protocol.norm} norm, for which the data holder answers",
+        "values as they are"
+        if protocol.value_range is None
+        else f"values clamped to {written(protocol.value_range[0])} to {written(protocol.value_range[1])}",
+        f"a grid of {written(protocol.resolution)}, {'on which the data lies' if protocol.on_grid else 'to which values are rounded down'}",
+    ]
+    if protocol.dropped_bits:
+        said.append(f"{protocol.dropped_bits} low bits dropped after the noise")
+    return f"These are settings, not counts: {'; '.join(said)}. They were fixed before any data was seen."
+
+
+def _adds_up(protocol: Protocol) -> str:
+    twice = written(2 * protocol.epsilon)
+    delta = "" if protocol.released_delta == 0 else ", and δ is added up in the same way"
+    return (
+        f"Somebody whose data is in one such release has spent ε = {written(protocol.epsilon)}; in two, at one party or at two, {twice}{delta}. "
+        "A party adds up its own releases in its ledger (armslength ledger). Nobody can add them up across parties: if the same people can be "
+        "in the data of several parties, the sum over those parties is what counts. Comparing, searching and plotting cost nothing more."
+    )
+
+
+def _not_promised(protocol: Protocol) -> str:
+    radius = (
+        "The party's own data preparation made sure that nobody moves the data by more than the radius; the software could not check it. "
+        if protocol.contribution is None
+        else ""
+    )
+    return (
+        f"{radius}What is true of large groups stays visible: that is the purpose. Somebody's habits may be inferred from groups they "
+        "belong to, whether or not they took part. How long a release took, and error messages shown to the data holder, lie outside. "
+        "Whether a party that says it added this noise did so, no file can prove: implausible values are flagged, and that is all."
+    )
+
+
+def _checked(protocol: Protocol) -> str:
+    return (
+        "armslength verify FILE --protocol PROTOCOL computes all that is public anew: matrix, sensitivity, scale, this card, and whether the file was edited. "
+        f"The fingerprint of the protocol is {protocol.fingerprint}."
+    )
