@@ -16,5 +16,5 @@ def write_sealed(table, path, *, head=None, **options):
     try:
         digests = Digests.of(text, table, max(1, table.num_rows))
     except (pa.ArrowException, AttributeError, TypeError):  # columns of kinds that no sketch file has
-        digests = Digests(hashlib.sha256(text).hexdigest(), ({},))
+        digests = Digests(hashlib.sha256(text).hexdigest(), (table.num_rows,), ({},))
     pq.write_table(table.replace_schema_metadata({KEY: text, DIGEST_KEY: digests.text()}), path, **options)

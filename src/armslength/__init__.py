@@ -84,6 +84,7 @@ __all__ = [
     "Sketches",
     "SparseJL",
     "UnsupportedVersionError",
+    "Verification",
     "__version__",
     "alike",
     "closer",
@@ -93,6 +94,7 @@ __all__ = [
     "cosines",
     "distances",
     "drift",
+    "implausible",
     "inner_products",
     "load",
     "nearest",
@@ -108,6 +110,7 @@ __all__ = [
     "squared_norms",
     "totals",
     "valid_squared_distances",
+    "verify",
 ]
 
 _HOME = {
@@ -141,6 +144,7 @@ _HOME = {
     "Sketches": "armslength.protocol.sketches",
     "SparseJL": "armslength.transforms.sparse_jl",
     "UnsupportedVersionError": "armslength.errors",
+    "Verification": "armslength.protocol.verify",
     "alike": "armslength.search.alike",
     "closer": "armslength.search.closer",
     "cluster": "armslength.search.cluster",
@@ -149,6 +153,7 @@ _HOME = {
     "cosines": "armslength.estimates.inner_products",
     "distances": "armslength.estimates.distances",
     "drift": "armslength.search.drift",
+    "implausible": "armslength.protocol.plausible",
     "inner_products": "armslength.estimates.inner_products",
     "load": "armslength.protocol.files",
     "nearest": "armslength.search.nearest",
@@ -164,6 +169,7 @@ _HOME = {
     "squared_norms": "armslength.estimates.squared_distances",
     "totals": "armslength.estimates.totals",
     "valid_squared_distances": "armslength.estimates.valid_distances",
+    "verify": "armslength.protocol.verify",
 }
 
 

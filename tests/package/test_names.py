@@ -40,6 +40,7 @@ NAMES = [
     "Sketches",
     "SparseJL",
     "UnsupportedVersionError",
+    "Verification",
     "__version__",
     "alike",
     "closer",
@@ -49,6 +50,7 @@ NAMES = [
     "cosines",
     "distances",
     "drift",
+    "implausible",
     "inner_products",
     "load",
     "nearest",
@@ -64,6 +66,7 @@ NAMES = [
     "squared_norms",
     "totals",
     "valid_squared_distances",
+    "verify",
 ]
 
 

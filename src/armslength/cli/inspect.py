@@ -13,6 +13,8 @@ from armslength.cli.listing import FORMATS, as_csv, as_json
 if TYPE_CHECKING:
     from armslength.protocol.sketches import Sketches
 
+_MOST_FLAGGED = 10  # that are shown to people
+
 
 @click.command(
     short_help="What a sketch file holds, and under which guarantee.",
@@ -30,7 +32,8 @@ def inspect(files: tuple[str, ...], form: str) -> None:
     """Show what sketch files hold: rows, sizes, protocols, and the guarantee in words.
 
     If a folder is among them, all of them are shown as one collection: how many files and rows, and not each row.
-    Everything here is public: a sketch file holds no count of people, no hash of data, and no time.
+    Rows are flagged as implausible if noise as their protocol declares it would hardly ever give such numbers (in one of 10^9
+    calls, if all was released as declared). Everything here is public: a sketch file holds no count of people, no hash of data, and no time.
     """
     from armslength.protocol.files import load  # noqa: PLC0415  # --help must not wait for it
 
@@ -47,11 +50,23 @@ def inspect(files: tuple[str, ...], form: str) -> None:
 
 
 def _rows(sketches: "Sketches") -> list[dict[str, Any]]:
-    """One line for each row: its label, how many noises are in it, and whether data in the clear is."""
+    """One line for each row: its label, how many noises are in it, whether data in the clear is, and what is implausible."""
     totals = [None] * len(sketches) if sketches.totals is None else sketches.totals.tolist()
+    from armslength.protocol.plausible import implausible  # noqa: PLC0415  # --help must not wait for it
+
+    flags: dict[int, list[str]] = {}
+    for finding in implausible(sketches):
+        flags.setdefault(finding.row, []).append(finding.reason)
+    rows = zip(sketches.labels, sketches.provenance, totals, strict=True)
     return [
-        {"label": label, "noises": len(row.terms), "in_clear": row.in_clear, "total": total}
-        for label, row, total in zip(sketches.labels, sketches.provenance, totals, strict=True)
+        {
+            "label": label,
+            "noises": len(row.terms),
+            "in_clear": row.in_clear,
+            "total": total,
+            "implausible": "; ".join(flags.get(number, [])),
+        }
+        for number, (label, row, total) in enumerate(rows)
     ]
 
 
@@ -102,4 +117,23 @@ def _page(name: str, sketches: "Sketches") -> str:
         ),
         f"space {document['space']}",
     ]
-    return "\n".join([*facts, "", *map(paragraph, words), "", heading(columns), *table])
+    flagged = [
+        paragraph(f"IMPLAUSIBLE: {row['label']}: {row['implausible']}")
+        for row in document["rows"]
+        if row["implausible"]
+    ]
+    return "\n".join([*facts, "", *map(paragraph, words), "", heading(columns), *table, *_warned(flagged)])
+
+
+def _warned(flagged: list[str]) -> list[str]:
+    """Rows that were not released as they declare, and what that means."""
+    if not flagged:
+        return []
+    meaning = "Such rows were not released as their protocol says. Their own distances mean nothing; those between the others are not affected."
+    return [
+        "",
+        *flagged[:_MOST_FLAGGED],
+        *([f"… and {len(flagged) - _MOST_FLAGGED} more"] if len(flagged) > _MOST_FLAGGED else []),
+        "",
+        paragraph(meaning),
+    ]

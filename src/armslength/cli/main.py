@@ -11,6 +11,8 @@ _VERBS = (
     ("protocol", "armslength.cli.protocol", "Make or show what all parties agree on."),
     ("release", "armslength.cli.release", "One private sketch for each group of an event table."),
     ("inspect", "armslength.cli.inspect", "What a sketch file holds, and under which guarantee."),
+    ("card", "armslength.cli.card", "The release card, for a data-protection officer."),
+    ("verify", "armslength.cli.verify", "Compute all that is public about a sketch file anew."),
     ("compare", "armslength.cli.compare", "Distances between all parties, with intervals."),
     ("nearest", "armslength.cli.nearest", "Who is nearest to whom."),
     ("cluster", "armslength.cli.cluster", "Which parties belong together, and how surely."),

@@ -17,8 +17,14 @@ from armslength.version import __version__
 IN_CLEAR = "NOT PRIVATE: rows of this file hold data without noise. It must not be published."
 
 
-def release_card(protocols: Sequence[Protocol], *, in_clear: bool) -> dict[str, Any]:
-    """The card of a file: for each protocol its facts and its guarantee in words; no guarantee for clear data."""
+def release_card(protocols: Sequence[Protocol], *, in_clear: bool, page: bool = False) -> dict[str, Any]:
+    """The card of a file: for each protocol its facts and its guarantee in words; no guarantee for clear data.
+
+    Args:
+        protocols: The protocols of all rows.
+        in_clear: Whether any row holds data without noise.
+        page: Whether to add the page for a data-protection officer, which files leave out.
+    """
     if in_clear:
         return {"armslength": __version__, "in_clear": True, "releases": [], "words": IN_CLEAR}
     return {
@@ -28,7 +34,7 @@ def release_card(protocols: Sequence[Protocol], *, in_clear: bool) -> dict[str, 
             {
                 **release_facts(protocol),
                 "words": guarantee_in_words(protocol),
-                "page": [list(part) for part in officer_page(protocol)],
+                **({"page": dict(officer_page(protocol))} if page else {}),
             }
             for protocol in protocols
         ],

@@ -125,7 +125,7 @@ def _limits(protocol: Protocol) -> str:
         f"at most {protocol.contribution:,} by weight of each person's events"
         if protocol.contribution is not None
         else f"a radius of {written(protocol.radius)} in {protocol.norm} norm, for which the data holder answers",
-        "values as they are"
+        "no limit on single values"
         if protocol.value_range is None
         else f"values clamped to {written(protocol.value_range[0])} to {written(protocol.value_range[1])}",
         f"a grid of {written(protocol.resolution)}, {'on which the data lies' if protocol.on_grid else 'to which values are rounded down'}",

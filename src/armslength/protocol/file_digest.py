@@ -6,7 +6,7 @@ its sender.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,22 +27,27 @@ class Digests:
 
     Attributes:
         head: Of the head's text.
-        groups: For each row group, of each of its columns by name.
+        rows: How many rows each row group has.
+        groups: For each row group, the digest of each of its columns by name.
     """
 
     head: str
+    rows: tuple[int, ...]
     groups: tuple[dict[str, str], ...]
 
     @classmethod
     def of(cls, head: bytes, table: pa.Table, group_rows: int) -> "Digests":
         """The digests of a table that is written in row groups of this size."""
-        starts = range(0, max(1, table.num_rows), group_rows)
-        groups = tuple(_of_columns(table.slice(start, group_rows)) for start in starts)
-        return cls(hashlib.sha256(head).hexdigest(), groups)
+        groups = [table.slice(start, group_rows) for start in range(0, max(1, table.num_rows), group_rows)]
+        return cls(
+            hashlib.sha256(head).hexdigest(),
+            tuple(group.num_rows for group in groups),
+            tuple(map(_of_columns, groups)),
+        )
 
     def text(self) -> bytes:
         """As it is written."""
-        return canonical_json({"head": self.head, "groups": list(self.groups)})
+        return canonical_json({"head": self.head, "rows": list(self.rows), "groups": list(self.groups)})
 
     def check(self, table: pa.Table, group: int, where: str) -> None:
         """Refuses columns of a row group that are not those that were written.
@@ -57,14 +62,18 @@ class Digests:
             raise _edited(where)
 
 
-def read_digests(schema: pa.Schema, head: bytes, groups: int, where: str) -> Digests:
-    """The digests of a file, if they are those of its head and there are some for each of its row groups."""
+def read_digests(schema: pa.Schema, head: bytes, group_rows: Sequence[int], where: str) -> Digests:
+    """The digests of a file, if they are those of its head and they are of as many rows."""
     text: bytes | None = (schema.metadata or {}).get(DIGEST_KEY)
     if text is None or len(text) > _LARGEST:
         raise _edited(where)
     found: Any = read_json(text, where)
-    digests = Digests(found["head"], tuple(dict(group) for group in found["groups"]))
-    if digests.head != hashlib.sha256(head).hexdigest() or len(digests.groups) != groups:
+    digests = Digests(found["head"], tuple(found["rows"]), tuple(map(dict, found["groups"])))
+    if (
+        digests.head != hashlib.sha256(head).hexdigest()
+        or digests.rows != tuple(group_rows)
+        or len(digests.groups) != len(digests.rows)
+    ):
         raise _edited(where)
     return digests
 

@@ -98,7 +98,9 @@ class SketchFile:
                 footer,
                 groups,
                 head,
-                read_digests(schema, text, len(groups), where) if head.version > 1 else None,
+                read_digests(schema, text, [group.num_rows for group in groups], where)
+                if head.version > 1
+                else None,
                 schema.field("values").type.value_type == pa.int64(),
                 "total" in schema.names,
                 tuple(group.num_rows for group in groups),

@@ -1,0 +1,71 @@
+"""`armslength card`: the release card of a sketch file or a protocol, for people and for machines."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from armslength.cli.layout import paragraph
+from armslength.cli.listing import as_json
+from armslength.cli.outputs import OVERWRITE, check_new_file
+
+
+@click.command(
+    short_help="The release card, for a data-protection officer.",
+    epilog="""\b
+Examples:
+  armslength card sketches.parquet
+  armslength card protocol.json                       before anything is released
+  armslength card sketches.parquet --format json -o card.json
+  armslength card sketches.parquet --format markdown -o card.md
+""",
+)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--format", "form", type=click.Choice(("text", "markdown", "json")), default="text", show_default=True
+)
+@click.option("--output", "-o", type=click.Path(dir_okay=False), help="Write it to this file.")
+@OVERWRITE
+def card(file: str, form: str, output: str | None, overwrite: bool) -> None:
+    """Say what was released, or will be, under which guarantee: who is protected, what can be learned at most, how, what adds up.
+
+    FILE is a sketch file or a protocol (.json). Everything on the card is a setting: no number on it depends on the data.
+    """
+    from armslength.protocol.card import release_card  # noqa: PLC0415  # --help must not wait for it
+    from armslength.protocol.files import load  # noqa: PLC0415  # the same
+    from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # the same
+
+    check_new_file(output, overwrite=overwrite, read=[file])
+    if Path(file).suffix == ".json":
+        made = release_card((Protocol.load(file),), in_clear=False, page=True)
+    else:
+        sketches = load(file)
+        made = release_card(sketches.protocols, in_clear=any(sketches.in_clear), page=True)
+    text = as_json(made) if form == "json" else _page(made, form)
+    if output is None:
+        click.echo(text)
+    else:
+        from armslength.formats.atomic import atomic_write  # noqa: PLC0415  # the same
+
+        with atomic_write(output) as target:
+            target.write(f"{text}\n".encode())
+
+
+def _page(made: dict[str, Any], form: str) -> str:
+    title = "Release card"
+    lines = [f"# {title}" if form == "markdown" else title.upper()]
+    if made["in_clear"]:
+        return "\n\n".join([*lines, made["words"]])
+    for number, release in enumerate(made["releases"], 1):
+        if len(made["releases"]) > 1:
+            named = f"Protocol {number} of {len(made['releases'])}"
+            lines.append(f"# {named}" if form == "markdown" else named.upper())
+        lines += [
+            f"## {heading}\n\n{words}" if form == "markdown" else f"{heading}\n{_indented(words)}"
+            for heading, words in release["page"].items()
+        ]
+    return "\n\n".join(lines)
+
+
+def _indented(words: str) -> str:
+    return "\n".join(f"  {line}" for line in paragraph(words).splitlines())

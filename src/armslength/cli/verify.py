@@ -1,0 +1,68 @@
+"""`armslength verify`: all that is public about sketch files, computed anew."""
+
+import click
+
+from armslength.cli.answer_options import sketch_files
+from armslength.cli.exit_codes import INCOMPATIBLE
+from armslength.cli.layout import TEXT_WIDTH
+from armslength.cli.listing import as_json
+
+
+@click.command(
+    short_help="Compute all that is public about a sketch file anew.",
+    epilog="""\b
+Examples:
+  armslength verify sketches.parquet
+  armslength verify north.parquet south.parquet --protocol protocol.json     as it was agreed on?
+  armslength verify sketches.parquet --ledger ledger.sqlite                  and was it charged?
+""",
+)
+@sketch_files()
+@click.option(
+    "--protocol",
+    "agreed",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The protocol that was agreed on.",
+)
+@click.option(
+    "--ledger",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The ledger of the party that released the files: it must have a line for each.",
+)
+@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+@click.pass_context
+def verify(
+    ctx: click.Context, files: tuple[str, ...], agreed: str | None, ledger: str | None, form: str
+) -> None:
+    """Hold sketch files against all that is public: was anything edited, and is the noise enough for what the card says?
+
+    Computed anew are digests of all rows, columns of the matrix, sensitivity, scale and guarantee, and the release card. Rows
+    are flagged whose numbers the declared noise makes implausible. That the noise was really added, no file can prove.
+
+    Ends with 5 if anything fails.
+    """
+    import textwrap  # noqa: PLC0415  # --help must not wait for it
+
+    from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # the same
+    from armslength.protocol.verify import FAILS  # noqa: PLC0415  # the same
+    from armslength.protocol.verify import verify as verified  # noqa: PLC0415  # the same
+
+    protocol = None if agreed is None else Protocol.load(agreed)
+    done = [verified(name, protocol=protocol, ledger=ledger) for name in files]
+    if form == "json":
+        click.echo(as_json([each.document() for each in done]))
+    else:
+        for each in done:
+            click.echo(each.path)
+            for check in each.checks:
+                state = check.state.upper() if check.state == FAILS else check.state
+                first = f"  {state:<12} {check.subject + ':':<12} "
+                click.echo(
+                    textwrap.fill(check.words, TEXT_WIDTH, initial_indent=first, subsequent_indent=" " * 28)
+                )
+    failing = sum(not each.holds for each in done)
+    if failing:
+        click.echo(
+            f"armslength: files must be what they say, got {failing} of {len(done)} that fail", err=True
+        )
+        ctx.exit(INCOMPATIBLE)

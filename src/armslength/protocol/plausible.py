@@ -1,0 +1,206 @@
+"""Rows that the noise they declare makes implausible: too little of it, copies, numbers beyond their range.
+
+Nobody can prove from outside that a party added the noise it says. But true noise leaves marks whatever the data is, and each test
+here is about such a mark: a row that was released as declared is flagged with a probability of at most 1e-9, all tests
+and all rows of a call together. What is flagged was not released as declared; what is not flagged need not be true.
+Reference: docs/guides/release-card.md.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from armslength.laws.law import Law
+from armslength.protocol.protocol import Protocol
+from armslength.protocol.sketches import Sketches
+
+FALSE_ALARM = 1e-9
+_TESTS = 4  # kinds of finding that share the false alarms
+_WINDOWS = (0.04, 0.2, 0.6, 1.4)  # lengths in scales, beside those of one and two integers
+_LARGEST_SUM = 2**62
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A row that was not released as it declares.
+
+    Attributes:
+        row: Its number.
+        label: Its name.
+        reason: What is implausible about it, in words.
+    """
+
+    row: int
+    label: str
+    reason: str
+
+
+def implausible(sketches: Sketches) -> list[Finding]:
+    """Rows whose numbers are implausible under the noise that their protocol declares, each with its reasons.
+
+    Rows that were combined or are in the clear declare no noise of their own and are not tested, nor are those with noise on the
+    input, whose numbers are not independent.
+
+    Args:
+        sketches: Released rows, as they were loaded.
+    """
+    found: list[Finding] = []
+    for protocol, numbers in _released_rows(sketches):
+        values = sketches.values[numbers]
+        limit = FALSE_ALARM / (_TESTS * max(1, len(sketches)))
+        ids = _ids(sketches, numbers)
+        for reason, rows in _reasons(protocol, values, ids, limit):
+            found += [Finding(row, sketches.labels[row], reason) for row in numbers[rows].tolist()]
+    found += _shared_noises(sketches)
+    return sorted(set(found), key=lambda each: (each.row, each.reason))
+
+
+def _released_rows(sketches: Sketches) -> Iterator[tuple[Protocol, NDArray[np.int64]]]:
+    """For each protocol the numbers of the rows that are as they were released under it."""
+    if sketches.values.dtype != np.int64:
+        return
+    if sketches.released is not None:
+        rows = {sketches.released.protocol: range(len(sketches))}
+    else:
+        listed: dict[Protocol, list[int]] = {}
+        for number, row in enumerate(sketches.provenance):
+            if len(row.terms) == 1 and row.terms[0][1] == 1.0 and not row.in_clear:
+                listed.setdefault(row.terms[0][0].protocol, []).append(number)
+        rows = dict(listed)  # type: ignore[arg-type]  # lists and ranges are turned into arrays alike
+    for protocol, numbers in rows.items():
+        if protocol.noise_site == "output" and len(numbers):
+            yield protocol, np.asarray(numbers, dtype=np.int64)
+
+
+def _ids(sketches: Sketches, numbers: NDArray[np.int64]) -> NDArray[Any]:
+    """The noise id of each of these rows."""
+    if sketches.released is not None:
+        return sketches.released.ids[numbers]
+    return np.array([sketches.provenance[number].terms[0][0].id for number in numbers.tolist()])
+
+
+def _reasons(
+    protocol: Protocol, values: NDArray[np.int64], ids: NDArray[Any], limit: float
+) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    ordered = np.sort(values, axis=1)
+    yield (
+        "less noise than declared: too many of its numbers are close together",
+        _crowded(protocol, ordered, limit),
+    )
+    yield (
+        "less noise than declared: its numbers are multiples of one number",
+        _multiples(protocol, ordered, limit),
+    )
+    yield "numbers beyond what its range and its noise can reach", _beyond(protocol, ordered, limit)
+    yield (
+        "the numbers of another row, with a noise that says it is another",
+        _copies(protocol, values, ids, limit),
+    )
+
+
+def _crowded(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
+    """Rows with too many numbers in some short interval.
+
+    Wherever the data puts a number, its noise falls into a given interval of L integers with a probability of at most p, that of
+    the L most central ones, for the law is symmetric and falls to both sides. So of the k − 1 others at least c − 1 lie in the interval that
+    begins at a given number with at most a binomial probability, and there are k numbers at which it may begin.
+    """
+    rows, width = ordered.shape
+    crowded = np.zeros(rows, dtype=bool)
+    dropped = (1 << protocol.dropped_bits) - 1
+    lengths = {1, 2, *(math.floor(part * protocol.law.scale) + 1 for part in _WINDOWS)}
+    for length in lengths:
+        central = _central(protocol.law, length + dropped)
+        counts = np.arange(2, width + 1)
+        tails = len(lengths) * width * special.bdtrc(counts - 2, width - 1, central)
+        enough = counts[tails <= limit]
+        if central < 1 and len(enough):
+            most = int(enough[0])
+            # in unsigned words, where the difference of ordered numbers cannot overflow
+            spans = ordered[:, most - 1 :].view(np.uint64) - ordered[:, : width - most + 1].view(np.uint64)
+            crowded |= (spans < np.uint64(length)).any(axis=1)
+    return crowded
+
+
+def _central(law: Law, length: int) -> float:
+    """P(N is one of the `length` most central integers), a hair above."""
+    upper = float(length // 2)
+    ends = law.cdf(np.array([upper, upper - length]))
+    return min(1.0, float(ends[0] - ends[1]) * (1 + 1e-6) + 1e-12)
+
+
+def _multiples(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
+    """Rows whose numbers are all the same modulo some q.
+
+    A law that rises to a peak and falls puts at most 1/q + P(0) on any residue modulo q. Over all q together, with weights
+    1/(q(q+1)) that add up to less than 1.
+    """
+    width = ordered.shape[1]
+    stored = ordered >> np.int64(protocol.dropped_bits)
+    wide = stored[:, -1].astype(float) - stored[:, 0].astype(float) > 2.0**62
+    steps = np.where(wide[:, None], 1, stored - stored[:, :1])
+    divisors = np.gcd.reduce(steps, axis=1).astype(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = np.minimum(1 / divisors + _central(protocol.law, 1 << protocol.dropped_bits), 1.0)
+        chances = divisors * (divisors + 1) * each ** (width - 1)
+    found: NDArray[np.bool_] = (divisors >= 2) & (chances <= limit)
+    return found
+
+
+def _beyond(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
+    """Rows with a number farther out than the clamped data and its noise reach, or than any sum of counts does."""
+    reach = _LARGEST_SUM
+    transform = protocol.transform
+    if protocol.value_range is not None and transform.input_dim is not None:
+        largest = max(abs(end) for end in protocol.value_range) / protocol.resolution + 1
+        data = math.ceil(largest) * transform.input_dim * transform.l1_sensitivity
+        # P(|N| > t·scale) ≤ 2e^−t for the Laplace law and ≤ 2e^(−t²/2) for the normal one, whose rounding the last terms cover
+        scales = math.log(2 * ordered.shape[1] / limit)
+        reach = min(reach, data + math.ceil(protocol.law.scale * scales) + (1 << protocol.dropped_bits) + 1)
+    found: NDArray[np.bool_] = (ordered[:, 0] < -reach) | (ordered[:, -1] > reach)
+    return found
+
+
+def _copies(
+    protocol: Protocol, values: NDArray[np.int64], ids: NDArray[Any], limit: float
+) -> NDArray[np.bool_]:
+    """Rows that have the numbers of another one and another noise: two noises agree with at most P(0)^k, for each pair."""
+    rows, width = values.shape
+    agree = _central(protocol.law, 1 << protocol.dropped_bits)
+    if width * math.log(agree) + math.log(max(1, rows)) > math.log(limit):
+        return np.zeros(rows, dtype=bool)
+    _, kinds = np.unique(_as_words(values), return_inverse=True)
+    _, noises = np.unique(ids, return_inverse=True)
+    pairs = np.unique(
+        np.stack([kinds.ravel(), noises.ravel()]), axis=1
+    )  # the same row loaded twice is one pair
+    counts = np.bincount(pairs[0], minlength=rows)
+    copied: NDArray[np.bool_] = counts[kinds.ravel()] > 1
+    return copied
+
+
+def _as_words(values: NDArray[np.int64]) -> NDArray[Any]:
+    """Each row as one value that can be compared."""
+    plain = np.ascontiguousarray(values)
+    return plain.view([("", f"V{plain.shape[1] * 8}")]).ravel()
+
+
+def _shared_noises(sketches: Sketches) -> Iterator[Finding]:
+    """Rows that say they have the same noise and are not the same: their difference is data without any."""
+    if sketches.released is not None and sketches.released.are_different:
+        return
+    first: dict[str, int] = {}
+    for number, row in enumerate(sketches.provenance):
+        if len(row.terms) != 1 or row.terms[0][1] != 1.0 or row.in_clear:
+            continue
+        other = first.setdefault(row.terms[0][0].id, number)
+        if not np.array_equal(sketches.values[other], sketches.values[number]):
+            reason = (
+                f"other numbers than row {other}, with the same noise: their difference is data in the clear"
+            )
+            yield Finding(number, sketches.labels[number], reason)

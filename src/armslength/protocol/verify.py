@@ -1,0 +1,246 @@
+"""Everything public about a sketch file, computed anew: what it says of itself is held against what it must be."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from armslength.checks import printable
+from armslength.errors import ArmslengthError, ParameterError
+from armslength.ledger.ledger import Ledger
+from armslength.privacy.gaussian_curve import is_private_enough
+from armslength.protocol.card import release_card
+from armslength.protocol.choice import gaussian_sensitivity_squared
+from armslength.protocol.file_layout import VERSION
+from armslength.protocol.files import DEFAULT_LIMIT, load
+from armslength.protocol.plausible import implausible
+from armslength.protocol.protocol import Protocol
+from armslength.protocol.release import ledger_entry
+from armslength.protocol.sketch_file import SketchFile
+from armslength.protocol.sketches import Sketches
+from armslength.version import __version__
+
+HOLDS, FAILS, NOT_CHECKED = "holds", "fails", "not checked"
+_MOST_COLUMNS = 2048  # of a matrix that are built anew
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was computed anew.
+
+    Attributes:
+        subject: What it is about.
+        state: "holds", "fails" or "not checked".
+        words: What was compared and found, in one line.
+    """
+
+    subject: str
+    state: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What came of verifying a file.
+
+    Attributes:
+        path: The file.
+        checks: All checks, in order.
+    """
+
+    path: str
+    checks: tuple[Check, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether no check fails."""
+        return all(check.state != FAILS for check in self.checks)
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {"file": self.path, "holds": self.holds, "checks": [asdict(check) for check in self.checks]}
+
+
+def verify(
+    path: str | os.PathLike[str],
+    *,
+    protocol: Protocol | None = None,
+    ledger: Any = None,
+    limit: int = DEFAULT_LIMIT,
+) -> Verification:
+    """Computes all that is public about a sketch file anew, and says of each thing whether it holds.
+
+    Sensitivity and scale from the protocol; columns of the matrix from the seed; the guarantee from the scale, by another way than the
+    one that chose it; digests of all rows; the release card; and whether the numbers are plausible under the noise that is declared. That
+    this noise was really added, no file can prove.
+
+    Args:
+        path: The sketch file.
+        protocol: The protocol that was agreed on; None: any.
+        ledger: The ledger of the party that released the file, or its path: is there a line for it?
+        limit: What may be unpacked, in bytes.
+    """
+    if protocol is not None and not isinstance(protocol, Protocol):
+        raise ParameterError("protocol must be a Protocol, got something else; Protocol.load reads one")
+    known = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger(ledger, read_only=True)
+    name = printable(os.fspath(path))
+    try:
+        file = SketchFile.open(path, limit)
+        sketches = load(path, limit=limit)
+    except ArmslengthError as problem:
+        return Verification(name, (Check("file", FAILS, str(problem)),))
+    checks = [_file(file)]
+    for each in sketches.protocols:
+        checks += [_matrix(each), _calibration(each)]
+    checks += [
+        _card(file, sketches),
+        _plausible(sketches),
+        _agreed(sketches, protocol),
+        _charged(sketches, known),
+    ]
+    return Verification(name, tuple(checks))
+
+
+def _file(file: SketchFile) -> Check:
+    if file.digests is None:
+        return Check(
+            "file", NOT_CHECKED, "a file of the first version has no digests; save it again to add them"
+        )
+    rows = f"{file.rows:,} row{'' if file.rows == 1 else 's'}"
+    return Check(
+        "file", HOLDS, f"digests of the head and of every column of {rows} are those that were written"
+    )
+
+
+def _matrix(protocol: Protocol) -> Check:
+    """Columns of the matrix, from the seed: none is longer than the sensitivities say."""
+    transform = protocol.transform
+    every = transform.input_dim is not None and transform.input_dim <= _MOST_COLUMNS
+    if transform.input_dim is None:
+        columns = transform.columns(
+            [secrets.randbits(62) for _ in range(_MOST_COLUMNS)]
+            if protocol.items == "int64"
+            else [secrets.token_hex(8) for _ in range(_MOST_COLUMNS)]
+        )
+    elif every:
+        columns = transform.columns(range(transform.input_dim))
+    else:
+        columns = transform.columns([secrets.randbelow(transform.input_dim) for _ in range(_MOST_COLUMNS)])
+    entries = columns.toarray() if sparse.issparse(columns) else np.asarray(columns)
+    l1 = int(np.abs(entries).sum(axis=0).max())
+    l2_squared = (
+        int((entries.astype(object) ** 2).sum(axis=0).max())
+        if entries.size < 1 << 16
+        else int(np.square(entries).sum(axis=0).max())
+    )
+    stated = transform.l1_sensitivity, transform.l2_sensitivity_squared
+    which = f"all {columns.shape[1]:,} columns" if every else f"{columns.shape[1]:,} columns chosen at random"
+    words = f"{which} of {transform.name}, built from the public parameters: ℓ1 norms up to {l1}, squared ℓ2 norms up to {l2_squared}; stated {stated[0]} and {stated[1]}"
+    agrees = (l1, l2_squared) == stated if every else l1 <= stated[0] and l2_squared <= stated[1]
+    return Check("matrix", HOLDS if agrees else FAILS, words)
+
+
+def _calibration(protocol: Protocol) -> Check:
+    """That the scale is enough for ε and δ: not by computing it again, but by proving its guarantee."""
+    scale, epsilon = Fraction(protocol.law.scale), protocol.sketch_epsilon
+    if protocol.noise == "laplace":
+        sensitivity = protocol.neighbors.l1_sensitivity(protocol.transform)
+        enough = scale * epsilon >= sensitivity
+        words = f"scale {protocol.law.scale:g} · ε is at least the ℓ1 sensitivity {sensitivity}, in exact rationals"
+    else:
+        squared = gaussian_sensitivity_squared(protocol.transform, protocol.neighbors, protocol.noise_site)
+        enough = is_private_enough(squared / scale**2, epsilon, protocol.delta)
+        words = (
+            f"scale {protocol.law.scale:g}: δ at ε is at most {float(protocol.delta):g}, in ball arithmetic"
+        )
+    if protocol.total_law is not None:
+        totals = Fraction(protocol.total_law.scale) * protocol.totals_epsilon
+        enough = enough and totals >= protocol.neighbors.radius
+        words += "; the noise of totals is enough for their share"
+    return Check("calibration", HOLDS if enough else FAILS, words)
+
+
+def _card(file: SketchFile, sketches: Sketches) -> Check:
+    in_clear = any(sketches.in_clear)
+    card = file.head.card
+    if card["in_clear"] != in_clear:
+        found = "rows are in the clear" if in_clear else "no row is in the clear"
+        return Check("card", FAILS, f"the card says something else than the rows: {found}")
+    if card.get("armslength") != __version__ or file.head.version < VERSION:
+        return Check(
+            "card",
+            HOLDS,
+            "every fact is that of the protocols; its words are of another version of armslength",
+        )
+    same = card == release_card(sketches.protocols, in_clear=in_clear)
+    words = (
+        "every fact and every word is that of the protocols"
+        if same
+        else "its words are not those of its protocols"
+    )
+    return Check("card", HOLDS if same else FAILS, words)
+
+
+def _plausible(sketches: Sketches) -> Check:
+    found = {each.label: each.reason for each in reversed(implausible(sketches))}  # one reason each is enough
+    if found:
+        named = "; ".join(
+            f"{label}: {reason}" for label, reason in list(reversed(found.items()))[:_MOST_NAMED]
+        )
+        more = f"; and {len(found) - _MOST_NAMED} more rows" if len(found) > _MOST_NAMED else ""
+        return Check("noise", FAILS, f"{named}{more}")
+    tested = "no row is implausible under the noise that it declares (which does not prove that it was added)"
+    if any(sketches.in_clear):
+        return Check("noise", FAILS, "rows are in the clear: NOT PRIVATE")
+    return Check("noise", HOLDS, tested)
+
+
+def _agreed(sketches: Sketches, protocol: Protocol | None) -> Check:
+    if protocol is None:
+        return Check(
+            "agreement", NOT_CHECKED, "name the protocol that was agreed on to hold the file against it"
+        )
+    if sketches.protocols == (protocol,):
+        return Check("agreement", HOLDS, f"released under the protocol {protocol.fingerprint}")
+    others = [each for each in sketches.protocols if each != protocol]
+    differing = sorted(set(_differing(protocol, others)))
+    return Check("agreement", FAILS, f"released under another protocol: other {', '.join(differing)}")
+
+
+def _differing(agreed: Protocol, others: list[Protocol]) -> Iterator[str]:
+    expected = agreed.document()
+    for other in others:
+        found = other.document()
+        yield from (name for name in expected if expected[name] != found[name])
+
+
+def _charged(sketches: Sketches, ledger: Ledger | None) -> Check:
+    """Whether the ledger has the line that this release must have written."""
+    if ledger is None:
+        return Check(
+            "ledger", NOT_CHECKED, "name the ledger of the party that released it to look for its line"
+        )
+    if sketches.released is None:
+        return Check(
+            "ledger",
+            NOT_CHECKED,
+            "rows were combined or are of several releases, which are charged one by one",
+        )
+    expected = asdict(ledger_entry(sketches.protocol, "", list(sketches.labels)))
+    own = ("population", "version", "time")  # of the line alone
+    lines = [
+        entry
+        for entry in ledger.entries()
+        if all(value == getattr(entry, name) for name, value in expected.items() if name not in own)
+    ]
+    if not lines:
+        return Check(
+            "ledger", FAILS, "no line for this release: another ledger, or a release that was not charged"
+        )
+    return Check("ledger", HOLDS, f"charged to {', '.join(sorted({line.population for line in lines}))}")

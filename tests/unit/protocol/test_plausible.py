@@ -1,0 +1,138 @@
+"""Rows are flagged that the declared noise makes implausible, and no others."""
+
+import math
+
+import numpy as np
+import pytest
+
+import armslength as al
+from armslength.protocol import plausible
+from armslength.protocol.plausible import FALSE_ALARM, implausible
+
+WIDTH = 128
+TRANSFORM = al.SparseJL(400, WIDTH, 1, "plausible")
+PROTOCOLS = {
+    "laplace": al.Protocol(TRANSFORM, 1),
+    "small scale": al.Protocol(TRANSFORM, 20),
+    "dropped bits": al.Protocol(TRANSFORM, "0.01", dropped_bits=4),
+    "gaussian": al.Protocol(TRANSFORM, 1, "1e-6", noise="gaussian"),
+    "range": al.Protocol(TRANSFORM, "0.1", value_range=(0, 3)),
+}
+
+
+def released(protocol, counts):
+    return protocol.release(counts, ledger=al.NO_LEDGER)
+
+
+def as_sent(sketches, values):
+    bits = sketches.protocol.dropped_bits
+    return al.Sketches(
+        np.asarray(values) >> bits << bits, sketches.labels, sketches.noises, sketches.protocols
+    )
+
+
+def reasons(sketches):
+    return {finding.reason.split(":")[0] for finding in implausible(sketches)}
+
+
+@pytest.mark.parametrize("name", list(PROTOCOLS))
+@pytest.mark.parametrize("data", ["nothing", "counts", "one large count"])
+def test_what_was_released_as_declared_is_not_flagged(name, data):
+    """500 rows each: 15 cases at a false alarm of 1e-9 each."""
+    counts = np.zeros((500, 400), dtype=np.int64)
+    if data == "counts":
+        counts += np.random.default_rng(1).poisson(2.0, counts.shape).clip(0, 3)
+    if data == "one large count":
+        counts[:, 7] = 3 if name == "range" else 10**12
+    assert implausible(released(PROTOCOLS[name], counts)) == []
+
+
+@pytest.mark.parametrize("name", ["laplace", "dropped bits", "gaussian", "range"])
+def test_a_quarter_of_the_noise_is_flagged(name):
+    sketches = released(PROTOCOLS[name], np.zeros((40, 400), dtype=np.int64))
+    assert len({finding.row for finding in implausible(as_sent(sketches, sketches.values // 4))}) == 40
+
+
+def test_the_first_test_is_a_bound_for_any_data():
+    """The chance of the crowd that is flagged, at the data that makes crowds likeliest: all numbers at one place."""
+    limit = (
+        1e-3  # a limit at which false alarms can be counted: 2,000 rows, at most 2 expected, 15 once in 10^8
+    )
+    protocol = PROTOCOLS["laplace"]
+    values = released(protocol, np.zeros((2000, 400), dtype=np.int64)).values
+    flagged = plausible._crowded(protocol, np.sort(values, axis=1), limit).sum()
+    assert flagged <= 15
+    closer = np.sort(np.sign(values) * (np.abs(values) * 2 // 3), axis=1)
+    assert plausible._crowded(protocol, closer, limit).sum() > 200
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 10, 11])
+@pytest.mark.parametrize("name", ["laplace", "gaussian", "small scale"])
+def test_the_central_integers_are_the_likeliest(name, length):
+    law = PROTOCOLS[name].law
+    probabilities = np.sort(law.pmf(np.arange(-200, 201)))[::-1]
+    assert plausible._central(law, length) == pytest.approx(probabilities[:length].sum(), rel=1e-5)
+    assert plausible._central(law, length) >= probabilities[:length].sum()
+
+
+@pytest.mark.parametrize("divisor", [2, 3, 1000])
+def test_multiples_are_flagged_wherever_they_begin(divisor):
+    sketches = released(PROTOCOLS["gaussian"], np.zeros((2, 400), dtype=np.int64))
+    assert reasons(as_sent(sketches, divisor * sketches.values + 17)) == {"less noise than declared"}
+
+
+def test_residues_are_no_likelier_than_the_bound():
+    for name in ("laplace", "gaussian", "small scale"):
+        law = PROTOCOLS[name].law
+        probabilities = law.pmf(np.arange(-3000, 3001))
+        for divisor in (2, 3, 7, 50):
+            largest = max(probabilities[residue::divisor].sum() for residue in range(divisor))
+            assert largest <= 1 / divisor + law.pmf(0)
+
+
+def test_numbers_beyond_the_range():
+    sketches = released(PROTOCOLS["range"], np.full((2, 400), 3))
+    values = sketches.values.copy()
+    values[1, 5] = 4 * 400 + 10 * math.ceil(math.log(1e15) * 10)
+    (finding,) = implausible(as_sent(sketches, values))
+    assert (finding.row, finding.label) == (1, "1")
+    assert "beyond" in finding.reason
+    values[1, 5] = -(2**63)
+    assert {finding.row for finding in implausible(as_sent(sketches, values))} == {1}
+
+
+def test_copies_are_flagged_and_the_same_row_twice_is_not(tmp_path):
+    protocol = PROTOCOLS["laplace"]
+    sketches = released(protocol, np.ones((3, 400), dtype=np.int64))
+    copied = as_sent(sketches, sketches.values[[0, 1, 0]])
+    assert [finding.row for finding in implausible(copied)] == [0, 2]
+    sketches.save(tmp_path / "s.parquet")
+    assert implausible(al.load([tmp_path / "s.parquet", tmp_path / "s.parquet"])) == []
+    assert implausible(al.concat([sketches, sketches[1], 2 * sketches])) == []
+
+
+def test_one_noise_for_two_rows_is_flagged():
+    protocol = PROTOCOLS["laplace"]
+    first, second = (released(protocol, np.zeros((1, 400), dtype=np.int64)) for _ in range(2))
+    same_noise = al.Sketches(second.values, ["b"], first.noises, [protocol])
+    (finding,) = implausible(al.concat([first, same_noise]))
+    assert (finding.row, finding.label) == (1, "b")
+    assert "same noise" in finding.reason
+
+
+def test_rows_without_a_noise_of_their_own_are_not_tested():
+    protocol = PROTOCOLS["laplace"]
+    zeros = np.zeros((2, 400), dtype=np.int64)
+    fast = al.Protocol(al.FastJL(16, 8, "x"), 1, "1e-6", noise_site="input")
+    assert implausible(al.sketch_in_clear(protocol, zeros)) == []
+    assert implausible(0 * released(protocol, zeros)) == []
+    assert implausible(released(protocol, zeros) / 1000) == []
+    assert implausible(released(fast, np.zeros((3, 16), dtype=int))) == []
+    assert implausible(released(protocol, zeros).rows([])) == []
+
+
+def test_few_numbers_prove_nothing():
+    tiny = al.Protocol(al.Identity(2), 1)
+    sketches = released(tiny, np.zeros((2, 2), dtype=np.int64))
+    assert implausible(as_sent(sketches, np.zeros((2, 2), dtype=np.int64))) == []
+    assert FALSE_ALARM == 1e-9
