@@ -21,6 +21,7 @@ from armslength.protocol.files import DEFAULT_LIMIT, load
 from armslength.protocol.plausible import implausible
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.release import ledger_entry
+from armslength.protocol.schema import written
 from armslength.protocol.sketch_file import SketchFile
 from armslength.protocol.sketches import Sketches
 from armslength.version import __version__
@@ -152,7 +153,7 @@ def _calibration(protocol: Protocol) -> Check:
     if protocol.noise == "laplace":
         sensitivity = protocol.neighbors.l1_sensitivity(protocol.transform)
         enough = scale * epsilon >= sensitivity
-        words = f"scale {protocol.law.scale:g} · ε is at least the ℓ1 sensitivity {sensitivity}, in exact rationals"
+        words = f"scale {protocol.law.scale:g} times ε = {written(epsilon)} is at least the ℓ1 sensitivity {sensitivity}, in exact rationals"
     else:
         squared = gaussian_sensitivity_squared(protocol.transform, protocol.neighbors, protocol.noise_site)
         enough = is_private_enough(squared / scale**2, epsilon, protocol.delta)
