@@ -7,6 +7,7 @@ Reference: docs/guides/release-card.md.
 """
 
 import math
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ FALSE_ALARM = 1e-9
 _TESTS = 4  # kinds of finding that share the false alarms
 _WINDOWS = (0.04, 0.2, 0.6, 1.4)  # lengths in scales, beside those of one and two integers
 _LARGEST_SUM = 2**62
+_FIRST_STEPS = 12
 
 
 @dataclass(frozen=True)
@@ -142,9 +144,12 @@ def _multiples(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> 
     """
     width = ordered.shape[1]
     stored = ordered >> np.int64(protocol.dropped_bits)
-    wide = stored[:, -1].astype(float) - stored[:, 0].astype(float) > 2.0**62
-    steps = np.where(wide[:, None], 1, stored - stored[:, :1])
-    divisors = np.gcd.reduce(steps, axis=1).astype(float)
+    steps = stored[:, 1:] - stored[:, :1]
+    steps[stored[:, -1].astype(float) - stored[:, 0].astype(float) > 2.0**62] = 1  # differences that may wrap
+    divisors = np.gcd.reduce(steps[:, :_FIRST_STEPS], axis=1)
+    open_rows = np.flatnonzero(divisors != 1)  # few: for most rows the first steps settle it
+    divisors[open_rows] = np.gcd.reduce(steps[open_rows], axis=1)
+    divisors = divisors.astype(float)
     with np.errstate(divide="ignore", invalid="ignore"):
         each = np.minimum(1 / divisors + _central(protocol.law, 1 << protocol.dropped_bits), 1.0)
         chances = divisors * (divisors + 1) * each ** (width - 1)
@@ -174,20 +179,20 @@ def _copies(
     agree = _central(protocol.law, 1 << protocol.dropped_bits)
     if width * math.log(agree) + math.log(max(1, rows)) > math.log(limit):
         return np.zeros(rows, dtype=bool)
-    _, kinds = np.unique(_as_words(values), return_inverse=True)
-    _, noises = np.unique(ids, return_inverse=True)
-    pairs = np.unique(
-        np.stack([kinds.ravel(), noises.ravel()]), axis=1
-    )  # the same row loaded twice is one pair
-    counts = np.bincount(pairs[0], minlength=rows)
-    copied: NDArray[np.bool_] = counts[kinds.ravel()] > 1
+    # Rows that agree have the same fingerprint; the few that share one are compared in full.
+    weights = np.frombuffer(secrets.token_bytes(8 * width), dtype=np.int64) | 1
+    fingerprints = values @ weights
+    _, kinds, counts = np.unique(fingerprints, return_inverse=True, return_counts=True)
+    alike = np.flatnonzero(counts[kinds.ravel()] > 1)
+    copied = np.zeros(rows, dtype=bool)
+    if len(alike):
+        _, kinds = np.unique(values[alike], axis=0, return_inverse=True)
+        _, noises = np.unique(ids[alike], return_inverse=True)
+        pairs = np.unique(
+            np.stack([kinds.ravel(), noises.ravel()]), axis=1
+        )  # a row that was loaded twice is one pair
+        copied[alike] = np.bincount(pairs[0])[kinds.ravel()] > 1
     return copied
-
-
-def _as_words(values: NDArray[np.int64]) -> NDArray[Any]:
-    """Each row as one value that can be compared."""
-    plain = np.ascontiguousarray(values)
-    return plain.view([("", f"V{plain.shape[1] * 8}")]).ravel()
 
 
 def _shared_noises(sketches: Sketches) -> Iterator[Finding]:
