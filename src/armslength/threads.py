@@ -4,12 +4,17 @@ No pool outlives its call, so a forked child never inherits one.
 """
 
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
 
 from armslength.checks import integer
 
 _RUNS_PER_THREAD = 8
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 def available_threads() -> int:
@@ -54,3 +59,23 @@ def for_runs(total: int, block: int, work: Callable[[int, int], None], threads: 
     with ThreadPoolExecutor(workers) as pool:
         for done in [pool.submit(work, first, min(first + run, total)) for first in range(0, total, run)]:
             done.result()
+
+
+def in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """`work(item)` for each item, in their order, by as many threads as the process may run.
+
+    No more results are made ahead than there are threads, and what has not begun when one fails never begins.
+    """
+    workers = available_threads()
+    with ThreadPoolExecutor(workers) as pool:
+        waiting: deque[Future[Result]] = deque()
+        try:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for each in waiting:
+                each.cancel()

@@ -25,6 +25,7 @@ from armslength.protocol.file_layout import FORMAT, KEY, VERSION, file_schema
 from armslength.protocol.gather import Form
 from armslength.protocol.sketch_file import SketchFile
 from armslength.protocol.sketches import Sketches, check_same_space
+from armslength.threads import in_order
 
 DEFAULT_LIMIT, LARGEST_LIMIT = 4 * 2**30, 2**60
 _GROUP_ROWS, _GROUP_BYTES = 16_384, 32 * 2**20  # of a row group, which is what a reader holds at once
@@ -93,8 +94,15 @@ def load(paths: Any, *, limit: int = DEFAULT_LIMIT) -> Sketches:
     files = [_opened(path, limit) for path in listed]
     form = Form(files)
     check_same_space(form.protocols)
-    pieces = (file.sketches(group) for file in files for group, rows in enumerate(file.group_rows) if rows)
+    groups = [(file, group) for file in files for group, rows in enumerate(file.group_rows) if rows]
+    pieces = in_order(_read, groups) if len(groups) > 1 else map(_read, groups)
     return form.gathered(pieces, sum(file.rows for file in files))
+
+
+def _read(place: tuple[SketchFile, int]) -> Sketches:
+    """The rows of one group of a file."""
+    file, group = place
+    return file.sketches(group)
 
 
 def _opened(path: str | os.PathLike[str], limit: int) -> SketchFile:

@@ -1,0 +1,48 @@
+"""Work that several threads do for one call."""
+
+import threading
+
+import pytest
+
+from armslength import threads
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_results_come_in_the_order_of_their_items(workers, monkeypatch):
+    monkeypatch.setattr(threads, "available_threads", lambda: workers)
+    slow = threading.Event()
+
+    def work(item):
+        if item == 0 and workers > 1:
+            assert slow.wait(10)  # until the next has been done
+        slow.set()
+        return item * item
+
+    assert list(threads.in_order(work, range(40))) == [item * item for item in range(40)]
+    assert list(threads.in_order(work, [])) == []
+
+
+def test_no_more_is_made_ahead_than_there_are_threads(monkeypatch):
+    monkeypatch.setattr(threads, "available_threads", lambda: 2)
+    begun = []
+    results = threads.in_order(lambda item: begun.append(item) or item, range(100))
+    assert next(results) == 0
+    assert len(begun) <= 3
+    results.close()
+    assert len(begun) <= 3
+
+
+def test_an_error_is_raised_and_ends_the_rest(monkeypatch):
+    monkeypatch.setattr(threads, "available_threads", lambda: 2)
+    begun = []
+
+    def work(item):
+        begun.append(item)
+        if item == 3:
+            raise ValueError("three")
+        return item
+
+    results = threads.in_order(work, range(100))
+    with pytest.raises(ValueError, match="three"):
+        list(results)
+    assert max(begun) <= 6
