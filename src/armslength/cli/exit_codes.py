@@ -1,4 +1,7 @@
-"""Every error that we raise on purpose as one line on standard error, and an exit code that scripts can read."""
+"""Every error that we raise on purpose as one line on standard error, and an exit code that scripts can read.
+
+An error that nobody meant to raise shows its kind and its place: its message may quote the data.
+"""
 
 from typing import Any
 
@@ -12,7 +15,7 @@ from armslength.errors import (
     NotResolvableError,
 )
 
-BAD_INPUT, NOT_RESOLVABLE, BUDGET, INCOMPATIBLE = 2, 3, 4, 5
+INTERNAL, BAD_INPUT, NOT_RESOLVABLE, BUDGET, INCOMPATIBLE = 1, 2, 3, 4, 5
 _CODES: tuple[tuple[type[ArmslengthError], int], ...] = (
     (NotResolvableError, NOT_RESOLVABLE),
     (BudgetError, BUDGET),
@@ -27,7 +30,7 @@ def exit_code(error: ArmslengthError) -> int:
 
 
 class CleanErrors(click.Group):
-    """A group of commands whose errors are one line; anything else is a bug, and keeps its traceback (exit code 1)."""
+    """A group of commands whose errors are one line; anything else is a bug, and shows where it happened (exit code 1)."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command."""
@@ -36,3 +39,19 @@ class CleanErrors(click.Group):
         except ArmslengthError as error:
             click.echo(f"armslength: {error}", err=True)
             ctx.exit(exit_code(error))
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise  # click's own, and a reader that has gone
+        except Exception as error:  # noqa: BLE001  # a bug, ours or another package's
+            click.echo(_internal(error), err=True)
+            ctx.exit(INTERNAL)
+
+
+def _internal(error: Exception) -> str:
+    """Where a bug came to light: the lines of the programs, and no message, which may quote the data."""
+    import traceback  # noqa: PLC0415  # --help must not wait for it
+
+    places = "".join(traceback.format_tb(error.__traceback__))
+    return (
+        f"{places}armslength: internal error ({type(error).__name__}); its message is left out, for it may quote the data; "
+        "please report the lines above"
+    )
