@@ -5,16 +5,16 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from armslength.checks import shown
 from armslength.errors import ParameterError
+from armslength.sklearn.inputs import FLOATS, validated
 from armslength.sklearn.products import FloatProduct, float_product
 from armslength.transforms.base import Transform
 
 DEFAULT_SEED = "armslength"
 LARGEST_AUTO = 256
-_FLOATS = (np.float64, np.float32)
 
 
 class BaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -41,7 +41,7 @@ class BaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
             X: n x d, dense or scipy.sparse; its values are checked and not used.
             y: Not used.
         """
-        validate_data(self, X, accept_sparse="csr", dtype=_FLOATS)
+        validated(self, X)
         self.transform_ = self._build(self.n_features_in_)
         self._product = float_product(self.transform_)
         return self
@@ -53,7 +53,7 @@ class BaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
             X: n x d, dense or scipy.sparse; float32 stays float32, everything else becomes float64.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
+        X = validated(self, X, reset=False)
         product = self._product.of(X)
         product *= self.transform_.scale
         return product.astype(X.dtype, copy=False)
@@ -61,7 +61,7 @@ class BaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = [kind.__name__ for kind in _FLOATS]
+        tags.transformer_tags.preserves_dtype = [kind.__name__ for kind in FLOATS]
         return tags
 
     @property
