@@ -1,6 +1,7 @@
 """Argument checks that several rooms share: one message form, written so that NaN fails."""
 
 import operator
+import re
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,19 @@ def printable(text: str) -> str:
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text
     )
+
+
+def type_name(kind: Any) -> str:
+    """The type of an array or a column as a message shows it: its first word alone.
+
+    Names of nested fields, members of an enumeration and lengths of text can come from the data.
+
+    Args:
+        kind: A type of NumPy's, Arrow's, or of an engine in its own words.
+    """
+    if isinstance(kind, np.dtype):
+        return kind.type.__name__.rstrip("_")
+    return re.split(r"[<(\[{]", str(kind), maxsplit=1)[0]
 
 
 def integer(name: str, value: Any, *, at_least: int, at_most: int) -> int:

@@ -3,7 +3,7 @@
 Different items are counted first and hashed once each, however many events they have.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from armslength.checks import shown
+from armslength.checks import shown, type_name
 from armslength.errors import InputError
 from armslength.protocol.kernels import add_amounts
 from armslength.protocol.projection import check_item_types
@@ -23,6 +23,7 @@ from armslength.transforms.sparse_jl import SparseJL
 
 _EVENTS_AT_ONCE = 1 << 17
 _ENTRIES_AT_ONCE = 1 << 20
+_BROKEN = "items must be a list that can be read to its end, got an error in the middle"
 _MOST_TOTALS = 1 << 21  # 16 MB for each thread
 
 
@@ -46,6 +47,16 @@ def sketch_of_events(protocol: Protocol, items: Any, amounts: Any) -> NDArray[np
     )
     sketch: NDArray[np.int64] = transform.apply(totals[None, :], items=distinct)[0]  # type: ignore[call-arg]  # open vocabularies are SparseJL's
     return sketch
+
+
+def read_once(items: Any) -> Any:
+    """Items as they are; those of an iterator as a list, because it can be read only once."""
+    if not isinstance(items, Iterator):
+        return items
+    try:
+        return list(items)
+    except Exception:  # noqa: BLE001  # an engine's own error may quote the data
+        raise InputError(_BROKEN) from None
 
 
 def total_of_events(items: Any, amounts: Any) -> np.int64:
@@ -119,7 +130,9 @@ def _counted_column(column: pa.ChunkedArray, amounts: Any, kind: str) -> tuple[A
     found = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     text = pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found)
     if not (text if kind == "string" else pa.types.is_integer(found)):
-        raise InputError(f"items must be of the protocol's type {kind}, got {found}; cast them first")
+        raise InputError(
+            f"items must be of the protocol's type {kind}, got {type_name(found)}; cast them first"
+        )
     if column.null_count:
         raise InputError("items must have no missing values, got some; leave those events out")
     whole = _whole_amounts(amounts, len(column))
@@ -140,8 +153,17 @@ def _counted_column(column: pa.ChunkedArray, amounts: Any, kind: str) -> tuple[A
     totals = np.zeros(len(together.dictionary), dtype=np.int64)
     add_amounts(together.indices.to_numpy(), np.concatenate([part for _, part in parts]), totals)
     if kind == "string":
-        return together.dictionary.to_pylist(), totals
+        return _texts(together.dictionary), totals
     return together.dictionary.to_numpy(zero_copy_only=False), totals
+
+
+def _texts(items: pa.Array) -> list[str]:
+    """The items as text, if they are any: Arrow's buffers are what somebody says is UTF-8."""
+    try:
+        texts: list[str] = items.to_pylist()
+    except UnicodeDecodeError:
+        raise InputError("items must be valid Unicode text, got other bytes") from None
+    return texts
 
 
 def _checked_indices(coded: pa.DictionaryArray) -> NDArray[Any]:
@@ -164,8 +186,12 @@ def _counted_list(protocol: Protocol, names: Any, amounts: Any) -> tuple[list[An
         check_item_types(protocol, listed)  # of all: 1, 1.0 and True are one key
         position: dict[Any, int] = {}
         positions = [position.setdefault(name, len(position)) for name in listed]
+    except InputError:
+        raise
     except TypeError:
         raise InputError(f"items must be a list of items, got {type(names).__name__}") from None
+    except Exception:  # noqa: BLE001  # an engine's own error may quote the data
+        raise InputError(_BROKEN) from None
     totals = np.zeros(len(position), dtype=np.int64)
     add_amounts(np.array(positions, dtype=np.int64), _whole_amounts(amounts, len(positions)), totals)
     return list(position), totals
@@ -176,7 +202,7 @@ def _whole_amounts(amounts: Any, count: int) -> NDArray[np.int64]:
     array = plain_array(amounts, "amounts")
     if array.size and array.dtype.kind not in "iu":
         raise InputError(
-            f"amounts must be integers in grid units, got {array.dtype}; floor them onto the grid first"
+            f"amounts must be integers in grid units, got {type_name(array.dtype)}; floor them onto the grid first"
         )
     if array.ndim > 1 or (array.ndim == 1 and len(array) != count):
         raise InputError(f"amounts must be one integer, or {count} of them, got shape {shown(array.shape)}")

@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
+from armslength.checks import type_name
 from armslength.compiled import Integers
 from armslength.errors import InputError
 from armslength.protocol.quantize import Grid
@@ -99,8 +100,18 @@ def column_names(X: Any) -> list[str] | None:
 
 def _data_columns(schema: pa.Schema) -> list[str]:
     """The columns that are data: a pandas index travels as a column, and is none."""
-    index = (schema.pandas_metadata or {}).get("index_columns", [])
-    names = [name for name in schema.names if name not in index]
+    try:
+        index = (schema.pandas_metadata or {}).get("index_columns", [])
+        names = [name for name in schema.names if name not in index]
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ):  # whoever wrote it may have written anything
+        raise InputError(
+            "X must have valid metadata of pandas or none, got something else; drop its metadata"
+        ) from None
     if len(set(names)) != len(names):
         raise InputError("columns of X must have different names, got duplicates")
     return names
@@ -130,7 +141,7 @@ def _dense_rows(X: Any, grid: Grid, width: int | None) -> GridRows:
         )
     _check_shape(array.shape, width)
     if array.dtype.kind not in "biuf":
-        raise InputError(f"X must hold integers or floats, got {array.dtype}")
+        raise InputError(f"X must hold integers or floats, got {type_name(array.dtype)}")
     return GridRows(array, grid)
 
 
@@ -144,7 +155,7 @@ def _has_large_integers(values: Any) -> bool:
 def _sparse_rows(X: Any, grid: Grid, width: int | None) -> SparseRows:
     _check_shape(X.shape, width)
     if X.dtype.kind not in "biuf":
-        raise InputError(f"X must hold integers or floats, got {X.dtype}")
+        raise InputError(f"X must hold integers or floats, got {type_name(X.dtype)}")
     if not grid.zero_stays_zero:
         raise InputError("value_range must hold 0 for sparse X, got a range without it; pass X.toarray()")
     if X.shape[0] * X.shape[1] >= 2**63:
@@ -186,7 +197,7 @@ def _table_parts(
     reader: pa.RecordBatchReader, grid: Grid, width: int | None, vocabulary: str | None
 ) -> Iterator[DenseRows]:
     names = _data_columns(reader.schema)
-    for name in names:
+    for number, name in enumerate(names):
         kind = reader.schema.field(name).type
         whole_decimal = pa.types.is_decimal(kind) and kind.scale == 0
         if not (
@@ -195,8 +206,10 @@ def _table_parts(
             or pa.types.is_boolean(kind)
             or whole_decimal
         ):
+            # a pivoted table has items of the data for names: no message shows them
+            shown_kind = "decimals with a fraction" if pa.types.is_decimal(kind) else type_name(kind)
             raise InputError(
-                f"columns of X must hold numbers, got {kind} in column {name!r}; leave it out, or cast it"
+                f"columns of X must hold numbers, got {shown_kind} in column number {number} (from 0); leave it out, or cast it"
             )
     check_columns(names, vocabulary)
     found = False
@@ -208,7 +221,7 @@ def _table_parts(
             _check_shape((part.num_rows, len(names)), width)
             block = np.empty((part.num_rows, len(names)), dtype=np.int64)
             for number, name in enumerate(names):
-                block[:, number] = grid.integers(_numbers(part.column(name), name))
+                block[:, number] = grid.integers(_numbers(part.column(name), number))
             yield DenseRows(block)
     if not found:
         raise InputError("X must have a row, got none")
@@ -226,14 +239,18 @@ def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
             ) from None
 
 
-def _numbers(column: pa.Array, name: str) -> NDArray[Any]:
+def _numbers(column: pa.Array, number: int) -> NDArray[Any]:
     """The column as an array, if nothing is missing and whole decimals fit int64."""
     if column.null_count:
-        raise InputError(f"columns of X must have no missing values, got some in column {name!r}")
+        raise InputError(
+            f"columns of X must have no missing values, got some in column number {number} (from 0); fill them first"
+        )
     if pa.types.is_decimal(column.type):
         try:
             column = column.cast(pa.int64())
         except pa.ArrowInvalid:
-            raise InputError(f"decimals of X must fit int64, got larger ones in column {name!r}") from None
+            raise InputError(
+                f"decimals of X must fit int64, got larger ones in column number {number} (from 0)"
+            ) from None
     values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return values

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from armslength.checks import type_name
 from armslength.compiled import Integers
 from armslength.errors import InputError
 from armslength.protocol.kernels import NOT_FINITE, OFF_GRID, TOO_LARGE, all_floored, floor_to_grid
@@ -78,7 +79,9 @@ class Grid:
                 return narrow(values)
             return self._from_integers(values)
         if values.dtype.kind != "f" or values.dtype.itemsize > 8:
-            raise InputError(f"X must hold integers or floats of at most 64 bits, got {values.dtype}")
+            raise InputError(
+                f"X must hold integers or floats of at most 64 bits, got {type_name(values.dtype)}"
+            )
         return self._from_floats(values, room)
 
     def _from_integers(self, values: NDArray[Any]) -> Integers:

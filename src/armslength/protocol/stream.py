@@ -7,7 +7,6 @@ so a stream cannot be copied, pickled, or carried into another process, and it i
 
 import os
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from armslength.errors import ParameterError
 from armslength.ledger.ledger import check_ledger
 from armslength.noise.draw import draw
-from armslength.protocol.events import sketch_of_events, total_of_events
+from armslength.protocol.events import read_once, sketch_of_events, total_of_events
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.release import (
     charge,
@@ -63,7 +62,7 @@ class SketchStream:
             amounts: An integer in grid units, of either sign; or as many of them as there are items.
         """
         single = isinstance(items, (str, int, np.integer)) and not isinstance(items, bool)
-        listed = [items] if single else list(items) if isinstance(items, Iterator) else items
+        listed = [items] if single else read_once(items)
         added = sketch_of_events(self._protocol, listed, amounts)
         total = total_of_events(listed, amounts) if self._protocol.total_share else 0
         self._check_process()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from armslength.checks import type_name
 from armslength.errors import InputError
 from armslength.randomness.text import canonical_text, length_prefixed
 
@@ -38,7 +39,7 @@ def item_words(items: Any) -> NDArray[np.uint64]:
     if isinstance(items, np.ndarray) and not isinstance(items, np.ma.MaskedArray):
         if items.ndim != 1 or items.dtype.kind not in "iuUTO":
             raise InputError(
-                f"items must be a list of strings or integers, got {items.ndim} dimensions of {items.dtype}"
+                f"items must be a list of strings or integers, got {items.ndim} dimensions of {type_name(items.dtype)}"
             )
         if items.dtype.kind in "iu":
             return _integer_words(items)

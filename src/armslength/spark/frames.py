@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from armslength.checks import integer, shown
+from armslength.checks import integer, shown, type_name
 from armslength.errors import ArmslengthError, InputError, ParameterError
 from armslength.spark.rows import Row
 
@@ -64,7 +64,7 @@ def arrow_types(frame: Any, roles: dict[str, str]) -> pa.Schema:
             kind = to_arrow_type(fields[name])
         except Exception:  # noqa: BLE001  # whatever Spark has to say about a type that none of ours is
             raise InputError(
-                f"{role} must be a column of text or numbers, got {fields[name].simpleString()}; cast it first"
+                f"{role} must be a column of text or numbers, got {type_name(fields[name].simpleString())}; cast it first"
             ) from None
         schema.append(pa.field(role, kind))
     return pa.schema(schema)

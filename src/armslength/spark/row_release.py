@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from armslength.checks import shown
+from armslength.checks import shown, type_name
 from armslength.errors import InputError, ParameterError
 from armslength.ledger.ledger import check_ledger
 from armslength.protocol.projection import Prepared
@@ -180,4 +180,6 @@ def _check_columns(row: str, vector: str, names: list[str]) -> None:
 
 def _check_row_type(kind: pa.DataType) -> None:
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
-        raise InputError(f"row must be a column of text or whole numbers, got {kind}; cast it first")
+        raise InputError(
+            f"row must be a column of text or whole numbers, got {type_name(kind)}; cast it first"
+        )

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from armslength.checks import type_name
 from armslength.errors import InputError, ParameterError
 
 PACKED = {"float64": "<f8", "float32": "<f4", "int64": "<i8", "int32": "<i4"}
@@ -28,7 +29,7 @@ def check_vector_type(kind: pa.DataType, dtype: Any) -> None:
     inner = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else None
     if inner is None or not (pa.types.is_integer(inner) or pa.types.is_floating(inner)):
         raise InputError(
-            f"vector must be a column of binary or of lists of numbers, got {kind}; cast it first"
+            f"vector must be a column of binary or of lists of numbers, got {type_name(kind)}; cast it first"
         )
     if dtype is not None:
         raise ParameterError(f"dtype must be left out for lists of numbers, got {dtype!r}")

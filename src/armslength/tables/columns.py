@@ -8,6 +8,7 @@ data.
 from dataclasses import dataclass
 from fractions import Fraction
 
+from armslength.checks import type_name
 from armslength.errors import InputError, ParameterError
 from armslength.protocol.protocol import Protocol
 
@@ -89,7 +90,9 @@ def id_expression(column: str, kind: str, role: str) -> str:
         other = f"json_type({column}) NOT IN ('VARCHAR', 'BIGINT', 'UBIGINT')"
         return _case(_missing(column, kind), (other, "id"), value=f"{column} ->> '$'")
     if kind not in _WHOLE | {"VARCHAR", "UUID", "DATE", _NOTHING} and not kind.startswith("ENUM"):
-        raise InputError(f"{role} must be a column of text or whole numbers, got {kind}; cast it first")
+        raise InputError(
+            f"{role} must be a column of text or whole numbers, got {type_name(kind)}; cast it first"
+        )
     return f"nullif(CAST({column} AS VARCHAR), '')"
 
 
@@ -108,7 +111,9 @@ def item_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool
         if kind == "JSON":
             return _case(missing, (f"json_type({column}) <> 'VARCHAR'", "item"), value=f"{column} ->> '$'")
         if kind not in ("VARCHAR", _NOTHING) and not kind.startswith("ENUM"):
-            raise InputError(f"item must be of the protocol's type string, got {kind}; cast it first")
+            raise InputError(
+                f"item must be of the protocol's type string, got {type_name(kind)}; cast it first"
+            )
         return f"nullif(CAST({column} AS VARCHAR), '')"
     if kind == "JSON":
         number = f"TRY_CAST({column} ->> '$' AS BIGINT)"
@@ -120,7 +125,7 @@ def item_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool
     elif kind in _WHOLE | {_NOTHING}:
         number, rules = f"TRY_CAST({column} AS BIGINT)", []
     else:
-        raise InputError(f"item must be of the protocol's type int64, got {kind}; cast it first")
+        raise InputError(f"item must be of the protocol's type int64, got {type_name(kind)}; cast it first")
     rules.append((f"{number} IS NULL", "item"))  # it does not fit 64 bits
     if by_number:
         rules.append((f"{number} NOT BETWEEN 0 AND {(protocol.transform.input_dim or 0) - 1}", "place"))
@@ -144,7 +149,7 @@ def amount_expression(column: str, kind: str, protocol: Protocol, *, is_text: bo
     elif kind in _REAL | {_NOTHING} or kind.startswith("DECIMAL"):
         real = f"CAST({column} AS DOUBLE)"
     else:
-        raise InputError(f"weight must be a column of numbers, got {kind}; cast it first")
+        raise InputError(f"weight must be a column of numbers, got {type_name(kind)}; cast it first")
     # ⌊x/γ⌋ = ⌊⌊x⌋/γ⌋ for a whole γ, and ⌊x⌋ does not vanish when it is divided, as the smallest floats do
     whole = f"floor({real})" if protocol.resolution > 1 else real
     floored = f"floor({whole} * {float(1 / protocol.resolution)!r}::DOUBLE)"

@@ -1,5 +1,6 @@
 """How the engine reads each source: files of one kind and schema together, every part of a format given, nothing sniffed."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +53,7 @@ def relations_of(
         names = own_names(file)
         if names is None:
             continue  # no line, no event
-        check_names(columns.named, names, str(file.path), is_header=file.kind in DELIMITERS)
+        check_names(columns.named, names, file.name, has_schema=file.kind in ("parquet", "arrow"))
         twins = len({name.casefold() for name in names}) < len(names)
         if file.kind == "arrow" or (file.kind == "parquet" and twins):
             # The engine renames columns that differ in capitals alone, and could give their name to another one.
@@ -66,21 +67,41 @@ def relations_of(
 
 
 def check_names(
-    columns: dict[str, str], names: Sequence[str], where: str, *, is_header: bool = False
+    columns: dict[str, str], names: Sequence[str], where: str, *, has_schema: bool = False
 ) -> None:
-    """Refuses a schema that does not have the column of each role once; the engine does not tell capitals from small letters."""
+    """Refuses names among which that of each role is not there once; the engine does not tell capitals from small letters.
+
+    Args:
+        columns: Role and name of each column that there must be.
+        names: The names that there are.
+        where: What has them.
+        has_schema: Whether they come from a schema. A text file without a header begins with somebody's data, and so do the
+            columns of a data frame that was made of one: such names are not shown.
+    """
     folded = [name.casefold() for name in names]
-    there = f"its columns are {', '.join(map(repr, names[:20])) or 'none'}"
-    if is_header:
-        # a file without a header begins with somebody's data
-        there = f"its first line has {len(names)} names: is it a header?"
     for role, name in columns.items():
         if name not in names:
-            raise InputError(f"{role} must be a column of {where}, got {name!r}; {there}")
+            raise InputError(
+                f"{role} must be a column of {where}, got {name!r}; {_hint(name, names, has_schema=has_schema)}"
+            )
         if folded.count(name.casefold()) > 1:
             raise InputError(
                 f"{role} must be one column of {where}, got several that are spelled like {name!r}; rename them"
             )
+
+
+def _hint(wanted: str, names: Sequence[str], *, has_schema: bool) -> str:
+    """What helps to find the name that was meant."""
+    if has_schema:
+        return f"its columns are {', '.join(map(repr, names[:20])) or 'none'}"
+    near = next((name for name in names if _letters(name) == _letters(wanted)), None)
+    if near is not None:  # who asked has written these letters
+        return f"did you mean {near!r}?"
+    return f"it begins with {len(names)} other names: are they a header?"
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name.casefold())
 
 
 def _linked(folder: Path, number: int, file: EventFile) -> Path:

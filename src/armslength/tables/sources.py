@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from armslength.checks import shown
+from armslength.checks import printable
 from armslength.errors import InputError, ParameterError
 
 KINDS = {
@@ -47,6 +47,11 @@ class EventFile:
     kind: str
 
     @property
+    def name(self) -> str:
+        """Its path as a message shows it."""
+        return printable(str(self.path))
+
+    @property
     def is_zipped(self) -> bool:
         """Whether it is a .gz file."""
         return self.path.suffix.lower() == ".gz"
@@ -66,16 +71,25 @@ def event_files(source: Any) -> list[EventFile] | None:
 
 
 def _files_of(path: Path) -> list[EventFile]:
-    if path.is_dir():
-        inside = sorted(inner for inner in path.iterdir() if kind_of(inner) is not None and inner.is_file())
-        if not inside:
-            raise ParameterError(f"source must be a folder with event files ({_known()}), got none in {path}")
-        return [EventFile(inner, str(kind_of(inner))) for inner in inside]
+    try:
+        inside = sorted(path.iterdir()) if path.is_dir() else None
+    except (OSError, ValueError):
+        raise ParameterError("source must be a file or a folder that can be looked at, got another") from None
+    if inside is not None:
+        events = [inner for inner in inside if kind_of(inner) is not None and inner.is_file()]
+        if not events:
+            raise ParameterError(
+                f"source must be a folder with event files ({_known()}), got none in {printable(str(path))}"
+            )
+        return [EventFile(inner, str(kind_of(inner))) for inner in events]
     kind = kind_of(path)
     if kind is None:
-        raise ParameterError(f"source must be a file whose name ends in {_known()}, got {path}")
+        # not the whole name: somebody may hand in the text of a table
+        raise ParameterError(
+            f"source must be a file whose name ends in {_known()}, got one that ends in {path.suffix[:6]!r}"
+        )
     if not path.is_file():
-        raise ParameterError(f"source must be a file that is there, got {path}")
+        raise ParameterError(f"source must be a file that is there, got {printable(str(path))}")
     return [EventFile(path, kind)]
 
 
@@ -93,7 +107,7 @@ def table_stream(source: Any) -> pa.RecordBatchReader:
     """A table in memory as a stream: an Arrow table or reader, or a data frame with an Arrow C stream."""
     if not hasattr(source, "__arrow_c_stream__"):
         raise ParameterError(
-            f"source must be a file, a list of files, or a table of events, got {shown(source)}"
+            f"source must be a file, a list of files, or a table of events, got {type(source).__name__}"
         )
     try:
         return pa.RecordBatchReader.from_stream(source)
@@ -111,7 +125,7 @@ def _dataset(file: EventFile) -> ds.Dataset:
         return ds.dataset(file.path, format="parquet" if file.kind == "parquet" else "ipc")
     except (pa.ArrowException, OSError):
         raise InputError(
-            f"{file.path} must be a {file.kind} file, got a damaged one or another kind"
+            f"{file.name} must be a {file.kind} file, got a damaged one or another kind"
         ) from None
 
 
@@ -149,7 +163,7 @@ def _first_line(file: EventFile) -> str:
         with opened(file.path, "rt", encoding="utf-8-sig", newline="") as lines:
             return lines.readline(LONGEST_LINE)
     except (OSError, EOFError, zlib.error, UnicodeDecodeError):
-        raise InputError(f"{file.path} must be readable text, got something else") from None
+        raise InputError(f"{file.name} must be readable text, got something else") from None
 
 
 def _header(file: EventFile) -> list[str]:
@@ -159,7 +173,7 @@ def _header(file: EventFile) -> list[str]:
     except csv.Error:
         names = []
     if not any(names):
-        raise InputError(f"{file.path} must begin with a line of column names, got something else")
+        raise InputError(f"{file.name} must begin with a line of column names, got something else")
     return names
 
 
@@ -173,5 +187,5 @@ def _keys_of_first_line(file: EventFile) -> list[str] | None:
     except (ValueError, RecursionError):
         first = None
     if not isinstance(first, dict):
-        raise InputError(f"{file.path} must hold one JSON object on each line, got something else")
+        raise InputError(f"{file.name} must hold one JSON object on each line, got something else")
     return list(first)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from armslength.checks import integer, plain_number
+from armslength.checks import integer, plain_number, type_name
 from armslength.errors import InputError, ParameterError
 from armslength.transforms.inputs import plain_array
 
@@ -153,7 +153,7 @@ class Transform(ABC):
         """Column numbers as an int64 array, if each is in range."""
         numbers = plain_array(items, "columns")
         if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
-            raise InputError(f"columns must be a list of column numbers, got dtype {numbers.dtype}")
+            raise InputError(f"columns must be a list of column numbers, got {type_name(numbers.dtype)}")
         if numbers.size and not 0 <= numbers.min() <= numbers.max() < self._fixed_input_dim():
             raise InputError(
                 f"column numbers must be from 0 to {self._fixed_input_dim() - 1}, got one outside"

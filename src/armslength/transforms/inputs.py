@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from armslength.checks import type_name
 from armslength.compiled import Integers
 from armslength.errors import InputError
 from armslength.threads import for_blocks
@@ -99,7 +100,7 @@ def integer_rows(X: Any, width: int) -> Rows:
     _check_width(array.shape[1], width)
     if array.dtype.kind not in "biu":
         remedy = "floor real values onto a grid first" if array.dtype.kind == "f" else "use an integer type"
-        raise InputError(f"X must hold integers, got {array.dtype}; {remedy}")
+        raise InputError(f"X must hold integers, got {type_name(array.dtype)}; {remedy}")
     return _sparse_rows(array) if is_sparse else DenseRows(array)
 
 
@@ -132,7 +133,7 @@ def plain_array(values: Any, name: str) -> NDArray[Any]:
         raise InputError(f"{name} must have no masked entries, got a masked array; fill them first")
     try:
         return np.asarray(values)
-    except (ValueError, TypeError, OverflowError):
+    except Exception:  # noqa: BLE001  # the error of whatever makes itself an array may quote the data
         raise InputError(f"{name} must be an array of numbers, got something else") from None
 
 

@@ -182,7 +182,7 @@ def test_a_csv_without_a_header_does_not_show_its_first_line(folder):
     (folder / "bare.csv").write_text("zq-secret-zq,flu,north\n", encoding="utf-8")
     done = run(*RELEASE, *GROUPS, "bare.csv")
     assert done.exit_code == 2
-    assert "its first line has 3 names: is it a header?" in done.output
+    assert "it begins with 3 other names: are they a header?" in done.output
     assert "zq-secret-zq" not in done.output
 
 

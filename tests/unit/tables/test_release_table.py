@@ -93,8 +93,11 @@ def test_the_ledger_is_charged_once_with_the_groups_as_labels(tmp_path):
         ({"group": None}, "must go with a group column"),
         ({"group": None, "public_groups": None}, "groups must be public"),
         ({"label": "x"}, "label must be left out"),
-        ({"person": "nobody"}, "person must be a column of source, got 'nobody'; its columns are"),
-        ({"person": "WHO"}, "person must be a column of source"),
+        (
+            {"person": "nobody"},
+            "person must be a column of source, got 'nobody'; it begins with 4 other names",
+        ),
+        ({"person": "WHO"}, "person must be a column of source, got 'WHO'; did you mean 'who'?"),
         ({"item": "who"}, "different columns"),
         ({"weight": ""}, "weight must be the name of a column"),
         ({"ledger": None}, "ledger must be given"),
