@@ -96,7 +96,7 @@ def new(
     check_dimension(input_dim, open_vocabulary=open_vocabulary)
     if not unit:
         if not is_terminal():
-            raise click.UsageError('say who is protected with --unit, such as --unit "one patient"')
+            raise click.UsageError('--unit must say who is protected, such as --unit "one patient"')
         unit = click.prompt("Who is protected? Say it in words, such as: one patient")
     from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # --help must not wait for it
 
@@ -128,13 +128,15 @@ def _built(
     from armslength.transforms.registry import TRANSFORMS  # noqa: PLC0415  # the same
 
     if name != "SparseJL" and input_dim is None:
-        raise click.UsageError(f"--open-vocabulary goes with SparseJL, not with {name}; say --input-dim")
+        raise click.UsageError(f"--open-vocabulary must go with SparseJL, got {name}; say --input-dim")
     if name != "SparseJL" and (sparsity != 1 or construction != "block"):
-        raise click.UsageError(f"--sparsity and --construction are of SparseJL, not of {name}")
+        raise click.UsageError(
+            f"--sparsity and --construction must go with SparseJL, got {name}; leave them out"
+        )
     if name == "Identity":
         return TRANSFORMS[name](input_dim)  # type: ignore[call-arg]  # each transform has its own arguments
     if sketch_dim is None:
-        raise click.UsageError("say --sketch-dim; `armslength plan` finds a good one")
+        raise click.UsageError("--sketch-dim must be given; `armslength plan` finds a good one")
     extra = {"sparsity": sparsity, "construction": construction} if name == "SparseJL" else {}
     public_seed = fresh_seed() if seed is None else seed
     return TRANSFORMS[name](input_dim, sketch_dim, seed=public_seed, **extra)  # type: ignore[call-arg]  # the same

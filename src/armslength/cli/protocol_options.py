@@ -84,7 +84,7 @@ def protocol_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def check_dimension(input_dim: int | None, *, open_vocabulary: bool) -> None:
     """One of the two must be said, and not both."""
     if (input_dim is None) != open_vocabulary:
-        raise click.UsageError("say either --input-dim or --open-vocabulary")
+        raise click.UsageError("either --input-dim or --open-vocabulary must be given, and not both")
 
 
 def read_vocabulary(file: Any) -> list[str] | None:

@@ -38,7 +38,7 @@ def sum(  # noqa: A001  # the verb's name
     It costs no privacy. Whoever is in the data of several rows is counted in each, and spent ε at each.
     """
     if (label is None) != by_label:
-        raise click.UsageError("say either --label or --by-label")
+        raise click.UsageError("either --label or --by-label must be given, and not both")
     check_new_file(output, overwrite=overwrite, read=files)
     from armslength.protocol.files import load  # noqa: PLC0415  # --help must not wait for it
 

@@ -63,7 +63,7 @@ def projection_coefficient(transform: Transform) -> float:
     """a of Var‖Sz‖² ≤ a‖z‖₂⁴, whatever z is."""
     if transform.variance_coefficients is None:
         raise ParameterError(
-            "variance needs the transform's variance_coefficients, got none; pass them to MatrixJL"
+            "variance must know the transform's variance_coefficients, got none; pass them to MatrixJL"
         )
     a, b = transform.variance_coefficients
     return max(a, a - b)

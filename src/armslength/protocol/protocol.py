@@ -247,7 +247,7 @@ class Protocol:
         """t, if 2^t ≤ √κ₂/4: then the dropped bits look uniform whatever the data is."""
         bits = integer("dropped_bits", value, at_least=0, at_most=62)
         if bits and self.noise_site == "input":
-            raise ParameterError("dropped_bits must be 0 with noise on the input")
+            raise ParameterError("dropped_bits must be 0 with noise on the input, got more")
         if bits and 16 * 4**bits > self.law.second_moment:
             most = max((t for t in range(62) if 16 * 4**t <= self.law.second_moment), default=0)
             raise ParameterError(f"dropped_bits must be at most {most} for this noise, got {bits}")

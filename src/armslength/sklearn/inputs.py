@@ -40,6 +40,7 @@ def validated(transformer: Any, X: Any, *, reset: bool = True) -> Any:
         text = str(problem)
         if isinstance(problem, (ValueError, TypeError)) and text.startswith(_HARMLESS):
             raise
-        ours = (ours for theirs, ours in _IN_OUR_WORDS.items() if text.startswith(theirs))
-        message = next(ours, "X must be a matrix of numbers, got something else; convert it first")
-        raise InputError(message) from None  # theirs may quote the data
+        for theirs, ours in _IN_OUR_WORDS.items():
+            if text.startswith(theirs):
+                raise InputError(ours) from None
+        raise InputError("X must be a matrix of numbers, got something else; convert it first") from None

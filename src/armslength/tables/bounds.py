@@ -48,7 +48,7 @@ def contribution_in_grid_units(protocol: Protocol) -> int:
     bound = math.floor(protocol.contribution / protocol.resolution)
     if not 1 <= bound < 2**62:
         raise ParameterError(
-            "contribution must be 1 to 2^62 times the resolution of the protocol of an event table"
+            "contribution must be 1 to 2^62 times the resolution of the protocol of an event table, got another"
         )
     return bound
 

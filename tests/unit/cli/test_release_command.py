@@ -234,7 +234,7 @@ def test_the_unit_is_asked_for(tmp_path, monkeypatch):
     without = [argument for argument in NEW if argument not in ("--unit", "one patient")]
     refused = run(*without, "-o", "p.json")
     assert refused.exit_code == 2
-    assert "say who is protected with --unit" in refused.output
+    assert "--unit must say who is protected" in refused.output
     monkeypatch.setattr("armslength.cli.protocol.is_terminal", lambda: True)
     asked = run(*without, "-o", "p.json", input="one child\n")
     assert asked.exit_code == 0, asked.output
@@ -245,7 +245,7 @@ def test_the_unit_is_asked_for(tmp_path, monkeypatch):
     ("arguments", "says"),
     [
         (("--input-dim", 5), "either --input-dim or --open-vocabulary"),
-        (("--transform", "HadamardJL"), "--open-vocabulary goes with SparseJL"),
+        (("--transform", "HadamardJL"), "--open-vocabulary must go with SparseJL"),
         (("--epsilon", "-1"), "epsilon must be above 0"),
         (("--sparsity", 3), "sparsity must divide sketch_dim"),
     ],
