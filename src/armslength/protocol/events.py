@@ -121,6 +121,8 @@ def _plain(column: pa.ChunkedArray) -> NDArray[Any]:
     """A column of integers as an array."""
     if column.null_count:
         raise InputError("items must have no missing values, got some; leave those events out")
+    if not pa.types.is_integer(column.type):
+        raise InputError(f"columns must be a list of column numbers, got {type_name(column.type)}")
     values: NDArray[Any] = column.to_numpy()
     return values
 

@@ -143,7 +143,12 @@ def checked_items(protocol: Protocol, items: Any) -> Any:
         raise InputError(
             f"items must be a list of the protocol's type {protocol.items}, got {type(items).__name__}"
         )
-    listed = list(items)
+    try:
+        listed = list(items)
+    except Exception:  # noqa: BLE001  # the error of whatever makes itself a list may quote the data
+        raise InputError(
+            "items must be a list that can be read to its end, got an error in the middle"
+        ) from None
     check_item_types(protocol, listed)
     if len(set(listed)) != len(listed):
         raise InputError("items must name each column once, got duplicates; add those columns up first")

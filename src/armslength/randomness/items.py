@@ -49,6 +49,12 @@ def item_words(items: Any) -> NDArray[np.uint64]:
         raise InputError(
             f"items must be a list of strings or integers, got {kind}; a column has .tolist() or .to_list()"
         )
+    try:
+        items = list(items)
+    except Exception:  # noqa: BLE001  # the error of whatever makes itself a list may quote the data
+        raise InputError(
+            "items must be a list that can be read to its end, got an error in the middle"
+        ) from None
     kinds = {str if isinstance(item, str) else type(item) for item in items}
     if kinds <= {str}:
         return _string_words(items)

@@ -3,9 +3,11 @@
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from armslength.errors import InputError
+from armslength.transforms.inputs import canonical_parts, sparse_entries
 
 FLOATS = (np.float64, np.float32)
 # scikit-learn's own messages that show shapes, types and names of features, and no value
@@ -34,6 +36,8 @@ def validated(transformer: Any, X: Any, *, reset: bool = True) -> Any:
         X: n x d, dense or scipy.sparse.
         reset: Whether it learns them now.
     """
+    if sparse.issparse(X) and canonical_parts(X) is None:
+        sparse_entries(X)  # refuses indices that do not fit: SciPy trusts them, and ends the process
     try:
         return validate_data(transformer, X, accept_sparse="csr", dtype=FLOATS, reset=reset)
     except Exception as problem:

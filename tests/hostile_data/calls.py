@@ -1,0 +1,183 @@
+"""Every public way in for private data, each with every hostile input."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+from scipy import sparse
+
+import armslength as al
+from armslength import sklearn as transformers
+from hostile_data.canaries import BYTES, DAY, HUGE, INTEGER, NOT_WHOLE, OTHER_TEXT, REAL, TEXT
+from hostile_data.events import in_files, in_memory
+from hostile_data.matrices import WIDTH, Failing, FailingList, FailingStream, broken_text, matrices
+from hostile_data.outcomes import outcome
+
+_PROJECTION = al.SparseJL(WIDTH, 8, seed="public")
+_OPEN = al.SparseJL(None, 8, seed="public")
+_EVENTS = {"contribution": 4, "unit": "one person"}
+FIXED = al.Protocol(_PROJECTION, 1)
+STRINGS = al.Protocol(_OPEN, 1, **_EVENTS)
+NUMBERS = al.Protocol(_OPEN, 1, items="int64", **_EVENTS)
+MATRIX_PROTOCOLS = {
+    "plain": FIXED,
+    "open": STRINGS,
+    "on a coarse grid": al.Protocol(_PROJECTION, 1, resolution=4, radius=4),
+    "floored": al.Protocol(_PROJECTION, 1, resolution="0.5", on_grid=False, touched=WIDTH),
+    "in a range": al.Protocol(_PROJECTION, 1, value_range=(1, 10)),
+    "with totals": al.Protocol(al.HadamardJL(WIDTH, 2, seed="public"), 1, total_share="0.5"),
+    "of a vocabulary": al.Protocol(_PROJECTION, 1, vocabulary=["a", "b", "c"]),
+    "noise on the input": al.Protocol(al.FastJL(WIDTH, 8, seed="public"), 1, 1e-6, noise_site="input"),
+}
+EVENT_PROTOCOLS = {
+    "strings": STRINGS,
+    "numbers": NUMBERS,
+    "by number": al.Protocol(_PROJECTION, 1, items="int64", **_EVENTS),
+    "of a vocabulary": al.Protocol(_PROJECTION, 1, vocabulary=["a", "b", "c"], **_EVENTS),
+    "on a coarse grid": al.Protocol(_OPEN, 1, resolution=4, **_EVENTS),
+}
+
+
+def of_matrices():
+    """Releases, sketches in the clear, products and transformers."""
+    for name, protocol in MATRIX_PROTOCOLS.items():
+        for kind, X in matrices():
+            yield outcome(
+                f"release {name}: {kind}", lambda p=protocol, X=X: p.release(X, ledger=al.NO_LEDGER)
+            )
+    for kind, X in matrices():
+        yield outcome(f"in the clear: {kind}", lambda X=X: al.sketch_in_clear(FIXED, X))
+    for kind, X in matrices():
+        yield outcome(f"apply: {kind}", lambda X=X: _PROJECTION.apply(X))
+        yield outcome(f"columns: {kind}", lambda X=X: _PROJECTION.columns(X))
+        yield outcome(f"norms: {kind}", lambda X=X: _PROJECTION.norm_variance(X))
+    for kind, X in matrices():
+        yield outcome(f"transformer: {kind}", lambda X=X: transformers.SparseJLTransformer(4).fit(X))
+    fitted = transformers.SparseJLTransformer(4).fit(pd.DataFrame({name: [1.0] for name in "abc"}))
+    for kind, X in matrices():
+        if kind == "columns named by the data":
+            continue  # scikit-learn shows names of features that it has not seen, and asks that transformers do
+        yield outcome(f"fitted transformer: {kind}", lambda X=X: fitted.transform(X))
+
+
+def of_sizes():
+    """What is too large: places of a sparse matrix, and events for the memory given."""
+    beyond = sparse.coo_array(([INTEGER], ([5], [6])), shape=(2**32, 2**32))
+    yield outcome(
+        "release of too many places", lambda: STRINGS.release(beyond, items=[TEXT], ledger=al.NO_LEDGER)
+    )
+    events = pa.table({"who": [TEXT], "what": [OTHER_TEXT], "where": ["a"], "much": [INTEGER]})
+    for memory in ("1KB", "100KB", "2MB"):
+        yield outcome(f"table in {memory}", lambda memory=memory: table(STRINGS, events, memory=memory))
+
+
+def _items():
+    def failing():
+        yield TEXT
+        raise ValueError(TEXT)
+
+    values = [
+        TEXT,
+        INTEGER,
+        REAL,
+        NOT_WHOLE,
+        DAY,
+        BYTES,
+        HUGE,
+        None,
+        [TEXT],
+        {TEXT: 1},
+        f"\ud800{TEXT}",
+        f"{TEXT}\u0378",
+    ]
+    yield from values
+    yield from ([value] for value in values)
+    yield from ([TEXT, value] for value in values)
+    yield from ([INTEGER, value] for value in values)
+    yield np.array([TEXT])
+    yield np.array([[TEXT]])
+    yield np.array([REAL])
+    yield np.ma.masked_equal([INTEGER], INTEGER)
+    for kind in (None, pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())):
+        yield pa.array([TEXT, None], kind)
+        yield pa.array([TEXT], kind)
+    yield from (pa.array([value]) for value in (INTEGER, REAL, NOT_WHOLE, DAY, BYTES, {TEXT: INTEGER}))
+    yield pa.array([2**63 + INTEGER], pa.uint64())
+    yield broken_text()
+    yield broken_text().dictionary_encode()
+    yield pa.DictionaryArray.from_arrays(pa.array([7], pa.int8()), pa.array([TEXT]), safe=False)
+    yield pa.chunked_array([[INTEGER], [None]])
+    yield from (pd.Series([TEXT]), pd.Categorical([TEXT, OTHER_TEXT]), pd.DataFrame({TEXT: [TEXT]}))
+    yield from (
+        pl.Series([TEXT, None]),
+        pl.Series([DAY]),
+        pl.Series([{TEXT: INTEGER}]),
+        pl.DataFrame({TEXT: [TEXT]}),
+    )
+    yield from (Failing(), FailingStream(), FailingList([TEXT]), failing())
+
+
+_AMOUNTS = (
+    TEXT,
+    [TEXT],
+    REAL,
+    [REAL],
+    HUGE,
+    [HUGE],
+    [INTEGER, INTEGER],
+    [[INTEGER], [1, 2]],
+    None,
+    DAY,
+    Failing(),
+)
+_AMOUNTS = (*_AMOUNTS, np.ma.masked_equal([INTEGER], INTEGER), INTEGER)
+
+
+def of_streams():
+    """Updates of streams, and items that name columns."""
+    for name, protocol in {"strings": STRINGS, "numbers": NUMBERS, "fixed": FIXED}.items():
+        stream = protocol.stream(label="north", ledger=al.NO_LEDGER)
+        for items in _items():
+            shown = f"{name}: {type(items).__name__}"
+            yield outcome(f"update of {shown}", lambda stream=stream, items=items: stream.update(items))
+        for items in _items():
+            shown = f"{name}: {type(items).__name__}"
+            X = [[INTEGER]]
+            yield outcome(
+                f"items of {shown}",
+                lambda p=protocol, items=items, X=X: p.release(X, items=items, ledger=al.NO_LEDGER),
+            )
+            yield outcome(f"columns of {shown}", lambda p=protocol, items=items: p.transform.columns(items))
+        for amounts in _AMOUNTS:
+            for items in ([TEXT], pa.array([TEXT]), [1], pa.array([INTEGER])):
+                yield outcome(
+                    f"amounts of {name}: {type(amounts).__name__}",
+                    lambda stream=stream, items=items, amounts=amounts: stream.update(items, amounts),
+                )
+
+
+def of_tables(folder):
+    """Event tables, in memory and in files."""
+    sources = [*in_memory(), *in_files(folder)]
+    for name, protocol in EVENT_PROTOCOLS.items():
+        # the first takes all of them, the others what concerns their items, or their weights
+        concerns = {"strings": "", "on a coarse grid": "for much|grid"}.get(name, "for what$")
+        for kind, source in sources:
+            if re.search(concerns, kind):
+                yield outcome(f"table of {name}: {kind}", lambda p=protocol, s=source: table(p, s))
+
+
+def table(protocol, source, **known):
+    """A release of an event table whose columns are who, what, where and much."""
+    columns = {
+        "person": "who",
+        "item": "what",
+        "group": "where",
+        "public_groups": ["a"],
+        "weight": "much",
+        "threads": 1,
+    }
+    words = ["a", "b", "c"] if protocol.vocabulary else None
+    return al.release_table(source, protocol, ledger=al.NO_LEDGER, vocabulary=words, **columns, **known)

@@ -1,0 +1,120 @@
+"""No message, warning, log line or output shows a value of the data, whatever the data is.
+
+Canaries are planted in every kind of input, the inputs are wrong in every way that we can think of, and all that is shown is searched for any
+piece of them. A refusal of the private path that none of them reaches is listed with its reason.
+"""
+
+import re
+
+import pyarrow as pa
+import pytest
+from error_sites import sites
+
+import armslength as al
+from armslength.sklearn import IdentityTransformer
+from hostile_data.calls import FIXED, STRINGS, of_matrices, of_sizes, of_streams, of_tables, table
+from hostile_data.canaries import BYTES, DAY, HUGE, INTEGER, NOT_WHOLE, REAL, TEXT, traces
+from hostile_data.outcomes import outcome
+
+pytestmark = pytest.mark.xdist_group("hostile data")
+PRIVATE_PATH = ("protocol/inputs.py", "protocol/quantize.py", "protocol/events.py", "protocol/projection.py")
+PRIVATE_PATH = (*PRIVATE_PATH, "transforms/inputs.py", "randomness/items.py", "sklearn/inputs.py", "tables/")
+UNREACHED = {
+    "events must be valid text and numbers, got something else": "the engine has checked them: tests/unit/tables forges its batches",
+    "events must come sorted by person, complete, within 2^62; got others from the engine": "the same",
+    "the temporary folder must have room for a sorted copy of the events, got too little; set TMPDIR": "asks for a full disk",
+}
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("events")
+    return [*of_matrices(), *of_streams(), *of_sizes(), *of_tables(folder)]
+
+
+def test_nothing_of_the_data_is_shown(outcomes):
+    shown = {each.name: each.printed for each in outcomes if traces(each.printed)}
+    assert shown == {}
+
+
+def test_every_refusal_is_an_error_of_ours(outcomes):
+    others = {each.name: repr(each.error) for each in outcomes if not each.is_ours}
+    # scikit-learn's own words, which its checks ask for
+    assert {name for name in others if "transformer: " not in name} == set()
+    assert all(error.startswith(("ValueError(", "TypeError(")) for error in others.values())
+
+
+def _pattern(template):
+    """A template as a regular expression."""
+    pieces = re.split(r"({.*?}|\[.*?\]|\([^()]*\|[^()]*\))", template)
+    spelled = {"{": lambda _: ".*", "[": lambda text: f"({_pattern(text[1:-1])})?", "(": lambda _: ".*"}
+    return "".join(spelled[p[0]](p) if i % 2 else re.escape(p) for i, p in enumerate(pieces))
+
+
+def test_every_refusal_of_data_is_reached_or_has_a_reason(outcomes):
+    messages = {str(each.error) for each in outcomes if isinstance(each.error, al.ArmslengthError)}
+    templates = {
+        site.message
+        for site in sites()
+        if site.module.startswith(PRIVATE_PATH) and site.error == "InputError"
+    }
+    unreached = {
+        template
+        for template in templates
+        if not any(re.fullmatch(_pattern(template), message) for message in messages)
+    }
+    assert unreached == set(UNREACHED)
+
+
+_STRUCTS = pa.table({name: [{TEXT: INTEGER}] for name in ("who", "what", "where", "much")})
+_SPELLINGS = [
+    *(TEXT, repr(TEXT), ascii(TEXT), TEXT.upper(), TEXT[3:9], TEXT.encode().hex(), repr(TEXT.encode())),
+    *(
+        str(INTEGER),
+        f"{INTEGER:,}",
+        f"{INTEGER:_}",
+        f"{INTEGER:.6e}",
+        hex(INTEGER),
+        f"{INTEGER}.0",
+        str(INTEGER)[:6],
+    ),
+    *(str(REAL), f"{REAL:.5e}", f"{REAL:g}", repr(NOT_WHOLE), str(DAY), repr(BYTES), str(HUGE)[:20]),
+]
+
+
+@pytest.mark.parametrize("spelled", _SPELLINGS)
+def test_the_search_finds_a_canary(spelled):
+    assert traces(f"X must hold numbers, got {spelled}; convert it")
+
+
+@pytest.mark.parametrize(
+    ("place", "leaky", "call"),
+    [
+        ("protocol.inputs.type_name", str, lambda: FIXED.release(_STRUCTS, ledger=al.NO_LEDGER)),
+        (
+            "protocol.quantize._off_grid",
+            lambda: al.InputError(f"got {REAL}"),
+            lambda: FIXED.release([[REAL] * 3], ledger=al.NO_LEDGER),
+        ),
+        ("tables.columns.type_name", str, lambda: table(STRINGS, _STRUCTS)),
+        ("tables.relations._letters", lambda _: "", lambda: table(STRINGS, pa.table({TEXT: ["a"]}))),
+        ("sklearn.inputs._HARMLESS", "", lambda: IdentityTransformer().fit([[TEXT]])),
+    ],
+)
+def test_a_message_that_shows_the_data_is_found(place, leaky, call, monkeypatch):
+    assert not traces(outcome("as it is", call).printed)
+    monkeypatch.setattr(f"armslength.{place}", leaky)
+    assert traces(outcome("leaky", call).printed)
+
+
+def test_a_chained_error_is_seen_where_a_traceback_shows_it():
+    def chained(*, hidden):
+        try:
+            {}[TEXT]
+        except KeyError:
+            if hidden:
+                raise al.InputError("X must be there, got nothing") from None
+            raise al.InputError("X must be there, got nothing")  # noqa: B904  # the leak to be found
+
+    assert traces(outcome("open", lambda: chained(hidden=False)).printed)
+    assert not traces(outcome("hidden", lambda: chained(hidden=True)).printed)
