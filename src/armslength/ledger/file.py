@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from armslength.checks import printable
 from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError
-from armslength.ledger.entry import COLUMNS
+from armslength.ledger.tables import SCHEMA_VERSION, check_tables, make_tables, update_tables
 
-SCHEMA_VERSION = 2
 _APPLICATION_ID = 0x41524D4C  # "ARML"
 _BUSY_SECONDS = 60.0
-BUDGET_COLUMNS = ("population", "unit", "relation", "period", "epsilon", "delta", "version", "time")
 
 
 @contextmanager
@@ -63,13 +62,15 @@ def check_file(path: str) -> None:
             return
     if not file.parent.is_dir():
         raise ParameterError(
-            f"ledger must be a file that can be written, got {path}: its folder is not there"
+            f"ledger must be a file that can be written, got {printable(path)}: its folder is not there"
         )
 
 
 def _connected(path: str, mode: str) -> sqlite3.Connection:
     uri = f"{Path(path).absolute().as_uri()}?mode={mode}"
-    return sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
+    connection = sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
+    connection.execute("PRAGMA trusted_schema = OFF")  # what the file brings along may call no function
+    return connection
 
 
 def _in_memory() -> sqlite3.Connection:
@@ -78,32 +79,37 @@ def _in_memory() -> sqlite3.Connection:
 
 @contextmanager
 def _clear_errors(path: str, done: str) -> Iterator[None]:
-    """Errors of SQLite as ours."""
+    """Errors of SQLite as ours; it may quote what the file holds."""
+    where = printable(path)
     try:
         yield
     except sqlite3.OperationalError as problem:
-        if "no such" in str(problem):
-            raise CorruptFileError(
-                f"ledger must have the tables of a ledger, got {path}: {problem}"
-            ) from None
-        raise ParameterError(f"ledger must be a file that can be {done}, got {path}: {problem}") from None
+        if "decode" in str(problem):
+            raise CorruptFileError(f"ledger must hold text in UTF-8, got other bytes: {where}") from None
+        raise ParameterError(
+            f"ledger must be a file that can be {done}, got {where}: {printable(str(problem))}"
+        ) from None
     except (sqlite3.DatabaseError, UnicodeDecodeError) as problem:
-        raise CorruptFileError(f"ledger must be an SQLite file, got {path}: {problem}") from None
+        raise CorruptFileError(
+            f"ledger must be an SQLite file, got {where}: {printable(str(problem))}"
+        ) from None
 
 
 def _version(connection: sqlite3.Connection, path: str) -> int:
     """The version of the file: 0 if it is empty; refuses what is no ledger, or a newer one."""
+    where = printable(path)
     if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
         return 0
     if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
-        raise CorruptFileError(f"a ledger must be a file of armslength, got another database: {path}")
+        raise CorruptFileError(f"a ledger must be a file of armslength, got another database: {where}")
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > SCHEMA_VERSION:
         raise UnsupportedVersionError(
-            f"the ledger must have version {SCHEMA_VERSION} or less, got {version}: {path}; take a newer armslength"
+            f"the ledger must have version {SCHEMA_VERSION} or less, got {version}: {where}; take a newer armslength"
         )
     if version < 1:
-        raise CorruptFileError(f"the ledger must have a version, got {version}: {path}")
+        raise CorruptFileError(f"the ledger must have a version, got {version}: {where}")
+    check_tables(connection, version, where)
     return version
 
 
@@ -113,22 +119,8 @@ def _prepare(connection: sqlite3.Connection, path: str) -> None:
     if version == SCHEMA_VERSION:
         return
     if version == 0:
-        connection.execute(f"CREATE TABLE entries (number INTEGER PRIMARY KEY, {_texts(COLUMNS)})")
-        connection.execute(
-            f"CREATE TABLE labels ({_texts(('population', 'label'))}, UNIQUE (population, label))"
-        )
+        make_tables(connection)
         connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     else:
-        for name, default in (("norm", "l1"), ("sensitivity_squared", ""), ("totals_epsilon", "0")):
-            connection.execute(f"ALTER TABLE entries ADD COLUMN {name} TEXT NOT NULL DEFAULT '{default}'")
-        # The first version wrote the norm behind the radius.
-        connection.execute(
-            "UPDATE entries SET norm = 'l2', radius = substr(radius, 1, length(radius) - 3) WHERE radius LIKE '% l2'"
-        )
-    connection.execute(f"CREATE TABLE budgets (number INTEGER PRIMARY KEY, {_texts(BUDGET_COLUMNS)})")
-    connection.execute("CREATE INDEX entries_of_population ON entries (population)")
+        update_tables(connection)
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-
-def _texts(columns: tuple[str, ...]) -> str:
-    return ", ".join(f"{name} TEXT NOT NULL" for name in columns)

@@ -54,7 +54,10 @@ def read_time(text: str) -> datetime:
         raise CorruptFileError(f"a line of a ledger must have a time, got {shown(text)}") from None
     if moment.tzinfo is None:
         raise CorruptFileError(f"a time of a ledger must be in UTC, got {shown(text)}")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:  # in its own zone it is, in UTC there is no such day
+        raise CorruptFileError(f"a line of a ledger must have a time, got {shown(text)}") from None
 
 
 def written_time(moment: datetime) -> str:

@@ -1,15 +1,15 @@
 """The lines of the ledger as they are read and written inside a transaction."""
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, replace
 
 from armslength.errors import CorruptFileError, ParameterError
 from armslength.ledger.budgets import Budget
 from armslength.ledger.entry import COLUMNS, Entry
-from armslength.ledger.file import BUDGET_COLUMNS
 from armslength.ledger.periods import checked_period
 from armslength.ledger.spelling import one_spelling
+from armslength.ledger.tables import BUDGET_COLUMNS
 
 # Names of columns are our own; values are always bound.
 _INSERT = f"INSERT INTO entries ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608  # see above
@@ -45,7 +45,7 @@ def in_force(budgets: Sequence[Budget]) -> list[Budget]:
 def released_before(connection: sqlite3.Connection, population: str, labels: Iterable[str]) -> list[str]:
     """Those of the labels that the population has been charged for, sorted."""
     query = "SELECT label FROM labels WHERE population = ?"
-    known = {row[0] for row in connection.execute(query, (population,))}
+    known = {row[0] for row in _texts(connection.execute(query, (population,)))}
     return sorted({one_spelling(label) for label in known}.intersection(map(one_spelling, labels)))
 
 
@@ -69,7 +69,18 @@ def write_budget(connection: sqlite3.Connection, budget: Budget) -> None:
     connection.execute(_INSERT_BUDGET, astuple(replace(budget, period=budget.period or "")))
 
 
-def _selected(connection: sqlite3.Connection, query: str, population: str | None) -> sqlite3.Cursor:
+def _selected(
+    connection: sqlite3.Connection, query: str, population: str | None
+) -> Iterator[tuple[str, ...]]:
     if population is None:
-        return connection.execute(f"{query} ORDER BY number")
-    return connection.execute(f"{query} WHERE population = ? ORDER BY number", (population,))
+        return _texts(connection.execute(f"{query} ORDER BY number"))
+    return _texts(connection.execute(f"{query} WHERE population = ? ORDER BY number", (population,)))
+
+
+def _texts(rows: Iterable[tuple[object, ...]]) -> Iterator[tuple[str, ...]]:
+    """The rows; a column of text may hold bytes, which SQLite lets pass."""
+    for row in rows:
+        texts = tuple(value for value in row if isinstance(value, str))
+        if len(texts) != len(row):
+            raise CorruptFileError("a line of a ledger must be valid, got: something other than text")
+        yield texts
