@@ -1,6 +1,7 @@
 """Argument checks that several rooms share: one message form, written so that NaN fails."""
 
 import operator
+import os
 import re
 from typing import Any
 
@@ -40,6 +41,16 @@ def type_name(kind: Any) -> str:
     if isinstance(kind, np.dtype):
         return kind.type.__name__.rstrip("_")
     return re.split(r"[<(\[{]", str(kind), maxsplit=1)[0]
+
+
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a file of this name; names that no file can have are none."""
+    return os.path.isfile(path)  # noqa: PTH113  # the method of a path raises for some names
+
+
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a folder of this name; names that no folder can have are none."""
+    return os.path.isdir(path)  # noqa: PTH112  # the same
 
 
 def integer(name: str, value: Any, *, at_least: int, at_most: int) -> int:

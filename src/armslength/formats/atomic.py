@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from armslength.checks import is_folder, printable
 from armslength.errors import CorruptFileError, ParameterError
 
 
@@ -14,12 +15,13 @@ from armslength.errors import CorruptFileError, ParameterError
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A file to write to; it takes its name, by one rename, when the block ends without an error."""
     target = Path(path)
-    if target.is_dir():
-        raise ParameterError(f"a file must have a name of its own, got the folder {target}")
+    where = printable(str(target))
+    if is_folder(target):
+        raise ParameterError(f"a file must have a name of its own, got the folder {where}")
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    except OSError as problem:
-        raise ParameterError(f"the folder of {target} must be writable, got: {problem.strerror}") from None
+    except (OSError, ValueError) as problem:
+        raise ParameterError(f"the folder of {where} must be writable, got: {_reason(problem)}") from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
@@ -34,7 +36,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             os.unlink(name)  # noqa: PTH108  # the same
         if isinstance(problem, OSError):
             raise ParameterError(
-                f"{target} must be written whole, got: {problem.strerror or problem}"
+                f"{where} must be written whole, got: {problem.strerror or problem}"
             ) from None
         raise
 
@@ -63,13 +65,17 @@ def _sync_folder(folder: Path) -> None:
 
 def read_limited(path: str | os.PathLike[str], limit: int, what: str) -> bytes:
     """The bytes of a file, if it is there and no larger than the limit."""
+    where = printable(os.fspath(path))
     try:
         with Path(path).open("rb") as file:
             data = file.read(limit + 1)
-    except OSError as problem:
-        raise ParameterError(
-            f"{what} must be a readable file, got {os.fspath(path)}: {problem.strerror}"
-        ) from None
+    except (OSError, ValueError) as problem:
+        raise ParameterError(f"{what} must be a readable file, got {where}: {_reason(problem)}") from None
     if len(data) > limit:
-        raise CorruptFileError(f"{what} must be at most {limit} bytes, got a larger file: {os.fspath(path)}")
+        raise CorruptFileError(f"{what} must be at most {limit} bytes, got a larger file: {where}")
     return data
+
+
+def _reason(problem: OSError | ValueError) -> str:
+    """Why a file cannot be opened; names that no file can have are no error of the system."""
+    return (problem.strerror if isinstance(problem, OSError) else None) or "no name of a file"

@@ -5,12 +5,13 @@ process that dies at any moment leaves a ledger with the whole line or without i
 last: otherwise a power failure just after a charge could bring the journal back, and undo a line whose release has left.
 """
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from armslength.checks import printable
+from armslength.checks import is_folder, printable
 from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError
 from armslength.ledger.tables import SCHEMA_VERSION, check_tables, make_tables, update_tables
 
@@ -35,7 +36,7 @@ def reading(path: str) -> Iterator[sqlite3.Connection]:
 
     A file of the first version is read through a copy in memory.
     """
-    if not Path(path).exists():
+    if not _is_there(path):
         with closing(_in_memory()) as empty:
             _prepare(empty, path)
             yield empty
@@ -56,14 +57,24 @@ def reading(path: str) -> Iterator[sqlite3.Connection]:
 
 def check_file(path: str) -> None:
     """Refuses a file that is no ledger, and a folder that is not there; makes and changes nothing."""
-    file = Path(path)
-    if file.exists():
+    if _is_there(path):
         with reading(path):
             return
-    if not file.parent.is_dir():
+    if not is_folder(Path(path).parent):
         raise ParameterError(
             f"ledger must be a file that can be written, got {printable(path)}: its folder is not there"
         )
+
+
+def _is_there(path: str) -> bool:
+    """Whether there is such a file; a name that no file can have is refused, which SQLite would cut short."""
+    try:
+        os.stat(path)  # noqa: PTH116  # the method of a path says no to such names
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError):
+        raise ParameterError(f"ledger must be a file that can be read, got {printable(path)}") from None
+    return True
 
 
 def _connected(path: str, mode: str) -> sqlite3.Connection:

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from armslength.checks import is_file, printable
 from armslength.errors import BudgetError, ParameterError
 from armslength.ledger.budgets import Budget, Spent, check_fits, check_same_meaning, checked_budget, spent_of
 from armslength.ledger.entry import Entry, check_entry
@@ -54,9 +55,9 @@ class Ledger:
         self.path = os.fspath(path)
         self.read_only = read_only
         self._file = str(Path(self.path).absolute())  # a change of folder must not change the ledger
-        if read_only and not Path(self._file).is_file():
+        if read_only and not is_file(self._file):
             raise ParameterError(
-                f"ledger must be a file that is there, got {self.path}; name it, or set a budget to make it"
+                f"ledger must be a file that is there, got {printable(self.path)}; name it, or set a budget to make it"
             )
         check_file(self._file)
 

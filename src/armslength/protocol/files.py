@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from armslength.checks import integer, printable
+from armslength.checks import integer, is_file, printable
 from armslength.errors import CorruptFileError, ParameterError
 from armslength.formats.atomic import atomic_write
 from armslength.formats.canonical import canonical_json
@@ -107,7 +107,7 @@ def _read(place: tuple[SketchFile, int]) -> Sketches:
 
 def _opened(path: str | os.PathLike[str], limit: int) -> SketchFile:
     """The file, if all of it fits into the limit."""
-    if Path(path).is_file() and Path(path).stat().st_size > limit:
+    if is_file(path) and Path(path).stat().st_size > limit:
         raise CorruptFileError(
             f"{printable(os.fspath(path))} must be at most {limit} bytes, got a larger file; raise limit if you trust it"
         )

@@ -5,7 +5,7 @@ import os
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from armslength.checks import integer, number, one_of, shown
+from armslength.checks import integer, number, one_of, printable, shown
 from armslength.errors import ParameterError
 from armslength.formats.atomic import atomic_write, read_limited
 from armslength.formats.canonical import read_json
@@ -199,7 +199,8 @@ class Protocol:
         """The protocol in a file; sensitivity and scale are computed anew."""
         return cls.from_document(
             read_json(
-                read_limited(path, LARGEST_PROTOCOL_FILE, "a protocol"), f"a protocol ({os.fspath(path)})"
+                read_limited(path, LARGEST_PROTOCOL_FILE, "a protocol"),
+                f"a protocol ({printable(os.fspath(path))})",
             )
         )
 

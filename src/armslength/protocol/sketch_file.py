@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from armslength.checks import printable
+from armslength.checks import is_file, printable
 from armslength.errors import CorruptFileError, FormatError, ParameterError
 from armslength.formats.parquet_footer import RowGroup, read_row_groups
 from armslength.protocol.file_columns import labels_of, sketches_of
@@ -77,7 +77,7 @@ class SketchFile:
             heads: Heads that have been checked, by their text; what is new is added.
         """
         where = printable(os.fspath(path))
-        if not Path(path).is_file():
+        if not is_file(path):
             raise ParameterError(f"sketches must be a file that is there, got {where}")
         known = {} if heads is None else heads
         with refusing_damage(where), Path(path).open("rb") as handle:

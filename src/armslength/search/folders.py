@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from armslength.checks import printable, shown
+from armslength.checks import is_folder, printable, shown
 from armslength.errors import CorruptFileError, ParameterError
 
 _LEFT_OUT = (".", "_")  # how names begin that are no data: files half written, markers of other tools
@@ -15,7 +15,7 @@ def paths_of(source: Any) -> list[Path]:
     if not isinstance(source, (str, os.PathLike)) or not os.fspath(source):
         raise ParameterError(f"source must be a folder or a list of files, got {shown(source)}")
     top = Path(source)
-    if not top.is_dir():
+    if not is_folder(top):
         return [top]
     found = []
     for folder, inner, names in os.walk(top, onerror=_refuse):

@@ -20,6 +20,8 @@ from armslength.tables.sources import (
     table_stream,
 )
 
+_MOST_COLUMNS = 20_000  # two seconds; the engine's time grows with their square
+
 
 @dataclass(frozen=True)
 class Relation:
@@ -53,6 +55,10 @@ def relations_of(
         names = own_names(file)
         if names is None:
             continue  # no line, no event
+        if len(names) > _MOST_COLUMNS:
+            raise InputError(
+                f"{file.name} must have at most {_MOST_COLUMNS} columns, got {len(names)}; leave out those that are not needed"
+            )
         check_names(columns.named, names, file.name, has_schema=file.kind in ("parquet", "arrow"))
         twins = len({name.casefold() for name in names}) < len(names)
         if file.kind == "arrow" or (file.kind == "parquet" and twins):

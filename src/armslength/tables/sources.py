@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from armslength.checks import printable
+from armslength.checks import is_file, is_folder, printable
 from armslength.errors import InputError, ParameterError
 
 KINDS = {
@@ -72,7 +72,7 @@ def event_files(source: Any) -> list[EventFile] | None:
 
 def _files_of(path: Path) -> list[EventFile]:
     try:
-        inside = sorted(path.iterdir()) if path.is_dir() else None
+        inside = sorted(path.iterdir()) if is_folder(path) else None
     except (OSError, ValueError):
         raise ParameterError("source must be a file or a folder that can be looked at, got another") from None
     if inside is not None:
@@ -88,7 +88,7 @@ def _files_of(path: Path) -> list[EventFile]:
         raise ParameterError(
             f"source must be a file whose name ends in {_known()}, got one that ends in {path.suffix[:6]!r}"
         )
-    if not path.is_file():
+    if not is_file(path):
         raise ParameterError(f"source must be a file that is there, got {printable(str(path))}")
     return [EventFile(path, kind)]
 
