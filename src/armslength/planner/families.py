@@ -7,12 +7,12 @@ from functools import partial
 
 from armslength.planner.situation import Situation
 from armslength.transforms.base import LARGEST_DENSE, LARGEST_SKETCH_DIM, Transform
-from armslength.transforms.fast_jl import FastJL
+from armslength.transforms.fast_jl import DEFAULT_ENTRIES_PER_ROW, LARGEST_PUBLISHED, FastJL
 from armslength.transforms.gaussian_jl import GaussianJL
 from armslength.transforms.hadamard_jl import HadamardJL
 from armslength.transforms.identity import Identity
 from armslength.transforms.operator_norm import LARGEST_GRAM, LARGEST_SCAN, LARGEST_WORK
-from armslength.transforms.padding import LARGEST_PADDED_DIM, padded_dimension
+from armslength.transforms.padding import LARGEST_PADDED_DIM, LARGEST_SCANNED_DIM, padded_dimension
 from armslength.transforms.sign_jl import SignJL
 from armslength.transforms.sparse_jl import CONSTRUCTIONS, LARGEST_DEALT, SparseJL
 
@@ -109,7 +109,13 @@ def _dense(d: int, limit: int, laws: list[str], *, is_l2: bool) -> Iterator[Fami
         )
     if d <= LARGEST_PADDED_DIM:
         padded = padded_dimension(d)
-        fits_fast = tuple(size for size in fits_dense if size * padded <= LARGEST_DENSE)
+        fits_fast = tuple(
+            size
+            for size in fits_dense
+            if size * padded <= LARGEST_DENSE
+            and size * min(padded, DEFAULT_ENTRIES_PER_ROW) <= LARGEST_PUBLISHED
+            and padded <= LARGEST_SCANNED_DIM
+        )
         fast = partial(FastJL, d)
         for law in laws:
             yield Family("HadamardJL", law, partial(HadamardJL, d), sizes_up_to(min(limit, padded)))

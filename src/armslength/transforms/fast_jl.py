@@ -17,7 +17,7 @@ from armslength.lazy import lazy
 from armslength.randomness.seeds import checked_seed, fresh_seed
 from armslength.randomness.stream import Stream
 from armslength.randomness.symmetric import SymmetricTable, sparse_normal_table
-from armslength.threads import for_blocks
+from armslength.threads import available_threads, for_blocks
 from armslength.transforms.base import (
     Transform,
     block_rows,
@@ -28,10 +28,17 @@ from armslength.transforms.base import (
 from armslength.transforms.inputs import integer_rows
 from armslength.transforms.kernels.walsh import column_norms_of_walsh, project_combined, walsh_all
 from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
-from armslength.transforms.padding import LARGEST_PADDED_DIM, hadamard_entries, padded_dimension, random_signs
+from armslength.transforms.padding import (
+    LARGEST_SCANNED_DIM,
+    hadamard_entries,
+    padded_dimension,
+    random_signs,
+)
 
-_DEFAULT_ENTRIES_PER_ROW = 48  # ln²(1/β) at β = 1e-3, the paper's q·d
+DEFAULT_ENTRIES_PER_ROW = 48  # ln²(1/β) at β = 1e-3, the paper's q·d
 _WORDS_AT_ONCE = 1 << 20
+_SCANNED_BYTES = 1 << 30  # what threads may hold together while they scan, if it is not a single one
+LARGEST_PUBLISHED = 2**25  # entries of P that are not zero; 80 bytes each while P is made
 
 
 @dataclass(frozen=True)
@@ -60,13 +67,13 @@ class FastJL(Transform):
     density: float = None  # type: ignore[assignment]  # None is replaced by the default below
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "input_dim", checked_input_dim(self.input_dim, at_most=LARGEST_PADDED_DIM))
+        object.__setattr__(self, "input_dim", checked_input_dim(self.input_dim, at_most=LARGEST_SCANNED_DIM))
         object.__setattr__(self, "sketch_dim", checked_sketch_dim(self.sketch_dim))
         object.__setattr__(self, "seed", checked_seed(self.seed))
         check_dense_size(self.padded_dim, self.sketch_dim)
         given: Any = self.density
         if given is None:
-            given = min(1.0, _DEFAULT_ENTRIES_PER_ROW / self.padded_dim)
+            given = min(1.0, DEFAULT_ENTRIES_PER_ROW / self.padded_dim)
         density = number("density", given, above=0.0, at_most=1.0)
         # ⌈q·2^32⌉ / 2^32: every step is exact in float64
         object.__setattr__(self, "density", math.ceil(density * 2**32) / 2**32)
@@ -122,7 +129,8 @@ class FastJL(Transform):
             with lock:
                 totals[...] += part
 
-        for_blocks(self.sketch_dim, max(1, self.sketch_dim // 16), add)
+        threads = min(available_threads(), max(1, _SCANNED_BYTES // (24 * self.padded_dim)))
+        for_blocks(self.sketch_dim, max(1, self.sketch_dim // 16), add, threads)
         return int(totals[0].max()), int(totals[1].max())
 
     @lazy
@@ -206,6 +214,11 @@ class FastJL(Transform):
     def _published(self) -> sparse.csr_array:
         """P, k x d', by rows: the matrix that all parties publish and share."""
         k = self.sketch_dim
+        # A protocol of a few bytes may ask for any density.
+        if self.density * self.padded_dim * k > LARGEST_PUBLISHED:
+            raise ParameterError(
+                f"density·input_dim·sketch_dim must be at most 2^25 for FastJL, got {self.density:g} x {self.padded_dim} x {k}"
+            )
         stream, table = Stream(self.seed, "FastJL entries"), self._table
         step = max(1, _WORDS_AT_ONCE // k)
         rows, columns, values = [], [], []

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from armslength.randomness.stream import Stream
 
 LARGEST_PADDED_DIM = 2**28  # a padded row of int64 is 2 GB
+LARGEST_SCANNED_DIM = 2**25  # five such rows are held when a matrix is scanned: 1.3 GB
 
 
 def padded_dimension(input_dim: int) -> int:
