@@ -1,10 +1,12 @@
 """A protocol as a JSON document, and back: what is derived is written to be read, and never trusted."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from armslength.errors import CorruptFileError, ParameterError
+from armslength.errors import CorruptFileError, IncompatibleSketchesError, ParameterError
 from armslength.protocol import schema
 from armslength.protocol.protocol import Protocol
+from armslength.transforms.base import Transform
 
 
 def document_of(protocol: Protocol) -> dict[str, Any]:
@@ -46,15 +48,29 @@ def _derived(protocol: Protocol) -> dict[str, str]:
     return {**radius, "scale": protocol.law.scale.hex(), **totals}
 
 
-def protocol_of(document: Any) -> Protocol:
-    """The protocol of a document; refuses unknown versions, unknown fields, and derived values that differ."""
+def protocols_of(documents: Sequence[Any]) -> tuple[Protocol, ...]:
+    """The protocols of documents that must share one transform, whose matrix is scanned once for all of them."""
+    first = protocol_of(documents[0])
+    return (first, *(protocol_of(document, first.transform) for document in documents[1:]))
+
+
+def protocol_of(document: Any, transform: Transform | None = None) -> Protocol:
+    """The protocol of a document; refuses unknown versions, unknown fields, and derived values that differ.
+
+    Args:
+        document: What was read.
+        transform: The transform that it must have; None takes any.
+    """
     schema.check_document(document)
+    if transform is not None and document["transform"] != schema.transform_document(transform):
+        raise IncompatibleSketchesError("sketches must share one space, got different transforms in one file")
     fields = {name: document[name] for name in schema.FIELDS}
     try:
         fields["resolution"] = float.fromhex(fields["resolution"])
         if fields["contribution"] is not None:
             fields.pop("radius")
-        protocol = Protocol(schema.read_transform(document["transform"]), **fields)
+        built = schema.read_transform(document["transform"]) if transform is None else transform
+        protocol = Protocol(built, **fields)
     except (ParameterError, ValueError, TypeError, OverflowError) as problem:
         raise CorruptFileError(f"a protocol must be valid, got: {problem}") from None
     again = protocol.document()

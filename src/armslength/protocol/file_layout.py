@@ -10,6 +10,7 @@ from armslength.errors import CorruptFileError, UnsupportedVersionError
 from armslength.formats.canonical import read_json
 from armslength.formats.parquet_footer import ColumnChunk, RowGroup, unpacked_bytes
 from armslength.protocol.card import check_card
+from armslength.protocol.document import protocols_of
 from armslength.protocol.protocol import LARGEST_PROTOCOL_FILE, Protocol
 
 FORMAT = "armslength sketches"
@@ -115,7 +116,7 @@ def checked_head(text: bytes, where: str) -> Head:
         raise CorruptFileError(f"{where} must have the metadata fields of its version, got others")
     if type(head["dropped_bits"]) is not int:
         raise CorruptFileError(f"{where} must drop a whole number of bits, got something else")
-    protocols = tuple(map(Protocol.from_document, head["protocols"]))
+    protocols = protocols_of(head["protocols"])
     check_card(head["card"], protocols, where)
     return Head(version, head["dropped_bits"], protocols, head["card"])
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from armslength.checks import is_file, printable
-from armslength.errors import CorruptFileError, FormatError, ParameterError
+from armslength.errors import ArmslengthError, CorruptFileError, ParameterError
 from armslength.formats.parquet_footer import RowGroup, read_row_groups
 from armslength.protocol.file_columns import labels_of, sketches_of
 from armslength.protocol.file_digest import Digests, read_digests
@@ -199,7 +199,7 @@ def refusing_damage(where: str) -> Iterator[None]:
     """Turns what reading a damaged file raises into one clear line."""
     try:
         yield
-    except (FormatError, ParameterError):
+    except ArmslengthError:
         raise
     except _DAMAGE:
         raise CorruptFileError(
