@@ -1,0 +1,122 @@
+"""Ledgers: SQLite files of any bytes, and valid ones with hostile lines and schemas."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import armslength as al
+from armslength.ledger.entry import COLUMNS
+from armslength.ledger.tables import BUDGET_COLUMNS
+from audit.fuzzing.mutate import change_bytes, change_json
+from audit.fuzzing.verdicts import Finding, Target
+from audit.fuzzing.workspace import folder, written
+
+_TABLES = {"entries": COLUMNS, "budgets": BUDGET_COLUMNS, "labels": ("population", "label")}
+
+
+@cache
+def _protocol() -> al.Protocol:
+    return al.Protocol(al.SparseJL(6, 8, 2, "x"), 1, unit="one patient", contribution=2)
+
+
+@cache
+def _file() -> Path:
+    """A ledger with a line and a budget of each kind."""
+    path = folder() / "seed.sqlite"
+    nothing = np.zeros((1, 6), dtype=int)
+    ledger = al.Ledger(path)
+    ledger.set_budget("p", 100, "0.001", unit="one patient")
+    ledger.set_budget("p", 50, "0.001", unit="one patient", period="month")
+    gaussian = al.Protocol(
+        al.SparseJL(6, 8, 2, "x"), 1, "1e-6", "gaussian", unit="one patient", contribution=2
+    )
+    for number, protocol in enumerate((_protocol(), gaussian)):
+        protocol.release(nothing, ledger=ledger, labels=[f"row {number}"], population="p")
+    return path
+
+
+def _seed_bytes() -> list[bytes]:
+    return [_file().read_bytes()]
+
+
+def _read(data: bytes) -> str:
+    for left in folder().glob("ledger.sqlite*"):
+        left.unlink()  # journals too
+    return _asked(written("ledger.sqlite", data))
+
+
+def _asked(path: Path) -> str:
+    ledger = al.Ledger(path)
+    before = ledger.entries()
+    ledger.budgets(past=True)
+    ledger.spent(past=True)
+    try:
+        _protocol().release(np.zeros((1, 6), dtype=int), ledger=ledger, labels=["new"], population="p")
+    except al.BudgetError:
+        return "accepted, full"
+    after = al.Ledger(path, read_only=True).entries()
+    if after[:-1] != before or after[-1].label != "new":
+        raise Finding("a release left, and the ledger does not have its line after those before it")
+    return "accepted"
+
+
+def _seed_rows() -> list[bytes]:
+    """The rows of the ledger, and statements that are run on the file, as JSON."""
+    with closing(sqlite3.connect(_file())) as connection:
+        rows = {
+            table: [list(row) for row in connection.execute(f"SELECT {', '.join(columns)} FROM {table}")]  # noqa: S608  # our own names
+            for table, columns in _TABLES.items()
+        }
+    hostile = (
+        "CREATE TRIGGER t AFTER INSERT ON entries BEGIN DELETE FROM entries; END",
+        "CREATE VIEW v AS SELECT 1",
+        "ALTER TABLE labels RENAME TO other",
+        "CREATE INDEX i ON entries (label)",
+        "PRAGMA user_version = 1",
+        "PRAGMA journal_mode = WAL",
+        "UPDATE entries SET label = CAST(x'ff' AS TEXT)",
+    )
+    quiet = {**rows, "statements": []}
+    return [
+        json.dumps(quiet).encode(),
+        *(json.dumps({**rows, "statements": [each]}).encode() for each in hostile),
+    ]
+
+
+def _read_rows(data: bytes) -> str:
+    for left in folder().glob("ledger.sqlite*"):
+        left.unlink()
+    path = folder() / "ledger.sqlite"
+    shutil.copyfile(_file(), path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute("BEGIN")
+        try:
+            document = json.loads(data)
+            for table, columns in _TABLES.items():
+                connection.execute(f"DELETE FROM {table}")  # noqa: S608  # our own names
+                places = ", ".join("?" * len(columns))
+                query = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})"  # noqa: S608  # the same
+                connection.executemany(query, [tuple(row) for row in document[table]])
+            connection.execute("COMMIT")
+            for statement in document["statements"]:
+                connection.execute(statement)
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError, sqlite3.Error):
+            return "no file"
+    return _asked(path)
+
+
+def _quiet_rows() -> list[bytes]:
+    return _seed_rows()[:1]
+
+
+TARGETS = (
+    Target("ledger, bytes", _seed_bytes, _read, change_bytes, 60_000),
+    Target("ledger, lines and schema", _quiet_rows, _read_rows, change_json, 10_000),
+)
+HOSTILE_SCHEMAS = _seed_rows

@@ -1,0 +1,50 @@
+"""Protocols: JSON of any bytes, and valid documents with their fields changed."""
+
+import json
+
+import numpy as np
+
+import armslength as al
+from audit.fuzzing.mutate import change_bytes, change_json
+from audit.fuzzing.verdicts import Finding, Target
+from audit.fuzzing.workspace import written
+
+
+def _seeds() -> list[bytes]:
+    transforms = (
+        al.SparseJL(6, 8, 2, "x"),
+        al.SparseJL(None, 8, 1, "x", "graph"),
+        al.SparseJL(60, 8, 4, "x", "balanced"),
+        al.HadamardJL(6, 8, "x"),
+        al.FastJL(6, 8, "x"),
+        al.GaussianJL(6, 8, "x"),
+        al.SignJL(6, 8, "x", "sparse"),
+        al.Identity(6),
+        al.MatrixJL(np.arange(12).reshape(3, 4), 0.5, variance_coefficients=(0.5, 0.25)),
+    )
+    protocols = [al.Protocol(transform, 1) for transform in transforms]
+    first = transforms[0]
+    protocols += [
+        al.Protocol(first, "0.1", contribution=3, relation="replace", unit="one patient", total_share="0.25"),
+        al.Protocol(first, 1, 1e-6, "gaussian", radius=2, norm="l2", value_range=(0, 5)),
+        al.Protocol(first, "1/3", resolution=0.25, on_grid=False, touched=3, dropped_bits=1),
+        al.Protocol(transforms[4], 1, 1e-6, "gaussian", noise_site="input"),
+        al.Protocol(al.SparseJL(2, 8, 2, "x"), 1, vocabulary=["a", "b"]),
+    ]
+    return [json.dumps(protocol.document()).encode() for protocol in protocols]
+
+
+def _read(data: bytes) -> str:
+    protocol = al.Protocol.load(written("protocol.json", data))
+    again = al.Protocol.from_document(json.loads(json.dumps(protocol.document())))
+    if again != protocol or again.fingerprint != protocol.fingerprint:
+        raise Finding("a protocol that was accepted is another one when it is read again")
+    if not protocol.law.scale > 0:
+        raise Finding("a protocol without noise was accepted")
+    return "accepted"
+
+
+TARGETS = (
+    Target("protocol, bytes", _seeds, _read, change_bytes, 300_000),
+    Target("protocol, fields", _seeds, _read, change_json, 100_000),
+)

@@ -1,0 +1,130 @@
+"""Sketch files: any bytes, the Parquet footer and page headers, the head, and the columns."""
+
+import json
+from functools import cache
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import armslength as al
+from armslength.formats.parquet_footer import read_row_groups, unpacked_bytes
+from armslength.protocol.file_layout import KEY, NOISE_TYPE
+from audit.fuzzing.mutate import change_bytes, change_json, change_parquet
+from audit.fuzzing.verdicts import Finding, Target
+from audit.fuzzing.workspace import LIMIT, folder, written
+
+_TYPES = {
+    "label": pa.string(),
+    "values": pa.list_(pa.field("element", pa.int64(), nullable=False), 8),
+    "noise": NOISE_TYPE,
+    "offset": pa.float64(),
+    "in_clear": pa.bool_(),
+}
+
+
+@cache
+def _sketches() -> tuple[Any, ...]:
+    transform, data = al.SparseJL(6, 8, 2, "x"), np.arange(18).reshape(3, 6)
+    plain = al.Protocol(transform, 1, unit="one patient", contribution=2)
+    totals = al.Protocol(transform, 1, total_share="0.25")
+    dropped = al.Protocol(transform, "0.001", dropped_bits=2)
+    one, two, three = (
+        each.release(data, ledger=al.NO_LEDGER, labels=["a", "b", "c"]) for each in (plain, totals, dropped)
+    )
+    return one, two, three, al.concat([one, two]), one - 0.5 * two, two[0:0]
+
+
+@cache
+def _files() -> list[bytes]:
+    made = []
+    for sketches in _sketches():
+        sketches.save(folder() / "seed.parquet")
+        made.append((folder() / "seed.parquet").read_bytes())
+    return made
+
+
+def _read(data: bytes) -> str:
+    path = written("sketches.parquet", data)
+    loaded = al.load(path, limit=LIMIT)
+    _check_same(loaded, al.open_collection(path, limit=LIMIT).to_sketches())
+    loaded.save(folder() / "again.parquet")
+    _check_same(loaded, al.load(folder() / "again.parquet"))
+    return "accepted"
+
+
+def _check_same(one: Any, other: Any) -> None:
+    same = (
+        np.array_equal(one.values, other.values)
+        and one.labels == other.labels
+        and one.provenance == other.provenance
+        and one.protocols == other.protocols
+        and (one.totals is None) == (other.totals is None)
+        and (one.totals is None or np.array_equal(one.totals, other.totals))
+    )
+    if not same:
+        raise Finding("sketches that were accepted are others when they are read again")
+
+
+def _read_footer(data: bytes) -> str:
+    file = BytesIO(data)
+    for group in read_row_groups(file, "a file"):
+        for column in group.columns:
+            unpacked_bytes(file, column, "a file")
+    return "accepted"
+
+
+def _heads() -> list[bytes]:
+    return [pq.read_schema(BytesIO(data)).metadata[KEY] for data in _files()[:2]]
+
+
+def _read_head(data: bytes) -> str:
+    table = pq.read_table(BytesIO(_files()[0]))
+    file = BytesIO()
+    pq.write_table(
+        table.replace_schema_metadata({KEY: data}), file, use_dictionary=False, write_statistics=False
+    )
+    return _read(file.getvalue())
+
+
+def _columns() -> list[bytes]:
+    """The columns of a file as JSON; ids as text."""
+    rows = pq.read_table(BytesIO(_files()[0])).to_pydict()
+    rows["noise"] = [[{**term, "id": term["id"].hex()} for term in row] for row in rows["noise"]]
+    return [json.dumps(rows).encode()]
+
+
+def _read_columns(data: bytes) -> str:
+    """The file that has these columns, if there can be one; with the metadata of a valid one."""
+    schema = pq.read_schema(BytesIO(_files()[0]))
+    try:
+        rows = json.loads(data)
+        for row in rows["noise"]:
+            for term in row:
+                term["id"] = bytes.fromhex(term["id"])
+        columns = {name: pa.array(values, _TYPES.get(name, pa.string())) for name, values in rows.items()}
+        table = pa.table(columns).replace_schema_metadata(schema.metadata)
+        file = BytesIO()
+        pq.write_table(table, file, use_dictionary=False, write_statistics=False)
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+        pa.ArrowException,
+    ):
+        return "no file"
+    return _read(file.getvalue())
+
+
+TARGETS = (
+    Target("sketch file, bytes", _files, _read, change_bytes, 150_000),
+    Target("sketch file, footer and pages", _files, _read, change_parquet, 30_000),
+    Target("Parquet footer alone", _files, _read_footer, change_parquet, 100_000),
+    Target("sketch file, head", _heads, _read_head, change_json, 20_000),
+    Target("sketch file, columns", _columns, _read_columns, change_json, 15_000),
+)

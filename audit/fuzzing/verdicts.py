@@ -1,0 +1,96 @@
+"""What an execution may end in: normally, or in one line of ours. Everything else is a finding."""
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+
+import click
+
+import armslength as al
+from audit.fuzzing.mutate import Mutator
+
+SLOWEST = 20  # seconds for one input
+
+
+class Finding(Exception):  # noqa: N818  # it is the name of what it is
+    """Something that no input may do."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader under attack.
+
+    Attributes:
+        name: What it is called.
+        seeds: Makes valid inputs, from which all others come.
+        read: Reads one input, and raises what the reader raises; what is returned is the verdict in a word.
+        change: How an input becomes another.
+        runs: How many executions `make audit` gives it.
+    """
+
+    name: str
+    seeds: Callable[[], list[bytes]]
+    read: Callable[[bytes], str]
+    change: Mutator
+    runs: int
+
+
+def verdict(target: Target, data: bytes) -> str:
+    """How the reading ended; raises `Finding` if it may not end so."""
+    start = time.monotonic()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            ended = target.read(data)
+    except (al.ArmslengthError, click.UsageError) as problem:
+        message = str(problem) if isinstance(problem, al.ArmslengthError) else problem.message
+        if not message.isprintable() or len(message) > 5000:
+            raise Finding(
+                f"a message of {type(problem).__name__} is not one short line: {message!r}"
+            ) from problem
+        ended = type(problem).__name__
+    except Finding:
+        raise
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as problem:  # MemoryError and panics of libraries too
+        raise Finding(f"{type(problem).__name__}: {problem}") from problem
+    took = time.monotonic() - start
+    if took > SLOWEST:
+        raise Finding(f"{took:.0f} seconds for {len(data)} bytes")
+    return ended
+
+
+@cache
+def seeds_of(target: Target) -> tuple[bytes, ...]:
+    """The target's valid inputs; each must be read to its end."""
+    made = tuple(target.seeds())
+    for data in made:
+        if (ended := verdict(target, data)) != "accepted":
+            raise Finding(f"a valid input of {target.name} ended in {ended}")
+    return made
+
+
+class Changes:
+    """Inputs as a seed says: changes of valid ones, and of those that were accepted."""
+
+    def __init__(self, target: Target, seed: int) -> None:
+        self._target = target
+        self._random = Random(f"{target.name} {seed}")  # noqa: S311  # repeatable by design
+        self._known = list(seeds_of(target))
+        self._longest = 2 * max(map(len, self._known))
+
+    def one(self) -> bytes:
+        """The next input."""
+        data = self._random.choice(self._known)
+        for _ in range(self._random.choice((1, 1, 1, 2, 3))):
+            data = self._target.change(data, self._random)
+        return data
+
+    def accepted(self, data: bytes) -> None:
+        """Others may be made of this one."""
+        if len(data) <= self._longest and len(self._known) < 500:
+            self._known.append(data)

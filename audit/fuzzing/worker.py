@@ -1,0 +1,168 @@
+"""One target in a process of its own, under limits: python -m audit.fuzzing.worker TARGET RUNS SEED OUT.
+
+With atheris, inputs are guided by the coverage of the modules that read; without it, they are changes of valid inputs alone. What
+happened is written to OUT as JSON while it happens, so that it is there if the process dies.
+"""
+
+import json
+import resource
+import signal
+import sys
+import time
+from collections import Counter
+from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from audit.fuzzing.verdicts import Target
+
+MOST_RESIDENT = 1500  # megabytes
+_MOST_ADDRESSES = 8 * 2**30
+_READING = (
+    "checks",
+    "cli",
+    "formats",
+    "ledger",
+    "privacy",
+    "protocol",
+    "tables",
+    "search.collection",
+    "search.folders",
+)
+_COMPILED = ("protocol.kernels", "tables.kernels")  # which cannot be instrumented
+
+
+class Account:
+    """What happened so far."""
+
+    def __init__(self, out: Path) -> None:
+        self.verdicts: Counter[str] = Counter()
+        self.slowest = 0.0
+        self.finding = ""
+        self._start = self._told = time.monotonic()
+        self.out = out
+
+    def add(self, ended: str, took: float) -> None:
+        """One more execution."""
+        self.verdicts[ended] += 1
+        self.slowest = max(self.slowest, took)
+        if time.monotonic() - self._told > 1:
+            self.tell()
+
+    def found(self, finding: str, data: bytes) -> None:
+        """What may not be, and the input that did it."""
+        self.finding = finding
+        self.tell()
+        self.out.with_suffix(".input").write_bytes(data)
+
+    def tell(self) -> None:
+        """Writes it down."""
+        self._told = time.monotonic()
+        document = {
+            "executions": self.verdicts.total(),
+            "seconds": self._told - self._start,
+            "verdicts": dict(self.verdicts),
+            "slowest": self.slowest,
+            "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+            "finding": self.finding,
+        }
+        self.out.write_text(json.dumps(document), encoding="utf-8")
+
+
+def _not_reading() -> list[str]:
+    """The modules of armslength that need no guide."""
+    spec = find_spec("armslength")
+    if spec is None or spec.origin is None:
+        raise ImportError("armslength must be there to be read")
+    top = Path(spec.origin).parent
+    names = [
+        ".".join(path.relative_to(top).with_suffix("").parts).removesuffix("__init__").rstrip(".")
+        for path in top.rglob("*.py")
+    ]
+    left_out = [
+        name
+        for name in names
+        if name in _COMPILED or not any(name == each or name.startswith(f"{each}.") for each in _READING)
+    ]
+    return ["armslength", *(f"armslength.{name}" for name in left_out if name)]
+
+
+def main() -> None:
+    """Reads inputs until there were enough of them, or one does what none may do."""
+    name, runs, seed, out = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
+    atheris: Any = import_module("atheris") if find_spec("atheris") is not None else None
+    instrumented: AbstractContextManager[Any] = nullcontext()
+    if atheris is not None:
+        instrumented = atheris.instrument_imports(include=["armslength"], exclude=_not_reading())
+    with instrumented:
+        targets = import_module("audit.fuzzing.targets")  # and with it all that is read with
+    import_module("audit.fuzzing.workspace").lower_limits()
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_ADDRESSES, _MOST_ADDRESSES))
+    target, account = targets.BY_NAME[name], Account(out)
+    if atheris is None:
+        _unguided(target, runs, seed, account)
+    else:
+        _guided(atheris, target, runs, seed, account)
+
+
+def _read(target: "Target", data: bytes, runs: int, account: Account) -> str:
+    """One execution, written down."""
+    from audit.fuzzing.verdicts import Finding, verdict  # noqa: PLC0415  # after what it imports was instrumented
+
+    start = time.monotonic()
+    try:
+        ended = verdict(target, data)
+    except Finding as problem:
+        account.found(str(problem), data)
+        raise
+    account.add(ended, time.monotonic() - start)
+    if account.verdicts.total() >= runs:
+        account.tell()
+    return ended
+
+
+def _unguided(target: "Target", runs: int, seed: int, account: Account) -> None:
+    from audit.fuzzing.verdicts import SLOWEST, Changes  # noqa: PLC0415  # the same
+
+    changes = Changes(target, seed)
+    while account.verdicts.total() < runs:
+        data = changes.one()
+        signal.alarm(2 * SLOWEST)  # ends the process if nothing else does
+        if _read(target, data, runs, account) == "accepted":
+            changes.accepted(data)
+
+
+def _guided(atheris: Any, target: "Target", runs: int, seed: int, account: Account) -> None:
+    from audit.fuzzing.verdicts import SLOWEST, seeds_of  # noqa: PLC0415  # the same
+    from audit.fuzzing.workspace import folder  # noqa: PLC0415  # the same
+
+    corpus = folder() / "corpus"
+    corpus.mkdir()
+    for number, data in enumerate(seeds_of(target)):
+        (corpus / str(number)).write_bytes(data)
+
+    def change(data: bytes, most: int, seed: int) -> bytes:
+        return target.change(data, Random(seed))[:most]  # noqa: S311  # repeatable by design
+
+    def one(data: bytes) -> None:
+        _read(target, data, runs, account)
+
+    options = {
+        "atheris_runs": runs,
+        "max_len": 4 * max(map(len, seeds_of(target))),
+        "rss_limit_mb": MOST_RESIDENT,
+        "seed": seed,
+        "timeout": SLOWEST,
+        "artifact_prefix": f"{account.out.with_suffix('')}-",
+    }
+    arguments = [f"-{option}={value}" for option, value in options.items()]
+    atheris.Setup(["worker", *arguments, str(corpus)], one, custom_mutator=change)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

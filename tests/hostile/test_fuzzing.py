@@ -1,0 +1,104 @@
+"""The targets of the audit, with a few inputs each that a seed decides; and every input that once broke something."""
+
+import json
+import re
+from pathlib import Path
+from random import Random
+
+import pytest
+from audit.fuzzing import workspace
+from audit.fuzzing.ledgers import HOSTILE_SCHEMAS
+from audit.fuzzing.mutate import change_bytes, change_json, change_parquet
+from audit.fuzzing.targets import BY_NAME, TARGETS
+from audit.fuzzing.verdicts import Changes, Finding, Target, seeds_of, verdict
+
+import armslength as al
+from armslength.transforms import base, fast_jl, operator_norm, sparse_jl
+
+CORPUS = sorted((Path(__file__).parent / "corpus").glob("*/*"))
+LIMITED = (
+    (base, "LARGEST_DENSE"),
+    (fast_jl, "LARGEST_PUBLISHED"),
+    (sparse_jl, "LARGEST_SCAN"),
+    (operator_norm, "LARGEST_WORK"),
+    (operator_norm, "LARGEST_GRAM"),
+)
+
+
+def folder_of(name):
+    return re.sub("[^a-z]+", "-", name.lower())
+
+
+@pytest.fixture(autouse=True)
+def _lower_limits(monkeypatch):
+    for module, name in LIMITED:
+        monkeypatch.setattr(module, name, getattr(module, name))  # so that it is set back
+    workspace.lower_limits()
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_changed_inputs_end_in_one_line_of_ours(target):
+    changes = Changes(target, seed=0)
+    ended = set()
+    for _ in range(max(8, min(250, target.runs // 1500))):
+        data = changes.one()
+        ended.add(verdict(target, data))
+    assert ended
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_what_once_broke_something_no_longer_does(path):
+    (target,) = (target for target in TARGETS if folder_of(target.name) == path.parent.name)
+    assert verdict(target, path.read_bytes())
+
+
+def test_every_hostile_schema_is_refused():
+    target = BY_NAME["ledger, lines and schema"]
+    ended = [verdict(target, data) for data in HOSTILE_SCHEMAS()]
+    assert ended[0] == "accepted"
+    assert ended[-2:] == ["accepted", "CorruptFileError"]  # a journal of another kind is still a ledger
+    assert set(ended[1:-2]) == {"CorruptFileError"}
+
+
+def raising(problem):
+    def read(_):
+        raise problem
+
+    return Target("planted", lambda: [b"{}"], read, change_bytes, 1)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        KeyError("x"),
+        MemoryError(),
+        RecursionError(),
+        UserWarning("x"),
+        al.InputError("two\nlines"),
+        al.InputError("\x1b[31m"),
+    ],
+)
+def test_a_planted_fault_is_found(problem):
+    with pytest.raises(Finding):
+        verdict(raising(problem), b"")
+
+
+def test_a_seed_that_is_refused_is_found():
+    with pytest.raises(Finding, match="a valid input"):
+        seeds_of(raising(al.InputError("refused")))
+
+
+def test_one_line_of_ours_is_a_verdict():
+    assert verdict(raising(al.CorruptFileError("a file must be whole, got half")), b"") == "CorruptFileError"
+
+
+@pytest.mark.parametrize("change", [change_bytes, change_json, change_parquet])
+def test_a_seed_decides_what_is_changed(change):
+    data = (
+        seeds_of(BY_NAME["sketch file, bytes"])[0]
+        if change is change_parquet
+        else json.dumps({"a": [1, "b"]}).encode()
+    )
+    made = [[change(data, Random(seed)) for seed in range(50)] for _ in range(2)]  # noqa: S311  # repeatable by design
+    assert made[0] == made[1]
+    assert len(set(made[0])) > 25
