@@ -17,6 +17,7 @@ from audit.fuzzing.workspace import LIMIT, folder
 _VERBS = (
     ("inspect",),
     ("inspect", "--format", "json"),
+    ("inspect", "--format", "csv"),
     ("compare",),
     ("compare", "--format", "json"),
     ("nearest",),

@@ -1,13 +1,16 @@
 """Names of files that no file can have, or that a terminal would act on; columns that are too many or have odd types."""
 
+import json
 import os
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 import armslength as al
+from armslength.cli.main import main
 
 PROTOCOL = al.Protocol(al.SparseJL(None, 8, 2, "x"), 1, unit="one patient", contribution=2)
 ROLES = {"person": "person", "item": "item", "label": "north", "ledger": al.NO_LEDGER}
@@ -91,3 +94,17 @@ def test_a_pipe_is_no_file(tmp_path):
     os.mkfifo(tmp_path / "a.csv")
     refused(lambda: al.release_table(tmp_path / "a.csv", PROTOCOL, **ROLES))
     refused(lambda: al.load(tmp_path / "a.csv"))
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+@pytest.mark.parametrize("whole_folder", [False, True])
+def test_names_of_files_do_not_act_on_a_terminal(form, whole_folder, tmp_path):
+    name = "a\n\x1b[31m\x9b2J\u202eb.parquet"
+    path = tmp_path / name
+    release_to(al.NO_LEDGER).save(path)
+    result = CliRunner().invoke(main, ["inspect", str(tmp_path if whole_folder else path), "--format", form])
+    assert result.exit_code == 0
+    assert all(line.isprintable() for line in result.output.split("\n"))
+    if form == "json":
+        listed = json.loads(result.output)
+        assert (listed["files"] if whole_folder else listed)[0]["file"] == str(path)

@@ -35,7 +35,8 @@ def inspect(files: tuple[str, ...], form: str) -> None:
     Rows are flagged as implausible if noise as their protocol declares it would hardly ever give such numbers (in one of 10^9
     calls, if all was released as declared). Everything here is public: a sketch file holds no count of people, no hash of data, and no time.
     """
-    from armslength.protocol.files import load  # noqa: PLC0415  # --help must not wait for it
+    from armslength.checks import printable  # noqa: PLC0415  # --help must not wait for it
+    from armslength.protocol.files import load  # noqa: PLC0415  # the same
 
     if any(Path(name).is_dir() for name in files):
         click.echo(collection_listing(files, form))
@@ -44,7 +45,8 @@ def inspect(files: tuple[str, ...], form: str) -> None:
     if form == "json":
         click.echo(as_json([{"file": name, **_document(sketches)} for name, sketches in each]))
     elif form == "csv":
-        click.echo(as_csv([{"file": name, **row} for name, sketches in each for row in _rows(sketches)]))
+        rows = [{"file": printable(name), **row} for name, sketches in each for row in _rows(sketches)]
+        click.echo(as_csv(rows))
     else:
         click.echo("\n\n".join(_page(name, sketches) for name, sketches in each))
 

@@ -18,12 +18,12 @@ def collection_listing(paths: tuple[str, ...], form: str) -> str:
     from armslength.search.collection import open_collection  # noqa: PLC0415  # the same
 
     collection = open_collection(paths)
-    files = [
+    files: list[dict[str, Any]] = [
         {"file": file.path, "rows": file.rows, "row_groups": len(file.group_rows), "bytes": file.size}
         for file in collection.files
     ]
     if form == "csv":
-        return as_csv(files)
+        return as_csv([{**file, "file": printable(file["file"])} for file in files])
     card = release_card(collection.protocols, in_clear=any(collection.in_clear))
     if form == "json":
         known = {"rows": len(collection), "sketch_dim": collection.transform.sketch_dim}

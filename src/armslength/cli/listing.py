@@ -13,8 +13,11 @@ FORMATS = ("table", "json", "csv")
 
 
 def as_json(value: Any) -> str:
-    """The value as indented JSON; numbers that JSON does not have become null."""
-    return json.dumps(finite(value), indent=1, ensure_ascii=False)
+    """The value as indented JSON; numbers that JSON does not have become null, and what a terminal would act on is escaped."""
+    text = json.dumps(finite(value), indent=1, ensure_ascii=False)
+    return "".join(
+        each if each.isprintable() or each == "\n" else json.dumps(each).strip('"') for each in text
+    )
 
 
 def echo_rows(rows: Sequence[Mapping[str, Any]], form: str, notes: Sequence[str] = ()) -> None:
