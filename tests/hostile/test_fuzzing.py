@@ -49,6 +49,7 @@ def test_changed_inputs_end_in_one_line_of_ours(target):
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_what_once_broke_something_no_longer_does(path):
     (target,) = (target for target in TARGETS if folder_of(target.name) == path.parent.name)
+    seeds_of(target)
     assert verdict(target, path.read_bytes())
 
 
