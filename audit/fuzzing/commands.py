@@ -118,6 +118,6 @@ def _small() -> al.Sketches:
 
 
 TARGETS = (
-    Target("labels, units and files in commands", _seeds, _read, change_json, 2_000),
+    Target("labels, units and files in commands", _seeds, _read, change_json, 1_000),
     Target("folders of files", _folders, _read_folder, change_json, 10_000),
 )

@@ -116,7 +116,7 @@ def _quiet_rows() -> list[bytes]:
 
 
 TARGETS = (
-    Target("ledger, bytes", _seed_bytes, _read, change_bytes, 60_000),
-    Target("ledger, lines and schema", _quiet_rows, _read_rows, change_json, 10_000),
+    Target("ledger, bytes", _seed_bytes, _read, change_bytes, 15_000),
+    Target("ledger, lines and schema", _quiet_rows, _read_rows, change_json, 4_000),
 )
 HOSTILE_SCHEMAS = _seed_rows

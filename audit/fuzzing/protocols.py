@@ -45,6 +45,6 @@ def _read(data: bytes) -> str:
 
 
 TARGETS = (
-    Target("protocol, bytes", _seeds, _read, change_bytes, 300_000),
+    Target("protocol, bytes", _seeds, _read, change_bytes, 350_000),
     Target("protocol, fields", _seeds, _read, change_json, 100_000),
 )

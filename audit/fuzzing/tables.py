@@ -104,15 +104,15 @@ def _names() -> list[bytes]:
 
 TARGETS = (
     Target("first line of CSV and JSON", lambda: [_JSON], _read_header, change_bytes, 200_000),
-    Target("lists of names", _names, _read_names, change_bytes, 150_000),
-    Target("CSV table", lambda: [_CSV], lambda data: _released("events.csv", data), change_bytes, 2_000),
+    Target("lists of names", _names, _read_names, change_bytes, 350_000),
+    Target("CSV table", lambda: [_CSV], lambda data: _released("events.csv", data), change_bytes, 1_000),
     Target(
         "JSON-lines table",
         lambda: [_JSON],
         lambda data: _released("events.jsonl", data),
         _change_lines,
-        2_000,
+        1_000,
     ),
-    Target("Parquet table", _parquet, lambda data: _released("events.parquet", data), change_parquet, 2_000),
-    Target("Arrow table", _arrow, lambda data: _released("events.arrow", data), change_bytes, 2_000),
+    Target("Parquet table", _parquet, lambda data: _released("events.parquet", data), change_parquet, 1_000),
+    Target("Arrow table", _arrow, lambda data: _released("events.arrow", data), change_bytes, 1_000),
 )
