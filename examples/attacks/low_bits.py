@@ -1,0 +1,113 @@
+"""Floating point gives secrets away: ordinary float noise is broken by its low bits, and integers with exact noise are not.
+
+    python examples/attacks/low_bits.py
+
+What the attacker knows: the code, the public matrix, ε, and all of the data but one entry, which is 0 or 1. He sees one
+released number. What he does (Mironov 2012, "On significance of the least significant bits for differential privacy"): a float sampler
+makes its noise from one of 2^53 uniform numbers, so only some floats can come out. He asks for each of the two entries whether
+the number that he sees can come out at all. Where the answer is yes for one and no for the other, he knows the entry, whatever ε
+promised. The proof of ε is about real numbers, and the program never had any.
+
+`broken_release` is what most people would write, and it is here to be broken: never use it. armslength releases integers, drawn so
+that every integer comes out under both entries with exactly the probabilities of the law. Its low bits say nothing beyond ε.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+import armslength as al
+from armslength.compiled import kernel
+
+SPARSITY = 3
+SCALE = 1 / math.sqrt(SPARSITY)  # c: the entry moves each of three coordinates of the float sketch by this
+EPSILON = 1
+NOISE = SPARSITY * SCALE / EPSILON  # Δ₁/ε
+_STEPS = 4  # neighbors of the uniform number that are tried: more than the rounding of log and of the sum can hide
+CANNOT_TELL = -1
+
+
+def broken_release(entry: int, count: int, generator: np.random.Generator) -> NDArray[np.float64]:
+    """BROKEN, for the attack alone: one float coordinate c·entry plus float Laplace noise, released `count` times."""
+    return entry * SCALE + generator.laplace(0.0, NOISE, count)
+
+
+def our_release(entry: int, count: int) -> NDArray[np.int64]:
+    """By armslength: all three coordinates that the entry moves, each by 1 in integer units; `count` x 3."""
+    protocol = al.Protocol(al.SparseJL(1, SPARSITY, SPARSITY, "low-bits"), EPSILON, noise="laplace")
+    signs = protocol.transform.apply(np.ones((1, 1), dtype=np.int64))[0]
+    released: NDArray[np.int64] = protocol.release(np.full((count, 1), entry), ledger=al.NO_LEDGER).values * signs
+    return released
+
+
+@kernel
+def _comes_out(seen: float, start: float, noise: float) -> bool:
+    """Whether `start` plus noise made of some uniform number is exactly what is seen.
+
+    NumPy's sampler takes U = i/2^53 and returns b·log(U + U) if U < ½, and −b·log(2 − U − U) otherwise.
+    """
+    wanted = seen - start
+    share = math.exp(-abs(wanted) / noise)  # 2U, or 2 − 2U
+    nearest = math.floor(share * 2.0**52 + 0.5)
+    for step in range(-_STEPS, _STEPS + 1):
+        i = nearest + step
+        if 0 < i <= 2.0**52:
+            small = i * 2.0**-53
+            large = 1.0 - small
+            made = noise * math.log(small + small) if wanted < 0 else -noise * math.log(2.0 - large - large)
+            if start + made == seen:
+                return True
+    return False
+
+
+@kernel
+def _guesses(seen: NDArray[np.float64], one: float, noise: float, guesses: NDArray[np.int64]) -> None:
+    for i in range(len(seen)):
+        zero_fits, one_fits = _comes_out(seen[i], 0.0, noise), _comes_out(seen[i], one, noise)
+        if zero_fits and not one_fits:
+            guesses[i] = 0
+        elif one_fits and not zero_fits:
+            guesses[i] = 1
+
+
+def attack(seen: NDArray[np.float64]) -> NDArray[np.int64]:
+    """For each number that was released: the entry that it gives away, or −1 where both are possible or none."""
+    guesses = np.full(len(seen), CANNOT_TELL)
+    _guesses(seen, SCALE, NOISE, guesses)
+    return guesses
+
+
+def likely_guess(seen: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The best guess that there is about ours: the entry under which these three integers are more likely."""
+    return (np.abs(seen).sum(axis=1) > np.abs(seen - 1).sum(axis=1)).astype(np.int64)
+
+
+def allowed_accuracy(epsilon: float) -> float:
+    """The largest share of right guesses about a fair coin under ε-DP: e^ε/(1 + e^ε)."""
+    return 1 / (1 + math.exp(-epsilon))
+
+
+def main() -> None:
+    """Attacks both and counts."""
+    count = 200_000
+    generator = np.random.default_rng(2026)  # of the broken one; exact noise knows no seed
+    print(f"One entry is 0 or 1, ε = {EPSILON}: nobody may guess it right more often than {allowed_accuracy(EPSILON):.1%}.\n")
+    broken = [attack(broken_release(entry, count, generator)) for entry in (0, 1)]
+    for entry, guesses in enumerate(broken):
+        told, wrong = (guesses != CANNOT_TELL).mean(), (guesses == 1 - entry).sum()
+        print(f"  float noise, entry {entry}: {told:6.1%} of {count:,} releases give it away; {wrong} of these guesses are wrong")
+    ours = [our_release(entry, count) for entry in (0, 1)]
+    both = np.intersect1d(*ours)
+    for entry, seen in enumerate(ours):
+        guesses = attack(seen[:, 0] * SCALE)
+        told = guesses != CANNOT_TELL
+        right = f"{(guesses[told] == entry).mean():.1%} of them right" if told.any() else "there is nothing to count"
+        print(f"  armslength,  entry {entry}: the same attack believes to know it in {told.mean():.1%}; {right}")
+    right = np.mean([(likely_guess(seen) == entry).mean() for entry, seen in enumerate(ours)])
+    print(f"\n  Ours are integers, and every integer can come out under both: {len(both)} different ones did, from {both.min()} to {both.max()}.")
+    print(f"  The best guess that there is, from all three coordinates, is right in {right:.1%}: no more than ε allows.")
+
+
+if __name__ == "__main__":
+    main()
