@@ -92,7 +92,10 @@ def audit(quick: bool) -> Section:
     ]
     rows = [
         *(_agreement_row(number, found) for number in range(len(LAWS))),
-        *(_rate_row(job, rate) for job, rate in zip(_jobs(_COUNTED_SCALES, sizes), level_1_rates, strict=True)),
+        *(
+            _rate_row(job, rate)
+            for job, rate in zip(_jobs(_COUNTED_SCALES, sizes), level_1_rates, strict=True)
+        ),
     ]
     everything = _together(found)
     checks = (
@@ -100,7 +103,13 @@ def audit(quick: bool) -> Section:
         *_radius_checks([first for first, _ in ratios], [second for _, second in ratios]),
         *_rate_checks(tables, level_1_rates, windows),
     )
-    return Section("Exactness of the noise", _words(everything, chosen, sizes), ("law", "what", "tried", "found"), tuple(rows), checks)
+    return Section(
+        "Exactness of the noise",
+        _words(everything, chosen, sizes),
+        ("law", "what", "tried", "found"),
+        tuple(rows),
+        checks,
+    )
 
 
 def _jobs(chosen: tuple[float, ...] | list[float], sizes: Sizes) -> list[Job]:
@@ -186,7 +195,8 @@ def _rate_checks(tables: list[Rate], level_1_rates: list[Rate], windows: list[Ra
         Check(
             "level 1 passes on as many as the radii predict (4.9 standard errors)",
             all(rate.fits() for rate in level_1_rates),
-            ", ".join(f"{rate.uncertain / rate.predicted:.4f}" for rate in level_1_rates) + " of the prediction",
+            ", ".join(f"{rate.uncertain / rate.predicted:.4f}" for rate in level_1_rates)
+            + " of the prediction",
         ),
         Check(
             "so does level 2, in windows around change points",

@@ -57,7 +57,9 @@ def places(piece: int, generator: np.random.Generator) -> list[int]:
     low = (PIECES + part) << 57 >> octave
     width = 1 << 57 >> octave
     inside = [int(share * width) for share in (*_PARTS, *generator.random(2).tolist())]
-    return sorted({low + min(offset, width - 1) for offset in (*inside, 1, width - 2, width - 1) if offset >= 0})
+    return sorted(
+        {low + min(offset, width - 1) for offset in (*inside, 1, width - 2, width - 1) if offset >= 0}
+    )
 
 
 def level_1_shares(law: Law, pieces: range, generator: np.random.Generator) -> Shares:
@@ -93,7 +95,9 @@ def level_2_shares(law: Law, pieces: range, generator: np.random.Generator) -> S
         for m, more in zip(places(piece, generator), [0, 2**64 - 1, *second], strict=False):
             _, _, offset = locate(np.uint64(m))
             tau = two_sum(float(int(offset) >> 32) * 2.0**-24, float(int(offset) & 0xFFFFFFFF) * 2.0**-56)
-            rest = two_sum(float(more >> 32) * 2.0 ** (octave - 88), float(more & 0xFFFFFFFF) * 2.0 ** (octave - 120))
+            rest = two_sum(
+                float(more >> 32) * 2.0 ** (octave - 88), float(more & 0xFFFFFFFF) * 2.0 ** (octave - 120)
+            )
             tau = add(*tau, *rest)
             y = table.high[piece, DOUBLE_DEGREE], table.low[piece, DOUBLE_DEGREE]
             for n in range(DOUBLE_DEGREE - 1, -1, -1):

@@ -15,9 +15,9 @@ from armslength.noise.quantiles import quantile_of
 from armslength.noise.small_scales import OPEN, look_up_table
 from armslength.noise.tables import OCTAVES, PIECES, double_table, float_table
 from audit.exactness.worst_places import level_1, level_2
+from audit.false_alarms import LIMIT
 from reference.draws import enclosed_tail
 
-LIMIT = 4.892  # standard errors: 1e-6, two-sided
 _AT_ONCE = 1 << 18
 _WINDOW = 8  # the window is this many times as wide as what should be uncertain
 
@@ -37,7 +37,7 @@ class Rate:
     predicted: float
 
     def fits(self, factor: float = 1.0) -> bool:
-        """Whether the count is within 4.892 standard errors of this factor of what is predicted."""
+        """Whether the count is within the limits of this factor of what is predicted."""
         expected = factor * self.predicted
         spread = math.sqrt(max(expected * (1 - expected / self.draws), 1.0))
         return abs(self.uncertain - expected) <= LIMIT * spread + 1
@@ -105,7 +105,8 @@ def windowed_rate(law: Law, n: int, draws: int, generator: np.random.Generator) 
     uncertain_half = error / slope * 2.0**127  # in units of the last revealed bit
     half = math.ceil(_WINDOW * uncertain_half)
     revealed = [
-        middle + step for step in generator.integers(-half, half, draws, endpoint=True, dtype=np.int64).tolist()
+        middle + step
+        for step in generator.integers(-half, half, draws, endpoint=True, dtype=np.int64).tolist()
     ]
     first, second = (
         np.array([w >> shift & 2**64 - 1 for w in revealed], dtype=np.uint64) for shift in (64, 0)

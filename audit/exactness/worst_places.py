@@ -37,9 +37,7 @@ class Forced:
     wrong: int = 0
 
     def __add__(self, other: "Forced") -> "Forced":
-        return Forced(
-            self.words + other.words, self.certain + other.certain, self.wrong + other.wrong
-        )
+        return Forced(self.words + other.words, self.certain + other.certain, self.wrong + other.wrong)
 
 
 def change_points(law: Law) -> list[int]:
@@ -86,9 +84,7 @@ def worst_streams(law: Law, generator: np.random.Generator, sampled: int) -> lis
     """
     streams = [stream_of(law.scale, w, _FOLLOWED, generator) for w in beside(law)]
     for w in change_points(law):
-        streams += [
-            stream_of(law.scale, w, _FOLLOWED, generator, following=word) for word in (0, 2**64 - 1)
-        ]
+        streams += [stream_of(law.scale, w, _FOLLOWED, generator, following=word) for word in (0, 2**64 - 1)]
     borders = first_bits()
     chosen = borders[:120] + [borders[i] for i in generator.permutation(len(borders))[:sampled]]
     return streams + [stream_of(law.scale, m, 63, generator) for m in chosen]
@@ -140,6 +136,15 @@ def _judged(law: Law, revealed: list[int], bits: int, answers: NDArray[np.int64]
 def scales(count: int, seed: int) -> list[float]:
     """The ends of the range, the end of the table, powers and decimals, and scales that are uniform in their logarithm."""
     fixed = [0.01, math.nextafter(0.01, 1), 0.1, 0.3, 1.0, 5.0, 50.0, math.nextafter(256.0, 0), 256.0]
-    fixed += [math.nextafter(256.0, 300), 1e3, 1e6, 2.0**30, 1e10, 2.0**37, math.nextafter(2.0**40, 0), 2.0**40]
+    fixed += [
+        math.nextafter(256.0, 300),
+        1e3,
+        1e6,
+        2.0**30,
+        1e10,
+        2.0**37,
+        math.nextafter(2.0**40, 0),
+        2.0**40,
+    ]
     logarithms = np.random.default_rng(seed).uniform(math.log(0.01), math.log(2.0**40), count)
-    return fixed + np.exp(logarithms).tolist()
+    return fixed + [float(scale) for scale in np.exp(logarithms)]

@@ -24,7 +24,9 @@ SPARSITY = 3
 SCALE = 1 / math.sqrt(SPARSITY)  # c: the entry moves each of three coordinates of the float sketch by this
 EPSILON = 1
 NOISE = SPARSITY * SCALE / EPSILON  # Δ₁/ε
-_STEPS = 4  # neighbors of the uniform number that are tried: more than the rounding of log and of the sum can hide
+_STEPS = (
+    4  # neighbors of the uniform number that are tried: more than the rounding of log and of the sum can hide
+)
 CANNOT_TELL = -1
 
 
@@ -37,8 +39,15 @@ def our_release(entry: int, count: int) -> NDArray[np.int64]:
     """By armslength: all three coordinates that the entry moves, each by 1 in integer units; `count` x 3."""
     protocol = al.Protocol(al.SparseJL(1, SPARSITY, SPARSITY, "low-bits"), EPSILON, noise="laplace")
     signs = protocol.transform.apply(np.ones((1, 1), dtype=np.int64))[0]
-    released: NDArray[np.int64] = protocol.release(np.full((count, 1), entry), ledger=al.NO_LEDGER).values * signs
+    released: NDArray[np.int64] = (
+        protocol.release(np.full((count, 1), entry), ledger=al.NO_LEDGER).values * signs
+    )
     return released
+
+
+def in_data_units(integers: NDArray[np.int64]) -> NDArray[np.float64]:
+    """What our integers stand for: c times each."""
+    return integers.astype(np.float64) * SCALE
 
 
 @kernel
@@ -80,7 +89,7 @@ def attack(seen: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def likely_guess(seen: NDArray[np.int64]) -> NDArray[np.int64]:
     """The best guess that there is about ours: the entry under which these three integers are more likely."""
-    return (np.abs(seen).sum(axis=1) > np.abs(seen - 1).sum(axis=1)).astype(np.int64)
+    return np.where(np.abs(seen).sum(axis=1) > np.abs(seen - 1).sum(axis=1), 1, 0)
 
 
 def allowed_accuracy(epsilon: float) -> float:
@@ -92,21 +101,35 @@ def main() -> None:
     """Attacks both and counts."""
     count = 200_000
     generator = np.random.default_rng(2026)  # of the broken one; exact noise knows no seed
-    print(f"One entry is 0 or 1, ε = {EPSILON}: nobody may guess it right more often than {allowed_accuracy(EPSILON):.1%}.\n")
+    print(
+        f"One entry is 0 or 1, ε = {EPSILON}: nobody may guess it right more often than {allowed_accuracy(EPSILON):.1%}.\n"
+    )
     broken = [attack(broken_release(entry, count, generator)) for entry in (0, 1)]
     for entry, guesses in enumerate(broken):
         told, wrong = (guesses != CANNOT_TELL).mean(), (guesses == 1 - entry).sum()
-        print(f"  float noise, entry {entry}: {told:6.1%} of {count:,} releases give it away; {wrong} of these guesses are wrong")
+        print(
+            f"  float noise, entry {entry}: {told:6.1%} of {count:,} releases give it away; {wrong} of these guesses are wrong"
+        )
     ours = [our_release(entry, count) for entry in (0, 1)]
-    both = np.intersect1d(*ours)
+    both = np.intersect1d(ours[0], ours[1])
     for entry, seen in enumerate(ours):
-        guesses = attack(seen[:, 0] * SCALE)
+        guesses = attack(in_data_units(seen[:, 0]))
         told = guesses != CANNOT_TELL
-        right = f"{(guesses[told] == entry).mean():.1%} of them right" if told.any() else "there is nothing to count"
-        print(f"  armslength,  entry {entry}: the same attack believes to know it in {told.mean():.1%}; {right}")
+        right = (
+            f"{(guesses[told] == entry).mean():.1%} of them right"
+            if told.any()
+            else "there is nothing to count"
+        )
+        print(
+            f"  armslength,  entry {entry}: the same attack believes to know it in {told.mean():.1%}; {right}"
+        )
     right = np.mean([(likely_guess(seen) == entry).mean() for entry, seen in enumerate(ours)])
-    print(f"\n  Ours are integers, and every integer can come out under both: {len(both)} different ones did, from {both.min()} to {both.max()}.")
-    print(f"  The best guess that there is, from all three coordinates, is right in {right:.1%}: no more than ε allows.")
+    print(
+        f"\n  Ours are integers, and every integer can come out under both: {len(both)} different ones did, from {both.min()} to {both.max()}."
+    )
+    print(
+        f"  The best guess that there is, from all three coordinates, is right in {right:.1%}: no more than ε allows."
+    )
 
 
 if __name__ == "__main__":

@@ -81,9 +81,7 @@ def items_found(transform: Transform, sketches: al.Sketches, people: sparse.csr_
     return found
 
 
-def attacked(
-    transform: Transform, people: sparse.csr_array, epsilon: float | None
-) -> NDArray[np.int64]:
+def attacked(transform: Transform, people: sparse.csr_array, epsilon: float | None) -> NDArray[np.int64]:
     """Items found in each row, from sketches without noise (None) or released at ε."""
     if epsilon is None:
         return items_found(transform, al.sketch_in_clear(protocol_of(transform), people), people)
@@ -93,7 +91,9 @@ def attacked(
 
 def crowd(transform: Transform, people: int, releases: int) -> tuple[float, NDArray[np.float64]]:
     """A crowd that shares one item: how often the attacker finds the item, and his estimates of how many people they are."""
-    X = sparse.csr_array((np.full(releases, people), (np.arange(releases), np.full(releases, 7))), (releases, ITEMS))
+    X = sparse.csr_array(
+        (np.full(releases, people), (np.arange(releases), np.full(releases, 7))), (releases, ITEMS)
+    )
     seen = protocol_of(transform).release(X, ledger=al.NO_LEDGER).values.astype(np.float64)
     A = dense_matrix(transform)
     fits = seen @ A / (A * A).sum(axis=0)
@@ -102,13 +102,17 @@ def crowd(transform: Transform, people: int, releases: int) -> tuple[float, NDAr
 
 def main() -> None:
     """Attacks without and with noise, then shows what a crowd reveals."""
-    trials = 100
+    trials = 60
     people = persons(trials, np.random.default_rng(7))
-    print(f"One person has {HELD} of {ITEMS:,} items; the sketch has {SKETCH} numbers. Items found of {HELD}, mean of {trials} persons:\n")
+    print(
+        f"One person has {HELD} of {ITEMS:,} items; the sketch has {SKETCH} numbers. Items found of {HELD}, mean of {trials} persons:\n"
+    )
     for name, build in TRANSFORMS.items():
         transform = build()
         clear, private = (attacked(transform, people, epsilon).mean() for epsilon in (None, EPSILON))
-        print(f"  {name:9} without noise {clear:5.2f}    at ε = {EPSILON} {private:5.2f}    drawn from a hat {CHANCE:.2f}")
+        print(
+            f"  {name:9} without noise {clear:5.2f}    at ε = {EPSILON} {private:5.2f}    drawn from a hat {CHANCE:.2f}"
+        )
     print("\nA crowd is seen, and is meant to be; a person in it is not:\n")
     sparse_transform = TRANSFORMS["SparseJL"]()
     for size in (4000, 3999, 1):
@@ -118,7 +122,9 @@ def main() -> None:
             f"{estimates.mean():7.0f} ± {estimates.std():.0f} people"
         )
     spread = math.sqrt(2) * protocol_of(sparse_transform).law.scale
-    print(f"\n  (In the sparse sketch the rows of that item stand out by themselves: 4,000 against noise of {spread:.0f}.)")
+    print(
+        f"\n  (In the sparse sketch the rows of that item stand out by themselves: 4,000 against noise of {spread:.0f}.)"
+    )
 
 
 if __name__ == "__main__":

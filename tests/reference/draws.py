@@ -132,6 +132,8 @@ def enclosed_tail(law: str, scale: float, n: int, bits: int) -> Enclosed:
 
 def _exponential(t: Fraction, bits: int) -> Enclosed:
     """e^(−t) for t ≥ 0: the series at t/2^halvings, then squares."""
+    if t >= Fraction(7, 10) * bits:
+        return Enclosed(0, 1, bits)  # 0.7 > ln 2
     halvings = max(0, t.numerator.bit_length() - t.denominator.bit_length() + 1 + _REDUCED)
     inner = bits + halvings + 16  # each square doubles what is lost
     reduced = (t.numerator << inner) // (t.denominator << halvings)  # low by less than one unit
@@ -158,6 +160,8 @@ def _series(t: int, bits: int) -> tuple[int, int]:
 
 def _erfc_of_root(q: Fraction, bits: int) -> Enclosed:
     """erfc(√q) = 1 − √(4q/π)·e^(−q)·Σ (2q)^k/(2k+1)!!: no term is negative, so nothing cancels in the sum."""
+    if q >= Fraction(7, 10) * bits:
+        return Enclosed(0, 1, bits)  # erfc(√q) ≤ e^(−q) < 2^−bits, as 0.7 > ln 2
     # The sum is below e^(q), which multiplies what is lost in the other factors.
     inner = bits + 32 + 2 * math.ceil(q)
     power = _exponential(q, inner)

@@ -1,0 +1,141 @@
+"""Averaging at full size: `examples/attacks/averaging.py` over many trials."""
+
+import math
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from attacks.averaging import (
+    BUDGET,
+    EPSILON,
+    ITEMS,
+    allowed_guesses,
+    error_of_mean,
+    protocol_of,
+    released_until_refused,
+    right_guesses,
+)
+
+import armslength as al
+from armslength.progress import progress
+from audit.false_alarms import LIMIT, error_of_share
+from audit.sections import Check, Section
+
+_TIMES = (1, 4, 16, 64, 256)
+
+
+class Measured(NamedTuple):
+    """n releases: the error of their mean beside σ/√n, and right guesses beside what composition allows, of both laws."""
+
+    times: int
+    error: float
+    expected_error: float
+    guesses: tuple[float, float]
+    allowed: tuple[float, float]
+    trials: int
+
+
+def audit(quick: bool) -> Section:
+    """Without a ledger, then with one."""
+    drawn = 40_000 if quick else 4_000_000
+    laws = protocol_of("laplace"), protocol_of("gaussian")
+    found = []
+    with progress("averaging", len(_TIMES), "sizes", shown=True) as advance:
+        for times in _TIMES:
+            trials = max(drawn // times, 500)
+            error = error_of_mean(laws[0], np.arange(ITEMS), times, max(trials // 20, 20))
+            expected = math.sqrt(laws[0].law.second_moment / times)
+            guesses = _in_blocks(laws[0], times, trials), _in_blocks(laws[1], times, trials)
+            allowed = allowed_guesses(laws[0], times), allowed_guesses(laws[1], times)
+            found.append(Measured(times, error, expected, guesses, allowed, 2 * trials))
+            advance(1)
+    with tempfile.TemporaryDirectory() as folder:
+        released, refusals = released_until_refused(Path(folder))
+    rows = tuple(
+        (
+            str(one.times),
+            f"{one.error:.2f} ({one.expected_error:.2f})",
+            f"{one.times * float(EPSILON):g}",
+            *(
+                f"{guess:.2%} ({allowed:.2%})"
+                for guess, allowed in zip(one.guesses, one.allowed, strict=True)
+            ),
+            f"{one.trials:,}",
+        )
+        for one in found
+    )
+    return Section(
+        "Averaging repeated releases",
+        f"The same data released n times at ε = {EPSILON} with fresh noise and without a ledger. The attacker knows all but whether one person is there, and "
+        "takes the likelihood of all n releases together. For Laplace noise composition bounds him by e^(nε)/(1+e^(nε)); for Gaussian noise the bound Φ(√n·μ/2) is "
+        "what he reaches. In brackets: what is predicted or allowed. Limits are at 4.9 standard errors (1e-6).",
+        (
+            "n",
+            "error of the mean",
+            "nε",
+            "right guesses, Laplace (at most)",
+            "right guesses, Gaussian (exactly)",
+            "trials",
+        ),
+        rows,
+        (*_checks(found), *_ledger_checks(released, refusals)),
+    )
+
+
+def _in_blocks(protocol: al.Protocol, times: int, trials: int) -> float:
+    """Right guesses, a part of the trials at a time: memory is bounded."""
+    block = max(1, min(trials, 500_000 // times))
+    parts = [min(block, trials - start) for start in range(0, trials, block)]
+    return sum(right_guesses(protocol, times, part) * part for part in parts) / trials
+
+
+def _checks(found: list[Measured]) -> list[Check]:
+    worst_error = max(abs(one.error / one.expected_error - 1) for one in found)
+    gaussian = [
+        abs(one.guesses[1] - one.allowed[1]) / error_of_share(one.allowed[1], one.trials) for one in found
+    ]
+    # the advantage over a coin, at the size where it is known best
+    sharpest = max(found, key=lambda one: (one.allowed[1] - 0.5) / error_of_share(one.allowed[1], one.trials))
+    teeth = [
+        abs(sharpest.guesses[1] - 0.5 - factor * (sharpest.allowed[1] - 0.5))
+        > LIMIT * error_of_share(sharpest.allowed[1], sharpest.trials)
+        for factor in (0.9, 1.1)
+    ]
+    return [
+        Check(
+            "the error of the mean falls as 1/√n",
+            worst_error < 0.1,
+            f"within {worst_error:.1%} of σ/√n at every n",
+        ),
+        Check(
+            "with Laplace noise nobody guesses better than n·ε allows",
+            all(
+                one.guesses[0] <= one.allowed[0] + LIMIT * error_of_share(one.allowed[0], one.trials)
+                for one in found
+            ),
+            f"{found[-1].guesses[0]:.1%} at n = {found[-1].times}, and at n = 1 {found[0].guesses[0]:.2%} of {found[0].allowed[0]:.2%}",
+        ),
+        Check(
+            "with Gaussian noise guesses are as good as composition says, neither better nor worse",
+            max(gaussian) <= LIMIT,
+            f"at most {max(gaussian):.1f} standard errors off",
+        ),
+        Check(
+            f"and 0.9 or 1.1 of that advantage would not fit (n = {sharpest.times})",
+            all(teeth) or sharpest.trials < 50_000,
+            f"{sharpest.guesses[1]:.2%} of {sharpest.trials:,} trials",
+        ),
+    ]
+
+
+def _ledger_checks(released: list[str], refusals: list[str]) -> list[Check]:
+    return [
+        Check(
+            "a ledger refuses the same label, and new labels when the budget is spent",
+            released == ["first", "second", "third", "fourth"]
+            and "labels must be new" in refusals[0]
+            and "must fit the budget" in refusals[1],
+            f"{len(released)} releases of ε = {EPSILON} from a budget of {BUDGET}, {len(refusals)} refusals",
+        )
+    ]

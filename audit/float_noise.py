@@ -1,0 +1,89 @@
+"""Low bits at full size: `examples/attacks/low_bits.py` over millions of releases."""
+
+import numpy as np
+from attacks.low_bits import (
+    CANNOT_TELL,
+    EPSILON,
+    SPARSITY,
+    allowed_accuracy,
+    attack,
+    broken_release,
+    in_data_units,
+    likely_guess,
+    our_release,
+)
+from numpy.typing import NDArray
+
+from audit.false_alarms import LIMIT, error_of_share
+from audit.sections import Check, Section
+
+_RARE = 1000  # values that came out less often say nothing about a ratio
+
+
+def audit(quick: bool) -> Section:
+    """Float noise, which is broken, and ours."""
+    count = 100_000 if quick else 2_000_000
+    generator = np.random.default_rng(3)
+    broken = [attack(broken_release(entry, count, generator)) for entry in (0, 1)]
+    told = [float((guesses != CANNOT_TELL).mean()) for guesses in broken]
+    wrong = sum(int((guesses == 1 - entry).sum()) for entry, guesses in enumerate(broken))
+
+    ours = [our_release(entry, count) for entry in (0, 1)]
+    claimed = [attack(in_data_units(seen[:, 0])) for seen in ours]
+    claims = sum(int((guesses != CANNOT_TELL).sum()) for guesses in claimed)
+    right_claims = sum(int((guesses == entry).sum()) for entry, guesses in enumerate(claimed)) / max(
+        claims, 1
+    )
+    best = float(np.mean([(likely_guess(seen) == entry).mean() for entry, seen in enumerate(ours)]))
+    allowed = allowed_accuracy(EPSILON)
+    limit = allowed + LIMIT * error_of_share(allowed, claims)
+    excess, values = largest_excess(ours[0][:, 0], ours[1][:, 0])
+    rows = (
+        ("float noise", f"{2 * count:,}", f"{np.mean(told):.1%}", "100%" if not wrong else f"{wrong} wrong"),
+        ("armslength", f"{2 * count:,}", "0%: every integer is possible under both", f"{best:.1%} at best"),
+    )
+    checks = (
+        Check(
+            "float noise gives the entry away with certainty in most releases",
+            min(told) > 0.5 and wrong == 0,
+            f"{told[0]:.1%} and {told[1]:.1%}; {wrong} wrong",
+        ),
+        Check(
+            "the same attack on ours is right no more often than ε allows",
+            right_claims <= limit,
+            f"{right_claims:.2%} of {claims:,} claims; ε allows {allowed:.1%}",
+        ),
+        Check(
+            "so is the likeliest guess from all coordinates",
+            best <= allowed + LIMIT * error_of_share(allowed, 2 * count),
+            f"{best:.2%}",
+        ),
+        Check(
+            "no integer comes out more than e^(ε/3) times as often under one entry, in one coordinate",
+            excess <= LIMIT,
+            f"at most {excess:.1f} standard errors above, over {values} integers",
+        ),
+    )
+    return Section(
+        "Floating point",
+        f"An entry is 0 or 1, protected at ε = {EPSILON} in {SPARSITY} coordinates. The broken release adds NumPy's float Laplace noise to a float; the attacker "
+        f"asks which entry can give the very float that he sees, from one coordinate. Each was released {count:,} times under either entry. Limits are at "
+        "4.9 standard errors (1e-6).",
+        ("noise", "releases", "given away with certainty", "right guesses"),
+        rows,
+        checks,
+    )
+
+
+def largest_excess(zero: NDArray[np.int64], one: NDArray[np.int64]) -> tuple[float, int]:
+    """By how many standard errors a ratio of frequencies exceeds e^(ε/3) at worst, and over how many integers."""
+    worst, tried = -np.inf, 0
+    bound = np.exp(EPSILON / SPARSITY)
+    low, high = min(zero.min(), one.min()), max(zero.max(), one.max())
+    counts = [np.bincount(side - low, minlength=high - low + 1) for side in (zero, one)]
+    for ours, theirs in (counts, counts[::-1]):
+        often = (ours >= _RARE) & (theirs >= _RARE)
+        spread = np.sqrt(ours + bound**2 * theirs)[often]
+        worst = max(worst, float(((ours - bound * theirs)[often] / spread).max()))
+        tried += int(often.sum())
+    return worst, tried

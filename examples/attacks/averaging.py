@@ -1,0 +1,120 @@
+"""Averaging repeated releases: what it reveals, and the ledger that refuses it.
+
+    python examples/attacks/averaging.py
+
+What the attacker knows: the public matrix, ε, and all of the data but whether one person is in it, who adds 1 to one item. A careless
+party releases the same data again and again, each time with fresh noise. What he does: he takes all releases together. The mean
+has an error that falls as 1/√n, and the likelihood of all n tells him more and more often whether the person is there.
+
+What comes out: no fault of the noise, but what composition says. n releases of ε are one of n·ε; Gaussian noise of μ = Δ₂/σ becomes √n·μ.
+So somebody has to count. The ledger refuses a label that was released before. Under a new label it charges the budget, and when that is spent
+it refuses everything: then the best that averaging can do is what the budget allowed, which was decided before any data was seen.
+"""
+
+import math
+import tempfile
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+import armslength as al
+
+SKETCH, SPARSITY, EPSILON, DELTA = 16, 4, "0.25", "1e-6"
+BUDGET = 1
+ITEMS = 50
+
+
+def protocol_of(noise: str) -> al.Protocol:
+    """The agreement: one person adds 1 to one item."""
+    transform = al.SparseJL(ITEMS, SKETCH, SPARSITY, "averaging")
+    delta = DELTA if noise == "gaussian" else 0
+    return al.Protocol(transform, EPSILON, delta, noise, contribution=1, unit="one person")
+
+
+def repeated(protocol: al.Protocol, x: NDArray[np.int64], times: int, trials: int) -> NDArray[np.int64]:
+    """The same row released `times` times with fresh noise, without a ledger; trials x times x k."""
+    rows = np.tile(x, (times * trials, 1))
+    values = protocol.release(rows, ledger=al.NO_LEDGER).values
+    return values.reshape(trials, times, -1)
+
+
+def error_of_mean(protocol: al.Protocol, x: NDArray[np.int64], times: int, trials: int) -> float:
+    """The root mean squared error of one coordinate of the mean of `times` releases, in integer units."""
+    truth = protocol.transform.apply(x[None, :])[0]
+    return float(np.sqrt(((repeated(protocol, x, times, trials).mean(axis=1) - truth) ** 2).mean()))
+
+
+def right_guesses(protocol: al.Protocol, times: int, trials: int) -> float:
+    """How often the likelihood of all releases guesses right whether the person is there, if a fair coin has decided it."""
+    others = np.arange(ITEMS)  # which the attacker knows
+    person = np.eye(1, ITEMS, 7, dtype=np.int64)[0]
+    step = protocol.transform.apply(person[None, :])[0]
+    known = protocol.transform.apply(others[None, :])[0]
+    right = 0.0
+    for present in (0, 1):
+        seen = repeated(protocol, others + present * person, times, trials) - known
+        if protocol.noise == "laplace":
+            favor = (np.abs(seen) - np.abs(seen - step)).sum(axis=(1, 2))
+        else:
+            favor = (2 * seen @ step - step @ step).sum(axis=1)
+        believed = np.where(favor == 0, 0.5, favor > 0)  # a tie is a coin
+        right += float((believed if present else 1 - believed).mean()) / 2
+    return right
+
+
+def allowed_guesses(protocol: al.Protocol, times: int) -> float:
+    """What composition allows: e^(nε)/(1 + e^(nε)), or for Gaussian noise Φ(√n·μ/2), which is reached."""
+    if protocol.noise == "laplace":
+        return 1 / (1 + math.exp(-times * float(protocol.epsilon)))
+    mu = protocol.transform.l2_sensitivity / protocol.law.scale
+    return NormalDist().cdf(math.sqrt(times) * mu / 2)
+
+
+def released_until_refused(folder: Path) -> tuple[list[str], list[str]]:
+    """Labels that a ledger with a budget let through, and what it said of the others."""
+    protocol, ledger = protocol_of("laplace"), al.Ledger(folder / "ledger.sqlite")
+    ledger.set_budget("people", BUDGET, unit="one person")
+    released, refusals = [], []
+    x = np.arange(ITEMS)[None, :]
+    for label in ("first", "first", "second", "third", "fourth", "fifth"):
+        try:
+            protocol.release(x, labels=[label], population="people", ledger=ledger)
+            released.append(label)
+        except al.BudgetError as refused:
+            refusals.append(str(refused))
+    return released, refusals
+
+
+def main() -> None:
+    """Averages without a ledger, then meets one."""
+    x = np.arange(ITEMS)
+    laplace, gaussian = protocol_of("laplace"), protocol_of("gaussian")
+    print(f"The same data released n times at ε = {EPSILON}, and nobody counts:\n")
+    print(
+        "      n   error of the mean   ε of all    right guesses about one person (what composition allows)"
+    )
+    print("                                            Laplace            Gaussian, δ = 1e-6")
+    for times in (1, 4, 16, 64, 256):
+        trials = max(40_000 // times, 1000)
+        error = error_of_mean(laplace, x, times, 200)
+        cells = [
+            f"{right_guesses(protocol, times, trials):6.1%} ({word} {allowed_guesses(protocol, times):6.1%})"
+            for protocol, word in ((laplace, "≤"), (gaussian, "="))
+        ]
+        print(f"  {times:5} {error:15.2f} {times * float(EPSILON):13g}      {cells[0]}   {cells[1]}")
+    print(f"\nA ledger with a budget of ε = {BUDGET}:\n")
+    with tempfile.TemporaryDirectory() as folder:
+        released, refusals = released_until_refused(Path(folder))
+    print(f"  released: {', '.join(released)}")
+    for refusal in refusals:
+        print(f"  refused:  {refusal}")
+    best = allowed_guesses(laplace, len(released))
+    print(
+        f"\n  Whoever averages the {len(released)} releases guesses right in at most {best:.1%}: as planned."
+    )
+
+
+if __name__ == "__main__":
+    main()
