@@ -24,9 +24,7 @@ SPARSITY = 3
 SCALE = 1 / math.sqrt(SPARSITY)  # c: the entry moves each of three coordinates of the float sketch by this
 EPSILON = 1
 NOISE = SPARSITY * SCALE / EPSILON  # Δ₁/ε
-_STEPS = (
-    4  # neighbors of the uniform number that are tried: more than the rounding of log and of the sum can hide
-)
+_STEPS = 4  # how many neighbors of a uniform number are tried: more than rounding can hide
 CANNOT_TELL = -1
 
 
