@@ -14,11 +14,11 @@ that every integer comes out under both entries with exactly the probabilities o
 
 import math
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
 import armslength as al
-from armslength.compiled import kernel
 
 SPARSITY = 3
 SCALE = 1 / math.sqrt(SPARSITY)  # c: the entry moves each of three coordinates of the float sketch by this
@@ -48,7 +48,8 @@ def in_data_units(integers: NDArray[np.int64]) -> NDArray[np.float64]:
     return integers.astype(np.float64) * SCALE
 
 
-@kernel
+# Not cached: a cache would outlive changes of this file.
+@numba.njit(nogil=True)
 def _comes_out(seen: float, start: float, noise: float) -> bool:
     """Whether `start` plus noise made of some uniform number is exactly what is seen.
 
@@ -68,7 +69,7 @@ def _comes_out(seen: float, start: float, noise: float) -> bool:
     return False
 
 
-@kernel
+@numba.njit(nogil=True)
 def _guesses(seen: NDArray[np.float64], one: float, noise: float, guesses: NDArray[np.int64]) -> None:
     for i in range(len(seen)):
         zero_fits, one_fits = _comes_out(seen[i], 0.0, noise), _comes_out(seen[i], one, noise)
