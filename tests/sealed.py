@@ -11,8 +11,9 @@ from armslength.protocol.file_layout import KEY
 
 
 def write_sealed(table, path, *, head=None, **options):
-    """Writes the table in one row group, with its own head or another one."""
-    text = table.schema.metadata[KEY] if head is None else json.dumps(head).encode()
+    """Writes the table in one row group, with its own head or another one, as JSON or as bytes."""
+    text = table.schema.metadata[KEY] if head is None else head
+    text = text if isinstance(text, bytes) else json.dumps(text).encode()
     try:
         digests = Digests.of(text, table, max(1, table.num_rows))
     except (pa.ArrowException, AttributeError, TypeError):  # columns of kinds that no sketch file has

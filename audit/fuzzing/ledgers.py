@@ -15,6 +15,7 @@ from armslength.ledger.tables import BUDGET_COLUMNS
 from audit.fuzzing.mutate import change_bytes, change_json
 from audit.fuzzing.verdicts import Finding, Target
 from audit.fuzzing.workspace import folder, written
+from golden.write_files import FOLDER as GOLDEN
 
 _TABLES = {"entries": COLUMNS, "budgets": BUDGET_COLUMNS, "labels": ("population", "label")}
 
@@ -41,7 +42,7 @@ def _file() -> Path:
 
 
 def _seed_bytes() -> list[bytes]:
-    return [_file().read_bytes()]
+    return [_file().read_bytes(), (GOLDEN / "ledger-v1.sqlite").read_bytes()]
 
 
 def _read(data: bytes) -> str:

@@ -1,4 +1,7 @@
-"""Sketch files: any bytes, the Parquet footer and page headers, the head, and the columns."""
+"""Sketch files: any bytes, the Parquet footer and page headers, the head, the digests, and the columns.
+
+Heads and columns come with the digests of what they hold, so that what lies behind the digests is reached.
+"""
 
 import json
 from functools import cache
@@ -11,10 +14,13 @@ import pyarrow.parquet as pq
 
 import armslength as al
 from armslength.formats.parquet_footer import read_row_groups, unpacked_bytes
+from armslength.protocol.file_digest import DIGEST_KEY
 from armslength.protocol.file_layout import KEY, NOISE_TYPE
 from audit.fuzzing.mutate import change_bytes, change_json, change_parquet
 from audit.fuzzing.verdicts import Finding, Target
 from audit.fuzzing.workspace import LIMIT, folder, written
+from golden.write_files import FOLDER as GOLDEN
+from sealed import write_sealed
 
 _TYPES = {
     "label": pa.string(),
@@ -43,7 +49,7 @@ def _files() -> list[bytes]:
     for sketches in _sketches():
         sketches.save(folder() / "seed.parquet")
         made.append((folder() / "seed.parquet").read_bytes())
-    return made
+    return made + [path.read_bytes() for path in sorted(GOLDEN.glob("sketches-v1*.parquet"))]
 
 
 def _read(data: bytes) -> str:
@@ -83,8 +89,20 @@ def _heads() -> list[bytes]:
 def _read_head(data: bytes) -> str:
     table = pq.read_table(BytesIO(_files()[0]))
     file = BytesIO()
+    write_sealed(table, file, head=data, use_dictionary=False, write_statistics=False)
+    return _read(file.getvalue())
+
+
+def _digests() -> list[bytes]:
+    return [pq.read_schema(BytesIO(data)).metadata[DIGEST_KEY] for data in _files()[:2]]
+
+
+def _read_digests(data: bytes) -> str:
+    table = pq.read_table(BytesIO(_files()[0]))
+    metadata = {**table.schema.metadata, DIGEST_KEY: data}
+    file = BytesIO()
     pq.write_table(
-        table.replace_schema_metadata({KEY: data}), file, use_dictionary=False, write_statistics=False
+        table.replace_schema_metadata(metadata), file, use_dictionary=False, write_statistics=False
     )
     return _read(file.getvalue())
 
@@ -107,7 +125,7 @@ def _read_columns(data: bytes) -> str:
         columns = {name: pa.array(values, _TYPES.get(name, pa.string())) for name, values in rows.items()}
         table = pa.table(columns).replace_schema_metadata(schema.metadata)
         file = BytesIO()
-        pq.write_table(table, file, use_dictionary=False, write_statistics=False)
+        write_sealed(table, file, use_dictionary=False, write_statistics=False)
     except (
         ValueError,
         TypeError,
@@ -126,5 +144,6 @@ TARGETS = (
     Target("sketch file, footer and pages", _files, _read, change_parquet, 15_000),
     Target("Parquet footer alone", _files, _read_footer, change_parquet, 40_000),
     Target("sketch file, head", _heads, _read_head, change_json, 4_000),
+    Target("sketch file, digests", _digests, _read_digests, change_json, 8_000),
     Target("sketch file, columns", _columns, _read_columns, change_json, 8_000),
 )
