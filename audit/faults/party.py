@@ -1,0 +1,227 @@
+"""A party that releases with a fault in the middle, and the judge of what is left."""
+
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import armslength as al
+from armslength.errors import ArmslengthError
+from audit.faults.system_calls import CallFault
+
+ROOT = Path(__file__).parent.parent.parent
+TARGET, LEDGER, POPULATION = "sketches.parquet", "ledger.sqlite", "visits-2026"
+RELEASE = (
+    *("release", "visits.parquet", "--person", "patient", "--item", "code", "--group", "hospital"),
+    *(
+        "--public-groups",
+        "north,south",
+        "--protocol",
+        "protocol.json",
+        "--population",
+        POPULATION,
+        "-o",
+        TARGET,
+    ),
+    *("--threads", "1"),
+)
+AGAIN = ("--overwrite", "--repeat")
+_HALF_WRITTEN = re.compile(rf"\.{re.escape(TARGET)}\..+\.part|{re.escape(LEDGER)}-journal")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended.
+
+    Attributes:
+        code: Its exit code; minus the signal that killed it.
+        calls: The system calls that the fault was for, if it was one at a call.
+        lines: How many lines of our code it ran; None if it was killed or not counted.
+        out: Its standard output.
+        err: Its standard error.
+    """
+
+    code: int
+    calls: list[str] = field(default_factory=list)
+    lines: int | None = None
+    out: str = ""
+    err: str = ""
+
+
+class Forks:
+    """A server of forked commands; to be closed."""
+
+    def __init__(self, temporary: Path) -> None:
+        places = [str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "audit.faults.server"],
+            cwd=ROOT,
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(filter(None, places)),
+                "TMPDIR": str(temporary),
+                "OPENBLAS_NUM_THREADS": "1",
+            },
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, folder: Path, arguments: tuple[str, ...], fault: dict[str, Any] | None = None) -> Ended:
+        """Runs `armslength` in the folder, with the fault."""
+        if self._process.stdin is None or self._process.stdout is None:
+            raise TypeError("the server must have pipes")
+        job = {"folder": str(folder), "arguments": list(arguments), "fault": fault or {}}
+        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.flush()
+        return Ended(**json.loads(self._process.stdout.readline()))
+
+    def close(self) -> None:
+        """Ends the server."""
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._process.wait()
+
+
+def at_call(fault: CallFault) -> dict[str, Any]:
+    """A fault at a system call, as the server takes it."""
+    return {"call": asdict(fault)}
+
+
+def at_line(number: int, signal: int) -> dict[str, Any]:
+    """A signal at a line of our code, as the server takes it."""
+    return {"line": number, "signal": int(signal)}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a fault left behind.
+
+    Attributes:
+        charged: Whether the ledger has its line.
+        released: Whether the file is there, whole and new.
+        leftovers: The names of files that are neither.
+        wrong: What must never be, in words.
+    """
+
+    charged: bool
+    released: bool
+    leftovers: tuple[str, ...]
+    wrong: tuple[str, ...]
+
+
+class Party:
+    """A folder with events, a protocol, and perhaps an earlier release and its ledger.
+
+    Args:
+        folder: An empty folder.
+        forks: Where its commands run.
+        released_before: Whether there is an earlier release, which the next one replaces.
+    """
+
+    def __init__(self, folder: Path, forks: Forks, *, released_before: bool) -> None:
+        self.folder = folder
+        self._forks = forks
+        self.arguments = (*RELEASE, *AGAIN) if released_before else RELEASE
+        folder.mkdir()
+        visits = {
+            "patient": [f"p{number // 4}" for number in range(200)],
+            "code": [f"c{number % 7}" for number in range(200)],
+            "hospital": ["north" if number % 3 else "south" for number in range(200)],
+        }
+        pq.write_table(pa.table(visits), folder / "visits.parquet")
+        protocol = al.Protocol(
+            al.SparseJL(None, 64, seed="faults"), 1, contribution=3, unit="one patient", total_share="0.1"
+        )
+        protocol.save(folder / "protocol.json")
+        if released_before:
+            al.Ledger(folder / LEDGER).set_budget(POPULATION, 1000, unit="one patient")
+            earlier = forks.run(folder, RELEASE)
+            if earlier.code != 0:
+                raise RuntimeError(f"the release before the fault must work, got: {earlier.err}")
+        self._names = {path.name for path in folder.iterdir()}
+        self._lines = self._entries()
+        self._target = self._bytes()
+        self._kept = folder.with_name(f"{folder.name}-kept")
+        shutil.copytree(folder, self._kept)
+
+    def restore(self) -> None:
+        """Everything as it was in the beginning."""
+        shutil.rmtree(self.folder)
+        shutil.copytree(self._kept, self.folder)
+
+    def run(self, fault: dict[str, Any] | None = None, *more: str) -> Ended:
+        """Releases, with the fault."""
+        return self._forks.run(self.folder, (*self.arguments, *more), fault)
+
+    def found(self) -> Found:
+        """What there is now, judged."""
+        wrong = []
+        try:
+            entries = self._entries()
+        except (ArmslengthError, sqlite3.Error, AssertionError) as problem:
+            return Found(False, False, (), (f"the ledger does not open: {problem}",))
+        charged = entries - self._lines
+        if charged not in {0, 1}:
+            wrong.append(f"the ledger has {charged} new lines")
+        released = self._bytes() != self._target
+        if released and self._loads(TARGET) is not True:
+            wrong.append("the file does not load")
+        if released and not charged:
+            wrong.append("a release is missing from the ledger")
+        leftovers = sorted({path.name for path in self.folder.iterdir()} - self._names - {TARGET, LEDGER})
+        for name in leftovers:
+            if not _HALF_WRITTEN.fullmatch(name):
+                wrong.append(f"a file of an unknown kind: {name}")
+            elif name.endswith(".part") and (self.folder / name).stat().st_size and not charged:
+                wrong.append("noisy values are on the disk, and the ledger does not know")
+        return Found(bool(charged), released, tuple(leftovers), tuple(wrong))
+
+    def retried(self, found: Found) -> tuple[str, ...]:
+        """Releases again, without a fault; what is wrong with that, in words."""
+        wrong = []
+        before = self._entries()
+        if found.charged and AGAIN[1] not in self.arguments:
+            refused = self._forks.run(self.folder, (*self.arguments, "--overwrite"))
+            if refused.code != 4 or self._entries() != before:
+                wrong.append(f"a second release without --repeat gave {refused.code}")
+        ended = self._forks.run(self.folder, (*RELEASE, *AGAIN) if found.charged else self.arguments)
+        if ended.code != 0 or self._loads(TARGET) is not True or self._entries() != before + 1:
+            wrong.append(f"a retry gave {ended.code}: {ended.err.strip()}")
+        return tuple(wrong)
+
+    def _bytes(self) -> bytes | None:
+        target = self.folder / TARGET
+        return target.read_bytes() if target.exists() else None
+
+    def _loads(self, name: str) -> bool:
+        try:
+            sketches = al.load(self.folder / name)
+        except ArmslengthError:
+            return False
+        return sketches.labels == ("north", "south") and sketches.values.shape == (2, 64)
+
+    def _entries(self) -> int:
+        """How many lines the ledger has; it must be whole. A reader of ours is the first to see what a dead process left."""
+        path = self.folder / LEDGER
+        if not path.exists():
+            return 0
+        entries = al.Ledger(path, read_only=True).entries()
+        with closing(sqlite3.connect(path)) as connection:
+            (state,) = connection.execute("PRAGMA integrity_check").fetchone()
+            tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            labels = connection.execute("SELECT count(*) FROM labels").fetchone()[0] if tables else 0
+        if state != "ok" or labels != 2 * bool(entries):
+            raise sqlite3.DatabaseError(f"integrity {state}, {labels} labels of {len(entries)} lines")
+        return len(entries)
