@@ -3,10 +3,12 @@
 An error that nobody meant to raise shows its kind and its place: its message may quote the data.
 """
 
+import signal
 from typing import Any
 
 import click
 
+from armslength.cli.interruptions import endings_as_interrupts
 from armslength.errors import (
     ArmslengthError,
     BudgetError,
@@ -16,6 +18,7 @@ from armslength.errors import (
 )
 
 INTERNAL, BAD_INPUT, NOT_RESOLVABLE, BUDGET, INCOMPATIBLE = 1, 2, 3, 4, 5
+_INTERRUPTED = 128  # plus the signal, as shells count
 _CODES: tuple[tuple[type[ArmslengthError], int], ...] = (
     (NotResolvableError, NOT_RESOLVABLE),
     (BudgetError, BUDGET),
@@ -30,20 +33,24 @@ def exit_code(error: ArmslengthError) -> int:
 
 
 class CleanErrors(click.Group):
-    """A group of commands whose errors are one line; anything else is a bug, and shows where it happened (exit code 1)."""
+    """A group of commands whose errors, and interruptions, are one line; anything else is a bug, and shows where it happened (exit code 1)."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command."""
-        try:
-            return super().invoke(ctx)
-        except ArmslengthError as error:
-            click.echo(f"armslength: {error}", err=True)
-            ctx.exit(exit_code(error))
-        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
-            raise  # click's own, and a reader that has gone
-        except Exception as error:  # noqa: BLE001  # a bug, ours or another package's
-            click.echo(_internal(error), err=True)
-            ctx.exit(INTERNAL)
+        with endings_as_interrupts() as came:
+            try:
+                return super().invoke(ctx)
+            except ArmslengthError as error:
+                click.echo(f"armslength: {error}", err=True)
+                ctx.exit(exit_code(error))
+            except KeyboardInterrupt as interruption:
+                click.echo(f"armslength: {str(interruption) or 'interrupted'}", err=True)
+                ctx.exit(_INTERRUPTED + (came[0] if came else signal.SIGINT))
+            except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+                raise  # click's own, and a reader that has gone
+            except Exception as error:  # noqa: BLE001  # a bug, ours or another package's
+                click.echo(_internal(error), err=True)
+                ctx.exit(INTERNAL)
 
 
 def _internal(error: Exception) -> str:

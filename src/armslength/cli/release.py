@@ -134,10 +134,35 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
         click.echo(_told(protocol, job, told))
         click.echo(_charged(chosen, population, "would be charged"))
         return
-    sketches = job.release(**costs, show_progress=True)
-    place = _saved(sketches, output)
-    click.echo(_told(protocol, job, f"released to {place}"))
-    click.echo(_charged(chosen, population, "charged"))
+    sketches, lines = None, _lines(chosen, job, population)
+    try:
+        sketches = job.release(**costs, show_progress=True)
+        place = _saved(sketches, output)
+        click.echo(_told(protocol, job, f"released to {place}"))
+        click.echo(_charged(chosen, population, "charged"))
+    except KeyboardInterrupt:
+        charged = _lines(chosen, job, population) > lines
+        raise KeyboardInterrupt(_interrupted(sketches, output, charged=charged)) from None
+
+
+def _lines(ledger: Any, job: "TableRelease", population: str) -> int:
+    """How often the ledger has charged these labels."""
+    from armslength.ledger.ledger import Ledger, NoLedger  # noqa: PLC0415  # --help must not wait for it
+    from armslength.protocol.release import release_label  # noqa: PLC0415  # the same
+
+    if isinstance(ledger, NoLedger):
+        return 0
+    label = release_label(list(job.groups.labels))
+    return sum(entry.label == label for entry in Ledger(ledger).entries(population))
+
+
+def _interrupted(sketches: "Sketches | None", output: str, *, charged: bool) -> str:
+    """What an interruption left. A release that is lost cannot be had again: what was drawn is saved first."""
+    if sketches is not None:
+        return f"interrupted when all was done; the release was saved as {_saved(sketches, output)}"
+    if charged:
+        return "interrupted after ε was charged, and nothing was written: releasing again, with --repeat, spends once more"
+    return "interrupted; nothing was charged, and nothing was written"
 
 
 def _saved(sketches: "Sketches", output: str) -> str:

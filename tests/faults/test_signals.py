@@ -1,0 +1,105 @@
+"""Ctrl-C, SIGTERM and SIGHUP while a release runs: no half file, nothing private left, and one line that says what was spent."""
+
+import signal
+from pathlib import Path
+
+import pytest
+from audit.faults.party import TARGET, at_line
+from click.testing import CliRunner
+
+from armslength.cli.main import main
+from armslength.tables.release_table import TableRelease
+
+pytestmark = pytest.mark.xdist_group("faults")  # one server for all
+
+NOTHING = "armslength: interrupted; nothing was charged, and nothing was written\n"
+SPENT = "armslength: interrupted after ε was charged, and nothing was written: releasing again, with --repeat, spends once more\n"
+SAVED = f"armslength: interrupted when all was done; the release was saved as {TARGET}\n"
+SAYS = {(False, False): NOTHING, (True, False): SPENT, (True, True): SAVED}
+
+
+@pytest.mark.parametrize(
+    ("party", "sent", "part"),
+    [
+        ("first", signal.SIGTERM, 0.5),
+        ("first", signal.SIGTERM, 0.87),
+        ("again", signal.SIGHUP, 0.6),
+        ("again", signal.SIGINT, 0.97),
+    ],
+    indirect=["party"],
+)
+def test_a_signal_at_a_line(party, temporary, sent, part, line_counts):
+    before = set(temporary.iterdir())
+    ended = party.run(at_line(int(part * line_counts[party.folder]), sent))
+    found = party.found()
+    assert ended.code == 128 + sent
+    assert ended.err == SAYS[found.charged, found.released]
+    assert (found.wrong, found.leftovers) == ((), ())
+    assert set(temporary.iterdir()) == before  # the engine's folder may hold private rows
+    assert party.retried(found) == ()
+
+
+def _interrupt(*_, **__):
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        ("armslength.protocol.release.charge", NOTHING),
+        ("armslength.protocol.release.with_noise", SPENT),
+        ("armslength.cli.release._told", SAVED),
+    ],
+)
+def test_what_is_said_is_what_was_done(party, monkeypatch, place, says):
+    monkeypatch.chdir(party.folder)
+    monkeypatch.setattr(place, _interrupt)
+    ended = CliRunner().invoke(main, party.arguments)
+    assert (ended.exit_code, ended.stderr) == (130, says)
+    found = party.found()
+    assert SAYS[found.charged, found.released] == says
+
+
+def test_a_write_that_is_interrupted_is_done_again(party, monkeypatch):
+    import os  # noqa: PLC0415  # the one that is wrapped
+
+    replace, calls = os.replace, []
+
+    def once(source, target):
+        calls.append(target)
+        if len(calls) == 1:
+            signal.raise_signal(signal.SIGTERM)
+        replace(source, target)
+
+    monkeypatch.chdir(party.folder)
+    monkeypatch.setattr("armslength.formats.atomic.os.replace", once)
+    ended = CliRunner().invoke(main, party.arguments)
+    assert (ended.exit_code, ended.stderr) == (143, SAVED)
+    assert (party.found().released, party.found().leftovers) == (True, ())
+
+
+def test_without_a_ledger_nothing_was_charged(party, monkeypatch):
+    monkeypatch.chdir(party.folder)
+    monkeypatch.setattr("armslength.protocol.release.with_noise", _interrupt)
+    ended = CliRunner().invoke(main, [*party.arguments, "--no-ledger"])
+    assert (ended.exit_code, ended.stderr) == (130, NOTHING)
+
+
+def test_handlers_are_as_they_were_when_the_command_ends(party, monkeypatch):
+    def own(*_):
+        pass
+
+    monkeypatch.chdir(party.folder)
+    before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    seen = []
+    monkeypatch.setattr(
+        TableRelease, "release", lambda *_, **__: seen.append(signal.getsignal(signal.SIGHUP))
+    )
+    usual = signal.signal(signal.SIGHUP, own)
+    try:
+        CliRunner().invoke(main, party.arguments)
+    finally:
+        signal.signal(signal.SIGHUP, usual)
+    assert seen == [own]  # who has a handler, or ignores a signal, keeps it
+    assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == before
+    assert not Path(TARGET).exists()
