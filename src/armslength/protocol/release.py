@@ -5,6 +5,7 @@ is charged; then noise is drawn and added; only then does anything leave.
 """
 
 import hashlib
+import os
 import secrets
 from collections.abc import Sequence
 from typing import Any
@@ -79,9 +80,15 @@ def released(
     threads: int | None = None,
 ) -> Sketches:
     """The release of input that is ready, after the ledger was charged: the one way from exact integers to the outside."""
+    process = os.getpid()
     charge(protocol, ledger, population, names or range(ready.count), repeat=repeat)
     values = with_noise(protocol, ready, threads)
     totals = with_total_noise(protocol, ready.totals)
+    if os.getpid() != process:
+        # A signal handler forked in the middle: there would be two releases, and one line of the ledger.
+        raise RuntimeError(
+            "a release must stay in one process, but it was forked in the middle; release again"
+        )
     return Sketches(
         drop_bits(values, protocol), names, new_provenance(protocol, len(values)), [protocol], totals
     )

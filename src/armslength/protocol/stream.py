@@ -46,11 +46,11 @@ class SketchStream:
             )
         if protocol.noise_site != "output":
             raise ParameterError(f"noise_site must be 'output' for a stream, got {protocol.noise_site!r}")
+        self._process = os.getpid()  # before the charge, which is for this process alone
         charge(protocol, ledger, population, [self._label], repeat=repeat)
         self._protocol = protocol
         self._state: NDArray[np.int64] | None = draw(protocol.law, (protocol.transform.sketch_dim,))
         self._total = with_total_noise(protocol, np.zeros(1, dtype=np.int64))
-        self._process = os.getpid()
         self._lock = threading.Lock()
 
     def update(self, items: Any, amounts: Any = 1) -> None:
