@@ -53,14 +53,15 @@ class _Tried(Exception):  # noqa: N818  # no error: it ends the trial
 
 
 def _sync_folder(folder: Path) -> None:
-    """Makes the rename itself last, where the system can."""
+    """Makes the rename itself last, where the system can. The file has its name and is whole whether or not it can."""
     if not hasattr(os, "O_DIRECTORY"):
         return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def read_limited(path: str | os.PathLike[str], limit: int, what: str) -> bytes:

@@ -118,7 +118,12 @@ def opened_table(  # each is a decision of its own
     if not re.fullmatch(r"[0-9]+(\.[0-9]+)? ?[KMGT]i?B", str(memory)):
         raise ParameterError(f"memory must be a size such as '1GB', got {shown(memory)}")
     files = event_files(source)
-    folder = tempfile.mkdtemp(prefix="armslength-")  # for its owner alone
+    try:
+        folder = tempfile.mkdtemp(prefix="armslength-")  # for its owner alone
+    except OSError as problem:
+        raise ParameterError(
+            f"the temporary folder must be writable, got: {problem.strerror}; set TMPDIR to one that is"
+        ) from None
     try:
         with duckdb.connect(
             ":memory:",
