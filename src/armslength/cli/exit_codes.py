@@ -3,7 +3,10 @@
 An error that nobody meant to raise shows its kind and its place: its message may quote the data.
 """
 
+import errno
+import os
 import signal
+import sys
 from typing import Any
 
 import click
@@ -25,6 +28,8 @@ _CODES: tuple[tuple[type[ArmslengthError], int], ...] = (
     (FormatError, INCOMPATIBLE),
     (IncompatibleSketchesError, INCOMPATIBLE),
 )
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
 def exit_code(error: ArmslengthError) -> int:
@@ -48,7 +53,15 @@ class CleanErrors(click.Group):
                 ctx.exit(_INTERRUPTED + (came[0] if came else signal.SIGINT))
             except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
                 raise  # click's own, and a reader that has gone
-            except Exception as error:  # noqa: BLE001  # a bug, ours or another package's
+            except Exception as error:  # noqa: BLE001  # a full standard output, or a bug of ours or another package
+                if isinstance(error, OSError) and error.errno in _NO_ROOM:
+                    # Our files have errors of their own: this is standard output, as a rule.
+                    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  # nobody may write to it again
+                    click.echo(
+                        f"armslength: what is written must have room, also standard output, got: {error.strerror}",
+                        err=True,
+                    )
+                    ctx.exit(BAD_INPUT)
                 click.echo(_internal(error), err=True)
                 ctx.exit(INTERNAL)
 

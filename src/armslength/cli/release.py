@@ -10,11 +10,14 @@ import click
 from armslength.cli.layout import paragraph
 from armslength.cli.outputs import OVERWRITE, check_new_file
 from armslength.cli.parameter_types import NameList
+from armslength.errors import ArmslengthError
 
 if TYPE_CHECKING:
     from armslength.protocol.protocol import Protocol
     from armslength.protocol.sketches import Sketches
     from armslength.tables.release_table import TableRelease
+
+_LOST = "ε was charged, and nothing was written: releasing again, with --repeat, spends once more"
 
 
 @click.command(
@@ -134,7 +137,7 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
         click.echo(_told(protocol, job, told))
         click.echo(_charged(chosen, population, "would be charged"))
         return
-    sketches, lines = None, _lines(chosen, job, population)
+    sketches, place, lines = None, output, _lines(chosen, job, population)
     try:
         sketches = job.release(**costs, show_progress=True)
         place = _saved(sketches, output)
@@ -143,6 +146,14 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
     except KeyboardInterrupt:
         charged = _lines(chosen, job, population) > lines
         raise KeyboardInterrupt(_interrupted(sketches, output, charged=charged)) from None
+    except ArmslengthError as problem:
+        if sketches is None and _lines(chosen, job, population) > lines:
+            raise type(problem)(f"{problem}; {_LOST}") from None
+        raise
+    except OSError as problem:  # of the standard output
+        if sketches is None:
+            raise
+        raise OSError(problem.errno, f"{problem.strerror}; the release was saved as {place}") from None
 
 
 def _lines(ledger: Any, job: "TableRelease", population: str) -> int:
@@ -161,14 +172,12 @@ def _interrupted(sketches: "Sketches | None", output: str, *, charged: bool) -> 
     if sketches is not None:
         return f"interrupted when all was done; the release was saved as {_saved(sketches, output)}"
     if charged:
-        return "interrupted after ε was charged, and nothing was written: releasing again, with --repeat, spends once more"
+        return f"interrupted; {_LOST}"
     return "interrupted; nothing was charged, and nothing was written"
 
 
 def _saved(sketches: "Sketches", output: str) -> str:
     """Where the sketches are. The budget is spent: if they cannot be written where they should be, they go to the temporary folder."""
-    from armslength.errors import ArmslengthError  # noqa: PLC0415  # --help must not wait for it
-
     try:
         sketches.save(output)
     except ArmslengthError as problem:
@@ -176,9 +185,7 @@ def _saved(sketches: "Sketches", output: str) -> str:
         try:
             sketches.save(rescued)
         except ArmslengthError:
-            raise type(problem)(
-                f"{problem}; ε was charged and nothing could be written: releasing again, with --repeat, spends once more"
-            ) from None
+            raise type(problem)(f"{problem}; {_LOST}") from None
         click.echo(
             f"armslength: {problem}; the release was saved as {rescued}: move it where it belongs", err=True
         )

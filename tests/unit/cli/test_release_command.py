@@ -173,7 +173,7 @@ def test_a_release_that_can_be_written_nowhere_says_that_it_was_charged(folder, 
     monkeypatch.setattr("armslength.formats.atomic.os.replace", full)
     done = run(*RELEASE, *GROUPS)
     assert done.exit_code == 2
-    assert "ε was charged and nothing could be written" in done.output
+    assert "ε was charged, and nothing was written" in done.output
     assert len(al.Ledger(folder / "ledger.sqlite").entries()) == 1
     assert not list(folder.glob("*.part"))
 
