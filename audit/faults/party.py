@@ -1,14 +1,10 @@
 """A party that releases with a fault in the middle, and the judge of what is left."""
 
-import json
-import os
 import re
 import shutil
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +13,8 @@ import pyarrow.parquet as pq
 
 import armslength as al
 from armslength.errors import ArmslengthError
-from audit.faults.system_calls import CallFault
+from audit.faults.forks import Ended, Forks
 
-ROOT = Path(__file__).parent.parent.parent
 TARGET, LEDGER, POPULATION = "sketches.parquet", "ledger.sqlite", "visits-2026"
 RELEASE = (
     *("release", "visits.parquet", "--person", "patient", "--item", "code", "--group", "hospital"),
@@ -37,71 +32,6 @@ RELEASE = (
 )
 AGAIN = ("--overwrite", "--repeat")
 _HALF_WRITTEN = re.compile(rf"\.{re.escape(TARGET)}\..+\.part|{re.escape(LEDGER)}-journal")
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a command ended.
-
-    Attributes:
-        code: Its exit code; minus the signal that killed it.
-        calls: The system calls that the fault was for, if it was one at a call.
-        lines: How many lines of our code it ran; None if it was killed or not counted.
-        out: Its standard output.
-        err: Its standard error.
-    """
-
-    code: int
-    calls: list[str] = field(default_factory=list)
-    lines: int | None = None
-    out: str = ""
-    err: str = ""
-
-
-class Forks:
-    """A server of forked commands; to be closed."""
-
-    def __init__(self, temporary: Path) -> None:
-        places = [str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "audit.faults.server"],
-            cwd=ROOT,
-            env={
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join(filter(None, places)),
-                "TMPDIR": str(temporary),
-                "OPENBLAS_NUM_THREADS": "1",
-            },
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def run(self, folder: Path, arguments: tuple[str, ...], fault: dict[str, Any] | None = None) -> Ended:
-        """Runs `armslength` in the folder, with the fault."""
-        if self._process.stdin is None or self._process.stdout is None:
-            raise TypeError("the server must have pipes")
-        job = {"folder": str(folder), "arguments": list(arguments), "fault": fault or {}}
-        self._process.stdin.write(json.dumps(job) + "\n")
-        self._process.stdin.flush()
-        return Ended(**json.loads(self._process.stdout.readline()))
-
-    def close(self) -> None:
-        """Ends the server."""
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
-        self._process.wait()
-
-
-def at_call(fault: CallFault) -> dict[str, Any]:
-    """A fault at a system call, as the server takes it."""
-    return {"call": asdict(fault)}
-
-
-def at_line(number: int, signal: int) -> dict[str, Any]:
-    """A signal at a line of our code, as the server takes it."""
-    return {"line": number, "signal": int(signal)}
 
 
 @dataclass(frozen=True)

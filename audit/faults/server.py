@@ -1,17 +1,20 @@
 """A process that has everything imported and compiled, and forks a child for each command: hundreds of faults cost seconds.
 
-It reads one JSON object a line: the folder, the arguments of `armslength`, and the fault. It answers with the child's status and what it passed.
+It reads one JSON object a line: the folder, the arguments of `armslength`, and the fault; or a list of them, to be run at once. It answers with the child's status and what it passed.
 No engine has run in it and no pool of ours is alive, so that children are forked from one quiet thread.
 """
 
 import json
 import os
+import resource
+import signal
 import sys
 import tempfile
+import time
 import traceback
 from contextlib import chdir
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
@@ -22,6 +25,7 @@ from armslength.tables.bounds import bounded
 from armslength.tables.order import KEY_BYTES, TakingOrder
 from armslength.tables.partial import GroupSums
 from audit.faults.lines import Lines
+from audit.faults.powers import give_up_powers
 from audit.faults.system_calls import CallFault, followed, stop_to_be_traced
 
 COUNT = "points.txt"
@@ -49,31 +53,43 @@ def _warm() -> None:
     sums.prepared()
 
 
-def _child(job: dict[str, Any], log: Path) -> None:
-    """Runs the command with its standard outputs in files; never returns."""
+def _child(job: dict[str, Any], log: Path) -> NoReturn:
+    """Runs the command with its standard outputs in files."""
     code = 1
     try:
         for stream, name in ((1, "out.txt"), (2, "err.txt")):
             os.dup2(os.open(log / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), stream)
         sys.stdout, sys.stderr = (open(stream, "w", encoding="utf-8", closefd=False) for stream in (1, 2))  # noqa: SIM115  # open to the end
         os.environ["COLUMNS"] = "80"
-        fault = job["fault"]
         with chdir(job["folder"]):
-            if "call" in fault:
-                stop_to_be_traced()
-                code = _run(job["arguments"])
-            else:
-                lines = Lines(fault.get("line", -1), fault.get("signal", 0))
-                lines.start()
-                code = _run(job["arguments"])
-                sys.settrace(None)
-                (log / COUNT).write_text(str(lines.passed), encoding="utf-8")
+            code = _run_with(job["fault"], job["arguments"], log)
     except BaseException:  # noqa: BLE001  # whatever it is, it is shown, and the child ends
         traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _run_with(fault: dict[str, Any], arguments: list[str], log: Path) -> int:
+    """Runs the command with its fault; how many lines it ran goes to a file."""
+    if "call" in fault:
+        stop_to_be_traced()
+        return _run(arguments)
+    if "powerless" in fault:
+        give_up_powers()
+        return _run(arguments)
+    if "file_bytes" in fault:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (fault["file_bytes"], resource.RLIM_INFINITY))
+        code = _run(arguments)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        return code
+    lines = Lines(fault.get("line", -1), fault.get("signal", 0))
+    lines.start()
+    code = _run(arguments)
+    sys.settrace(None)
+    (log / COUNT).write_text(str(lines.passed), encoding="utf-8")
+    return code
 
 
 def _run(arguments: list[str]) -> int:
@@ -84,18 +100,17 @@ def _run(arguments: list[str]) -> int:
     return 0
 
 
-def _done(job: dict[str, Any], log: Path) -> dict[str, Any]:
+def _started(job: dict[str, Any], log: Path) -> int:
     for name in (COUNT, "out.txt", "err.txt"):
         (log / name).unlink(missing_ok=True)
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
         _child(job, log)
-    calls: list[str] = []
-    if "call" in job["fault"]:
-        status, calls = followed(child, CallFault(**job["fault"]["call"]))
-    else:
-        _, status = os.waitpid(child, 0)
+    return child
+
+
+def _ended(log: Path, status: int, calls: list[str]) -> dict[str, Any]:
     counted = log / COUNT
     return {
         "code": os.waitstatus_to_exitcode(status),
@@ -106,11 +121,32 @@ def _done(job: dict[str, Any], log: Path) -> dict[str, Any]:
     }
 
 
+def _done(job: dict[str, Any], log: Path) -> dict[str, Any]:
+    child = _started(job, log)
+    if "call" in job["fault"]:
+        return _ended(log, *followed(child, CallFault(**job["fault"]["call"])))
+    if "milliseconds" in job["fault"]:
+        time.sleep(job["fault"]["milliseconds"] / 1000)
+        os.kill(child, signal.SIGKILL)  # not waited for yet: if it has ended, its number is still its own
+    return _ended(log, os.waitpid(child, 0)[1], [])
+
+
+def _done_together(jobs: list[dict[str, Any]], log: Path) -> list[dict[str, Any]]:
+    """All at once."""
+    logs = [log / str(number) for number in range(len(jobs))]
+    for each in logs:
+        each.mkdir(exist_ok=True)
+    children = [_started(job, each) for job, each in zip(jobs, logs, strict=True)]
+    return [_ended(each, os.waitpid(child, 0)[1], []) for child, each in zip(children, logs, strict=True)]
+
+
 def _serve() -> None:
     _warm()
     with tempfile.TemporaryDirectory() as log:
         for line in sys.stdin:
-            print(json.dumps(_done(json.loads(line), Path(log))), flush=True)
+            asked = json.loads(line)
+            done = _done_together if isinstance(asked, list) else _done
+            print(json.dumps(done(asked, Path(log))), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """One server of forked commands for each worker, and parties in it."""
 
 import pytest
-from audit.faults.party import Forks, Party
+from audit.faults.forks import Forks
+from audit.faults.party import Party
 
 
 @pytest.fixture(scope="session")

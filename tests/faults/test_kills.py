@@ -3,7 +3,8 @@
 import signal
 
 import pytest
-from audit.faults.party import LEDGER, TARGET, at_call, at_line
+from audit.faults.forks import at_call, at_line
+from audit.faults.party import LEDGER, TARGET
 from audit.faults.system_calls import CallFault, can_trace
 
 pytestmark = pytest.mark.xdist_group("faults")  # one server for all

@@ -4,7 +4,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from audit.faults.party import TARGET, at_line
+from audit.faults.forks import at_line
+from audit.faults.party import TARGET
 from click.testing import CliRunner
 
 from armslength.cli.main import main
@@ -13,7 +14,7 @@ from armslength.tables.release_table import TableRelease
 pytestmark = pytest.mark.xdist_group("faults")  # one server for all
 
 NOTHING = "armslength: interrupted; nothing was charged, and nothing was written\n"
-SPENT = "armslength: interrupted after ε was charged, and nothing was written: releasing again, with --repeat, spends once more\n"
+SPENT = "armslength: interrupted; ε was charged, and nothing was written: releasing again, with --repeat, spends once more\n"
 SAVED = f"armslength: interrupted when all was done; the release was saved as {TARGET}\n"
 SAYS = {(False, False): NOTHING, (True, False): SPENT, (True, True): SAVED}
 

@@ -1,0 +1,133 @@
+"""Several releases at once on one ledger, a clock that goes back, and a fork in the middle."""
+
+import os
+import signal
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from audit.faults.party import LEDGER, POPULATION, RELEASE, TARGET
+from click.testing import CliRunner
+
+import armslength as al
+from armslength.cli.main import main
+from armslength.ledger import periods
+
+pytestmark = pytest.mark.xdist_group("faults")  # one server for all
+PROTOCOL = al.Protocol(al.SparseJL(4, 8, 2, "x"), 1, unit="one patient")
+
+
+def named(number, *more):
+    return (*RELEASE, "-o", f"{number}.parquet", *more)
+
+
+def test_of_releases_at_once_with_the_same_labels_one_is_charged_and_written(party, forks):
+    ended = forks.run_together(party.folder, [named(number) for number in range(4)])
+    assert sorted(each.code for each in ended) == [0, 4, 4, 4]
+    assert len(al.Ledger(party.folder / LEDGER).entries()) == 1
+    (written,) = party.folder.glob("[0-9].parquet")
+    assert ended[int(written.stem)].code == 0
+    assert al.load(written).labels == ("north", "south")
+
+
+def test_releases_at_once_with_other_labels_never_exceed_a_budget(party, forks):
+    al.Ledger(party.folder / LEDGER).set_budget(POPULATION, 2, unit="one patient")
+    commands = [named(number, "--public-groups", f"group {number}") for number in range(5)]
+    ended = forks.run_together(party.folder, commands)
+    assert sorted(each.code for each in ended) == [0, 0, 4, 4, 4]
+    assert {int(path.stem) for path in party.folder.glob("[0-9].parquet")} == {
+        number for number, each in enumerate(ended) if each.code == 0
+    }
+    (spent,) = al.Ledger(party.folder / LEDGER).spent()
+    assert (spent.epsilon, spent.left) == (2, 0)
+
+
+def test_releases_at_once_to_one_file_leave_one_of_them_whole(party, forks):
+    commands = [(*RELEASE, "--repeat", "--overwrite") for _ in range(4)]
+    assert [each.code for each in forks.run_together(party.folder, commands)] == [0] * 4
+    assert len(al.Ledger(party.folder / LEDGER).entries()) == 4
+    assert al.load(party.folder / TARGET).labels == ("north", "south")
+    assert list(party.folder.glob(".*.part")) == []
+
+
+def test_a_clock_that_goes_back_opens_no_period_again(party, monkeypatch):
+    monkeypatch.chdir(party.folder)
+
+    def released_on(day, label):
+        class Clock(datetime):
+            @classmethod
+            def now(cls, tz=None):
+                return datetime.fromisoformat(day).replace(tzinfo=UTC).astimezone(tz)
+
+        monkeypatch.setattr(periods, "datetime", Clock)
+        return CliRunner().invoke(main, named(label, "--public-groups", label)).exit_code
+
+    al.Ledger(LEDGER).set_budget(POPULATION, 1, unit="one patient", period="month")
+    codes = [
+        released_on(day, f"r{number}")
+        for number, day in enumerate(["2030-02-10", "2030-03-01", "2030-02-27", "2030-03-31", "2030-04-01"])
+    ]
+    assert codes == [0, 0, 4, 4, 0]
+    assert [entry.time[:10] for entry in al.Ledger(LEDGER).entries()] == [
+        "2030-02-10",
+        "2030-03-01",
+        "2030-04-01",
+    ]
+    assert not Path("r2.parquet").exists()
+
+
+def forked_in(monkeypatch, place, work):
+    """What the child says of work that is forked, by a signal handler, before the function at this place; and what the parent gets."""
+    module, name = place.rsplit(".", 1)
+    function = getattr(__import__(module, fromlist=[name]), name)
+    read, write = os.pipe()
+    children = []
+
+    def forking(*arguments, **known):
+        signal.raise_signal(signal.SIGUSR1)
+        return function(*arguments, **known)
+
+    usual = signal.signal(signal.SIGUSR1, lambda *_: children.append(os.fork()))
+    monkeypatch.setattr(place, forking)
+    try:
+        done = work()
+    except BaseException as problem:
+        if children == [0]:
+            os.write(write, f"{type(problem).__name__}: {problem}".encode())
+        raise
+    finally:
+        if children == [0]:
+            os._exit(0)
+        signal.signal(signal.SIGUSR1, usual)
+    os.close(write)
+    with open(read, "rb") as said:  # noqa: PTH123  # a pipe
+        text = said.read().decode()
+    os.waitpid(children[0], 0)
+    return done, text
+
+
+@pytest.mark.parametrize(
+    "place", ["armslength.protocol.release.with_noise", "armslength.protocol.release.draw"]
+)
+def test_a_release_that_is_forked_after_its_charge_is_one_release(tmp_path, monkeypatch, place):
+    totals = al.Protocol(al.SparseJL(4, 8, 2, "x"), 1, unit="one patient", total_share="0.1")
+
+    def work():
+        return totals.release(np.zeros((1, 4), int), ledger=tmp_path / LEDGER, population="p", threads=1)
+
+    done, child = forked_in(monkeypatch, place, work)
+    assert done.values.shape == (1, 8)
+    assert child.startswith("RuntimeError: a release must stay in one process")
+    assert len(al.Ledger(tmp_path / LEDGER).entries()) == 1
+
+
+def test_a_stream_that_is_forked_after_its_charge_is_one_stream(tmp_path, monkeypatch):
+    def work():
+        stream = PROTOCOL.stream(label="a", ledger=tmp_path / LEDGER, population="p")
+        stream.update([1])
+        return stream.release()
+
+    done, child = forked_in(monkeypatch, "armslength.protocol.stream.draw", work)
+    assert done.labels == ("a",)
+    assert child.startswith("ParameterError: a stream must stay in the process that made it")
