@@ -1,0 +1,188 @@
+"""`kill -9`, signals and failing system calls at every point of `armslength release`: what is left, and whether a retry works."""
+
+import errno
+import random
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from armslength.progress import Advance, progress
+from audit.faults.forks import Ended, Forks, after_milliseconds, at_call, at_line
+from audit.faults.party import Found, Party
+from audit.faults.system_calls import CallFault, can_trace
+from audit.sections import Check, Section
+
+_KILL_LINE = "kill -9 at a line of our code"
+_KILL_TIME = "kill -9 at a random time"
+_SIGNAL = "SIGINT, SIGTERM or SIGHUP at a line"
+_CALLS = {
+    "kill -9 before a system call": CallFault("kill"),
+    "kill -9 in the middle of a write": CallFault("tear"),
+    "no space, at one call": CallFault("fail", error=errno.ENOSPC),
+    "no space, from one call on": CallFault("fail", error=errno.ENOSPC, lasting=True),
+    "input/output error at one call": CallFault("fail", error=errno.EIO),
+    "a write is cut short": CallFault("shorten"),
+}
+_LONGEST = 150.0  # milliseconds: about twice what a release of this size takes
+_NEVER = 10**9
+_LOST = "ε was charged, and nothing was written"
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """One fault, and what came of it."""
+
+    kind: str
+    ended: Ended
+    found: Found
+    wrong: tuple[str, ...]
+
+
+def audit(quick: bool) -> Section:
+    """Kills and fails releases of two parties at a time: one that has released nothing, and one that replaces a release."""
+    with (
+        tempfile.TemporaryDirectory() as place,
+        ThreadPoolExecutor(2) as pool,
+        progress("faults", None, "faults", shown=True) as advance,
+    ):
+        parties = [
+            pool.submit(_trials, Path(place), again=again, quick=quick, advance=advance)
+            for again in (False, True)
+        ]
+        trials = [trial for party in parties for trial in party.result()]
+    kinds = list(dict.fromkeys(trial.kind for trial in trials))
+    return Section(
+        "Faults: kill -9, signals and failing disks",
+        _words(),
+        ("fault", "times", "nothing spent", "charged, no file", "file and line", "something wrong"),
+        tuple(_row(kind, [trial for trial in trials if trial.kind == kind]) for kind in kinds),
+        _checks(trials, quick=quick),
+    )
+
+
+def _trials(place: Path, *, again: bool, quick: bool, advance: Advance) -> list[_Trial]:
+    name = "again" if again else "first"
+    temporary = place / f"{name}-temporary"
+    temporary.mkdir()
+    forks = Forks(temporary)
+    try:
+        party = Party(place / name, forks, released_before=again)
+        done = []
+        for kind, fault in _faults(party, quick=quick):
+            party.restore()
+            ended = party.run(fault)
+            found = party.found()
+            wrong = (*found.wrong, *_badly_ended(ended, found, temporary), *party.retried(found))
+            done.append(_Trial(kind, ended, found, wrong))
+            for folder in temporary.glob("armslength-*"):
+                shutil.rmtree(folder)
+            advance(1)
+        return done
+    finally:
+        forks.close()
+
+
+def _faults(party: Party, *, quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every fault; of a quick audit, two of each kind."""
+    lines = range(party.run().lines or 0)
+    chance = random.Random(8)  # noqa: S311  # when to kill, not what to draw
+    endings = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in _some(lines, 2 if quick else 100):
+        yield _KILL_LINE, at_line(number, signal.SIGKILL)
+    for _ in range(2 if quick else 40):
+        yield _KILL_TIME, after_milliseconds(_LONGEST * chance.random())
+    for turn, number in enumerate(_some(lines, 2 if quick else 60)):
+        yield _SIGNAL, at_line(number, endings[turn % 3])
+    for kind, fault in _CALLS.items() if can_trace() else ():
+        party.restore()
+        calls = range(len(party.run(at_call(replace(fault, number=_NEVER))).calls))
+        for number in _some(calls, 2 if quick else len(calls)):
+            yield kind, at_call(replace(fault, number=number))
+
+
+def _some(points: range, most: int) -> list[int]:
+    """So many of the points, evenly spread; the last ones are where files get their names."""
+    count = min(most, len(points))
+    return [points[-1 - number * len(points) // count] for number in range(count)]
+
+
+def _badly_ended(ended: Ended, found: Found, temporary: Path) -> tuple[str, ...]:
+    """What is wrong with the exit code, the message and the temporary folder of a process that was not killed."""
+    if ended.code == -signal.SIGKILL:
+        return ()
+    wrong = []
+    if ended.code not in {0, 2, 128 + signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGHUP}:
+        wrong.append(f"exit code {ended.code}: {ended.err}")
+    if ended.code and (not ended.err.startswith("armslength: ") or ended.err.count("\n") != 1):
+        wrong.append(f"the error is not one line of ours: {ended.err}")
+    if ended.code and (_LOST in ended.err) != (found.charged and not found.released):
+        wrong.append(f"what was spent is not said: {ended.err}")
+    if not ended.code and not found.released and "the release was saved as" not in ended.err:
+        wrong.append("a release that was reported is not there")
+    if any(path.is_file() for folder in temporary.glob("armslength-*") for path in folder.rglob("*")):
+        wrong.append("private rows were left in the temporary folder")
+    return tuple(wrong)
+
+
+def _row(kind: str, trials: list[_Trial]) -> tuple[str, ...]:
+    states = [(trial.found.charged, trial.found.released) for trial in trials]
+    return (
+        kind,
+        str(len(trials)),
+        str(states.count((False, False))),
+        str(states.count((True, False))),
+        str(states.count((True, True))),
+        str(sum(bool(trial.wrong) for trial in trials)),
+    )
+
+
+def _checks(trials: list[_Trial], *, quick: bool) -> tuple[Check, ...]:
+    killed = [trial for trial in trials if trial.ended.code == -signal.SIGKILL]
+    others = [trial for trial in trials if trial.ended.code != -signal.SIGKILL]
+    fewest = 8 if quick else 300
+    return (
+        Check(f"At least {fewest} releases died of kill -9", len(killed) >= fewest, f"{len(killed)} did"),
+        Check(
+            "Never a half-written sketch that loads, a release missing from the ledger, or a ledger that does not open; and a retry works",
+            not any(trial.wrong for trial in killed),
+            _first_wrong(killed),
+        ),
+        Check(
+            "Where a release fails or is interrupted: one line of ours, the right exit code, what was spent is said, and no private row stays",
+            not any(trial.wrong for trial in others),
+            _first_wrong(others),
+        ),
+    )
+
+
+def _first_wrong(trials: list[_Trial]) -> str:
+    wrong = [f"{trial.kind}: {trial.wrong[0]}" for trial in trials if trial.wrong]
+    return (
+        f"{len(wrong)} of {len(trials)} went wrong, first {wrong[0]}"
+        if wrong
+        else f"{len(trials)} of {len(trials)} held"
+    )
+
+
+def _words() -> str:
+    calls = (
+        "Under ptrace, the process is killed before each system call of its main thread that changes a file, and in the middle of each write; "
+        "between two such calls nothing changes on the disk, so that these are all the states that a kill of this release can leave. "
+        "In the same way each such call is made to fail, once or from then on."
+        if can_trace()
+        else "This system allows no ptrace, or is not x86-64 Linux: faults at system calls were left out."
+    )
+    return (
+        "The real command `armslength release` runs in a forked child, for a party that has released nothing yet and for one that replaces an "
+        f"earlier release. {calls} Kills also come at lines of our code, spread evenly over all that run, and at random times from outside; SIGINT, SIGTERM and SIGHUP "
+        "come at such lines.\n\n"
+        "After each fault a judge looks: the output is as it was, or new and loads whole; the ledger opens, passes SQLite's integrity check and has one "
+        "line if any value with noise is on the disk, also in a temporary file; and a retry succeeds, which needs `--repeat` where ε was charged. "
+        "*Charged, no file* is what a crash may cost: the ledger over-counts and never under-counts. A file `.NAME.….part` that a killed process leaves is harmless: no reader "
+        "takes it for data, and it may be removed. Power failures are not played here; the ledger syncs each step before the next."
+    )
