@@ -111,14 +111,19 @@ def _started(job: dict[str, Any], log: Path) -> int:
 
 
 def _ended(log: Path, status: int, calls: list[str]) -> dict[str, Any]:
-    counted = log / COUNT
+    count, out, err = (_text(log / name) for name in (COUNT, "out.txt", "err.txt"))
     return {
         "code": os.waitstatus_to_exitcode(status),
         "calls": calls,
-        "lines": int(counted.read_text(encoding="utf-8")) if counted.exists() else None,
-        "out": (log / "out.txt").read_text(encoding="utf-8"),
-        "err": (log / "err.txt").read_text(encoding="utf-8"),
+        "lines": int(count) if count else None,
+        "out": out,
+        "err": err,
     }
+
+
+def _text(file: Path) -> str:
+    """What the child wrote, if it lived long enough."""
+    return file.read_text(encoding="utf-8") if file.exists() else ""
 
 
 def _done(job: dict[str, Any], log: Path) -> dict[str, Any]:

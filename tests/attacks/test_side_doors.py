@@ -1,0 +1,117 @@
+"""Nothing that a release shows beside its values depends on the table, and the comparison sees it when something does."""
+
+import logging
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attacks.side_doors import GROUPS, PROTOCOL, doors_of, main, neighbor_pairs, open_doors
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import armslength as al
+from armslength.protocol import release
+from armslength.protocol.provenance import Released
+from armslength.tables.partial import GroupSums
+
+PAIRS = neighbor_pairs()
+EVENTS = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b", "c", "", None]),
+        st.sampled_from(["x", "y", "", None]),
+        st.sampled_from([*GROUPS, "elsewhere", None]),
+        st.sampled_from([0, 1, -1, 7, 2**62, -(2**62)]),
+    ),
+    max_size=8,
+)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_every_door_is_shut(name):
+    assert open_doors(PAIRS[name]) == []
+
+
+@given(EVENTS, EVENTS)
+@settings(max_examples=8)
+def test_every_door_is_shut_for_any_two_tables(first, second):
+    assert open_doors((first, second)) == []
+
+
+def _leak(monkeypatch, tell):
+    add = GroupSums.add
+
+    def telling(self, events):
+        tell(len(events.amounts))
+        add(self, events)
+
+    monkeypatch.setattr(GroupSums, "add", telling)
+
+
+@pytest.mark.parametrize(
+    ("tell", "door"),
+    [
+        (print, "standard output of release"),
+        (lambda count: sys.stderr.write(str(count)), "standard error of release"),
+        (lambda count: warnings.warn(f"{count} events", stacklevel=1), "warnings and log"),
+        (lambda count: logging.getLogger("armslength").warning("%d events", count), "warnings and log"),
+        (lambda count: Path(f"{count}.txt").touch(), "names and modes of files"),
+        (lambda count: sys.exit(count % 100), "exit codes"),
+    ],
+    ids=["output", "error", "warning", "log", "file", "exit code"],
+)
+def test_a_leak_is_seen(monkeypatch, tell, door):
+    _leak(monkeypatch, tell)
+    assert door in open_doors(PAIRS["two unrelated tables"])
+
+
+def test_a_card_that_counts_is_seen(monkeypatch):
+    counts = []
+    _leak(monkeypatch, counts.append)
+    card = "armslength.protocol.files.release_card"
+    monkeypatch.setattr(card, lambda *_, **__: {"events": sum(counts)})
+    opened = open_doors(PAIRS["two unrelated tables"])
+    assert "metadata and card" in opened
+
+
+def test_with_equal_noise_ids_and_values_the_files_are_equal_to_the_last_byte(monkeypatch, tmp_path):
+    # what the mechanism gives is made equal for both tables: whatever else reached the file would show
+    values = np.arange(3 * 64).reshape(3, 64)
+    monkeypatch.setattr(release, "with_noise", lambda *_: values.copy())
+    monkeypatch.setattr(release, "with_total_noise", lambda *_: np.array([1, 2, 3]))
+    monkeypatch.setattr(
+        release, "new_provenance", lambda protocol, count: Released.of(bytes(16 * count), protocol)
+    )
+    written = []
+    for number, events in enumerate(PAIRS["nothing, and much"]):
+        folder = tmp_path / str(number) / "party"
+        folder.mkdir(parents=True)
+        doors_of(events, folder)
+        written.append((folder / "sketches.parquet").read_bytes())
+    assert written[0] == written[1]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "known"),
+    [
+        (PROTOCOL, {"items": ["a", "b"]}),
+        (al.Protocol(al.GaussianJL(2, 5, "x"), 1, 1e-6, noise="gaussian"), {}),
+    ],
+)
+def test_a_file_is_made_again_from_what_it_holds(tmp_path, protocol, known):
+    released = protocol.release(np.ones((1, 2), int), ledger=al.NO_LEDGER, **known)
+    released.save(tmp_path / "one")
+    al.load(tmp_path / "one").save(tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_the_account_for_a_newcomer(capsys, monkeypatch):
+    monkeypatch.setattr("attacks.side_doors.neighbor_pairs", lambda: {"one pair": ([], [])})
+    main()
+    said = capsys.readouterr().out
+    assert "looks the same" in said
+    assert "whatever the table holds" in said
+    monkeypatch.setattr("attacks.side_doors.open_doors", lambda _: ["rows and labels"])
+    main()
+    assert "DIFFERS: rows and labels" in capsys.readouterr().out
