@@ -1,0 +1,56 @@
+"""Files that go away or are cut off between the look at their schema and their reading: one line, and nothing is spent."""
+
+import os
+from pathlib import Path
+
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+from audit.faults.party import LEDGER, RELEASE, TARGET
+from click.testing import CliRunner
+from pyarrow import feather
+
+from armslength.cli.main import main
+from armslength.tables.engine import EventTable
+
+pytestmark = pytest.mark.xdist_group("faults")  # one server for all
+
+
+def _halved(path):
+    os.truncate(path, path.stat().st_size // 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fault"),
+    [
+        ("parquet", Path.unlink),
+        ("parquet", _halved),
+        ("csv", Path.unlink),
+        ("csv", _halved),
+        ("arrow", _halved),  # one that is removed stays open, and is read to its end
+    ],
+)
+def test_a_source_that_changes_before_it_is_read(party, monkeypatch, kind, fault):
+    monkeypatch.chdir(party.folder)
+    path = Path(f"events.{kind}")
+    visits = pq.read_table("visits.parquet")
+    write = {"parquet": pq.write_table, "csv": pc.write_csv, "arrow": feather.write_feather}[kind]
+    write(visits, str(path))
+    if kind == "csv" and fault is _halved:
+        # half of a text is a text: cut inside a quoted field, it is not
+        path.write_text(
+            path.read_text(encoding="utf-8").replace('"p25"', '"p25' + "x" * 9000), encoding="utf-8"
+        )
+    batches = EventTable.batches
+
+    def late(*arguments, **known):
+        fault(path)
+        return batches(*arguments, **known)
+
+    monkeypatch.setattr(EventTable, "batches", late)
+    ended = CliRunner().invoke(main, [RELEASE[0], str(path), *RELEASE[2:]])
+    assert ended.exit_code == 2, ended.output
+    assert ended.stderr.startswith("armslength: source must be readable to its end")
+    assert ended.stderr.count("\n") == 1
+    assert not Path(LEDGER).exists()
+    assert not Path(TARGET).exists()
