@@ -66,7 +66,10 @@ class Forks:
             raise TypeError("the server must have pipes")
         self._process.stdin.write(json.dumps(asked) + "\n")
         self._process.stdin.flush()
-        return json.loads(self._process.stdout.readline())
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"the server of commands ended with {self._process.wait()} on {asked}")
+        return json.loads(answer)
 
     def close(self) -> None:
         """Ends the server."""
