@@ -67,8 +67,8 @@ def test_a_write_that_is_interrupted_is_done_again(party, monkeypatch):
     replace, calls = os.replace, []
 
     def once(source, target):
-        calls.append(target)
-        if len(calls) == 1:
+        calls.append(Path(target).name)
+        if calls[-1] == TARGET and calls.count(TARGET) == 1:  # the cache of kernels renames files, too
             signal.raise_signal(signal.SIGTERM)
         replace(source, target)
 
