@@ -5,6 +5,7 @@ import random
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -28,7 +29,6 @@ _CALLS = {
     "input/output error at one call": CallFault("fail", error=errno.EIO),
     "a write is cut short": CallFault("shorten"),
 }
-_LONGEST = 150.0  # milliseconds: about twice what a release of this size takes
 _NEVER = 10**9
 _LOST = "ε was charged, and nothing was written"
 
@@ -89,13 +89,15 @@ def _trials(place: Path, *, again: bool, quick: bool, advance: Advance) -> list[
 
 def _faults(party: Party, *, quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every fault; of a quick audit, two of each kind."""
+    start = time.monotonic()
     lines = range(party.run().lines or 0)
+    longest = 1000 * (time.monotonic() - start)
     chance = random.Random(8)  # noqa: S311  # when to kill, not what to draw
     endings = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for number in _some(lines, 2 if quick else 100):
         yield _KILL_LINE, at_line(number, signal.SIGKILL)
     for _ in range(2 if quick else 40):
-        yield _KILL_TIME, after_milliseconds(_LONGEST * chance.random())
+        yield _KILL_TIME, after_milliseconds(longest * chance.random())
     for turn, number in enumerate(_some(lines, 2 if quick else 60)):
         yield _SIGNAL, at_line(number, endings[turn % 3])
     for kind, fault in _CALLS.items() if can_trace() else ():

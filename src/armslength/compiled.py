@@ -93,7 +93,8 @@ def _save_under_own_name(index: Any, key: Any, data: Any) -> None:
     """
     said = f"{index._source_stamp} {key!r}"  # noqa: SLF001  # as above
     name = index._data_name_pattern.replace("{number:d}", hashlib.sha256(said.encode()).hexdigest()[:16])  # noqa: SLF001  # as above
-    with suppress(OSError):  # a full disk: compiled anew in the next process
+    # On a full disk it is compiled anew in the next process; a release that was charged must not end here.
+    with suppress(OSError):
         index._save_data(name, data)  # noqa: SLF001  # before the index leads there
         overloads = index._load_index()  # noqa: SLF001  # as above
         overloads[key] = name
