@@ -18,11 +18,9 @@ traced = pytest.mark.skipif(not can_trace(), reason="ptrace of x86-64 Linux is n
         ("first", "tear", "pwrite64", 0, False, False),  # the journal
         ("first", "tear", "pwrite64", 3, False, False),  # the ledger itself
         ("again", "tear", "pwrite64", 12, False, False),
-        ("again", "kill", "fdatasync", 2, False, False),
         ("first", "kill", "fdatasync", 4, True, False),  # the journal is gone: the line stands
         ("first", "tear", "write", 1, True, False),
         ("again", "tear", "write", 3, True, False),
-        ("first", "kill", "chmod", 0, True, False),
         ("first", "kill", "rename", 0, True, False),
         ("again", "kill", "rename", 0, True, False),
         ("first", "kill", "fsync", 1, True, True),  # of the folder, after the rename
@@ -40,7 +38,7 @@ def test_a_kill_at_a_system_call(party, deed, name, number, charged, released):
 
 @pytest.mark.parametrize(
     ("party", "part"),
-    [("first", 0.1), ("first", 0.85), ("first", 0.9), ("again", 0.5), ("again", 0.88), ("again", 0.95)],
+    [("first", 0.85), ("first", 0.9), ("again", 0.5), ("again", 0.95)],
     indirect=["party"],
 )
 def test_a_kill_at_a_line(party, part, line_counts):
