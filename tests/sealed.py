@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,7 +11,7 @@ from armslength.protocol.file_digest import DIGEST_KEY, Digests
 from armslength.protocol.file_layout import KEY
 
 
-def write_sealed(table, path, *, head=None, **options):
+def write_sealed(table: Any, path: Any, *, head: Any = None, **options: Any) -> None:
     """Writes the table in one row group, with its own head or another one, as JSON or as bytes."""
     text = table.schema.metadata[KEY] if head is None else head
     text = text if isinstance(text, bytes) else json.dumps(text).encode()
