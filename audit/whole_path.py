@@ -1,0 +1,247 @@
+"""Membership through the whole path: an event table on disk, bounded, projected, with noise, saved and loaded."""
+
+import multiprocessing
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import armslength as al
+from armslength.progress import progress
+from armslength.tables.columns import EventColumns
+from armslength.tables.groups import public_groups_of
+from armslength.tables.release_table import TableRelease
+from armslength.threads import available_threads
+from audit.event_worlds import Attacker, Held, Story, World, write_events
+from audit.membership import promise_of
+from audit.membership_faults import WEAK, weakened
+from audit.sections import Check, Section
+from audit.trade_off import FALSE_ALARM, Counts, TradeOff, trade_off
+
+Integers = NDArray[np.int64]
+
+BLOCKS = 500  # trials of one release
+RELEASES, QUICK_RELEASES = 200, 4  # of each world
+RELEASES_AT_ONCE = 4
+CLOSE = 0.85  # of ε: how near the lower bound must come
+FEWER_ROWS = 25  # a fault is tried on tables with fewer rows for each person, by this factor
+HONEST, WEAKLY, UNBOUNDED = "as it is", f"noise × {WEAK}", "twice the contribution is let through"
+
+
+@cache
+def all_stories() -> tuple[Story, ...]:
+    """Every pair of worlds, in the order of the table."""
+    transform = al.SparseJL(None, 4, 1, "whole path")
+    here, opposite, elsewhere = _three_items(transform)
+    protocol = partial(al.Protocol, transform, 2, unit="one patient", contribution=4)
+    one_item = (Held(0, here, 1000), Held(1, here, 700), Held(2, here, 300))
+    several = (Held(0, here, 400), Held(0, elsewhere, 100), Held(1, here, 300), Held(1, elsewhere, 200))
+    before, after = ((Held(0, item, 600), Held(1, item, 400)) for item in (here, opposite))
+    uneven = (Held(0, here, 990), Held(1, here, 10))
+    added, replaced = protocol(), protocol(relation="replace")
+    gaussian = protocol(delta="0.01", noise="gaussian")
+    return (
+        Story("add or remove, one item in three groups, 2,000 rows, Laplace", added, 3, (), one_item),
+        Story("add or remove, two items in two groups, 1,000 rows, Laplace", added, 2, (), several),
+        Story("replace, two groups, 1,000 rows, Laplace", replaced, 2, before, after),
+        Story("add or remove, 1,000 rows, all but ten in one group, Gaussian", gaussian, 2, (), uneven),
+    )
+
+
+def _three_items(transform: al.SparseJL) -> tuple[str, str, str]:
+    """(an item, one of the same bin with the opposite sign, one of another bin): the public matrix says which."""
+    names = [f"I{number:02}" for number in range(20)]
+    columns = transform.columns(names).toarray()
+    here, opposite = next(
+        pair for pair in combinations(range(20), 2) if (columns[:, pair[0]] == -columns[:, pair[1]]).all()
+    )
+    elsewhere = next(n for n in range(20) if columns[:, n] @ columns[:, here] == 0)
+    return names[here], names[opposite], names[elsewhere]
+
+
+@dataclass(frozen=True)
+class Job:
+    """Some releases of one world.
+
+    Attributes:
+        story: The number of the story.
+        world: 0 or 1.
+        fault: What is wrong with the releases.
+        events: The table.
+        releases: How many there are.
+    """
+
+    story: int
+    world: int
+    fault: str
+    events: Path
+    releases: int
+
+
+def audit(quick: bool) -> Section:
+    """Every story as it is and with weakened noise, and the first with a bound that is not kept."""
+    stories = all_stories()
+    plan = [(story, HONEST) for story in range(len(stories))]
+    plan += [(story, WEAKLY) for story in range(len(stories))] + [(0, UNBOUNDED)]
+    releases = QUICK_RELEASES if quick else RELEASES
+    alarm = FALSE_ALARM / len(stories)
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = [
+            replace(job, releases=min(RELEASES_AT_ONCE, releases))
+            for story, fault in plan
+            for job in _written(Path(folder), story, fault)
+            for _ in range(0, releases, RELEASES_AT_ONCE)
+        ]
+        counts: dict[tuple[int, str, int], Counts] = {}
+        with (
+            ProcessPoolExecutor(available_threads(), multiprocessing.get_context("spawn")) as pool,
+            progress("whole path", len(jobs) * RELEASES_AT_ONCE, "releases", shown=True) as advance,
+        ):
+            for job, some in zip(jobs, pool.map(done, jobs), strict=True):
+                key = job.story, job.fault, job.world
+                counts[key] = counts[key] + some if key in counts else some
+                advance(RELEASES_AT_ONCE)
+        refused = weak_file_is_refused(Path(folder))
+    found = {
+        (story, fault): trade_off(
+            counts[story, fault, 0], counts[story, fault, 1], promise_of(stories[story].protocol), alarm
+        )
+        for story, fault in plan
+    }
+    return _section(found, counts[0, HONEST, 0].total, refused=refused, quick=quick)
+
+
+def _written(folder: Path, number: int, fault: str) -> list[Job]:
+    """The event tables of both worlds of a story, and the job of releasing each."""
+    story = _scaled_down(all_stories()[number], fault)
+    jobs = []
+    for number_of_world, world in enumerate(story.worlds):
+        events = folder / f"{number} {len(fault)} {number_of_world}.parquet"
+        if not events.exists():
+            write_events(events, story, world, BLOCKS)
+        jobs.append(Job(number, number_of_world, fault, events, 0))
+    return jobs
+
+
+def _scaled_down(story: Story, fault: str) -> Story:
+    """The story as it is; with fewer rows for each person where a fault is tried, which changes nothing but the time."""
+    if fault == HONEST:
+        return story
+
+    def fewer(world: World) -> World:
+        return tuple(replace(one, rows=one.rows // FEWER_ROWS) for one in world)
+
+    return replace(story, first=fewer(story.first), second=fewer(story.second))
+
+
+def done(job: Job) -> Counts:
+    """The attacker's counts of a job."""
+    story = _scaled_down(all_stories()[job.story], job.fault)
+    attacker, promise = Attacker(story), promise_of(story.protocol)
+    statistics = [
+        attacker.log_ratios(released_values(story, job.events, BLOCKS, job.fault))
+        for _ in range(job.releases)
+    ]
+    return Counts.of(np.concatenate(statistics), promise)
+
+
+def released_values(story: Story, events: Path, blocks: int, fault: str = HONEST) -> Integers:
+    """What one release gives to everybody, blocks x groups x coordinates."""
+    labels = story.labels(blocks)
+    protocol = story.protocol
+    if fault == WEAKLY:
+        sketches = _released(events, weakened(protocol), labels)
+    elif fault == UNBOUNDED:
+        groups = public_groups_of("where", labels, None)
+        job = TableRelease.of(events, protocol, EventColumns("who", "what", "where", None), groups, threads=1)
+        unbounded = replace(job, bound=2 * job.bound)
+        sketches = unbounded.release(ledger=al.NO_LEDGER, population="", repeat=False)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "sketches.parquet"
+            _released(events, protocol, labels).save(file)
+            sketches = al.load(file)
+    return sketches.values.reshape(blocks, story.groups, -1)
+
+
+def _released(events: Path, protocol: al.Protocol, labels: list[str]) -> al.Sketches:
+    return al.release_table(
+        events,
+        protocol,
+        person="who",
+        item="what",
+        group="where",
+        public_groups=labels,
+        ledger=al.NO_LEDGER,
+        threads=1,
+    )
+
+
+def weak_file_is_refused(folder: Path) -> bool:
+    """Whether a file that says that its noise is weaker than its ε asks for is refused."""
+    protocol = weakened(al.Protocol(al.Identity(2), 1))
+    protocol.release(np.zeros((1, 2), dtype=np.int64), ledger=al.NO_LEDGER).save(folder / "weak.parquet")
+    try:
+        al.load(folder / "weak.parquet")
+    except al.ArmslengthError:
+        return True
+    return False
+
+
+def _section(found: dict[tuple[int, str], TradeOff], trials: int, *, refused: bool, quick: bool) -> Section:
+    stories = all_stories()
+    honest = {number: one for (number, fault), one in found.items() if fault == HONEST}
+    faulty = {key: one for key, one in found.items() if key[1] != HONEST}
+    below = sum(not one.crosses for one in honest.values())
+    pure = [
+        one.epsilon_low / promise.epsilon
+        for number, one in honest.items()
+        if not (promise := promise_of(stories[number].protocol)).delta
+    ]
+    seen = sum(one.crosses for one in faulty.values())
+    checks = [
+        Check("no curve crosses its bound", below == len(honest), f"{below} of {len(honest)} stay below"),
+        Check(
+            "a file whose noise is weaker than its ε asks for is refused",
+            refused,
+            "refused" if refused else "read",
+        ),
+    ]
+    if not quick:
+        checks += [
+            Check(
+                f"with Laplace noise, the lower bound on ε is at least {CLOSE} of the promise",
+                min(pure) >= CLOSE,
+                f"from {min(pure):.3f} to {max(pure):.3f}",
+            ),
+            Check("every fault crosses", seen == len(faulty), f"{seen} of {len(faulty)}"),
+        ]
+    return Section(
+        "Membership through the whole path",
+        f"An event table is written as Parquet, released by `al.release_table`, saved and loaded; neighbors differ by one person with a thousand or two thousand rows in several "
+        f"groups, of which the protocol lets four through. A table has {BLOCKS} blocks of groups, each with such a person of its own, so a release is {BLOCKS} independent "
+        f"trials: {trials:,} of each neighbor. The attacker knows everybody's events; which of the person's four were taken he cannot know, and his likelihood is the exact "
+        f"mixture over all choices (hypergeometric). Thresholds and confidence are as above, {FALSE_ALARM:g} for all stories together. Faults are tried on the same path with a "
+        f"{FEWER_ROWS}th of the rows for each person.",
+        ("story", "", "ε", "measured", "at least", "δ", "measured, ± standard error"),
+        tuple(_row(stories[number], fault, one) for (number, fault), one in found.items()),
+        tuple(checks),
+    )
+
+
+def _row(story: Story, fault: str, one: TradeOff) -> tuple[str, ...]:
+    promise = promise_of(story.protocol)
+    return (
+        story.name,
+        fault,
+        f"{promise.epsilon:g}",
+        f"{one.epsilon:.3f}" if one.epsilon > 0 else "below 0",
+        f"{one.epsilon_low:.3f}",
+        f"{promise.delta:g}",
+        f"{one.delta:.5f} ± {one.delta_error:.5f}" if promise.delta else "",
+    )
