@@ -1,0 +1,154 @@
+"""Membership through the whole path: events on disk, bounded, projected, with noise, saved, loaded, and attacked.
+
+35,000 trials of each world: in repeated simulations of the same law, 0.8 of the noise was then seen by seven standard deviations of
+its lower bound on ε. Persons have fewer rows here than in the audit, but for one test.
+"""
+
+import itertools
+import math
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from audit.event_worlds import LIGHT_ITEMS, Attacker, Held, takings, write_events
+from audit.membership import promise_of
+from audit.trade_off import Counts, trade_off
+from audit.whole_path import (
+    HONEST,
+    UNBOUNDED,
+    WEAKLY,
+    all_stories,
+    released_values,
+    weak_file_is_refused,
+)
+from scipy.special import chdtrc
+
+import armslength as al
+from statistical.limits import FALSE_ALARM
+
+TRIALS = 35_000
+FEWER = 100
+ADDED, SEVERAL, REPLACED = all_stories()[:3]
+
+
+def fewer_rows(story, factor=FEWER):
+    """The story with fewer rows for each person."""
+    first, second = (tuple(replace(one, rows=one.rows // factor) for one in world) for world in story.worlds)
+    return replace(story, first=first, second=second)
+
+
+def measured(story, blocks, folder, fault=HONEST):
+    """The trade-off of one release of each world."""
+    promise, attacker, counts = promise_of(story.protocol), Attacker(story), []
+    for number, world in enumerate(story.worlds):
+        events = folder / f"{number}.parquet"
+        write_events(events, story, world, blocks)
+        counts.append(Counts.of(attacker.log_ratios(released_values(story, events, blocks, fault)), promise))
+    return trade_off(*counts, promise, FALSE_ALARM)
+
+
+def test_no_curve_crosses_its_bound_and_weakened_noise_does(tmp_path):
+    story = fewer_rows(REPLACED)
+    honest = measured(story, TRIALS, tmp_path)
+    assert not honest.crosses
+    assert honest.epsilon_low > 0.8 * promise_of(story.protocol).epsilon
+    assert measured(story, TRIALS, tmp_path, WEAKLY).crosses
+
+
+def test_a_bound_that_is_not_kept_crosses(tmp_path):
+    story = fewer_rows(ADDED)
+    assert not measured(story, TRIALS // 5, tmp_path).crosses
+    assert measured(story, TRIALS // 5, tmp_path, UNBOUNDED).crosses
+
+
+def test_a_file_with_less_noise_than_promised_is_refused(tmp_path):
+    assert weak_file_is_refused(tmp_path)
+
+
+def test_four_of_thousands_of_rows_are_taken(tmp_path):
+    # noise that is 0 almost surely: e^(−250) a coordinate
+    protocol = al.Protocol(ADDED.protocol.transform, 1000, unit="one patient", contribution=4)
+    story, blocks = replace(ADDED, protocol=protocol), 20
+    assert sum(one.rows for one in story.second) == 2000
+    exact = []
+    for world in story.worlds:
+        write_events(tmp_path / "events.parquet", story, world, blocks)
+        exact.append(released_values(story, tmp_path / "events.parquet", blocks))
+    np.testing.assert_array_equal(np.abs(exact[1] - exact[0]).sum(axis=(1, 2)), np.full(blocks, 4))
+
+
+def test_which_rows_are_taken_is_as_likely_as_the_attacker_thinks(tmp_path):
+    protocol = al.Protocol(SEVERAL.protocol.transform, 1000, unit="one patient", contribution=4)
+    story, blocks = fewer_rows(replace(SEVERAL, protocol=protocol), 50), 5000
+    write_events(tmp_path / "events.parquet", story, story.second, blocks)
+    seen = Counter(
+        tuple(row) for row in released_values(story, tmp_path / "events.parquet", blocks).reshape(blocks, -1)
+    )
+    expected = Attacker(story)._mixtures[1]
+    assert set(seen) <= set(expected)
+    rare = [key for key, probability in expected.items() if blocks * probability < 5]
+    common = [key for key in expected if key not in rare]
+    counts = np.array([seen[key] for key in common] + [sum(seen[key] for key in rare)])
+    means = blocks * np.array([expected[key] for key in common] + [sum(expected[key] for key in rare)])
+    means = np.maximum(means, 1e-9)
+    assert len(common) > 10
+    assert chdtrc(len(counts) - 1, float(((counts - means) ** 2 / means).sum())) > FALSE_ALARM
+
+
+def test_takings_are_those_of_all_orders():
+    world = (Held(0, "a", 3), Held(1, "a", 2), Held(1, "b", 1))
+    which = [number for number, one in enumerate(world) for _ in range(one.rows)]
+    chosen = Counter(
+        tuple(one.count(number) for number in range(3)) for one in itertools.combinations(which, 4)
+    )
+    found = {counts: probability for probability, counts in takings(world, 4)}
+    assert found == pytest.approx({counts: ways / math.comb(6, 4) for counts, ways in chosen.items()})
+    assert list(takings(world, 9)) == [(1.0, (3, 2, 1))]
+    assert list(takings((), 4)) == [(1.0, ())]
+
+
+@pytest.mark.parametrize("story", [ADDED, SEVERAL, REPLACED], ids=["added", "several", "replaced"])
+def test_the_ratio_is_that_of_the_mixtures(story):
+    story = fewer_rows(story)
+    transform, law = story.protocol.transform, story.protocol.law
+    values = np.random.default_rng(3).integers(-6, 7, (5, story.groups, transform.sketch_dim))
+
+    def column(item):
+        return np.asarray(transform.columns([item]).toarray())[:, 0]
+
+    def likelihood(block, world):
+        total = 0.0
+        for probability, counts in takings(world, 4):
+            exact = np.tile(sum(column(item) for item in LIGHT_ITEMS), (story.groups, 1))
+            for one, count in zip(world, counts, strict=True):
+                exact[one.group] += count * column(one.item)
+            total += probability * law.pmf(block - exact).prod()
+        return total
+
+    expected = [
+        math.log(likelihood(block, story.second) / likelihood(block, story.first)) for block in values
+    ]
+    np.testing.assert_allclose(Attacker(story).log_ratios(values), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_the_table_holds_what_the_story_says(tmp_path):
+    story, blocks = fewer_rows(SEVERAL), 3
+    write_events(tmp_path / "events.parquet", story, story.second, blocks)
+    rows = Counter(
+        (row["who"], row["where"], row["what"])
+        for row in pq.read_table(tmp_path / "events.parquet").to_pylist()
+    )
+    for block in range(blocks):
+        heavy = {key: count for key, count in rows.items() if key[0] == f"heavy {block}"}
+        assert heavy == {
+            (f"heavy {block}", f"block {block} group {one.group}", one.item): one.rows for one in story.second
+        }
+    light = {key: count for key, count in rows.items() if key[0].startswith("light")}
+    assert len(light) == blocks * story.groups * len(LIGHT_ITEMS)
+    assert set(light.values()) == {1}
+    # the rows of a person lie in several places
+    who = pq.read_table(tmp_path / "events.parquet")["who"].combine_chunks().indices
+    assert pc.sum(pc.not_equal(who[1:], who[:-1])).as_py() > 2 * blocks
