@@ -88,3 +88,11 @@ def test_nothing_seen_is_nothing_known():
     assert not found.crosses
     assert found.epsilon == -math.inf
     assert found.delta_low == 0
+
+
+def test_the_alarm_is_shared_by_all_bounds():
+    without, with_one = counts(0.1), counts(0.2)
+    found = trade_off(without, with_one, PROMISE, 1e-6)
+    each = 1e-6 / (4 * 97)
+    (low, _), (_, high) = with_one.bounds(each), without.bounds(each)
+    assert found.epsilon_low == pytest.approx(math.log((low[0] - 0.01) / high[0]), rel=1e-12)
