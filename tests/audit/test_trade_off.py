@@ -46,6 +46,7 @@ def test_counts_are_of_values_at_least_the_threshold_and_add_up():
     assert both.above[middle] == 4
     assert both.above[middle + 1] == 2
     assert both.above[middle + 48] == 1
+    np.testing.assert_array_equal(Counts.of(promise.thresholds, promise).above, np.arange(97, 0, -1))
 
 
 @pytest.mark.parametrize(
