@@ -153,7 +153,7 @@ def _section(found: list[Found], faults: list[bool], *, quick: bool) -> Section:
         f"cases: every transform with every law, {smallest:,} releases of each neighbor or more, by `Protocol.release`. Neighbors differ by the radius "
         "where the matrix is most sensitive. His trade-off curve is measured at 97 thresholds from −1.5ε to 1.5ε that are fixed beforehand, in both "
         f"directions, with exact (Clopper-Pearson) bounds that hold for all thresholds of all cases together but for a probability of {FALSE_ALARM:g}: "
-        '"at least" is a lower bound in that sense, "measured" the mean of both directions at ±ε. Noise on the input of FastJL is attacked through what is published: '
+        '"at least" is a lower bound in that sense, "measured" what the events at ±ε show, both directions together. Noise on the input of FastJL is attacked through what is published: '
         "with six rows and four columns P can be undone, and the test is exact; with fewer rows it is that of the normal law with the same covariance. "
         f"Then the same audit looks at releases whose noise has {WEAK} of its scale; it assumes the promised law, as it would if it knew of no fault.",
         HEADS,

@@ -72,7 +72,8 @@ class TradeOff:
     """What a measured curve says of a promise.
 
     Attributes:
-        epsilon: The ε that the two events of ±ε show, the mean of both directions; −∞ where δ alone covers them.
+        epsilon: The ε that the two events of ±ε show, both directions taken together; −∞ where δ alone covers them, ∞ where they
+            never happen in the other world.
         epsilon_low: A lower bound on the true ε at the promised δ, at the stated confidence.
         delta: The δ that the same two events show at the promised ε.
         delta_error: Its standard error.
@@ -115,7 +116,7 @@ def trade_off(without: Counts, with_one: Counts, promise: Promise, alarm: float)
         math.sqrt((p * (1 - p) + math.exp(2 * promise.epsilon) * q * (1 - q)) / smallest) for p, q in shares
     ]
     return TradeOff(
-        epsilon=float(np.mean([_epsilon(p - promise.delta, q) for p, q in shares])),
+        epsilon=_epsilon(sum(p for p, _ in shares) - 2 * promise.delta, sum(q for _, q in shares)),
         epsilon_low=max(
             _epsilon(p - promise.delta, q) for p, q in zip(likely.tolist(), rare.tolist(), strict=True)
         ),

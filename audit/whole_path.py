@@ -25,8 +25,8 @@ from audit.trade_off import FALSE_ALARM, Counts, TradeOff, trade_off
 
 Integers = NDArray[np.int64]
 
-BLOCKS = 500  # trials of one release
-RELEASES, QUICK_RELEASES = 200, 1  # of each world
+BLOCKS = 1000  # trials of one release
+RELEASES, QUICK_RELEASES = 100, 1  # of each world
 RELEASES_AT_ONCE = 4
 CLOSE = 0.85  # of ε: how near the lower bound must come
 FEWER_ROWS = 25  # a fault is tried on tables with fewer rows for each person, by this factor

@@ -36,6 +36,7 @@ CHOSEN = [
     "GaussianJL, Laplace",
     "SparseJL block, s=1, Laplace, 2 bits dropped",
     "SparseJL block, s=1, Laplace, replace",
+    "Identity, Laplace, radius 3",
     "Identity, Laplace, real numbers off the grid",
     "HadamardJL, Gaussian",
     "SparseJL open vocabulary, s=2, Gaussian",
