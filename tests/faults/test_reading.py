@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 from audit.faults.party import LEDGER, RELEASE, TARGET
 from click.testing import CliRunner
-from pyarrow import feather
 
 from armslength.cli.main import main
 from armslength.tables.engine import EventTable
@@ -26,15 +25,14 @@ def _halved(path):
         ("parquet", Path.unlink),
         ("parquet", _halved),
         ("csv", Path.unlink),
-        ("csv", _halved),
-        ("arrow", _halved),  # one that is removed stays open, and is read to its end
+        ("csv", _halved),  # Arrow files are read ahead as soon as they are opened
     ],
 )
 def test_a_source_that_changes_before_it_is_read(party, monkeypatch, kind, fault):
     monkeypatch.chdir(party.folder)
     path = Path(f"events.{kind}")
     visits = pq.read_table("visits.parquet")
-    write = {"parquet": pq.write_table, "csv": pc.write_csv, "arrow": feather.write_feather}[kind]
+    write = {"parquet": pq.write_table, "csv": pc.write_csv}[kind]
     write(visits, str(path))
     if kind == "csv" and fault is _halved:
         # half of a text is a text: cut inside a quoted field, it is not

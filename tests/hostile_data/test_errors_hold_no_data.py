@@ -22,6 +22,7 @@ PRIVATE_PATH = (*PRIVATE_PATH, "transforms/inputs.py", "randomness/items.py", "s
 UNREACHED = {
     "events must be valid text and numbers, got something else": "the engine has checked them: tests/unit/tables forges its batches",
     "events must come sorted by person, complete, within 2^62; got others from the engine": "the same",
+    "{name} must have at most 20000 columns, got {number of names}; leave out those that are not needed": "asks for a large file: tests/hostile has it",
     "the temporary folder must have room for a sorted copy of the events, got too little; set TMPDIR": "asks for a full disk",
 }
 
