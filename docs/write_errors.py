@@ -14,7 +14,7 @@ USAGE = "UsageError"
 
 # What to do about each; when it comes stands in the class itself.
 REMEDIES = {
-    "ParameterError": "Correct the argument that the message begins with. Nothing was read or spent.",
+    "ParameterError": "Correct the argument that the message begins with. Nothing was spent, unless the message says that ε was charged.",
     "InputError": "Correct the data, or convert it as the message says. Nothing was charged, drawn or written.",
     "IncompatibleSketchesError": "Take sketches of one protocol's space; the message names the fields that differ.",
     "BudgetError": "Release less, wait for the next period, take another label, or have the budget raised. Nothing was drawn.",

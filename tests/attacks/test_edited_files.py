@@ -50,10 +50,47 @@ def test_an_edited_column_is_refused(edit, path):
     pq.write_table(table, path)
     al.load(path)  # a file that another tool wrote again, unchanged, is still the same file
     pq.write_table(edited, path)
-    with pytest.raises(al.CorruptFileError, match="as it was written, got a file that was edited"):
+    # an offset that its protocol does not give is refused before digests are compared
+    refused = "damaged" if edit == "an offset" else "as it was written, got a file that was edited"
+    with pytest.raises(al.CorruptFileError, match=refused):
         al.load(path)
-    with pytest.raises(al.CorruptFileError, match="edited"):
+    with pytest.raises(al.CorruptFileError, match=refused):
         al.open_collection(path).to_sketches()
+
+
+def test_a_column_that_is_read_alone_is_checked_alone(path):
+    table = pq.read_table(path)
+    pq.write_table(changed(table, *EDITS["a value"]), path)
+    assert list(al.open_collection(path).each_label()) == ["north", "south"]
+    assert al.open_collection(path).in_clear == (False, False)
+    pq.write_table(changed(table, *EDITS["a label"]), path)
+    collection = al.open_collection(path)
+    with pytest.raises(al.CorruptFileError, match="edited"):
+        list(collection.each_label())
+    pq.write_table(changed(table, *EDITS["in the clear"]), path)
+    with pytest.raises(al.CorruptFileError, match="edited"):
+        al.open_collection(path).in_clear  # noqa: B018  # reading it is the test
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda found: found.update(events=5),
+        lambda found: found.pop("rows"),
+        lambda found: found["rows"].append(0),
+        lambda found: found["groups"].append({}),
+        lambda found: found["groups"][0].pop("values"),
+        lambda found: found.update(head="0" * 64),
+    ],
+)
+def test_digests_of_another_form_are_refused(change, path):
+    table = pq.read_table(path)
+    found = json.loads(table.schema.metadata[b"armslength digests"])
+    change(found)
+    metadata = {**table.schema.metadata, b"armslength digests": json.dumps(found).encode()}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+    with pytest.raises(al.CorruptFileError, match="edited"):
+        al.load(path)
 
 
 def test_rows_that_were_taken_out_or_doubled_are_refused(path):
@@ -104,6 +141,16 @@ def test_a_changed_seed_with_everything_made_to_match_is_of_another_space(path, 
     honest.save(tmp_path / "honest.parquet")
     with pytest.raises(al.IncompatibleSketchesError):
         al.load([path, tmp_path / "honest.parquet"])
+
+
+def test_an_offset_that_its_protocol_does_not_give_is_refused(path):
+    for offset in (0.5, -1e12, 1e-6):
+        table = changed(
+            pq.read_table(path), "offset", lambda rows, offset=offset: rows.__setitem__(0, offset)
+        )
+        write_sealed(table, path)
+        with pytest.raises(al.CorruptFileError, match="damaged"):
+            al.load(path)
 
 
 def test_a_smaller_epsilon_in_the_head_is_refused(path):

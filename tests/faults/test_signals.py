@@ -8,11 +8,13 @@ from audit.faults.forks import at_line
 from audit.faults.party import TARGET
 from click.testing import CliRunner
 
+from armslength.cli import release
 from armslength.cli.main import main
 from armslength.tables.release_table import TableRelease
 
 pytestmark = pytest.mark.xdist_group("faults")  # one server for all
 
+SECRET = "zq-secret-zq"
 NOTHING = "armslength: interrupted; nothing was charged, and nothing was written\n"
 SPENT = "armslength: interrupted; ε was charged, and nothing was written: releasing again, with --repeat, spends once more\n"
 SAVED = f"armslength: interrupted when all was done; the release was saved as {TARGET}\n"
@@ -59,6 +61,52 @@ def test_what_is_said_is_what_was_done(party, monkeypatch, place, says):
     assert (ended.exit_code, ended.stderr) == (130, says)
     found = party.found()
     assert SAYS[found.charged, found.released] == says
+
+
+@pytest.mark.parametrize("place", ["armslength.protocol.release.with_noise", "armslength.cli.release._told"])
+def test_a_second_interruption_takes_nothing_away(party, monkeypatch, place):
+    monkeypatch.chdir(party.folder)
+    monkeypatch.setattr(place, _interrupt)
+    told = release._interrupted
+
+    def interrupted_again(*known, **named):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.raise_signal(number)
+        return told(*known, **named)
+
+    monkeypatch.setattr(release, "_interrupted", interrupted_again)
+    ended = CliRunner().invoke(main, party.arguments)
+    assert ended.exit_code == 130
+    found = party.found()
+    assert ended.stderr == SAYS[found.charged, found.released]
+    assert found.charged
+
+
+@pytest.mark.parametrize(
+    "place", ["armslength.protocol.release.with_noise", "armslength.protocol.files.canonical_json"]
+)
+def test_an_error_of_nobody_after_the_charge_says_that_it_was_charged(party, monkeypatch, place):
+    def fails(*_, **__):
+        raise MemoryError(SECRET)
+
+    monkeypatch.chdir(party.folder)
+    monkeypatch.setattr(place, fails)
+    ended = CliRunner().invoke(main, party.arguments)
+    assert ended.exit_code in (1, 2)
+    assert "ε was charged, and nothing was written" in ended.stderr
+    assert SECRET not in ended.output
+    assert party.found().charged
+
+
+def test_a_reader_that_has_gone_is_no_error_of_ours(party, monkeypatch):
+    def gone(*_, **__):
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.chdir(party.folder)
+    monkeypatch.setattr("armslength.cli.release._told", gone)
+    ended = CliRunner().invoke(main, party.arguments)
+    assert ended.exit_code == 128 + signal.SIGPIPE
+    assert party.found().released
 
 
 def test_a_write_that_is_interrupted_is_done_again(party, monkeypatch):

@@ -32,6 +32,20 @@ def path(tmp_path):
     return path
 
 
+def test_what_sqlite_notes_down_for_itself_does_no_harm(path):
+    edited(path, "ANALYZE", "VACUUM", "PRAGMA optimize")
+    released(path, "second")
+    assert len(al.Ledger(path).entries()) == 2
+    edited(
+        path,
+        "CREATE TRIGGER t AFTER INSERT ON entries BEGIN DELETE FROM entries; END",
+        "PRAGMA writable_schema = 1",
+        "UPDATE sqlite_master SET name = 'sqlite_stat1' WHERE type = 'trigger'",
+    )
+    with pytest.raises(al.CorruptFileError):
+        released(path, "third")
+
+
 @pytest.mark.parametrize(
     "statements",
     [

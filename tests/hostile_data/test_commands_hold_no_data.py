@@ -102,7 +102,7 @@ def test_a_reader_that_goes_away_is_no_bug(folder, events, monkeypatch):
 
     monkeypatch.setattr(GroupSums, "add", broken)
     done = release(folder, events)
-    assert done.exit_code == 1
+    assert done.exit_code == 141
     assert done.output == ""
 
 

@@ -49,7 +49,7 @@ PUBLIC = {
         dtype name near role shown(listed) shown(memory) shown(name) shown(population) shown(public_rows) shown(seed)
         shown(sketch_dim) shown(value) str(seed) where""",
     "names of files, and of the columns of a typed file": """
-        file.name path.suffix[:6] printable(str(path)) ','.join(map(repr,names[:20]))or'none'""",
+        file.name printable(str(path)) ','.join(map(repr,names[:20]))or'none'""",
 }
 # What came is evident where nothing may come, or something must.
 EVIDENT = (

@@ -4,7 +4,7 @@ An error that nobody meant to raise shows its kind and its place: its message ma
 """
 
 import errno
-import os
+import io
 import signal
 import sys
 from typing import Any
@@ -22,6 +22,7 @@ from armslength.errors import (
 
 INTERNAL, BAD_INPUT, NOT_RESOLVABLE, BUDGET, INCOMPATIBLE = 1, 2, 3, 4, 5
 _INTERRUPTED = 128  # plus the signal, as shells count
+_BROKEN_PIPE = 13
 _CODES: tuple[tuple[type[ArmslengthError], int], ...] = (
     (NotResolvableError, NOT_RESOLVABLE),
     (BudgetError, BUDGET),
@@ -51,12 +52,17 @@ class CleanErrors(click.Group):
             except KeyboardInterrupt as interruption:
                 click.echo(f"armslength: {str(interruption) or 'interrupted'}", err=True)
                 ctx.exit(_INTERRUPTED + (came[0] if came else signal.SIGINT))
-            except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
-                raise  # click's own, and a reader that has gone
+            except (click.ClickException, click.exceptions.Exit, click.Abort):
+                raise  # click's own
+            except (
+                BrokenPipeError
+            ):  # whoever read our output has gone: an end as by the signal, and no error of ours
+                _silence()
+                ctx.exit(_INTERRUPTED + _BROKEN_PIPE)
             except Exception as error:  # noqa: BLE001  # a full standard output, or a bug of ours or another package
                 if isinstance(error, OSError) and error.errno in _NO_ROOM:
                     # Our files have errors of their own: this is standard output, as a rule.
-                    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  # nobody may write to it again
+                    _silence()
                     click.echo(
                         f"armslength: what is written must have room, also standard output, got: {error.strerror}",
                         err=True,
@@ -64,6 +70,11 @@ class CleanErrors(click.Group):
                     ctx.exit(BAD_INPUT)
                 click.echo(_internal(error), err=True)
                 ctx.exit(INTERNAL)
+
+
+def _silence() -> None:
+    """Nobody may write to the standard output again, not even what is left in it at the end."""
+    sys.stdout = io.StringIO()
 
 
 def _internal(error: Exception) -> str:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from armslength.cli.interruptions import endings_ignored
 from armslength.cli.layout import paragraph
 from armslength.cli.outputs import OVERWRITE, check_new_file
 from armslength.cli.parameter_types import NameList
-from armslength.errors import ArmslengthError
+from armslength.errors import ArmslengthError, ParameterError
 
 if TYPE_CHECKING:
     from armslength.protocol.protocol import Protocol
@@ -144,8 +145,10 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
         click.echo(_told(protocol, job, f"released to {place}"))
         click.echo(_charged(chosen, population, "charged"))
     except KeyboardInterrupt:
-        charged = _lines(chosen, job, population) > lines
-        raise KeyboardInterrupt(_interrupted(sketches, output, charged=charged)) from None
+        with endings_ignored():  # a second one must not take what the first is saving
+            charged = _lines(chosen, job, population) > lines
+            told = _interrupted(sketches, output, charged=charged)
+        raise KeyboardInterrupt(told) from None
     except ArmslengthError as problem:
         if sketches is None and _lines(chosen, job, population) > lines:
             raise type(problem)(f"{problem}; {_LOST}") from None
@@ -154,6 +157,10 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
         if sketches is None:
             raise
         raise OSError(problem.errno, f"{problem.strerror}; the release was saved as {place}") from None
+    except Exception:  # a bug, or no memory left: its own message is left out
+        if sketches is None and _lines(chosen, job, population) > lines:
+            click.echo(f"armslength: {_LOST}", err=True)
+        raise
 
 
 def _lines(ledger: Any, job: "TableRelease", population: str) -> int:
@@ -180,14 +187,20 @@ def _saved(sketches: "Sketches", output: str) -> str:
     """Where the sketches are. The budget is spent: if they cannot be written where they should be, they go to the temporary folder."""
     try:
         sketches.save(output)
-    except ArmslengthError as problem:
+    except Exception as problem:  # noqa: BLE001  # whatever it is, the release is lost unless it is written elsewhere
+        said = (
+            str(problem)
+            if isinstance(problem, ArmslengthError)
+            else f"{output} must be written whole, got {type(problem).__name__}"
+        )
         rescued = str(Path(tempfile.gettempdir()) / f"rescued-sketches-{secrets.token_hex(8)}.parquet")
         try:
             sketches.save(rescued)
-        except ArmslengthError:
-            raise type(problem)(f"{problem}; {_LOST}") from None
+        except Exception:  # noqa: BLE001  # the same
+            kind = type(problem) if isinstance(problem, ArmslengthError) else ParameterError
+            raise kind(f"{said}; {_LOST}") from None
         click.echo(
-            f"armslength: {problem}; the release was saved as {rescued}: move it where it belongs", err=True
+            f"armslength: {said}; the release was saved as {rescued}: move it where it belongs", err=True
         )
         return rescued
     return output

@@ -18,7 +18,8 @@ _ADDED = (
     ("sensitivity_squared", ""),
     ("totals_epsilon", "0"),
 )  # since version 1, and what they were
-_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master"
+# What SQLite notes down for itself when somebody asks it to ANALYZE a file is no table of anybody, and decides nothing.
+_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE type <> 'table' OR name NOT IN ('sqlite_stat1', 'sqlite_stat4')"
 _Schema = frozenset[tuple[str, str, str, str | None]]
 
 

@@ -14,6 +14,10 @@ from armslength.protocol.protocol import Protocol
 from armslength.protocol.schema import transform_document, written
 from armslength.version import __version__
 
+_FIRST_FACTS = (
+    *("protocol", "unit", "relation", "norm", "radius", "epsilon", "delta"),
+    *("noise", "noise_site", "scale", "totals_epsilon"),
+)
 IN_CLEAR = "NOT PRIVATE: rows of this file hold data without noise. It must not be published."
 
 
@@ -93,11 +97,17 @@ def _calibration(protocol: Protocol) -> dict[str, str]:
     }
 
 
-def check_card(card: Any, protocols: Sequence[Protocol], where: str) -> None:
+def check_card(card: Any, protocols: Sequence[Protocol], where: str, *, version: int) -> None:
     """Refuses a card that does not belong to the protocols beside it.
 
-    Facts must agree, each that the card has: an older version stated fewer. What the card says in words a later version may
-    put better: `armslength verify` compares it.
+    Facts must be there and agree; what else a later version adds is let be. What the card says in words a later version may put
+    better: `armslength verify` compares it.
+
+    Args:
+        card: The card as it was read.
+        protocols: The protocols of the file.
+        where: The file, for messages.
+        version: The version of the file: the first stated fewer facts.
     """
     if not isinstance(card, dict) or not isinstance(card.get("releases"), list):
         raise _other_card(where)
@@ -109,9 +119,10 @@ def check_card(card: Any, protocols: Sequence[Protocol], where: str) -> None:
     if card.get("in_clear") is not False or len(card["releases"]) != len(facts):
         raise _other_card(where)
     for found, expected in zip(card["releases"], facts, strict=True):
-        if not isinstance(found, dict) or "protocol" not in found:
-            raise _other_card(where)
-        if any(found.get(name, value) != value for name, value in expected.items()):
+        facts_of_version = expected if version > 1 else {name: expected[name] for name in _FIRST_FACTS}
+        if not isinstance(found, dict) or any(
+            name not in found or found[name] != value for name, value in facts_of_version.items()
+        ):
             raise _other_card(where)
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.schema import written
+from armslength.transforms.identity import Identity
 
 _RELATIONS = {
     "add_remove": "adding or removing",
@@ -25,7 +26,7 @@ def guarantee_in_words(protocol: Protocol) -> str:
         f"All rows of one release together are {privacy} for {_RELATIONS[protocol.relation]} {_unit(protocol)}, "
         f"which moves the data by at most {written(protocol.radius)} in {protocol.norm} norm over all rows. "
         f"Integer {_LAWS[protocol.noise]} of scale {protocol.law.scale:g} is drawn exactly and added to an integer projection "
-        f"({protocol.transform.name}). {_totals(protocol)}People whose data is in several releases spend the budget of each."
+        f"({protocol.transform.name}){_before_the_last_step(protocol)}. {_totals(protocol)}People whose data is in several releases spend the budget of each."
     )
 
 
@@ -92,30 +93,40 @@ def _learned(protocol: Protocol) -> str:
     )
 
 
+def _before_the_last_step(protocol: Protocol) -> str:
+    return ", before its last step" if protocol.noise_site == "input" else ""
+
+
 def _released(protocol: Protocol) -> str:
     transform = protocol.transform
     source = "any number of items" if transform.input_dim is None else f"{transform.input_dim:,} numbers"
+    made = "a copy" if isinstance(transform, Identity) else f"a public projection ({transform.name})"
     totals = (
         ""
         if protocol.total_law is None
         else f" Beside it stands the total of the row, with noise of its own, for {written(protocol.totals_epsilon)} of ε."
     )
     return (
-        f"For each row, {transform.sketch_dim:,} integers: a public random projection ({transform.name}) of {source} that sum up many "
-        f"people, plus secret noise. How many rows there are and what they are called was set beforehand, and depends on nobody's data.{totals}"
+        f"For each row, {transform.sketch_dim:,} integers: {made} of {source}, plus secret noise.{totals} How many rows there are and what they "
+        "are called is part of the agreement, not of the data: in a release of an event table the software sees to that, in one of "
+        "prepared rows the party does."
     )
 
 
 def _protected(protocol: Protocol) -> str:
-    site = " before the projection's last step" if protocol.noise_site == "input" else ""
+    site = (
+        "To every integer"
+        if protocol.noise_site == "output"
+        else "Before the projection's last step, to every integer that goes into it"
+    )
     rule = (
         "the Laplace mechanism: at least sensitivity/ε"
         if protocol.noise == "laplace"
         else "the analytic Gaussian mechanism (Balle & Wang 2018), with a proved bound on δ"
     )
     return (
-        f"To every integer, {_LAWS[protocol.noise]} of scale {protocol.law.scale:g} is added{site}. It is drawn exactly, from bits of the operating "
-        f"system, without a seed. Its scale was computed from the public settings alone, in exact arithmetic, by {rule}; whatever is rounded is "
+        f"{site}, {_LAWS[protocol.noise]} of scale {protocol.law.scale:g} is added. It is drawn exactly, from a cipher that the operating "
+        f"system keys anew, without a seed. Its scale was computed from the public settings alone, in exact arithmetic, by {rule}; whatever is rounded is "
         "rounded toward more noise."
     )
 
@@ -124,7 +135,7 @@ def _limits(protocol: Protocol) -> str:
     said = [
         f"at most {protocol.contribution:,} by weight of each person's events"
         if protocol.contribution is not None
-        else f"a radius of {written(protocol.radius)} in {protocol.norm} norm, for which the data holder answers",
+        else f"a radius of {written(protocol.radius)} in {protocol.norm} norm",
         "no limit on single values"
         if protocol.value_range is None
         else f"values clamped to {written(protocol.value_range[0])} to {written(protocol.value_range[1])}",
@@ -147,9 +158,10 @@ def _adds_up(protocol: Protocol) -> str:
 
 def _not_promised(protocol: Protocol) -> str:
     radius = (
-        "The party's own data preparation made sure that nobody moves the data by more than the radius; the software could not check it. "
+        "That nobody moves the data by more than the radius, the party's own preparation of the data must see to; the software cannot check it. "
         if protocol.contribution is None
-        else ""
+        else "Of an event table (armslength release) the software counts no more of anybody than the limit above; where a party prepares rows or "
+        "streams itself, it must see to that itself. "
     )
     return (
         f"{radius}What is true of large groups stays visible: that is the purpose. Somebody's habits may be inferred from groups they "
@@ -160,6 +172,6 @@ def _not_promised(protocol: Protocol) -> str:
 
 def _checked(protocol: Protocol) -> str:
     return (
-        "armslength verify FILE --protocol PROTOCOL computes all that is public anew: matrix, sensitivity, scale, this card, and whether the file was edited. "
+        "armslength verify FILE --protocol PROTOCOL computes all that is public anew: matrix, sensitivity, scale, this card, and whether the file was edited (but for a forger, who can match everything). "
         f"The fingerprint of the protocol is {protocol.fingerprint}."
     )

@@ -1,5 +1,6 @@
 """The columns of a sketch file as arrays: rows as they were released never become one object each."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from armslength.errors import CorruptFileError
 from armslength.protocol.file_layout import BYTES_OF_AN_OBJECT, LONGEST_LABEL, NOISE_TYPE, Head, too_large
 from armslength.protocol.protocol import Protocol
-from armslength.protocol.provenance import NoiseSource, Provenance, Released
+from armslength.protocol.provenance import NoiseSource, Provenance, Released, middle_of_dropped_bits
 from armslength.protocol.sketches import LARGEST_FACTOR, SMALLEST_FACTOR, Sketches
 
 _LARGEST_NUMBER = LARGEST_FACTOR * 2.0**63  # what scaling makes of the largest integer; squares stay finite
@@ -144,4 +145,8 @@ def _provenance(
         read.append((NoiseSource(term["id"].hex(), protocols[term["protocol"]]), term["coefficient"]))
     if len({source.id for source, _ in read}) != len(read):
         raise ValueError("noise ids")
+    # What dropping bits took away is known: an offset may differ from it by the rounding of sums alone.
+    parts = [coefficient * middle_of_dropped_bits(source.protocol) for source, coefficient in read]
+    if abs(offset - math.fsum(parts)) > 1e-9 * math.fsum(map(abs, parts)):
+        raise ValueError("offset")
     return Provenance(tuple(read), offset, clear)

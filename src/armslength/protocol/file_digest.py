@@ -18,7 +18,7 @@ from armslength.errors import CorruptFileError
 from armslength.formats.canonical import canonical_json, read_json
 
 DIGEST_KEY = b"armslength digests"
-_LARGEST = 64 * 2**20
+_LARGEST = 8 * 2**20  # 20,000 row groups
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,8 @@ def read_digests(schema: pa.Schema, head: bytes, group_rows: Sequence[int], wher
     if text is None or len(text) > _LARGEST:
         raise _edited(where)
     found: Any = read_json(text, where)
+    if set(found) != {"head", "rows", "groups"}:
+        raise _edited(where)
     digests = Digests(found["head"], tuple(found["rows"]), tuple(map(dict, found["groups"])))
     if (
         digests.head != hashlib.sha256(head).hexdigest()

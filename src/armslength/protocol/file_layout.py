@@ -117,7 +117,7 @@ def checked_head(text: bytes, where: str) -> Head:
     if type(head["dropped_bits"]) is not int:
         raise CorruptFileError(f"{where} must drop a whole number of bits, got something else")
     protocols = protocols_of(head["protocols"])
-    check_card(head["card"], protocols, where)
+    check_card(head["card"], protocols, where, version=version)
     return Head(version, head["dropped_bits"], protocols, head["card"])
 
 

@@ -2,7 +2,8 @@
 
 Nobody can prove from outside that a party added the noise it says. But true noise leaves marks whatever the data is, and each test
 here is about such a mark: a row that was released as declared is flagged with a probability of at most 1e-9, all tests
-and all rows of a call together. What is flagged was not released as declared; what is not flagged need not be true.
+and all rows of a call together. What is flagged was not released as declared (or has numbers beyond 2^62, which mean nothing); what is not
+flagged need not be true.
 Reference: docs/guides/release-card.md.
 """
 
@@ -18,6 +19,7 @@ from scipy import special
 
 from armslength.laws.law import Law
 from armslength.protocol.protocol import Protocol
+from armslength.protocol.provenance import Provenance
 from armslength.protocol.sketches import Sketches
 
 FALSE_ALARM = 1e-9
@@ -46,37 +48,52 @@ def implausible(sketches: Sketches) -> list[Finding]:
     """Rows whose numbers are implausible under the noise that their protocol declares, each with its reasons.
 
     Rows that were combined or are in the clear declare no noise of their own and are not tested, nor are those with noise on the
-    input, whose numbers are not independent.
+    input, whose numbers are not independent: `tested_rows` counts the others. Data that is spread far wider than its noise hides whether
+    there is any.
 
     Args:
         sketches: Released rows, as they were loaded.
     """
     found: list[Finding] = []
+    limit = FALSE_ALARM / (_TESTS * max(1, len(sketches)))
     for protocol, numbers in _released_rows(sketches):
-        values = sketches.values[numbers]
-        limit = FALSE_ALARM / (_TESTS * max(1, len(sketches)))
-        ids = _ids(sketches, numbers)
-        for reason, rows in _reasons(protocol, values, ids, limit):
+        values = sketches.values[numbers].astype(np.int64, copy=False)
+        for reason, rows in _reasons(protocol, values, _ids(sketches, numbers), limit):
             found += [Finding(row, sketches.labels[row], reason) for row in numbers[rows].tolist()]
     found += _shared_noises(sketches)
     return sorted(set(found), key=lambda each: (each.row, each.reason))
 
 
+def tested_rows(sketches: Sketches) -> int:
+    """How many rows `implausible` can say anything about."""
+    return sum(len(numbers) for _, numbers in _released_rows(sketches))
+
+
 def _released_rows(sketches: Sketches) -> Iterator[tuple[Protocol, NDArray[np.int64]]]:
-    """For each protocol the numbers of the rows that are as they were released under it."""
-    if sketches.values.dtype != np.int64:
-        return
+    """For each protocol the numbers of the rows that are as they were released under it, with noise on the output."""
+    rows: dict[Protocol, list[int]] = {}
     if sketches.released is not None:
-        rows = {sketches.released.protocol: range(len(sketches))}
+        rows[sketches.released.protocol] = list(range(len(sketches)))
     else:
-        listed: dict[Protocol, list[int]] = {}
+        whole = _whole_rows(sketches.values)
         for number, row in enumerate(sketches.provenance):
-            if len(row.terms) == 1 and row.terms[0][1] == 1.0 and not row.in_clear:
-                listed.setdefault(row.terms[0][0].protocol, []).append(number)
-        rows = dict(listed)  # type: ignore[arg-type]  # lists and ranges are turned into arrays alike
+            if whole[number] and _is_one_release(row):
+                rows.setdefault(row.terms[0][0].protocol, []).append(number)
     for protocol, numbers in rows.items():
-        if protocol.noise_site == "output" and len(numbers):
-            yield protocol, np.asarray(numbers, dtype=np.int64)
+        if protocol.noise_site == "output" and numbers:
+            yield protocol, np.array(numbers, dtype=np.int64)
+
+
+def _is_one_release(row: Provenance) -> bool:
+    return len(row.terms) == 1 and row.terms[0][1] == 1.0 and not row.in_clear
+
+
+def _whole_rows(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows are of integers, whatever they are stored as."""
+    if values.dtype == np.int64:
+        return np.ones(len(values), dtype=bool)
+    whole: NDArray[np.bool_] = ((np.rint(values) == values) & (np.abs(values) < 2.0**63)).all(axis=1)
+    return whole
 
 
 def _ids(sketches: Sketches, numbers: NDArray[np.int64]) -> NDArray[Any]:
@@ -99,6 +116,7 @@ def _reasons(
         _multiples(protocol, ordered, limit),
     )
     yield "numbers beyond what its range and its noise can reach", _beyond(protocol, ordered, limit)
+    yield "numbers beyond 2^62, where sums wrap and mean nothing", _wrapping(ordered)
     yield (
         "the numbers of another row, with a noise that says it is another",
         _copies(protocol, values, ids, limit),
@@ -118,15 +136,20 @@ def _crowded(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> ND
     lengths = {1, 2, *(math.floor(part * protocol.law.scale) + 1 for part in _WINDOWS)}
     for length in lengths:
         central = _central(protocol.law, length + dropped)
-        counts = np.arange(2, width + 1)
-        tails = len(lengths) * width * special.bdtrc(counts - 2, width - 1, central)
-        enough = counts[tails <= limit]
-        if central < 1 and len(enough):
-            most = int(enough[0])
+        most = _too_many(width, len(lengths), central, limit)
+        if most is not None:
             # in unsigned words, where the difference of ordered numbers cannot overflow
             spans = ordered[:, most - 1 :].view(np.uint64) - ordered[:, : width - most + 1].view(np.uint64)
             crowded |= (spans < np.uint64(length)).any(axis=1)
     return crowded
+
+
+def _too_many(width: int, lengths: int, central: float, limit: float) -> int | None:
+    """The smallest count c with lengths·k·P(Bin(k − 1, p) ≥ c − 1) ≤ limit; None if even k numbers are no surprise."""
+    counts = np.arange(2, width + 1)
+    tails = lengths * width * special.bdtrc(counts - 2, width - 1, central)
+    enough = counts[tails <= limit]
+    return int(enough[0]) if central < 1 and len(enough) else None
 
 
 def _central(law: Law, length: int) -> float:
@@ -158,16 +181,24 @@ def _multiples(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> 
 
 
 def _beyond(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
-    """Rows with a number farther out than the clamped data and its noise reach, or than any sum of counts does."""
-    reach = _LARGEST_SUM
+    """Rows with a number farther out than clamped data and its noise reach."""
     transform = protocol.transform
-    if protocol.value_range is not None and transform.input_dim is not None:
-        largest = max(abs(end) for end in protocol.value_range) / protocol.resolution + 1
-        data = math.ceil(largest) * transform.input_dim * transform.l1_sensitivity
-        # P(|N| > t·scale) ≤ 2e^−t for the Laplace law and ≤ 2e^(−t²/2) for the normal one, whose rounding the last terms cover
-        scales = math.log(2 * ordered.shape[1] / limit)
-        reach = min(reach, data + math.ceil(protocol.law.scale * scales) + (1 << protocol.dropped_bits) + 1)
+    if protocol.value_range is None or transform.input_dim is None:
+        return np.zeros(len(ordered), dtype=bool)
+    largest = max(abs(end) for end in protocol.value_range) / protocol.resolution + 1
+    data = math.ceil(largest) * transform.input_dim * transform.l1_sensitivity
+    # P(|N| > t·scale) ≤ 2e^−t for both laws (2e^(−t²/2) for the normal one, and here t > 2); the rest covers rounding
+    scales = math.log(2 * ordered.shape[1] / limit)
+    reach = data + math.ceil(protocol.law.scale * scales) + (1 << protocol.dropped_bits) + 1
+    if reach >= 2**63:
+        return np.zeros(len(ordered), dtype=bool)
     found: NDArray[np.bool_] = (ordered[:, 0] < -reach) | (ordered[:, -1] > reach)
+    return found
+
+
+def _wrapping(ordered: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Rows with a number so large that sums of such wrap: no statement about noise."""
+    found: NDArray[np.bool_] = (ordered[:, 0] < -_LARGEST_SUM) | (ordered[:, -1] > _LARGEST_SUM)
     return found
 
 
@@ -201,10 +232,11 @@ def _shared_noises(sketches: Sketches) -> Iterator[Finding]:
         return
     first: dict[str, int] = {}
     for number, row in enumerate(sketches.provenance):
-        if len(row.terms) != 1 or row.terms[0][1] != 1.0 or row.in_clear:
+        if not _is_one_release(row):
             continue
         other = first.setdefault(row.terms[0][0].id, number)
-        if not np.array_equal(sketches.values[other], sketches.values[number]):
+        # a row that was scaled and scaled back differs in its last digits
+        if not np.allclose(sketches.values[other], sketches.values[number], rtol=1e-9, atol=1e-9):
             reason = (
                 f"other numbers than row {other}, with the same noise: their difference is data in the clear"
             )

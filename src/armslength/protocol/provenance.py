@@ -88,7 +88,7 @@ class Released:
     @property
     def offset(self) -> float:
         """The middle of the dropped bits."""
-        return float(2**self.protocol.dropped_bits - 1) / 2
+        return middle_of_dropped_bits(self.protocol)
 
     @property
     def are_different(self) -> bool:
@@ -110,6 +110,11 @@ class Released:
     def joined(cls, parts: Sequence["Released"]) -> "Released":
         """All rows of parts that have one protocol."""
         return cls(np.concatenate([part.ids for part in parts]), parts[0].protocol)
+
+
+def middle_of_dropped_bits(protocol: Protocol) -> float:
+    """What is added to a released number when it is read: half of what dropping its bits can have taken away."""
+    return float(2**protocol.dropped_bits - 1) / 2
 
 
 def joined_noises(parts: Sequence[Released | Sequence[Provenance]]) -> Released | list[Provenance]:

@@ -84,10 +84,8 @@ def _files_of(path: Path) -> list[EventFile]:
         return [EventFile(inner, str(kind_of(inner))) for inner in events]
     kind = kind_of(path)
     if kind is None:
-        # not the whole name: somebody may hand in the text of a table
-        raise ParameterError(
-            f"source must be a file whose name ends in {_known()}, got one that ends in {path.suffix[:6]!r}"
-        )
+        # not the name, nor its end: somebody may hand in the text of a table
+        raise ParameterError(f"source must be a file whose name ends in {_known()}, got another name")
     if not is_file(path):
         raise ParameterError(f"source must be a file that is there, got {printable(str(path))}")
     return [EventFile(path, kind)]

@@ -9,7 +9,7 @@ import pytest
 import armslength as al
 from armslength.formats.canonical import canonical_json
 from armslength.protocol.card import check_card, release_card, release_facts
-from armslength.protocol.card_words import officer_page
+from armslength.protocol.card_words import guarantee_in_words, officer_page
 from golden.write_files import protocols
 
 PROTOCOLS = protocols()
@@ -52,12 +52,12 @@ def test_facts_of_gaussian_noise():
 def test_every_protocol_has_a_card_that_is_json_and_belongs_to_it_alone(protocol):
     card = release_card([protocol], in_clear=False, page=True)
     assert json.loads(canonical_json(card)) == card
-    check_card(card, [protocol], "file")
+    check_card(card, [protocol], "file", version=2)
     assert all(words and "\n" not in words for words in card["releases"][0]["page"].values())
     for other in PROTOCOLS:
         if other != protocol:
             with pytest.raises(al.CorruptFileError, match="release card of its protocols"):
-                check_card(card, [other], "file")
+                check_card(card, [other], "file", version=2)
 
 
 FACTS = [name for name in release_facts(LAPLACE) if name not in ("mechanism", "calibration", "bounds")]
@@ -68,7 +68,7 @@ def test_one_changed_fact_is_refused(name):
     card = release_card([LAPLACE], in_clear=False)
     card["releases"][0][name] = "another"
     with pytest.raises(al.CorruptFileError, match="release card"):
-        check_card(card, [LAPLACE], "file")
+        check_card(card, [LAPLACE], "file", version=2)
 
 
 @pytest.mark.parametrize("group", ["mechanism", "calibration", "bounds"])
@@ -77,7 +77,7 @@ def test_one_changed_fact_inside_is_refused(group):
         card = release_card([LAPLACE], in_clear=False)
         card["releases"][0][group][name] = "another"
         with pytest.raises(al.CorruptFileError, match="release card"):
-            check_card(card, [LAPLACE], "file")
+            check_card(card, [LAPLACE], "file", version=2)
 
 
 def test_cards_that_are_none_are_refused():
@@ -95,21 +95,27 @@ def test_cards_that_are_none_are_refused():
         {**card, "in_clear": True},
     ):
         with pytest.raises(al.CorruptFileError, match="release card"):
-            check_card(other, [LAPLACE], "file")
+            check_card(other, [LAPLACE], "file", version=2)
 
 
 def test_what_a_later_version_adds_and_an_earlier_one_lacked_is_let_be():
     card = release_card([LAPLACE], in_clear=False)
     card["releases"][0] |= {"words": "put better", "new fact": 5}
+    check_card(card, [LAPLACE], "file", version=2)
     del card["releases"][0]["bounds"]
-    check_card(card, [LAPLACE], "file")
+    check_card(card, [LAPLACE], "file", version=1)
+    with pytest.raises(al.CorruptFileError, match="release card"):
+        check_card(card, [LAPLACE], "file", version=2)
+    del card["releases"][0]["scale"]
+    with pytest.raises(al.CorruptFileError, match="release card"):
+        check_card(card, [LAPLACE], "file", version=1)
 
 
 def test_data_in_the_clear_has_no_guarantee():
     card = release_card([LAPLACE], in_clear=True)
     assert card["releases"] == []
     assert card["words"].startswith("NOT PRIVATE")
-    check_card(card, [LAPLACE], "file")
+    check_card(card, [LAPLACE], "file", version=2)
 
 
 def test_the_page_says_what_an_officer_asks():
@@ -121,13 +127,17 @@ def test_the_page_says_what_an_officer_asks():
     assert "0.1 of ε" in page["What was released"]
     assert "in two, at one party or at two, 1." in page["What adds up"]
     assert LAPLACE.fingerprint in page["How to check this"]
-    assert "answers" not in page["Which limits were set beforehand"]
+    assert "where a party prepares rows or streams itself" in page["What is not promised"]
     page = dict(officer_page(GAUSSIAN))
     assert "δ = 0.000001" in page["What anybody can learn at most"]
     assert "δ is added up" in page["What adds up"]
     assert "clamped to 0 to 9" in page["Which limits were set beforehand"]
-    assert "for which the data holder answers" in page["Which limits were set beforehand"]
-    assert "could not check" in page["What is not promised"]
+    assert "a radius of 3 in l1 norm" in page["Which limits were set beforehand"]
+    assert "the software cannot check it" in page["What is not promised"]
+    fast = al.Protocol(al.FastJL(16, 8, "card"), 1, "1e-6", noise_site="input")
+    assert "goes into it" in dict(officer_page(fast))["How it is protected"]
+    assert "before its last step" in guarantee_in_words(fast)
+    assert "a copy of 3 numbers" in dict(officer_page(al.Protocol(al.Identity(3), 1)))["What was released"]
 
 
 def test_a_large_epsilon_is_called_weak():

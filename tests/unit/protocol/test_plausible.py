@@ -131,6 +131,98 @@ def test_rows_without_a_noise_of_their_own_are_not_tested():
     assert implausible(released(protocol, zeros).rows([])) == []
 
 
+def binomial_tail(count, trials, probability):
+    return sum(
+        math.comb(trials, n) * probability**n * (1 - probability) ** (trials - n)
+        for n in range(count, trials + 1)
+    )
+
+
+@pytest.mark.parametrize("width", [5, 64, 256])
+@pytest.mark.parametrize("central", [0.05, 0.4, 0.9])
+def test_a_crowd_is_as_large_as_the_bound_asks_for(width, central):
+    limit, lengths = 1e-3, 6
+
+    def bound(count):
+        return lengths * width * binomial_tail(count - 1, width - 1, central)
+
+    most = plausible._too_many(width, lengths, central, limit)
+    if most is None:
+        assert bound(width) > limit
+    else:
+        assert bound(most) <= limit < bound(most - 1)
+    assert plausible._too_many(width, lengths, 1.0, limit) is None
+
+
+def test_every_divisor_pays_for_having_been_found():
+    law, width, divisor = PROTOCOLS["gaussian"].law, 6, 1000
+    row = np.array([[divisor * n + 3 for n in (-2, 0, 1, 4, 5, 9)]])
+    chance = (1 / divisor + plausible._central(law, 1)) ** (width - 1)
+    for share, flagged in (
+        (1, False),
+        (0.99 * divisor * (divisor + 1), False),
+        (1.01 * divisor * (divisor + 1), True),
+    ):
+        assert plausible._multiples(PROTOCOLS["gaussian"], row, share * chance).tolist() == [flagged]
+
+
+def test_differences_that_wrap_are_no_multiples():
+    first = -(2**63)
+    row = np.array(
+        [[first, *(first + 2**63 + 3 * n + 2 for n in range(100))]]
+    )  # 2^63 ≡ 2 and 2^64 ≡ 1 modulo 3
+    steps = (row[0, 1:] - row[0, 0]).tolist()
+    assert all(step % 3 == 0 for step in steps)
+    assert plausible._multiples(PROTOCOLS["gaussian"], row, 1e-9).tolist() == [False]
+
+
+def test_false_alarms_are_shared_by_all_rows_and_tests(monkeypatch):
+    limits = []
+    monkeypatch.setattr(plausible, "_reasons", lambda *known: limits.append(known[-1]) or [])
+    implausible(released(PROTOCOLS["laplace"], np.zeros((10, 400), dtype=np.int64)))
+    assert limits == [FALSE_ALARM / 40]
+
+
+def test_every_pair_counts_where_copies_are_looked_for():
+    protocol = PROTOCOLS["gaussian"]
+    values = np.zeros((100, 8), dtype=np.int64)
+    ids = np.array([bytes([n]) * 16 for n in range(100)], dtype="V16")
+    chance = plausible._central(protocol.law, 1) ** 8
+    assert not plausible._copies(protocol, values, ids, 10 * chance).any()
+    assert plausible._copies(protocol, values, ids, 1000 * chance).all()
+
+
+def test_data_at_the_end_of_its_range_and_noise_beyond_it_are_not_flagged():
+    ones = al.Protocol(al.MatrixJL(np.ones((1, 400), dtype=int), 1.0), 1, value_range=(0, 3))
+    assert implausible(released(ones, np.full((20, 400), 3))) == []
+    noisy = al.Protocol(al.Identity(1), "0.001", value_range=(0, 1))
+    assert implausible(released(noisy, np.zeros((200, 1), dtype=int))) == []
+
+
+def test_numbers_at_which_sums_wrap():
+    sketches = released(PROTOCOLS["laplace"], np.zeros((1, 400), dtype=np.int64))
+    for large, flagged in ((2**62, False), (2**62 + 1, True), (-(2**62), False), (-(2**62) - 1, True)):
+        values = sketches.values.copy()
+        values[0, 0] = large
+        assert bool(implausible(as_sent(sketches, values))) == flagged
+
+
+def test_which_rows_can_be_tested():
+    protocol = PROTOCOLS["laplace"]
+    sketches = released(protocol, np.zeros((3, 400), dtype=np.int64))
+    fast = al.Protocol(al.FastJL(16, 8, "x"), 1, "1e-6", noise_site="input")
+    assert plausible.tested_rows(sketches) == 3
+    assert plausible.tested_rows(al.concat([sketches, 2 * sketches, sketches / 3])) == 3
+    assert plausible.tested_rows(0.5 * sketches * 2.0) == 3  # floats, and yet what was released
+    assert plausible.tested_rows(released(fast, np.zeros((3, 16), dtype=int))) == 0
+    assert plausible.tested_rows(al.sketch_in_clear(protocol, np.zeros((3, 400), dtype=int))) == 0
+
+
+def test_a_row_that_was_taken_apart_and_put_together_again_is_the_same_row():
+    sketches = released(PROTOCOLS["laplace"], np.full((2, 400), 1000))
+    assert implausible(al.concat([sketches, 0.1 * sketches + 0.9 * sketches])) == []
+
+
 def test_few_numbers_prove_nothing():
     tiny = al.Protocol(al.Identity(2), 1)
     sketches = released(tiny, np.zeros((2, 2), dtype=np.int64))

@@ -1,6 +1,8 @@
 """`al.verify` computes all that is public anew, and says what does not hold."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -63,8 +65,16 @@ def test_another_protocol_than_agreed(path):
 
 
 def test_a_release_that_was_not_charged(path, tmp_path):
-    PROTOCOL.release(X, labels=["north", "west"], ledger=al.NO_LEDGER).save(path)
-    assert states(al.verify(path, ledger=tmp_path / "ledger.sqlite"))["ledger"] == "fails"
+    ledger = tmp_path / "ledger.sqlite"
+    other = al.Protocol(al.SparseJL(50, 64, 1, "agreed"), "0.5", unit="one patient")
+    other.release(X, labels=["north", "south"], ledger=al.NO_LEDGER).save(path)
+    assert states(al.verify(path, ledger=ledger))["ledger"] == "fails"
+    for sketches in (
+        PROTOCOL.release(X, labels=["north", "west"], ledger=al.NO_LEDGER),
+        PROTOCOL.release(X, labels=["north", "south"], population="p", ledger=ledger)[0],
+    ):
+        sketches.save(path)
+        assert states(al.verify(path, ledger=ledger))["ledger"] == "not checked"
     with pytest.raises(al.ParameterError, match="ledger must be a file that is there"):
         al.verify(path, ledger=tmp_path / "none.sqlite")
 
@@ -87,7 +97,7 @@ def test_a_card_in_other_words_fails(path):
     assert states(al.verify(path))["card"] == "fails"
     head["card"]["armslength"] = "0.0.1"
     write_sealed(pq.read_table(path), path, head=head)
-    assert states(al.verify(path))["card"] == "holds"
+    assert states(al.verify(path))["card"] == "not checked"
 
 
 def test_a_card_that_hides_rows_in_the_clear_fails(path):
@@ -97,7 +107,11 @@ def test_a_card_that_hides_rows_in_the_clear_fails(path):
     found = states(al.verify(path))
     assert (found["card"], found["noise"]) == ("holds", "fails")
     write_sealed(pq.read_table(path), path, head=head)
-    assert states(al.verify(path))["card"] == "fails"
+    (card,) = [check for check in al.verify(path).checks if check.subject == "card"]
+    assert (card.state, card.words) == (
+        "fails",
+        "the card says something else than the rows: rows are in the clear",
+    )
 
 
 def test_implausible_rows_fail_by_name(path):
@@ -134,12 +148,66 @@ def test_a_sensitivity_that_is_not_the_matrix_s_fails(wrong, monkeypatch):
 
 def test_files_of_the_first_version_have_no_digests_to_check():
     found = states(al.verify(FOLDER / "sketches-v1-release.parquet"))
-    assert (found["file"], found["card"]) == ("not checked", "holds")
+    assert (found["file"], found["card"]) == ("not checked", "not checked")
 
 
 def test_combined_rows_have_no_line_of_their_own(path, tmp_path):
     (al.load(path) + al.load(path)).save(path)
     assert states(al.verify(path, ledger=tmp_path / "ledger.sqlite"))["ledger"] == "not checked"
+
+
+def test_a_line_of_the_first_version_has_no_sensitivity(tmp_path):
+    path, ledger = tmp_path / "s.parquet", tmp_path / "ledger.sqlite"
+    protocol = al.Protocol(al.Identity(4), 1, "1e-6", noise="gaussian")
+    protocol.release(np.zeros((1, 4), int), labels=["a"], population="p", ledger=ledger).save(path)
+    for change, state in (
+        ("sensitivity_squared = ''", "holds"),
+        ("scale = '0x1p+3'", "not checked"),
+        ("protocol = 'another'", "fails"),
+    ):
+        with closing(sqlite3.connect(ledger)) as connection, connection:
+            connection.execute(f"UPDATE entries SET {change}")
+        assert states(al.verify(path, ledger=ledger))["ledger"] == state
+
+
+def test_a_population_from_elsewhere_does_not_act_on_a_terminal(path):
+    ledger = path.with_name("ledger.sqlite")
+    with closing(sqlite3.connect(ledger)) as connection, connection:
+        connection.execute("UPDATE entries SET population = ?", ("\x1b]0;x\x07",))
+    words = al.verify(path, ledger=ledger).checks[-1].words
+    assert words.isprintable()
+    assert "charged to" in words
+
+
+def test_rows_that_cannot_be_tested_are_said_to_be_so(path, tmp_path):
+    honest = al.load(path)
+    zeros = al.Sketches(np.zeros((2, 64)), honest.labels, honest.provenance, [PROTOCOL])
+    zeros.save(path)  # as floats, and yet as they were released
+    assert states(al.verify(path))["noise"] == "fails"
+    (2 * zeros).save(path)
+    assert states(al.verify(path))["noise"] == "not checked"
+    al.concat([honest[0], 2 * honest[1]]).save(path)
+    check = next(check for check in al.verify(path).checks if check.subject == "noise")
+    assert check.state == "not checked"
+    assert "1 of 2 rows" in check.words
+    fast = al.Protocol(al.FastJL(16, 8, "x"), 1, "1e-6", noise_site="input")
+    fast.release(np.zeros((1, 16), int), ledger=al.NO_LEDGER).save(tmp_path / "fast.parquet")
+    assert states(al.verify(tmp_path / "fast.parquet"))["noise"] == "not checked"
+
+
+def test_a_few_bytes_cannot_ask_for_much(tmp_path):
+    wide = al.Protocol(al.SparseJL(4096, 2**24, seed="a"), 1)
+    empty = wide.release(np.zeros((1, 4096), int), ledger=al.NO_LEDGER)[[]]
+    empty.save(tmp_path / "wide.parquet")
+    check = next(check for check in al.verify(tmp_path / "wide.parquet").checks if check.subject == "matrix")
+    assert check.state == "holds"
+    assert check.words.startswith("1 columns chosen at random")
+
+
+def test_entries_whose_squares_are_beyond_64_bits():
+    large = al.Protocol(al.MatrixJL([[2**31, 1], [-(2**31), 0], [2**31, 5]], 1.0), 1000)
+    assert module._matrix(large).state == "holds"
+    assert str(3 * 2**62) in module._matrix(large).words
 
 
 def test_a_protocol_must_be_one(path):
