@@ -14,7 +14,7 @@ from armslength.tables.release_table import TableRelease
 
 pytestmark = pytest.mark.xdist_group("faults")  # one server for all
 
-SECRET = "zq-secret-zq"
+CANARY = "zq-secret-zq"
 NOTHING = "armslength: interrupted; nothing was charged, and nothing was written\n"
 SPENT = "armslength: interrupted; ε was charged, and nothing was written: releasing again, with --repeat, spends once more\n"
 SAVED = f"armslength: interrupted when all was done; the release was saved as {TARGET}\n"
@@ -87,14 +87,14 @@ def test_a_second_interruption_takes_nothing_away(party, monkeypatch, place):
 )
 def test_an_error_of_nobody_after_the_charge_says_that_it_was_charged(party, monkeypatch, place):
     def fails(*_, **__):
-        raise MemoryError(SECRET)
+        raise MemoryError(CANARY)
 
     monkeypatch.chdir(party.folder)
     monkeypatch.setattr(place, fails)
     ended = CliRunner().invoke(main, party.arguments)
     assert ended.exit_code in (1, 2)
     assert "ε was charged, and nothing was written" in ended.stderr
-    assert SECRET not in ended.output
+    assert CANARY not in ended.output
     assert party.found().charged
 
 
