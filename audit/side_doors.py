@@ -29,9 +29,10 @@ def audit(quick: bool) -> Section:
         (
             "Two tables under the same public settings are released by the command, each in a folder of its own, and all that can be seen is compared: exit "
             "codes, standard output and error, warnings and logs, names and modes of files, what is left in the temporary folder, rows and labels, "
-            "the types, encodings and metadata of the sketch file, its card, `inspect`, the ledger, its listing and its size. Times, noise ids and values with "
-            "noise are left out. The size of a sketch file depends on its values with noise, as small integers take fewer bits: that it depends on "
-            "nothing else is shown by making each file again, byte for byte, from what was loaded of it. "
+            "the types, encodings and metadata of the sketch file, its card, which digests it has, `inspect`, every row of the ledger, its listing and its size. Every release "
+            "must have worked: two that fail alike count as a difference. Times, noise ids, values with noise and digests of them are left out; that noise ids are "
+            "random bytes and nothing else is a test of its own. The size of a sketch file depends on its values with noise, as small integers take fewer bits: that it depends on "
+            "nothing else is shown by making each file again from what was loaded of it: all bytes must be the same. "
             f"{pairs} pairs, {rounds} of each kind with other events; this is a comparison for equality and needs no confidence. Not covered: how long a release takes, "
             "refusals of data of the wrong form, and the progress bar of a terminal, which the data holder alone sees."
         ),
@@ -39,9 +40,9 @@ def audit(quick: bool) -> Section:
         tuple((kind, str(rounds), str(len(doors))) for kind, doors in found.items()),
         (
             Check(
-                "All that is seen beside the noise is equal, whatever the table holds",
+                "Every release works, and all that is seen beside the noise is equal, whatever the table holds",
                 not wrong,
-                f"{', '.join(wrong)} differed" if wrong else f"equal for all {pairs} pairs",
+                f"not so: {', '.join(wrong)}" if wrong else f"equal for all {pairs} pairs",
             ),
         ),
     )

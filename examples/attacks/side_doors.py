@@ -1,7 +1,7 @@
 """Side doors: what an onlooker learns from a release beside its values. He should learn nothing.
 
 What the attacker knows: everything that is public, and everybody's events but one person's. What he sees: all that a release leaves or shows:
-the file's name, size, rows, labels, types, encodings and metadata, the ledger, the text on the screen, warnings, logs, exit codes, and files
+the file's name, size, rows, labels, types, encodings and metadata, the ledger with every row, the text on the screen, warnings, logs, exit codes, and files
 left in the temporary folder. What he does: he compares them with what the release would have been without that person. Any difference is a
 leak that no noise covers.
 
@@ -19,10 +19,11 @@ import json
 import logging
 import random
 import re
+import sqlite3
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import chdir, contextmanager
+from contextlib import chdir, closing, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -43,6 +44,9 @@ PROTOCOL = al.Protocol(
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(T| )\d\d:\d\d(:\d\d)?(\+00:00| UTC)?")
 _SIZES = {"total_byte_size", "total_compressed_size", "total_uncompressed_size", "serialized_size"}
 _DIGESTS = b"armslength digests"  # of what is published: as different as the values with their noise
+_DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
+_CODES, _AGAIN = "exit codes", "file made again from what was released"
+_MUST = {_CODES: "[0, 0]", _AGAIN: "the same bytes"}  # else there was no release, and nothing to compare
 _PLACES = {"data_page_offset", "dictionary_page_offset", "file_offset"}
 
 
@@ -93,7 +97,7 @@ def doors_of(events: list[Event], folder: Path) -> dict[str, str]:
         names = sorted(f"{path.name} {path.stat().st_mode:o}" for path in folder.iterdir())
         file = Path("sketches.parquet")
         return {
-            "exit codes": str([released.exit_code, ledger.exit_code]),
+            _CODES: str([released.exit_code, ledger.exit_code]),
             "standard output of release": released.stdout,
             "standard error of release": released.stderr,
             "warnings and log": "\n".join(heard),
@@ -102,29 +106,46 @@ def doors_of(events: list[Event], folder: Path) -> dict[str, str]:
                 sorted(path.name for path in temporary.rglob("*"))
             ),
             "armslength ledger show": _TIME.sub("TIME", ledger.stdout),
+            "every row of the ledger": _rows_of_the_ledger(Path("ledger.sqlite")),
             "size of the ledger": str(Path("ledger.sqlite").stat().st_size),
             **(_doors_of_the_file(file) if file.exists() else {}),
         }
 
 
 def _doors_of_the_file(file: Path) -> dict[str, str]:
-    return {
-        "rows and labels": str(al.load(file).labels),
+    metadata = _metadata(file)
+    doors = {
         "columns, types, encodings": _layout(file),
-        "metadata and card": str({key: value for key, value in _metadata(file).items() if key != _DIGESTS}),
-        "file made again from what was released": _made_again(file),
-        "armslength inspect": _without_totals(_run("inspect", str(file), "--format", "json").stdout),
+        "metadata and card": str({key: value for key, value in metadata.items() if key != _DIGESTS}),
+        "what the digests are of": _DIGEST.sub("SHA-256", metadata[_DIGESTS].decode()),
     }
+    try:
+        return {
+            **doors,
+            "rows and labels": str(al.load(file).labels),
+            _AGAIN: _made_again(file),
+            "armslength inspect": _without_totals(_run("inspect", str(file), "--format", "json").stdout),
+        }
+    except al.ArmslengthError as refused:
+        return {**doors, _AGAIN: f"it is refused: {refused}"}
 
 
 def open_doors(pair: tuple[list[Event], list[Event]]) -> list[str]:
-    """The doors through which the two tables of a pair look different: none, one hopes."""
+    """The doors through which the two tables of a pair look different: none, one hopes.
+
+    A release that did not work, and a file that is not made again from what it holds, are open doors too: two that fail
+    alike show nothing.
+    """
     with tempfile.TemporaryDirectory() as place:
         folders = [Path(place) / name / "party" for name in ("first", "second")]
         for folder in folders:
             folder.mkdir(parents=True)
         first, second = (doors_of(events, folder) for events, folder in zip(pair, folders, strict=True))
-    return [door for door in {**first, **second} if first.get(door) != second.get(door)]
+    return [
+        door
+        for door in {**first, **second, **_MUST}
+        if not first.get(door) == second.get(door) == _MUST.get(door, first.get(door))
+    ]
 
 
 def _write(events: list[Event], folder: Path) -> None:
@@ -167,6 +188,12 @@ def _heard() -> Iterator[list[str]]:
 def _metadata(file: Path) -> dict[bytes, bytes]:
     found: dict[bytes, bytes] = pq.read_schema(file).metadata
     return found
+
+
+def _rows_of_the_ledger(path: Path) -> str:
+    """All that its tables hold, without times."""
+    with closing(sqlite3.connect(path)) as ledger:
+        return _TIME.sub("TIME", "\n".join(ledger.iterdump()))
 
 
 def _layout(file: Path) -> str:

@@ -1,9 +1,13 @@
 """Nothing that a release shows beside its values depends on the table, and the comparison sees it when something does."""
 
+import json
 import logging
+import secrets
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +18,7 @@ from hypothesis import strategies as st
 import armslength as al
 from armslength.protocol import release
 from armslength.protocol.card import release_card
+from armslength.protocol.file_digest import Digests
 from armslength.protocol.provenance import Released
 from armslength.tables.partial import GroupSums
 
@@ -74,6 +79,68 @@ def test_a_card_that_counts_is_seen(monkeypatch):
     monkeypatch.setattr(card, lambda *_, **known: {**release_card(*_, **known), "events": sum(counts)})
     opened = open_doors(PAIRS["two unrelated tables"])
     assert "metadata and card" in opened
+
+
+def test_releases_that_all_fail_are_no_shut_doors(monkeypatch):
+    monkeypatch.setattr(release, "charge", lambda *_, **__: _fail(al.ParameterError("nothing works")))
+    assert open_doors(PAIRS["one person more"]) == [
+        "exit codes",
+        "file made again from what was released",
+    ]
+
+
+def _fail(error):
+    raise error
+
+
+def test_releases_that_say_that_they_worked_and_wrote_nothing_are_no_shut_doors(monkeypatch):
+    monkeypatch.setattr(release, "charge", lambda *_, **__: sys.exit(0))
+    assert open_doors(PAIRS["one person more"]) == ["file made again from what was released"]
+
+
+@pytest.mark.parametrize("counted", [True, False], ids=["a count", "the same for both"])
+def test_a_key_among_the_digests_of_released_files_alone_is_seen(monkeypatch, counted):
+    counts, text, charge = [0], Digests.text, release.charge
+    _leak(monkeypatch, counts.append)
+    is_release = []
+
+    def charged(*known, **named):
+        is_release.append(True)
+        return charge(*known, **named)
+
+    def telling(self):
+        if not is_release:
+            return text(self)  # of the file that is made again
+        is_release.clear()
+        return json.dumps({**json.loads(text(self)), "events": sum(counts) if counted else 7}).encode()
+
+    monkeypatch.setattr(release, "charge", charged)
+    monkeypatch.setattr(Digests, "text", telling)
+    opened = open_doors(PAIRS["nothing, and much"])
+    assert "file made again from what was released" in opened
+    assert ("what the digests are of" in opened) == counted
+
+
+def test_a_ledger_that_counts_is_seen(monkeypatch):
+    counts, entry = [0], release.ledger_entry
+    _leak(monkeypatch, counts.append)
+    monkeypatch.setattr(
+        release, "ledger_entry", lambda *known: replace(entry(*known), version=f"{sum(counts):08}")
+    )
+    assert open_doors(PAIRS["nothing, and much"]) == ["every row of the ledger"]
+
+
+def test_noise_ids_are_random_bytes_and_nothing_else(monkeypatch, tmp_path):
+    # the comparison leaves them out: so they must be what `secrets` gave, to the last bit
+    given = [secrets.token_bytes(48) for _ in range(2)]
+    drawn = iter(given)
+    monkeypatch.setattr(release, "secrets", SimpleNamespace(token_bytes=lambda count: next(drawn)[:count]))
+    for number, events in enumerate(PAIRS["nothing, and much"]):
+        folder = tmp_path / str(number) / "party"
+        folder.mkdir(parents=True)
+        doors_of(events, folder)
+        released = al.load(folder / "sketches.parquet").noises
+        assert released.ids.tobytes() == given[number]
 
 
 def test_with_equal_noise_ids_and_values_the_files_are_equal_to_the_last_byte(monkeypatch, tmp_path):
