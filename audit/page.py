@@ -3,22 +3,19 @@
 import json
 import os
 import platform
-import subprocess
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from armslength.version import __version__
+from audit.origin import PAGE, Origin
 from audit.sections import RESULTS
 
-ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "audit.md"
 _TEXT = Path(__file__).parent / "page.md"
 
 
 def write_page(parts: Sequence[str]) -> None:
-    """Writes the page; a part that was never run is named as such."""
+    """Writes the page; a part that was never run, or of unknown code, is named as such."""
     PAGE.write_text(
         _TEXT.read_text(encoding="utf-8").format(
             summary=_summary(parts), parts="\n\n".join(map(_part, parts)), **_machine()
@@ -29,23 +26,36 @@ def write_page(parts: Sequence[str]) -> None:
 
 def _read(name: str) -> dict[str, Any] | None:
     file = RESULTS / f"{name}.json"
-    found: dict[str, Any] | None = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
-    return found
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return found if "origin" in found else None
 
 
 def _summary(parts: Sequence[str]) -> str:
-    lines = ["| part | claims | hold | minutes |", "|---|---:|---:|---:|"]
+    lines = [
+        "| part | claims | hold | minutes | measured at commit | on |",
+        "|---|---:|---:|---:|---|---|",
+    ]
+    edited = False
     for name in parts:
         section = _read(name)
         if section is None:
-            lines.append(f"| {name} | not run | | |")
+            lines.append(f"| {name} | not run | | | | |")
             continue
         held = sum(check["holds"] for check in section["checks"])
         mark = "" if held == len(section["checks"]) else " ✗"
+        origin = Origin(**section["origin"])
+        edited |= origin.edited
         lines.append(
-            f"| {section['title']} | {len(section['checks'])} | {held}{mark} | {section['seconds'] / 60:.1f} |"
+            f"| {section['title']} | {len(section['checks'])} | {held}{mark} | {section['seconds'] / 60:.1f} "
+            f"| {_commit(origin)} | {origin.date} |"
         )
+    if edited:
+        lines += ["", "\\* Files were edited after that commit: these figures are of no commit."]
     return "\n".join(lines)
+
+
+def _commit(origin: Origin) -> str:
+    return origin.commit + (r" \*" if origin.edited else "")
 
 
 def _part(name: str) -> str:
@@ -62,20 +72,13 @@ def _part(name: str) -> str:
         for check in section["checks"]
     ]
     shown = table if section["rows"] else []
-    return "\n".join([f"## {section['title']}", "", section["words"], "", *shown, "", *checks])
+    origin = Origin(**section["origin"])
+    measured = f"Measured at commit {_commit(origin)} on {origin.date}."
+    return "\n".join([f"## {section['title']}", "", section["words"], "", measured, "", *shown, "", *checks])
 
 
 def _machine() -> dict[str, Any]:
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short=10", "HEAD"],  # noqa: S607  # whichever git the developer has
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
     return {
-        "commit": commit or "no repository",
-        "date": datetime.now(UTC).date().isoformat(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "python": platform.python_version(),
         "version": __version__,

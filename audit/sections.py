@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from audit.origin import Origin
+
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -45,10 +47,10 @@ class Section:
 
 
 def measured(name: str, audit: Callable[[bool], Section], *, quick: bool) -> dict[str, Any]:
-    """Runs a part and keeps its figures under audit/results; a quick run is kept nowhere."""
-    start = time.monotonic()
+    """Runs a part and keeps its figures under audit/results, with the code that gave them; a quick run is kept nowhere."""
+    origin, start = Origin.here(), time.monotonic()  # before it runs: so was the code that was imported
     section = audit(quick)
-    document = {**asdict(section), "seconds": round(time.monotonic() - start)}
+    document = {**asdict(section), "seconds": round(time.monotonic() - start), "origin": asdict(origin)}
     if not quick:
         RESULTS.mkdir(exist_ok=True)
         (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
