@@ -16,7 +16,7 @@ from attacks.low_bits import (
     main,
     our_release,
 )
-from audit.float_noise import largest_excess
+from audit.float_noise import judged_claims, judged_excess, largest_excess
 
 from statistical.limits import LIMIT
 
@@ -55,11 +55,32 @@ def test_the_same_attack_learns_nothing_certain_from_ours():
 
 def test_no_integer_is_likelier_than_its_share_of_epsilon_allows():
     zero, one = (our_release(entry, 200_000)[:, 0] for entry in (0, 1))
-    excess, values = largest_excess(zero, one)
-    assert values > 20
-    assert excess < LIMIT
+    assert largest_excess(zero, one)[1] > 20
+    assert judged_excess(*largest_excess(zero, one)).holds
     # It has teeth: the next entry, two away, would be noticed.
-    assert largest_excess(zero, one + 1)[0] > LIMIT
+    assert not judged_excess(*largest_excess(zero, one + 1)).holds
+
+
+def test_an_integer_that_comes_out_under_one_entry_alone_is_noticed():
+    zero, one = (our_release(entry, 50_000)[:, 0] for entry in (0, 1))
+    assert judged_excess(*largest_excess(zero, one)).holds
+    never = np.where(one == 3, 4, one)
+    assert (zero == 3).sum() > 1000
+    assert not judged_excess(*largest_excess(zero, never)).holds
+
+
+def test_the_limit_is_for_all_that_were_tried():
+    assert judged_excess(LIMIT, 1).holds
+    assert not judged_excess(LIMIT + 0.01, 1).holds
+    assert judged_excess(LIMIT + 0.5, 68).holds
+    assert not judged_excess(LIMIT + 1, 68).holds
+    assert not judged_excess(-np.inf, 0).holds
+
+
+def test_claims_are_judged():
+    assert judged_claims(7000, 10_000).holds
+    assert not judged_claims(7600, 10_000).holds
+    assert not judged_claims(0, 0).holds
 
 
 def test_the_story(capsys):
