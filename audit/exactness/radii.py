@@ -8,7 +8,7 @@ from scipy import special
 
 from armslength.laws.law import Law
 from armslength.noise.double_double import add, multiply, two_sum
-from armslength.noise.inversion import locate, polynomial
+from armslength.noise.inversion import _DOUBLE_ROUNDING, _FLOAT_ROUNDING, locate, polynomial
 from armslength.noise.quantiles import quantile_of
 from armslength.noise.tables import DOUBLE_DEGREE, PIECES, double_table, float_table, shift_of
 
@@ -75,7 +75,7 @@ def level_1_shares(law: Law, pieces: range, generator: np.random.Generator) -> S
             y = float(polynomial(table.high[piece], float(offset) * 2.0**-56))
             radius = float(table.radius[piece])
             t = law.scale * y + shift
-            bound = law.scale * radius + 2.0**-50 * abs(t)
+            bound = law.scale * radius + _FLOAT_ROUNDING * abs(t)
             with mpmath.workdps(_DIGITS):
                 for end in (m, m + 1):
                     exact = exact_quantile(law.name, mpmath.ldexp(end, -63))
@@ -104,7 +104,7 @@ def level_2_shares(law: Law, pieces: range, generator: np.random.Generator) -> S
                 y = add(*multiply(*y, *tau), table.high[piece, n], table.low[piece, n])
             t = add(*multiply(*y, law.scale, 0.0), *shift)
             radius = float(table.radius[piece])
-            bound = law.scale * radius + 2.0**-98 * abs(float(t[0]))
+            bound = law.scale * radius + _DOUBLE_ROUNDING * abs(float(t[0]))
             with mpmath.workdps(_DIGITS):
                 computed, total = (mpmath.mpf(float(pair[0])) + float(pair[1]) for pair in (y, t))
                 w = m << 64 | more

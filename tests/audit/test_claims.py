@@ -66,13 +66,16 @@ def sizes(gaussian=0.6, laplace=0.55, error=10.0):
 
 
 def test_averaging_is_judged():
-    def holding(found):
-        return [check.holds for check in averaging._checks(found)]
+    def holding(found, *, quick=False):
+        return [check.holds for check in averaging._checks(found, quick=quick)]
 
     assert holding(sizes()) == [True] * 4
     assert holding(sizes(gaussian=0.611)) == [True, True, False, False]
     assert holding(sizes(laplace=0.74)) == [True, False, True, True]
     assert holding(sizes(error=11.5)) == [False, True, True, True]
+    few = [sizes()[0]._replace(trials=10_000)]
+    assert holding(few) == [True, True, True, False]
+    assert holding(few, quick=True) == [True] * 3  # what cannot be told is not claimed
     assert averaging._ledger_checks(
         ["first", "second", "third", "fourth"], ["labels must be new", "must fit the budget"]
     )[0].holds
