@@ -95,15 +95,20 @@ def main() -> None:
     print(
         "      n   error of the mean   ε of all    right guesses about one person (what composition allows)"
     )
-    print("                                            Laplace            Gaussian, δ = 1e-6")
+    print(
+        "                                            Laplace            Gaussian, δ = 1e-6   (± standard error)"
+    )
     for times in (1, 4, 16, 64, 256):
         trials = max(40_000 // times, 1000)
         error = error_of_mean(laplace, x, times, 200)
         cells = [
             f"{right_guesses(protocol, times, trials):6.1%} ({word} {allowed_guesses(protocol, times):6.1%})"
-            for protocol, word in ((laplace, "≤"), (gaussian, "="))
+            for protocol, word in ((laplace, "≤"), (gaussian, "≈"))
         ]
-        print(f"  {times:5} {error:15.2f} {times * float(EPSILON):13g}      {cells[0]}   {cells[1]}")
+        chance = math.sqrt(0.25 / (2 * trials))  # at most
+        print(
+            f"  {times:5} {error:15.2f} {times * float(EPSILON):13g}      {cells[0]}   {cells[1]}   (± {chance:.1%})"
+        )
     print(f"\nA ledger with a budget of ε = {BUDGET}:\n")
     with tempfile.TemporaryDirectory() as folder:
         released, refusals = released_until_refused(Path(folder))

@@ -13,6 +13,7 @@ What comes out: for every threshold, the share of true alarms is at most e^ε ti
 noise). At ε = 0.1 that is as good as guessing. At ε = 3 it is a promise with little in it, and without noise one release tells all.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,18 @@ def true_alarms(ratios_without: Floats, ratios_with: Floats, false_alarms: float
     return float(np.interp(false_alarms, np.append(0, shares[0][::-1]), np.append(0, shares[1][::-1])))
 
 
+def error_of_true_alarms(found: float, false_alarms: float, factor: float, releases: int) -> float:
+    """The standard error of `true_alarms`, at most: of the share itself, and of the threshold that gives the false alarms.
+
+    Args:
+        found: The share of true alarms.
+        false_alarms: The share of false alarms.
+        factor: How much likelier a release at the threshold is with her than without; e^ε at most.
+        releases: How many there were of each world.
+    """
+    return math.sqrt((found * (1 - found) + factor**2 * false_alarms * (1 - false_alarms)) / releases)
+
+
 def right_guesses(ratios_without: Floats, ratios_with: Floats) -> float:
     """How often he is right if she is in the data in one case of two."""
     return float((np.mean(ratios_with > 0) + np.mean(ratios_without <= 0)) / 2)
@@ -133,8 +146,8 @@ def main() -> None:
     print(
         f"{RELEASES} releases with Alice's one visit and as many without; sketches of {SKETCH_DIM} numbers.\n"
     )
-    print("               found, at 1% false alarms      right, if it is one in two")
-    print("     noise       measured    at most            measured    at most")
+    print("                  found, at 1% false alarms              right, if it is one in two")
+    print("     noise     measured, ± error    at most            measured, ± error    at most")
     rows: list[tuple[str, Any, Any]] = [("none", None, None)]
     rows += [(f"ε = {epsilon}", epsilon, np.exp(epsilon)) for epsilon in (3, 1, 0.1)]
     for name, epsilon, factor in rows:
@@ -143,15 +156,22 @@ def main() -> None:
             clear = al.sketch_in_clear(al.Protocol(transform, 1), np.stack([counts, counts + her])).values
             found = right = float((clear[0] != clear[1]).any())  # he compares, and is certain
             most_found = most_right = 1.0
+            errors = 0.0, 0.0
         else:
             protocol = al.Protocol(transform, epsilon)
             without, with_her = attacked(protocol, counts, her, RELEASES)
             found, right = true_alarms(without, with_her, FALSE_ALARMS), right_guesses(without, with_her)
             most_found, most_right = min(1.0, factor * FALSE_ALARMS), factor / (1 + factor)
-        print(f"  {name:>8}{found:>15.2%}{most_found:>11.2%}{right:>20.2%}{most_right:>11.2%}")
+            errors = (
+                error_of_true_alarms(found, FALSE_ALARMS, factor, RELEASES),
+                math.sqrt(right * (1 - right) / (2 * RELEASES)),
+            )
+        print(
+            f"  {name:>8}{found:>12.2%} ± {errors[0]:.2%}{most_found:>11.2%}{right:>20.2%} ± {errors[1]:.2%}{most_right:>11.2%}"
+        )
     print(
-        "\nA measured share may lie above the bound by chance, in its last digit. He knew everything but the noise; "
-        "\nwho knows less finds less. Repeated releases add up, which is why there is a ledger."
+        "\nBeside each share is its standard error, at most: by chance a share may lie above its bound by a few of them."
+        "\nHe knew everything but the noise; who knows less finds less. Repeated releases add up, which is why there is a ledger."
     )
 
 

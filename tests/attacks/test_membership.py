@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from attacks.membership import (
     attacked,
+    error_of_true_alarms,
     log_likelihoods,
     log_probabilities,
     log_ratios,
@@ -178,6 +179,18 @@ def test_guesses():
     assert true_alarms(without, with_her, 1.0) == pytest.approx(1.0)
 
 
+def test_the_error_of_true_alarms_is_that_of_repeated_measurements():
+    # normal statistics at 0 and at 2, whose shares and ratio at the threshold are known; 500 repeats know an error to 3.2%
+    generator, releases, repeats = np.random.default_rng(1), 1000, 500
+    found = [
+        true_alarms(generator.normal(0, 1, releases), generator.normal(2, 1, releases), 0.1)
+        for _ in range(repeats)
+    ]
+    threshold = NormalDist().inv_cdf(0.9)
+    expected = error_of_true_alarms(ndtr(2 - threshold), 0.1, math.exp(2 * threshold - 2), releases)
+    assert np.std(found) == pytest.approx(expected, rel=0.15)
+
+
 def test_both_worlds_are_told_apart_as_far_as_promised():
     protocol = al.Protocol(al.Identity(1), 1)
     without, with_her = attacked(protocol, np.array([7]), np.array([1]), 100_000)
@@ -189,5 +202,5 @@ def test_the_script_tells_what_it_found(capsys, monkeypatch):
     monkeypatch.setattr("attacks.membership.RELEASES", 10_000)
     main()
     printed = capsys.readouterr().out
-    assert "none        100.00%" in printed
+    assert "none     100.00% ± 0.00%" in printed
     assert all(f"ε = {epsilon}" in printed for epsilon in (3, 1, 0.1))
