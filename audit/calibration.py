@@ -1,6 +1,7 @@
 """Calibration over a grid: never less noise, never a smaller ε, than dp-accounting and 100-digit decimals ask for, and hardly more."""
 
 import math
+from contextlib import AbstractContextManager
 from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
@@ -13,13 +14,13 @@ from dp_accounting.pld.privacy_loss_mechanism import DiscreteLaplacePrivacyLoss
 from armslength.errors import ParameterError
 from armslength.privacy.calibration import gaussian_scale, laplace_scale
 from armslength.privacy.composition import compose, gaussian_loss, pure_loss
-from armslength.scales import SMALLEST_SCALE
+from armslength.scales import LARGEST_SCALE, SMALLEST_SCALE
 from audit.parallel import in_processes
 from audit.sections import Check, Section
 
 EPSILONS = ("0.0001", "0.001", "0.01", "0.03", "0.1", "0.3", "1", "2", "4.5", "8", "16", "50", "200", "700")
 DELTAS = ("1e-100", "1e-30", "1e-15", "1e-12", "1e-9", "1e-6", "1e-3", "0.1", "0.5", "0.9")
-SQUARES = (1, 3, 50, 10**6, 10**12 + 1)
+SQUARES = (1, 3, 50, 10**6, 10**12 + 1, 10**24)  # of the last, many scales are beyond 2^40
 SENSITIVITIES = (1, 2, 7, 400, 10**6 + 3, 10**9)
 HAIR = Fraction(1, 2**46)  # σ is within 2^−48 of the smallest, by a bisection in floats
 _PEER_ROUNDING = 1e-9  # relative: the peer searches in floats, to 1e-12 of σ
@@ -34,8 +35,8 @@ class Point(NamedTuple):
     squared: int
 
 
-class Calibrated(NamedTuple):
-    """What our σ is worth; None for each where σ is out of the range of scales, or raised to its smallest.
+class Worth(NamedTuple):
+    """What our σ is worth.
 
     Attributes:
         is_enough: Whether the exact δ of σ is at most δ, in 100 digits.
@@ -48,6 +49,18 @@ class Calibrated(NamedTuple):
     is_least: bool
     to_peer: float
     peer_epsilon: float
+
+
+class Calibrated(NamedTuple):
+    """A point of the grid.
+
+    Attributes:
+        has_scale: Whether a σ up to 2^40 is enough, by 100 digits. None is below 0.01: ε would have to be above 4,000.
+        worth: What our σ is worth; None where our code refuses.
+    """
+
+    has_scale: bool
+    worth: Worth | None
 
 
 class Mix(NamedTuple):
@@ -66,22 +79,30 @@ def exact_delta(sigma: Fraction, squared: int, epsilon: str) -> mpmath.mpf:
     return mpmath.ncdf(ratio / 2 - e / ratio) - mpmath.exp(e) * mpmath.ncdf(-ratio / 2 - e / ratio)
 
 
-def calibrated(point: Point) -> Calibrated | None:
+def has_scale(point: Point) -> bool:
+    """Whether the largest σ is enough for a point: what our code says has no part in it."""
+    with _digits(point):
+        largest = exact_delta(Fraction(LARGEST_SCALE), point.squared, point.epsilon)
+        return bool(largest <= mpmath.mpf(point.delta))
+
+
+def calibrated(point: Point) -> Calibrated:
     """One point of the grid."""
     try:
         sigma = gaussian_scale(point.squared, point.epsilon, point.delta)
     except ParameterError:
-        return None
-    if sigma == SMALLEST_SCALE:
-        return None
-    # The two terms of δ cancel down to δ: as many digits as that takes, and a hundred more.
-    with mpmath.workdps(100 + math.ceil(float(point.epsilon)) - math.floor(math.log10(float(point.delta)))):
+        return Calibrated(has_scale(point), None)
+    return Calibrated(has_scale(point), _worth(point, sigma))
+
+
+def _worth(point: Point, sigma: float) -> Worth:
+    with _digits(point):
         wanted = mpmath.mpf(point.delta)
         is_enough = exact_delta(Fraction(sigma), point.squared, point.epsilon) <= wanted
         is_least = exact_delta(Fraction(sigma) * (1 - HAIR), point.squared, point.epsilon) > wanted
     unit = sigma / math.sqrt(point.squared)
     epsilon, delta = float(point.epsilon), float(point.delta)
-    return Calibrated(
+    return Worth(
         bool(is_enough),
         bool(is_least),
         unit / float(dp_accounting.get_sigma_gaussian(epsilon, delta)),
@@ -89,10 +110,23 @@ def calibrated(point: Point) -> Calibrated | None:
     )
 
 
+def _digits(point: Point) -> AbstractContextManager[None]:
+    """The two terms of δ cancel down to δ: as many digits as that takes, and a hundred more."""
+    digits = 100 + math.ceil(float(point.epsilon)) - math.floor(math.log10(float(point.delta)))
+    context: AbstractContextManager[None] = mpmath.workdps(digits)
+    return context
+
+
 def laplace_is_right(sensitivity: int, epsilon: str) -> bool:
-    """Whether b is the smallest float that is enough, and dp-accounting says the same of discrete Laplace noise."""
-    b = laplace_scale(sensitivity, epsilon)
+    """Whether b is the smallest float that is enough, and dp-accounting says the same of discrete Laplace noise.
+
+    Beyond the range of scales: whether it is refused.
+    """
     exact = sensitivity / Fraction(epsilon)
+    try:
+        b = laplace_scale(sensitivity, epsilon)
+    except ParameterError:
+        return exact > LARGEST_SCALE
     if b == SMALLEST_SCALE:
         return exact <= Fraction(b)
     peer = DiscreteLaplacePrivacyLoss(1 / b, sensitivity)
@@ -130,45 +164,25 @@ def audit(quick: bool) -> Section:
     """Gaussian and Laplace scales, then composition."""
     step = 11 if quick else 1
     points = [Point(*each) for each in product(EPSILONS, DELTAS, SQUARES)][::step]
-    found = [one for one in in_processes(calibrated, points, "Gaussian scales") if one is not None]
-    pairs = list(product(SENSITIVITIES, EPSILONS))
-    laplace = [laplace_is_right(*pair) for pair in pairs if pair[0] / float(pair[1]) <= 2.0**40]
+    found = in_processes(calibrated, points, "Gaussian scales")
+    laplace = [laplace_is_right(*pair) for pair in product(SENSITIVITIES, EPSILONS)]
     mixes = [
         Mix(*each)
         for each in product((0, 1, 3, 10, 30), (0, 1, 5, 20, 100), ("0.1", "1"), ("1e-9", "1e-6", "1e-3"))
         if each[0] + each[1] > 0 and (each[1] or each[2] == "1")
     ][::step]
     ratios = in_processes(composed, mixes, "composition")
-    to_peer, peer_epsilon = [one.to_peer for one in found], [one.peer_epsilon for one in found]
+    worths = [one.worth for one in found if one.worth is not None]
     rows = (
-        ("Gaussian σ", f"{len(found):,}", f"{min(to_peer) - 1:+.1e} to {max(to_peer) - 1:+.1e}"),
-        (
-            "ε of our σ, by dp-accounting",
-            f"{len(found):,}",
-            f"{min(peer_epsilon) - 1:+.1e} to {max(peer_epsilon) - 1:+.1e}",
-        ),
-        ("ε of several releases", f"{len(ratios):,}", f"{min(ratios) - 1:+.1e} to {max(ratios) - 1:+.1e}"),
+        ("Gaussian σ", f"{len(worths):,}", _span([one.to_peer for one in worths])),
+        ("ε of our σ, by dp-accounting", f"{len(worths):,}", _span([one.peer_epsilon for one in worths])),
+        ("ε of several releases", f"{len(ratios):,}", _span(ratios)),
     )
     checks = (
-        Check(
-            "the exact δ of our σ is at most δ, in 100 digits",
-            all(one.is_enough for one in found),
-            f"at all {len(found):,} points",
-        ),
-        Check(
-            "and that of σ·(1 − 2^−46) is not",
-            all(one.is_least for one in found),
-            f"at {sum(one.is_least for one in found):,} points",
-        ),
-        Check(
-            "our σ is never below dp-accounting's, and never above, by more than its own rounding of 1e-9",
-            all(abs(ratio - 1) <= _PEER_ROUNDING for ratio in to_peer),
-            f"{min(to_peer) - 1:+.1e} to {max(to_peer) - 1:+.1e}",
-        ),
-        Check(
-            "Laplace scales are the smallest floats that are enough, and dp-accounting says so too",
-            all(laplace),
-            f"at all {len(laplace)} points",
+        *gaussian_checks(found),
+        _all_of(
+            "Laplace scales are the smallest floats that are enough, and dp-accounting says so too; beyond 2^40 they are refused",
+            laplace,
         ),
         Check(
             "what several releases cost is never less than privacy loss distributions say, and at most a third more",
@@ -178,10 +192,40 @@ def audit(quick: bool) -> Section:
     )
     return Section(
         "Calibration",
-        f"Our scales against dp-accounting over a grid of ε from {EPSILONS[0]} to {EPSILONS[-1]}, δ from {DELTAS[0]} to {DELTAS[-1]} and sensitivities, without the points whose "
-        "scale is outside the range of 0.01 to 2^40. dp-accounting computes in floats, so the exact δ is computed in 100 digits beside it. Composition, as the ledger does it, is "
+        f"Our scales against dp-accounting over a grid of ε from {EPSILONS[0]} to {EPSILONS[-1]}, δ from {DELTAS[0]} to {DELTAS[-1]} and sensitivities. Whether a point has a "
+        "scale in the range of 0.01 to 2^40 is decided in 100 digits, not by our code: there it must give one, and nowhere else. dp-accounting computes in floats, so the exact δ is computed in 100 digits beside it. Composition, as the ledger does it, is "
         f"held against privacy loss distributions that are rounded down, for mixes of Gaussian and Laplace releases.",
         ("what", "points", "ours beside theirs, relative"),
         rows,
         checks,
     )
+
+
+def gaussian_checks(found: list[Calibrated]) -> tuple[Check, ...]:
+    """What must hold at the points of the grid; a point inside the range without an answer fails every claim about it."""
+    inside = [one.worth for one in found if one.has_scale]
+    right = sum(one.has_scale == (one.worth is not None) for one in found)
+    return (
+        Check(
+            "a scale is given wherever one up to 2^40 is enough, and nowhere else",
+            right == len(found) and 0 < len(inside) < len(found),
+            f"right at {right:,} of {len(found):,} points, of which {len(inside):,} have one",
+        ),
+        _all_of(
+            "the exact δ of our σ is at most δ, in 100 digits",
+            [one is not None and one.is_enough for one in inside],
+        ),
+        _all_of("and that of σ·(1 − 2^−46) is not", [one is not None and one.is_least for one in inside]),
+        _all_of(
+            "our σ is never below dp-accounting's, and never above, by more than its own rounding of 1e-9",
+            [one is not None and abs(one.to_peer - 1) <= _PEER_ROUNDING for one in inside],
+        ),
+    )
+
+
+def _all_of(claim: str, held: list[bool]) -> Check:
+    return Check(claim, all(held), f"at {sum(held):,} of {len(held):,} points")
+
+
+def _span(ratios: list[float]) -> str:
+    return f"{min(ratios) - 1:+.1e} to {max(ratios) - 1:+.1e}" if ratios else ""
