@@ -4,6 +4,7 @@ import errno
 import random
 import shutil
 import signal
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -13,14 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from armslength.progress import Advance, progress
-from audit.faults.forks import Ended, Forks, after_milliseconds, at_call, at_line
-from audit.faults.party import Found, Party
+from audit.faults.forks import Ended, Forks, after_milliseconds, at_call, at_line, when_spilled
+from audit.faults.party import LITTLE_MEMORY, MANY_ROWS, Found, Party, bytes_spilled
 from audit.faults.system_calls import CallFault, can_trace
 from audit.sections import Check, Section
 
 _KILL_LINE = "kill -9 at a line of our code"
 _KILL_TIME = "kill -9 at a random time"
 _SIGNAL = "SIGINT, SIGTERM or SIGHUP at a line"
+_KILL_SPILLED = "kill -9 while private rows are on the disk"
+_SIGNAL_SPILLED = "SIGINT, SIGTERM or SIGHUP while private rows are on the disk"
+_ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CALLS = {
     "kill -9 before a system call": CallFault("kill"),
     "kill -9 in the middle of a write": CallFault("tear"),
@@ -35,24 +39,25 @@ _LOST = "ε was charged, and nothing was written"
 
 @dataclass(frozen=True)
 class _Trial:
-    """One fault, and what came of it."""
+    """One fault, and what came of it; `left` is how many bytes of private rows stay in the temporary folder."""
 
     kind: str
     ended: Ended
     found: Found
     wrong: tuple[str, ...]
+    left: int
 
 
 def audit(quick: bool) -> Section:
-    """Kills and fails releases of two parties at a time: one that has released nothing, and one that replaces a release."""
+    """Kills and fails releases of two parties at a time: of one that has released nothing, one that replaces a release, and a large one."""
     with (
         tempfile.TemporaryDirectory() as place,
         ThreadPoolExecutor(2) as pool,
         progress("faults", None, "faults", shown=True) as advance,
     ):
         parties = [
-            pool.submit(_trials, Path(place), again=again, quick=quick, advance=advance)
-            for again in (False, True)
+            pool.submit(_trials, Path(place), name, quick=quick, advance=advance)
+            for name in ("first", "again", "large")
         ]
         trials = [trial for party in parties for trial in party.result()]
     kinds = list(dict.fromkeys(trial.kind for trial in trials))
@@ -65,20 +70,21 @@ def audit(quick: bool) -> Section:
     )
 
 
-def _trials(place: Path, *, again: bool, quick: bool, advance: Advance) -> list[_Trial]:
-    name = "again" if again else "first"
+def _trials(place: Path, name: str, *, quick: bool, advance: Advance) -> list[_Trial]:
     temporary = place / f"{name}-temporary"
     temporary.mkdir()
     forks = Forks(temporary)
     try:
-        party = Party(place / name, forks, released_before=again)
+        is_large = name == "large"
+        party = Party(place / name, forks, released_before=name == "again", spills=is_large)
         done = []
-        for kind, fault in _faults(party, quick=quick):
+        for kind, fault in _faults_of_spilling(quick=quick) if is_large else _faults(party, quick=quick):
             party.restore()
             ended = party.run(fault)
             found = party.found()
-            wrong = (*found.wrong, *_badly_ended(ended, found, temporary), *party.retried(found))
-            done.append(_Trial(kind, ended, found, wrong))
+            left = bytes_spilled(temporary)
+            wrong = (*found.wrong, *_badly_ended(ended, found, temporary))
+            done.append(_Trial(kind, ended, found, (*wrong, *party.retried(found)), left))
             for folder in temporary.glob("armslength-*"):
                 shutil.rmtree(folder)
             advance(1)
@@ -93,18 +99,24 @@ def _faults(party: Party, *, quick: bool) -> Iterator[tuple[str, dict[str, Any]]
     lines = range(party.run().lines or 0)
     longest = 1000 * (time.monotonic() - start)
     chance = random.Random(8)  # noqa: S311  # when to kill, not what to draw
-    endings = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for number in _some(lines, 2 if quick else 100):
         yield _KILL_LINE, at_line(number, signal.SIGKILL)
     for _ in range(2 if quick else 40):
         yield _KILL_TIME, after_milliseconds(longest * chance.random())
     for turn, number in enumerate(_some(lines, 2 if quick else 60)):
-        yield _SIGNAL, at_line(number, endings[turn % 3])
+        yield _SIGNAL, at_line(number, _ENDINGS[turn % 3])
     for kind, fault in _CALLS.items() if can_trace() else ():
         party.restore()
         calls = range(len(party.run(at_call(replace(fault, number=_NEVER))).calls))
         for number in _some(calls, 2 if quick else len(calls)):
             yield kind, at_call(replace(fault, number=number))
+
+
+def _faults_of_spilling(*, quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Signals to a release that has just written private rows to the temporary folder."""
+    for turn in range(2 if quick else 12):
+        yield _KILL_SPILLED, when_spilled(signal.SIGKILL)
+        yield _SIGNAL_SPILLED, when_spilled(_ENDINGS[turn % 3])
 
 
 def _some(points: range, most: int) -> list[int]:
@@ -114,9 +126,11 @@ def _some(points: range, most: int) -> list[int]:
 
 
 def _badly_ended(ended: Ended, found: Found, temporary: Path) -> tuple[str, ...]:
-    """What is wrong with the exit code, the message and the temporary folder of a process that was not killed."""
+    """What is wrong with the exit code, the message and the temporary folder; a killed process may leave its folder, to its owner alone."""
+    folders = list(temporary.glob("armslength-*"))
     if ended.code == -signal.SIGKILL:
-        return ()
+        seen = any(stat.S_IMODE(folder.stat().st_mode) != stat.S_IRWXU for folder in folders)
+        return ("others may read the private rows that a kill left",) if seen else ()
     wrong = []
     if ended.code not in {0, 2, 128 + signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGHUP}:
         wrong.append(f"exit code {ended.code}: {ended.err}")
@@ -126,8 +140,8 @@ def _badly_ended(ended: Ended, found: Found, temporary: Path) -> tuple[str, ...]
         wrong.append(f"what was spent is not said: {ended.err}")
     if not ended.code and not found.released and "the release was saved as" not in ended.err:
         wrong.append("a release that was reported is not there")
-    if any(path.is_file() for folder in temporary.glob("armslength-*") for path in folder.rglob("*")):
-        wrong.append("private rows were left in the temporary folder")
+    if folders:
+        wrong.append("the folder for private rows was left")
     return tuple(wrong)
 
 
@@ -146,6 +160,8 @@ def _row(kind: str, trials: list[_Trial]) -> tuple[str, ...]:
 def _checks(trials: list[_Trial], *, quick: bool) -> tuple[Check, ...]:
     killed = [trial for trial in trials if trial.ended.code == -signal.SIGKILL]
     others = [trial for trial in trials if trial.ended.code != -signal.SIGKILL]
+    spilled = [trial for trial in trials if trial.kind in {_KILL_SPILLED, _SIGNAL_SPILLED}]
+    had = sum(trial.ended.spilled > 0 for trial in spilled)
     fewest = 8 if quick else 300
     return (
         Check(f"At least {fewest} releases died of kill -9", len(killed) >= fewest, f"{len(killed)} did"),
@@ -158,6 +174,12 @@ def _checks(trials: list[_Trial], *, quick: bool) -> tuple[Check, ...]:
             "Where a release fails or is interrupted: one line of ours, the right exit code, what was spent is said, and no private row stays",
             not any(trial.wrong for trial in others),
             _first_wrong(others),
+        ),
+        Check(
+            "So it is where private rows were on the disk when the signal came; what kill -9 leaves of them only their owner can read",
+            had == len(spilled) > 0 and not any(trial.wrong for trial in spilled),
+            f"{had} of {len(spilled)} releases had rows there; kill -9 left up to {max((trial.left for trial in killed), default=0):,} bytes, "
+            f"the other signals {max((trial.left for trial in others), default=0):,}",
         ),
     )
 
@@ -182,9 +204,11 @@ def _words() -> str:
     return (
         "The real command `armslength release` runs in a forked child, for a party that has released nothing yet and for one that replaces an "
         f"earlier release. {calls} Kills also come at lines of our code, spread evenly over all that run, and at random times from outside; SIGINT, SIGTERM and SIGHUP "
-        "come at such lines.\n\n"
+        "come at such lines. A third party has "
+        f"{MANY_ROWS:,} events and lets the engine hold {LITTLE_MEMORY}, so that it writes private rows to the temporary folder; there the signal comes as soon as such a file is seen.\n\n"
         "After each fault a judge looks: the output is as it was, or new and loads whole; the ledger opens, passes SQLite's integrity check and has one "
         "line if any value with noise is on the disk, also in a temporary file; and a retry succeeds, which needs `--repeat` where ε was charged. "
         "*Charged, no file* is what a crash may cost: the ledger over-counts and never under-counts. A file `.NAME.….part` that a killed process leaves is harmless: no reader "
-        "takes it for data, and it may be removed. Power failures are not played here; the ledger syncs each step before the next."
+        "takes it for data, and it may be removed. **What kill -9 leaves of private rows stays**: no program can clean up after it. It is in a folder `armslength-…` of the "
+        "temporary folder (`TMPDIR`), which only its owner can read, and which the owner has to remove. Every other signal removes it. Power failures are not played here; the ledger syncs each step before the next."
     )

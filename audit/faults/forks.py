@@ -22,6 +22,7 @@ class Ended:
         code: Its exit code; minus the signal that killed it.
         calls: The system calls that the fault was for, if it was one at a call.
         lines: How many lines of our code it ran; None if it was killed or not counted.
+        spilled: How many bytes of rows it had written to the temporary folder when it got its signal, if the fault waits for them.
         out: Its standard output.
         err: Its standard error.
     """
@@ -29,6 +30,7 @@ class Ended:
     code: int
     calls: list[str] = field(default_factory=list)
     lines: int | None = None
+    spilled: int = 0
     out: str = ""
     err: str = ""
 
@@ -91,6 +93,11 @@ def at_call(fault: CallFault) -> dict[str, Any]:
 def after_milliseconds(milliseconds: float) -> dict[str, Any]:
     """A kill from outside, whatever the process does then."""
     return {"milliseconds": milliseconds}
+
+
+def when_spilled(signal: int) -> dict[str, Any]:
+    """A signal from outside, as soon as rows are in the temporary folder; as the server takes it."""
+    return {"spilled": int(signal)}
 
 
 def with_file_bytes(most: int) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import re
 import shutil
 import sqlite3
+import stat
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,10 @@ RELEASE = (
     *("--threads", "1"),
 )
 AGAIN = ("--overwrite", "--repeat")
+MANY_ROWS, LITTLE_MEMORY = (
+    400_000,
+    "20MB",
+)  # more rows than the engine may hold: it writes them to the temporary folder
 _HALF_WRITTEN = re.compile(rf"\.{re.escape(TARGET)}\..+\.part|{re.escape(LEDGER)}-journal")
 
 
@@ -58,17 +63,24 @@ class Party:
         folder: An empty folder.
         forks: Where its commands run.
         released_before: Whether there is an earlier release, which the next one replaces.
+        spills: Whether there are more events than the engine may hold; else there are few.
     """
 
-    def __init__(self, folder: Path, forks: Forks, *, released_before: bool) -> None:
+    def __init__(self, folder: Path, forks: Forks, *, released_before: bool, spills: bool = False) -> None:
         self.folder = folder
         self._forks = forks
-        self.arguments = (*RELEASE, *AGAIN) if released_before else RELEASE
+        again = AGAIN if released_before else ()
+        self.arguments: tuple[str, ...] = (
+            *RELEASE,
+            *again,
+            *(("--memory", LITTLE_MEMORY) if spills else ()),
+        )
         folder.mkdir()
+        rows = MANY_ROWS if spills else 200
         visits = {
-            "patient": [f"p{number // 4}" for number in range(200)],
-            "code": [f"c{number % 7}" for number in range(200)],
-            "hospital": ["north" if number % 3 else "south" for number in range(200)],
+            "patient": [f"p{7919 * number % rows // 4}" for number in range(rows)],
+            "code": [f"c{number % 7}" for number in range(rows)],
+            "hospital": ["north" if number % 3 else "south" for number in range(rows)],
         }
         pq.write_table(pa.table(visits), folder / "visits.parquet")
         protocol = al.Protocol(
@@ -155,3 +167,15 @@ class Party:
         if state != "ok" or labels != 2 * bool(entries):
             raise sqlite3.DatabaseError(f"integrity {state}, {labels} labels of {len(entries)} lines")
         return len(entries)
+
+
+def bytes_spilled(temporary: Path) -> int:
+    """How many bytes the engines of all releases have in the temporary folder; links to the party's own files are not counted."""
+    found = 0
+    for path in temporary.glob("armslength-*/**/*"):
+        try:
+            state = path.lstat()
+        except FileNotFoundError:  # its release has just removed it
+            continue
+        found += state.st_size if stat.S_ISREG(state.st_mode) else 0
+    return found
