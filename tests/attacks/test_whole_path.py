@@ -53,7 +53,7 @@ def measured(story, blocks, folder, fault=HONEST):
 
 
 def test_no_curve_crosses_its_bound_and_weakened_noise_does(tmp_path):
-    story = fewer_rows(REPLACED)
+    story = fewer_rows(REPLACED, 2 * FEWER)
     honest = measured(story, TRIALS, tmp_path)
     assert not honest.crosses
     assert honest.epsilon_low > 0.8 * promise_of(story.protocol).epsilon
