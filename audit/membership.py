@@ -15,6 +15,7 @@ from armslength.progress import progress
 from armslength.threads import available_threads
 from armslength.transforms.fast_jl import FastJL
 from audit.membership_cases import Case, all_cases
+from audit.membership_dependence import DEPENDENCE_CASES, LinearTest, release_with_shared_noise
 from audit.membership_faults import FAULTS, WEAK, Releaser, release, release_weakly
 from audit.sections import Check, Section
 from audit.trade_off import FALSE_ALARM, Counts, Promise, TradeOff, trade_off
@@ -53,7 +54,7 @@ def audit(quick: bool) -> Section:
     """Every case, as it is and with 0.8 of its noise."""
     cases = all_cases()
     share = QUICK_SHARE if quick else 1
-    alarm = FALSE_ALARM / len(cases)
+    alarm = FALSE_ALARM / (len(cases) + len(DEPENDENCE_CASES))
     with ProcessPoolExecutor(available_threads(), multiprocessing.get_context("spawn")) as pool:
         chosen = range(0, len(cases), QUICK_STEP if quick else 1)
         jobs = [pool.submit(measured, number, share, alarm) for number in chosen]
@@ -63,7 +64,8 @@ def audit(quick: bool) -> Section:
                 found.append(job.result())
                 advance(1)
         faults = list(pool.map(partial(fault_is_seen, share=share, alarm=alarm), FAULTS))
-    return _section(found, faults, quick=quick)
+        dependence = list(pool.map(partial(dependence_is_seen, share=share, alarm=alarm), DEPENDENCE_CASES))
+    return _section(found, faults, dependence, quick=quick)
 
 
 def measured(number: int, share: int, alarm: float) -> Found:
@@ -80,22 +82,23 @@ def promise_of(protocol: al.Protocol) -> Promise:
     return Promise(float(protocol.epsilon), float(protocol.released_delta))
 
 
-def case_trade_off(case: Case, rows: int, alarm: float, releaser: Releaser | None = None) -> TradeOff:
+def case_trade_off(
+    case: Case, rows: int, alarm: float, releaser: Releaser = release, *, linear: bool = False
+) -> TradeOff:
     """The measured trade-off of a case.
 
     Args:
         case: The neighbors and their protocol, whose law the attacker assumes, also where a fault makes it another.
         rows: How many releases of each neighbor.
         alarm: The probability, at most, that a true promise is said to be crossed.
-        releaser: How rows are released; None: as everybody does.
+        releaser: How rows are released: as everybody does, or with a fault.
+        linear: Whether the attacker looks at all coordinates with the linear test, which does not take their noise to be independent.
     """
     promise = promise_of(case.protocol)
+    test = LinearTest(case, releaser).statistic if linear else partial(_likelihood_statistic, case)
     counts = [
         sum(
-            (
-                Counts.of(statistic, promise)
-                for statistic in _statistics(case, world, rows, releaser or release)
-            ),
+            (Counts.of(test(released), promise) for released in _released(case, world, rows, releaser)),
             start=Counts(np.zeros(len(promise.thresholds), dtype=np.int64), 0),
         )
         for world in (case.x, case.other)
@@ -103,16 +106,19 @@ def case_trade_off(case: Case, rows: int, alarm: float, releaser: Releaser | Non
     return trade_off(counts[0], counts[1], promise, alarm)
 
 
-def _statistics(case: Case, world: NDArray[np.generic], rows: int, releaser: Releaser) -> Iterator[Floats]:
-    """The attacker's statistic in so many releases of a world, some at a time."""
-    clear = [al.sketch_in_clear(case.protocol, each[None], items=case.items) for each in (case.x, case.other)]
+def _released(case: Case, world: NDArray[np.generic], rows: int, releaser: Releaser) -> Iterator[al.Sketches]:
+    """So many releases of a world, some at a time."""
     for start in range(0, rows, ROWS_AT_ONCE):
         count = min(ROWS_AT_ONCE, rows - start)
-        released = releaser(case, np.broadcast_to(world, (count, len(world))).copy())
-        if case.protocol.noise_site == "input":
-            yield input_noise_statistic(case, released.values)
-        else:
-            yield log_ratios(released, clear[0], clear[1])
+        yield releaser(case, np.broadcast_to(world, (count, len(world))).copy())
+
+
+def _likelihood_statistic(case: Case, released: al.Sketches) -> Floats:
+    """The attacker's statistic: the likelihood ratio, or what is nearest to it."""
+    if case.protocol.noise_site == "input":
+        return input_noise_statistic(case, released.values)
+    clear = [al.sketch_in_clear(case.protocol, each[None], items=case.items) for each in (case.x, case.other)]
+    return log_ratios(released, clear[0], clear[1])
 
 
 def input_noise_statistic(case: Case, values: Integers) -> Floats:
@@ -145,17 +151,28 @@ def fault_is_seen(fault: str, share: int, alarm: float) -> bool:
     return case_trade_off(case, case.rows // share, alarm, releaser).crosses
 
 
-def _section(found: list[Found], faults: list[bool], *, quick: bool) -> Section:
+def dependence_is_seen(name: str, share: int, alarm: float) -> tuple[bool, bool]:
+    """Whether the linear test refutes the promise of a case: as it is, and where all coordinates of a row share their noise."""
+    case = next(case for case in all_cases() if case.name == name)
+    measured_of = partial(case_trade_off, case, case.rows // share, alarm, linear=True)
+    return measured_of().crosses, measured_of(release_with_shared_noise).crosses
+
+
+def _section(
+    found: list[Found], faults: list[bool], dependence: list[tuple[bool, bool]], *, quick: bool
+) -> Section:
     smallest = min(one.rows for one in found)
     return Section(
         "Membership: the best test between two neighbors",
-        f"The attacker knows the matrix, the law and both neighbors, and computes the exact likelihood ratio of every release. {len(found)} "
+        f"The attacker knows the matrix, the law and both neighbors, and computes the exact likelihood ratio of every release. {len(found)} of {len(all_cases())} "
         f"cases: every transform with every law, {smallest:,} releases of each neighbor or more, by `Protocol.release`. Neighbors differ by the radius "
         "where the matrix is most sensitive. His trade-off curve is measured at 97 thresholds from −1.5ε to 1.5ε that are fixed beforehand, in both "
         f"directions, with exact (Clopper-Pearson) bounds that hold for all thresholds of all cases together but for a probability of {FALSE_ALARM:g}: "
         '"at least" is a lower bound in that sense, "measured" what the events at ±ε show, both directions together. Noise on the input of FastJL is attacked through what is published: '
         "with six rows and four columns P can be undone, and the test is exact; with fewer rows it is that of the normal law with the same covariance. "
-        f"Then the same audit looks at releases whose noise has {WEAK} of its scale; it assumes the promised law, as it would if it knew of no fault.",
+        f"Then the same audit looks at releases whose noise has {WEAK} of its scale; it assumes the promised law, as it would if it knew of no fault. "
+        "The likelihood ratio takes the noise of different coordinates to be independent, and can miss it if they are not. So a second test, in "
+        f"{len(dependence)} of the cases, measures the covariance of all coordinates and weighs them accordingly.",
         HEADS,
         tuple(map(_row, found)),
         (
@@ -165,13 +182,28 @@ def _section(found: list[Found], faults: list[bool], *, quick: bool) -> Section:
                 Check(f"a fault is seen: {fault}", seen, "crosses" if seen else "does not cross")
                 for fault, seen in zip(FAULTS, faults, strict=True)
             ),
+            _independent(dependence),
         ),
     )
 
 
 def _never_crosses(found: list[Found]) -> Check:
     below = sum(not one.honest.crosses for one in found)
-    return Check("no curve crosses its bound", below == len(found), f"{below} of {len(found)} stay below")
+    return Check(
+        "no curve crosses its bound",
+        below == len(found),
+        f"{below} of {len(found)} stay below; there are {len(all_cases())} cases",
+    )
+
+
+def _independent(dependence: list[tuple[bool, bool]]) -> Check:
+    honest = sum(not crosses for crosses, _ in dependence)
+    faulty = sum(crosses for _, crosses in dependence)
+    return Check(
+        "a test that looks for dependent noise stays below the bound, and crosses where coordinates share their noise",
+        honest == faulty == len(dependence) > 0,
+        f"{honest} of {len(dependence)} stay below; with shared noise {faulty} of {len(dependence)} cross",
+    )
 
 
 def _comes_close(tight: list[Found]) -> tuple[Check, ...]:

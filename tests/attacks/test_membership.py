@@ -21,6 +21,7 @@ from attacks.membership import (
 )
 from audit.membership import case_trade_off, input_noise_statistic, promise_of
 from audit.membership_cases import all_cases
+from audit.membership_dependence import DEPENDENCE_CASES, release_with_shared_noise
 from audit.membership_faults import FAULTS, WEAK, release_weakly, weakened
 from scipy.special import ndtr
 
@@ -101,6 +102,14 @@ def test_no_curve_crosses_its_bound_and_weakened_noise_does(name):
 def test_other_faults_are_seen(fault):
     name, releaser = FAULTS[fault]
     assert case_trade_off(CASES[name], 30_000, ALARM, releaser).crosses
+
+
+@pytest.mark.parametrize("name", DEPENDENCE_CASES)
+def test_noise_that_coordinates_share_is_seen_by_the_linear_test_alone(name):
+    case, rows = CASES[name], 50_000
+    assert not case_trade_off(case, rows, FALSE_ALARM, linear=True).crosses
+    assert not case_trade_off(case, rows, FALSE_ALARM, release_with_shared_noise).crosses
+    assert case_trade_off(case, rows, FALSE_ALARM, release_with_shared_noise, linear=True).crosses
 
 
 def test_every_transform_meets_every_law():

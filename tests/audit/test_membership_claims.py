@@ -16,13 +16,14 @@ NORMAL = Found("normal", Promise(1.0, 0.01), True, 10, GOOD, WEAK)
 LOOSE = Found("loose", Promise(1.0, 0.01), False, 10, replace(GOOD, epsilon=-math.inf, delta=0.001), None)
 
 
-def held(found, faults=(True, True), *, quick=False):
+def held(found, faults=(True, True), dependence=((False, True),), *, quick=False):
     """Whether each claim holds."""
-    return [check.holds for check in membership._section(found, list(faults), quick=quick).checks]
+    section = membership._section(found, list(faults), list(dependence), quick=quick)
+    return [check.holds for check in section.checks]
 
 
 def test_all_hold():
-    assert held([PURE, NORMAL, LOOSE]) == [True] * 6
+    assert held([PURE, NORMAL, LOOSE]) == [True] * 7
 
 
 @pytest.mark.parametrize(
@@ -37,15 +38,25 @@ def test_all_hold():
 )
 def test_one_fails(changed, claim):
     found = held([PURE, NORMAL, LOOSE, changed])
-    assert found == [number != claim for number in range(6)]
+    assert found == [number != claim for number in range(7)]
 
 
 def test_a_fault_that_is_not_seen_fails():
-    assert held([PURE, NORMAL], [True, False]) == [True] * 5 + [False]
+    assert held([PURE, NORMAL], [True, False]) == [True] * 5 + [False, True]
+
+
+@pytest.mark.parametrize("dependence", [(True, True), (False, False)])
+def test_dependence_that_is_not_seen_or_seen_where_there_is_none_fails(dependence):
+    assert held([PURE, NORMAL], dependence=[(False, True), dependence]) == [True] * 6 + [False]
+
+
+def test_a_quick_run_says_how_many_cases_it_left_out():
+    section = membership._section([PURE], [True, True], [(False, True)], quick=True)
+    assert section.checks[0].found == "1 of 1 stay below; there are 50 cases"
 
 
 def test_a_quick_run_claims_only_what_few_releases_can_show():
-    assert held([replace(PURE, honest=replace(GOOD, epsilon_low=0.1)), NORMAL], quick=True) == [True] * 3
+    assert held([replace(PURE, honest=replace(GOOD, epsilon_low=0.1)), NORMAL], quick=True) == [True] * 4
 
 
 def test_a_case_is_printed():
