@@ -3,7 +3,10 @@
 import json
 import os
 import shutil
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from click.testing import CliRunner
@@ -35,14 +38,14 @@ def _read(data: bytes) -> str:
     """Releases rows under these labels, and runs every verb on their file."""
     try:
         names = json.loads(data)
-        labels, unit, name = names["labels"], names["unit"], names["file"]
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, RecursionError):
         return "no names"
-    if not isinstance(name, str) or "/" in name or name in {"", ".", ".."}:
+    if not isinstance(names, dict):
         return "no names"
+    labels, unit = names.get("labels", ["a"]), names.get("unit", "one patient")
+    name = _name_of(names.get("file"))
+    labels = labels if isinstance(labels, list) else [labels]
     protocol = al.Protocol(al.SparseJL(6, 8, 2, "x"), 1, unit=unit, contribution=2)
-    if not isinstance(labels, list):
-        return "no names"
     rows = np.zeros((len(labels), 6), dtype=int)
     sketches = protocol.release(rows, ledger=al.NO_LEDGER, labels=labels)
     place = folder() / "command"
@@ -58,6 +61,12 @@ def _read(data: bytes) -> str:
     finally:
         os.chdir(before)
     return "accepted"
+
+
+def _name_of(value: Any) -> str:
+    """A name that a file in a folder can be asked to have."""
+    name = (value if isinstance(value, str) else json.dumps(value)).replace("/", "_")
+    return name if name not in {"", ".", ".."} else "a.parquet"
 
 
 def _run(arguments: list[str]) -> None:
@@ -80,7 +89,11 @@ def _check_page(place: Path, name: str, labels: list[str]) -> None:
 
 
 def _folders() -> list[bytes]:
-    return [json.dumps([["a.parquet", "sketches"], ["b/c.parquet", "sketches"], ["_d", "garbage"]]).encode()]
+    listed = (
+        [["a.parquet", "sketches"], ["b/c.parquet", "sketches"], ["_d", "garbage"]],
+        [["a.parquet", "sketches"], ["_b", "link"], ["_c", "pipe"]],
+    )
+    return [json.dumps(each).encode() for each in listed]
 
 
 def _read_folder(data: bytes) -> str:
@@ -89,21 +102,13 @@ def _read_folder(data: bytes) -> str:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
     try:
-        for name, kind in json.loads(data):
-            path = place / name
-            if ".." in path.parts or place not in path.parents:
-                return "no folder"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if kind == "sketches":
-                _small().save(path)
-            elif kind == "link":
-                path.symlink_to(place.parent)
-            elif kind == "pipe":
-                os.mkfifo(path)
-            else:
-                path.write_bytes(str(kind).encode(errors="replace"))
-    except (ValueError, TypeError, OSError, RecursionError, al.ParameterError):
+        listed = json.loads(data)
+    except (ValueError, RecursionError):
         return "no folder"
+    for each in listed if isinstance(listed, list) else [listed]:
+        name, kind = each if isinstance(each, list) and len(each) == 2 else [each, "sketches"]
+        with suppress(OSError, ValueError, al.ParameterError):  # there cannot be such a file
+            _make(place, [_name_of(part) for part in str(name).split("/")], kind)
     collection = al.open_collection(place, limit=LIMIT)
     if any(place not in Path(file.path).parents for file in collection.files):
         raise Finding("a collection has a file from elsewhere")
@@ -112,12 +117,28 @@ def _read_folder(data: bytes) -> str:
     return "accepted"
 
 
-def _small() -> al.Sketches:
+def _make(place: Path, parts: list[str], kind: Any) -> None:
+    path = place.joinpath(*parts)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "sketches":
+        path.write_bytes(_small())
+    elif kind == "link":
+        path.symlink_to(place.parent)
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.write_bytes(str(kind).encode(errors="replace"))
+
+
+@cache
+def _small() -> bytes:
     protocol = al.Protocol(al.SparseJL(6, 8, 2, "x"), 1)
-    return protocol.release(np.zeros((1, 6), dtype=int), ledger=al.NO_LEDGER, labels=["a"])
+    path = folder() / "small.parquet"
+    protocol.release(np.zeros((1, 6), dtype=int), ledger=al.NO_LEDGER, labels=["a"]).save(path)
+    return path.read_bytes()
 
 
 TARGETS = (
-    Target("labels, units and files in commands", _seeds, _read, change_json, 1_000),
-    Target("folders of files", _folders, _read_folder, change_json, 10_000),
+    Target("names", "labels, units and files in commands", _seeds, _read, change_json, 2_000),
+    Target("folders", "folders of files", _folders, _read_folder, change_json, 10_000),
 )

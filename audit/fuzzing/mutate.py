@@ -92,6 +92,11 @@ def change_json(data: bytes, random: Random) -> bytes:
     return json.dumps(tree).encode()
 
 
+def change_text(data: bytes, random: Random) -> bytes:
+    """JSON as a tree or as bytes, as often the one as the other."""
+    return random.choice((change_json, change_bytes))(data, random)
+
+
 def _places(tree: Any) -> list[tuple[Any, Any]]:
     """Every (holder, key) in the tree."""
     found: list[tuple[Any, Any]] = []

@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 import armslength as al
-from audit.fuzzing.mutate import change_bytes, change_json
+from audit.fuzzing.mutate import change_json, change_text
 from audit.fuzzing.verdicts import Finding, Target
 from audit.fuzzing.workspace import written
 
@@ -45,6 +45,6 @@ def _read(data: bytes) -> str:
 
 
 TARGETS = (
-    Target("protocol, bytes", _seeds, _read, change_bytes, 350_000),
-    Target("protocol, fields", _seeds, _read, change_json, 100_000),
+    Target("protocols", "protocol, bytes", _seeds, _read, change_text, 120_000),
+    Target("protocols", "protocol, fields", _seeds, _read, change_json, 240_000),
 )

@@ -1,23 +1,43 @@
-"""Event tables: CSV, JSON lines, Parquet and Arrow files of any bytes; lists of names in a file."""
+"""Event tables: CSV, JSON lines, Parquet and Arrow files of any bytes; lists of names in a file.
 
+To start the engine takes ten times as long as to read a small file. So files are read in three depths: their names alone, their events
+through an engine that stays, and a whole release.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from functools import cache, partial
 from io import BytesIO
+from pathlib import Path
 from random import Random
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import armslength as al
 from armslength.cli.parameter_types import NameList
+from armslength.tables import engine
+from armslength.tables.bounds import bounded
+from armslength.tables.columns import EventColumns
 from armslength.tables.groups import public_groups_of
+from armslength.tables.order import KEY_BYTES, TakingOrder
+from armslength.tables.partial import GroupSums
+from armslength.tables.relations import check_names, relations_of
 from armslength.tables.sources import event_files, own_names
-from audit.fuzzing.mutate import change_bytes, change_json, change_parquet
+from audit.fuzzing.mutate import Mutator, change_bytes, change_json, change_parquet
 from audit.fuzzing.verdicts import Finding, Target
 from audit.fuzzing.workspace import folder, written
 
 _CSV = b'person,item,group,weight\n1,a,north,2\n"2","b ""c""",south,1\n,x,north,\n'
 _JSON = b'{"person": 1, "item": "a", "group": "north", "weight": 2}\n{"person": "2", "item": "b", "group": null, "weight": 1}\n'
 
+_COLUMNS = EventColumns("person", "item", "group", "weight")
+_GROUPS = ["north", "south"]
 
+
+@cache
 def _protocol() -> al.Protocol:
     return al.Protocol(al.SparseJL(None, 8, 2, "x"), 1, unit="one patient", contribution=2)
 
@@ -61,17 +81,43 @@ def _released(name: str, data: bytes) -> str:
         item="item",
         group="group",
         weight="weight",
-        public_groups=["north", "south"],
+        public_groups=_GROUPS,
         ledger=al.NO_LEDGER,
         memory="64MB",
         threads=1,
     )
-    if sketches.labels != ("north", "south"):
+    if sketches.labels != tuple(_GROUPS):
         raise Finding("the rows of a release depend on the data")
     return "accepted"
 
 
+@cache
+def _connection() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(":memory:", config={**engine._SETTINGS, "memory_limit": "64MB", "threads": 1})
+
+
+def _summed(name: str, data: bytes) -> str:
+    """All of a release but its noise, by an engine that is there already: the events are read, bounded and summed."""
+    path = written(name, data)
+    groups = public_groups_of("group", _GROUPS, None)
+    sums = GroupSums(_protocol(), len(_GROUPS), 1)
+    place = Path(tempfile.mkdtemp(dir=folder()))
+    try:
+        with engine._our_errors("source"):
+            relations = relations_of(_connection(), place, path, event_files(path), _COLUMNS)
+        selects = [engine._select(each, _protocol(), by_number=False) for each in relations]
+        batches = engine.EventTable(_connection(), selects).batches(groups, weighted=True)
+        for events in bounded(batches, TakingOrder(bytes(KEY_BYTES), groups.labels), 2):
+            sums.add(events)
+    finally:
+        shutil.rmtree(place)
+    if sums.prepared() is None:
+        raise Finding("events were read, and there is no sum")
+    return "accepted"
+
+
 def _read_header(data: bytes) -> str:
+    """The first line as one of CSV and as one of JSON; it is accepted if both or the latter are."""
     for name in ("events.csv", "events.jsonl"):
         for file in event_files(written(name, data)) or []:
             try:
@@ -79,6 +125,14 @@ def _read_header(data: bytes) -> str:
             except al.InputError:
                 if name == "events.jsonl":
                     raise
+    return "accepted"
+
+
+def _read_schema(name: str, data: bytes) -> str:
+    """The names of a file that has a schema, held against those that there must be."""
+    for file in event_files(written(name, data)) or []:
+        with engine._our_errors("source"):
+            check_names(_COLUMNS.named, own_names(file) or [], file.name, has_schema=True)
     return "accepted"
 
 
@@ -102,17 +156,25 @@ def _names() -> list[bytes]:
     return [b"north\nsouth\n", "\ufeffnorth\r\nsüd\n\n".encode()]
 
 
+_FILES: tuple[tuple[str, str, Callable[[], list[bytes]], Mutator], ...] = (
+    ("CSV", "events.csv", lambda: [_CSV], change_bytes),
+    ("JSON-lines", "events.jsonl", lambda: [_JSON], _change_lines),
+    ("Parquet", "events.parquet", _parquet, change_parquet),
+    ("Arrow", "events.arrow", _arrow, change_bytes),
+)
 TARGETS = (
-    Target("first line of CSV and JSON", lambda: [_JSON], _read_header, change_bytes, 200_000),
-    Target("lists of names", _names, _read_names, change_bytes, 350_000),
-    Target("CSV table", lambda: [_CSV], lambda data: _released("events.csv", data), change_bytes, 1_000),
-    Target(
-        "JSON-lines table",
-        lambda: [_JSON],
-        lambda data: _released("events.jsonl", data),
-        _change_lines,
-        1_000,
+    Target("tables", "first line of CSV and JSON", lambda: [_JSON], _read_header, change_bytes, 60_000),
+    *(
+        Target("tables", f"{kind} schema", seeds, partial(_read_schema, name), change, 20_000)
+        for kind, name, seeds, change in _FILES[2:]
     ),
-    Target("Parquet table", _parquet, lambda data: _released("events.parquet", data), change_parquet, 1_000),
-    Target("Arrow table", _arrow, lambda data: _released("events.arrow", data), change_bytes, 1_000),
+    *(
+        Target("tables", f"{kind} events", seeds, partial(_summed, name), change, 8_000)
+        for kind, name, seeds, change in _FILES
+    ),
+    *(
+        Target("tables", f"{kind} table", seeds, partial(_released, name), change, 1_000)
+        for kind, name, seeds, change in _FILES
+    ),
+    Target("names", "lists of names", _names, _read_names, change_bytes, 60_000),
 )

@@ -14,6 +14,7 @@ import armslength as al
 from audit.fuzzing.mutate import Mutator
 
 SLOWEST = 20  # seconds for one input
+GROUPS = ("protocols", "sketches", "ledgers", "tables")  # what the audit promises a number of executions for
 
 
 class Finding(Exception):  # noqa: N818  # it is the name of what it is
@@ -25,13 +26,16 @@ class Target:
     """A reader under attack.
 
     Attributes:
+        group: What kind of reader it is: one of `GROUPS`, or another.
         name: What it is called.
         seeds: Makes valid inputs, from which all others come.
-        read: Reads one input, and raises what the reader raises; what is returned is the verdict in a word.
+        read: Reads one input, and raises what the reader raises; what is returned is the verdict in a word, which begins with "no "
+            if nothing could be made of the input that a reader of ours could be given.
         change: How an input becomes another.
-        runs: How many executions `make audit` gives it.
+        runs: How many executions that reach a reader of ours `make audit` gives it.
     """
 
+    group: str
     name: str
     seeds: Callable[[], list[bytes]]
     read: Callable[[bytes], str]
@@ -65,6 +69,11 @@ def verdict(target: Target, data: bytes, slowest: float = SLOWEST) -> str:
     return ended
 
 
+def reached(ended: str) -> bool:
+    """Whether a reader of ours was given the input at all."""
+    return not ended.startswith("no ")
+
+
 @cache
 def seeds_of(target: Target) -> tuple[bytes, ...]:
     """The target's valid inputs; each must be read to its end."""
@@ -76,7 +85,7 @@ def seeds_of(target: Target) -> tuple[bytes, ...]:
 
 
 class Changes:
-    """Inputs as a seed says: changes of valid ones, and of those that were accepted."""
+    """Inputs as a seed says: half of them changes of valid ones, half of those that were accepted."""
 
     def __init__(self, target: Target, seed: int) -> None:
         self._target = target
@@ -86,7 +95,8 @@ class Changes:
 
     def one(self) -> bytes:
         """The next input."""
-        data = self._random.choice(self._known)
+        fresh = self._random.randrange(2)
+        data = self._random.choice(seeds_of(self._target) if fresh else self._known)
         for _ in range(self._random.choice((1, 1, 1, 2, 3))):
             data = self._target.change(data, self._random)
         return data

@@ -38,20 +38,30 @@ _COMPILED = ("protocol.kernels", "tables.kernels")  # which cannot be instrument
 
 
 class Account:
-    """What happened so far."""
+    """What happened so far, until so many executions reached a reader of ours."""
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out: Path, runs: int) -> None:
         self.verdicts: Counter[str] = Counter()
+        self.executions = 0
+        self.accepted = 0
         self.slowest = 0.0
         self.finding = ""
         self._start = self._told = time.monotonic()
         self.out = out
+        self._runs = runs
 
-    def add(self, ended: str, took: float) -> None:
-        """One more execution."""
+    @property
+    def is_full(self) -> bool:
+        """Whether there were enough, or far too many that no reader was given."""
+        return self.executions >= self._runs or self.verdicts.total() >= 3 * self._runs
+
+    def add(self, ended: str, took: float, *, is_reached: bool, is_seed: bool) -> None:
+        """One more input."""
         self.verdicts[ended] += 1
+        self.executions += is_reached
+        self.accepted += ended.startswith("accepted") and not is_seed
         self.slowest = max(self.slowest, took)
-        if time.monotonic() - self._told > 1:
+        if self.is_full or time.monotonic() - self._told > 1:
             self.tell()
 
     def found(self, finding: str, data: bytes) -> None:
@@ -64,7 +74,8 @@ class Account:
         """Writes it down."""
         self._told = time.monotonic()
         document = {
-            "executions": self.verdicts.total(),
+            "executions": self.executions,
+            "accepted": self.accepted,
             "seconds": self._told - self._start,
             "verdicts": dict(self.verdicts),
             "slowest": self.slowest,
@@ -103,16 +114,21 @@ def main() -> None:
         targets = import_module("audit.fuzzing.targets")  # and with it all that is read with
     import_module("audit.fuzzing.workspace").lower_limits()
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_ADDRESSES, _MOST_ADDRESSES))
-    target, account = targets.BY_NAME[name], Account(out)
+    target, account = targets.BY_NAME[name], Account(out, runs)
     if atheris is None:
-        _unguided(target, runs, seed, account)
+        _unguided(target, seed, account)
     else:
-        _guided(atheris, target, runs, seed, account)
+        _guided(atheris, target, seed, account)
 
 
-def _read(target: "Target", data: bytes, runs: int, account: Account) -> str:
+def _read(target: "Target", data: bytes, account: Account) -> str:
     """One execution, written down."""
-    from audit.fuzzing.verdicts import Finding, verdict  # noqa: PLC0415  # after what it imports was instrumented
+    from audit.fuzzing.verdicts import (  # noqa: PLC0415  # after what it imports was instrumented
+        Finding,
+        reached,
+        seeds_of,
+        verdict,
+    )
 
     start = time.monotonic()
     try:
@@ -120,24 +136,23 @@ def _read(target: "Target", data: bytes, runs: int, account: Account) -> str:
     except Finding as problem:
         account.found(str(problem), data)
         raise
-    account.add(ended, time.monotonic() - start)
-    if account.verdicts.total() >= runs:
-        account.tell()
+    took = time.monotonic() - start
+    account.add(ended, took, is_reached=reached(ended), is_seed=data in seeds_of(target))
     return ended
 
 
-def _unguided(target: "Target", runs: int, seed: int, account: Account) -> None:
+def _unguided(target: "Target", seed: int, account: Account) -> None:
     from audit.fuzzing.verdicts import SLOWEST, Changes  # noqa: PLC0415  # the same
 
     changes = Changes(target, seed)
-    while account.verdicts.total() < runs:
+    while not account.is_full:
         data = changes.one()
         signal.alarm(2 * SLOWEST)  # ends the process if nothing else does
-        if _read(target, data, runs, account) == "accepted":
+        if _read(target, data, account) == "accepted":
             changes.accepted(data)
 
 
-def _guided(atheris: Any, target: "Target", runs: int, seed: int, account: Account) -> None:
+def _guided(atheris: Any, target: "Target", seed: int, account: Account) -> None:
     from audit.fuzzing.verdicts import SLOWEST, seeds_of  # noqa: PLC0415  # the same
     from audit.fuzzing.workspace import folder  # noqa: PLC0415  # the same
 
@@ -147,15 +162,17 @@ def _guided(atheris: Any, target: "Target", runs: int, seed: int, account: Accou
         (corpus / str(number)).write_bytes(data)
 
     def change(data: bytes, most: int, seed: int) -> bytes:
-        return target.change(data, Random(seed))[:most]  # noqa: S311  # repeatable by design
+        random = Random(seed)  # noqa: S311  # repeatable by design
+        # Changes upon changes soon are refused at the first byte: half of them begin with a valid input.
+        return target.change(random.choice((data, random.choice(seeds_of(target)))), random)[:most]
 
     def one(data: bytes) -> None:
-        _read(target, data, runs, account)
-        if account.verdicts.total() >= runs:
+        _read(target, data, account)
+        if account.is_full:
             os._exit(0)  # the fuzzer's own alarm would go off while Python ends
 
     options = {
-        "atheris_runs": runs + 1,
+        "atheris_runs": 2**31 - 1,  # the account says when it is enough
         "max_len": 4 * max(map(len, seeds_of(target))),
         "rss_limit_mb": MOST_RESIDENT,
         "seed": seed,

@@ -3,9 +3,15 @@
 import atexit
 import shutil
 import tempfile
-from functools import cache
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
+from armslength.ledger import budgets
+from armslength.privacy import composition
+from armslength.privacy.composition import Guarantee, Loss, compose
 from armslength.transforms import base, fast_jl, operator_norm, sparse_jl
 
 LIMIT = 2**24  # bytes that a file may unpack to
@@ -27,14 +33,25 @@ def written(name: str, data: bytes) -> Path:
 
 
 def lower_limits() -> None:
-    """Matrices may be as large as takes milliseconds to scan: the refusals are the same, at smaller sizes."""
-    for module, name, value in (
+    """Matrices may be as large as takes milliseconds to scan: the refusals are the same, at smaller sizes.
+
+    What the lines of a ledger compose to is a pure function that takes milliseconds: it is remembered.
+    """
+    known = lru_cache(20_000)(compose)
+
+    def remembered(losses: Iterable[Loss], delta: Fraction) -> Guarantee | None:
+        return known(tuple(losses), delta)
+
+    settings: tuple[tuple[Any, str, Any], ...] = (
         (base, "LARGEST_DENSE", 2**16),
         (fast_jl, "LARGEST_PUBLISHED", 2**16),
         (sparse_jl, "LARGEST_SCAN", 2**16),
         (operator_norm, "LARGEST_WORK", 2**22),
         (operator_norm, "LARGEST_GRAM", 64),
-    ):
+        (composition, "compose", remembered),
+        (budgets, "compose", remembered),
+    )
+    for module, name, value in settings:
         if not hasattr(module, name):
             raise AttributeError(f"{module.__name__} has no {name}")
         setattr(module, name, value)

@@ -13,6 +13,8 @@ from audit.fuzzing.targets import BY_NAME, TARGETS
 from audit.fuzzing.verdicts import Changes, Finding, Target, seeds_of, verdict
 
 import armslength as al
+from armslength.ledger import budgets
+from armslength.privacy import composition
 from armslength.transforms import base, fast_jl, operator_norm, sparse_jl
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*/*"))
@@ -22,6 +24,8 @@ LIMITED = (
     (sparse_jl, "LARGEST_SCAN"),
     (operator_norm, "LARGEST_WORK"),
     (operator_norm, "LARGEST_GRAM"),
+    (composition, "compose"),
+    (budgets, "compose"),
 )
 
 
@@ -65,7 +69,7 @@ def raising(problem):
     def read(_):
         raise problem
 
-    return Target("planted", lambda: [b"{}"], read, change_bytes, 1)
+    return Target("protocols", "planted", lambda: [b"{}"], read, change_bytes, 1)
 
 
 @pytest.mark.parametrize(
