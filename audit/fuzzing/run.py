@@ -76,7 +76,7 @@ def _measured(target: Target, runs: int, folder: Path) -> dict[str, Any]:
     measured["features"] = max((int(number) for number in re.findall(r" ft: (\d+) ", log)), default=0)
     if code != 0 or measured["executions"] < runs:
         measured["finding"] = (
-            measured["finding"] or f"ended with {code} after {measured['executions']}: {log[-300:]}"
+            measured["finding"] or f"ended with {code} after {measured['executions']}: {log[-900:]}"
         )
         _keep(target, folder)
     return measured

@@ -4,6 +4,7 @@ With atheris, inputs are guided by the coverage of the modules that read; withou
 happened is written to OUT as JSON while it happens, so that it is there if the process dies.
 """
 
+import faulthandler
 import json
 import os
 import resource
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from audit.fuzzing.verdicts import Target
 
 MOST_RESIDENT = 1500  # megabytes
+_LONGEST_SILENCE = 60  # seconds
 _MOST_ADDRESSES = 8 * 2**30
 _READING = (
     "checks",
@@ -49,6 +51,7 @@ class Account:
         self._start = self._told = time.monotonic()
         self.out = out
         self._runs = runs
+        self.tell()
 
     @property
     def is_full(self) -> bool:
@@ -71,8 +74,9 @@ class Account:
         self.out.with_suffix(".input").write_bytes(data)
 
     def tell(self) -> None:
-        """Writes it down."""
+        """Writes it down. The process ends, and says where it was, if it does not come back here in time."""
         self._told = time.monotonic()
+        faulthandler.dump_traceback_later(_LONGEST_SILENCE, exit=True)  # the fuzzer times readings alone
         document = {
             "executions": self.executions,
             "accepted": self.accepted,

@@ -1,16 +1,18 @@
 """The targets of the audit, with a few inputs each that a seed decides; and every input that once broke something."""
 
+import faulthandler
 import json
 import re
 from pathlib import Path
 from random import Random
 
 import pytest
-from audit.fuzzing import workspace
+from audit.fuzzing import run, workspace
 from audit.fuzzing.ledgers import HOSTILE_SCHEMAS
 from audit.fuzzing.mutate import change_bytes, change_json, change_parquet
 from audit.fuzzing.targets import BY_NAME, TARGETS
-from audit.fuzzing.verdicts import Changes, Finding, Target, seeds_of, verdict
+from audit.fuzzing.verdicts import Changes, Finding, Target, reached, seeds_of, verdict
+from audit.fuzzing.worker import Account
 
 import armslength as al
 from armslength.ledger import budgets
@@ -43,11 +45,8 @@ def _lower_limits(monkeypatch):
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_changed_inputs_end_in_one_line_of_ours(target):
     changes = Changes(target, seed=0)
-    ended = set()
-    for _ in range(max(8, min(250, target.runs // 1500))):
-        data = changes.one()
-        ended.add(verdict(target, data))
-    assert ended
+    ended = [verdict(target, changes.one()) for _ in range(max(8, min(150, target.runs // 1500)))]
+    assert sum(map(reached, ended)) > 0.7 * len(ended)  # nearly all become files that a reader is given
 
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: f"{path.parent.name}/{path.name}")
@@ -63,6 +62,60 @@ def test_every_hostile_schema_is_refused():
     assert ended[0] == "accepted"
     assert ended[-2:] == ["accepted", "CorruptFileError"]  # a journal of another kind is still a ledger
     assert set(ended[1:-2]) == {"CorruptFileError"}
+
+
+def test_only_what_reaches_a_reader_counts_and_seeds_are_not_accepted_changes(tmp_path):
+    account = Account(tmp_path / "out.json", 2)
+    account.add("no file", 0.0, is_reached=reached("no file"), is_seed=False)
+    account.add("accepted", 0.0, is_reached=reached("accepted"), is_seed=True)
+    assert (account.executions, account.accepted, account.is_full) == (1, 0, False)
+    account.add("accepted, full", 0.0, is_reached=reached("accepted, full"), is_seed=False)
+    faulthandler.cancel_dump_traceback_later()
+    assert (account.executions, account.accepted, account.is_full) == (2, 1, True)
+    assert json.loads((tmp_path / "out.json").read_text())["executions"] == 2
+
+
+def test_a_target_whose_inputs_never_reach_a_reader_ends(tmp_path):
+    account = Account(tmp_path / "out.json", 2)
+    for _ in range(6):
+        assert not account.is_full
+        account.add("no file", 0.0, is_reached=False, is_seed=False)
+    faulthandler.cancel_dump_traceback_later()
+    assert account.is_full
+    assert account.executions == 0
+
+
+def measured_as(**changed):
+    known = {
+        "executions": 20,
+        "accepted": 1,
+        "seconds": 1.0,
+        "verdicts": {"accepted": 21},
+        "slowest": 0.1,
+        "peak": 300,
+        "finding": "",
+        "features": 9,
+    }
+    return {**known, **changed}
+
+
+@pytest.mark.parametrize(
+    ("changed", "claim"),
+    [
+        ({"accepted": 0}, "no seeds"),
+        ({"finding": "x"}, "none may do"),
+        ({"executions": 19}, "reach the readers"),
+        ({"peak": 2000}, "MB"),
+        ({"slowest": 21.0}, " s for"),
+    ],
+)
+def test_one_target_that_falls_short_breaks_its_claim(changed, claim, monkeypatch):
+    monkeypatch.setattr(run, "_WANTED", 40)
+    targets = TARGETS[:2]
+    for first, holds in (({}, True), (changed, False)):
+        found = list(zip(targets, (measured_as(**first), measured_as()), strict=True))
+        (check,) = (check for check in run._section(found, quick=False).checks if claim in check.claim)
+        assert check.holds is holds
 
 
 def raising(problem):
