@@ -43,8 +43,8 @@ def verify(
     """
     import textwrap  # noqa: PLC0415  # --help must not wait for it
 
+    from armslength.protocol.checked_guarantee import FAILS  # noqa: PLC0415  # the same
     from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # the same
-    from armslength.protocol.verify import FAILS  # noqa: PLC0415  # the same
     from armslength.protocol.verify import verify as verified  # noqa: PLC0415  # the same
 
     protocol = None if agreed is None else Protocol.load(agreed)

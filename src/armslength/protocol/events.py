@@ -16,6 +16,7 @@ from armslength.errors import InputError
 from armslength.protocol.kernels import add_amounts
 from armslength.protocol.projection import check_item_types
 from armslength.protocol.protocol import Protocol
+from armslength.randomness.items import read_to_the_end
 from armslength.threads import available_threads, for_blocks
 from armslength.transforms.base import Transform
 from armslength.transforms.inputs import SparseRows, plain_array
@@ -51,12 +52,7 @@ def sketch_of_events(protocol: Protocol, items: Any, amounts: Any) -> NDArray[np
 
 def read_once(items: Any) -> Any:
     """Items as they are; those of an iterator as a list, because it can be read only once."""
-    if not isinstance(items, Iterator):
-        return items
-    try:
-        return list(items)
-    except Exception:  # noqa: BLE001  # an engine's own error may quote the data
-        raise InputError(_BROKEN) from None
+    return read_to_the_end(items) if isinstance(items, Iterator) else items
 
 
 def total_of_events(items: Any, amounts: Any) -> np.int64:

@@ -12,6 +12,7 @@ from armslength.protocol.inputs import column_names, integer_parts, opened
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.quantize import Grid
 from armslength.protocol.totals import row_totals
+from armslength.randomness.items import read_to_the_end
 from armslength.threads import for_blocks
 from armslength.transforms.base import block_rows
 from armslength.transforms.inputs import Rows, SparseRows
@@ -143,12 +144,7 @@ def checked_items(protocol: Protocol, items: Any) -> Any:
         raise InputError(
             f"items must be a list of the protocol's type {protocol.items}, got {type(items).__name__}"
         )
-    try:
-        listed = list(items)
-    except Exception:  # noqa: BLE001  # the error of whatever makes itself a list may quote the data
-        raise InputError(
-            "items must be a list that can be read to its end, got an error in the middle"
-        ) from None
+    listed = read_to_the_end(items)
     check_item_types(protocol, listed)
     if len(set(listed)) != len(listed):
         raise InputError("items must name each column once, got duplicates; add those columns up first")

@@ -1,48 +1,32 @@
 """Everything public about a sketch file, computed anew: what it says of itself is held against what it must be."""
 
 import os
-import secrets
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from typing import Any
-
-import numpy as np
 
 from armslength.checks import printable
 from armslength.errors import ArmslengthError, ParameterError
 from armslength.ledger.ledger import Entry, Ledger
-from armslength.privacy.gaussian_curve import is_private_enough
 from armslength.protocol.card import release_card
-from armslength.protocol.choice import gaussian_sensitivity_squared
+from armslength.protocol.checked_guarantee import (
+    FAILS,
+    HOLDS,
+    NOT_CHECKED,
+    Check,
+    checked_calibration,
+    checked_matrix,
+)
 from armslength.protocol.file_layout import VERSION
 from armslength.protocol.files import DEFAULT_LIMIT, load
 from armslength.protocol.plausible import implausible, tested_rows
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.release import ledger_entry
-from armslength.protocol.schema import written
 from armslength.protocol.sketch_file import SketchFile
 from armslength.protocol.sketches import Sketches
 from armslength.version import __version__
 
-HOLDS, FAILS, NOT_CHECKED = "holds", "fails", "not checked"
-_MOST_COLUMNS, _MOST_ENTRIES = 2048, 1 << 24  # of a matrix that are built anew
 _MOST_NAMED = 5
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was computed anew.
-
-    Attributes:
-        subject: What it is about.
-        state: "holds", "fails" or "not checked".
-        words: What was compared and found, in one line.
-    """
-
-    subject: str
-    state: str
-    words: str
 
 
 @dataclass(frozen=True)
@@ -96,8 +80,8 @@ def verify(
     except ArmslengthError as problem:
         return Verification(name, (Check("file", FAILS, str(problem)),))
     checks = [_file(file)]
-    checks.append(_matrix(sketches.protocols[0]))  # all of a file have one transform
-    checks += map(_calibration, sketches.protocols)
+    checks.append(checked_matrix(sketches.protocols[0]))  # all of a file have one transform
+    checks += map(checked_calibration, sketches.protocols)
     checks += [
         _card(file, sketches),
         _plausible(sketches),
@@ -118,65 +102,6 @@ def _file(file: SketchFile) -> Check:
     return Check(
         "file", HOLDS, f"digests of the head and of every column of {rows} are those that were written"
     )
-
-
-def _matrix(protocol: Protocol) -> Check:
-    """Columns of the matrix, from the seed: none is longer than the sensitivities say."""
-    transform = protocol.transform
-    most = max(1, min(_MOST_COLUMNS, _MOST_ENTRIES // transform.sketch_dim))
-    items: Any
-    if transform.input_dim is None:
-        text = protocol.items == "string"
-        items = [secrets.token_hex(8) if text else secrets.randbits(62) for _ in range(most)]
-    elif transform.input_dim <= most:
-        items = range(transform.input_dim)
-    else:
-        items = [secrets.randbelow(transform.input_dim) for _ in range(most)]
-    every = len(items) == transform.input_dim
-    columns: Any = transform.columns(items)
-    # as Python's integers: entries of a matrix that somebody brings have squares beyond 64 bits
-    l1 = max(int(total) for total in abs(columns).sum(axis=0).tolist())
-    l2_squared = max(
-        sum(int(entry) ** 2 for entry in _entries(columns, place)) for place in range(len(items))
-    )
-    stated = transform.l1_sensitivity, transform.l2_sensitivity_squared
-    which = f"all {len(items):,} columns" if every else f"{len(items):,} columns chosen at random"
-    words = (
-        f"{which} of {transform.name}, built from the public parameters: ℓ1 norms up to {l1}, squared ℓ2 norms up to {l2_squared}; "
-        f"stated {stated[0]} and {stated[1]}"
-    )
-    agrees = (l1, l2_squared) == stated if every else l1 <= stated[0] and l2_squared <= stated[1]
-    return Check("matrix", HOLDS if agrees else FAILS, words)
-
-
-def _entries(columns: Any, place: int) -> list[int]:
-    """The entries of one column that are not zero."""
-    column = (
-        columns[:, place]
-        if isinstance(columns, np.ndarray)
-        else columns.data[columns.indptr[place] : columns.indptr[place + 1]]
-    )
-    return list(column[column != 0].tolist())
-
-
-def _calibration(protocol: Protocol) -> Check:
-    """That the scale is enough for ε and δ: not by computing it again, but by proving its guarantee."""
-    scale, epsilon = Fraction(protocol.law.scale), protocol.sketch_epsilon
-    if protocol.noise == "laplace":
-        sensitivity = protocol.neighbors.l1_sensitivity(protocol.transform)
-        enough = scale * epsilon >= sensitivity
-        words = f"scale {protocol.law.scale:g} times ε = {written(epsilon)} is at least the ℓ1 sensitivity {sensitivity}, in exact rationals"
-    else:
-        squared = gaussian_sensitivity_squared(protocol.transform, protocol.neighbors, protocol.noise_site)
-        enough = is_private_enough(squared / scale**2, epsilon, protocol.delta)
-        words = (
-            f"scale {protocol.law.scale:g}: δ at ε is at most {float(protocol.delta):g}, in ball arithmetic"
-        )
-    if protocol.total_law is not None:
-        totals = Fraction(protocol.total_law.scale) * protocol.totals_epsilon
-        enough = enough and totals >= protocol.neighbors.radius
-        words += "; the noise of totals is enough for their share"
-    return Check("calibration", HOLDS if enough else FAILS, words)
 
 
 def _card(file: SketchFile, sketches: Sketches) -> Check:

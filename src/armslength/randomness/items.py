@@ -49,12 +49,7 @@ def item_words(items: Any) -> NDArray[np.uint64]:
         raise InputError(
             f"items must be a list of strings or integers, got {kind}; a column has .tolist() or .to_list()"
         )
-    try:
-        items = list(items)
-    except Exception:  # noqa: BLE001  # the error of whatever makes itself a list may quote the data
-        raise InputError(
-            "items must be a list that can be read to its end, got an error in the middle"
-        ) from None
+    items = read_to_the_end(items)
     kinds = {str if isinstance(item, str) else type(item) for item in items}
     if kinds <= {str}:
         return _string_words(items)
@@ -73,3 +68,13 @@ def _integer_words(items: NDArray[Any]) -> NDArray[np.uint64]:
     words = np.zeros((len(items), 2), dtype=np.uint64)
     words[:, 1] = items.astype(np.int64).view(np.uint64)
     return words
+
+
+def read_to_the_end(items: Any) -> list[Any]:
+    """The items as a list; errors of whatever makes itself a list may quote the data, and are left out."""
+    try:
+        return list(items)
+    except Exception:  # noqa: BLE001  # whatever it is
+        raise InputError(
+            "items must be a list that can be read to its end, got an error in the middle"
+        ) from None

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
-from armslength.protocol import verify as module
+from armslength.protocol import checked_guarantee as module
 from golden.write_files import FOLDER, protocols
 from sealed import write_sealed
 
@@ -127,23 +127,23 @@ def test_implausible_rows_fail_by_name(path):
 
 def test_too_little_noise_fails_however_it_came_about(path, monkeypatch):
     """A calibration that chose too small a scale is caught by the proof, which does not choose."""
-    assert module._calibration(PROTOCOL).state == "holds"
+    assert module.checked_calibration(PROTOCOL).state == "holds"
     for protocol in (PROTOCOL, al.Protocol(al.Identity(4), 1, "1e-6", noise="gaussian")):
         law = type(protocol.law)(protocol.law.scale * (1 - 1e-6))
         monkeypatch.setitem(protocol.__dict__, "law", law)
-        assert module._calibration(protocol).state == "fails"
+        assert module.checked_calibration(protocol).state == "fails"
     monkeypatch.undo()
     law = type(PROTOCOL.total_law)(PROTOCOL.total_law.scale * 0.99)
     monkeypatch.setitem(PROTOCOL.__dict__, "total_law", law)
     assert states(al.verify(path))["calibration"] == "holds"  # the file's protocol is built anew
-    assert module._calibration(PROTOCOL).state == "fails"
+    assert module.checked_calibration(PROTOCOL).state == "fails"
 
 
 @pytest.mark.parametrize("wrong", [0, 2])
 def test_a_sensitivity_that_is_not_the_matrix_s_fails(wrong, monkeypatch):
-    assert module._matrix(PROTOCOL).state == "holds"
+    assert module.checked_matrix(PROTOCOL).state == "holds"
     monkeypatch.setattr(al.SparseJL, "l1_sensitivity", wrong)
-    assert module._matrix(PROTOCOL).state == "fails"
+    assert module.checked_matrix(PROTOCOL).state == "fails"
 
 
 def test_files_of_the_first_version_have_no_digests_to_check():
@@ -206,8 +206,8 @@ def test_a_few_bytes_cannot_ask_for_much(tmp_path):
 
 def test_entries_whose_squares_are_beyond_64_bits():
     large = al.Protocol(al.MatrixJL([[2**31, 1], [-(2**31), 0], [2**31, 5]], 1.0), 1000)
-    assert module._matrix(large).state == "holds"
-    assert str(3 * 2**62) in module._matrix(large).words
+    assert module.checked_matrix(large).state == "holds"
+    assert str(3 * 2**62) in module.checked_matrix(large).words
 
 
 def test_a_protocol_must_be_one(path):
