@@ -144,13 +144,16 @@ def _read_columns(data: bytes) -> str:
     }
     file = BytesIO()
     table = pa.table(columns).replace_schema_metadata(_table().schema.metadata)
-    write_sealed(table, file, use_dictionary=False, write_statistics=False)
+    try:
+        write_sealed(table, file, use_dictionary=False, write_statistics=False)
+    except pa.ArrowException:  # columns that no Parquet file can have, such as structs of nothing
+        return "no columns"
     return _read(file.getvalue())
 
 
 TARGETS = (
     Target("sketches", "sketch file, bytes", _files, _read, change_bytes, 100_000),
-    Target("sketches", "sketch file, footer and pages", _files, _read, change_parquet, 60_000),
+    Target("sketches", "sketch file, footer and pages", _files, _read, change_parquet, 50_000),
     Target("sketches", "Parquet footer alone", _files, _read_footer, change_parquet, 120_000),
     Target("sketches", "sketch head alone", _heads, _read_head, change_json, 80_000),
     Target("sketches", "sketch file, head", _heads, _read_file_with_head, change_json, 25_000),
