@@ -16,7 +16,11 @@ def write_sealed(table: Any, path: Any, *, head: Any = None, **options: Any) -> 
     text = table.schema.metadata[KEY] if head is None else head
     text = text if isinstance(text, bytes) else json.dumps(text).encode()
     try:
-        digests = Digests.of(text, table, max(1, table.num_rows))
-    except (pa.ArrowException, AttributeError, TypeError):  # columns of kinds that no sketch file has
-        digests = Digests(hashlib.sha256(text).hexdigest(), (table.num_rows,), ({},))
-    pq.write_table(table.replace_schema_metadata({KEY: text, DIGEST_KEY: digests.text()}), path, **options)
+        seal = Digests.of(text, table, max(1, table.num_rows)).text()
+    except (
+        pa.ArrowException,
+        AttributeError,
+        TypeError,
+    ):  # columns of kinds and names that no sketch file has
+        seal = Digests(hashlib.sha256(text).hexdigest(), (table.num_rows,), ({},)).text()
+    pq.write_table(table.replace_schema_metadata({KEY: text, DIGEST_KEY: seal}), path, **options)

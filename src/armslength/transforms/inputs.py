@@ -144,6 +144,8 @@ def sparse_entries(matrix: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], N
     """
     problem = InputError("a sparse matrix must be valid, got one whose indices do not fit its shape")
     try:
+        if hasattr(matrix, "indptr") and not _rises(matrix.indptr, len(matrix.indices)):
+            raise problem  # SciPy's own check passes over it where the last start is 0
         if hasattr(matrix, "check_format"):
             matrix.check_format(full_check=True)
         entries = matrix.tocoo()
@@ -154,6 +156,13 @@ def sparse_entries(matrix: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], N
         if len(index) != len(entries.data) or (len(index) and not 0 <= index.min() <= index.max() < size):
             raise problem
     return rows, columns, entries.data
+
+
+def _rises(starts: Any, count: int) -> bool:
+    """Whether the starts of rows or columns begin at 0, never fall, and end within so many entries."""
+    listed = np.asarray(starts)
+    begins = listed.ndim == 1 and len(listed) > 0 and listed[0] == 0 and listed[-1] <= count
+    return bool(begins and (listed[:-1] <= listed[1:]).all())
 
 
 def _sparse_rows(matrix: Any) -> SparseRows:
@@ -179,7 +188,7 @@ def canonical_parts(matrix: Any) -> tuple[Integers, Integers, NDArray[Any]] | No
         return None
     if starts.shape != (matrix.shape[0] + 1,) or columns.ndim != 1 or columns.shape != values.shape:
         return None
-    if starts[0] != 0 or not 0 <= starts[-1] <= len(columns):
+    if not _rises(starts, len(columns)):
         return None
     used = slice(starts[-1])  # there may be spare room behind the last entry
     columns, values = columns[used], values[used]

@@ -359,3 +359,18 @@ def test_cards_are_for_people():
         assert transform.name in card
         assert "sensitivity" in card
     assert "open vocabulary" in al.SparseJL(None, 4, seed="trial").card()
+
+
+@pytest.mark.parametrize("starts", [[0, 2, 5, 8, 0], [0, 2, 1, 8, 8], [1, 2, 5, 8, 8], [0, 2, 5, 8, 12]])
+@pytest.mark.parametrize("build", [sparse.csr_array, sparse.csc_array])
+def test_sparse_matrices_whose_starts_fall_do_not_end_the_process(build, starts):
+    whole = build(
+        (np.arange(1, 9), np.arange(8) % 3, [0, 2, 5, 8, 8]),
+        shape=(4, 3)[:: 1 if build is sparse.csr_array else -1],
+    )
+    whole.indptr = np.array(starts)
+    for _ in range(20):
+        with pytest.raises(ValueError, match="indices do not fit"):
+            al.MatrixJL(whole, 1.0)
+        with pytest.raises(ValueError, match="indices do not fit"):
+            al.SparseJL(whole.shape[1], 2, seed="x").apply(whole)
