@@ -118,6 +118,7 @@ def _read_digests(data: bytes) -> str:
     return _read(file.getvalue())
 
 
+@cache
 def _columns() -> list[bytes]:
     """The columns of a file as JSON; ids as text."""
     rows = _table().to_pydict()
@@ -135,7 +136,7 @@ def _read_columns(data: bytes) -> str:
         return "no columns"
     listed = {name: values if isinstance(values, list) else [values] for name, values in rows.items()}
     count = max(map(len, listed.values()))
-    foreign = is_foreign(data)
+    foreign = is_foreign(data) and data not in _columns()
     columns = {
         name.encode(errors="replace").decode(): array_of(
             values + [None] * (count - len(values)), None if foreign else _TYPES.get(name)

@@ -12,6 +12,7 @@ from armslength.privacy.gaussian_curve import GRID_BITS, ball
 
 # α − 1 = 2^(j/64), from 2^−10 to 2^16. Every order gives a valid bound; a finer grid would gain less than 1e-4 of it.
 _ORDERS: NDArray[np.float64] = 1.0 + np.exp2(np.arange(-640, 1025) / 64)
+_LARGEST = Fraction(10**100)  # for floats that pick an order: beyond it all orders are as bad
 _NEARLY_BEST = 1e-9  # relative: far more than floats are off, so that the best order is among those proved
 _BITS = 256
 
@@ -41,9 +42,9 @@ def _float_epsilons(
 ) -> NDArray[np.float64]:
     """ε at all orders, in floats: they pick the order and decide nothing."""
     above_one = _ORDERS - 1
-    total = _ORDERS * (float(mu_squared) / 2)
+    total = _ORDERS * (float(min(mu_squared, _LARGEST)) / 2)
     for epsilon, count in pure.items():
-        e = float(epsilon)
+        e = float(min(epsilon, _LARGEST))
         rest = np.log1p(np.exp(-(1 + 2 * above_one) * e)) - np.log1p(np.exp(-e))
         total += count * (e + rest / above_one)
     log_delta = float(np.log(float(delta))) if float(delta) > 0 else -750.0
