@@ -33,11 +33,11 @@ def test_old_figures_keep_their_commit_and_day(monkeypatch):
     run_at(monkeypatch, "new", Origin("bbbbbbbbbb", "2026-03-04", edited=False))
     page.write_page(["old", "new", "never"])
     written = page.PAGE.read_text(encoding="utf-8")
-    table, old, new, never = written.split("\n## ")
+    table, old, new, never, *_ = written.split("\n## ")
     assert "| A part | 1 | 1 | 0.0 | aaaaaaaaaa | 2025-01-02 |\n" in table
     assert "| A part | 1 | 1 | 0.0 | bbbbbbbbbb | 2026-03-04 |\n" in table
     assert "| never | not run | | | | |" in table
-    assert "edited" not in written
+    assert "Files were edited" not in written
     assert "Measured at commit aaaaaaaaaa on 2025-01-02." in old
     assert "Measured at commit bbbbbbbbbb on 2026-03-04." in new
     assert "Not run." in never

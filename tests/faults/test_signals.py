@@ -21,6 +21,20 @@ SAVED = f"armslength: interrupted when all was done; the release was saved as {T
 SAYS = {(False, False): NOTHING, (True, False): SPENT, (True, True): SAVED}
 
 
+@pytest.fixture(autouse=True)
+def _signals_as_at_a_terminal():
+    """Tests that were started in the background inherit an ignored Ctrl-C, which would stay ignored."""
+    usual = {
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGTERM: signal.SIG_DFL,
+        signal.SIGHUP: signal.SIG_DFL,
+    }
+    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.parametrize(
     ("party", "sent", "part"),
     [
