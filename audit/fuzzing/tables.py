@@ -92,8 +92,17 @@ def _released(name: str, data: bytes) -> str:
 
 
 @cache
-def _connection() -> duckdb.DuckDBPyConnection:
+def _engine() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(":memory:", config={**engine._SETTINGS, "memory_limit": "64MB", "threads": 1})
+
+
+def _connection() -> duckdb.DuckDBPyConnection:
+    """The engine that stays; a new one where an input before this one has put it out of use, which we refused in our words."""
+    try:
+        _engine().execute("SELECT 1").fetchall()
+    except duckdb.Error:
+        _engine.cache_clear()
+    return _engine()
 
 
 def _summed(name: str, data: bytes) -> str:
