@@ -10,7 +10,7 @@ help:
 	@echo "make demo    24 generated hospitals: event tables, plan, releases in separate processes, clusters, report.html"
 	@echo "make test    lint, types, layers, all tests"
 	@echo "make test-spark35   the tests of Spark again, on PySpark 3.5 (needs Java 17)"
-	@echo "make audit   attacks, exactness, faults and fuzzing at full size, and docs/audit.md (about 40 minutes; QUICK=1: a few, no page)"
+	@echo "make audit   attacks, exactness, faults and fuzzing at full size, and docs/audit.md (up to an hour; QUICK=1: a few minutes, no page)"
 	@echo "make bench   speed, as ratios against named peers, and docs/benchmarks.md (QUICK=1: two minutes, no page)"
 	@echo "make bench-tables   time and memory of event tables up to 10^8 rows (ten minutes)"
 	@echo "make bench-spark    events a second under Spark, against executors and events up to 10^8 (fifteen minutes; needs Java)"
