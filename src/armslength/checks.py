@@ -21,15 +21,6 @@ def shown(value: Any) -> str:
     return text
 
 
-def printable(text: str) -> str:
-    """A name from elsewhere, of a file for example, as it can be shown: on one line, its odd characters escaped."""
-    if text.isprintable():
-        return text
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text
-    )
-
-
 def type_name(kind: Any) -> str:
     """The type of an array or a column as a message shows it: its first word alone.
 

@@ -14,17 +14,21 @@ A message is one line: what must hold, what came, what to do.
 """
 
 
+def printable(text: str) -> str:
+    """A text from elsewhere, the name of a file for example, as it can be shown: on one line, its odd characters escaped."""
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text
+    )
+
+
 class ArmslengthError(Exception):
     """The root of every error that armslength raises on purpose. Its message is one line, whatever names it shows."""
 
     def __str__(self) -> str:
         """The message; what could break the line, in the name of a file for example, is escaped."""
-        text = super().__str__()
-        if text.isprintable():
-            return text
-        return "".join(
-            each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text
-        )
+        return printable(super().__str__())
 
 
 class ParameterError(ArmslengthError, ValueError):

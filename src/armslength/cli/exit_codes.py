@@ -54,9 +54,8 @@ class CleanErrors(click.Group):
                 ctx.exit(_INTERRUPTED + (came[0] if came else signal.SIGINT))
             except (click.ClickException, click.exceptions.Exit, click.Abort):
                 raise  # click's own
-            except (
-                BrokenPipeError
-            ):  # whoever read our output has gone: an end as by the signal, and no error of ours
+            except BrokenPipeError:
+                # Whoever read our output has gone: an end as by the signal, and no error of ours.
                 _silence()
                 ctx.exit(_INTERRUPTED + _BROKEN_PIPE)
             except Exception as error:  # noqa: BLE001  # a full standard output, or a bug of ours or another package

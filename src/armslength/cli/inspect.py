@@ -35,7 +35,7 @@ def inspect(files: tuple[str, ...], form: str) -> None:
     Rows are flagged as implausible if noise as their protocol declares it would hardly ever give such numbers (in one of 10^9
     calls, if all was released as declared). Everything here is public: a sketch file holds no count of people, no hash of data, and no time.
     """
-    from armslength.checks import printable  # noqa: PLC0415  # --help must not wait for it
+    from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
     from armslength.protocol.files import load  # noqa: PLC0415  # the same
 
     if any(Path(name).is_dir() for name in files):
@@ -53,9 +53,9 @@ def inspect(files: tuple[str, ...], form: str) -> None:
 
 def _rows(sketches: "Sketches") -> list[dict[str, Any]]:
     """One line for each row: its label, how many noises are in it, whether data in the clear is, and what is implausible."""
-    totals = [None] * len(sketches) if sketches.totals is None else sketches.totals.tolist()
     from armslength.protocol.plausible import implausible  # noqa: PLC0415  # --help must not wait for it
 
+    totals = [None] * len(sketches) if sketches.totals is None else sketches.totals.tolist()
     flags: dict[int, list[str]] = {}
     for finding in implausible(sketches):
         flags.setdefault(finding.row, []).append(finding.reason)
@@ -84,7 +84,7 @@ def _document(sketches: "Sketches") -> dict[str, Any]:
 
 
 def _page(name: str, sketches: "Sketches") -> str:
-    from armslength.checks import printable  # noqa: PLC0415  # --help must not wait for it
+    from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
 
     document = _document(sketches)
     card = document["card"]

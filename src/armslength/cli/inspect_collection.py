@@ -13,7 +13,7 @@ _MOST_FILES, _MOST_PROTOCOLS = 20, 5  # that are shown to people
 
 def collection_listing(paths: tuple[str, ...], form: str) -> str:
     """The files of a collection as a "table" of the first of them, or all of them as "json" or "csv"."""
-    from armslength.checks import printable  # noqa: PLC0415  # --help must not wait for it
+    from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
     from armslength.protocol.card import release_card  # noqa: PLC0415  # the same
     from armslength.search.collection import open_collection  # noqa: PLC0415  # the same
 
@@ -32,7 +32,7 @@ def collection_listing(paths: tuple[str, ...], form: str) -> str:
 
 
 def _page(name: str, collection: "Collection", card: dict[str, Any], files: list[dict[str, Any]]) -> str:
-    from armslength.checks import printable  # noqa: PLC0415  # --help must not wait for it
+    from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
 
     words = [card["words"]] if card["in_clear"] else [release["words"] for release in card["releases"]]
     columns = [

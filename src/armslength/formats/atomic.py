@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from armslength.checks import is_folder, printable
-from armslength.errors import CorruptFileError, ParameterError
+from armslength.checks import is_folder
+from armslength.errors import CorruptFileError, ParameterError, printable
 
 
 @contextmanager

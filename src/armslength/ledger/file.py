@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from armslength.checks import is_folder, printable
-from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError
+from armslength.checks import is_folder
+from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError, printable
 from armslength.ledger.tables import SCHEMA_VERSION, check_tables, make_tables, update_tables
 
 _APPLICATION_ID = 0x41524D4C  # "ARML"

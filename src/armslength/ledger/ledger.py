@@ -11,8 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from armslength.checks import is_file, printable
-from armslength.errors import BudgetError, ParameterError
+from armslength.checks import is_file
+from armslength.errors import BudgetError, ParameterError, printable
 from armslength.ledger.budgets import Budget, Spent, check_fits, check_same_meaning, checked_budget, spent_of
 from armslength.ledger.entry import Entry, check_entry
 from armslength.ledger.file import check_file, reading, writing

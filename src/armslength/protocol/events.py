@@ -16,7 +16,7 @@ from armslength.errors import InputError
 from armslength.protocol.kernels import add_amounts
 from armslength.protocol.projection import check_item_types
 from armslength.protocol.protocol import Protocol
-from armslength.randomness.items import read_to_the_end
+from armslength.randomness.items import UNREADABLE, read_to_the_end
 from armslength.threads import available_threads, for_blocks
 from armslength.transforms.base import Transform
 from armslength.transforms.inputs import SparseRows, plain_array
@@ -24,7 +24,6 @@ from armslength.transforms.sparse_jl import SparseJL
 
 _EVENTS_AT_ONCE = 1 << 17
 _ENTRIES_AT_ONCE = 1 << 20
-_BROKEN = "items must be a list that can be read to its end, got an error in the middle"
 _MOST_TOTALS = 1 << 21  # 16 MB for each thread
 
 
@@ -189,7 +188,7 @@ def _counted_list(protocol: Protocol, names: Any, amounts: Any) -> tuple[list[An
     except TypeError:
         raise InputError(f"items must be a list of items, got {type(names).__name__}") from None
     except Exception:  # noqa: BLE001  # an engine's own error may quote the data
-        raise InputError(_BROKEN) from None
+        raise InputError(UNREADABLE) from None
     totals = np.zeros(len(position), dtype=np.int64)
     add_amounts(np.array(positions, dtype=np.int64), _whole_amounts(amounts, len(positions)), totals)
     return list(position), totals

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from armslength.checks import integer, is_file, printable
-from armslength.errors import CorruptFileError, ParameterError
+from armslength.checks import integer, is_file
+from armslength.errors import CorruptFileError, ParameterError, printable
 from armslength.formats.atomic import atomic_write
 from armslength.formats.canonical import canonical_json
 from armslength.protocol.card import release_card

@@ -5,8 +5,8 @@ import os
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from armslength.checks import integer, number, one_of, printable, shown
-from armslength.errors import ParameterError
+from armslength.checks import integer, number, one_of, shown
+from armslength.errors import ParameterError, printable
 from armslength.formats.atomic import atomic_write, read_limited
 from armslength.formats.canonical import read_json
 from armslength.laws.cumulants import Cumulants, uniform_cumulants

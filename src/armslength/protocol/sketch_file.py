@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from armslength.checks import is_file, printable
-from armslength.errors import ArmslengthError, CorruptFileError, ParameterError
+from armslength.checks import is_file
+from armslength.errors import ArmslengthError, CorruptFileError, ParameterError, printable
 from armslength.formats.parquet_footer import RowGroup, read_row_groups
 from armslength.protocol.file_columns import labels_of, sketches_of
 from armslength.protocol.file_digest import Digests, read_digests

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from armslength.checks import printable
-from armslength.errors import ArmslengthError, ParameterError
+from armslength.errors import ArmslengthError, ParameterError, printable
 from armslength.ledger.ledger import Entry, Ledger
 from armslength.protocol.card import release_card
 from armslength.protocol.checked_guarantee import (
@@ -126,11 +125,11 @@ def _card(file: SketchFile, sketches: Sketches) -> Check:
 
 
 def _plausible(sketches: Sketches) -> Check:
-    found = {each.label: each.reason for each in reversed(implausible(sketches))}  # one reason each is enough
+    found: dict[int, str] = {}
+    for each in implausible(sketches):
+        found.setdefault(each.row, f"{each.label}: {each.reason}")  # one reason for a row is enough
     if found:
-        named = "; ".join(
-            f"{label}: {reason}" for label, reason in list(reversed(found.items()))[:_MOST_NAMED]
-        )
+        named = "; ".join(list(found.values())[:_MOST_NAMED])
         more = f"; and {len(found) - _MOST_NAMED} more rows" if len(found) > _MOST_NAMED else ""
         return Check("noise", FAILS, f"{named}{more}")
     if any(sketches.in_clear):
@@ -195,8 +194,7 @@ def _charged(sketches: Sketches, ledger: Ledger | None) -> Check:
 def _same_release(line: Entry, expected: Entry) -> bool:
     """Whether a line is for this release: all that is public agrees, as far as the line says it."""
     own = {"population", "version", "time"}  # of the line alone
-    own |= (
-        {"sensitivity_squared"} if not line.sensitivity_squared else set()
-    )  # lines of the first version have none
-    found, wanted = asdict(line), asdict(expected)
-    return all(found[name] == wanted[name] for name in wanted if name not in own)
+    if not line.sensitivity_squared:  # as in lines of the first version
+        own.add("sensitivity_squared")
+    found = asdict(line)
+    return all(found[name] == value for name, value in asdict(expected).items() if name not in own)

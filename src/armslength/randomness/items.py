@@ -11,6 +11,7 @@ from armslength.checks import type_name
 from armslength.errors import InputError
 from armslength.randomness.text import canonical_text, length_prefixed
 
+UNREADABLE = "items must be a list that can be read to its end, got an error in the middle"
 _PREFIX = length_prefixed(b"armslength item v1")
 _8, _56 = np.uint64(8), np.uint64(56)
 
@@ -75,6 +76,4 @@ def read_to_the_end(items: Any) -> list[Any]:
     try:
         return list(items)
     except Exception:  # noqa: BLE001  # whatever it is
-        raise InputError(
-            "items must be a list that can be read to its end, got an error in the middle"
-        ) from None
+        raise InputError(UNREADABLE) from None

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from armslength.checks import is_folder, printable, shown
-from armslength.errors import CorruptFileError, ParameterError
+from armslength.checks import is_folder, shown
+from armslength.errors import CorruptFileError, ParameterError, printable
 
 _LEFT_OUT = (".", "_")  # how names begin that are no data: files half written, markers of other tools
 

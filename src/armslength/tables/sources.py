@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from armslength.checks import is_file, is_folder, printable
-from armslength.errors import InputError, ParameterError
+from armslength.checks import is_file, is_folder
+from armslength.errors import InputError, ParameterError, printable
 
 KINDS = {
     ".parquet": "parquet",

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from audit.exactness.worst_places import level_1, level_2
 from flint import arb
 
 from armslength.balls import precision
@@ -15,7 +16,7 @@ from armslength.laws.discrete_laplace import DiscreteLaplace
 from armslength.laws.rounded_normal import RoundedNormal
 from armslength.noise import draw as door
 from armslength.noise.bits import SecretBits
-from armslength.noise.inversion import invert_double, invert_float, locate, polynomial
+from armslength.noise.inversion import locate, polynomial
 from armslength.noise.quantiles import EXPONENTIAL, HALF_NORMAL, quantile_of
 from armslength.noise.small_scales import OPEN, look_up_table, open_places
 from armslength.noise.tables import (
@@ -51,24 +52,7 @@ class Scripted:
 
 def first_level(law, words):
     """Level 1 on its own: magnitudes, with −1 where it is not certain."""
-    quantile = quantile_of(law)
-    table = float_table(quantile)
-    values = np.zeros(len(words), dtype=np.int64)
-    still_open = np.empty(len(words), dtype=np.int64)
-    shift, _ = shift_of(quantile, law.scale)
-    unsigned = words & np.uint64(MASK)
-    opened = invert_float(unsigned, table.high, table.radius, law.scale, shift, values, still_open)
-    values[still_open[:opened]] = -1
-    return values
-
-
-def second_level(law, words, more):
-    quantile = quantile_of(law)
-    table = double_table(quantile)
-    magnitudes = np.empty(len(words), dtype=np.int64)
-    shift = shift_of(quantile, law.scale)
-    invert_double(words, more, table.high, table.low, table.radius, law.scale, shift, magnitudes)
-    return magnitudes
+    return level_1(law, words & np.uint64(MASK))
 
 
 def hard_words(count, seed):
@@ -102,7 +86,7 @@ def test_level_2_is_right_at_both_ends_of_what_it_knows(law, scale):
     noise = law(scale)
     words = hard_words(150, 2)
     more = np.random.default_rng(3).integers(0, 2**64, len(words), dtype=np.uint64)
-    answers = second_level(noise, words, more)
+    answers = level_2(noise, words, more)
     certain = 0
     for word, extra, answer in zip(words.tolist(), more.tolist(), answers.tolist(), strict=True):
         if answer >= 0:
@@ -131,7 +115,7 @@ def test_a_boundary_forces_every_level_and_the_last_one_decides(law, scale):
         first, second, third = w >> 192, w >> 128 & (2**64 - 1), w >> 64 & (2**64 - 1)
         # The first 63 bits straddle the boundary, and so do the first 127.
         assert first_level(noise, np.array([first], dtype=np.uint64))[0] == -1
-        assert second_level(noise, *(np.array([word], dtype=np.uint64) for word in (first, second)))[0] == -1
+        assert level_2(noise, *(np.array([word], dtype=np.uint64) for word in (first, second)))[0] == -1
         for below, expected in ((third - 1, n), (third + 1, n - 1)):
             source = Scripted([second, below, 2**63])
             magnitude = door.certain_magnitudes(noise, np.array([first], dtype=np.uint64), source)[0]
