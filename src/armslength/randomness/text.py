@@ -23,6 +23,15 @@ def canonical_text(text: str) -> bytes:
     return unicodedata.normalize("NFC", text).encode()
 
 
+def is_canonical(text: str) -> bool:
+    """Whether `canonical_text` takes it."""
+    try:
+        canonical_text(text)
+    except ValueError:
+        return False
+    return True
+
+
 def length_prefixed(part: bytes) -> bytes:
     """The bytes after their own length, so that no two lists of parts read the same."""
     return len(part).to_bytes(8, "little") + part

@@ -7,7 +7,7 @@ Reference: docs/privacy.md, event tables.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,14 +85,15 @@ class _Rows:
             self.occurrence[chosen],
         )
 
-    def followed_by(self, other: "_Rows") -> "_Rows":
-        """These rows and then the others."""
-        return _Rows(
-            pa.concat_arrays([self.person, other.person]),
-            np.concatenate([self.group, other.group]),
-            pa.concat_arrays([self.item, other.item]),
-            np.concatenate([self.amount, other.amount]),
-            np.concatenate([self.occurrence, other.occurrence]),
+    @classmethod
+    def joined(cls, parts: Sequence["_Rows"]) -> "_Rows":
+        """The rows of all parts, one after the other."""
+        return cls(
+            pa.concat_arrays([part.person for part in parts]),
+            np.concatenate([part.group for part in parts]),
+            pa.concat_arrays([part.item for part in parts]),
+            np.concatenate([part.amount for part in parts]),
+            np.concatenate([part.occurrence for part in parts]),
         )
 
 
@@ -102,6 +103,33 @@ def bounded(batches: Iterable[pa.RecordBatch], order: TakingOrder, bound: int) -
     Memory is that of a batch and of what one person may still give: at most as many rows as the bound. How the rows are cut
     into batches changes nothing. Batches that are not what they must be are refused: the guarantee does not rest on an engine.
     """
+    for rows, starts in _whole_persons(batches, order, bound):
+        yield _cut(rows, starts, order, bound)
+
+
+def bounded_in_parts(
+    parts: Iterable[Iterable[pa.RecordBatch]], order: TakingOrder, bound: int
+) -> Iterator[BoundedEvents]:
+    """The events that are taken, from several streams like that of `bounded`, where a person may be in all of them.
+
+    All events of one person, group and item must be in one part. What cannot be taken in its own part cannot be taken at all: there are
+    others before it.
+    """
+    possible = [
+        _still_possible(rows, starts, order, bound)
+        for batches in parts
+        for rows, starts in _whole_persons(batches, order, bound)
+    ]
+    if possible:
+        joined = _Rows.joined(possible)
+        rows = joined.take(pc.sort_indices(joined.person).to_numpy())
+        yield _cut(rows, _starts(rows.person), order, bound)
+
+
+def _whole_persons(
+    batches: Iterable[pa.RecordBatch], order: TakingOrder, bound: int
+) -> Iterator[tuple[_Rows, NDArray[np.int64]]]:
+    """Sorted rows of whole persons, as far as they could be taken, and where each person's begin."""
     waiting: _Rows | None = None
     last: _Rows | None = None
     most = _MOST_WAITING
@@ -112,20 +140,20 @@ def bounded(batches: Iterable[pa.RecordBatch], order: TakingOrder, bound: int) -
         rows = _numbered(batch, last)
         last = rows[len(rows) - 1 :]
         if waiting is not None:
-            rows = waiting.followed_by(rows)
+            rows = _Rows.joined([waiting, rows])
         starts = _starts(rows.person)
         whole = int(starts[-2])  # where the last person begins, who may go on in the next batch
         if whole:
-            yield _cut(rows[:whole], starts[:-1], order, bound)
+            yield rows[:whole], starts[:-1]
         waiting = rows[whole:]
         most = most if whole == 0 else _MOST_WAITING
         if len(waiting) > most:
-            waiting = _still_possible(waiting, order, bound)
+            waiting = _still_possible(waiting, np.array([0, len(waiting)]), order, bound)
             most = max(
                 _MOST_WAITING, 2 * len(waiting)
             )  # so that a large bound is not hashed again with every batch
     if waiting is not None:
-        yield _cut(waiting, np.array([0, len(waiting)]), order, bound)
+        yield waiting, np.array([0, len(waiting)])
 
 
 def check_batch(batch: pa.RecordBatch, group_count: int, last_person: pa.Scalar | None) -> None:
@@ -179,10 +207,30 @@ def _starts(person: pa.Array) -> NDArray[np.int64]:
 
 def _cut(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, bound: int) -> BoundedEvents:
     """What is taken of the rows of whole persons."""
+    amounts = _taken(rows, starts, order, bound)
+    if amounts is rows.amount:
+        return BoundedEvents(rows.group, rows.item, rows.amount)
+    kept = np.flatnonzero(amounts)
+    return BoundedEvents(rows.group[kept], rows.item.take(pa.array(kept)), amounts[kept])
+
+
+def _still_possible(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, bound: int) -> _Rows:
+    """The rows that could still be taken, whatever rows of the same persons come later, in the order of the table.
+
+    Rows behind the first ones that reach the bound have these before them for ever.
+    """
+    amounts = _taken(rows, starts, order, bound)
+    return rows if amounts is rows.amount else rows.take(np.flatnonzero(amounts))
+
+
+def _taken(
+    rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, bound: int
+) -> NDArray[np.int64]:
+    """What is taken of each row if these are all rows of their persons; the rows' own amounts if that is everything."""
     is_over = np.empty(len(starts) - 1, dtype=np.bool_)
     mark_persons_over(starts, rows.amount, bound, is_over)
     if not is_over.any():
-        return BoundedEvents(rows.group, rows.item, rows.amount)
+        return rows.amount
     # Whoever is within the bound gives everything: only the others' events are put into order.
     chosen = np.flatnonzero(np.repeat(is_over, np.diff(starts)))
     over = rows.take(chosen)
@@ -191,8 +239,7 @@ def _cut(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, bound: int)
     take_in_order(over_starts, _in_order(over, over_starts, order), over.amount, bound, taken)
     amounts = rows.amount.copy()
     amounts[chosen] = taken
-    kept = np.flatnonzero(amounts)
-    return BoundedEvents(rows.group[kept], rows.item.take(pa.array(kept)), amounts[kept])
+    return amounts
 
 
 def _in_order(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder) -> NDArray[np.int64]:
@@ -201,15 +248,3 @@ def _in_order(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder) -> NDA
     persons = rows.person.take(pa.array(starts[:-1]))
     hashes = order.hashes(persons, whose, rows.group, rows.item, rows.occurrence)
     return np.lexsort((hashes[:, 1], hashes[:, 0], whose))
-
-
-def _still_possible(rows: _Rows, order: TakingOrder, bound: int) -> _Rows:
-    """The rows of one person that could still be taken, whatever rows of theirs come later, in the order of the table.
-
-    Rows behind the first ones that reach the bound have these before them for ever.
-    """
-    starts = np.array([0, len(rows)])
-    in_order = _in_order(rows, starts, order)
-    taken = np.empty(len(rows), dtype=np.int64)
-    take_in_order(starts, in_order, rows.amount, bound, taken)
-    return rows.take(np.flatnonzero(taken))

@@ -1,8 +1,8 @@
 """What each column of an event table must be, and how it becomes text or integers, as expressions of the engine's SQL.
 
-Nothing is sniffed: a column of a typed file must have the type that its role asks for, and text (CSV) is read as text.
-A value that breaks its rule ends the query with a marker, from which `engine.py` makes our own message; the engine's own messages may quote
-data.
+Nothing is sniffed: a column of a typed file must have the type that its role asks for, and text (CSV) is read as text. A single value that
+breaks its rule is NULL, and its event is left out. It must not end the release: then one event would decide, for all to see,
+whether there is a release at all.
 """
 
 from dataclasses import dataclass
@@ -11,16 +11,6 @@ from fractions import Fraction
 from armslength.checks import type_name
 from armslength.errors import InputError, ParameterError
 from armslength.protocol.protocol import Protocol
-
-MARKER = "ARMSLENGTH"
-PROBLEMS = {
-    "id": "person and group must be text or whole numbers in every row, got something else; cast them first",
-    "item": "item must be of the protocol's type in every row, got another; cast it first",
-    "place": "item must be a column number below the protocol's input_dim in every row, got another",
-    "weight": "weight must be a finite number in every row, got something else; leave those rows out, or fill them",
-    "large": "weight must stay within 2^62 times the resolution, got a larger one",
-    "grid": "weight must lie on the grid of the protocol's resolution, got one off it; use a protocol that is not on the grid",
-}
 
 _WHOLE = {
     "TINYINT",
@@ -37,7 +27,10 @@ _WHOLE = {
 _REAL = {"FLOAT", "DOUBLE"}
 _NOTHING = '"NULL"'  # the type of a column in which everything is missing
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+_WHOLE_NUMBER = "[+-]?[0-9]+"
 _FARTHEST = 2**62
+# White_Space in Unicode 17: what may stand around the id of a person without making another person of it
+_BLANKS = "".join(map(chr, (*range(9, 14), 32, 133, 160, 5760, *range(8192, 8203), 8232, 8233, 8239, 8287, 12288)))
 
 
 @dataclass(frozen=True)
@@ -70,11 +63,9 @@ class EventColumns:
         return {role: name for role, name in each.items() if name is not None}
 
 
-def _case(missing: str | None, *rules: tuple[str, str], value: str) -> str:
-    """The value where no rule is broken; NULL where the column is missing. A rule is (when it is broken, the problem)."""
-    first = f"WHEN {missing} THEN NULL " if missing else ""
-    broken = "".join(f"WHEN {when} THEN error('{MARKER} {problem}') " for when, problem in rules)
-    return f"CASE {first}{broken}ELSE {value} END"
+def _unless(*broken: str, value: str) -> str:
+    """The value; NULL where any of the conditions holds."""
+    return f"CASE {' '.join(f'WHEN {each} THEN NULL' for each in broken)} ELSE {value} END"
 
 
 def _missing(column: str, kind: str) -> str:
@@ -85,19 +76,29 @@ def _missing(column: str, kind: str) -> str:
 
 
 def id_expression(column: str, kind: str, role: str) -> str:
-    """A person or a group as text, missing as NULL; a column is named as SQL names it."""
+    """A person or a group as text, missing as NULL; a column is named as SQL names it.
+
+    Guarantee: a person's id is its NFC form without white space around it, so that no two spellings that look alike count as two people.
+    """
     if kind == "JSON":
-        other = f"json_type({column}) NOT IN ('VARCHAR', 'BIGINT', 'UBIGINT')"
-        return _case(_missing(column, kind), (other, "id"), value=f"{column} ->> '$'")
-    if kind not in _WHOLE | {"VARCHAR", "UUID", "DATE", _NOTHING} and not kind.startswith("ENUM"):
+        is_id = f"json_type({column}) = 'VARCHAR' OR regexp_full_match({column} ->> '$', '{_WHOLE_NUMBER}')"
+        name = _unless(_missing(column, kind), f"NOT ({is_id})", value=f"{column} ->> '$'")
+    elif kind in _WHOLE | {"VARCHAR", "UUID", "DATE", _NOTHING} or kind.startswith("ENUM"):
+        name = f"CAST({column} AS VARCHAR)"
+    else:
         raise InputError(
             f"{role} must be a column of text or whole numbers, got {type_name(kind)}; cast it first"
         )
-    return f"nullif(CAST({column} AS VARCHAR), '')"
+    return f"nullif({person_spelling(name) if role == 'person' else name}, '')"
+
+
+def person_spelling(name: str) -> str:
+    """The one spelling of a person's id, of an expression of text."""
+    return f"trim(nfc_normalize({name}), '{_BLANKS}')"
 
 
 def item_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool, by_number: bool) -> str:
-    """An item as text, or as a 64-bit integer, whichever the protocol declares; missing as NULL.
+    """An item as text, or as a 64-bit integer, whichever the protocol declares; NULL where it is missing or of another type.
 
     Args:
         column: The column, as SQL names it.
@@ -109,31 +110,30 @@ def item_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool
     missing = _missing(column, kind)
     if protocol.items == "string" and not by_number:
         if kind == "JSON":
-            return _case(missing, (f"json_type({column}) <> 'VARCHAR'", "item"), value=f"{column} ->> '$'")
+            return _unless(missing, f"json_type({column}) <> 'VARCHAR'", value=f"{column} ->> '$'")
         if kind not in ("VARCHAR", _NOTHING) and not kind.startswith("ENUM"):
             raise InputError(
                 f"item must be of the protocol's type string, got {type_name(kind)}; cast it first"
             )
         return f"nullif(CAST({column} AS VARCHAR), '')"
+    broken = [missing]
     if kind == "JSON":
         number = f"TRY_CAST({column} ->> '$' AS BIGINT)"
-        rules = [(f"json_type({column}) NOT IN ('BIGINT', 'UBIGINT')", "item")]
+        broken.append(f"json_type({column}) NOT IN ('BIGINT', 'UBIGINT')")
     elif is_text:
         number = f"TRY_CAST({column} AS BIGINT)"
-        # the engine would round '1.5', and take ' 1'
-        rules = [(f"NOT regexp_full_match({column}, '[+-]?[0-9]+')", "item")]
+        broken.append(f"NOT regexp_full_match({column}, '{_WHOLE_NUMBER}')")  # the engine would round '1.5', and take ' 1'
     elif kind in _WHOLE | {_NOTHING}:
-        number, rules = f"TRY_CAST({column} AS BIGINT)", []
+        number = f"TRY_CAST({column} AS BIGINT)"  # NULL where it does not fit 64 bits
     else:
         raise InputError(f"item must be of the protocol's type int64, got {type_name(kind)}; cast it first")
-    rules.append((f"{number} IS NULL", "item"))  # it does not fit 64 bits
     if by_number:
-        rules.append((f"{number} NOT BETWEEN 0 AND {(protocol.transform.input_dim or 0) - 1}", "place"))
-    return _case(missing, *rules, value=number)
+        broken.append(f"{number} NOT BETWEEN 0 AND {(protocol.transform.input_dim or 0) - 1}")
+    return _unless(*broken, value=number)
 
 
 def amount_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool) -> str:
-    """A weight in grid units, by floor(weight/γ), event by event, before any sum.
+    """A weight in grid units, by floor(weight/γ), event by event, before any sum; NULL where it is no number that the grid holds.
 
     γ is a power of two, so that a float divided by it is exact; whole numbers are never turned into floats. Decimals, and
     numbers in text, are first the floats next to them.
@@ -153,23 +153,23 @@ def amount_expression(column: str, kind: str, protocol: Protocol, *, is_text: bo
     # ⌊x/γ⌋ = ⌊⌊x⌋/γ⌋ for a whole γ, and ⌊x⌋ does not vanish when it is divided, as the smallest floats do
     whole = f"floor({real})" if protocol.resolution > 1 else real
     floored = f"floor({whole} * {float(1 / protocol.resolution)!r}::DOUBLE)"
-    rules = [
-        (f"{real} IS NULL OR NOT isfinite({real})", "weight"),
-        (f"NOT abs({floored}) <= {float(_FARTHEST)!r}::DOUBLE", "large"),
+    broken = [
+        f"{real} IS NULL OR NOT isfinite({real})",
+        f"NOT abs({floored}) <= {float(_FARTHEST)!r}::DOUBLE",
     ]
     if protocol.on_grid:
-        rules.append((f"{floored} * {float(protocol.resolution)!r}::DOUBLE <> {real}", "grid"))
-    return _case(None, *rules, value=f"CAST({floored} AS BIGINT)")
+        broken.append(f"{floored} * {float(protocol.resolution)!r}::DOUBLE <> {real}")
+    return _unless(*broken, value=f"TRY_CAST({floored} AS BIGINT)")
 
 
 def _whole_amount(number: str, resolution: Fraction, *, on_grid: bool) -> str:
     """A whole number in grid units; the shift of a negative number floors."""
     factor = resolution.denominator
     shift = resolution.numerator.bit_length() - 1
-    rules = [(f"{number} IS NULL", "weight")]
+    broken = [f"{number} IS NULL"]
     if shift and on_grid:
-        rules.append((f"({number} & {min(resolution.numerator - 1, 2**63 - 1)}) <> 0", "grid"))
+        broken.append(f"({number} & {min(resolution.numerator - 1, 2**63 - 1)}) <> 0")
     shifted = f"({number} >> {min(shift, 63)})" if shift else number
     farthest = _FARTHEST // factor
-    rules.append((f"{shifted} NOT BETWEEN {-farthest} AND {farthest}", "large"))
-    return _case(None, *rules, value=f"{shifted} * {factor}::BIGINT")
+    broken.append(f"{shifted} NOT BETWEEN {-farthest} AND {farthest}")
+    return _unless(*broken, value=f"{shifted} * {factor}::BIGINT")

@@ -1,37 +1,32 @@
-"""The embedded engine: events in the order of their persons, out of core, as a stream of Arrow batches.
+"""The embedded engine: events of any source as a stream of Arrow batches, and small parts of it in the order of their persons.
 
-Private rows may be spilled to a temporary folder, which only its owner can read and which is removed at the end. The engine gets
-no network and installs nothing.
+The engine has no network, installs nothing and writes nothing to the disk. What does not fit memory is the business of `spill.py`.
 """
 
 import re
-import shutil
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from armslength.checks import shown
 from armslength.errors import InputError, ParameterError
 from armslength.protocol.protocol import Protocol
-from armslength.tables.columns import (
-    MARKER,
-    PROBLEMS,
-    EventColumns,
-    amount_expression,
-    id_expression,
-    item_expression,
-)
+from armslength.randomness.text import is_canonical
+from armslength.tables.columns import EventColumns, amount_expression, id_expression, item_expression
 from armslength.tables.groups import PublicGroups
-from armslength.tables.relations import Relation, relations_of
+from armslength.tables.relations import BAD_LINE, Relation, relations_of
 from armslength.tables.sources import event_files
 from armslength.threads import available_threads
 
 DEFAULT_MEMORY = "1GB"
+EVENT = ("person", "group", "item", "amount")
+PERSON_HASH, EVENT_HASH = "person_hash", "event_hash"
 _ROWS_AT_ONCE = 1 << 20  # few enough for memory, many enough that an item that occurs often is hashed seldom
 _BYTES_AT_ONCE = 1 << 26
 _SETTINGS = {
@@ -39,23 +34,53 @@ _SETTINGS = {
     "autoload_known_extensions": False,
     "preserve_insertion_order": False,
     "arrow_large_buffer_size": True,  # texts of a batch may be longer than 2 GB together
+    "temp_directory": "",  # the engine cannot encrypt what it writes there
 }
 _NO_EVENTS = 'SELECT NULL AS person, NULL AS item, NULL AS "group", NULL AS amount'
+_UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
+
+
+@dataclass
+class LeftOut:
+    """How many rows were read, and how many of them do not count, by the first reason: **private**, for the data holder alone.
+
+    Attributes:
+        rows: All rows.
+        person: Without a person.
+        group: Of a group that is not listed.
+        item: Without an item, with one of another type, or with a character that nobody has assigned.
+        weight: With a weight that is 0, missing, no finite number, too large or off the grid.
+    """
+
+    rows: int = 0
+    person: int = 0
+    group: int = 0
+    item: int = 0
+    weight: int = 0
 
 
 class EventTable:
-    """Events of a source, checked against their schema; made by `opened_table`, read once by `batches`."""
+    """Events of a source, checked against their schema; made by `opened_table`, read once by `batches`.
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, selects: list[str]) -> None:
+    Attributes:
+        left_out: What `batches` has read and left out so far.
+    """
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, selects: list[str], problems: list[InputError]
+    ) -> None:
         self._connection = connection
         self._selects = selects
+        self._problems = problems
+        self.left_out = LeftOut()
 
     def batches(
         self, groups: PublicGroups, names: pa.Table | None = None, *, weighted: bool
     ) -> Iterator[pa.RecordBatch]:
-        """Events as (person, group, item, amount), ordered by all four; `group` is the number of the public group.
+        """Events as (person, group, item, amount) in any order, with hashes of the person and of (person, group, item).
 
-        Events without a person, an item or a listed group are left out, and so are amounts of 0.
+        Events that do not count are left out, each by itself: without a person, an item or a listed group, or with a weight that is no number
+        of grid units, or 0. `group` is the number of the public group.
 
         Args:
             groups: The public groups.
@@ -66,24 +91,61 @@ class EventTable:
         group, item, joins = "0::INTEGER", "item", ""
         if groups.column is not None:
             self._connection.register("public_groups", groups.table())
-            group, joins = "number", 'JOIN public_groups ON events."group" = public_groups.label'
+            group, joins = "number", 'LEFT JOIN public_groups ON events."group" = public_groups.label'
         if names is not None:
             self._connection.register("item_names", names)
-            item, joins = "place", f"{joins} JOIN item_names ON nfc_normalize(events.item) = item_names.name"
-        amount, kept = ("amount", "AND amount <> 0") if weighted else ("1::BIGINT", "")
+            item, joins = "place", f"{joins} LEFT JOIN item_names ON nfc_normalize(events.item) = item_names.name"
+        amount = "amount" if weighted else "1::BIGINT"
         query = (
-            f'WITH events AS ({events}) SELECT person, {group} AS "group", {item} AS item, {amount} AS amount '  # noqa: S608  # our own text, names quoted
-            f"FROM events {joins} WHERE person IS NOT NULL AND item IS NOT NULL {kept} ORDER BY 1, 2, 3, 4"
+            f'WITH events AS ({events}) SELECT person, {group} AS "group", {item} AS item, {amount} AS amount, '  # noqa: S608  # our own text, names quoted
+            f"hash(person) AS {PERSON_HASH}, hash(person, {group}, {item}) AS {EVENT_HASH} FROM events {joins}"
         )
-        with _our_errors("source"):
+        for batch in self._batches_of(query):
+            counted = self._that_count(batch)
+            if counted.num_rows:
+                yield counted
+
+    def _that_count(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that count; how many do not is noted."""
+        person, group, item, amount = (batch.column(name) for name in EVENT)
+        has_amount = pc.fill_null(pc.not_equal(amount, 0), False)
+        reasons = {"person": person.is_valid(), "group": group.is_valid(), "item": _is_item(item), "weight": has_amount}
+        self.left_out.rows += batch.num_rows
+        count = np.ones(batch.num_rows, dtype=np.bool_)
+        for reason, is_fine in reasons.items():
+            still = count & is_fine.to_numpy(zero_copy_only=False)
+            lost = int(np.count_nonzero(count)) - int(np.count_nonzero(still))
+            setattr(self.left_out, reason, getattr(self.left_out, reason) + lost)
+            count = still
+        return batch if count.all() else batch.filter(pa.array(count))
+
+    def in_order(self, events: pa.Table) -> Iterator[pa.RecordBatch]:
+        """Events sorted by (person, group, item, amount)."""
+        self._connection.register("part", events)
+        yield from self._batches_of('SELECT person, "group", item, amount FROM part ORDER BY 1, 2, 3, 4')
+        self._connection.unregister("part")
+
+    def runs_in_order(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The same for events of which few are different: only those are held."""
+        self._connection.register("part", pa.RecordBatchReader.from_batches(schema, batches))
+        query = 'SELECT person, "group", item, amount, count(*) AS times FROM part GROUP BY ALL ORDER BY 1, 2, 3, 4'
+        for batch in self._batches_of(query):
+            last = np.cumsum(batch.column("times").to_numpy())
+            for start in range(0, int(last[-1]), _ROWS_AT_ONCE):
+                rows = np.arange(start, min(start + _ROWS_AT_ONCE, int(last[-1])))
+                yield batch.select(EVENT).take(pa.array(np.searchsorted(last, rows, side="right")))
+        self._connection.unregister("part")
+
+    def _batches_of(self, query: str) -> Iterator[pa.RecordBatch]:
+        """The rows of a query in batches of a useful size: the engine's are smaller than what it is asked for."""
+        with _our_errors(self._problems):
             reader = self._connection.sql(query).to_arrow_reader(_ROWS_AT_ONCE)
         waiting: list[pa.RecordBatch] = []
         while True:
-            with _our_errors("source"):
+            with _our_errors(self._problems):
                 batch = next(reader, None)
-            if batch is not None:
+            if batch is not None and batch.num_rows:
                 waiting.append(batch)
-            # the engine's batches are smaller than what was asked for
             enough = (
                 sum(map(len, waiting)) >= _ROWS_AT_ONCE
                 or sum(each.nbytes for each in waiting) >= _BYTES_AT_ONCE
@@ -93,6 +155,26 @@ class EventTable:
                 waiting.clear()
             if batch is None:
                 return
+
+
+def _is_item(items: pa.Array) -> pa.Array:
+    """Where there is an item that every party can read alike."""
+    if not (pa.types.is_string(items.type) or pa.types.is_large_string(items.type)):
+        return items.is_valid()
+    other = items.filter(pc.invert(pc.fill_null(pc.string_is_ascii(items), True)))
+    unreadable = [item for item in pc.unique(other).to_pylist() if not is_canonical(item)]
+    if not unreadable:
+        return items.is_valid()
+    return pc.and_(items.is_valid(), pc.invert(pc.is_in(items, pa.array(unreadable, items.type))))
+
+
+def memory_bytes(memory: Any) -> int:
+    """A size such as '1GB' or '512MiB' in bytes."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT])(i?)B", str(memory))
+    if found is None:
+        raise ParameterError(f"memory must be a size such as '1GB', got {shown(memory)}")
+    number, unit, binary = found.groups()
+    return int(float(number) * (1024 if binary else 1000) ** _UNITS[unit])
 
 
 @contextmanager
@@ -112,36 +194,20 @@ def opened_table(  # each is a decision of its own
         columns: Which columns hold what.
         protocol: What declares the type of items, and the grid of weights.
         by_number: Whether items are the numbers of columns.
-        memory: How much the engine may hold before it writes to a temporary folder.
+        memory: How much the engine may hold.
         threads: At most this many threads; None takes all that the process may run.
     """
-    if not re.fullmatch(r"[0-9]+(\.[0-9]+)? ?[KMGT]i?B", str(memory)):
-        raise ParameterError(f"memory must be a size such as '1GB', got {shown(memory)}")
+    limit = f"{memory_bytes(memory) // 1000}KB"
     files = event_files(source)
-    try:
-        folder = tempfile.mkdtemp(prefix="armslength-")  # for its owner alone
-    except OSError as problem:
-        raise ParameterError(
-            f"the temporary folder must be writable, got: {problem.strerror}; set TMPDIR to one that is"
-        ) from None
-    try:
-        with duckdb.connect(
-            ":memory:",
-            config={
-                **_SETTINGS,
-                "temp_directory": folder,
-                "memory_limit": memory,
-                "threads": threads or available_threads(),
-            },
-        ) as connection:
-            connection.execute(
-                "SET enable_progress_bar = false"
-            )  # it writes to standard output, which may be a pipe
-            with _our_errors("source"):
-                relations = relations_of(connection, Path(folder), source, files, columns)
-            yield EventTable(connection, [_select(each, protocol, by_number=by_number) for each in relations])
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with duckdb.connect(
+        ":memory:", config={**_SETTINGS, "memory_limit": limit, "threads": threads or available_threads()}
+    ) as connection:
+        connection.execute("SET enable_progress_bar = false")  # it writes to standard output, which may be a pipe
+        problems: list[InputError] = []
+        with _our_errors(problems):
+            relations = relations_of(connection, source, files, columns, problems)
+        selects = [_select(each, protocol, by_number=by_number) for each in relations]
+        yield EventTable(connection, selects, problems)
 
 
 def _select(relation: Relation, protocol: Protocol, *, by_number: bool) -> str:
@@ -160,28 +226,28 @@ def _select(relation: Relation, protocol: Protocol, *, by_number: bool) -> str:
 
 
 @contextmanager
-def _our_errors(where: str) -> Iterator[None]:
-    """The engine's errors as ours: its own messages may quote data."""
+def _our_errors(problems: list[InputError]) -> Iterator[None]:
+    """The engine's errors as ours: its own messages may quote data.
+
+    Args:
+        problems: What our own readers have found, whose words the engine does not pass on.
+    """
     try:
         yield
     except duckdb.OutOfMemoryException:
         raise InputError(
-            f"{where} must be sorted within the memory given, got too little; allow more memory, such as 4GB"
+            "source must be sorted within the memory given, got too little; allow more memory, such as 4GB"
         ) from None
     except RuntimeError as problem:
         if "interrupted" in str(problem).lower():
             raise KeyboardInterrupt from None
-        raise InputError(_UNREADABLE.format(where)) from None
+        raise InputError(_UNREADABLE) from None
     except (duckdb.Error, pa.ArrowException, OSError, UnicodeDecodeError) as problem:
-        text = str(problem)
-        for name, message in PROBLEMS.items():
-            if f"{MARKER} {name}" in text:
-                raise InputError(message) from None
-        if "No space left" in text or "max_temp_directory_size" in text:
-            raise InputError(
-                "the temporary folder must have room for a sorted copy of the events, got too little; set TMPDIR"
-            ) from None
-        raise InputError(_UNREADABLE.format(where)) from None
+        if problems:
+            raise problems[0] from None
+        if BAD_LINE in str(problem):
+            raise InputError("source must hold one JSON object on each line, got a line with something else") from None
+        raise InputError(_UNREADABLE) from None
 
 
-_UNREADABLE = "{} must be readable to its end as what its name says, got damage or another kind"
+_UNREADABLE = "source must be readable to its end as what its name says, got damage or another kind"

@@ -1,4 +1,4 @@
-"""Hot loops of the contribution bounds: whole numbers only, and no sum that could overflow."""
+"""Hot loops of event tables: records of text files, and contribution bounds in whole numbers that cannot overflow."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,3 +52,122 @@ def number_occurrences(same_as_before: NDArray[np.bool_], before: int, numbers: 
     for row in range(len(same_as_before)):
         number = number + 1 if same_as_before[row] else 0
         numbers[row] = number
+
+
+QUOTE, LINE_FEED, CARRIAGE_RETURN = 34, 10, 13
+FINE, OPEN_QUOTE, STRAY_QUOTE, TEXT_AFTER_QUOTE, STRAY_RETURN, OTHER_WIDTH = range(6)
+
+
+@kernel
+def cut_records(  # noqa: C901, PLR0912, PLR0915  # one state machine, with a branch for each byte that means something
+    data: NDArray[np.uint8],
+    is_last: bool,
+    delimiter: int,
+    target_of: NDArray[np.int64],
+    texts: NDArray[np.uint8],
+    ends: NDArray[np.int32],
+) -> tuple[int, int, int, int]:
+    """Cuts delimited text into records: (how many, how many line ends, bytes used, what is wrong with the record after them).
+
+    Guarantee: every record is read from the same state, at its first byte, and ends at the first line end outside of its quotes. So its
+    fields are a function of its own bytes, and so is where the next record begins, whatever stands before or after it. The last
+    record is left for the next call unless the text ends here.
+
+    Args:
+        data: Text that begins with a record.
+        is_last: Whether the text ends with the data.
+        delimiter: What separates fields.
+        target_of: For each field of a record, the row of `texts` that takes it; -1 for none.
+        texts: For each field that is wanted, the bytes of all records; as wide as the data.
+        ends: Where each record's bytes end in `texts`; one column for each record that the data can hold.
+    """
+    size, width = len(data), len(target_of)
+    filled = np.zeros(len(texts), dtype=np.int64)
+    place, used, records, line_ends = 0, 0, 0, 0
+    while place < size:
+        if data[place] == LINE_FEED:  # an empty line is no record
+            place += 1
+            used, line_ends = place, line_ends + 1
+            continue
+        if data[place] == CARRIAGE_RETURN and place + 1 < size and data[place + 1] == LINE_FEED:
+            place += 2
+            used, line_ends = place, line_ends + 1
+            continue
+        field = 0
+        while True:  # a field
+            target = target_of[field] if field < width else -1
+            if place < size and data[place] == QUOTE:
+                place += 1
+                while True:
+                    start = place
+                    while place < size and data[place] != QUOTE:
+                        place += 1
+                    if place == size:
+                        return records, line_ends, used, OPEN_QUOTE if is_last else FINE
+                    if place + 1 == size and not is_last:
+                        return records, line_ends, used, FINE  # the next byte tells whether the field ends here
+                    doubled = place + 1 < size and data[place + 1] == QUOTE
+                    stop = place + 1 if doubled else place
+                    if target >= 0:
+                        for each in range(start, stop):
+                            texts[target, filled[target] + each - start] = data[each]
+                        filled[target] += stop - start
+                    if not doubled:
+                        place += 1
+                        break
+                    place += 2
+            else:
+                start = place
+                while place < size:
+                    byte = data[place]
+                    if byte == delimiter or byte == LINE_FEED or byte == CARRIAGE_RETURN or byte == QUOTE:
+                        break
+                    place += 1
+                if place < size and data[place] == QUOTE:
+                    return records, line_ends, used, STRAY_QUOTE
+                if target >= 0:
+                    for each in range(start, place):
+                        texts[target, filled[target] + each - start] = data[each]
+                    filled[target] += place - start
+            if place < size and data[place] == delimiter:
+                place += 1
+                field += 1
+                continue
+            break
+        if place == size:
+            if not is_last:
+                break
+        elif data[place] == LINE_FEED:
+            place += 1
+            line_ends += 1
+        elif data[place] != CARRIAGE_RETURN:
+            return records, line_ends, used, TEXT_AFTER_QUOTE
+        elif place + 1 < size and data[place + 1] == LINE_FEED:
+            place += 2
+            line_ends += 1
+        elif place + 1 == size and not is_last:
+            break
+        else:
+            return records, line_ends, used, STRAY_RETURN
+        if field + 1 != width:
+            return records, line_ends, used, OTHER_WIDTH
+        for target in range(len(texts)):
+            ends[target, records] = filled[target]
+        records += 1
+        used = place
+    return records, line_ends, used, FINE
+
+
+@kernel
+def line_ends_outside_quotes(data: NDArray[np.uint8]) -> int:
+    """How many line ends have an even number of quotes before them; -1 if the number of all quotes is odd.
+
+    Where quotes enclose whole fields, or are doubled inside of them, these are the ends of all records: a second way to count them.
+    """
+    count, inside = 0, False
+    for byte in data:
+        if byte == QUOTE:
+            inside = not inside
+        elif byte == LINE_FEED and not inside:
+            count += 1
+    return -1 if inside else count

@@ -1,26 +1,21 @@
 """How the engine reads each source: files of one kind and schema together, every part of a format given, nothing sniffed."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from armslength.errors import InputError
 from armslength.tables.columns import EventColumns
-from armslength.tables.sources import (
-    DELIMITERS,
-    LONGEST_LINE,
-    EventFile,
-    chosen_columns,
-    file_stream,
-    own_names,
-    table_stream,
-)
+from armslength.tables.sources import EventFile, chosen_columns, file_stream, own_names, table_stream
+from armslength.tables.text_files import LINES, lines, records
 
 _MOST_COLUMNS = 20_000  # two seconds; the engine's time grows with their square
+BAD_LINE = "ARMSLENGTH: a line is no JSON object"
+_PATTERNS = set("*?[\\")  # what the engine takes for a pattern in the name of a file
 
 
 @dataclass(frozen=True)
@@ -40,17 +35,26 @@ class Relation:
 
 def relations_of(
     connection: duckdb.DuckDBPyConnection,
-    folder: Path,
     source: Any,
     files: list[EventFile] | None,
     columns: EventColumns,
+    problems: list[InputError],
 ) -> list[Relation]:
-    """The relations of a source, each column found in its own schema."""
+    """The relations of a source, each column found in its own schema. Files of one kind and schema are one scan.
+
+    Args:
+        connection: The engine.
+        source: A table in memory, if there are no files.
+        files: The files, or None.
+        columns: Which columns hold what.
+        problems: Takes what our own readers find wrong while the engine reads, which would lose their words.
+    """
     if files is None:
         stream = table_stream(source)
         check_names(columns.named, list(stream.schema.names), "source")
         return [_registered(connection, "events_of_table", stream, columns)]
-    relations, alike = [], dict[tuple[str, ...], list[tuple[EventFile, Path]]]()
+    relations, alike = list[Relation](), dict[tuple[str, ...], list[EventFile]]()
+    delimited, objects = list[tuple[EventFile, list[str]]](), list[EventFile]()
     for number, file in enumerate(files):
         names = own_names(file)
         if names is None:
@@ -60,16 +64,28 @@ def relations_of(
                 f"{file.name} must have at most {_MOST_COLUMNS} columns, got {len(names)}; leave out those that are not needed"
             )
         check_names(columns.named, names, file.name, has_schema=file.kind in ("parquet", "arrow"))
-        twins = len({name.casefold() for name in names}) < len(names)
-        if file.kind == "arrow" or (file.kind == "parquet" and twins):
-            # The engine renames columns that differ in capitals alone, and could give their name to another one.
+        if file.kind == "json":
+            objects.append(file)
+        elif file.kind in ("csv", "tsv"):
+            delimited.append((file, names))
+        elif file.kind == "arrow" or _is_awkward(file, names):
             relations.append(_registered(connection, f"events_{number}", file_stream(file), columns))
-            continue
-        link = _linked(folder, number, file)
-        kinds = () if file.kind != "parquet" else tuple(_types(connection, _parquet([link])).values())
-        header = () if file.kind == "json" else tuple(names)
-        alike.setdefault((file.kind, str(file.is_zipped), *header, "types", *kinds), []).append((file, link))
-    return relations + [_of_files(connection, group, columns) for group in alike.values()]
+        else:
+            kinds = _types(connection, _parquet([file])).values()
+            alike.setdefault((*names, "types", *kinds), []).append(file)
+    relations += [_of_parquet(connection, group, columns) for group in alike.values()]
+    if delimited:
+        relations.append(_of_records(connection, delimited, columns, problems))
+    if objects:
+        relations.append(_of_lines(connection, objects, columns, problems))
+    return relations
+
+
+def _is_awkward(file: EventFile, names: Sequence[str]) -> bool:
+    """Whether the engine would take the file's name for a pattern, or rename columns that differ in capitals alone."""
+    return not _PATTERNS.isdisjoint(str(file.path.resolve())) or len({name.casefold() for name in names}) < len(
+        names
+    )
 
 
 def check_names(
@@ -110,15 +126,8 @@ def _letters(name: str) -> str:
     return re.sub(r"[\W_]", "", name.casefold())
 
 
-def _linked(folder: Path, number: int, file: EventFile) -> Path:
-    """A link with a plain name: names of files may hold what the engine takes for a pattern."""
-    link = folder / f"events-{number}{'.gz' if file.is_zipped else ''}"
-    link.symlink_to(file.path.resolve())
-    return link
-
-
 def _registered(
-    connection: duckdb.DuckDBPyConnection, name: str, stream: Any, columns: EventColumns
+    connection: duckdb.DuckDBPyConnection, name: str, stream: pa.RecordBatchReader, columns: EventColumns
 ) -> Relation:
     """A stream under a name of ours, its columns under the names of their roles."""
     connection.register(name, chosen_columns(stream, columns.named))
@@ -126,43 +135,74 @@ def _registered(
     return Relation(name, {role: (quoted(role), types[role]) for role in columns.named}, False)
 
 
-def _of_files(
-    connection: duckdb.DuckDBPyConnection, group: list[tuple[EventFile, Path]], columns: EventColumns
+def _of_parquet(
+    connection: duckdb.DuckDBPyConnection, files: list[EventFile], columns: EventColumns
 ) -> Relation:
-    """One relation for files of the same kind and schema: thousands of them are one scan."""
-    first, links = group[0][0], [link for _, link in group]
-    if first.kind == "parquet":
-        sql = _parquet(links)
-        types = _types(connection, sql)
-        return Relation(
-            sql, {role: (quoted(name), types[name]) for role, name in columns.named.items()}, False
-        )
-    places = f"[{', '.join(text(str(link)) for link in links)}]"
-    zipped = f"compression = '{'gzip' if first.is_zipped else 'none'}', hive_partitioning = false"
-    if first.kind == "json":
-        wanted = list(columns.named.values())
-        each = ", ".join(f"{text(name)}: 'JSON'" for name in wanted)
-        sql = (
-            f"read_json({places}, format = 'newline_delimited', columns = {{{each}}}, {zipped}, "
-            f"maximum_object_size = {LONGEST_LINE})"
-        )
-        return Relation(sql, {role: (quoted(name), "JSON") for role, name in columns.named.items()}, False)
-    names = own_names(first) or []
-    # columns by their place: any header will do, and every one is text
-    each = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(names)))
-    sql = (
-        f"read_csv({places}, auto_detect = false, header = true, columns = {{{each}}}, "
-        f"delim = {text(DELIMITERS[first.kind])}, quote = '\"', escape = '\"', strict_mode = true, "
-        f"null_padding = false, {zipped}, max_line_size = {LONGEST_LINE})"
-    )
-    return Relation(
-        sql, {role: (f"c{names.index(name)}", "VARCHAR") for role, name in columns.named.items()}, True
-    )
+    """One relation for Parquet files of the same schema: thousands of them are one scan."""
+    sql = _parquet(files)
+    types = _types(connection, sql)
+    return Relation(sql, {role: (quoted(name), types[name]) for role, name in columns.named.items()}, False)
 
 
-def _parquet(links: Sequence[Path]) -> str:
-    places = ", ".join(text(str(link)) for link in links)
+def _parquet(files: Sequence[EventFile]) -> str:
+    places = ", ".join(text(str(file.path.resolve())) for file in files)
     return f"read_parquet([{places}], hive_partitioning = false, union_by_name = true)"
+
+
+def _of_records(
+    connection: duckdb.DuckDBPyConnection,
+    files: list[tuple[EventFile, list[str]]],
+    columns: EventColumns,
+    problems: list[InputError],
+) -> Relation:
+    """One relation for all CSV and TSV files, which our own reader cuts into records; every column is text."""
+    roles = columns.named
+    schema = pa.schema([(role, pa.string()) for role in roles])
+    batches = (
+        batch for file, names in files for batch in records(file.path, file.kind, names, roles)
+    )
+    connection.register("events_of_records", _valid(schema, batches, problems))
+    return Relation("events_of_records", {role: (quoted(role), "VARCHAR") for role in roles}, True)
+
+
+def _of_lines(
+    connection: duckdb.DuckDBPyConnection,
+    files: list[EventFile],
+    columns: EventColumns,
+    problems: list[InputError],
+) -> Relation:
+    """One relation for all files of JSON lines: our own reader cuts the lines, and the engine looks into one line at a time."""
+    batches = (batch for file in files for batch in lines(file.path))
+    connection.register("events_of_lines", _valid(LINES, batches, problems))
+    roles = columns.named
+    # a pointer instead of a path: names of keys may hold anything
+    pointers = [text("/" + name.replace("~", "~0").replace("/", "~1")) for name in roles.values()]
+    sql = (
+        f"(SELECT json_extract(object, [{', '.join(pointers)}]) AS parts FROM ("  # noqa: S608  # our own text, names quoted
+        f"SELECT CASE WHEN json_valid(line) AND json_type(line) = 'OBJECT' THEN line::JSON ELSE error('{BAD_LINE}') END AS object "
+        "FROM events_of_lines WHERE NOT regexp_full_match(line, '\\s*')))"
+    )
+    return Relation(sql, {role: (f"parts[{place}]", "JSON") for place, role in enumerate(roles, 1)}, False)
+
+
+def _valid(
+    schema: pa.Schema, batches: Iterable[pa.RecordBatch], problems: list[InputError]
+) -> pa.RecordBatchReader:
+    """A stream of batches whose text is text: the engine trusts Arrow's buffers."""
+
+    def checked() -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in batches:
+                batch.validate(full=True)
+                yield batch
+        except InputError as problem:
+            problems.append(problem)
+            raise
+        except pa.ArrowInvalid:
+            problems.append(InputError("text files must be in UTF-8, got other bytes; convert them first"))
+            raise
+
+    return pa.RecordBatchReader.from_batches(schema, checked())
 
 
 def _types(connection: duckdb.DuckDBPyConnection, sql: str) -> dict[str, str]:

@@ -16,12 +16,13 @@ from armslength.protocol.projection import Prepared
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.release import check_population, preview_charge, released
 from armslength.protocol.sketches import Sketches
-from armslength.tables.bounds import BoundedEvents, bounded, contribution_in_grid_units
+from armslength.tables.bounds import BoundedEvents, contribution_in_grid_units
 from armslength.tables.columns import EventColumns
-from armslength.tables.engine import DEFAULT_MEMORY, EventTable, opened_table
+from armslength.tables.engine import DEFAULT_MEMORY, EventTable, memory_bytes, opened_table
 from armslength.tables.groups import PublicGroups, public_groups_of
 from armslength.tables.order import KEY_BYTES, TakingOrder
 from armslength.tables.partial import GroupSums
+from armslength.tables.spill import bounded_events
 from armslength.tables.vocabulary import item_numbers
 
 
@@ -177,7 +178,7 @@ class TableRelease:
         order = TakingOrder(key, self.groups.labels)
         with self.opened() as table:
             batches = table.batches(self.groups, self.names, weighted=self.columns.weight is not None)
-            yield from bounded(batches, order, self.bound)
+            yield from bounded_events(table, batches, order, self.bound, memory_bytes(self.memory))
 
     def opened(self) -> AbstractContextManager[EventTable]:
         """The source, after a look at its schema alone."""

@@ -1,10 +1,6 @@
 """Where events come from: files of a known kind, or a table in memory. Names and types come from their own schema."""
 
-import csv
-import gzip
-import json
 import os
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +11,7 @@ import pyarrow.dataset as ds
 
 from armslength.checks import is_file, is_folder
 from armslength.errors import InputError, ParameterError, printable
+from armslength.tables.text_files import DELIMITERS, first_keys, header_names
 
 KINDS = {
     ".parquet": "parquet",
@@ -30,8 +27,6 @@ KINDS = {
     ".arrow": "arrow",
     ".feather": "arrow",
 }
-DELIMITERS = {"csv": ",", "tsv": "\t"}
-LONGEST_LINE = 16 * 2**20
 
 
 @dataclass(frozen=True)
@@ -50,11 +45,6 @@ class EventFile:
     def name(self) -> str:
         """Its path as a message shows it."""
         return printable(str(self.path))
-
-    @property
-    def is_zipped(self) -> bool:
-        """Whether it is a .gz file."""
-        return self.path.suffix.lower() == ".gz"
 
 
 def event_files(source: Any) -> list[EventFile] | None:
@@ -147,43 +137,9 @@ def chosen_columns(reader: pa.RecordBatchReader, roles: dict[str, str]) -> pa.Re
 
 
 def own_names(file: EventFile) -> list[str] | None:
-    """The columns of a file by its own schema, as it spells them; None for an empty file of JSON lines, which has none."""
+    """The columns of a file by its own schema, as it spells them; None for a file of JSON lines without any line, which has none."""
     if file.kind == "json":
-        return _keys_of_first_line(file)
+        return first_keys(file.path)
     if file.kind in DELIMITERS:
-        return _header(file)
+        return header_names(file.path, file.kind)
     return list(_dataset(file).schema.names)
-
-
-def _first_line(file: EventFile) -> str:
-    opened = gzip.open if file.is_zipped else open
-    try:
-        with opened(file.path, "rt", encoding="utf-8-sig", newline="") as lines:
-            return lines.readline(LONGEST_LINE)
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError):
-        raise InputError(f"{file.name} must be readable text, got something else") from None
-
-
-def _header(file: EventFile) -> list[str]:
-    """The names in the first line of a text file."""
-    try:
-        names = next(csv.reader([_first_line(file)], delimiter=DELIMITERS[file.kind], strict=True), [])
-    except csv.Error:
-        names = []
-    if not any(names):
-        raise InputError(f"{file.name} must begin with a line of column names, got something else")
-    return names
-
-
-def _keys_of_first_line(file: EventFile) -> list[str] | None:
-    """The names in the first object of a file of JSON lines."""
-    line = _first_line(file)
-    if not line.strip():
-        return None
-    try:
-        first = json.loads(line)
-    except (ValueError, RecursionError):
-        first = None
-    if not isinstance(first, dict):
-        raise InputError(f"{file.name} must hold one JSON object on each line, got something else")
-    return list(first)

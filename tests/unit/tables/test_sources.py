@@ -142,9 +142,9 @@ def test_the_engine_is_silent_and_brings_nothing_in():
 
 def test_an_interrupted_query_is_an_interrupt(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(KeyboardInterrupt), engine._our_errors("source"):
+    with pytest.raises(KeyboardInterrupt), engine._our_errors([]):
         raise RuntimeError("Query interrupted")
-    with pytest.raises(al.InputError), engine._our_errors("source"):
+    with pytest.raises(al.InputError), engine._our_errors([]):
         raise RuntimeError(SECRET)
 
 

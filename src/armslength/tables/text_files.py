@@ -1,0 +1,190 @@
+"""Text files as Arrow batches, record by record: CSV, TSV and JSON lines, plain or as .gz.
+
+Guarantee: a record is a function of its own bytes. The files are read from their beginning to their end by one reader, and every record is cut from
+the same state (`cut_records`), so one person's events cannot change how anybody else's are read, wherever they stand and however long they
+are. Readers that start in the middle of a file cannot promise that: they must guess whether they are inside of quotes.
+Reference: docs/privacy.md, event tables; docs/decisions/0023-text-readers.md.
+"""
+
+import csv
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from armslength.errors import InputError, printable
+from armslength.tables.kernels import (
+    LINE_FEED,
+    OPEN_QUOTE,
+    OTHER_WIDTH,
+    STRAY_QUOTE,
+    STRAY_RETURN,
+    TEXT_AFTER_QUOTE,
+    cut_records,
+    line_ends_outside_quotes,
+)
+
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+LINES = pa.schema([("line", pa.string())])
+_BYTES_AT_ONCE = 4 << 20
+_LONGEST_RECORD = 1 << 30
+_LONGEST_HEADER = 16 << 20
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_PROBLEMS = {
+    OPEN_QUOTE: "a quoted field has no end",
+    STRAY_QUOTE: "there is a quote inside a field that does not begin with one; write such a field in quotes, its own quotes doubled",
+    TEXT_AFTER_QUOTE: "there is text between a closing quote and the next delimiter; quotes inside a quoted field are written twice",
+    STRAY_RETURN: "there is a carriage return without a line feed outside of quotes",
+    OTHER_WIDTH: "it has more or fewer fields than the header",
+}
+
+
+def header_names(path: Path, kind: str) -> list[str]:
+    """The column names in the first line of a CSV or TSV file."""
+    with _opened(path) as file:
+        names = _names_in(file.readline(_LONGEST_HEADER), kind)
+    if not any(names):
+        raise InputError(
+            f"{printable(str(path))} must begin with a line of column names in UTF-8, got something else"
+        )
+    return names
+
+
+def _names_in(header: bytes, kind: str) -> list[str]:
+    """The names in a header; none if it is no header."""
+    try:
+        line = header.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
+        return next(csv.reader([line], delimiter=DELIMITERS[kind], strict=True), [])
+    except (UnicodeDecodeError, csv.Error):  # a carriage return inside is such an error
+        return []
+
+
+def first_keys(path: Path) -> list[str] | None:
+    """The keys of the first object in a file of JSON lines; None for a file without any."""
+    with _opened(path) as file:
+        line = file.readline(_LONGEST_HEADER).removeprefix(_BYTE_ORDER_MARK)
+        while line.isspace():
+            line = file.readline(_LONGEST_HEADER)
+    if not line:
+        return None
+    try:
+        first = json.loads(line)
+    except (ValueError, RecursionError):
+        first = None
+    if not isinstance(first, dict):
+        raise InputError(f"{printable(str(path))} must hold one JSON object on each line, got something else")
+    return list(first)
+
+
+def records(path: Path, kind: str, names: Sequence[str], roles: dict[str, str]) -> Iterator[pa.RecordBatch]:
+    """The fields of the chosen columns, as text under the names of their roles.
+
+    Args:
+        path: A CSV or TSV file with a header.
+        kind: "csv" or "tsv".
+        names: All columns, as the header spells them.
+        roles: Role and column name of each column that is wanted.
+    """
+    target_of = np.full(len(names), -1, dtype=np.int64)
+    for target, name in enumerate(roles.values()):
+        target_of[names.index(name)] = target
+    schema = pa.schema([(role, pa.string()) for role in roles])
+    line = 1  # of the file, for messages
+    for chunk, is_last in _Chunks(path):
+        data = chunk.data
+        if line == 1:
+            first_ends = np.flatnonzero(data == LINE_FEED)[:1]
+            if not len(first_ends) and not is_last:
+                continue  # the header is longer than this
+            chunk.used = int(first_ends[0]) + 1 if len(first_ends) else len(data)
+            if _names_in(data[: chunk.used].tobytes(), kind) != list(names):
+                raise InputError(f"{printable(str(path))} must not change while it is read, got another header")
+            data, line = data[chunk.used :], 2
+        texts = np.empty((len(roles), len(data)), dtype=np.uint8)
+        ends = np.zeros((len(roles), len(data) // len(names) + 2), dtype=np.int32)
+        count, line_ends, used, problem = cut_records(
+            data, is_last, ord(DELIMITERS[kind]), target_of, texts, ends[:, 1:]
+        )
+        line += int(np.count_nonzero(data[:used] == LINE_FEED))
+        if problem:
+            raise InputError(
+                f"{printable(str(path))} must be {kind.upper()} text, but in the record that begins on line {line} {_PROBLEMS[problem]}"
+            )
+        if line_ends_outside_quotes(data[:used]) != line_ends:
+            raise InputError(f"{printable(str(path))} must have as many records as it has line ends outside of quotes")
+        chunk.used += used
+        if count:
+            yield pa.RecordBatch.from_arrays(
+                [_texts(ends[place, : count + 1], texts[place]) for place in range(len(roles))], schema=schema
+            )
+
+
+def lines(path: Path) -> Iterator[pa.RecordBatch]:
+    """The lines of a file, each with its line end. A line feed is never part of a JSON object, so a line is a record."""
+    is_first = True
+    for chunk, is_last in _Chunks(path):
+        data = chunk.data
+        if is_first and data[:3].tobytes() == _BYTE_ORDER_MARK:
+            chunk.used, data = 3, data[3:]
+        ends = np.flatnonzero(data == LINE_FEED).astype(np.int32) + 1
+        if is_last and len(data) > (ends[-1] if len(ends) else 0):
+            ends = np.append(ends, np.int32(len(data)))
+        if len(ends):
+            is_first = False
+            ends = np.concatenate([np.zeros(1, dtype=np.int32), ends])
+            chunk.used += int(ends[-1])
+            yield pa.RecordBatch.from_arrays([_texts(ends, data[: ends[-1]].copy())], schema=LINES)
+
+
+def _texts(ends: NDArray[np.int32], data: NDArray[np.uint8]) -> pa.Array:
+    """Text that lies in one piece, as an Arrow column; bytes that are no text are refused when the column is validated."""
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(ends)), pa.py_buffer(data[: ends[-1]])]
+    return pa.Array.from_buffers(pa.string(), len(ends) - 1, buffers)
+
+
+class _Chunks:
+    """The bytes of a file in chunks that begin where the reader of the last one stopped: (chunk, whether it is the last).
+
+    The reader sets `used`: how much of the chunk it has done with. A record that is longer than a chunk makes the next one longer.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.used = 0
+        self.data: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
+
+    def __iter__(self) -> Iterator[tuple["_Chunks", bool]]:
+        room = np.empty(_BYTES_AT_ONCE, dtype=np.uint8)
+        filled, is_last = 0, False
+        with _opened(self._path) as file:
+            while not is_last:
+                if filled == len(room):
+                    if len(room) >= _LONGEST_RECORD:
+                        raise InputError(
+                            f"{printable(str(self._path))} must have records of at most {_LONGEST_RECORD} bytes, got a longer one"
+                        )
+                    room = np.concatenate([room, np.empty_like(room)])
+                while filled < len(room) and not is_last:
+                    count = file.readinto(memoryview(room)[filled:])
+                    filled, is_last = filled + (count or 0), not count
+                self.data, self.used = room[:filled], 0
+                yield self, is_last
+                room[: filled - self.used] = room[self.used : filled].copy()
+                filled -= self.used
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[io.BufferedIOBase]:
+    """The file's bytes, unpacked where its name ends in .gz; errors as one line of ours."""
+    try:
+        with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb") as file:
+            yield file  # type: ignore[misc]  # gzip's files are of this kind
+    except (OSError, EOFError, zlib.error):
+        raise InputError(f"cannot read {printable(str(path))}: it is damaged, or not what its name says") from None
