@@ -2,9 +2,7 @@
 
 import errno
 import random
-import shutil
 import signal
-import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -13,18 +11,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from armslength.cli.interruptions import ending_signals
 from armslength.progress import Advance, progress
 from audit.faults.forks import Ended, Forks, after_milliseconds, at_call, at_line, when_spilled
-from audit.faults.party import LITTLE_MEMORY, MANY_ROWS, Found, Party, bytes_spilled
+from audit.faults.party import LITTLE_MEMORY, MANY_ROWS, Found, Party
 from audit.faults.system_calls import CallFault, can_trace
 from audit.sections import Check, Section
 
 _KILL_LINE = "kill -9 at a line of our code"
 _KILL_TIME = "kill -9 at a random time"
-_SIGNAL = "SIGINT, SIGTERM or SIGHUP at a line"
-_KILL_SPILLED = "kill -9 while private rows are on the disk"
-_SIGNAL_SPILLED = "SIGINT, SIGTERM or SIGHUP while private rows are on the disk"
-_ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNAL = "another signal at a line"
+_KILL_SPILLED = "kill -9 while private rows are in the temporary file"
+_SIGNAL_SPILLED = "another signal while private rows are in the temporary file"
+_ENDINGS = tuple(ending_signals())
 _CALLS = {
     "kill -9 before a system call": CallFault("kill"),
     "kill -9 in the middle of a write": CallFault("tear"),
@@ -39,13 +38,12 @@ _LOST = "ε was charged, and nothing was written"
 
 @dataclass(frozen=True)
 class _Trial:
-    """One fault, and what came of it; `left` is how many bytes of private rows stay in the temporary folder."""
+    """One fault, and what came of it."""
 
     kind: str
     ended: Ended
     found: Found
     wrong: tuple[str, ...]
-    left: int
 
 
 def audit(quick: bool) -> Section:
@@ -82,11 +80,8 @@ def _trials(place: Path, name: str, *, quick: bool, advance: Advance) -> list[_T
             party.restore()
             ended = party.run(fault)
             found = party.found()
-            left = bytes_spilled(temporary)
             wrong = (*found.wrong, *_badly_ended(ended, found, temporary))
-            done.append(_Trial(kind, ended, found, (*wrong, *party.retried(found)), left))
-            for folder in temporary.glob("armslength-*"):
-                shutil.rmtree(folder)
+            done.append(_Trial(kind, ended, found, (*wrong, *party.retried(found))))
             advance(1)
         return done
     finally:
@@ -104,7 +99,7 @@ def _faults(party: Party, *, quick: bool) -> Iterator[tuple[str, dict[str, Any]]
     for _ in range(2 if quick else 40):
         yield _KILL_TIME, after_milliseconds(longest * chance.random())
     for turn, number in enumerate(_some(lines, 2 if quick else 60)):
-        yield _SIGNAL, at_line(number, _ENDINGS[turn % 3])
+        yield _SIGNAL, at_line(number, _ENDINGS[turn % len(_ENDINGS)])
     for kind, fault in _CALLS.items() if can_trace() else ():
         party.restore()
         calls = range(len(party.run(at_call(replace(fault, number=_NEVER))).calls))
@@ -113,10 +108,10 @@ def _faults(party: Party, *, quick: bool) -> Iterator[tuple[str, dict[str, Any]]
 
 
 def _faults_of_spilling(*, quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Signals to a release that has just written private rows to the temporary folder."""
-    for turn in range(2 if quick else 12):
+    """Signals to a release that has just written private rows to its temporary file."""
+    for turn in range(2 if quick else 2 * len(_ENDINGS)):
         yield _KILL_SPILLED, when_spilled(signal.SIGKILL)
-        yield _SIGNAL_SPILLED, when_spilled(_ENDINGS[turn % 3])
+        yield _SIGNAL_SPILLED, when_spilled(_ENDINGS[turn % len(_ENDINGS)])
 
 
 def _some(points: range, most: int) -> list[int]:
@@ -126,13 +121,15 @@ def _some(points: range, most: int) -> list[int]:
 
 
 def _badly_ended(ended: Ended, found: Found, temporary: Path) -> tuple[str, ...]:
-    """What is wrong with the exit code, the message and the temporary folder; a killed process may leave its folder, to its owner alone."""
-    folders = list(temporary.glob("armslength-*"))
-    if ended.code == -signal.SIGKILL:
-        seen = any(stat.S_IMODE(folder.stat().st_mode) != stat.S_IRWXU for folder in folders)
-        return ("others may read the private rows that a kill left",) if seen else ()
+    """What is wrong with the exit code, the message and the temporary folder, in which nothing may be left, whatever ended the process."""
     wrong = []
-    if ended.code not in {0, 2, 128 + signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGHUP}:
+    if list(temporary.glob("armslength-*")):
+        wrong.append("something was left in the temporary folder")
+    if ended.readable:
+        wrong.append("private rows can be read in the temporary file")
+    if ended.code == -signal.SIGKILL:
+        return tuple(wrong)
+    if ended.code not in {0, 2, *(128 + ending for ending in _ENDINGS)}:
         wrong.append(f"exit code {ended.code}: {ended.err}")
     if ended.code and (not ended.err.startswith("armslength: ") or ended.err.count("\n") != 1):
         wrong.append(f"the error is not one line of ours: {ended.err}")
@@ -140,8 +137,6 @@ def _badly_ended(ended: Ended, found: Found, temporary: Path) -> tuple[str, ...]
         wrong.append(f"what was spent is not said: {ended.err}")
     if not ended.code and not found.released and "the release was saved as" not in ended.err:
         wrong.append("a release that was reported is not there")
-    if folders:
-        wrong.append("the folder for private rows was left")
     return tuple(wrong)
 
 
@@ -176,10 +171,9 @@ def _checks(trials: list[_Trial], *, quick: bool) -> tuple[Check, ...]:
             _first_wrong(others),
         ),
         Check(
-            "So it is where private rows were on the disk when the signal came; what kill -9 leaves of them only their owner can read",
+            "So it is where private rows were in the temporary file when the signal came; no value can be read there, and nothing is left, also by kill -9",
             had == len(spilled) > 0 and not any(trial.wrong for trial in spilled),
-            f"{had} of {len(spilled)} releases had rows there; kill -9 left up to {max((trial.left for trial in killed), default=0):,} bytes, "
-            f"the other signals {max((trial.left for trial in others), default=0):,}",
+            f"{had} of {len(spilled)} releases had rows there, up to {max((trial.ended.spilled for trial in spilled), default=0):,} bytes",
         ),
     )
 
@@ -203,12 +197,11 @@ def _words() -> str:
     )
     return (
         "The real command `armslength release` runs in a forked child, for a party that has released nothing yet and for one that replaces an "
-        f"earlier release. {calls} Kills also come at lines of our code, spread evenly over all that run, and at random times from outside; SIGINT, SIGTERM and SIGHUP "
-        "come at such lines. A third party has "
-        f"{MANY_ROWS:,} events and lets the engine hold {LITTLE_MEMORY}, so that it writes private rows to the temporary folder; there the signal comes as soon as such a file is seen.\n\n"
+        f"earlier release. {calls} Kills also come at lines of our code, spread evenly over all that run, and at random times from outside; every other signal that would end a process and can be caught ({', '.join(each.name for each in _ENDINGS)}) "
+        "comes at such lines. A third party has "
+        f"{MANY_ROWS:,} events and may hold {LITTLE_MEMORY}, so that private rows go to the temporary file; there the signal comes as soon as it holds any, and its bytes are searched for values of the table.\n\n"
         "After each fault a judge looks: the output is as it was, or new and loads whole; the ledger opens, passes SQLite's integrity check and has one "
         "line if any value with noise is on the disk, also in a temporary file; and a retry succeeds, which needs `--repeat` where ε was charged. "
         "*Charged, no file* is what a crash may cost: the ledger over-counts and never under-counts. A file `.NAME.….part` that a killed process leaves is harmless: no reader "
-        "takes it for data, and it may be removed. **What kill -9 leaves of private rows stays**: no program can clean up after it. It is in a folder `armslength-…` of the "
-        "temporary folder (`TMPDIR`), which only its owner can read, and which the owner has to remove. Every other signal removes it. Power failures are not played here; the ledger syncs each step before the next."
+        "takes it for data, and it may be removed. Of private rows nothing stays, whatever ends the process: the temporary file has no name, and it is encrypted under a key that only the process had. Power failures are not played here; the ledger syncs each step before the next."
     )

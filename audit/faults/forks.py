@@ -22,7 +22,8 @@ class Ended:
         code: Its exit code; minus the signal that killed it.
         calls: The system calls that the fault was for, if it was one at a call.
         lines: How many lines of our code it ran; None if it was killed or not counted.
-        spilled: How many bytes of rows it had written to the temporary folder when it got its signal, if the fault waits for them.
+        spilled: How many bytes of rows it had written to its temporary file when it got its signal, if the fault waits for them.
+        readable: Whether a value of the rows could be read there.
         out: Its standard output.
         err: Its standard error.
     """
@@ -31,6 +32,7 @@ class Ended:
     calls: list[str] = field(default_factory=list)
     lines: int | None = None
     spilled: int = 0
+    readable: bool = False
     out: str = ""
     err: str = ""
 
@@ -96,7 +98,7 @@ def after_milliseconds(milliseconds: float) -> dict[str, Any]:
 
 
 def when_spilled(signal: int) -> dict[str, Any]:
-    """A signal from outside, as soon as rows are in the temporary folder; as the server takes it."""
+    """A signal from outside, as soon as rows are in the temporary file; as the server takes it."""
     return {"spilled": int(signal)}
 
 

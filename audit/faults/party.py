@@ -3,7 +3,7 @@
 import re
 import shutil
 import sqlite3
-import stat
+import tempfile
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,10 +32,8 @@ RELEASE = (
     *("--threads", "1"),
 )
 AGAIN = ("--overwrite", "--repeat")
-MANY_ROWS, LITTLE_MEMORY = (
-    400_000,
-    "20MB",
-)  # more rows than the engine may hold: it writes them to the temporary folder
+MANY_ROWS, LITTLE_MEMORY = 400_000, "20MB"  # more rows than may be held: they wait in a temporary file
+READABLE = (b"p1234", b"north", b"person")  # what stands in a file of these events that is not encrypted
 _HALF_WRITTEN = re.compile(rf"\.{re.escape(TARGET)}\..+\.part|{re.escape(LEDGER)}-journal")
 
 
@@ -63,7 +61,7 @@ class Party:
         folder: An empty folder.
         forks: Where its commands run.
         released_before: Whether there is an earlier release, which the next one replaces.
-        spills: Whether there are more events than the engine may hold; else there are few.
+        spills: Whether there are more events than may be held in memory; else there are few.
     """
 
     def __init__(self, folder: Path, forks: Forks, *, released_before: bool, spills: bool = False) -> None:
@@ -169,13 +167,13 @@ class Party:
         return len(entries)
 
 
-def bytes_spilled(temporary: Path) -> int:
-    """How many bytes the engines of all releases have in the temporary folder; links to the party's own files are not counted."""
-    found = 0
-    for path in temporary.glob("armslength-*/**/*"):
+def bytes_spilled(process: int) -> bytes:
+    """What a release has written to its temporary file so far. The file has no name: only the process itself leads there, and its owner's tools."""
+    for descriptor in Path(f"/proc/{process}/fd").glob("*"):
         try:
-            state = path.lstat()
-        except FileNotFoundError:  # its release has just removed it
+            name = str(descriptor.readlink())
+            if name.endswith(" (deleted)") and Path(name).is_relative_to(tempfile.gettempdir()):
+                return descriptor.read_bytes()
+        except OSError:  # it has just been closed
             continue
-        found += state.st_size if stat.S_ISREG(state.st_mode) else 0
-    return found
+    return b""

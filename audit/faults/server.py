@@ -25,7 +25,7 @@ from armslength.tables.bounds import bounded
 from armslength.tables.order import KEY_BYTES, TakingOrder
 from armslength.tables.partial import GroupSums
 from audit.faults.lines import Lines
-from audit.faults.party import bytes_spilled
+from audit.faults.party import READABLE, bytes_spilled
 from audit.faults.powers import give_up_powers
 from audit.faults.system_calls import CallFault, followed, stop_to_be_traced
 
@@ -111,13 +111,14 @@ def _started(job: dict[str, Any], log: Path) -> int:
     return child
 
 
-def _ended(log: Path, status: int, calls: list[str], spilled: int = 0) -> dict[str, Any]:
+def _ended(log: Path, status: int, calls: list[str], spilled: bytes = b"") -> dict[str, Any]:
     count, out, err = (_text(log / name) for name in (COUNT, "out.txt", "err.txt"))
     return {
         "code": os.waitstatus_to_exitcode(status),
         "calls": calls,
         "lines": int(count) if count else None,
-        "spilled": spilled,
+        "spilled": len(spilled),
+        "readable": any(text in spilled for text in READABLE),
         "out": out,
         "err": err,
     }
@@ -135,23 +136,22 @@ def _done(job: dict[str, Any], log: Path) -> dict[str, Any]:
     if "milliseconds" in job["fault"]:
         time.sleep(job["fault"]["milliseconds"] / 1000)
         os.kill(child, signal.SIGKILL)  # not waited for yet: if it has ended, its number is still its own
-    spilled = 0
+    spilled = b""
     if "spilled" in job["fault"]:
         spilled = _spilled(child)
         os.kill(child, job["fault"]["spilled"])
     return _ended(log, os.waitpid(child, 0)[1], [], spilled)
 
 
-def _spilled(child: int) -> int:
-    """Waits until the child has rows in the temporary folder, or has ended; how many bytes there are."""
-    temporary = Path(tempfile.gettempdir())
+def _spilled(child: int) -> bytes:
+    """Waits until the child has rows in its temporary file, or has ended; what is in the file."""
     while (
         os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
     ):  # its number stays its own
-        if found := bytes_spilled(temporary):
+        if found := bytes_spilled(child):
             return found
         time.sleep(0.001)
-    return 0
+    return b""
 
 
 def _done_together(jobs: list[dict[str, Any]], log: Path) -> list[dict[str, Any]]:

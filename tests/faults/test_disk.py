@@ -34,7 +34,6 @@ LOST = "ε was charged, and nothing was written: releasing again, with --repeat,
             False,
             "the folder of sketches.parquet must be writable",
         ),
-        (CallFault("fail", 0, errno.ENOSPC, name="mkdir"), 2, False, "the temporary folder must be writable"),
         (CallFault("fail", 0, errno.ENOSPC, name="pwrite64"), 2, False, UNWRITABLE_LEDGER),
         (CallFault("fail", 3, errno.EIO, name="pwrite64"), 2, False, UNWRITABLE_LEDGER),
         # The journal is gone, and then its folder cannot be synced: the line stands, and nobody can know whether it lasts.

@@ -1,62 +1,92 @@
-"""Private rows that the engine wrote to the temporary folder: a signal removes them, and kill -9 leaves them to their owner alone."""
+"""Private rows that do not fit memory: no signal leaves any behind, kill -9 included, and nobody can read them meanwhile."""
 
-import shutil
+import os
 import signal
-import stat
+import subprocess
+import sys
+import tempfile
 
+import pyarrow as pa
 import pytest
-from audit.faults.forks import Ended, when_spilled
-from audit.faults.party import Found, Party, bytes_spilled
+from audit.faults.forks import Ended, when_spilled, with_file_bytes
+from audit.faults.party import READABLE, Found, Party, bytes_spilled
 from audit.kills import _badly_ended
 
+from armslength.cli.interruptions import ending_signals
+from armslength.tables.spill import _TemporaryFile
+
 pytestmark = pytest.mark.xdist_group("faults")  # one server for all
+NOTHING = Found(False, False, (), ())
 
 
 @pytest.fixture(scope="module")
 def large(forks, tmp_path_factory):
-    return Party(tmp_path_factory.mktemp("large") / "party", forks, released_before=False, spills=True)
+    folder = tmp_path_factory.mktemp("large")
+    forks.run(folder, ("--version",))  # the server has its own temporary folder from now on
+    return Party(folder / "party", forks, released_before=False, spills=True)
 
 
-def test_a_signal_removes_them(large, temporary):
-    before = set(temporary.glob("armslength-*"))
-    ended = large.run(when_spilled(signal.SIGTERM))
-    assert (ended.code, ended.spilled > 0) == (128 + signal.SIGTERM, True)
-    assert set(temporary.glob("armslength-*")) == before
-    assert large.found() == Found(False, False, (), ())
-
-
-def test_a_kill_leaves_them_to_their_owner(large, temporary):
+@pytest.mark.parametrize("sent", [*ending_signals(), signal.SIGKILL], ids=lambda sent: sent.name)
+def test_no_signal_leaves_any(large, temporary, sent):
     large.restore()
-    before = set(temporary.glob("armslength-*"))
-    ended = large.run(when_spilled(signal.SIGKILL))
-    assert (ended.code, ended.spilled > 0) == (-signal.SIGKILL, True)
-    (folder,) = set(temporary.glob("armslength-*")) - before
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert bytes_spilled(temporary) > 0
-    assert large.found() == Found(False, False, (), ())
-    shutil.rmtree(folder)
-    assert bytes_spilled(temporary) == 0
+    before = set(temporary.iterdir())
+    ended = large.run(when_spilled(sent))
+    assert ended.code == (-sent if sent == signal.SIGKILL else 128 + sent)
+    assert ended.spilled > 0
+    assert not ended.readable
+    assert set(temporary.iterdir()) == before
+    assert large.found() == NOTHING
+
+
+def test_the_temporary_file_holds_nothing_to_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    events = pa.record_batch({"person": ["p1234"] * 1000, "group": ["north"] * 1000})
+    with _TemporaryFile() as file:
+        segment = file.write([events, events])
+        written = bytes_spilled(os.getpid())
+        assert len(written) == segment.length
+        assert not any(text in written for text in READABLE)
+        plain = pa.BufferOutputStream()
+        with pa.ipc.new_stream(plain, events.schema) as writer:
+            writer.write_batch(events)
+        assert all(text in plain.getvalue().to_pybytes() for text in READABLE)  # the search finds what is not encrypted
+    assert bytes_spilled(os.getpid()) == b""
+
+
+def test_a_full_temporary_folder_gets_one_line_and_costs_nothing(large):
+    large.restore()
+    ended = large.run(with_file_bytes(100_000))
+    assert ended.code == 2
+    assert ended.err.startswith("armslength: the temporary folder must have room")
+    assert ended.err.count("\n") == 1
+    assert large.found() == NOTHING
+
+
+def test_a_file_that_somebody_changed_is_noticed():
+    from cryptography.exceptions import InvalidTag  # noqa: PLC0415  # for this alone
+
+    from armslength.tables.spill import _Part  # noqa: PLC0415  # the same
+
+    with _TemporaryFile() as file:
+        segment = file.write([pa.record_batch({"person": ["p1234"]})])
+        assert [batch.num_rows for batch in file.read(_Part([segment], 1))] == [1]
+        file._file.seek(0)
+        file._file.write(b"x")
+        with pytest.raises(InvalidTag):
+            list(file.read(_Part([segment], 1)))
 
 
 def test_the_judge_sees_what_is_left(tmp_path):
-    nothing = Found(False, False, (), ())
     message = "armslength: interrupted; nothing was charged, and nothing was written\n"
     killed, interrupted = Ended(-signal.SIGKILL), Ended(128 + signal.SIGINT, err=message)
-    assert _badly_ended(interrupted, nothing, tmp_path) == ()
-    folder = tmp_path / "armslength-abc"
-    folder.mkdir(mode=0o700)
-    assert _badly_ended(interrupted, nothing, tmp_path) == ("the folder for private rows was left",)
-    assert _badly_ended(killed, nothing, tmp_path) == ()
-    folder.chmod(0o750)
-    assert _badly_ended(killed, nothing, tmp_path) == ("others may read the private rows that a kill left",)
+    for ended in (killed, interrupted):
+        assert _badly_ended(ended, NOTHING, tmp_path) == ()
+    (tmp_path / "armslength-abc").write_bytes(b"rows")
+    for ended in (killed, interrupted):
+        assert _badly_ended(ended, NOTHING, tmp_path) == ("something was left in the temporary folder",)
 
 
-def test_links_are_not_counted(tmp_path):
-    folder = tmp_path / "armslength-abc"
-    folder.mkdir()
-    (tmp_path / "events.parquet").write_bytes(b"rows")
-    (folder / "link.parquet").symlink_to(tmp_path / "events.parquet")
-    assert bytes_spilled(tmp_path) == 0
-    (folder / "inner").mkdir()
-    (folder / "inner" / "spilled.tmp").write_bytes(b"rows")
-    assert bytes_spilled(tmp_path) == 4
+@pytest.mark.parametrize("sent", ending_signals(), ids=lambda sent: sent.name)
+def test_every_signal_of_the_list_would_end_a_process(sent):
+    code = f"import os, signal; signal.signal({int(sent)}, signal.SIG_DFL); os.kill(os.getpid(), {int(sent)})"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -sent

@@ -1,4 +1,4 @@
-"""Ctrl-C, a request to end, and a closed terminal: the command takes away its temporary files, and ends with one line."""
+"""Ctrl-C, a request to end, a closed terminal and the like: the command takes away its temporary files, and ends with one line."""
 
 import signal
 import threading
@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_ENDINGS = ("SIGINT", "SIGTERM", "SIGHUP")
+# Every signal that ends a process unless it is caught, but for those that say that the process itself is broken. SIGKILL cannot be caught.
+_ENDINGS = (
+    *("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"),
+    *("SIGALRM", "SIGVTALRM", "SIGPROF", "SIGXCPU", "SIGPOLL", "SIGPWR", "SIGSTKFLT"),
+)
 
 
 @contextmanager
@@ -15,7 +19,7 @@ def endings_ignored() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in _numbers()}
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in ending_signals()}
     try:
         yield
     finally:
@@ -23,8 +27,9 @@ def endings_ignored() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _numbers() -> list[int]:
-    return [getattr(signal, name) for name in _ENDINGS if hasattr(signal, name)]
+def ending_signals() -> list[signal.Signals]:
+    """The signals that end a process unless it catches them, as far as this system has them."""
+    return [signal.Signals[name] for name in _ENDINGS if name in signal.Signals.__members__]
 
 
 @contextmanager
@@ -45,7 +50,9 @@ def endings_as_interrupts() -> Iterator[list[int]]:
         return
     usual = (signal.SIG_DFL, signal.default_int_handler)
     replaced = {
-        number: signal.getsignal(number) for number in _numbers() if signal.getsignal(number) in usual
+        number: signal.getsignal(number)
+        for number in ending_signals()
+        if signal.getsignal(number) in usual
     }
     for number in replaced:
         signal.signal(number, interrupt)

@@ -84,27 +84,27 @@ def test_chunks_change_nothing(rows_at_once, most_waiting, monkeypatch):
     expected = dense_counts(bounded_counts(events, GROUPS, 5, KEY))
     table = as_table(events)
     monkeypatch.setattr(bounds, "_MOST_WAITING", most_waiting)
-    batches = engine.EventTable.batches
+    in_order = engine.EventTable.in_order
 
-    def small(self, groups, names, *, weighted):
-        for batch in batches(self, groups, names, weighted=weighted):
+    def small(self, events):
+        for batch in in_order(self, events):
             yield from (batch.slice(first, rows_at_once) for first in range(0, len(batch), rows_at_once))
             yield batch.slice(0, 0)
 
-    monkeypatch.setattr(engine.EventTable, "batches", small)
+    monkeypatch.setattr(engine.EventTable, "in_order", small)
     assert np.array_equal(sums(table, counting_protocol(), weighted=True), expected)
 
 
 def test_a_boundary_between_groups_starts_new_occurrences(monkeypatch):
     # one item in every group, cut into single rows: only the group tells where a new run begins
     events = [("p", group, 3, 1) for group in ("north", "south", "east") for _ in range(4)]
-    batches = engine.EventTable.batches
+    in_order = engine.EventTable.in_order
 
-    def single(self, groups, names, *, weighted):
-        for batch in batches(self, groups, names, weighted=weighted):
+    def single(self, events):
+        for batch in in_order(self, events):
             yield from (batch.slice(row, 1) for row in range(len(batch)))
 
-    monkeypatch.setattr(engine.EventTable, "batches", single)
+    monkeypatch.setattr(engine.EventTable, "in_order", single)
     for key in (bytes([number]) * 32 for number in range(20)):
         expected = dense_counts(bounded_counts(events, GROUPS, 5, key))
         assert np.array_equal(sums(as_table(events), counting_protocol(), weighted=False, key=key), expected)
@@ -198,6 +198,26 @@ def test_a_large_bound_is_not_hashed_again_with_every_batch(monkeypatch):
     taken = list(bounds.bounded(batches, TakingOrder(KEY, ["g"]), 10**9))
     assert sum(len(part.amounts) for part in taken) == 20_000
     assert len(cuts) <= 8  # 20,000 rows, twice as many each time
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7])
+@pytest.mark.parametrize("contribution", [1, 5, 40])
+def test_a_person_in_several_parts_is_cut_as_in_one(parts, contribution):
+    events = [each for each in random_events(contribution, weighted=True) if None not in each and "" not in each]
+    events = [each for each in events if each[1] in GROUPS and each[3]]
+    order = TakingOrder(KEY, GROUPS)
+
+    def sorted_batches(some):
+        ordered = sorted((who, GROUPS.index(where), what, amount) for who, where, what, amount in some)
+        who, where, what, amount = map(list, zip(*ordered, strict=True))
+        return [batch(who, amount, where, pa.array(what, pa.int64()))]
+
+    shared = [[each for each in events if hash(each[:3]) % parts == part] for part in range(parts)]
+    streams = [sorted_batches(some) for some in shared if some]
+    found = np.zeros((len(GROUPS), ITEMS), dtype=np.int64)
+    for taken in bounds.bounded_in_parts(streams, order, contribution):
+        np.add.at(found, (taken.groups, taken.items.to_numpy()), taken.amounts)
+    assert np.array_equal(found, dense_counts(bounded_counts(events, GROUPS, contribution, KEY)))
 
 
 @pytest.mark.parametrize(("amount", "taken"), [(1000, 5), (-1000, -5), (2**62, 5), (-(2**62), -5)])

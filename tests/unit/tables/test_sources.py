@@ -8,9 +8,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
-from armslength.tables import engine
+from armslength.tables import engine, spill
 from armslength.tables.columns import EventColumns
+from armslength.tables.groups import PublicGroups
+from armslength.tables.release_table import TableRelease
 from unit.tables.events import (
+    KEY,
     SECRET,
     release,
     table,
@@ -195,30 +198,42 @@ def test_nothing_stays_in_the_temporary_folder(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_temporary_folder_is_for_its_owner_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    seen = []
-    add = "armslength.tables.partial.GroupSums.add"
-
-    def look(self, events):
-        del self, events
-        seen.extend(inside.stat().st_mode & 0o777 for inside in tmp_path.iterdir())
-
-    monkeypatch.setattr(add, look)
-    release(table([("p", "south", 1, 1)]))
-    assert seen == [0o700]
-
-
-def test_a_small_memory_spills_and_gives_the_same(tmp_path):
-    count = 1_500_000
+def one_large_table():
+    count = 300_000
     rng = np.random.default_rng(0)
-    big = pa.table(
-        {"who": rng.integers(0, 50_000, count).astype(str), "what": rng.integers(0, 999, count).astype(str)}
+    return pa.table(
+        {"who": rng.integers(0, 9_000, count).astype(str), "what": rng.integers(0, 999, count).astype(str)}
     )
-    pq.write_table(big, tmp_path / "big.parquet")
-    protocol = al.Protocol(al.SparseJL(None, 16, seed="t"), 10**6, contribution=1000, unit="u")
-    known = {"group": None, "public_groups": None, "label": "all"}
-    small = release(tmp_path / "big.parquet", protocol, memory="64MB", **known)
-    assert small.values.tolist() == release(big, protocol, **known).values.tolist()
+
+
+def one_heavy_person():
+    often = pa.table({"who": ["bot"] * 200_000, "what": np.arange(200_000).astype(str)})
+    same = pa.table({"who": ["other bot"] * 200_000, "what": ["same"] * 200_000})
+    return pa.concat_tables([one_large_table().slice(0, 20_000), often, same])
+
+
+@pytest.mark.parametrize("source", [one_large_table, one_heavy_person])
+def test_a_small_memory_spills_and_gives_the_same(source, monkeypatch):
+    events = source()
+    protocol = al.Protocol(al.SparseJL(None, 16, seed="t"), 1, contribution=7, unit="u")
+    groups, columns = PublicGroups(("all",), None), EventColumns("who", "what")
+    wrote, split = [], []
+    monkeypatch.setattr(
+        spill._TemporaryFile, "write", lambda *a, real=spill._TemporaryFile.write: wrote.append(1) or real(*a)
+    )
+    monkeypatch.setattr(spill, "bounded_in_parts", lambda *a, real=spill.bounded_in_parts: split.append(1) or real(*a))
+    found = {}
+    for memory in ("1GB", "20MB", "8MB"):
+        wrote.clear()
+        split.clear()
+        job = TableRelease.of(events, protocol, columns, groups, memory=memory)
+        found[memory] = job.sums(KEY).product.tolist()
+        assert bool(wrote) == (memory != "1GB")
+        assert bool(split) == (memory != "1GB" and source is one_heavy_person)
+    assert found["1GB"] == found["20MB"] == found["8MB"]
+
+
+def test_too_little_memory_gets_one_line():
+    protocol = al.Protocol(al.SparseJL(None, 16, seed="t"), 1, contribution=1000, unit="u")
     with pytest.raises(al.InputError, match="within the memory given"):
-        release(tmp_path / "big.parquet", protocol, memory="2MB", **known)
+        release(one_large_table(), protocol, memory="300KB", group=None, public_groups=None, label="all")
