@@ -18,6 +18,7 @@ PARTS = (
     "float_noise",
     "averaging",
     "side_doors",
+    "readers",
     "exactness",
     "calibration",
     "kills",

@@ -55,7 +55,7 @@ def number_occurrences(same_as_before: NDArray[np.bool_], before: int, numbers: 
 
 
 QUOTE, LINE_FEED, CARRIAGE_RETURN = 34, 10, 13
-FINE, OPEN_QUOTE, STRAY_QUOTE, TEXT_AFTER_QUOTE, STRAY_RETURN, OTHER_WIDTH = range(6)
+FINE, OPEN_QUOTE, STRAY_QUOTE, TEXT_AFTER_QUOTE, OTHER_WIDTH = range(5)
 
 
 @kernel
@@ -120,7 +120,9 @@ def cut_records(  # noqa: C901, PLR0912, PLR0915  # one state machine, with a br
                 start = place
                 while place < size:
                     byte = data[place]
-                    if byte == delimiter or byte == LINE_FEED or byte == CARRIAGE_RETURN or byte == QUOTE:
+                    if byte == delimiter or byte == LINE_FEED or byte == QUOTE:
+                        break
+                    if byte == CARRIAGE_RETURN and place + 1 < size and data[place + 1] == LINE_FEED:
                         break
                     place += 1
                 if place < size and data[place] == QUOTE:
@@ -140,15 +142,13 @@ def cut_records(  # noqa: C901, PLR0912, PLR0915  # one state machine, with a br
         elif data[place] == LINE_FEED:
             place += 1
             line_ends += 1
-        elif data[place] != CARRIAGE_RETURN:
-            return records, line_ends, used, TEXT_AFTER_QUOTE
-        elif place + 1 < size and data[place + 1] == LINE_FEED:
+        elif data[place] == CARRIAGE_RETURN and place + 1 < size and data[place + 1] == LINE_FEED:
             place += 2
             line_ends += 1
-        elif place + 1 == size and not is_last:
+        elif data[place] == CARRIAGE_RETURN and place + 1 == size and not is_last:
             break
         else:
-            return records, line_ends, used, STRAY_RETURN
+            return records, line_ends, used, TEXT_AFTER_QUOTE
         if field + 1 != width:
             return records, line_ends, used, OTHER_WIDTH
         for target in range(len(texts)):

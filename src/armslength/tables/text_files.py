@@ -25,7 +25,6 @@ from armslength.tables.kernels import (
     OPEN_QUOTE,
     OTHER_WIDTH,
     STRAY_QUOTE,
-    STRAY_RETURN,
     TEXT_AFTER_QUOTE,
     cut_records,
     line_ends_outside_quotes,
@@ -41,7 +40,6 @@ _PROBLEMS = {
     OPEN_QUOTE: "a quoted field has no end",
     STRAY_QUOTE: "there is a quote inside a field that does not begin with one; write such a field in quotes, its own quotes doubled",
     TEXT_AFTER_QUOTE: "there is text between a closing quote and the next delimiter; quotes inside a quoted field are written twice",
-    STRAY_RETURN: "there is a carriage return without a line feed outside of quotes",
     OTHER_WIDTH: "it has more or fewer fields than the header",
 }
 
