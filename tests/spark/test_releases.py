@@ -2,16 +2,18 @@
 
 import subprocess
 import sys
+import unicodedata
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
-from hypothesis.strategies import booleans, integers
+from hypothesis.strategies import booleans, integers, text
 
 import armslength as al
 import armslength.spark
 from armslength.spark import table_release as module
+from armslength.spark.frames import decomposed_letters
 from spark.tables import COLUMNS, PROTOCOL, events, frame_of, in_spark, on_one_machine, same
 from unit.tables.events import GROUPS, KEY, SECRET
 
@@ -56,6 +58,28 @@ def test_any_partitioning_gives_the_integers_of_one_machine(session, partitions,
     assert same(job.sums(KEY), expected)
 
 
+def test_one_person_in_several_spellings_is_one_person(session):
+    spellings = ["Ren\u00e9 1", "Rene\u0301 1", "Ren\u00e9 1 ", "\tRene\u0301 1\u00a0", "\u212a2", "K2", "\u3000K2", "\u9f9c", "\uf907"]
+    rows = [(who, "north", f"i{n}", 1) for who in spellings for n in range(4)]
+    rows += [(f"p{number}", "north", "x", 1) for number in range(20)] + [(" ", "north", "x", 1), ("", "north", "x", 1)]
+    protocol = al.Protocol(PROTOCOL.transform, 1, contribution=1, unit="one person", total_share="0.5")
+    frame = session.createDataFrame(rows, COLUMNS).repartition(5)
+    expected = on_one_machine(pa.table(dict(zip(["who", "where", "what", "amount"], zip(*rows, strict=True), strict=True))), protocol).sums(KEY)
+    assert expected.totals.tolist() == [3 + 20, 0, 0, 0]
+    for partitions in (1, 7, 16):
+        assert same(in_spark(frame, protocol, partitions).sums(KEY), expected)
+
+
+@given(text=text(max_size=8))
+def test_spellings_of_one_person_go_to_one_place(text):
+    def place(name):
+        letters = decomposed_letters()
+        return "".join(each for each in (letters.get(each, each) for each in name) if "!" <= each <= "~")
+
+    forms = {unicodedata.normalize(form, text) for form in ("NFC", "NFD")}
+    assert len({place(each) for form in forms for each in (form, f" {form}\u00a0")}) == 1
+
+
 def test_a_table_by_name_is_released_once(session, tmp_path):
     whole = "try_cast(substring(who, 2) AS INT) AS who"  # persons by number, under names that need quotes
     frame = frame_of(session, events()).selectExpr(whole, "where AS `no.where`", "what AS `wh``at`")
@@ -78,14 +102,20 @@ def test_a_table_by_name_is_released_once(session, tmp_path):
     assert [first[label][1] for label in GROUPS] == sketches.totals.tolist()
 
 
-def test_bad_data_is_one_line_and_costs_nothing(session, tmp_path):
-    ledger = tmp_path / "ledger.sqlite"
+def test_a_weight_that_is_no_number_is_left_out(session):
+    protocol = al.Protocol(PROTOCOL.transform, 1000, contribution=1, unit="one person", total_share="0.5")
     frame = session.createDataFrame(
-        [("a", "north", SECRET, 1.0), ("b", "north", SECRET, float("nan"))],
+        [("a", "north", SECRET, 1.0), ("b", "north", SECRET, float("nan")), ("c", "north", "\u0378", 1.0)],
         COLUMNS.replace("BIGINT", "DOUBLE"),
     )
-    with pytest.raises(al.InputError, match="weight must be a finite number") as caught:
-        release(frame, weight="amount", partitions=1, population="visits", ledger=ledger)
+    assert release(frame, protocol, weight="amount", partitions=1).totals.tolist() == [1, 0, 0, 0]
+
+
+def test_what_cannot_be_done_is_one_line_and_costs_nothing(session, tmp_path):
+    ledger = tmp_path / "ledger.sqlite"
+    frame = session.createDataFrame([(f"p{number}", "north", SECRET, 1) for number in range(20_000)], COLUMNS)
+    with pytest.raises(al.InputError, match="within the memory given") as caught:
+        release(frame, partitions=1, population="visits", ledger=ledger, memory="1KB")
     assert caught.value.__cause__ is None
     assert al.Ledger(ledger).entries() == []
 

@@ -5,8 +5,10 @@ Everything goes through SQL expressions and methods that classic frames and thos
 
 import logging
 import threading
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +19,7 @@ from armslength.errors import ArmslengthError, InputError, ParameterError
 from armslength.spark.rows import Row
 
 _MOST_PARTITIONS = 100_000
-_FUNCTIONS = ("isnull", "length", "pmod", "xxhash64")  # on which the place of a person rests
+_FUNCTIONS = ("isnull", "pmod", "regexp_replace", "translate", "xxhash64")  # on which the place of a person rests
 _OWN_CLASS = "Class: org.apache.spark.sql.catalyst.expressions."
 _SETTING_LOCK = threading.Lock()
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
@@ -79,6 +81,26 @@ def as_bytes(column: str, kind: pa.DataType) -> str:
     """A column for a hash: text by its bytes, because texts that differ may be equal under a collation."""
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     return f"CAST({column} AS BINARY)" if is_text else column
+
+
+def place_of_person(column: str, kind: pa.DataType) -> str:
+    """A column for the hash that brings a person's events together, whose one spelling only a task finds out.
+
+    Of text, the printable ASCII characters of its NFD form, without blanks. Guarantee: ids that are one person, because their NFC forms are equal
+    but for white space around them, have the same ones: NFC forms are equal where NFD forms are, and canonical order moves marks alone.
+    """
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return column
+    letters = decomposed_letters()
+    plain = f"CAST(CAST({column} AS BINARY) AS STRING)"  # without a collation of its own
+    return f"regexp_replace(translate({plain}, '{''.join(letters)}', '{''.join(letters.values())}'), '[^!-~]', '')"
+
+
+@cache
+def decomposed_letters() -> dict[str, str]:
+    """The characters whose canonical decomposition begins with an ASCII character, and that one: é and e."""
+    decomposed = {chr(code): unicodedata.normalize("NFD", chr(code))[0] for code in range(0x80, 0x3000)}
+    return {letter: first for letter, first in decomposed.items() if first.isascii()}
 
 
 def setting(frame: Any, name: str, otherwise: int) -> int:

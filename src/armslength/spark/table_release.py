@@ -16,6 +16,7 @@ from armslength.spark.frames import (
     local_rows,
     opened_frame,
     our_errors,
+    place_of_person,
     quoted,
     setting,
 )
@@ -160,16 +161,13 @@ class SparkTableRelease(TableRelease):
         kinds = self.source.schema
         # quoted, because `group` is a word of SQL
         hashed = {quoted(role): as_bytes(quoted(role), kinds.field(role).type) for role in self.roles}
-        person = hashed[quoted("person")]
-        here = f"{quoted('person')} IS NOT NULL"
-        if person != quoted("person"):
-            here = f"{here} AND length({person}) > 0"  # not by =, which is the collation's
+        place = place_of_person(quoted("person"), kinds.field("person").type)
         buckets = self.partitions * _BUCKETS_PER_PARTITION
         every = ", ".join(f"isnull({role}), {column}" for role, column in hashed.items())
         events = (
             self.frame.selectExpr(*(f"{quoted(name)} AS {quoted(role)}" for role, name in self.roles.items()))
-            .filter(here)
-            .selectExpr(*hashed, f"CAST(pmod(xxhash64({person}), {buckets}) AS INT) AS {BUCKET}")
+            .filter(f"{quoted('person')} IS NOT NULL")
+            .selectExpr(*hashed, f"CAST(pmod(xxhash64({place}), {buckets}) AS INT) AS {BUCKET}")
             .repartition(self.partitions, BUCKET)
             .selectExpr(*hashed, BUCKET, f"xxhash64({every}) AS {FINGERPRINT}")
         )
