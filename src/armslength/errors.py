@@ -23,8 +23,24 @@ def printable(text: str) -> str:
     )
 
 
+_CONTEXT = vars(BaseException)["__context__"]
+
+
 class ArmslengthError(Exception):
-    """The root of every error that armslength raises on purpose. Its message is one line, whatever names it shows."""
+    """The root of every error that armslength raises on purpose. Its message is one line, whatever names it shows.
+
+    It has no context: what another package raised before it may quote the data, and tools that collect errors send contexts along even where
+    a traceback does not show them.
+    """
+
+    @property
+    def __context__(self) -> None:  # type: ignore[override]  # it is an attribute of all exceptions
+        """Always None; what Python noted down is dropped."""
+        _CONTEXT.__set__(self, None)
+
+    @__context__.setter
+    def __context__(self, error: BaseException | None) -> None:
+        """Nothing is kept."""
 
     def __str__(self) -> str:
         """The message; what could break the line, in the name of a file for example, is escaped."""

@@ -1,17 +1,20 @@
 """A pool of threads over blocks of rows, made for one call and gone after it.
 
-No pool outlives its call, so a forked child never inherits one.
+No pool outlives its call, so a forked child never inherits one. A child that is forked inside a call, by a signal handler say, has none of its
+threads: it is refused, and does not wait for them.
 """
 
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from armslength.checks import integer
 
 _RUNS_PER_THREAD = 8
+_SECONDS_BETWEEN_LOOKS = 0.5
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -56,9 +59,40 @@ def for_runs(total: int, block: int, work: Callable[[int, int], None], threads: 
             work(0, total)
         return
     run = -(-blocks // (workers * _RUNS_PER_THREAD)) * block
+    process = os.getpid()
+    ended: SimpleQueue[BaseException | None] = SimpleQueue()
+
+    def work_and_tell(first: int) -> None:
+        problem: BaseException | None = None
+        try:
+            work(first, min(first + run, total))
+        except BaseException as raised:  # noqa: BLE001  # it is raised again by whoever waits
+            problem = raised
+        ended.put(problem)
+
+    starts = range(0, total, run)
     with ThreadPoolExecutor(workers) as pool:
-        for done in [pool.submit(work, first, min(first + run, total)) for first in range(0, total, run)]:
-            done.result()
+        for first in starts:
+            pool.submit(work_and_tell, first)
+        for _ in starts:
+            problem = _next(ended, process)
+            if problem is not None:
+                raise problem
+
+
+def _next(ended: "SimpleQueue[BaseException | None]", process: int) -> BaseException | None:
+    """How the next run ended. Not by a future: its lock may be held by a thread that a forked child does not have."""
+    while True:
+        try:
+            return ended.get(timeout=_SECONDS_BETWEEN_LOOKS)
+        except Empty:
+            check_same_process(process)
+
+
+def check_same_process(process: int) -> None:
+    """Refuses to go on in a child that was forked in the middle: threads, and what they hold, stay with the parent."""
+    if os.getpid() != process:
+        raise RuntimeError("work must stay in one process, but it was forked in the middle; do it again in the child")
 
 
 def in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:

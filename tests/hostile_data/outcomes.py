@@ -49,11 +49,10 @@ def outcome(name, call):
 
 
 def _shown_by_a_traceback(error):
-    """The messages of an error and of those that it came from, without the lines of the programs."""
+    """The messages of an error, of its cause and of its context, without the lines of the programs."""
     if error is None:
         return
     yield from traceback.format_exception_only(error)
-    if error.__cause__ is not None:
-        yield from _shown_by_a_traceback(error.__cause__)
-    elif not error.__suppress_context__:
-        yield from _shown_by_a_traceback(error.__context__)
+    yield from _shown_by_a_traceback(error.__cause__)
+    # a traceback does not show every context, but tools that collect errors send it along
+    yield from _shown_by_a_traceback(error.__context__)

@@ -3,6 +3,8 @@
 The engine has no network, installs nothing and writes nothing to the disk. What does not fit memory is the business of `spill.py`.
 """
 
+import ctypes
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -22,7 +24,7 @@ from armslength.tables.columns import EventColumns, amount_expression, id_expres
 from armslength.tables.groups import PublicGroups
 from armslength.tables.relations import BAD_LINE, Relation, relations_of
 from armslength.tables.sources import event_files
-from armslength.threads import available_threads
+from armslength.threads import available_threads, check_same_process
 
 DEFAULT_MEMORY = "1GB"
 EVENT = ("person", "group", "item", "amount")
@@ -72,6 +74,7 @@ class EventTable:
         self._connection = connection
         self._selects = selects
         self._problems = problems
+        self._process = os.getpid()
         self.left_out = LeftOut()
 
     def batches(
@@ -138,23 +141,29 @@ class EventTable:
 
     def _batches_of(self, query: str) -> Iterator[pa.RecordBatch]:
         """The rows of a query in batches of a useful size: the engine's are smaller than what it is asked for."""
+        check_same_process(self._process)
         with _our_errors(self._problems):
             reader = self._connection.sql(query).to_arrow_reader(_ROWS_AT_ONCE)
         waiting: list[pa.RecordBatch] = []
-        while True:
-            with _our_errors(self._problems):
-                batch = next(reader, None)
-            if batch is not None and batch.num_rows:
-                waiting.append(batch)
-            enough = (
-                sum(map(len, waiting)) >= _ROWS_AT_ONCE
-                or sum(each.nbytes for each in waiting) >= _BYTES_AT_ONCE
-            )
-            if waiting and (batch is None or enough):
-                yield pa.concat_batches(waiting)
-                waiting.clear()
-            if batch is None:
-                return
+        try:
+            while True:
+                check_same_process(self._process)
+                with _our_errors(self._problems):
+                    batch = next(reader, None)
+                if batch is not None and batch.num_rows:
+                    waiting.append(batch)
+                enough = (
+                    sum(map(len, waiting)) >= _ROWS_AT_ONCE
+                    or sum(each.nbytes for each in waiting) >= _BYTES_AT_ONCE
+                )
+                if waiting and (batch is None or enough):
+                    yield pa.concat_batches(waiting)
+                    waiting.clear()
+                if batch is None:
+                    return
+        finally:
+            if os.getpid() != self._process:
+                _keep_for_ever(reader)
 
 
 def _is_item(items: pa.Array) -> pa.Array:
@@ -199,15 +208,33 @@ def opened_table(  # each is a decision of its own
     """
     limit = f"{memory_bytes(memory) // 1000}KB"
     files = event_files(source)
-    with duckdb.connect(
-        ":memory:", config={**_SETTINGS, "memory_limit": limit, "threads": threads or available_threads()}
-    ) as connection:
+    config = {**_SETTINGS, "memory_limit": limit, "threads": threads or available_threads()}
+    with _connected(config) as connection:
         connection.execute("SET enable_progress_bar = false")  # it writes to standard output, which may be a pipe
         problems: list[InputError] = []
         with _our_errors(problems):
             relations = relations_of(connection, source, files, columns, problems)
         selects = [_select(each, protocol, by_number=by_number) for each in relations]
         yield EventTable(connection, selects, problems)
+
+
+@contextmanager
+def _connected(config: dict[str, Any]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that is closed at the end. A child that was forked meanwhile must leave it alone: to close it waits for threads of the parent."""
+    process = os.getpid()
+    connection = duckdb.connect(":memory:", config=config)
+    try:
+        yield connection
+    finally:
+        if os.getpid() == process:
+            connection.close()
+        else:
+            _keep_for_ever(connection)
+
+
+def _keep_for_ever(value: object) -> None:
+    """Nothing destroys the object, not even the end of the process."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
 
 
 def _select(relation: Relation, protocol: Protocol, *, by_number: bool) -> str:

@@ -18,6 +18,7 @@ from armslength.errors import InputError
 from armslength.tables.bounds import BoundedEvents, bounded, bounded_in_parts
 from armslength.tables.engine import EVENT_HASH, PERSON_HASH, EventTable
 from armslength.tables.order import TakingOrder
+from armslength.threads import check_same_process
 
 _PARTS, _BITS = 64, 6
 _LEVELS = 64 // _BITS
@@ -85,8 +86,7 @@ class _TemporaryFile:
 
     def write(self, batches: list[pa.RecordBatch]) -> _Segment:
         """Adds events; where they are."""
-        if os.getpid() != self._process:
-            raise RuntimeError("a release must stay in one process, but it was forked in the middle; release again")
+        check_same_process(self._process)  # two processes would write under one key and number
         sink = pa.BufferOutputStream()
         options = pa.ipc.IpcWriteOptions(compression="lz4")
         with pa.ipc.new_stream(sink, batches[0].schema, options=options) as writer:

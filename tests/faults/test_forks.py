@@ -1,0 +1,80 @@
+"""A release whose process is forked in the middle, by a signal handler say: the child is refused at once, and the parent goes on."""
+
+import subprocess
+import sys
+
+import pytest
+
+HANGS = 120  # seconds: a child that waits for its parent's threads waits for ever
+
+SCRIPT = """
+import os, signal, sys, time
+import numpy as np, pyarrow as pa
+import armslength as al
+from armslength.protocol import release
+from armslength.tables.engine import EventTable
+
+parent, children = os.getpid(), []
+
+def fork_once(*_):
+    if not children and os.getpid() == parent:
+        children.append(os.fork())
+
+def forking(place, name):
+    real = getattr(place, name)
+    def forked(*given, **known):
+        fork_once()
+        return real(*given, **known)
+    setattr(place, name, forked)
+
+def rows():
+    protocol = al.Protocol(al.SparseJL(1000, 1024, seed="t"), epsilon=1, contribution=1, unit="u")
+    return protocol.release(np.ones((2000, 1000), dtype=np.int64), ledger=al.NO_LEDGER)
+
+def table(memory="1GB"):
+    count = 400_000
+    events = pa.table({"who": np.arange(count).astype(str), "what": (np.arange(count) % 7).astype(str)})
+    protocol = al.Protocol(al.SparseJL(None, 64, seed="t"), epsilon=1, contribution=1, unit="u")
+    return al.release_table(events, protocol, person="who", item="what", label="x", ledger=al.NO_LEDGER, memory=memory)
+
+def waiting():
+    "Forks in the thread that waits for the others."
+    from armslength.threads import for_runs
+    signal.signal(signal.SIGALRM, fork_once)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    for_runs(16, 1, lambda *_: time.sleep(0.2), threads=2)
+
+def drawing():
+    "Forks just before the noise is drawn."
+    forking(release, "with_noise")
+    rows()
+
+def reading(memory="1GB"):
+    "Forks in the middle of a query."
+    forking(EventTable, "_that_count")
+    table(memory)
+
+def spilling():
+    reading("10MB")
+
+try:
+    globals()[sys.argv[1]]()
+    code = 0
+except RuntimeError as problem:
+    code = 3 if "forked in the middle" in str(problem) else 4
+if os.getpid() != parent:
+    sys.exit(code)
+print(code, os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]))
+"""
+
+
+@pytest.mark.parametrize("place", ["waiting", "drawing", "reading", "spilling"])
+def test_the_child_is_refused_and_the_parent_goes_on(place):
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", SCRIPT, place],
+        capture_output=True,
+        text=True,
+        timeout=HANGS,
+        check=False,
+    )
+    assert ended.stdout.strip().splitlines()[-1:] == ["0 3"], ended.stderr[-2000:]
