@@ -24,7 +24,7 @@ def collection_listing(paths: tuple[str, ...], form: str) -> str:
     ]
     if form == "csv":
         return as_csv([{**file, "file": printable(file["file"])} for file in files])
-    card = release_card(collection.protocols, in_clear=any(collection.in_clear))
+    card = release_card(collection.releases, in_clear=any(collection.in_clear))
     if form == "json":
         known = {"rows": len(collection), "sketch_dim": collection.transform.sketch_dim}
         return as_json({**known, "space": collection.space, "card": card, "files": files})
