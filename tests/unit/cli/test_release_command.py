@@ -324,3 +324,20 @@ def test_weak_promises_are_called_weak():
     assert "weak promise" in run(*asked, "--dry-run").output
     assert "weak promise" in run(*asked).output
     assert "weak promise" not in run(*RELEASE[:-1], "other.parquet", *GROUPS, "--no-ledger").output
+
+
+@pytest.mark.parametrize("how", [("--label", "all"), ("--by-label",)], ids=["label", "by label"])
+@pytest.mark.usefixtures("folder")
+def test_a_sum_with_data_in_the_clear_says_not_private(how):
+    run(*RELEASE, *GROUPS)
+    private = al.load("sketches.parquet")
+    clear = al.sketch_in_clear(private.protocol, [[1]] * 3, labels=list(private.labels), items=["flu"])
+    clear.save("clear.parquet")
+    done = run("sum", "sketches.parquet", "clear.parquet", *how, "-o", "added.parquet")
+    assert done.exit_code == 0, done.output
+    assert "NOT PRIVATE" in done.output
+    assert all(al.load("added.parquet").in_clear)
+    assert "NOT PRIVATE" in run("card", "added.parquet").output
+    assert (
+        "NOT PRIVATE" not in run("sum", "sketches.parquet", "--label", "all", "-o", "private.parquet").output
+    )
