@@ -69,6 +69,7 @@ def _check_same(one: Any, other: Any) -> None:
         and one.labels == other.labels
         and one.provenance == other.provenance
         and one.protocols == other.protocols
+        and one.releases == other.releases
         and (one.totals is None) == (other.totals is None)
         and (one.totals is None or np.array_equal(one.totals, other.totals))
     )

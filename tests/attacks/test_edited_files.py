@@ -112,7 +112,9 @@ def with_seed(head, seed, *, card):
     """The head with another seed, and a card to match if asked for."""
     head["protocols"][0]["transform"]["parameters"]["seed"] = seed
     if card:
-        head["card"] = release_card([al.Protocol.from_document(head["protocols"][0])], in_clear=False)
+        head["card"] = release_card(
+            [(al.Protocol.from_document(head["protocols"][0]), *head["sources"])], in_clear=False
+        )
     return head
 
 

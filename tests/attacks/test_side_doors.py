@@ -149,7 +149,9 @@ def test_with_equal_noise_ids_and_values_the_files_are_equal_to_the_last_byte(mo
     monkeypatch.setattr(release, "with_noise", lambda *_: values.copy())
     monkeypatch.setattr(release, "with_total_noise", lambda *_: np.array([1, 2, 3]))
     monkeypatch.setattr(
-        release, "new_provenance", lambda protocol, count: Released.of(bytes(16 * count), protocol)
+        release,
+        "new_provenance",
+        lambda protocol, count, source: Released.of(bytes(16 * count), protocol, source),
     )
     written = []
     for number, events in enumerate(PAIRS["nothing, and much"]):

@@ -30,6 +30,8 @@ def test_every_version_of_every_format_has_files():
 def test_a_sketch_file_holds_what_was_written(path, tmp_path):
     made = al.load(path)
     written = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    if versions([path]) <= {1, 2}:  # which did not say what was released
+        written["sources"] = [["unknown"] * len(row) for row in written["noise"]]
     assert content(made) == written
     made.save(tmp_path / "again.parquet")
     assert content(al.load(tmp_path / "again.parquet")) == written

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 import armslength as al
 
@@ -33,7 +34,20 @@ def sketches():
         "release": first,
         "dropped-bits": second,
         "combined": al.concat([first - second, 0.5 * third, 3 * first, first - clear]),
+        "sources": _of_every_source(
+            al.Protocol(transform, epsilon="0.5", unit="one patient", contribution=3, items="int64")
+        ),
     }
+
+
+def _of_every_source(protocol):
+    """Events, rows and a stream under one protocol."""
+    table = pa.table({"who": ["a", "a", "b"], "what": [1, 3, 3]})
+    events = al.release_table(table, protocol, person="who", item="what", label="west", ledger=al.NO_LEDGER)
+    rows = protocol.release(X, labels=["north", "süd"], ledger=al.NO_LEDGER)
+    stream = protocol.stream(label="east", ledger=al.NO_LEDGER)
+    stream.update([1, 3], 2)
+    return al.concat([events, rows, stream.release()])
 
 
 def content(made):
@@ -50,6 +64,7 @@ def content(made):
             [[source.id, source.protocol.fingerprint, float(factor).hex()] for source, factor in row.terms]
             for row in made.provenance
         ],
+        "sources": [[noise.source for noise, _ in row.terms] for row in made.provenance],
         "offsets": [float(offset).hex() for offset in made.offsets],
         "in_clear": list(made.in_clear),
     }

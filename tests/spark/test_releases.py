@@ -92,6 +92,10 @@ def test_a_table_by_name_is_released_once(session, tmp_path):
     with pytest.raises(al.BudgetError):
         release("visits", **known)
     assert len(al.Ledger(ledger).entries()) == 1
+    assert {source for _, source in sketches.releases} == {"events"}
+    clear = al.concat([sketches, al.sketch_in_clear(sketches.protocol, [[1]], labels=["query"], items=["a"])])
+    marks = armslength.spark.to_frame(clear, session).select("label", "in_clear").collect()
+    assert {row["label"]: row["in_clear"] for row in marks} == {**dict.fromkeys(GROUPS, False), "query": True}
     # two actions and a self-join of what was released show the same numbers
     released = armslength.spark.to_frame(sketches, session)
     twice = released.join(released.withColumnRenamed("values", "again"), "label").collect()

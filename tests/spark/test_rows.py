@@ -183,6 +183,7 @@ def test_rows_from_spark_are_those_of_one_machine(session, frame, tmp_path, monk
     ledger = tmp_path / "ledger.sqlite"
     sketches = release(frame, row="n", public_rows=["3", "0"], population="rows", ledger=ledger)
     assert sketches.labels == ("3", "0")
+    assert sketches.releases == ((PROTOCOL, "rows"),)
     assert len(al.Ledger(ledger).entries()) == 1
     with pytest.raises(al.InputError, match="row must name each row once"):
         release(frame.union(frame), population="others", ledger=ledger)

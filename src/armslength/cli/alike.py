@@ -44,5 +44,8 @@ def alike(files: tuple[str, ...], left: str, right: str, form: str, **known: Any
         "lower": found.interval[0],
         "upper": found.interval[1],
         "level": found.level,
+        "in_clear": found.in_clear,
     }
     click.echo(str(found) if form == "table" else as_csv([row]) if form == "csv" else as_json(row))
+    if found.note and form != "table":
+        click.echo(f"armslength: {found.note}", err=True)

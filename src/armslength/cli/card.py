@@ -34,13 +34,14 @@ def card(file: str, form: str, output: str | None, overwrite: bool) -> None:
     from armslength.protocol.card import release_card  # noqa: PLC0415  # --help must not wait for it
     from armslength.protocol.files import load  # noqa: PLC0415  # the same
     from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # the same
+    from armslength.protocol.provenance import UNKNOWN  # noqa: PLC0415  # the same
 
     check_new_file(output, overwrite=overwrite, read=[file])
     if Path(file).suffix == ".json":
-        made = release_card((Protocol.load(file),), in_clear=False, page=True)
+        made = release_card([(Protocol.load(file), UNKNOWN)], in_clear=False, page=True)
     else:
         sketches = load(file)
-        made = release_card(sketches.protocols, in_clear=any(sketches.in_clear), page=True)
+        made = release_card(sketches.releases, in_clear=any(sketches.in_clear), page=True)
     text = as_json(made) if form == "json" else _page(made, form)
     if output is None:
         click.echo(text)
@@ -58,7 +59,7 @@ def _page(made: dict[str, Any], form: str) -> str:
         return "\n\n".join([*lines, made["words"]])
     for number, release in enumerate(made["releases"], 1):
         if len(made["releases"]) > 1:
-            named = f"Protocol {number} of {len(made['releases'])}"
+            named = f"Release {number} of {len(made['releases'])}"
             lines.append(f"# {named}" if form == "markdown" else named.upper())
         lines += [
             f"## {heading}\n\n{words}" if form == "markdown" else f"{heading}\n{_indented(words)}"

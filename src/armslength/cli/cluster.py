@@ -71,7 +71,8 @@ def cluster(
     Without --cut or --height, clusters of the tree are its largest sure groups. All of them together are right with the
     probability of --level.
     """
-    from armslength.search.cluster import cluster as make_tree  # noqa: PLC0415  # --help must not wait for it
+    from armslength.estimates.squared_distances import is_clear  # noqa: PLC0415  # --help must not wait for it
+    from armslength.search.cluster import cluster as make_tree  # noqa: PLC0415  # the same
 
     if count is not None and not (cut is height is None):
         raise click.UsageError("--cut and --height are for the tree, and must be left out with --count")
@@ -86,14 +87,26 @@ def cluster(
     if form == "table":
         click.echo(_text(found, clusters, chosen=cut is not None or height is not None))
         return
+    clear = is_clear(found.note)
     rows = [
-        {"label": found.labels[leaf], "cluster": int(clusters[leaf]), "position": position}
+        {
+            "label": found.labels[leaf],
+            "cluster": int(clusters[leaf]),
+            "position": position,
+            "in_clear": clear,
+        }
         for position, leaf in enumerate(found.order)
     ]
     if form == "csv":
         click.echo(as_csv(rows))
     else:
-        said = {"level": found.level, "by": found.by, "joined_by": found.joined_by, "note": found.note}
+        said = {
+            "level": found.level,
+            "by": found.by,
+            "joined_by": found.joined_by,
+            "in_clear": clear,
+            "note": found.note,
+        }
         tree = {"linkage": found.linkage.tolist(), "supported": found.supported.tolist()}
         listed = {"labels": list(found.labels), "order": list(found.order), "clusters": clusters.tolist()}
         click.echo(as_json({**said, **listed, **tree}))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from armslength.protocol.sketches import Sketches
     from armslength.search.collection import Collection
-FIELDS = ("left", "right", "value", "lower", "upper", "resolved")
+FIELDS = ("left", "right", "value", "lower", "upper", "resolved", "in_clear")
 _LINES_AT_ONCE = 8192
 
 
@@ -127,7 +127,7 @@ def _write_table(
     sys.stdout.write(f"{heading(columns)}\n")
     count = 0
     for pair in lines:
-        cells = [pair[name] for name in FIELDS[:-1]]
+        cells = [pair[name] for name in FIELDS[:5]]
         state = "" if pair["resolved"] else "not resolved"
         sys.stdout.write(f"{line(columns, [*cells, state])}\n")
         count += 1

@@ -79,7 +79,7 @@ def _document(sketches: "Sketches") -> dict[str, Any]:
         "rows": _rows(sketches),
         "sketch_dim": sketches.values.shape[1],
         "space": sketches.space,
-        "card": release_card(sketches.protocols, in_clear=any(sketches.in_clear)),
+        "card": release_card(sketches.releases, in_clear=any(sketches.in_clear)),
     }
 
 

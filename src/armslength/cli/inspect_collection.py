@@ -8,7 +8,7 @@ from armslength.cli.listing import as_csv, as_json
 if TYPE_CHECKING:
     from armslength.search.collection import Collection
 
-_MOST_FILES, _MOST_PROTOCOLS = 20, 5  # that are shown to people
+_MOST_FILES, _MOST_PROTOCOLS = 20, 2  # that are shown to people
 
 
 def collection_listing(paths: tuple[str, ...], form: str) -> str:
@@ -19,12 +19,18 @@ def collection_listing(paths: tuple[str, ...], form: str) -> str:
 
     collection = open_collection(paths)
     files: list[dict[str, Any]] = [
-        {"file": file.path, "rows": file.rows, "row_groups": len(file.group_rows), "bytes": file.size}
+        {
+            "file": file.path,
+            "rows": file.rows,
+            "row_groups": len(file.group_rows),
+            "bytes": file.size,
+            "in_clear": any(any(file.in_clear(group)) for group in range(len(file.group_rows))),
+        }
         for file in collection.files
     ]
     if form == "csv":
         return as_csv([{**file, "file": printable(file["file"])} for file in files])
-    card = release_card(collection.protocols, in_clear=any(collection.in_clear))
+    card = release_card(collection.releases, in_clear=any(file["in_clear"] for file in files))
     if form == "json":
         known = {"rows": len(collection), "sketch_dim": collection.transform.sketch_dim}
         return as_json({**known, "space": collection.space, "card": card, "files": files})
@@ -38,9 +44,17 @@ def _page(name: str, collection: "Collection", card: dict[str, Any], files: list
     columns = [
         Column("file", 2 * LONGEST_LABEL),
         *(Column.of_numbers(heading) for heading in ("rows", "row groups", "bytes")),
+        Column("", len("NOT PRIVATE")),
     ]
     table = [
-        line(columns, [printable(file["file"]), *(str(file[key]) for key in list(file)[1:])])
+        line(
+            columns,
+            [
+                printable(file["file"]),
+                *(str(file[key]) for key in ("rows", "row_groups", "bytes")),
+                "NOT PRIVATE" if file["in_clear"] else "",
+            ],
+        )
         for file in files
     ]
     return "\n".join(

@@ -85,6 +85,8 @@ def plan(  # noqa: PLR0913, PLR0917  # one argument for each option
     if plot is not None:
         found.plot(plot)
     click.echo(_listed(found, form))
+    if found.weakness and form == "csv":  # the other forms say it themselves
+        click.echo(f"armslength: {found.weakness}", err=True)
     if output is not None and found.resolvable:
         found.protocol.save(output)
         click.echo(f"armslength: the recommended protocol was written to {output}", err=True)
@@ -114,6 +116,7 @@ def _listed(found: "Plan", form: str) -> str:
             "distance": [found.situation.distances.low, found.situation.distances.high],
             "assumption": found.situation.distances.assumption,
             "reasons": found.reasons,
+            "weak_promise": found.weakness or None,
             "needed": None if needs is None else vars(needs),
             "seed": found.seed,
             "protocol": found.protocol.document() if found.resolvable else None,

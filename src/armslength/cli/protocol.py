@@ -166,11 +166,11 @@ def show(file: str, form: str) -> None:
 def described(protocol: "Protocol") -> str:
     """A protocol for people."""
     from armslength.planner.told_apart import told_apart_from  # noqa: PLC0415  # --help must not wait for it
-    from armslength.protocol.card_words import guarantee_in_words, protection_in_words  # noqa: PLC0415  # the same
+    from armslength.protocol.card_words import guarantee_in_words  # noqa: PLC0415  # the same
+    from armslength.protocol.provenance import UNKNOWN  # noqa: PLC0415  # the same
 
     lines = [
-        paragraph(protection_in_words(protocol)),
-        paragraph(guarantee_in_words(protocol)),
+        paragraph(guarantee_in_words(protocol, UNKNOWN)),
         "",
         protocol.transform.card(),
         f"  noise: {protocol.noise}, scale {protocol.law.scale:.6g} in integer units",

@@ -225,10 +225,18 @@ def _charged(ledger: Any, population: str, done: str) -> str:
 
 def _told(protocol: "Protocol", job: "TableRelease", what: str) -> str:
     """What was done, with the unit of protection printed back in words."""
-    from armslength.protocol.card_words import protection_in_words  # noqa: PLC0415  # --help must not wait for it
+    from armslength.privacy.parameters import weakness  # noqa: PLC0415  # --help must not wait for it
+    from armslength.protocol.card_words import protection_in_words  # noqa: PLC0415  # the same
     from armslength.protocol.schema import written  # noqa: PLC0415  # the same
 
     count = len(job.groups.labels)
     delta = f", δ = {written(protocol.released_delta)}" if protocol.released_delta else ""
     rows = f"{count} sketch{'es' if count > 1 else ''} of {protocol.transform.sketch_dim} numbers"
-    return f"{paragraph(protection_in_words(protocol))}\n{rows} {what}\nε = {written(protocol.epsilon)}{delta} for all of them together"
+    weak = weakness(protocol.epsilon, protocol.released_delta)
+    lines = [
+        paragraph(protection_in_words(protocol, "events")),
+        f"{rows} {what}",
+        f"ε = {written(protocol.epsilon)}{delta} for all of them together",
+        *([f"WARNING: {weak}"] if weak else []),
+    ]
+    return "\n".join(lines)

@@ -40,7 +40,8 @@ def sum(  # noqa: A001  # the verb's name
     if (label is None) != by_label:
         raise click.UsageError("either --label or --by-label must be given, and not both")
     check_new_file(output, overwrite=overwrite, read=files)
-    from armslength.protocol.files import load  # noqa: PLC0415  # --help must not wait for it
+    from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
+    from armslength.protocol.files import load  # noqa: PLC0415  # the same
 
     parts = [load(name) for name in files]
     _check_different(parts)
@@ -48,6 +49,11 @@ def sum(  # noqa: A001  # the verb's name
     added.save(output)
     rows = f"{len(added)} row{'s' if len(added) != 1 else ''}"
     click.echo(f"{rows} written to {output}, with the noise of all the rows that were added")
+    if any(added.in_clear):
+        named = ", ".join(label for label, clear in zip(added.labels, added.in_clear, strict=True) if clear)
+        click.echo(
+            f"NOT PRIVATE: data in the clear went into {printable(named)}; the file must not be published"
+        )
 
 
 def _check_different(parts: "list[Sketches]") -> None:

@@ -1,5 +1,6 @@
 """Squared distances when the norms are known: the known part of the error is taken out."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ def squared_distances_with_norms(
         lower, upper = approximate_interval(value, variance, confidence, method, pairs)
         return np.maximum(lower, 0.0), np.maximum(upper, 0.0)
 
-    return Estimate("squared distances", value, plain.labels, False, note, variance, interval)
+    return replace(plain, value=value, note=note, _variance=variance, _interval=interval)
 
 
 def _known(name: str, norms: Any, count: int) -> NDArray[np.float64]:

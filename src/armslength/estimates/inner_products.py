@@ -1,5 +1,6 @@
 """Inner products and cosines. Their variance has several unknowns, so intervals are approximate and say so."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -35,6 +36,7 @@ def inner_products(a: Sketches, b: Sketches | None = None) -> Estimate:
         "inner products",
         value,
         (left.labels, right.labels),
+        (left.in_clear, right.in_clear),
         b is None,
         notes,
         variance,
@@ -134,6 +136,6 @@ def cosines(a: Sketches, b: Sketches | None = None) -> Estimate:
             upper = np.where(high >= 0, high / smallest, high / largest)
         return np.clip(np.nan_to_num(lower, nan=-1.0), -1, 1), np.clip(np.nan_to_num(upper, nan=1.0), -1, 1)
 
-    return Estimate(
-        "cosines", np.clip(value, -1, 1), products.labels, products.within, products.note, None, interval
+    return replace(
+        products, quantity="cosines", value=np.clip(value, -1, 1), _variance=None, _interval=interval
     )

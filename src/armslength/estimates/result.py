@@ -21,6 +21,7 @@ class Estimate:
         quantity: What is estimated.
         value: n, or n x m for pairs.
         labels: The names along each axis.
+        in_clear: Along each axis, whether data without noise is part of the row.
         within: Whether the pairs are those of one set of sketches, each counted once.
         note: What must be known to read it; empty if nothing.
     """
@@ -28,6 +29,7 @@ class Estimate:
     quantity: str
     value: NDArray[np.float64]
     labels: tuple[tuple[str, ...], ...]
+    in_clear: tuple[tuple[bool, ...], ...]
     within: bool
     note: str
     _variance: Callable[[], NDArray[np.float64]] | None
@@ -75,7 +77,11 @@ class Estimate:
     def to_arrow(
         self, level: float = 0.95, *, method: str = "spread", simultaneous: bool = False
     ) -> pa.Table:
-        """One line for each row or pair: labels, value, lower, upper, resolved."""
+        """One line for each row or pair: labels, value, lower, upper, resolved, in_clear.
+
+        `in_clear` says whether data without noise is part of the line: such a line is **not private**. It is a column because a note
+        gets lost where frames are joined and written.
+        """
         lower, upper = self.interval(level, method=method, simultaneous=simultaneous)
         chosen = self._lines()
         names = ("label",) if self.value.ndim == 1 else ("left", "right")
@@ -86,6 +92,7 @@ class Estimate:
         columns["value"] = self.value[chosen]
         columns["lower"], columns["upper"] = lower[chosen], upper[chosen]
         columns["resolved"] = (lower[chosen] > 0) | (upper[chosen] < 0)
+        columns["in_clear"] = self.clear_lines(chosen)
         meta = {"quantity": self.quantity, "level": repr(level), "method": method, "note": self.note}
         return pa.table(columns).replace_schema_metadata(meta)
 
@@ -95,6 +102,12 @@ class Estimate:
         frame = table.to_pandas()
         frame.attrs.update({key.decode(): value.decode() for key, value in table.schema.metadata.items()})
         return frame
+
+    def clear_lines(self, chosen: tuple[NDArray[np.int64], ...]) -> NDArray[np.bool_]:
+        """For some rows or pairs, given by their numbers along each axis, whether data without noise is part of them."""
+        marks = [np.array(axis, dtype=np.bool_)[i] for axis, i in zip(self.in_clear, chosen, strict=True)]
+        clear: NDArray[np.bool_] = np.any(marks, axis=0)
+        return clear
 
     def _lines(self) -> tuple[NDArray[np.int64], ...]:
         if self.value.ndim == 1:

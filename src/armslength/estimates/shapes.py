@@ -48,6 +48,7 @@ def squared_shape_distances(a: Sketches, b: Sketches | None = None) -> Estimate:
         "squared shape distances",
         value,
         (left.labels, right.labels),
+        (left.in_clear, right.in_clear),
         b is None,
         notes,
         None,

@@ -35,10 +35,8 @@ def squared_distances(a: Sketches, b: Sketches | None = None) -> Estimate:
         "squared distances",
         value,
         noises,
-        left,
-        (left.labels, right.labels),
+        (left, right),
         b is None,
-        clear_note(left, right),
     )
 
 
@@ -51,25 +49,24 @@ def squared_norms(a: Sketches) -> Estimate:
     raw = np.empty((len(a), 1))
     squared_differences(a.values, zero, a.offsets, np.zeros(1), raw)
     value = protocol.unit_squared * (raw[:, 0] - debias(protocol, noises.each("k2")))
-    return _estimate("squared norms", value, noises, a, (a.labels,), False, clear_note(a))
+    return _estimate("squared norms", value, noises, (a,), False)
 
 
 def _estimate(
     quantity: str,
     value: NDArray[np.float64],
     noises: PairNoises,
-    sketches: Sketches,
-    labels: tuple[tuple[str, ...], ...],
+    sides: tuple[Sketches, ...],
     within: bool,
-    note: str,
 ) -> Estimate:
-    protocol = sketches.protocols[0]
+    protocol = sides[0].protocols[0]
     return Estimate(
         quantity,
         value,
-        labels,
+        tuple(side.labels for side in sides),
+        tuple(side.in_clear for side in sides),
         within,
-        note,
+        clear_note(*sides),
         partial(plug_in_variance, protocol, noises, value),
         partial(interval, protocol, noises, value),
     )
@@ -149,3 +146,8 @@ def checked_pair(a: Sketches, b: Sketches | None) -> tuple[Sketches, Sketches]:
 def clear_note(*sides: Sketches) -> str:
     """What every output says when data without noise is part of it."""
     return CLEAR_NOTE if any(any(side.in_clear) for side in sides) else ""
+
+
+def is_clear(note: str) -> bool:
+    """Whether a note says that data without noise is part of an answer."""
+    return CLEAR_NOTE in note

@@ -31,6 +31,7 @@ def totals(sketches: Sketches) -> Estimate:
         "totals",
         value,
         (sketches.labels,),
+        (sketches.in_clear,),
         False,
         clear_note(sketches),
         partial(_variance, sketches, unit),

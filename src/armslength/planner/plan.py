@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from armslength.planner.predict import members
 from armslength.planner.situation import Situation, checked_situation
 from armslength.planner.told_apart import told_apart_from
 from armslength.planner.words import reasons_for, refusal, summary
+from armslength.privacy.parameters import weakness
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.seeds import checked_seed
 
@@ -49,6 +51,13 @@ class Plan:
     def refusal(self) -> str | None:
         """Why not, and what would be needed; None where the distances can be resolved."""
         return None if self.resolvable else refusal(self)
+
+    @property
+    def weakness(self) -> str:
+        """Why the promise of the recommended configuration would be weak; empty if it is not."""
+        situation = self.situation
+        delta = situation.delta if self.recommended.noise == "gaussian" else Fraction(0)
+        return weakness(situation.epsilon, delta, situation.distances.people)
 
     @lazy
     def protocol(self) -> Protocol:

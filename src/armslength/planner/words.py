@@ -8,6 +8,7 @@ from armslength.planner.configuration import Configuration
 from armslength.planner.families import HISTOGRAM, KENTHAPADI, PAPERS_OWN
 from armslength.planner.needs import Needs
 from armslength.planner.told_apart import is_bounded
+from armslength.privacy.parameters import WEAK_EPSILON
 from armslength.protocol.schema import written
 from armslength.transforms.identity import Identity
 
@@ -32,6 +33,8 @@ def summary(plan: "Plan") -> str:
     else:
         parts += textwrap.wrap(refusal(plan), WIDTH)
     parts += [_bullet(reason) for reason in plan.reasons]
+    if plan.weakness:
+        parts += textwrap.wrap(f"WARNING: {plan.weakness}", WIDTH)
     if plan.resolvable:
         parts.append(f"  public seed: {plan.seed}")
     return "\n".join(parts)
@@ -82,7 +85,8 @@ def refusal(plan: "Plan") -> str:
 def _offers(needs: Needs, situation: "Situation") -> list[str]:
     offers = []
     if needs.epsilon is not None:
-        offers.append(f"ε={needs.epsilon:g}")
+        weak = " (a weak promise)" if needs.epsilon > WEAK_EPSILON else ""
+        offers.append(f"ε={needs.epsilon:g}{weak}")
     if needs.people is not None:
         offers.append(f"{needs.people:,} people in a group")
     elif needs.distance is not None and not _within_the_radius(situation):

@@ -21,6 +21,7 @@ _NUMBERS = (
 _LONGEST = 400
 _MOST_DIGITS = 190  # of numerator and denominator: both are written into protocols
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+WEAK_EPSILON, WEAK_DELTA = 10, Fraction(1, 1000)  # above which a promise is called weak
 _QUOTIENT = re.compile(r"[+-]?[0-9]+/0*[1-9][0-9]*")
 
 
@@ -68,3 +69,26 @@ def checked_delta(value: Any) -> Fraction:
     if not 0 <= delta < 1:
         raise ParameterError(f"delta must be at least 0 and below 1, got {shown(value)}")
     return delta
+
+
+def weakness(epsilon: Fraction, delta: Fraction, people: int | None = None) -> str:
+    """Why a promise is weak, in one sentence for whoever relies on it; empty if it is not. A warning, never a refusal.
+
+    Args:
+        epsilon: ε of the release.
+        delta: δ of what is released: 0 with Laplace noise.
+        people: How many people there are, where that is known: with δ above one over them, publishing the data of one
+            person, chosen at random, could be within the promise.
+    """
+    reasons = []
+    if epsilon > WEAK_EPSILON:
+        reasons.append(f"ε is above {WEAK_EPSILON}")
+    if delta > WEAK_DELTA:
+        reasons.append(f"δ is above {float(WEAK_DELTA):g}")
+    if people is not None and delta * people > 1:
+        reasons.append(f"δ is above one over {people:,}, the number of people")
+    return (
+        f"This is a weak promise: {', and '.join(reasons)}; ask for less before you rely on it."
+        if reasons
+        else ""
+    )

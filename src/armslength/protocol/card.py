@@ -1,7 +1,7 @@
 """The release card: what was released under which guarantee, for machines and in words. Public facts only.
 
 A card holds settings, never counts: no number in it depends on the data. It stands in the metadata of every sketch file, where
-loading holds it against the protocols beside it; `armslength card` shows it and `armslength verify` computes it anew.
+loading holds it against the protocols and sources beside it; `armslength card` shows it and `armslength verify` computes it anew.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from armslength.errors import CorruptFileError
 from armslength.protocol.card_words import guarantee_in_words, officer_page
 from armslength.protocol.choice import gaussian_sensitivity_squared
 from armslength.protocol.protocol import Protocol
+from armslength.protocol.provenance import Release
 from armslength.protocol.schema import transform_document, written
 from armslength.version import __version__
 
@@ -21,11 +22,11 @@ _FIRST_FACTS = (
 IN_CLEAR = "NOT PRIVATE: rows of this file hold data without noise. It must not be published."
 
 
-def release_card(protocols: Sequence[Protocol], *, in_clear: bool, page: bool = False) -> dict[str, Any]:
-    """The card of a file: for each protocol its facts and its guarantee in words; no guarantee for clear data.
+def release_card(releases: Sequence[Release], *, in_clear: bool, page: bool = False) -> dict[str, Any]:
+    """The card of a file: for each release its facts and its guarantee in words; no guarantee for clear data.
 
     Args:
-        protocols: The protocols of all rows.
+        releases: The protocols of all rows, each with what was released under it.
         in_clear: Whether any row holds data without noise.
         page: Whether to add the page for a data-protection officer, which files leave out.
     """
@@ -36,21 +37,22 @@ def release_card(protocols: Sequence[Protocol], *, in_clear: bool, page: bool = 
         "in_clear": False,
         "releases": [
             {
-                **release_facts(protocol),
-                "words": guarantee_in_words(protocol),
-                **({"page": dict(officer_page(protocol))} if page else {}),
+                **release_facts(protocol, source),
+                "words": guarantee_in_words(protocol, source),
+                **({"page": dict(officer_page(protocol, source))} if page else {}),
             }
-            for protocol in protocols
+            for protocol, source in releases
         ],
         "verify": "armslength verify FILE --protocol PROTOCOL",
     }
 
 
-def release_facts(protocol: Protocol) -> dict[str, Any]:
+def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
     """What a card states of a release, in exact numbers: decimals as text, floats in hexadecimal."""
     limits = protocol.value_range
     return {
         "protocol": protocol.fingerprint,
+        "source": source,
         "space": protocol.space,
         "unit": protocol.unit,
         "relation": protocol.relation,
@@ -97,17 +99,17 @@ def _calibration(protocol: Protocol) -> dict[str, str]:
     }
 
 
-def check_card(card: Any, protocols: Sequence[Protocol], where: str, *, version: int) -> None:
-    """Refuses a card that does not belong to the protocols beside it.
+def check_card(card: Any, releases: Sequence[Release], where: str, *, version: int) -> None:
+    """Refuses a card that does not belong to the protocols and sources beside it.
 
     Facts must be there and agree; what else a later version adds is let be. What the card says in words a later version may put
     better: `armslength verify` compares it.
 
     Args:
         card: The card as it was read.
-        protocols: The protocols of the file.
+        releases: The protocols of the file, each with what was released under it.
         where: The file, for messages.
-        version: The version of the file: the first stated fewer facts.
+        version: The version of the file: earlier ones stated fewer facts.
     """
     if not isinstance(card, dict) or not isinstance(card.get("releases"), list):
         raise _other_card(where)
@@ -115,15 +117,24 @@ def check_card(card: Any, protocols: Sequence[Protocol], where: str, *, version:
         if card["releases"]:
             raise _other_card(where)
         return
-    facts = [release_facts(protocol) for protocol in protocols]
+    facts = [_facts_of_version(version, *release) for release in releases]
     if card.get("in_clear") is not False or len(card["releases"]) != len(facts):
         raise _other_card(where)
     for found, expected in zip(card["releases"], facts, strict=True):
-        facts_of_version = expected if version > 1 else {name: expected[name] for name in _FIRST_FACTS}
         if not isinstance(found, dict) or any(
-            name not in found or found[name] != value for name, value in facts_of_version.items()
+            name not in found or found[name] != value for name, value in expected.items()
         ):
             raise _other_card(where)
+
+
+def _facts_of_version(version: int, protocol: Protocol, source: str) -> dict[str, Any]:
+    """What a card in a file of this version must state."""
+    facts = release_facts(protocol, source)
+    if version == 1:
+        return {name: facts[name] for name in _FIRST_FACTS}
+    if version == 2:
+        facts.pop("source")
+    return facts
 
 
 def _other_card(where: str) -> CorruptFileError:

@@ -3,19 +3,28 @@
 import math
 from fractions import Fraction
 
+from armslength.privacy.parameters import weakness
+from armslength.protocol.hypotheses import hypotheses, protected_change
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.schema import written
 from armslength.transforms.identity import Identity
 
-_RELATIONS = {
-    "add_remove": "adding or removing",
-    "replace": "replacing",
+_SOURCES = {
+    "events": "An event table.",
+    "rows": "Rows that the party prepared.",
+    "stream": "A stream of updates that the party prepared.",
+    "unknown": "Whether events, prepared rows or a stream were released is not known here.",
 }
 _LAWS = {"laplace": "discrete Laplace noise", "gaussian": "rounded normal noise"}
 
 
-def guarantee_in_words(protocol: Protocol) -> str:
-    """One paragraph with the whole guarantee."""
+def guarantee_in_words(protocol: Protocol, source: str) -> str:
+    """One paragraph with the whole guarantee and everything that it rests on.
+
+    Args:
+        protocol: The protocol of the release.
+        source: What was released, as in `NoiseSource`.
+    """
     epsilon, delta = written(protocol.epsilon), written(protocol.released_delta)
     privacy = (
         f"{epsilon}-differentially private"
@@ -23,40 +32,54 @@ def guarantee_in_words(protocol: Protocol) -> str:
         else f"({epsilon}, {delta})-differentially private"
     )
     return (
-        f"All rows of one release together are {privacy} for {_RELATIONS[protocol.relation]} {_unit(protocol)}, "
-        f"which moves the data by at most {written(protocol.radius)} in {protocol.norm} norm over all rows. "
+        f"All rows of one release together are {privacy} for {protected_change(protocol)}. {_weak(protocol)}"
         f"Integer {_LAWS[protocol.noise]} of scale {protocol.law.scale:g} is drawn exactly and added to an integer projection "
-        f"({protocol.transform.name}){_before_the_last_step(protocol)}. {_totals(protocol)}People whose data is in several releases spend the budget of each."
+        f"({protocol.transform.name}){_before_the_last_step(protocol)}. {_totals(protocol)}This holds under these conditions. "
+        f"{rests_on(protocol, source)} People whose data is in several releases spend the budget of each."
     )
 
 
-def protection_in_words(protocol: Protocol) -> str:
-    """Who is protected against what, in one sentence: the unit of protection printed back."""
-    return f"Protected is {_RELATIONS[protocol.relation]} {_unit(protocol)}, {_reach(protocol)}."
+def rests_on(protocol: Protocol, source: str) -> str:
+    """Every hypothesis of the theorem, in words."""
+    return " ".join(each.words for each in hypotheses(protocol, source))
 
 
-def officer_page(protocol: Protocol) -> tuple[tuple[str, str], ...]:
-    """Headings and paragraphs for somebody who answers for the data and is no mathematician."""
+def protection_in_words(protocol: Protocol, source: str) -> str:
+    """Who is protected against what: the unit of protection printed back, and how far it can move the data."""
+    known = {each.name: each.words for each in hypotheses(protocol, source)}
+    grid = (
+        "" if source == "events" else f" {known['grid']}"
+    )  # where every event is bounded, there is nothing to add
+    return f"Protected is {protected_change(protocol)}. {known['radius']}{grid}"
+
+
+def officer_page(protocol: Protocol, source: str) -> tuple[tuple[str, str], ...]:
+    """Headings and paragraphs for somebody who answers for the data and is no mathematician.
+
+    Args:
+        protocol: The protocol of the release.
+        source: What was released, as in `NoiseSource`.
+    """
     return (
-        ("Who is protected", protection_in_words(protocol)),
+        ("Who is protected", protection_in_words(protocol, source)),
         ("What anybody can learn at most", _learned(protocol)),
-        ("What was released", _released(protocol)),
+        ("What was released", _released(protocol, source)),
         ("How it is protected", _protected(protocol)),
         ("Which limits were set beforehand", _limits(protocol)),
+        ("What this rests on", rests_on(protocol, source)),
         ("What adds up", _adds_up(protocol)),
-        ("What is not promised", _not_promised(protocol)),
+        ("What is not promised", _not_promised()),
         ("How to check this", _checked(protocol)),
     )
 
 
+def _weak(protocol: Protocol) -> str:
+    weak = weakness(protocol.epsilon, protocol.released_delta)
+    return f"{weak} " if weak else ""
+
+
 def _unit(protocol: Protocol) -> str:
     return protocol.unit or "one unit of protection"
-
-
-def _reach(protocol: Protocol) -> str:
-    if protocol.contribution is None:
-        return f"which moves the data by at most {written(protocol.radius)} in {protocol.norm} norm over all rows"
-    return f"of whose events at most {protocol.contribution:,} count, by weight, over all groups and items together"
 
 
 def _totals(protocol: Protocol) -> str:
@@ -82,14 +105,12 @@ def _learned(protocol: Protocol) -> str:
         if protocol.relation == "add_remove"
         else f"whatever the data of {_unit(protocol)} is"
     )
-    weak = (
-        " That is a weak promise: ask for a smaller ε before you rely on it." if protocol.epsilon > 10 else ""
-    )
+    weak = weakness(protocol.epsilon, protocol.released_delta)
     return (
         f"With ε = {written(protocol.epsilon)}, {both}, no result of the release becomes more than e^ε ≈ "
         f"{odds_in_words(protocol.epsilon)} times as likely or as unlikely{except_for}. That holds for all rows of the release together, for "
         f"everything that is ever computed from them, and against somebody who knows everything else, the settings and the public matrix "
-        f"included.{weak}"
+        f"included.{' ' * bool(weak)}{weak}"
     )
 
 
@@ -97,20 +118,16 @@ def _before_the_last_step(protocol: Protocol) -> str:
     return ", before its last step" if protocol.noise_site == "input" else ""
 
 
-def _released(protocol: Protocol) -> str:
+def _released(protocol: Protocol, source: str) -> str:
     transform = protocol.transform
-    source = "any number of items" if transform.input_dim is None else f"{transform.input_dim:,} numbers"
+    size = "any number of items" if transform.input_dim is None else f"{transform.input_dim:,} numbers"
     made = "a copy" if isinstance(transform, Identity) else f"a public projection ({transform.name})"
     totals = (
         ""
         if protocol.total_law is None
         else f" Beside it stands the total of the row, with noise of its own, for {written(protocol.totals_epsilon)} of ε."
     )
-    return (
-        f"For each row, {transform.sketch_dim:,} integers: {made} of {source}, plus secret noise.{totals} How many rows there are and what they "
-        "are called is part of the agreement, not of the data: in a release of an event table the software sees to that, in one of "
-        "prepared rows the party does."
-    )
+    return f"{_SOURCES[source]} For each row, {transform.sketch_dim:,} integers: {made} of {size}, plus secret noise.{totals}"
 
 
 def _protected(protocol: Protocol) -> str:
@@ -133,7 +150,7 @@ def _protected(protocol: Protocol) -> str:
 
 def _limits(protocol: Protocol) -> str:
     said = [
-        f"at most {protocol.contribution:,} by weight of each person's events"
+        f"a contribution of at most {protocol.contribution:,}, by weight, from each person"
         if protocol.contribution is not None
         else f"a radius of {written(protocol.radius)} in {protocol.norm} norm",
         "no limit on single values"
@@ -143,7 +160,7 @@ def _limits(protocol: Protocol) -> str:
     ]
     if protocol.dropped_bits:
         said.append(f"{protocol.dropped_bits} low bits dropped after the noise")
-    return f"These are settings, not counts: {'; '.join(said)}. They were fixed before any data was seen."
+    return f"These are settings, not counts: {'; '.join(said)}."
 
 
 def _adds_up(protocol: Protocol) -> str:
@@ -156,17 +173,11 @@ def _adds_up(protocol: Protocol) -> str:
     )
 
 
-def _not_promised(protocol: Protocol) -> str:
-    radius = (
-        "That nobody moves the data by more than the radius, the party's own preparation of the data must see to; the software cannot check it. "
-        if protocol.contribution is None
-        else "Of an event table (armslength release) the software counts no more of anybody than the limit above; where a party prepares rows or "
-        "streams itself, it must see to that itself. "
-    )
+def _not_promised() -> str:
     return (
-        f"{radius}What is true of large groups stays visible: that is the purpose. Somebody's habits may be inferred from groups they "
+        "What is true of large groups stays visible: that is the purpose. Somebody's habits may be inferred from groups they "
         "belong to, whether or not they took part. How long a release took, and error messages shown to the data holder, lie outside. "
-        "Whether a party that says it added this noise did so, no file can prove: implausible values are flagged, and that is all."
+        "Whether a party that says it added this noise, and released what it says, did so, no file can prove: implausible values are flagged, and that is all."
     )
 
 

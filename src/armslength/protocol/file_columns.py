@@ -1,6 +1,7 @@
 """The columns of a sketch file as arrays: rows as they were released never become one object each."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,23 +10,28 @@ from numpy.typing import NDArray
 
 from armslength.errors import CorruptFileError
 from armslength.protocol.file_layout import BYTES_OF_AN_OBJECT, LONGEST_LABEL, NOISE_TYPE, Head, too_large
-from armslength.protocol.protocol import Protocol
-from armslength.protocol.provenance import NoiseSource, Provenance, Released, middle_of_dropped_bits
+from armslength.protocol.provenance import (
+    NoiseSource,
+    Provenance,
+    Release,
+    Released,
+    middle_of_dropped_bits,
+)
 from armslength.protocol.sketches import LARGEST_FACTOR, SMALLEST_FACTOR, Sketches
 
 _LARGEST_NUMBER = LARGEST_FACTOR * 2.0**63  # what scaling makes of the largest integer; squares stay finite
 
 
-def noise_column(sketches: Sketches) -> pa.Array:
-    """For each row the list of its noises: id, coefficient, number of the protocol."""
-    numbers = {protocol: number for number, protocol in enumerate(sketches.protocols)}
+def noise_column(sketches: Sketches, releases: Sequence[Release]) -> pa.Array:
+    """For each row the list of its noises: id, coefficient, and the number of its release, which the file calls its protocol."""
+    numbers = {release: number for number, release in enumerate(releases)}
     if sketches.released is None:
         rows = [
             [
                 {
                     "id": bytes.fromhex(source.id),
                     "coefficient": coefficient,
-                    "protocol": numbers[source.protocol],
+                    "protocol": numbers[source.protocol, source.source],
                 }
                 for source, coefficient in row.terms
             ]
@@ -35,7 +41,7 @@ def noise_column(sketches: Sketches) -> pa.Array:
     count = len(sketches)
     kind = NOISE_TYPE.value_type
     ids = pa.py_buffer(np.ascontiguousarray(sketches.released.ids))
-    number = numbers[sketches.released.protocol]
+    number = numbers[sketches.released.protocol, sketches.released.source]
     terms = pa.StructArray.from_arrays(
         [
             pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), count, [None, ids]),
@@ -59,7 +65,7 @@ def sketches_of(table: pa.Table, head: Head, limit: int, where: str) -> Sketches
     if any(column.null_count for column in table.columns):
         raise CorruptFileError(f"{where} must have no missing values, got some")
     values = _values_of(table, head, where)
-    noises = _noises_of(table, head.protocols, limit, where)
+    noises = _noises_of(table, head.releases, limit, where)
     return Sketches(
         values, labels_of(table.column("label"), where), noises, head.protocols, _totals_of(table, where)
     )
@@ -103,7 +109,7 @@ def _totals_of(table: pa.Table, where: str) -> NDArray[Any] | None:
 
 
 def _noises_of(
-    table: pa.Table, protocols: tuple[Protocol, ...], limit: int, where: str
+    table: pa.Table, releases: tuple[Release, ...], limit: int, where: str
 ) -> Released | list[Provenance]:
     """The noises of all rows, as arrays if every row is as it was released."""
     noise = table.column("noise").combine_chunks()
@@ -113,8 +119,8 @@ def _noises_of(
         raise CorruptFileError(f"{where} must have no missing values, got some")
     numbers = fields["protocol"].to_numpy()
     offsets = table.column("offset").to_numpy()
-    if len(numbers) and (numbers == numbers[0]).all() and 0 <= numbers[0] < len(protocols):
-        released = Released(_bytes_of(fields["id"]), protocols[numbers[0]])
+    if len(numbers) and (numbers == numbers[0]).all() and 0 <= numbers[0] < len(releases):
+        released = Released(_bytes_of(fields["id"]), *releases[numbers[0]])
         if (
             (np.diff(noise.offsets.to_numpy()) == 1).all()
             and (fields["coefficient"].to_numpy() == 1.0).all()
@@ -125,7 +131,7 @@ def _noises_of(
     if BYTES_OF_AN_OBJECT * len(terms) > limit:
         raise too_large(limit, where)
     columns = (noise.to_pylist(), offsets.tolist(), table.column("in_clear").to_pylist())
-    return [_provenance(*row, protocols) for row in zip(*columns, strict=True)]
+    return [_provenance(*row, releases) for row in zip(*columns, strict=True)]
 
 
 def _bytes_of(ids: pa.FixedSizeBinaryArray) -> NDArray[np.void]:
@@ -134,7 +140,7 @@ def _bytes_of(ids: pa.FixedSizeBinaryArray) -> NDArray[np.void]:
 
 
 def _provenance(
-    terms: list[dict[str, Any]], offset: float, clear: bool, protocols: tuple[Protocol, ...]
+    terms: list[dict[str, Any]], offset: float, clear: bool, releases: tuple[Release, ...]
 ) -> Provenance:  # a field of the file
     if not abs(offset) <= _LARGEST_NUMBER:
         raise ValueError("offset")
@@ -142,7 +148,7 @@ def _provenance(
     for term in terms:
         if not SMALLEST_FACTOR <= abs(term["coefficient"]) <= LARGEST_FACTOR or term["protocol"] < 0:
             raise ValueError("coefficient")
-        read.append((NoiseSource(term["id"].hex(), protocols[term["protocol"]]), term["coefficient"]))
+        read.append((NoiseSource(term["id"].hex(), *releases[term["protocol"]]), term["coefficient"]))
     if len({source.id for source, _ in read}) != len(read):
         raise ValueError("noise ids")
     # What dropping bits took away is known: an offset may differ from it by the rounding of sums alone.

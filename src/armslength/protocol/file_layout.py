@@ -12,9 +12,10 @@ from armslength.formats.parquet_footer import ColumnChunk, RowGroup, unpacked_by
 from armslength.protocol.card import check_card
 from armslength.protocol.document import protocols_of
 from armslength.protocol.protocol import LARGEST_PROTOCOL_FILE, Protocol
+from armslength.protocol.provenance import SOURCES, UNKNOWN, Release
 
 FORMAT = "armslength sketches"
-VERSION = 2  # 1 had no digests
+VERSION = 3  # 1 had no digests, 2 did not say what was released
 
 KEY = b"armslength"
 LONGEST_LABEL = 1024
@@ -24,6 +25,7 @@ _BYTES_OF_AN_ENTRY = 16  # a number as it is unpacked, and once more where it is
 _STORED = (b"label", b"values", b"noise", b"noise", b"noise", b"offset", b"in_clear")
 _VALUES, _FIRST_NOISE, _AFTER_NOISE = 1, 2, 5
 _MOST_PROTOCOLS = 1000
+_LAST_WITHOUT_SOURCES = 2
 NOISE_TYPE = pa.list_(
     pa.field(
         "element",
@@ -46,14 +48,19 @@ class Head:
     Attributes:
         version: The version of the format.
         dropped_bits: How many low bits the stored integers are without.
-        protocols: The protocols that rows refer to by number; they share one space.
-        card: The release card as it was written; its facts are those of the protocols.
+        releases: The protocols that rows refer to by number, each with what was released under it; they share one space.
+        card: The release card as it was written; its facts are those of the releases.
     """
 
     version: int
     dropped_bits: int
-    protocols: tuple[Protocol, ...]
+    releases: tuple[Release, ...]
     card: dict[str, Any]
+
+    @property
+    def protocols(self) -> tuple[Protocol, ...]:
+        """The protocols by number; one may stand there with several sources."""
+        return tuple(protocol for protocol, _ in self.releases)
 
 
 def file_schema(width: int, value_type: pa.DataType, *, totals: bool) -> pa.Schema:
@@ -112,13 +119,34 @@ def checked_head(text: bytes, where: str) -> Head:
         )
     if not isinstance(head.get("protocols"), list) or not 1 <= len(head["protocols"]) <= _MOST_PROTOCOLS:
         raise CorruptFileError(f"{where} must have 1 to {_MOST_PROTOCOLS} protocols, got others")
-    if set(head) != {"format", "version", "dropped_bits", "protocols", "card"}:
+    fields = {"format", "version", "dropped_bits", "protocols", "card"}
+    if set(head) != fields | ({"sources"} if version > _LAST_WITHOUT_SOURCES else set()):
         raise CorruptFileError(f"{where} must have the metadata fields of its version, got others")
     if type(head["dropped_bits"]) is not int:
         raise CorruptFileError(f"{where} must drop a whole number of bits, got something else")
     protocols = protocols_of(head["protocols"])
-    check_card(head["card"], protocols, where, version=version)
-    return Head(version, head["dropped_bits"], protocols, head["card"])
+    sources = head.get("sources", [UNKNOWN] * len(protocols))
+    _check_sources(sources, protocols, where)
+    releases = tuple(zip(protocols, sources, strict=True))
+    check_card(head["card"], releases, where, version=version)
+    return Head(version, head["dropped_bits"], releases, head["card"])
+
+
+def _check_sources(sources: Any, protocols: Sequence[Protocol], where: str) -> None:
+    """Refuses sources that no release under these protocols can have had."""
+    if (
+        not isinstance(sources, list)
+        or len(sources) != len(protocols)
+        or not all(isinstance(source, str) and source in SOURCES for source in sources)
+    ):
+        raise CorruptFileError(f"{where} must say of each protocol what was released, got something else")
+    if any(
+        source == "events" and protocol.contribution is None
+        for protocol, source in zip(protocols, sources, strict=True)
+    ):
+        raise CorruptFileError(
+            f"{where} must have a contribution in every protocol of an event table, got none"
+        )
 
 
 def check_size(groups: Sequence[RowGroup], width: int, limit: int, where: str, *, totals: bool) -> None:

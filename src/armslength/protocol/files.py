@@ -1,8 +1,8 @@
 """Sketches as one Parquet file: written whole or not at all, read only within size limits.
 
 Columns: label; values (k integers, without their dropped bits; or floats once scaled); noise, a list of (id,
-coefficient, number of the protocol); offset; in_clear; and total where totals were released. The metadata key `armslength` holds the protocols and the
-release card as JSON, `armslength digests` what tells that the file was edited. DuckDB and polars read it as it is.
+coefficient, number of the protocol); offset; in_clear; and total where totals were released. The metadata key `armslength` holds the protocols,
+what was released under each, and the release card as JSON, `armslength digests` what tells that the file was edited. DuckDB and polars read it as it is.
 """
 
 import os
@@ -38,10 +38,11 @@ def save_sketches(sketches: Sketches, path: str | os.PathLike[str]) -> None:
     width = sketches.values.shape[1]
     schema = file_schema(width, pa.int64() if whole else pa.float64(), totals=sketches.totals is not None)
     flat = pa.array((sketches.values >> np.int64(bits) if bits else sketches.values).ravel())
+    releases = sketches.releases
     columns = [
         pa.array(sketches.labels, pa.string()),
         pa.FixedSizeListArray.from_arrays(flat, type=schema.field("values").type),
-        noise_column(sketches),
+        noise_column(sketches, releases),
         pa.array(sketches.offsets),
         pa.array(sketches.in_clear, pa.bool_()),
     ]
@@ -51,8 +52,9 @@ def save_sketches(sketches: Sketches, path: str | os.PathLike[str]) -> None:
         "format": FORMAT,
         "version": VERSION,
         "dropped_bits": bits,
-        "protocols": [protocol.document() for protocol in sketches.protocols],
-        "card": release_card(sketches.protocols, in_clear=any(sketches.in_clear)),
+        "protocols": [protocol.document() for protocol, _ in releases],
+        "sources": [source for _, source in releases],
+        "card": release_card(releases, in_clear=any(sketches.in_clear)),
     }
     table = pa.table(columns, schema=schema)
     text, group_rows = canonical_json(head), max(1, min(_GROUP_ROWS, _GROUP_BYTES // (8 * width)))

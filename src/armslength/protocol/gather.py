@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armslength.errors import ParameterError
-from armslength.protocol.provenance import Provenance, Released, joined_noises
+from armslength.protocol.provenance import Provenance, Release, Released, joined_noises
 from armslength.protocol.sketch_file import SketchFile
 from armslength.protocol.sketches import Sketches
 
@@ -21,13 +21,15 @@ class Form:
 
     Attributes:
         protocols: The protocols of all files.
+        releases: The same, each with what was released under it.
         is_whole: Whether all values are integers; otherwise all become floats.
         has_totals: Whether all rows have totals; otherwise none keeps them.
     """
 
     def __init__(self, files: Sequence[SketchFile]) -> None:
-        listed = (protocol for file in files for protocol in file.head.protocols)
-        self.protocols: tuple[Protocol, ...] = tuple(dict.fromkeys(listed))
+        listed = (release for file in files for release in file.head.releases)
+        self.releases: tuple[Release, ...] = tuple(dict.fromkeys(listed))
+        self.protocols: tuple[Protocol, ...] = tuple(dict.fromkeys(protocol for protocol, _ in self.releases))
         self.is_whole = all(file.is_whole for file in files)
         self.has_totals = all(file.has_totals for file in files)
 

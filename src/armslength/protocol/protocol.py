@@ -32,10 +32,15 @@ LARGEST_PROTOCOL_FILE = 64 * 2**20
 class Protocol:
     """An immutable agreement: a transform, the privacy parameters, and how data becomes integers.
 
-    Guarantee: what `release` gives out is ε-DP with Laplace noise, (ε, δ)-DP with Gaussian noise, for neighbors with
-    ‖x − x'‖₁ ≤ radius (or ‖x − x'‖₂ ≤ radius, if that is the norm) over all rows of one release. Sensitivity and scale
-    are computed here, from the public fields alone, and again whenever a protocol is loaded.
-    Reference: docs/privacy.md.
+    Guarantee: what `release` gives out is ε-DP with Laplace noise, (ε, δ)-DP with Gaussian noise, for two inputs if
+    (H1) they have the same number of rows and the same labels, which are public;
+    (H2) ‖x − x'‖₁ ≤ radius (or ‖x − x'‖₂ ≤ radius, if that is the norm) over all rows of one release;
+    (H3) both lie on the grid (`on_grid`), or they differ in at most `touched` entries over all rows (None: in any entries of
+    the one row that a release may then have);
+    (H4) all fields, the matrix included, were chosen without looking at the data; and (H5) random bits are ideal.
+    For event tables the software enforces H2 and H3. Otherwise H2, and off the grid H3, are promises of the data holder that
+    nothing can check. Sensitivity and scale are computed here, from the public fields alone, and again whenever a protocol is loaded.
+    Reference: docs/privacy.md, theorem 1.
 
     Args:
         transform: The public matrix.

@@ -1,7 +1,7 @@
 """Which noises a row is made of. Cumulants add only for independent noises, so noise has identity."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,26 @@ from armslength.laws.discrete_laplace import DiscreteLaplace
 from armslength.laws.law import Law
 from armslength.protocol.protocol import Protocol
 
+SOURCES = ("events", "rows", "stream", "unknown")
+UNKNOWN = "unknown"  # in files of versions 1 and 2, which do not say, and for a protocol before any release
+
+Release = tuple[Protocol, str]  # the protocol of a release, and one of SOURCES: what was released under it
+
 
 @dataclass(frozen=True)
 class NoiseSource:
-    """One released row's noise: a random public id, and the protocol under which it was drawn."""
+    """One released row's noise: a random public id, and the protocol under which it was drawn.
+
+    Attributes:
+        id: What tells this noise from all others.
+        protocol: Under which it was drawn.
+        source: What was released. "events": the software bounded what each person adds; "rows" and "stream": the party promised it;
+            "unknown": nobody wrote it down. It is no part of the identity: the same noise may come from an old file and a new one.
+    """
 
     id: str
     protocol: Protocol
+    source: str = field(default=UNKNOWN, compare=False)
 
     @property
     def law(self) -> Law:
@@ -75,15 +88,17 @@ class Released:
     Attributes:
         ids: The noise id of each row, 16 bytes.
         protocol: Under which all of them were drawn.
+        source: What was released, as in `NoiseSource`.
     """
 
     ids: NDArray[np.void]
     protocol: Protocol
+    source: str = UNKNOWN
 
     @classmethod
-    def of(cls, ids: bytes, protocol: Protocol) -> "Released":
+    def of(cls, ids: bytes, protocol: Protocol, source: str = UNKNOWN) -> "Released":
         """Rows with these ids, 16 bytes for each."""
-        return cls(np.frombuffer(ids, dtype="V16"), protocol)
+        return cls(np.frombuffer(ids, dtype="V16"), protocol, source)
 
     @property
     def offset(self) -> float:
@@ -97,19 +112,20 @@ class Released:
 
     def take(self, numbers: Any) -> "Released":
         """Rows by number."""
-        return Released(self.ids[numbers], self.protocol)
+        return Released(self.ids[numbers], self.protocol, self.source)
 
     def rows(self) -> tuple[Provenance, ...]:
         """Each row's noise by itself."""
         offset = self.offset
         return tuple(
-            Provenance(((NoiseSource(each.hex(), self.protocol), 1.0),), offset) for each in self.ids.tolist()
+            Provenance(((NoiseSource(each.hex(), self.protocol, self.source), 1.0),), offset)
+            for each in self.ids.tolist()
         )
 
     @classmethod
     def joined(cls, parts: Sequence["Released"]) -> "Released":
-        """All rows of parts that have one protocol."""
-        return cls(np.concatenate([part.ids for part in parts]), parts[0].protocol)
+        """All rows of parts that have one protocol and one source."""
+        return cls(np.concatenate([part.ids for part in parts]), parts[0].protocol, parts[0].source)
 
 
 def middle_of_dropped_bits(protocol: Protocol) -> float:
@@ -118,8 +134,12 @@ def middle_of_dropped_bits(protocol: Protocol) -> float:
 
 
 def joined_noises(parts: Sequence[Released | Sequence[Provenance]]) -> Released | list[Provenance]:
-    """The noises of all parts, in order; as arrays where all were released under one protocol."""
+    """The noises of all parts, in order; as arrays where all were released under one protocol from one kind of source."""
     released = [part for part in parts if isinstance(part, Released)]
-    if released and len(released) == len(parts) and len({each.protocol for each in released}) == 1:
+    if (
+        released
+        and len(released) == len(parts)
+        and len({(each.protocol, each.source) for each in released}) == 1
+    ):
         return Released.joined(released)
     return [row for part in parts for row in (part.rows() if isinstance(part, Released) else part)]

@@ -44,7 +44,9 @@ def release(  # each is a decision of its own
     """One private sketch for each row of X.
 
     Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for neighbors with ‖x − x'‖₁ ≤ radius
-    over all rows (‖x − x'‖₂ if that is the protocol's norm). Errors are raised before anything is charged or drawn, and show no value of X.
+    over all rows (‖x − x'‖₂ if that is the protocol's norm). Off the grid, neighbors must also differ in at most `touched` entries
+    over all rows. You promise both: nothing can check them. Number and labels of the rows are public, and no setting may be
+    chosen by looking at X. Random bits are taken for ideal. Errors are raised before anything is charged or drawn, and show no value of X.
     Reference: docs/privacy.md, theorem 1.
 
     Args:
@@ -65,7 +67,14 @@ def release(  # each is a decision of its own
     ready = prepared(protocol, X, items, threads)
     names = checked_rows(protocol, ready.count, labels)
     return released(
-        protocol, ready, names, ledger=ledger, population=population, repeat=repeat, threads=threads
+        protocol,
+        ready,
+        names,
+        source="rows",
+        ledger=ledger,
+        population=population,
+        repeat=repeat,
+        threads=threads,
     )
 
 
@@ -74,6 +83,7 @@ def released(
     ready: Prepared,
     names: list[str] | None,
     *,
+    source: str,
     ledger: Any,
     population: str,
     repeat: bool,
@@ -89,9 +99,8 @@ def released(
         raise RuntimeError(
             "a release must stay in one process, but it was forked in the middle; release again"
         )
-    return Sketches(
-        drop_bits(values, protocol), names, new_provenance(protocol, len(values)), [protocol], totals
-    )
+    noises = new_provenance(protocol, len(values), source)
+    return Sketches(drop_bits(values, protocol), names, noises, [protocol], totals)
 
 
 def with_total_noise(protocol: Protocol, totals: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
@@ -158,9 +167,9 @@ def drop_bits(values: NDArray[np.int64], protocol: Protocol) -> NDArray[np.int64
     return (values >> bits) << bits if bits else values
 
 
-def new_provenance(protocol: Protocol, count: int) -> Released:
+def new_provenance(protocol: Protocol, count: int, source: str) -> Released:
     """A new random noise id for each row."""
-    return Released.of(secrets.token_bytes(16 * count), protocol)
+    return Released.of(secrets.token_bytes(16 * count), protocol, source)
 
 
 def check_population(population: Any, ledger: Any) -> None:

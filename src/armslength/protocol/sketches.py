@@ -11,7 +11,7 @@ from armslength.checks import integer, number, shown
 from armslength.errors import IncompatibleSketchesError, ParameterError
 from armslength.lazy import lazy
 from armslength.protocol.protocol import Protocol
-from armslength.protocol.provenance import Provenance, Released, joined_noises
+from armslength.protocol.provenance import SOURCES, UNKNOWN, Provenance, Release, Released, joined_noises
 from armslength.protocol.shared_space import InOneSpace
 
 LARGEST_FACTOR, SMALLEST_FACTOR = 2.0**60, 2.0**-60
@@ -65,6 +65,21 @@ class Sketches(InOneSpace):
     def noises(self) -> Released | tuple[Provenance, ...]:
         """The noises of all rows, in the form in which they are held."""
         return self.provenance if self.released is None else self.released
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """What all rows were released as: each protocol with each source ("events", "rows", "stream" or "unknown") under it."""
+        found = (
+            {(self.released.protocol, self.released.source)}
+            if self.released is not None
+            else {(term.protocol, term.source) for row in self.provenance for term, _ in row.terms}
+        )
+        # A protocol that has no noise here (all of its rows were left out) still stands in the file.
+        return tuple(
+            (protocol, source)
+            for protocol in self.protocols
+            for source in [each for each in SOURCES if (protocol, each) in found] or [UNKNOWN]
+        )
 
     @property
     def in_clear(self) -> tuple[bool, ...]:

@@ -31,7 +31,10 @@ class SketchStream:
     """One sketch that takes events; made by `protocol.stream`.
 
     Guarantee: the released row is that of `protocol.release` on the sum of all updates, exactly the same integers
-    under the noise. The ledger is charged when the stream is made.
+    under the noise: ε-DP or (ε, δ)-DP for neighbors whose sums of updates differ by at most the radius, in the protocol's norm. You promise
+    that no person's updates move the sum further: nothing can check it. Updates are whole grid units, so `touched` does not matter.
+    The label is public, no setting may be chosen by looking at the data, and random bits are taken for ideal. The ledger is charged when the stream is made.
+    Reference: docs/privacy.md, theorem 1.
     """
 
     def __init__(
@@ -79,7 +82,8 @@ class SketchStream:
             values = self._open_state()
             self._state = None
         row = drop_bits(values[None, :], self._protocol)
-        return Sketches(row, [self._label], new_provenance(self._protocol, 1), [self._protocol], self._total)
+        noises = new_provenance(self._protocol, 1, "stream")
+        return Sketches(row, [self._label], noises, [self._protocol], self._total)
 
     def _check_process(self) -> None:
         """Before any lock: a forked child must be refused, and not wait for a lock of its parent."""

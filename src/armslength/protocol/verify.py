@@ -115,7 +115,7 @@ def _card(file: SketchFile, sketches: Sketches) -> Check:
             NOT_CHECKED,
             "every fact is that of the protocols; its words are of another version of armslength",
         )
-    same = card == release_card(sketches.protocols, in_clear=in_clear)
+    same = card == release_card(file.head.releases, in_clear=in_clear)
     words = (
         "every fact and every word is that of the protocols"
         if same

@@ -4,14 +4,22 @@ import math
 from fractions import Fraction
 from typing import Any
 
+from armslength.privacy.parameters import weakness
 from armslength.protocol.card import release_card
 from armslength.protocol.protocol import Protocol
+from armslength.protocol.provenance import Release
 from armslength.protocol.schema import written
 from armslength.protocol.sketches import Sketches
 from armslength.reporting.markup import escaped, name
 from armslength.reporting.numbers import counted
 
 _RELATIONS = {"add_remove": "one is added or removed", "replace": "one is replaced by another"}
+_SOURCES = {
+    "events": "an event table; the software bounded what each person adds",
+    "rows": "prepared rows; the party promised the bound",
+    "stream": "a stream; the party promised the bound",
+    "unknown": "not known; the bound may be a promise of the party",
+}
 _LAWS = {"laplace": "discrete Laplace", "gaussian": "rounded normal"}
 _MOST_NAMED = 12
 
@@ -47,7 +55,7 @@ def alarm(sketches: Sketches, labels: tuple[str, ...]) -> str:
         return ""
     names = ", ".join(name(label) for label in found[:_MOST_NAMED])
     more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
-    words = escaped(release_card(sketches.protocols, in_clear=True)["words"].removeprefix("NOT PRIVATE: "))
+    words = escaped(release_card(sketches.releases, in_clear=True)["words"].removeprefix("NOT PRIVATE: "))
     return (
         '<div class="alarm" role="alert"><p class="shout">NOT PRIVATE</p>'
         f"<p>{counted(len(found), 'party', 'parties')} in the clear: {names}{more}. {words[0].upper()}{words[1:]} "
@@ -68,6 +76,8 @@ def statement(sketches: Sketches) -> str:
     shown = f"{math.exp(factor):.3g}" if factor < 20 else "an astronomical number"
     delta = max(protocol.released_delta for protocol in sketches.protocols)
     except_for = "" if delta == 0 else f", but for a probability of at most {float(delta):.3g}"
+    weak = weakness(largest, delta)
+    warning = f" <strong>{escaped(weak)}</strong>" if weak else ""
     exempt = " None of this holds for the parties in the clear." if any(sketches.in_clear) else ""
     relations = {protocol.relation for protocol in sketches.protocols}
     changed = (
@@ -78,7 +88,7 @@ def statement(sketches: Sketches) -> str:
     return (
         f'<div class="promises"><div class="promise"><p>Whatever anybody computes from a release, {changed}: no result '
         f"becomes more than {odds} ≈ {shown} times as likely or as unlikely{except_for}. This page is computed from the releases alone, so that for "
-        f"somebody in one of them the same holds for the page.{exempt}</p></div>"
+        f"somebody in one of them the same holds for the page.{warning}{exempt}</p></div>"
         "<div><h3>People who occur in several parties’ data</h3>"
         f"<p>They spend ε at each release that holds them. {_several(sketches, largest)} A party can add up what its own "
         "releases have spent with <code>armslength ledger</code>. Nobody can add it up across parties, and the sum is what counts.</p></div></div>"
@@ -113,27 +123,27 @@ def _several(sketches: Sketches, largest: Fraction) -> str:
 
 
 def cards(sketches: Sketches) -> str:
-    """One card for each protocol."""
+    """One card for each protocol and what was released under it."""
     if all(sketches.in_clear):
         return ""
-    released = release_card(sketches.protocols, in_clear=False)["releases"]
+    releases = sketches.releases
+    released = release_card(releases, in_clear=False)["releases"]
     rows = _rows_under(sketches)
     listed = "".join(
-        _card(protocol, card, rows[protocol])
-        for protocol, card in zip(sketches.protocols, released, strict=True)
+        _card(release[0], card, rows[release]) for release, card in zip(releases, released, strict=True)
     )
     return f'<div class="cards">{listed}</div>'
 
 
-def _rows_under(sketches: Sketches) -> dict[Protocol, int]:
-    """How many rows have noise of each protocol."""
-    counts = dict.fromkeys(sketches.protocols, 0)
+def _rows_under(sketches: Sketches) -> dict[Release, int]:
+    """How many rows have noise of each release."""
+    counts = dict.fromkeys(sketches.releases, 0)
     if sketches.released is not None:
-        counts[sketches.released.protocol] = len(sketches)
+        counts[sketches.released.protocol, sketches.released.source] = len(sketches)
         return counts
     for row in sketches.provenance:
-        for protocol in {source.protocol for source, _ in row.terms}:
-            counts[protocol] += 1
+        for release in {(noise.protocol, noise.source) for noise, _ in row.terms}:
+            counts[release] += 1
     return counts
 
 
@@ -142,6 +152,7 @@ def _card(protocol: Protocol, card: dict[str, Any], rows: int) -> str:
     source = "an open vocabulary" if transform.input_dim is None else f"{transform.input_dim:,} coordinates"
     lines = {
         "Rows": f"{rows:,}",
+        "Released": _SOURCES[card["source"]],
         "Protects": escaped(card["unit"] or "one unit of protection"),
         "Neighbors": f"{_RELATIONS[card['relation']]}, moving the data by at most {escaped(card['radius'])} ({card['norm']} norm)",
         "ε": escaped(card["epsilon"]),

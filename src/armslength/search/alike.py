@@ -25,6 +25,7 @@ class Alike:
         interval: (lower, upper): each end holds by itself with probability at least `level`.
         level: A wrong verdict comes with probability at most 1 − level, whatever the true distance is.
         by: "size" or "shape".
+        in_clear: Whether data without noise is part of it.
         note: What must be known to read it; empty if nothing.
     """
 
@@ -35,6 +36,7 @@ class Alike:
     interval: tuple[float, float]
     level: float
     by: str
+    in_clear: bool
     note: str
 
     def __str__(self) -> str:
@@ -88,7 +90,8 @@ def alike(
     lower, upper = (float(end[0, 0]) for end in ends(estimate, asked, method, count))
     verdict = "alike" if upper <= limit else "different" if lower > limit else "undecided"
     labels = (a.labels[0], b.labels[0])
-    return Alike(verdict, labels, limit, float(estimate.value[0, 0]), (lower, upper), sure, by, estimate.note)
+    value, clear = float(estimate.value[0, 0]), any(map(any, estimate.in_clear))
+    return Alike(verdict, labels, limit, value, (lower, upper), sure, by, clear, estimate.note)
 
 
 def one_row(name: str, sketches: Sketches) -> None:

@@ -74,6 +74,7 @@ class Collection(InOneSpace):
     Attributes:
         files: The files, in order.
         protocols: The protocols of all rows; they share one space.
+        releases: The same, each with what was released under it: "events", "rows", "stream" or "unknown".
         has_totals: Whether all rows have totals; if only some have, no block has any.
     """
 
@@ -83,6 +84,7 @@ class Collection(InOneSpace):
         self._groups = tuple(group for group in groups if len(group))
         self._starts = np.cumsum([0, *map(len, self._groups)])
         self.protocols = self._form.protocols
+        self.releases = self._form.releases
         self.has_totals = self._form.has_totals
 
     @lazy

@@ -31,6 +31,7 @@ SCHEMA = pa.schema(
         pa.field("lower", pa.float64()),
         pa.field("upper", pa.float64()),
         pa.field("resolved", pa.bool_()),
+        pa.field("in_clear", pa.bool_()),
     ]
 )
 
@@ -51,7 +52,7 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     possibly: bool = False,
     show_progress: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """Arrow batches of pairs: left, right, value, lower, upper, resolved. All pairs, in memory that does not grow with them.
+    """Arrow batches of pairs: left, right, value, lower, upper, resolved, in_clear. All pairs, in memory that does not grow with them.
 
     Every row of a against every row of b, or each pair within a once, in tiles: the numbers are those of `al.distances` on
     all rows at once. Up to 1,024 rows within a come in its order. Of a collection some thousand rows are held while the other side
@@ -199,6 +200,7 @@ def _lines_of(
         value,
         lower,
         upper,
+        tile.estimate.clear_lines((rows, columns)),
     )
 
 

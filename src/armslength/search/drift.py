@@ -46,13 +46,14 @@ class Drift:
     note: str
 
     def to_arrow(self) -> pa.Table:
-        """One line for each party: label, value, lower, upper, resolved."""
+        """One line for each party: label, value, lower, upper, resolved, in_clear (data without noise is part of it)."""
         columns = {
             "label": pa.array(self.labels, pa.string()),
             "value": self.value,
             "lower": self.lower,
             "upper": self.upper,
             "resolved": self.resolved,
+            "in_clear": pa.array(self.change.in_clear, pa.bool_()),
         }
         meta = {"quantity": "drift", "level": repr(self.level), "note": self.note}
         return pa.table(columns).replace_schema_metadata(meta)

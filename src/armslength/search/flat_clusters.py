@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from armslength.checks import integer, number
 from armslength.errors import ParameterError
+from armslength.estimates.squared_distances import is_clear
 from armslength.progress import progress
 from armslength.randomness.seeds import checked_seed
 from armslength.randomness.stream import Reader, Stream
@@ -71,7 +72,7 @@ class FlatClustering:
         return len(self.sizes)
 
     def batches(self, rows: RowBlocks, at_once: int = 65_536) -> Iterator[pa.RecordBatch]:
-        """One line for each row: label, cluster, margin; in blocks, so that labels are never all in memory.
+        """One line for each row: label, cluster, margin, in_clear (data without noise is part of the answer); in blocks, so that labels are never all in memory.
 
         Args:
             rows: The rows that were clustered, which know their labels.
@@ -87,6 +88,7 @@ class FlatClustering:
                 "label": pa.array(block.labels, pa.string()),
                 "cluster": pa.array(self.numbers[part]),
                 "margin": pa.array(self.margin[part]),
+                "in_clear": pa.array(np.full(len(block), is_clear(self.note))),
             }
             yield pa.RecordBatch.from_pydict(columns)
             first = part.stop

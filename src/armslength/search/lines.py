@@ -18,12 +18,13 @@ class Lines:
     value: NDArray[np.float64]
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
+    in_clear: NDArray[np.bool_]  # whether data without noise is part of the pair
 
     @classmethod
     def none(cls) -> "Lines":
         """No pair."""
         numbers, labels, values = np.empty(0, dtype=np.int64), pa.array([], pa.string()), np.empty(0)
-        return cls(numbers, numbers, labels, labels, values, values, values)
+        return cls(numbers, numbers, labels, labels, values, values, values, np.empty(0, dtype=np.bool_))
 
     def take(self, wanted: NDArray[np.int64]) -> "Lines":
         """Some of the lines, by number."""
@@ -32,7 +33,10 @@ class Lines:
             self.columns[wanted],
             self.left.take(pa.array(wanted)),
             self.right.take(pa.array(wanted)),
-            *(each[wanted] for each in (self.value, self.lower, self.upper)),
+            self.value[wanted],
+            self.lower[wanted],
+            self.upper[wanted],
+            self.in_clear[wanted],
         )
 
     def roots(self) -> "Lines":
@@ -47,12 +51,12 @@ class Lines:
             *(pa.concat_arrays([getattr(self, name), getattr(other, name)]) for name in ("left", "right")),
             *(
                 np.concatenate([getattr(self, name), getattr(other, name)])
-                for name in ("value", "lower", "upper")
+                for name in ("value", "lower", "upper", "in_clear")
             ),
         )
 
     def batch(self, schema: pa.Schema) -> pa.RecordBatch:
         """The lines as Arrow has them."""
         resolved = (self.lower > 0) | (self.upper < 0)
-        numbers = (pa.array(each) for each in (self.value, self.lower, self.upper, resolved))
+        numbers = (pa.array(each) for each in (self.value, self.lower, self.upper, resolved, self.in_clear))
         return pa.RecordBatch.from_arrays([self.left, self.right, *numbers], schema=schema)

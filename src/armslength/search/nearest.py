@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from armslength.checks import integer, one_of
 from armslength.errors import ParameterError
 from armslength.estimates.intervals import METHODS, Level
-from armslength.estimates.squared_distances import clear_note
+from armslength.estimates.squared_distances import clear_note, is_clear
 from armslength.progress import Advance, progress
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.sketches import Sketches, check_same_space
@@ -95,7 +95,10 @@ class Nearest:
         return np.greater(self.lower, 0)
 
     def to_arrow(self) -> pa.Table:
-        """One line for each answer: query, rank, label, value, lower, upper, resolved, possible, best_rank, worst_rank."""
+        """One line for each answer: query, rank, label, value, lower, upper, resolved, possible, best_rank, worst_rank, in_clear.
+
+        `in_clear` says whether data without noise is part of the answers: ranks depend on all rows.
+        """
         count = self.indices.shape[1]
         columns = {
             "query": pa.array([label for label in self.queries for _ in range(count)], pa.string()),
@@ -108,6 +111,7 @@ class Nearest:
             "possible": self.possible.ravel(),
             "best_rank": self.best_rank.ravel(),
             "worst_rank": self.worst_rank.ravel(),
+            "in_clear": np.full(self.value.size, is_clear(self.note)),
         }
         meta = {"quantity": "distances", "by": self.by, "level": repr(self.level), "note": self.note}
         return pa.table(columns).replace_schema_metadata(meta)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from armslength.checks import number
 from armslength.estimates.intervals import Level
+from armslength.estimates.squared_distances import is_clear
 from armslength.protocol.sketches import Sketches
 from armslength.search.blocks import Measure, row_blocks, tiles_of
 from armslength.search.measures import checked_sketches, noted, squared_measure
@@ -59,13 +60,15 @@ class Outliers:
         return f"{name} is not told from the rest: {least:.6g} to {most:.6g} from half of the others"
 
     def to_arrow(self) -> pa.Table:
-        """One line for each party: label, score, lower, upper, is_outlier."""
+        """One line for each party: label, score, lower, upper, is_outlier, in_clear (data without noise is part of the answer)."""
         columns = {
             "label": pa.array(self.labels, pa.string()),
             "score": self.score,
             "lower": self.lower,
             "upper": self.upper,
             "is_outlier": self.is_outlier,
+            # all parties go into every score
+            "in_clear": np.full(len(self.labels), is_clear(self.note)),
         }
         meta = {"by": self.by, "factor": repr(self.factor), "level": repr(self.level), "note": self.note}
         return pa.table(columns).replace_schema_metadata(meta)

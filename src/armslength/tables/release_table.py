@@ -155,6 +155,7 @@ class TableRelease:
             self.protocol,
             ready,
             list(self.groups.labels),
+            source="events",
             ledger=ledger,
             population=population,
             repeat=repeat,

@@ -1,5 +1,7 @@
 """`armslength drift`, `outliers` and `alike`: the questions as they are typed."""
 
+import csv
+import io
 import json
 
 import numpy as np
@@ -47,7 +49,7 @@ def test_drift_names_who_moved_in_three_forms():
     (west,) = [row for row in rows if row["label"] == "west"]
     assert west["lower"] < 300 < west["upper"]
     header, *_ = run("drift", "march.parquet", "april.parquet", "--format", "csv").output.splitlines()
-    assert header == "label,value,lower,upper,resolved"
+    assert header == "label,value,lower,upper,resolved,in_clear"
 
 
 @pytest.mark.usefixtures("folder")
@@ -96,3 +98,36 @@ def test_two_releases_of_one_party_are_for_drift():
     done = run("compare", "march.parquet", "april.parquet")
     assert done.exit_code == 2
     assert "armslength drift" in done.output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("compare",),
+        ("compare", "--against", "query", "--top", "3"),
+        ("nearest",),
+        ("outliers",),
+        ("cluster",),
+        ("cluster", "--count", "2"),
+        ("alike", "--left", "query", "--right", "north", "--within", "5"),
+        ("drift", "clear.parquet"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.usefixtures("folder")
+def test_scripts_read_that_data_in_the_clear_is_part_of_an_answer(command):
+    query = al.sketch_in_clear(PROTOCOL, np.ones((1, 200), int), labels=["query"])
+    al.concat([query, al.load("march.parquet")]).save("clear.parquet")
+    verb, *rest = command
+    for form in ("csv", "json"):
+        done = run(verb, "clear.parquet", *rest, "--format", form)
+        assert done.exit_code == 0, done.output
+        if form == "json":
+            assert '"in_clear":true' in done.stdout.replace(" ", "")
+        else:
+            assert "True" in {row["in_clear"] for row in csv.DictReader(io.StringIO(done.stdout))}
+        assert "not private" in done.stderr
+    private = [each.replace("clear.parquet", "march.parquet").replace("query", "south") for each in rest]
+    done = run(verb, "march.parquet", *private, "--format", "json")
+    assert '"in_clear":true' not in done.stdout.replace(" ", "")
+    assert '"in_clear":false' in done.stdout.replace(" ", "")

@@ -38,7 +38,8 @@ def test_a_card_in_words():
             "RELEASE CARD\n\nWho is protected\n  Protected is adding or removing one patient"
         )
         assert max(map(len, done.output.splitlines())) <= 102
-    assert run("card", "s.parquet").output == run("card", "protocol.json").output
+    # of a protocol nobody knows yet what will be released
+    assert run("card", "s.parquet").output != run("card", "protocol.json").output
 
 
 @pytest.mark.usefixtures("folder")
@@ -62,8 +63,8 @@ def test_a_card_of_several_protocols_and_one_in_the_clear():
         "both.parquet"
     )
     done = run("card", "both.parquet")
-    assert "PROTOCOL 1 OF 2" in done.output
-    assert "PROTOCOL 2 OF 2" in done.output
+    assert "RELEASE 1 OF 2" in done.output
+    assert "RELEASE 2 OF 2" in done.output
     assert "NOT PRIVATE" in run("card", "clear.parquet").output
 
 

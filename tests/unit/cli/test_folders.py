@@ -154,7 +154,7 @@ def test_inspect_shows_some_files_and_protocols_of_many(folder):
         one.save(folder / f"x{number:02}.parquet")
     shown = run("inspect", folder).output.splitlines()
     assert shown[-1] == "… and 13 files more; --format json has all"
-    assert "… and 26 protocols more; --format json has all" in shown
+    assert "… and 29 protocols more; --format json has all" in shown
     assert len(shown) < 50
     al.sketch_in_clear(PROTOCOL, np.zeros((1, 300), dtype=int)).save(folder / "clear.parquet")
     shown = run("inspect", folder).output
@@ -169,3 +169,12 @@ def test_a_folder_that_is_no_collection(folder):
         assert refused.exit_code == 5
         assert "notes.txt must be a sketch file of armslength" in refused.output
     assert run("outliers", folder).exit_code == 2
+
+
+def test_inspect_names_the_files_of_a_folder_that_are_not_private(folder):
+    al.sketch_in_clear(PROTOCOL, np.ones((1, 300), int), labels=["query"]).save(folder / "query.parquet")
+    rows = list(csv.DictReader(io.StringIO(run("inspect", folder, "--format", "csv").stdout)))
+    assert [row["in_clear"] for row in rows] == ["False"] * 3 + ["True"]
+    assert sum("NOT PRIVATE" in line for line in run("inspect", folder).output.splitlines()) == 2
+    document = json.loads(run("inspect", folder, "--format", "json").output)
+    assert [file["in_clear"] for file in document["files"]] == [False, False, False, True]

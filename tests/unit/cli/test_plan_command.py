@@ -233,3 +233,11 @@ def test_examples_of_the_help_run(tmp_path, monkeypatch):
     examples = [line for line in lines if line.startswith("armslength plan --")]
     assert len(examples) == 4
     assert [run(*shlex.split(example)[1:]).exit_code for example in examples] == [0, 0, 0, 3]
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_a_weak_promise_is_called_weak_in_every_form(form):
+    weak = run("plan", "--input-dim", "1000", "--epsilon", "11", "--distance", "50", "--format", form)
+    assert weak.exit_code == 0
+    assert "weak promise" in (weak.stderr if form == "csv" else weak.stdout)
+    assert "weak promise" not in run(*COUNTS, "--distance", "500", "--format", form).output

@@ -55,7 +55,7 @@ GROUPS = ("--group", "hospital", "--public-groups", "@hospitals.txt")
 def test_a_release_from_a_file_with_groups(folder):
     done = run(*RELEASE, *GROUPS)
     assert done.exit_code == 0, done.output
-    assert "adding or removing one patient, of whose events at most 2 count" in done.output.replace("\n", " ")
+    assert "At most 2 of each person's events, by weight, are counted" in done.output.replace("\n", " ")
     assert "ε = 1 for all of them together" in done.output
     sketches = al.load("sketches.parquet")
     assert sketches.labels == ("north", "south", "east")
@@ -312,3 +312,32 @@ def test_sums_of_rows_and_of_files():
     al.concat([first[0], second[0]]).save("doubled.parquet")
     assert run("sum", "doubled.parquet", "--by-label", "-o", "x.parquet").exit_code == 2
     assert run("sum", "all.parquet", "--label", "a", "--overwrite", "-o", "all.parquet").exit_code == 2
+
+
+@pytest.mark.usefixtures("folder")
+def test_weak_promises_are_called_weak():
+    weak = ("protocol", "new", "--epsilon", 11, *NEW[4:], "-o", "weak.json")
+    assert "weak promise" in run(*weak).output
+    assert "weak promise" in run("protocol", "show", "weak.json").output
+    assert "weak promise" not in run("protocol", "show", "protocol.json").output
+    asked = [each if each != "protocol.json" else "weak.json" for each in (*RELEASE, *GROUPS)]
+    assert "weak promise" in run(*asked, "--dry-run").output
+    assert "weak promise" in run(*asked).output
+    assert "weak promise" not in run(*RELEASE[:-1], "other.parquet", *GROUPS, "--no-ledger").output
+
+
+@pytest.mark.parametrize("how", [("--label", "all"), ("--by-label",)], ids=["label", "by label"])
+@pytest.mark.usefixtures("folder")
+def test_a_sum_with_data_in_the_clear_says_not_private(how):
+    run(*RELEASE, *GROUPS)
+    private = al.load("sketches.parquet")
+    clear = al.sketch_in_clear(private.protocol, [[1]] * 3, labels=list(private.labels), items=["flu"])
+    clear.save("clear.parquet")
+    done = run("sum", "sketches.parquet", "clear.parquet", *how, "-o", "added.parquet")
+    assert done.exit_code == 0, done.output
+    assert "NOT PRIVATE" in done.output
+    assert all(al.load("added.parquet").in_clear)
+    assert "NOT PRIVATE" in run("card", "added.parquet").output
+    assert (
+        "NOT PRIVATE" not in run("sum", "sketches.parquet", "--label", "all", "-o", "private.parquet").output
+    )

@@ -116,7 +116,7 @@ def test_squared_norms():
     d = np.maximum(estimate.value, 0)
     k2, k4 = m2 * UNIT, LAPLACE.law.cumulants.k4 * UNIT**2
     assert estimate.variance == pytest.approx(2 / K * d**2 + 4 * k2 * d + K * (k4 + 2 * k2**2))
-    assert estimate.to_arrow().column_names == ["label", "value", "lower", "upper", "resolved"]
+    assert estimate.to_arrow().column_names == ["label", "value", "lower", "upper", "resolved", "in_clear"]
 
 
 def test_inner_products_subtract_only_noise_that_is_shared():
@@ -171,7 +171,7 @@ def test_tables_list_each_pair_once():
     assert table.schema.metadata[b"quantity"] == b"squared distances"
     frame = al.distances(a, release(LAPLACE, "wxyz")).to_pandas()
     assert len(frame) == 16
-    assert list(frame.columns) == ["left", "right", "value", "lower", "upper", "resolved"]
+    assert list(frame.columns) == ["left", "right", "value", "lower", "upper", "resolved", "in_clear"]
 
 
 def test_a_matrix_of_unknown_variance_gives_values_only():

@@ -186,3 +186,30 @@ def test_no_family_is_forgotten():
     names = {(family.build(family.sizes[0], seed="x").name, family.noise) for family in families(situation)}
     transforms = ("SparseJL", "HadamardJL", "FastJL", "GaussianJL", "SignJL", "Identity")
     assert names == {(name, law) for name in transforms for law in ("laplace", "gaussian")}
+
+
+@pytest.mark.parametrize(
+    ("known", "why"),
+    [
+        ({"epsilon": 11, "people": 1000}, "ε is above 10"),
+        ({"epsilon": 2, "people": 1000, "delta": "0.0011"}, "one over 1,000"),
+        ({"epsilon": 2, "people": 1000, "delta": "0.002"}, "δ is above 0.001"),
+        ({"epsilon": 2, "people": 1000, "delta": "0.001"}, ""),
+        ({"epsilon": 2, "people": 1001, "delta": "0.001"}, "one over 1,001"),
+    ],
+)
+def test_weak_promises_are_called_weak_and_the_number_of_people_counts(known, why):
+    plan = al.plan(100, contribution=2, norm="l1", **known)
+    gaussian = (
+        next(line for line in plan.configurations if line.noise == "gaussian") if "delta" in known else None
+    )
+    plan = plan if gaussian is None else replace(plan, recommended=gaussian)
+    assert why in plan.weakness
+    assert ("WARNING: This is a weak promise" in str(plan)) == bool(why)
+    pure = next(line for line in plan.configurations if line.noise == "laplace")
+    assert bool(replace(plan, recommended=pure).weakness) == (known["epsilon"] > 10)
+
+
+def test_what_would_be_needed_is_called_weak_where_it_is():
+    assert "(a weak promise)" in al.plan(None, epsilon="0.1", people=2, contribution=100).refusal
+    assert "(a weak promise)" not in al.plan(None, epsilon="0.1", people=200, contribution=5).refusal

@@ -34,6 +34,7 @@ def same(a, b):
         np.array_equal(a.values, b.values)
         and a.values.dtype == b.values.dtype
         and (a.labels, a.provenance, a.protocols) == (b.labels, b.provenance, b.protocols)
+        and a.releases == b.releases
     )
 
 
@@ -183,7 +184,15 @@ def test_tables_that_are_not_sketches_are_refused(kind, path):
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
-        ({"version": 3}, al.UnsupportedVersionError),
+        ({"version": 4}, al.UnsupportedVersionError),
+        ({"version": 2}, al.CorruptFileError),  # which has no sources
+        ({"sources": None}, al.CorruptFileError),
+        ({"sources": []}, al.CorruptFileError),
+        ({"sources": ["rows", "rows"]}, al.CorruptFileError),
+        ({"sources": ["rumors"]}, al.CorruptFileError),
+        ({"sources": [["rows"]]}, al.CorruptFileError),
+        ({"sources": ["events"]}, al.CorruptFileError),  # without a contribution
+        ({"sources": ["stream"]}, al.CorruptFileError),  # the card says rows
         ({"version": "1"}, al.CorruptFileError),
         ({"version": 0}, al.CorruptFileError),
         ({"version": True}, al.CorruptFileError),
@@ -329,9 +338,10 @@ def changed_terms(**changes):
 )
 def test_one_row_that_is_not_as_released_is_kept_as_it_is(change, expected, path):
     released().save(path)
-    both = (PROTOCOL, DROPPED)
+    both = ((PROTOCOL, "rows"), (DROPPED, "rows"))
     card = release_card(both, in_clear=False)
-    rewrite(path, change, protocols=[protocol.document() for protocol in both], card=card)
+    documents = [protocol.document() for protocol, _ in both]
+    rewrite(path, change, protocols=documents, sources=["rows", "rows"], card=card)
     loaded = al.load(path)
     assert loaded.released is None
     last = loaded.provenance[-1]

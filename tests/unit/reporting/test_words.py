@@ -189,3 +189,23 @@ def test_clear_data_is_shouted():
 def test_the_relation_is_in_the_statement(relation, words_of_it):
     sketches = sketches_of(hospital_counts(2, 1), ["a", "b"], protocol_of(relation=relation))
     assert words_of_it in guarantee.statement(sketches)
+
+
+def test_a_weak_promise_is_called_weak_and_what_was_released_stands_on_the_card():
+    strong = hospitals(2)
+    weak = sketches_of(hospital_counts(2, 1), ["a", "b"], protocol_of(11))
+    assert "weak promise" in guarantee.statement(weak)
+    assert "weak promise" in guarantee.statement(al.concat([strong, weak]))
+    assert "weak promise" not in guarantee.statement(strong)
+    normal = sketches_of(hospital_counts(1, 1), ["n"], protocol_of(2, delta="0.01", noise="gaussian"))
+    assert "weak promise" in guarantee.statement(normal)
+
+
+def test_one_protocol_has_a_card_for_each_kind_of_source():
+    protocol = al.Protocol(al.Identity(3), 1, contribution=2, unit="one patient")
+    rows = protocol.release(np.zeros((2, 3), int), labels=["a", "b"], ledger=al.NO_LEDGER)
+    stream = protocol.stream(label="c", ledger=al.NO_LEDGER).release()
+    cards = guarantee.cards(al.concat([rows, stream]))
+    assert cards.count("<article") == 2
+    assert "<dt>Rows</dt><dd>2</dd><dt>Released</dt><dd>prepared rows" in cards
+    assert "<dt>Rows</dt><dd>1</dd><dt>Released</dt><dd>a stream" in cards

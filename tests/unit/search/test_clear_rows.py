@@ -1,0 +1,81 @@
+"""The mark of rows in the clear survives in every table that is made of them."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import armslength as al
+
+PROTOCOL = al.Protocol(al.SparseJL(20, 16, 1, "clear"), 50, contribution=1, unit="u", total_share="0.5")
+LABELS = ["a", "b", "c", "query"]
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    rows = np.random.default_rng(5).poisson(400, (4, 20))
+    private = PROTOCOL.release(rows[:3], labels=LABELS[:3], ledger=al.NO_LEDGER)
+    return al.concat([private, al.sketch_in_clear(PROTOCOL, rows[3:], labels=LABELS[3:])])
+
+
+ESTIMATES = (al.squared_distances, al.distances, al.inner_products, al.cosines, al.shape_distances)
+
+
+@pytest.mark.parametrize("measure", ESTIMATES, ids=lambda measure: measure.__name__)
+def test_estimates_mark_the_pairs_that_data_in_the_clear_is_part_of(measure, mixed):
+    for table in (measure(mixed).to_arrow(), measure(mixed[:3], mixed[[1, 3]]).to_arrow()):
+        for line in table.to_pylist():
+            assert line["in_clear"] == ("query" in (line["left"], line["right"]))
+    assert not any(measure(mixed[:3]).to_arrow()["in_clear"].to_pylist())
+
+
+@pytest.mark.parametrize("measure", [al.squared_norms, al.totals], ids=lambda measure: measure.__name__)
+def test_estimates_of_rows_mark_them(measure, mixed):
+    assert measure(mixed).to_arrow()["in_clear"].to_pylist() == [False, False, False, True]
+
+
+def test_a_control_variate_keeps_the_mark(mixed):
+    norms = np.full(3, 3e6)
+    found = al.squared_distances_with_norms(mixed[:3], mixed[3], norms, norms[:1], planned_distance=100)
+    assert found.to_arrow()["in_clear"].to_pylist() == [True] * 3
+
+
+def test_a_data_frame_keeps_the_mark_where_its_attributes_get_lost(mixed):
+    pandas = pytest.importorskip("pandas")
+    frame = al.distances(mixed).to_pandas()
+    lost = pandas.DataFrame(frame.to_dict())
+    assert not lost.attrs
+    assert lost[lost.in_clear].right.unique().tolist() == ["query"]
+
+
+@pytest.mark.parametrize("known", [{}, {"top": 6}, {"top": 6, "farthest": True}, {"above": 0.0}], ids=str)
+@pytest.mark.parametrize("quantity", ["distance", "cosine"])
+def test_compare_marks_pairs(known, quantity, mixed):
+    lines = [line for batch in al.compare(mixed, quantity=quantity, **known) for line in batch.to_pylist()]
+    assert len(lines) == 6
+    assert all(line["in_clear"] == ("query" in (line["left"], line["right"])) for line in lines)
+
+
+def tables_of(sketches):
+    """Every answer as a table."""
+    yield al.nearest(sketches).to_arrow()
+    yield al.nearest(sketches[:2], sketches[2:]).to_arrow()
+    yield al.outliers(sketches).to_arrow()
+    yield al.drift(sketches[[3]], sketches[[3]]).to_arrow()
+    yield pa.Table.from_batches(al.cluster(sketches, count=2).batches(sketches))
+
+
+def test_answers_say_that_data_in_the_clear_is_part_of_them(mixed):
+    for table in tables_of(mixed):
+        assert all(table["in_clear"].to_pylist())
+    private = al.concat(
+        [mixed[:3], PROTOCOL.release(np.ones((1, 20), int), labels=["d"], ledger=al.NO_LEDGER)]
+    )
+    for table in tables_of(private):
+        assert not any(table["in_clear"].to_pylist())
+
+
+def test_drift_marks_the_parties_and_alike_the_answer(mixed):
+    found = al.drift(mixed, mixed)
+    assert found.to_arrow()["in_clear"].to_pylist() == [False, False, False, True]
+    assert al.alike(mixed[0], mixed[3], within=5).in_clear
+    assert not al.alike(mixed[0], mixed[1], within=5).in_clear
