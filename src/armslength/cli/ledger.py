@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.listing import FORMATS, as_csv, as_json
+from armslength.cli.listing import CSV_HELP, FORMATS, as_csv, as_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,7 @@ as one exact curve, pure ε added), or renyi (zCDP or better).
     type=click.Choice(FORMATS),
     default="table",
     show_default=True,
-    help="table and json: the summary, all budgets that were ever set, and the lines; csv: the lines alone.",
+    help=f"table and json: the summary, all budgets that were ever set, and the lines; csv: the lines alone. {CSV_HELP}",
 )
 def show(path: str, population: str | None, past: bool, form: str) -> None:
     """What was spent of which budget, what is left, and every line.
