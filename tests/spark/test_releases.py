@@ -60,14 +60,14 @@ def test_a_table_by_name_is_released_once(session, tmp_path):
     whole = "try_cast(substring(who, 2) AS INT) AS who"  # persons by number, under names that need quotes
     frame = frame_of(session, events()).selectExpr(whole, "where AS `no.where`", "what AS `wh``at`")
     frame.createOrReplaceTempView("visits")
-    ledger = tmp_path / "ledger.sqlite"
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     known = {"item": "wh`at", "group": "no.where", "population": "visits", "ledger": ledger}
     sketches = release("visits", partitions=2, **known)
     assert sketches.labels == tuple(GROUPS)
     assert isinstance(sketches.values, np.ndarray)
     with pytest.raises(al.BudgetError):
         release("visits", **known)
-    assert len(al.Ledger(ledger).entries()) == 1
+    assert len(ledger.entries()) == 1
     # two actions and a self-join of what was released show the same numbers
     released = armslength.spark.to_frame(sketches, session)
     twice = released.join(released.withColumnRenamed("values", "again"), "label").collect()
@@ -78,8 +78,19 @@ def test_a_table_by_name_is_released_once(session, tmp_path):
     assert [first[label][1] for label in GROUPS] == sketches.totals.tolist()
 
 
+def test_a_ledger_must_exist_before_anything_is_read(tmp_path):
+    known = {"ledger": tmp_path / "missing.sqlite", "population": "visits"}
+    for ask in (
+        lambda: release(None, **known),
+        lambda: armslength.spark.release_rows(None, None, row="r", vector="v", public_rows=["a"], **known),
+    ):
+        with pytest.raises(al.ParameterError, match="does not exist"):
+            ask()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_bad_data_is_one_line_and_costs_nothing(session, tmp_path):
-    ledger = tmp_path / "ledger.sqlite"
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     frame = session.createDataFrame(
         [("a", "north", SECRET, 1.0), ("b", "north", SECRET, float("nan"))],
         COLUMNS.replace("BIGINT", "DOUBLE"),
@@ -87,7 +98,7 @@ def test_bad_data_is_one_line_and_costs_nothing(session, tmp_path):
     with pytest.raises(al.InputError, match="weight must be a finite number") as caught:
         release(frame, weight="amount", partitions=1, population="visits", ledger=ledger)
     assert caught.value.__cause__ is None
-    assert al.Ledger(ledger).entries() == []
+    assert ledger.entries() == []
 
 
 def test_functions_of_the_session_do_not_say_where_a_person_belongs(session):
@@ -103,7 +114,7 @@ def test_functions_of_the_session_do_not_say_where_a_person_belongs(session):
 
 
 def test_a_job_that_fails_is_one_line_and_costs_nothing(session, tmp_path, capfd):
-    ledger = tmp_path / "ledger.sqlite"
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     strict = session.newSession()
     strict.conf.set("spark.sql.ansi.enabled", "true")
     cast = frame_of(strict, events()).selectExpr(
@@ -120,7 +131,7 @@ def test_a_job_that_fails_is_one_line_and_costs_nothing(session, tmp_path, capfd
     assert "\n" not in str(caught.value)
     assert SECRET not in str(caught.value)
     assert "Exception" not in str(caught.value.__cause__)
-    assert al.Ledger(ledger).entries() == []
+    assert ledger.entries() == []
 
 
 @pytest.mark.parametrize(

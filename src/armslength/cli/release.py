@@ -123,7 +123,7 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
     from armslength.tables.release_table import TableRelease  # noqa: PLC0415  # the same
 
     if new_ledger and no_ledger:
-        raise click.UsageError("--new-ledger and --no-ledger exclude each other; leave one out")
+        raise click.UsageError("--new-ledger must go without --no-ledger, got both; leave one out")
     check_new_file(output, overwrite=known["overwrite"], read=[*files, ledger, protocol_file])
     check_can_write(output)
     chosen = NO_LEDGER if no_ledger else Ledger(ledger, create=new_ledger)

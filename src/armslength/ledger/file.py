@@ -45,7 +45,7 @@ class LedgerFile:
         if create:
             self._exists()  # which refuses one that does
             if not is_folder(Path(path).parent):
-                raise ParameterError(f"the folder of the ledger {where} does not exist; make it first")
+                raise ParameterError(f"the folder of the ledger {where} must exist, got none; make it first")
             self._check_no_journal()
             return
         if self._identity is None:
@@ -62,8 +62,9 @@ class LedgerFile:
         if not self._exists():
             with closing(_new_in_memory()) as connection:
                 yield connection
-                made = connection.serialize()
-            self._make(made)
+                lines, content = _last_lines(connection), connection.serialize()
+            self._make(content)
+            self._lines = lines
             return
         seen = self._lines
         with _clear_errors(self.path, "written"), closing(_connected(self.path)) as connection:
@@ -73,7 +74,9 @@ class LedgerFile:
             _update(connection, self.path)
             self._check_lines(connection, seen)
             yield connection
+            lines = _last_lines(connection)
             connection.execute("COMMIT")  # otherwise it is rolled back when the connection closes
+            self._lines = max(self._lines, lines)  # other threads may have seen more
         self._exists()  # a line in a file that was removed meanwhile is lost: nothing may be released for it
 
     @contextmanager
@@ -133,6 +136,7 @@ class LedgerFile:
             state = os.fstat(file.fileno())
             # Known before the file has its name: an interruption just after must find its line.
             self._identity = (state.st_dev, state.st_ino)
+        self._is_new = False
 
     def _check_no_journal(self) -> None:
         """Refuses a place where a journal waits for its ledger: SQLite would undo the lines of the new one with it."""
@@ -145,13 +149,19 @@ class LedgerFile:
 
     def _check_lines(self, connection: sqlite3.Connection, seen: int) -> None:
         """Refuses a ledger with fewer lines than this object has seen: systems give the number of a removed file to the next one."""
-        lines: int = connection.execute(_LAST_LINES).fetchone()[0]
+        lines, where = _last_lines(connection), printable(self.path)
         if lines < seen:
             raise CorruptFileError(
-                f"the ledger {printable(self.path)} has lost lines since it was opened; "
+                f"the ledger {where} has lost lines since it was opened; "
                 "bring them back: without them it forgets what was spent"
             )
-        self._lines = max(self._lines, lines)  # other threads may have seen more
+        self._lines = max(self._lines, lines)
+
+
+def _last_lines(connection: sqlite3.Connection) -> int:
+    """A number that grows with every line."""
+    lines: int = connection.execute(_LAST_LINES).fetchone()[0]
+    return lines
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -186,7 +186,6 @@ def test_a_ledger_that_is_no_longer_the_same_is_noticed(change, is_new, path, en
     ledger.charge(entry, ["b"])
     if not is_new:
         ledger = al.Ledger(path)
-    ledger.entries()
     change(path)
     before = path.read_bytes() if path.exists() else None
     for ask in (
@@ -201,6 +200,15 @@ def test_a_ledger_that_is_no_longer_the_same_is_noticed(change, is_new, path, en
         with pytest.raises(al.ArmslengthError, match="was opened"):
             ask()
     assert (path.read_bytes() if path.exists() else None) == before
+
+
+def test_a_new_ledger_is_made_once(path, entry):
+    ledger = al.Ledger(path, create=True)
+    ledger.charge(entry, ["a"])
+    path.unlink()
+    with pytest.raises(al.ParameterError, match="is gone"):
+        ledger.charge(entry, ["a"])
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("moment", ["before it is opened", "when it is locked"])
