@@ -34,7 +34,9 @@ RELEASE = (
 AGAIN = ("--overwrite", "--repeat")
 MANY_ROWS, LITTLE_MEMORY = 400_000, "20MB"  # more rows than may be held: they wait in a temporary file
 READABLE = (b"p1234", b"north", b"person")  # what stands in a file of these events that is not encrypted
-_HALF_WRITTEN = re.compile(rf"\.{re.escape(TARGET)}\..+\.part|{re.escape(LEDGER)}-journal")
+NEW_LEDGER = "--new-ledger"
+_HALF_RELEASED = re.compile(rf"\.{re.escape(TARGET)}\..+\.part")
+_HALF_CHARGED = re.compile(rf"\.{re.escape(LEDGER)}\..+\.part|{re.escape(LEDGER)}-journal")
 
 
 @dataclass(frozen=True)
@@ -60,14 +62,14 @@ class Party:
     Args:
         folder: An empty folder.
         forks: Where its commands run.
-        released_before: Whether there is an earlier release, which the next one replaces.
+        released_before: Whether there is an earlier release, which the next one replaces; else the release makes its ledger.
         spills: Whether there are more events than may be held in memory; else there are few.
     """
 
     def __init__(self, folder: Path, forks: Forks, *, released_before: bool, spills: bool = False) -> None:
         self.folder = folder
         self._forks = forks
-        again = AGAIN if released_before else ()
+        again = AGAIN if released_before else (NEW_LEDGER,)
         self.arguments: tuple[str, ...] = (
             *RELEASE,
             *again,
@@ -86,7 +88,7 @@ class Party:
         )
         protocol.save(folder / "protocol.json")
         if released_before:
-            al.Ledger(folder / LEDGER).set_budget(POPULATION, 1000, unit="one patient")
+            al.Ledger(folder / LEDGER, create=True).set_budget(POPULATION, 1000, unit="one patient")
             earlier = forks.run(folder, RELEASE)
             if earlier.code != 0:
                 raise RuntimeError(f"the release before the fault must work, got: {earlier.err}")
@@ -122,10 +124,11 @@ class Party:
             wrong.append("a release is missing from the ledger")
         leftovers = sorted({path.name for path in self.folder.iterdir()} - self._names - {TARGET, LEDGER})
         for name in leftovers:
-            if not _HALF_WRITTEN.fullmatch(name):
+            if _HALF_RELEASED.fullmatch(name):
+                if (self.folder / name).stat().st_size and not charged:
+                    wrong.append("noisy values are on the disk, and the ledger does not know")
+            elif not _HALF_CHARGED.fullmatch(name):
                 wrong.append(f"a file of an unknown kind: {name}")
-            elif name.endswith(".part") and (self.folder / name).stat().st_size and not charged:
-                wrong.append("noisy values are on the disk, and the ledger does not know")
         return Found(bool(charged), released, tuple(leftovers), tuple(wrong))
 
     def retried(self, found: Found) -> tuple[str, ...]:
@@ -133,7 +136,7 @@ class Party:
         wrong = []
         before = self._entries()
         if found.charged and AGAIN[1] not in self.arguments:
-            refused = self._forks.run(self.folder, (*self.arguments, "--overwrite"))
+            refused = self._forks.run(self.folder, (*RELEASE, "--overwrite"))
             if refused.code != 4 or self._entries() != before:
                 wrong.append(f"a second release without --repeat gave {refused.code}")
         ended = self._forks.run(self.folder, (*RELEASE, *AGAIN) if found.charged else self.arguments)
@@ -160,8 +163,7 @@ class Party:
         entries = al.Ledger(path, read_only=True).entries()
         with closing(sqlite3.connect(path)) as connection:
             (state,) = connection.execute("PRAGMA integrity_check").fetchone()
-            tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            labels = connection.execute("SELECT count(*) FROM labels").fetchone()[0] if tables else 0
+            labels = connection.execute("SELECT count(*) FROM labels").fetchone()[0]
         if state != "ok" or labels != 2 * bool(entries):
             raise sqlite3.DatabaseError(f"integrity {state}, {labels} labels of {len(entries)} lines")
         return len(entries)

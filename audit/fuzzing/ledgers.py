@@ -33,7 +33,7 @@ def _file() -> Path:
     """A ledger with a line and a budget of each kind."""
     path = folder() / "seed.sqlite"
     nothing = np.zeros((1, 6), dtype=int)
-    ledger = al.Ledger(path)
+    ledger = al.Ledger(path, create=True)
     ledger.set_budget("p", 100, "0.001", unit="one patient")
     ledger.set_budget("p", 50, "0.001", unit="one patient", period="month")
     gaussian = al.Protocol(

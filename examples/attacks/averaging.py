@@ -74,7 +74,7 @@ def allowed_guesses(protocol: al.Protocol, times: int) -> float:
 
 def released_until_refused(folder: Path) -> tuple[list[str], list[str]]:
     """Labels that a ledger with a budget let through, and what it said of the others."""
-    protocol, ledger = protocol_of("laplace"), al.Ledger(folder / "ledger.sqlite")
+    protocol, ledger = protocol_of("laplace"), al.Ledger(folder / "ledger.sqlite", create=True)
     ledger.set_budget("people", BUDGET, unit="one person")
     released, refusals = [], []
     x = np.arange(ITEMS)[None, :]

@@ -158,7 +158,7 @@ def _write(events: list[Event], folder: Path) -> None:
     }
     pq.write_table(pa.table(table), folder / "visits.parquet")
     PROTOCOL.save(folder / "protocol.json")
-    al.Ledger(folder / "ledger.sqlite").set_budget(POPULATION, 4, unit="one patient")
+    al.Ledger(folder / "ledger.sqlite", create=True).set_budget(POPULATION, 4, unit="one patient")
 
 
 def _run(*arguments: str) -> Result:

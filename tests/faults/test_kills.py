@@ -15,15 +15,18 @@ traced = pytest.mark.skipif(not can_trace(), reason="ptrace of x86-64 Linux is n
 @pytest.mark.parametrize(
     ("party", "deed", "name", "number", "charged", "released"),
     [
-        ("first", "tear", "pwrite64", 0, False, False),  # the journal
-        ("first", "tear", "pwrite64", 3, False, False),  # the ledger itself
-        ("again", "tear", "pwrite64", 12, False, False),
-        ("first", "kill", "fdatasync", 4, True, False),  # the journal is gone: the line stands
-        ("first", "tear", "write", 1, True, False),
+        ("again", "tear", "pwrite64", 0, False, False),  # the journal
+        ("again", "tear", "pwrite64", 12, False, False),  # the ledger itself
+        ("again", "kill", "fdatasync", 4, True, False),  # the journal is gone: the line stands
+        ("first", "tear", "write", 1, False, False),  # the new ledger
+        ("first", "kill", "link", 1, False, False),  # before it has its name
+        ("first", "kill", "unlink", 3, True, False),  # just after
+        ("first", "kill", "fsync", 1, True, False),
+        ("first", "tear", "write", 2, True, False),
         ("again", "tear", "write", 3, True, False),
         ("first", "kill", "rename", 0, True, False),
         ("again", "kill", "rename", 0, True, False),
-        ("first", "kill", "fsync", 1, True, True),  # of the folder, after the rename
+        ("first", "kill", "fsync", 3, True, True),  # of the folder, after the rename
         ("again", "kill", "fsync", 1, True, True),
     ],
     indirect=["party"],

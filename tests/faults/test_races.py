@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from audit.faults.party import LEDGER, POPULATION, RELEASE, TARGET
+from audit.faults.party import LEDGER, NEW_LEDGER, POPULATION, RELEASE, TARGET
 from click.testing import CliRunner
 
 import armslength as al
@@ -22,7 +22,24 @@ def named(number, *more):
     return (*RELEASE, "-o", f"{number}.parquet", *more)
 
 
+def new_ledger(folder, epsilon=100, **known):
+    ledger = al.Ledger(folder / LEDGER, create=True)
+    ledger.set_budget(POPULATION, epsilon, unit="one patient", **known)
+    return ledger
+
+
+def test_of_releases_at_once_that_ask_for_a_new_ledger_one_is_charged_and_written(party, forks):
+    commands = [named(number, NEW_LEDGER, "--public-groups", f"group {number}") for number in range(4)]
+    ended = forks.run_together(party.folder, commands)
+    assert sorted(each.code for each in ended) == [0, 2, 2, 2]
+    (written,) = party.folder.glob("[0-9].parquet")
+    assert ended[int(written.stem)].code == 0
+    assert [entry.label for entry in al.Ledger(party.folder / LEDGER).entries()] == [f"group {written.stem}"]
+    assert list(party.folder.glob(".*.part")) == []
+
+
 def test_of_releases_at_once_with_the_same_labels_one_is_charged_and_written(party, forks):
+    new_ledger(party.folder)
     ended = forks.run_together(party.folder, [named(number) for number in range(4)])
     assert sorted(each.code for each in ended) == [0, 4, 4, 4]
     assert len(al.Ledger(party.folder / LEDGER).entries()) == 1
@@ -32,7 +49,7 @@ def test_of_releases_at_once_with_the_same_labels_one_is_charged_and_written(par
 
 
 def test_releases_at_once_with_other_labels_never_exceed_a_budget(party, forks):
-    al.Ledger(party.folder / LEDGER).set_budget(POPULATION, 2, unit="one patient")
+    new_ledger(party.folder, 2)
     commands = [named(number, "--public-groups", f"group {number}") for number in range(5)]
     ended = forks.run_together(party.folder, commands)
     assert sorted(each.code for each in ended) == [0, 0, 4, 4, 4]
@@ -44,6 +61,7 @@ def test_releases_at_once_with_other_labels_never_exceed_a_budget(party, forks):
 
 
 def test_releases_at_once_to_one_file_leave_one_of_them_whole(party, forks):
+    new_ledger(party.folder)
     commands = [(*RELEASE, "--repeat", "--overwrite") for _ in range(4)]
     assert [each.code for each in forks.run_together(party.folder, commands)] == [0] * 4
     assert len(al.Ledger(party.folder / LEDGER).entries()) == 4
@@ -63,13 +81,13 @@ def test_a_clock_that_goes_back_opens_no_period_again(party, monkeypatch):
         monkeypatch.setattr(periods, "datetime", Clock)
         return CliRunner().invoke(main, named(label, "--public-groups", label)).exit_code
 
-    al.Ledger(LEDGER).set_budget(POPULATION, 1, unit="one patient", period="month")
+    ledger = new_ledger(party.folder, 1, period="month")
     codes = [
         released_on(day, f"r{number}")
         for number, day in enumerate(["2030-02-10", "2030-03-01", "2030-02-27", "2030-03-31", "2030-04-01"])
     ]
     assert codes == [0, 0, 4, 4, 0]
-    assert [entry.time[:10] for entry in al.Ledger(LEDGER).entries()] == [
+    assert [entry.time[:10] for entry in ledger.entries()] == [
         "2030-02-10",
         "2030-03-01",
         "2030-04-01",
@@ -112,9 +130,10 @@ def forked_in(monkeypatch, place, work):
 )
 def test_a_release_that_is_forked_after_its_charge_is_one_release(tmp_path, monkeypatch, place):
     totals = al.Protocol(al.SparseJL(4, 8, 2, "x"), 1, unit="one patient", total_share="0.1")
+    ledger = al.Ledger(tmp_path / LEDGER, create=True)
 
     def work():
-        return totals.release(np.zeros((1, 4), int), ledger=tmp_path / LEDGER, population="p", threads=1)
+        return totals.release(np.zeros((1, 4), int), ledger=ledger, population="p", threads=1)
 
     done, child = forked_in(monkeypatch, place, work)
     assert done.values.shape == (1, 8)
@@ -123,8 +142,10 @@ def test_a_release_that_is_forked_after_its_charge_is_one_release(tmp_path, monk
 
 
 def test_a_stream_that_is_forked_after_its_charge_is_one_stream(tmp_path, monkeypatch):
+    ledger = al.Ledger(tmp_path / LEDGER, create=True)
+
     def work():
-        stream = PROTOCOL.stream(label="a", ledger=tmp_path / LEDGER, population="p")
+        stream = PROTOCOL.stream(label="a", ledger=ledger, population="p")
         stream.update([1])
         return stream.release()
 

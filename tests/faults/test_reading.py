@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
-from audit.faults.party import LEDGER, RELEASE, TARGET
+from audit.faults.party import LEDGER, NEW_LEDGER, RELEASE, TARGET
 from click.testing import CliRunner
 
 from armslength.cli.main import main
@@ -46,7 +46,7 @@ def test_a_source_that_changes_before_it_is_read(party, monkeypatch, kind, fault
         return batches(*arguments, **known)
 
     monkeypatch.setattr(EventTable, "batches", late)
-    ended = CliRunner().invoke(main, [RELEASE[0], str(path), *RELEASE[2:]])
+    ended = CliRunner().invoke(main, [RELEASE[0], str(path), *RELEASE[2:], NEW_LEDGER])
     assert ended.exit_code == 2, ended.output
     assert ended.stderr.startswith("armslength: ")
     assert ended.stderr.count("\n") == 1

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from audit.faults.forks import at_line
-from audit.faults.party import TARGET
+from audit.faults.party import RELEASE, TARGET
 from click.testing import CliRunner
 
 from armslength.cli import release
@@ -144,7 +144,7 @@ def test_a_write_that_is_interrupted_is_done_again(party, monkeypatch):
 def test_without_a_ledger_nothing_was_charged(party, monkeypatch):
     monkeypatch.chdir(party.folder)
     monkeypatch.setattr("armslength.protocol.release.with_noise", _interrupt)
-    ended = CliRunner().invoke(main, [*party.arguments, "--no-ledger"])
+    ended = CliRunner().invoke(main, [*RELEASE, "--no-ledger"])
     assert (ended.exit_code, ended.stderr) == (130, NOTHING)
 
 

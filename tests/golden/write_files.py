@@ -114,7 +114,7 @@ def write_protocol(version):
 
 
 def write_ledger(version):
-    path = FOLDER / f"ledger-{version}.sqlite"
+    ledger = al.Ledger(FOLDER / f"ledger-{version}.sqlite", create=True)
     for label, protocol in (
         ("north", al.Protocol(al.Identity(4), "0.5", unit="one patient")),
         (
@@ -122,9 +122,9 @@ def write_ledger(version):
             al.Protocol(al.Identity(4), 1, "1e-7", noise="gaussian", unit="one patient", norm="l2", radius=2),
         ),
     ):
-        protocol.release(np.zeros((1, 4), dtype=int), labels=[label], population="visits", ledger=path)
+        protocol.release(np.zeros((1, 4), dtype=int), labels=[label], population="visits", ledger=ledger)
     if version != "v1":  # which knew no budgets
-        al.Ledger(path).set_budget("visits", 5, delta="1e-6", unit="one patient")
+        ledger.set_budget("visits", 5, delta="1e-6", unit="one patient")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 
 import armslength as al
 from armslength.ledger.entry import COLUMNS
-from armslength.ledger.file import writing
+from armslength.ledger.file import LedgerFile
 
 PROTOCOL = al.Protocol(al.SparseJL(6, 8, 2, "x"), 1, unit="one patient", contribution=2)
 LINES_OF_ENTRIES = ", ".join(f"{name} TEXT NOT NULL" for name in COLUMNS)
@@ -27,7 +27,7 @@ def edited(path, *statements):
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / "ledger.sqlite"
-    al.Ledger(path).set_budget("visits", 10, unit="one patient", period="month")
+    al.Ledger(path, create=True).set_budget("visits", 10, unit="one patient", period="month")
     released(path, "first")
     return path
 
@@ -79,7 +79,7 @@ def test_a_ledger_with_anything_but_its_tables_is_refused(path, statements):
 
 
 def test_what_a_file_brings_along_may_call_nothing(path):
-    with writing(str(path)) as connection:
+    with LedgerFile(str(path)).writing() as connection:
         assert connection.execute("PRAGMA trusted_schema").fetchone() == (0,)
 
 

@@ -44,7 +44,10 @@ def test_files_that_are_not_there_are_refused_in_one_line(name):
 def test_nothing_is_written_to_a_name_that_no_file_can_have(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     refused(lambda: PROTOCOL.save(name))
-    refused(lambda: release_to(name))  # SQLite would take what stands before the first NUL
+    refused(lambda: release_to(name))
+    refused(
+        lambda: release_to(al.Ledger(name, create=True))
+    )  # SQLite would take what stands before the first NUL
     assert list(tmp_path.iterdir()) == []
 
 

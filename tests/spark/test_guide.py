@@ -31,6 +31,8 @@ def test_the_blocks_of_the_guide_run(session, tmp_path, monkeypatch):
     blocks = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     assert FOLDER in blocks[1]
     blocks[1] = blocks[1].replace(FOLDER, str(tmp_path / "visits")).replace("ledger.sqlite", "another.sqlite")
+    for ledger in ("ledger.sqlite", "another.sqlite"):
+        al.Ledger(ledger, create=True).set_budget("patients-2026", 4, unit="one patient")
     names: dict[str, object] = {"session": session}
     for block in blocks:
         exec(compile(block, str(GUIDE), "exec"), names)  # noqa: S102  # our own document

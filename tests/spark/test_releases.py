@@ -84,14 +84,14 @@ def test_a_table_by_name_is_released_once(session, tmp_path):
     whole = "try_cast(substring(who, 2) AS INT) AS who"  # persons by number, under names that need quotes
     frame = frame_of(session, events()).selectExpr(whole, "where AS `no.where`", "what AS `wh``at`")
     frame.createOrReplaceTempView("visits")
-    ledger = tmp_path / "ledger.sqlite"
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     known = {"item": "wh`at", "group": "no.where", "population": "visits", "ledger": ledger}
     sketches = release("visits", partitions=2, **known)
     assert sketches.labels == tuple(GROUPS)
     assert isinstance(sketches.values, np.ndarray)
     with pytest.raises(al.BudgetError):
         release("visits", **known)
-    assert len(al.Ledger(ledger).entries()) == 1
+    assert len(ledger.entries()) == 1
     assert {source for _, source in sketches.releases} == {"events"}
     clear = al.concat([sketches, al.sketch_in_clear(sketches.protocol, [[1]], labels=["query"], items=["a"])])
     marks = armslength.spark.to_frame(clear, session).select("label", "in_clear").collect()
@@ -106,6 +106,17 @@ def test_a_table_by_name_is_released_once(session, tmp_path):
     assert [first[label][1] for label in GROUPS] == sketches.totals.tolist()
 
 
+def test_a_ledger_must_exist_before_anything_is_read(tmp_path):
+    known = {"ledger": tmp_path / "missing.sqlite", "population": "visits"}
+    for ask in (
+        lambda: release(None, **known),
+        lambda: armslength.spark.release_rows(None, None, row="r", vector="v", public_rows=["a"], **known),
+    ):
+        with pytest.raises(al.ParameterError, match="does not exist"):
+            ask()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_weight_that_is_no_number_is_left_out(session):
     protocol = al.Protocol(PROTOCOL.transform, 1000, contribution=1, unit="one person", total_share="0.5")
     frame = session.createDataFrame(
@@ -116,12 +127,12 @@ def test_a_weight_that_is_no_number_is_left_out(session):
 
 
 def test_what_cannot_be_done_is_one_line_and_costs_nothing(session, tmp_path):
-    ledger = tmp_path / "ledger.sqlite"
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     frame = session.createDataFrame([(f"p{number}", "north", SECRET, 1) for number in range(20_000)], COLUMNS)
     with pytest.raises(al.InputError, match="within the memory given") as caught:
         release(frame, partitions=1, population="visits", ledger=ledger, memory="1KB")
     assert caught.value.__cause__ is None
-    assert al.Ledger(ledger).entries() == []
+    assert ledger.entries() == []
 
 
 def test_functions_of_the_session_do_not_say_where_a_person_belongs(session):
@@ -137,7 +148,7 @@ def test_functions_of_the_session_do_not_say_where_a_person_belongs(session):
 
 
 def test_a_job_that_fails_is_one_line_and_costs_nothing(session, tmp_path, capfd):
-    ledger = tmp_path / "ledger.sqlite"
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     strict = session.newSession()
     strict.conf.set("spark.sql.ansi.enabled", "true")
     cast = frame_of(strict, events()).selectExpr(
@@ -154,7 +165,7 @@ def test_a_job_that_fails_is_one_line_and_costs_nothing(session, tmp_path, capfd
     assert "\n" not in str(caught.value)
     assert SECRET not in str(caught.value)
     assert "Exception" not in str(caught.value.__cause__)
-    assert al.Ledger(ledger).entries() == []
+    assert ledger.entries() == []
 
 
 @pytest.mark.parametrize(

@@ -180,14 +180,14 @@ def test_rows_from_spark_are_those_of_one_machine(session, frame, tmp_path, monk
     for column, dtype, partitions in (("v", "float64", None), ("l", None, 2)):
         job = SparkRowsRelease.of(frame, PROTOCOL, vector=column, dtype=dtype, partitions=partitions, **known)
         assert same(job.products(), in_clear(PROTOCOL))
-    ledger = tmp_path / "ledger.sqlite"
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     sketches = release(frame, row="n", public_rows=["3", "0"], population="rows", ledger=ledger)
     assert sketches.labels == ("3", "0")
     assert sketches.releases == ((PROTOCOL, "rows"),)
-    assert len(al.Ledger(ledger).entries()) == 1
+    assert len(ledger.entries()) == 1
     with pytest.raises(al.InputError, match="row must name each row once"):
         release(frame.union(frame), population="others", ledger=ledger)
-    assert len(al.Ledger(ledger).entries()) == 1
+    assert len(ledger.entries()) == 1
     assert session.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch") == before
 
 

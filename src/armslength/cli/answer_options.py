@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.listing import FORMATS
+from armslength.cli.listing import FORMAT
 
 if TYPE_CHECKING:
     from armslength.protocol.sketches import Sketches
@@ -37,7 +37,7 @@ _COMMON = (
     LEVEL,
     BY,
     METHOD,
-    click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True),
+    FORMAT,
 )
 
 

@@ -11,7 +11,7 @@ import click
 
 from armslength.cli.answer_options import answer_options, one_against_others, open_all, sketch_files
 from armslength.cli.layout import LONGEST_LABEL, Column, heading, line
-from armslength.cli.listing import finite
+from armslength.cli.listing import finite, without_formulas
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -102,7 +102,7 @@ def _lines(first: "pa.RecordBatch", rest: "Iterable[pa.RecordBatch]") -> Iterato
 def _write_csv(lines: Iterable[dict[str, Any]]) -> None:
     writer = csv.DictWriter(sys.stdout, FIELDS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(lines)
+    writer.writerows(map(without_formulas, lines))
 
 
 def _write_json(lines: Iterable[dict[str, Any]]) -> None:

@@ -6,7 +6,7 @@ import click
 
 from armslength.cli.answer_options import LEVEL, METHOD, load_all
 from armslength.cli.layout import Column, heading, line
-from armslength.cli.listing import FORMATS, echo_rows
+from armslength.cli.listing import FORMAT, echo_rows
 
 if TYPE_CHECKING:
     from armslength.search.drift import Drift
@@ -32,7 +32,7 @@ is said to have changed truly did.
 )
 @LEVEL
 @METHOD
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@FORMAT
 def drift(before: str, after: str, form: str, **known: Any) -> None:
     """How far each party moved from one release to the next, with intervals.
 

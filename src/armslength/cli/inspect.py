@@ -8,7 +8,7 @@ import click
 from armslength.cli.answer_options import sketch_files
 from armslength.cli.inspect_collection import collection_listing
 from armslength.cli.layout import Column, heading, line, paragraph
-from armslength.cli.listing import FORMATS, as_csv, as_json
+from armslength.cli.listing import FORMAT, as_csv, as_json
 
 if TYPE_CHECKING:
     from armslength.protocol.sketches import Sketches
@@ -27,7 +27,7 @@ Examples:
 """,
 )
 @sketch_files(folders=True)
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@FORMAT
 def inspect(files: tuple[str, ...], form: str) -> None:
     """Show what sketch files hold: rows, sizes, protocols, and the guarantee in words.
 

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.listing import FORMATS, as_csv, as_json
+from armslength.cli.listing import CSV_HELP, FORMATS, as_csv, as_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from armslength.ledger.ledger import Budget, Entry, Spent
 
+NEW_LEDGER = click.option("--new-ledger", is_flag=True, help="Make the ledger, where no file may exist yet.")
 _DEFAULT = "ledger.sqlite"
 _WIDEST = 40
 
@@ -21,7 +22,7 @@ _WIDEST = 40
     short_help="What was spent, and how much may be.",
     epilog="""\b
 Examples:
-  armslength ledger budget --population visits-2026 --epsilon 4 --unit "one patient"
+  armslength ledger budget --new-ledger --population visits-2026 --epsilon 4 --unit "one patient"
   armslength ledger show
 """,
 )
@@ -56,12 +57,12 @@ as one exact curve, pure ε added), or renyi (zCDP or better).
     type=click.Choice(FORMATS),
     default="table",
     show_default=True,
-    help="table and json: the summary, all budgets that were ever set, and the lines; csv: the lines alone.",
+    help=f"table and json: the summary, all budgets that were ever set, and the lines; csv: the lines alone. {CSV_HELP}",
 )
 def show(path: str, population: str | None, past: bool, form: str) -> None:
     """What was spent of which budget, what is left, and every line.
 
-    LEDGER is a file that must be there (ledger.sqlite by default). Nothing is written.
+    LEDGER is a file that exists (ledger.sqlite by default). Nothing is written.
     """
     from armslength.ledger.entry import COLUMNS  # noqa: PLC0415  # --help must not wait for it
     from armslength.ledger.ledger import Ledger  # noqa: PLC0415  # the same
@@ -93,7 +94,7 @@ def show(path: str, population: str | None, past: bool, form: str) -> None:
     short_help="Set, raise or lower what a population may lose.",
     epilog="""\b
 Examples:
-  armslength ledger budget --population visits-2026 --epsilon 4 --delta 1e-6 --unit "one patient"
+  armslength ledger budget --new-ledger --population visits-2026 --epsilon 4 --delta 1e-6 --unit "one patient"
   armslength ledger budget --population visits-2026 --epsilon 1 --delta 1e-6 --unit "one patient" --period month
   armslength ledger budget north.sqlite --population staff --epsilon 2 --unit "one nurse" --relation replace --dry-run
 
@@ -123,15 +124,16 @@ With --delta 0, Gaussian noise is refused. A budget for a period bounds each per
     type=click.Choice(["year", "quarter", "month", "week", "day"]),
     help="For each calendar period in UTC.  [default: once, for all time]",
 )
+@NEW_LEDGER
 @click.option("--dry-run", is_flag=True, help="Say what would be set; write nothing.")
-def budget(path: str, dry_run: bool, **known: Any) -> None:
+def budget(path: str, new_ledger: bool, dry_run: bool, **known: Any) -> None:
     """Set, raise or lower what a population may lose.
 
-    LEDGER is made if it is not there (ledger.sqlite by default). What was charged before counts.
+    LEDGER is a file that exists (ledger.sqlite by default), or a new one with --new-ledger. What was charged before counts.
     """
     from armslength.ledger.ledger import Ledger  # noqa: PLC0415  # --help must not wait for it
 
-    book = Ledger(path)
+    book = Ledger(path, create=new_ledger)
     before = [old for old in book.budgets(known["population"]) if old.period == known["period"]]
     new = (book.preview_budget if dry_run else book.set_budget)(**known)
     spent = book.spent_under(new)

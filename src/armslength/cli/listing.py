@@ -9,7 +9,12 @@ from typing import Any
 
 import click
 
+CSV_HELP = "csv has ' before text that begins with = + - @: a spreadsheet would run it as a formula."
 FORMATS = ("table", "json", "csv")
+FORMAT = click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help=CSV_HELP
+)
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # how text begins that a spreadsheet runs as a formula
 
 
 def as_json(value: Any) -> str:
@@ -32,8 +37,16 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(map(without_formulas, rows))
     return text.getvalue().rstrip("\n")
+
+
+def without_formulas(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row for a CSV file that a spreadsheet opens: an apostrophe goes before text that it would run as a formula."""
+    return {
+        name: f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+        for name, cell in row.items()
+    }
 
 
 def finite(value: Any) -> Any:

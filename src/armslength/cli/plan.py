@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armslength.cli.exit_codes import NOT_RESOLVABLE
-from armslength.cli.listing import FORMATS, as_csv, as_json
+from armslength.cli.listing import FORMAT, as_csv, as_json
 from armslength.cli.outputs import OVERWRITE, check_new_file
 from armslength.cli.parameter_types import NumberRange
 from armslength.cli.protocol_options import (
@@ -53,7 +53,7 @@ Exit code 3 says that the distances cannot be resolved; the last line says what 
 )
 @OVERWRITE
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the recommended protocol here.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@FORMAT
 @click.pass_context
 def plan(  # noqa: PLR0913, PLR0917  # one argument for each option
     ctx: click.Context,

@@ -9,11 +9,13 @@ import click
 
 from armslength.cli.interruptions import endings_ignored
 from armslength.cli.layout import paragraph
+from armslength.cli.ledger import NEW_LEDGER
 from armslength.cli.outputs import OVERWRITE, check_new_file
 from armslength.cli.parameter_types import NameList
 from armslength.errors import ArmslengthError, ParameterError
 
 if TYPE_CHECKING:
+    from armslength.ledger.ledger import Ledger, NoLedger
     from armslength.protocol.protocol import Protocol
     from armslength.protocol.sketches import Sketches
     from armslength.tables.release_table import TableRelease
@@ -34,7 +36,8 @@ Examples:
 Which groups exist is public input: every group of --public-groups gets a row, also without events, and events of other
 groups are left out. Events without a person are left out. Of each person, at most the protocol's contribution is counted,
 over all groups together. The ledger is charged before anything is written; the same population and labels twice are
-refused. Exit code 4 says that the budget does not allow it.
+refused. The first release makes its ledger with --new-ledger, unless `armslength ledger budget` has made
+it. Exit code 4 says that the budget does not allow it.
 """,
 )
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True), metavar="FILE...")
@@ -63,8 +66,9 @@ refused. Exit code 4 says that the budget does not allow it.
     default="ledger.sqlite",
     show_default=True,
     type=click.Path(dir_okay=False),
-    help="The ledger that is charged.",
+    help="The ledger that is charged. It must exist.",
 )
+@NEW_LEDGER
 @click.option("--no-ledger", is_flag=True, help="Go without a ledger: you keep count yourself.")
 @click.option(
     "--vocabulary",
@@ -99,6 +103,7 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
     protocol_file: str,
     population: str,
     ledger: str,
+    new_ledger: bool,
     no_ledger: bool,
     vocabulary: list[str] | None,
     output: str,
@@ -110,16 +115,18 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
     may have one for a weight. Everything is read and checked before anything is spent.
     """
     from armslength.formats.atomic import check_can_write  # noqa: PLC0415  # --help must not wait for it
-    from armslength.ledger.ledger import NO_LEDGER  # noqa: PLC0415  # the same
+    from armslength.ledger.ledger import NO_LEDGER, Ledger  # noqa: PLC0415  # the same
     from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # the same
     from armslength.protocol.release import check_population  # noqa: PLC0415  # the same
     from armslength.tables.columns import EventColumns  # noqa: PLC0415  # the same
     from armslength.tables.groups import public_groups_of  # noqa: PLC0415  # the same
     from armslength.tables.release_table import TableRelease  # noqa: PLC0415  # the same
 
-    chosen = NO_LEDGER if no_ledger else ledger
+    if new_ledger and no_ledger:
+        raise click.UsageError("--new-ledger must go without --no-ledger, got both; leave one out")
     check_new_file(output, overwrite=known["overwrite"], read=[*files, ledger, protocol_file])
     check_can_write(output)
+    chosen = NO_LEDGER if no_ledger else Ledger(ledger, create=new_ledger)
     check_population(population, chosen)
     protocol = Protocol.load(protocol_file)
     job = TableRelease.of(
@@ -146,7 +153,7 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
         click.echo(_charged(chosen, population, "charged"))
     except KeyboardInterrupt:
         with endings_ignored():  # a second one must not take what the first is saving
-            charged = _lines(chosen, job, population) > lines
+            charged = sketches is None and _lines(chosen, job, population) > lines
             told = _interrupted(sketches, output, charged=charged)
         raise KeyboardInterrupt(told) from None
     except ArmslengthError as problem:
@@ -163,15 +170,15 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
         raise
 
 
-def _lines(ledger: Any, job: "TableRelease", population: str) -> int:
+def _lines(ledger: "Ledger | NoLedger", job: "TableRelease", population: str) -> int:
     """How often the ledger has charged these labels."""
-    from armslength.ledger.ledger import Ledger, NoLedger  # noqa: PLC0415  # --help must not wait for it
+    from armslength.ledger.ledger import NoLedger  # noqa: PLC0415  # --help must not wait for it
     from armslength.protocol.release import release_label  # noqa: PLC0415  # the same
 
     if isinstance(ledger, NoLedger):
         return 0
     label = release_label(list(job.groups.labels))
-    return sum(entry.label == label for entry in Ledger(ledger).entries(population))
+    return sum(entry.label == label for entry in ledger.entries(population))
 
 
 def _interrupted(sketches: "Sketches | None", output: str, *, charged: bool) -> str:
@@ -206,19 +213,19 @@ def _saved(sketches: "Sketches", output: str) -> str:
     return output
 
 
-def _charged(ledger: Any, population: str, done: str) -> str:
+def _charged(ledger: "Ledger | NoLedger", population: str, done: str) -> str:
     """Where the release was charged, and what is left of which budget."""
-    from armslength.ledger.ledger import Ledger, NoLedger  # noqa: PLC0415  # --help must not wait for it
+    from armslength.ledger.ledger import NoLedger  # noqa: PLC0415  # --help must not wait for it
 
     if isinstance(ledger, NoLedger):
         return "no ledger: you keep count yourself"
-    spent = Ledger(ledger).spent(population)
+    spent = ledger.spent(population)
     budgets = [line for line in spent if line.budget is not None]
-    lines = [f"{done} to {population!r} in {ledger}"]
+    lines = [f"{done} to {population!r} in {ledger.path}"]
     lines += [f"  budget {line.budget}; left now: {line.left:.4g}" for line in budgets]
     if not budgets:
         lines.append(
-            f"  no budget is set for {population!r}: `armslength ledger budget {ledger} --population ...` sets one"
+            f"  no budget is set for {population!r}: `armslength ledger budget {ledger.path} --population ...` sets one"
         )
     return "\n".join(lines)
 

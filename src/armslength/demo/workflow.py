@@ -89,11 +89,13 @@ def _released(folder: Path, hospitals: list[Hospital], protocol_file: Path, say:
 
 
 def _release_command(visits: Path, name: str, protocol_file: Path, output: Path) -> list[str]:
+    ledger = visits.with_name("ledger.sqlite")
     return [
         *(sys.executable, "-m", "armslength", "release", str(visits)),
         *("--person", "patient", "--item", "code", "--label", name),
         *("--protocol", str(protocol_file), "--population", name),
-        *("--ledger", str(visits.with_name("ledger.sqlite")), "--repeat", "--overwrite"),
+        *("--ledger", str(ledger), *(() if ledger.exists() else ("--new-ledger",))),
+        *("--repeat", "--overwrite"),
         *("-o", str(output)),
     ]
 

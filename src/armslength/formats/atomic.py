@@ -12,8 +12,13 @@ from armslength.errors import CorruptFileError, ParameterError, printable
 
 
 @contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A file to write to; it takes its name, by one rename, when the block ends without an error."""
+def atomic_write(path: str | os.PathLike[str], *, new: bool = False) -> Iterator[IO[bytes]]:
+    """A file to write to; it takes its name, in one step, when the block ends without an error.
+
+    Args:
+        path: Its name.
+        new: Whether to refuse a name that another file has by then; else that file is replaced.
+    """
     target = Path(path)
     where = printable(str(target))
     if is_folder(target):
@@ -29,16 +34,40 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             os.fsync(file.fileno())
         # mkstemp makes files for the owner alone; a published sketch is for others to read
         os.chmod(name, 0o644)  # noqa: PTH101  # the name is a plain string
-        os.replace(name, target)  # noqa: PTH105  # the same
+        if new:
+            _take_new_name(name, target)
+        else:
+            os.replace(name, target)  # noqa: PTH105  # the same
         _sync_folder(target.parent)
     except BaseException as problem:
         with suppress(OSError):
             os.unlink(name)  # noqa: PTH108  # the same
+        if new and isinstance(problem, FileExistsError):
+            raise ParameterError(
+                f"{where} must be a new file, got one that somebody else has just made; look at that one first"
+            ) from None
         if isinstance(problem, OSError):
             raise ParameterError(
                 f"{where} must be written whole, got: {problem.strerror or problem}"
             ) from None
         raise
+
+
+def _take_new_name(name: str, target: Path) -> None:
+    """Renames the file unless the target exists, which a rename alone would replace."""
+    try:
+        os.link(name, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links: reserve the name first
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        try:
+            os.replace(name, target)  # noqa: PTH105  # the name is a plain string
+        except BaseException:
+            target.unlink()
+            raise
+    else:
+        os.unlink(name)  # noqa: PTH108  # the same
 
 
 def check_can_write(path: str | os.PathLike[str]) -> None:

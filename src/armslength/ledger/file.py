@@ -3,6 +3,9 @@
 A charge is one transaction. SQLite writes its journal to the disk before the file, and the file before the journal goes, so a
 process that dies at any moment leaves a ledger with the whole line or without it. `synchronous = EXTRA` also makes the end of the journal
 last: otherwise a power failure just after a charge could bring the journal back, and undo a line whose release has left.
+
+A new ledger is made with its first line in memory and takes its name in one step, so a process that dies leaves no empty file behind.
+An empty file is therefore never a ledger: it may be one that was cut short.
 """
 
 import os
@@ -13,72 +16,167 @@ from pathlib import Path
 
 from armslength.checks import is_folder
 from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError, printable
+from armslength.formats.atomic import atomic_write
 from armslength.ledger.tables import SCHEMA_VERSION, check_tables, make_tables, update_tables
 
 _APPLICATION_ID = 0x41524D4C  # "ARML"
 _BUSY_SECONDS = 60.0
+_LAST_LINES = (
+    "SELECT (SELECT coalesce(max(number), 0) FROM entries) + (SELECT coalesce(max(number), 0) FROM budgets)"
+)
 
 
-@contextmanager
-def writing(path: str) -> Iterator[sqlite3.Connection]:
-    """A connection for one transaction that locks out all others; the file is made if it is not there."""
-    with _clear_errors(path, "written"), closing(_connected(path, "rwc")) as connection:
-        connection.execute("PRAGMA synchronous = EXTRA")
-        connection.execute("BEGIN IMMEDIATE")
-        _prepare(connection, path)
-        yield connection
-        connection.execute("COMMIT")  # otherwise it is rolled back when the connection closes
+class LedgerFile:
+    """The file of a ledger: it exists, or was asked for, and stays the same file.
 
+    Every transaction refuses a file that is gone, that another file has replaced, or that has lost lines since the last one.
 
-@contextmanager
-def reading(path: str) -> Iterator[sqlite3.Connection]:
-    """A connection that sees one moment of the file and cannot change it; an empty ledger if there is no file.
-
-    A file of the first version is read through a copy in memory.
+    Args:
+        path: The file, from the root.
+        create: Whether the file must not exist; the first line makes it.
     """
-    if not _is_there(path):
-        with closing(_in_memory()) as empty:
-            _prepare(empty, path)
-            yield empty
-        return
-    # "rw" makes no file. It is asked for so that what a killed process left half-done can be undone first.
-    with _clear_errors(path, "read"), closing(_connected(path, "rw")) as connection:
-        connection.execute("PRAGMA query_only = ON")
-        connection.execute("BEGIN")
-        if _version(connection, path) == SCHEMA_VERSION:
+
+    def __init__(self, path: str, *, create: bool = False) -> None:
+        self.path = path
+        self._is_new = create  # until it is seen to exist
+        self._identity = None if create else _identity(path)
+        self._lines = 0
+        where = printable(path)
+        if create:
+            self._exists()  # which refuses one that does
+            if not is_folder(Path(path).parent):
+                raise ParameterError(f"the folder of the ledger {where} must exist, got none; make it first")
+            self._check_no_journal()
+            return
+        if self._identity is None:
+            raise ParameterError(
+                f"the ledger {where} does not exist; name the right file, or ask for a new ledger with "
+                "Ledger(path, create=True), --new-ledger on the command line"
+            )
+        with self.reading():
+            pass
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A connection for one transaction that locks out all others; a new ledger is made when it ends."""
+        if not self._exists():
+            with closing(_new_in_memory()) as connection:
+                yield connection
+                lines, content = _last_lines(connection), connection.serialize()
+            self._make(content)
+            self._lines = lines
+            return
+        seen = self._lines
+        with _clear_errors(self.path, "written"), closing(_connected(self.path)) as connection:
+            connection.execute("PRAGMA synchronous = EXTRA")
+            connection.execute("BEGIN IMMEDIATE")
+            self._exists()  # what was opened is what the name means now
+            _update(connection, self.path)
+            self._check_lines(connection, seen)
             yield connection
+            lines = _last_lines(connection)
+            connection.execute("COMMIT")  # otherwise it is rolled back when the connection closes
+            self._lines = max(self._lines, lines)  # other threads may have seen more
+        self._exists()  # a line in a file that was removed meanwhile is lost: nothing may be released for it
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection that sees one moment of the file and cannot change it; an empty ledger if it is still to be made.
+
+        A file of the first version is read through a copy in memory.
+        """
+        if not self._exists():
+            with closing(_new_in_memory()) as empty:
+                yield empty
             return
-        with closing(_in_memory()) as copy:
-            connection.execute("ROLLBACK")  # a copy is a moment of its own
-            connection.backup(copy)
-            _prepare(copy, path)
-            yield copy
+        seen = self._lines
+        # Reading needs "rw", too: what a killed process left half-done is undone first.
+        with _clear_errors(self.path, "read"), closing(_connected(self.path)) as connection:
+            connection.execute("PRAGMA query_only = ON")
+            connection.execute("BEGIN")
+            version = _version(connection, self.path)
+            self._exists()
+            if version == SCHEMA_VERSION:
+                self._check_lines(connection, seen)
+                yield connection
+                return
+            with closing(_in_memory()) as copy:
+                connection.execute("ROLLBACK")  # a copy is a moment of its own
+                connection.backup(copy)
+                _update(copy, self.path)
+                self._check_lines(copy, seen)
+                yield copy
+
+    def _exists(self) -> bool:
+        """Whether the file exists, or is still to be made; refuses any file but the one that was opened or made here."""
+        found, where = _identity(self.path), printable(self.path)
+        if found is None and self._is_new:
+            return False
+        if found is None:
+            raise ParameterError(
+                f"the ledger {where} is gone since it was opened; bring it back: a new one would forget what was spent"
+            )
+        if found != self._identity and self._is_new:
+            raise ParameterError(
+                f"a new ledger must have a new name, got {where}, which exists; "
+                "leave create=True or --new-ledger out to use it"
+            )
+        if found != self._identity:
+            raise ParameterError(
+                f"the ledger {where} is another file than the one that was opened; "
+                "bring that one back: this one may not know what was spent"
+            )
+        self._is_new = False
+        return True
+
+    def _make(self, content: bytes) -> None:
+        self._check_no_journal()
+        with atomic_write(self.path, new=True) as file:
+            file.write(content)
+            state = os.fstat(file.fileno())
+            # Known before the file has its name: an interruption just after must find its line.
+            self._identity = (state.st_dev, state.st_ino)
+        self._is_new = False
+
+    def _check_no_journal(self) -> None:
+        """Refuses a place where a journal waits for its ledger: SQLite would undo the lines of the new one with it."""
+        for journal in (f"{self.path}-journal", f"{self.path}-wal"):
+            if os.path.lexists(journal):
+                raise ParameterError(
+                    f"a new ledger must not lie beside the journal of another, got {printable(journal)}; "
+                    "bring back the ledger that it belongs to, or remove it"
+                )
+
+    def _check_lines(self, connection: sqlite3.Connection, seen: int) -> None:
+        """Refuses a ledger with fewer lines than this object has seen: systems give the number of a removed file to the next one."""
+        lines, where = _last_lines(connection), printable(self.path)
+        if lines < seen:
+            raise CorruptFileError(
+                f"the ledger {where} has lost lines since it was opened; "
+                "bring them back: without them it forgets what was spent"
+            )
+        self._lines = max(self._lines, lines)
 
 
-def check_file(path: str) -> None:
-    """Refuses a file that is no ledger, and a folder that is not there; makes and changes nothing."""
-    if _is_there(path):
-        with reading(path):
-            return
-    if not is_folder(Path(path).parent):
-        raise ParameterError(
-            f"ledger must be a file that can be written, got {printable(path)}: its folder is not there"
-        )
+def _last_lines(connection: sqlite3.Connection) -> int:
+    """A number that grows with every line."""
+    lines: int = connection.execute(_LAST_LINES).fetchone()[0]
+    return lines
 
 
-def _is_there(path: str) -> bool:
-    """Whether there is such a file; a name that no file can have is refused, which SQLite would cut short."""
+def _identity(path: str) -> tuple[int, int] | None:
+    """What tells a file from others, None if there is none; a name that no file can have is refused, which SQLite would cut short."""
     try:
-        os.stat(path)  # noqa: PTH116  # the method of a path says no to such names
+        state = os.stat(path)  # noqa: PTH116  # the method of a path says no to such names
     except (FileNotFoundError, NotADirectoryError):
-        return False
+        return None
     except (OSError, ValueError):
         raise ParameterError(f"ledger must be a file that can be read, got {printable(path)}") from None
-    return True
+    return state.st_dev, state.st_ino
 
 
-def _connected(path: str, mode: str) -> sqlite3.Connection:
-    uri = f"{Path(path).absolute().as_uri()}?mode={mode}"
+def _connected(path: str) -> sqlite3.Connection:
+    uri = f"{Path(path).as_uri()}?mode=rw"  # which makes no file
     connection = sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
     connection.execute("PRAGMA trusted_schema = OFF")  # what the file brings along may call no function
     return connection
@@ -86,6 +184,15 @@ def _connected(path: str, mode: str) -> sqlite3.Connection:
 
 def _in_memory() -> sqlite3.Connection:
     return sqlite3.connect(":memory:", isolation_level=None)
+
+
+def _new_in_memory() -> sqlite3.Connection:
+    """A ledger without a line."""
+    connection = _in_memory()
+    make_tables(connection)
+    connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    return connection
 
 
 @contextmanager
@@ -107,10 +214,10 @@ def _clear_errors(path: str, done: str) -> Iterator[None]:
 
 
 def _version(connection: sqlite3.Connection, path: str) -> int:
-    """The version of the file: 0 if it is empty; refuses what is no ledger, or a newer one."""
+    """The version of the file; refuses what is no ledger, or a newer one."""
     where = printable(path)
     if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-        return 0
+        raise CorruptFileError(f"{where} is not a ledger: it is empty; if it was one, restore it")
     if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
         raise CorruptFileError(f"a ledger must be a file of armslength, got another database: {where}")
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -124,14 +231,8 @@ def _version(connection: sqlite3.Connection, path: str) -> int:
     return version
 
 
-def _prepare(connection: sqlite3.Connection, path: str) -> None:
-    """Makes the tables, or brings those of the first version up to date; inside the caller's transaction."""
-    version = _version(connection, path)
-    if version == SCHEMA_VERSION:
-        return
-    if version == 0:
-        make_tables(connection)
-        connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-    else:
+def _update(connection: sqlite3.Connection, path: str) -> None:
+    """Brings the tables of the first version up to date; inside the caller's transaction."""
+    if _version(connection, path) < SCHEMA_VERSION:
         update_tables(connection)
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -11,11 +11,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from armslength.checks import is_file
-from armslength.errors import BudgetError, ParameterError, printable
+from armslength.errors import BudgetError, ParameterError
 from armslength.ledger.budgets import Budget, Spent, check_fits, check_same_meaning, checked_budget, spent_of
 from armslength.ledger.entry import Entry, check_entry
-from armslength.ledger.file import check_file, reading, writing
+from armslength.ledger.file import LedgerFile
 from armslength.ledger.periods import not_before, period_of, read_time, written_time
 from armslength.ledger.rows import (
     in_force,
@@ -27,7 +26,7 @@ from armslength.ledger.rows import (
     write_entry,
 )
 
-__all__ = ["NO_LEDGER", "Budget", "Entry", "Ledger", "NoLedger", "Spent", "check_ledger", "opened_ledger"]
+__all__ = ["NO_LEDGER", "Budget", "Entry", "Ledger", "NoLedger", "Spent", "opened_ledger"]
 
 
 class NoLedger:
@@ -41,25 +40,27 @@ NO_LEDGER: Final = NoLedger()
 
 
 class Ledger:
-    """A ledger in an SQLite file, which is made when the first line is written.
+    """A ledger in an SQLite file, which exists or is asked for.
 
     Guarantee: a charge is on the disk before `charge` returns. Several processes may charge at once; together they never exceed a
-    budget. A process that dies leaves a charge whole or not at all.
+    budget. A process that dies leaves a charge whole or not at all. A file that is removed, replaced or restored from an older copy under
+    an open ledger is refused.
 
     Args:
         path: The file.
-        read_only: Whether the file must be there, and nothing may be written to it.
+        read_only: Whether nothing may be written to it.
+        create: Whether to make a new ledger, where no file may exist; its first line makes the file.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, read_only: bool = False, create: bool = False
+    ) -> None:
         self.path = os.fspath(path)
         self.read_only = read_only
-        self._file = str(Path(self.path).absolute())  # a change of folder must not change the ledger
-        if read_only and not is_file(self._file):
-            raise ParameterError(
-                f"ledger must be a file that is there, got {printable(self.path)}; name it, or set a budget to make it"
-            )
-        check_file(self._file)
+        if read_only and create:
+            raise ParameterError("read_only must be False for a ledger to be made, got True; leave one out")
+        # from the root: a change of folder must not change the ledger
+        self._file = LedgerFile(str(Path(self.path).absolute()), create=create)
 
     def __repr__(self) -> str:
         return f"Ledger({self.path!r}{', read_only=True' if self.read_only else ''})"
@@ -74,7 +75,7 @@ class Ledger:
         """
         self._check_writable()
         check_entry(entry)  # before any file is made
-        with writing(self._file) as connection:
+        with self._file.writing() as connection:
             stamped = _accepted(connection, entry, labels, repeat=repeat)
             write_entry(connection, stamped, labels)
         return stamped
@@ -82,7 +83,7 @@ class Ledger:
     def preview(self, entry: Entry, labels: Sequence[str], *, repeat: bool = False) -> Entry:
         """The entry as `charge` would write it now, or its refusal; nothing is written, and no file is made."""
         check_entry(entry)
-        with reading(self._file) as connection:
+        with self._file.reading() as connection:
             return _accepted(connection, entry, labels, repeat=repeat)
 
     def set_budget(
@@ -110,7 +111,7 @@ class Ledger:
         """
         self._check_writable()
         budget = checked_budget(population, epsilon, delta, unit, relation, period)
-        with writing(self._file) as connection:
+        with self._file.writing() as connection:
             stamped = _settled(connection, budget)
             write_budget(connection, stamped)
         return stamped
@@ -127,17 +128,17 @@ class Ledger:
     ) -> Budget:
         """The budget as `set_budget` would write it now, or its refusal; nothing is written, and no file is made."""
         budget = checked_budget(population, epsilon, delta, unit, relation, period)
-        with reading(self._file) as connection:
+        with self._file.reading() as connection:
             return _settled(connection, budget)
 
     def entries(self, population: str | None = None) -> list[Entry]:
         """All entries in their order, or those of one population."""
-        with reading(self._file) as connection:
+        with self._file.reading() as connection:
             return read_entries(connection, population)
 
     def budgets(self, population: str | None = None, *, past: bool = False) -> list[Budget]:
         """The budgets in force, or with `past` all that were ever set, in the order in which they were set."""
-        with reading(self._file) as connection:
+        with self._file.reading() as connection:
             every = read_budgets(connection, population)
         return every if past else in_force(every)
 
@@ -148,7 +149,7 @@ class Ledger:
             population: Whose; None for all populations.
             past: Whether earlier periods with releases are listed too.
         """
-        with reading(self._file) as connection:
+        with self._file.reading() as connection:
             entries, budgets = (
                 read_entries(connection, population),
                 in_force(read_budgets(connection, population)),
@@ -169,7 +170,7 @@ class Ledger:
 
     def spent_under(self, budget: Budget) -> Spent:
         """What the budget would count as spent in its present period, whether or not it is in force."""
-        with reading(self._file) as connection:
+        with self._file.reading() as connection:
             entries = read_entries(connection, budget.population)
             moment = not_before(last_time(connection))
         spent = spent_of([entry for entry in entries if _kind(entry) == _kind(budget)], budget, moment)
@@ -228,14 +229,13 @@ def _earlier_periods(period: str | None, entries: Sequence[Entry], moment: datet
     return sorted({period_of(period, read_time(entry.time))[0] for entry in entries} - {now})
 
 
-def check_ledger(ledger: object) -> None:
-    """Refuses what is neither a `Ledger`, nor the path of one, nor `al.NO_LEDGER`; opens nothing."""
-    if not isinstance(ledger, (Ledger, NoLedger, str, os.PathLike)):
-        raise ParameterError(
-            "ledger must be given: a file such as 'ledger.sqlite', or al.NO_LEDGER to go without"
-        )
-
-
-def opened_ledger(ledger: "Ledger | str | os.PathLike[str]") -> Ledger:
-    """The ledger that was meant, opened."""
-    return ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+def opened_ledger(ledger: object) -> Ledger | NoLedger:
+    """The ledger that was meant, opened; a path must be that of one that exists."""
+    if isinstance(ledger, (Ledger, NoLedger)):
+        return ledger
+    if isinstance(ledger, (str, os.PathLike)):
+        return Ledger(ledger)
+    raise ParameterError(
+        "ledger must be given: a file such as 'ledger.sqlite', al.Ledger(path, create=True) for a new one, "
+        "or al.NO_LEDGER to go without"
+    )

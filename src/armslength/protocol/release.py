@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from armslength.checks import integer, shown
 from armslength.errors import ParameterError
-from armslength.ledger.ledger import Entry, NoLedger, check_ledger, opened_ledger
+from armslength.ledger.ledger import Entry, Ledger, NoLedger, opened_ledger
 from armslength.ledger.spelling import check_spelling
 from armslength.noise.draw import add_noise, draw
 from armslength.protocol.choice import gaussian_sensitivity_squared
@@ -53,15 +53,15 @@ def release(  # each is a decision of its own
         protocol: What the parties agreed on.
         X: n rows: a dense array, a SciPy sparse matrix, or anything with an Arrow C stream. Nobody may change it meanwhile:
             it is not copied, and may be read twice.
-        ledger: A `Ledger`, the path of one, or `al.NO_LEDGER`.
+        ledger: A `Ledger`, the path of one that exists, or `al.NO_LEDGER`.
         labels: One name for each row; None numbers them.
         population: Whose budget the ledger charges.
         items: For an open vocabulary: the items that the columns count; a table's column names if None.
         repeat: Whether the same population and labels may be released again.
         threads: At most this many threads; None takes all that the process may run.
     """
-    check_ledger(ledger)
-    check_population(population, ledger)
+    book = opened_ledger(ledger)
+    check_population(population, book)
     if threads is not None:
         integer("threads", threads, at_least=1, at_most=1024)
     ready = prepared(protocol, X, items, threads)
@@ -71,7 +71,7 @@ def release(  # each is a decision of its own
         ready,
         names,
         source="rows",
-        ledger=ledger,
+        ledger=book,
         population=population,
         repeat=repeat,
         threads=threads,
@@ -84,7 +84,7 @@ def released(
     names: list[str] | None,
     *,
     source: str,
-    ledger: Any,
+    ledger: Ledger | NoLedger,
     population: str,
     repeat: bool,
     threads: int | None = None,
@@ -172,7 +172,7 @@ def new_provenance(protocol: Protocol, count: int, source: str) -> Released:
     return Released.of(secrets.token_bytes(16 * count), protocol, source)
 
 
-def check_population(population: Any, ledger: Any) -> None:
+def check_population(population: Any, ledger: Ledger | NoLedger) -> None:
     """A ledger needs to know whose budget it charges."""
     if not isinstance(population, str) or len(population) > 1000 or not population.isprintable():
         raise ParameterError(f"population must be one line of text, got {shown(population)}")
@@ -191,23 +191,28 @@ def release_label(labels: list[str]) -> str:
 
 
 def charge(
-    protocol: Protocol, ledger: Any, population: str, labels: Sequence[str | int], *, repeat: bool
+    protocol: Protocol,
+    ledger: Ledger | NoLedger,
+    population: str,
+    labels: Sequence[str | int],
+    *,
+    repeat: bool,
 ) -> None:
-    """Opens the ledger and writes its line, or refuses."""
+    """Writes the line of the ledger, or refuses."""
     if isinstance(ledger, NoLedger):
         return
     names = list(map(str, labels))
-    opened_ledger(ledger).charge(ledger_entry(protocol, population, names), names, repeat=repeat)
+    ledger.charge(ledger_entry(protocol, population, names), names, repeat=repeat)
 
 
 def preview_charge(
-    protocol: Protocol, ledger: Any, population: str, labels: Sequence[str], *, repeat: bool
+    protocol: Protocol, ledger: Ledger | NoLedger, population: str, labels: Sequence[str], *, repeat: bool
 ) -> None:
     """Refuses what `charge` would refuse, and writes nothing."""
     if isinstance(ledger, NoLedger):
         return
     names = list(labels)
-    opened_ledger(ledger).preview(ledger_entry(protocol, population, names), names, repeat=repeat)
+    ledger.preview(ledger_entry(protocol, population, names), names, repeat=repeat)
 
 
 def ledger_entry(protocol: Protocol, population: str, names: list[str]) -> Entry:

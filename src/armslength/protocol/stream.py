@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.errors import ParameterError
-from armslength.ledger.ledger import check_ledger
+from armslength.ledger.ledger import opened_ledger
 from armslength.noise.draw import draw
 from armslength.protocol.events import read_once, sketch_of_events, total_of_events
 from armslength.protocol.protocol import Protocol
@@ -40,8 +40,8 @@ class SketchStream:
     def __init__(
         self, protocol: Protocol, *, label: str, ledger: Any, population: str = "", repeat: bool = False
     ) -> None:
-        check_ledger(ledger)
-        check_population(population, ledger)
+        book = opened_ledger(ledger)
+        check_population(population, book)
         (self._label,) = checked_labels([label], 1) or [label]
         if protocol.value_range is not None:
             raise ParameterError(
@@ -50,7 +50,7 @@ class SketchStream:
         if protocol.noise_site != "output":
             raise ParameterError(f"noise_site must be 'output' for a stream, got {protocol.noise_site!r}")
         self._process = os.getpid()  # before the charge, which is for this process alone
-        charge(protocol, ledger, population, [self._label], repeat=repeat)
+        charge(protocol, book, population, [self._label], repeat=repeat)
         self._protocol = protocol
         self._state: NDArray[np.int64] | None = draw(protocol.law, (protocol.transform.sketch_dim,))
         self._total = with_total_noise(protocol, np.zeros(1, dtype=np.int64))

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from armslength.checks import shown, type_name
 from armslength.errors import InputError, ParameterError
-from armslength.ledger.ledger import check_ledger
+from armslength.ledger.ledger import opened_ledger
 from armslength.protocol.projection import Prepared
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.release import check_population, checked_rows, preview_charge, released
@@ -67,14 +67,14 @@ def release_rows(  # noqa: PLR0913  # each is a decision of its own
         row: The column that names each row, text or whole numbers. Rows without a name are left out.
         vector: The column of vectors: binary, input_dim packed little-endian numbers; or lists of numbers.
         public_rows: Every row that gets a sketch, in this order; one that is not in the source is a vector of zeros. Rows of other names are left out.
-        ledger: A `Ledger`, the path of one on the driver, or `al.NO_LEDGER`.
+        ledger: A `Ledger`, the path of one that exists on the driver, or `al.NO_LEDGER`.
         dtype: What a binary vector holds: "float64", "float32", "int64" or "int32"; None for lists.
         population: Whose budget the ledger charges.
         repeat: Whether the same population and labels may be released again.
         partitions: How many tasks share the rows; None leaves them where they lie.
     """
-    check_ledger(ledger)
-    check_population(population, ledger)
+    book = opened_ledger(ledger)
+    check_population(population, book)
     job = SparkRowsRelease.of(
         opened_frame(source),
         protocol,
@@ -85,13 +85,13 @@ def release_rows(  # noqa: PLR0913  # each is a decision of its own
         partitions=partitions,
     )
     labels = list(job.labels)
-    preview_charge(protocol, ledger, population, labels, repeat=repeat)
+    preview_charge(protocol, book, population, labels, repeat=repeat)
     return released(
         protocol,
         job.products(),
         labels,
         source="rows",
-        ledger=ledger,
+        ledger=book,
         population=population,
         repeat=repeat,
     )

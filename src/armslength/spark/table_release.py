@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from armslength.ledger.ledger import check_ledger
+from armslength.ledger.ledger import opened_ledger
 from armslength.protocol.projection import Prepared
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.release import check_population
@@ -74,7 +74,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
         protocol: What the parties agreed on: with a contribution, and a unit of protection in words.
         person: The column that says who an event is about. Events without a person are left out.
         item: The column that says what happened, of the protocol's type. Events without an item are left out.
-        ledger: A `Ledger`, the path of one on the driver, or `al.NO_LEDGER`.
+        ledger: A `Ledger`, the path of one that exists on the driver, or `al.NO_LEDGER`.
         group: The column that says which group an event belongs to; with `public_groups`.
         public_groups: Every group that gets a row, also without events, in this order. Events of others are left out.
         label: Instead of both: the name of the one row that all events belong to.
@@ -85,8 +85,8 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
         partitions: How many tasks share the events; None takes `spark.sql.shuffle.partitions`.
         memory: How much each task may hold before it writes to a temporary folder on its worker, which its owner alone can read.
     """
-    check_ledger(ledger)
-    check_population(population, ledger)
+    book = opened_ledger(ledger)
+    check_population(population, book)
     job = SparkTableRelease.of_frame(
         opened_frame(source),
         TableRelease.of(
@@ -99,7 +99,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
         ),
         partitions=partitions,
     )
-    return job.release(ledger=ledger, population=population, repeat=repeat)
+    return job.release(ledger=book, population=population, repeat=repeat)
 
 
 @dataclass(frozen=True)

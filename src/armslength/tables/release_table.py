@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from armslength.checks import integer
 from armslength.errors import ParameterError
-from armslength.ledger.ledger import check_ledger
+from armslength.ledger.ledger import Ledger, NoLedger, opened_ledger
 from armslength.progress import progress
 from armslength.protocol.projection import Prepared
 from armslength.protocol.protocol import Protocol
@@ -58,7 +58,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
         protocol: What the parties agreed on: with a contribution, and a unit of protection in words.
         person: The column that says who an event is about. Events without a person are left out.
         item: The column that says what happened, of the protocol's type. Events without an item are left out.
-        ledger: A `Ledger`, the path of one, or `al.NO_LEDGER`.
+        ledger: A `Ledger`, the path of one that exists, or `al.NO_LEDGER`.
         group: The column that says which group an event belongs to; with `public_groups`.
         public_groups: Every group that gets a row, also without events, in this order. Events of others are left out.
         label: Instead of both: the name of the one row that all events belong to.
@@ -70,8 +70,8 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
         threads: At most this many threads; None takes all that the process may run.
         show_progress: Whether to show progress, if standard error is a terminal.
     """
-    check_ledger(ledger)
-    check_population(population, ledger)
+    book = opened_ledger(ledger)
+    check_population(population, book)
     job = TableRelease.of(
         source,
         protocol,
@@ -81,7 +81,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
         memory=memory,
         threads=threads,
     )
-    return job.release(ledger=ledger, population=population, repeat=repeat, show_progress=show_progress)
+    return job.release(ledger=book, population=population, repeat=repeat, show_progress=show_progress)
 
 
 @dataclass(frozen=True)
@@ -141,13 +141,15 @@ class TableRelease:
         names = item_numbers(protocol, vocabulary)
         return cls(source, protocol, columns, groups, bound, names, memory, threads)
 
-    def preview(self, *, ledger: Any, population: str, repeat: bool) -> None:
+    def preview(self, *, ledger: Ledger | NoLedger, population: str, repeat: bool) -> None:
         """Refuses what `release` would refuse, as far as the schema of the source and the ledger tell; spends nothing."""
         preview_charge(self.protocol, ledger, population, self.groups.labels, repeat=repeat)
         with self.opened():
             pass
 
-    def release(self, *, ledger: Any, population: str, repeat: bool, show_progress: bool = False) -> Sketches:
+    def release(
+        self, *, ledger: Ledger | NoLedger, population: str, repeat: bool, show_progress: bool = False
+    ) -> Sketches:
         """The sketches; the ledger is asked before any event is read, and charged when all of them were."""
         preview_charge(self.protocol, ledger, population, self.groups.labels, repeat=repeat)
         ready = self.sums(secrets.token_bytes(KEY_BYTES), show_progress=show_progress)

@@ -17,7 +17,8 @@ X = np.arange(100).reshape(2, 50) % 7
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     PROTOCOL.save("protocol.json")
-    honest = PROTOCOL.release(X, labels=["north", "south"], population="visits", ledger="ledger.sqlite")
+    ledger = al.Ledger("ledger.sqlite", create=True)
+    honest = PROTOCOL.release(X, labels=["north", "south"], population="visits", ledger=ledger)
     honest.save("s.parquet")
     zeros = np.zeros((2, 64), np.int64)
     al.Sketches(zeros, honest.labels, honest.noises, [PROTOCOL]).save("zeros.parquet")

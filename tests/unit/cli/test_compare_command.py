@@ -49,6 +49,19 @@ def test_a_table_for_people(file):
     assert len(ends) == 1
 
 
+def test_csv_holds_no_formula(tmp_path):
+    labels = ['=HYPERLINK("x")', "+1", "-1", "@SUM(1)", "plain"]
+    protocol = al.Protocol(al.SparseJL(300, 32, 1, "compare command"), 1)
+    protocol.release(np.zeros((5, 300), int), labels=labels, ledger=al.NO_LEDGER).save(tmp_path / "s.parquet")
+    expected = ["'" + label for label in labels[:-1]] + ["plain"]
+    compared = run(tmp_path / "s.parquet", "--quantity", "inner-product", "--format", "csv").stdout
+    rows = list(csv.DictReader(io.StringIO(compared)))
+    assert {row["left"] for row in rows} | {row["right"] for row in rows} == set(expected)
+    assert any(float(row["lower"]) < 0 for row in rows)  # negative numbers stay numbers
+    listed = CliRunner().invoke(main, ["inspect", str(tmp_path / "s.parquet"), "--format", "csv"]).stdout
+    assert [row["label"] for row in csv.DictReader(io.StringIO(listed))] == expected
+
+
 @pytest.mark.parametrize("simultaneous", [False, True])
 def test_scripts_get_every_digit(file, simultaneous):
     expected = al.distances(al.load(file)).to_arrow(simultaneous=simultaneous).to_pylist()

@@ -28,8 +28,8 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def charged(folder):
     """A ledger with two budgets, one of them raised, and two lines."""
-    for epsilon in (1, 4):
-        assert run(*BUDGET, "--epsilon", epsilon, "--delta", "1e-6").exit_code == 0
+    for epsilon, flags in ((1, ["--new-ledger"]), (4, [])):
+        assert run(*BUDGET, "--epsilon", epsilon, "--delta", "1e-6", *flags).exit_code == 0
     assert run(*BUDGET, "--epsilon", 2, "--delta", "1e-6", "--period", "month").exit_code == 0
     data = np.ones((1, 8), dtype=int)
     for label, noise in (("north", "laplace"), ("south", "gaussian")):
@@ -109,7 +109,7 @@ def test_a_file_from_elsewhere_cannot_write_to_the_terminal(charged):
 def test_show_makes_no_file(folder):
     result = run("show", "missing.sqlite")
     assert result.exit_code == 2
-    assert "must be a file that is there, got missing.sqlite" in result.stderr
+    assert "missing.sqlite does not exist" in result.stderr
     assert list(folder.iterdir()) == []
 
 
@@ -122,7 +122,7 @@ def test_a_file_that_is_no_ledger(folder):
 
 
 def test_a_budget_that_would_be_set_is_not(folder):
-    result = run(*BUDGET, "--epsilon", "4", "--delta", "1e-6", "--dry-run")
+    result = run(*BUDGET, "--epsilon", "4", "--delta", "1e-6", "--dry-run", "--new-ledger")
     assert result.exit_code == 0
     assert result.output == (
         "the budget of 'visits' would be epsilon 4 at delta 1e-6 in all, for 'one patient' (add_remove)\n"
@@ -130,6 +130,18 @@ def test_a_budget_that_would_be_set_is_not(folder):
         "nothing was written\n"
     )
     assert list(folder.iterdir()) == []
+
+
+def test_a_ledger_must_exist_or_be_asked_for(folder):
+    missing = run(*BUDGET, "--epsilon", "1")
+    assert missing.exit_code == 2
+    assert "--new-ledger" in missing.stderr
+    assert list(folder.iterdir()) == []
+    assert run(*BUDGET, "--epsilon", "1", "--new-ledger").exit_code == 0
+    again = run(*BUDGET, "--epsilon", "2", "--new-ledger")
+    assert again.exit_code == 2
+    assert "leave create=True or --new-ledger out" in again.stderr
+    assert [budget.epsilon for budget in al.Ledger("ledger.sqlite").budgets(past=True)] == ["1"]
 
 
 def test_a_budget_is_lowered(charged):

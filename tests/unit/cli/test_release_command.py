@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import armslength as al
 from armslength.cli.main import main
+from armslength.tables.engine import EventTable
 
 EVENTS = pa.table(
     {
@@ -33,6 +34,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "hospitals.txt").write_text("north\nsouth\n\neast\n", encoding="utf-8")
     made = run(*NEW, "-o", "protocol.json")
     assert made.exit_code == 0, made.output
+    al.Ledger("ledger.sqlite", create=True).set_budget("staff", 1, unit="one nurse")
     return tmp_path
 
 
@@ -88,6 +90,53 @@ def test_a_dry_run_says_no_where_the_release_would():
     refused = run(*RELEASE, *GROUPS, "--dry-run")
     assert refused.exit_code == 4
     assert "0.5" in refused.output
+
+
+def test_a_ledger_must_exist_or_be_asked_for_before_anything_is_read(folder, monkeypatch):
+    (folder / "ledger.sqlite").unlink()
+    before = sorted(path.name for path in folder.iterdir())
+    with monkeypatch.context() as unread:
+        unread.setattr("armslength.tables.engine.EventTable.batches", None)
+        for flags in ([], ["--dry-run"], ["--ledger", "other.sqlite"], ["--new-ledger", "--no-ledger"]):
+            refused = run(*RELEASE, *GROUPS, *flags)
+            assert refused.exit_code == 2, refused.output
+            assert "--new-ledger" in refused.stderr
+        told = run(*RELEASE, *GROUPS, "--new-ledger", "--dry-run")
+        assert told.exit_code == 0, told.output
+    refused = run(*RELEASE, *GROUPS, "--new-ledger", "--item", "nothing")
+    assert refused.exit_code == 2
+    assert sorted(path.name for path in folder.iterdir()) == before
+    assert run(*RELEASE, *GROUPS, "--new-ledger").exit_code == 0
+    assert len(al.Ledger("ledger.sqlite").entries()) == 1
+    again = run(*RELEASE, *GROUPS, "--new-ledger", "--overwrite", "--repeat")
+    assert again.exit_code == 2
+    assert len(al.Ledger("ledger.sqlite").entries()) == 1
+
+
+def test_the_same_command_from_another_folder_does_not_release_again(folder, monkeypatch):
+    assert run(*RELEASE, *GROUPS).exit_code == 0
+    (folder / "other").mkdir()
+    monkeypatch.chdir(folder / "other")
+    for name in ("visits.parquet", "protocol.json", "hospitals.txt"):
+        (folder / "other" / name).symlink_to(folder / name)
+    before = sorted(path.name for path in (folder / "other").iterdir())
+    assert run(*RELEASE, *GROUPS).exit_code == 2
+    assert sorted(path.name for path in (folder / "other").iterdir()) == before
+
+
+def test_a_ledger_that_vanishes_while_events_are_read_is_noticed(folder, monkeypatch):
+    batches = EventTable.batches
+
+    def removed(*arguments, **known):
+        (folder / "ledger.sqlite").unlink(missing_ok=True)
+        return batches(*arguments, **known)
+
+    monkeypatch.setattr("armslength.tables.engine.EventTable.batches", removed)
+    done = run(*RELEASE, *GROUPS)
+    assert done.exit_code == 2
+    assert "is gone" in done.stderr
+    assert not (folder / "sketches.parquet").exists()
+    assert not (folder / "ledger.sqlite").exists()
 
 
 @pytest.mark.usefixtures("folder")

@@ -20,7 +20,7 @@ UNIT = "one patient"
 
 @pytest.fixture
 def ledger(tmp_path):
-    return al.Ledger(tmp_path / "ledger.sqlite")
+    return al.Ledger(tmp_path / "ledger.sqlite", create=True)
 
 
 def gaussian(entry, epsilon="1", delta="0.000001"):

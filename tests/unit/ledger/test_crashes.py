@@ -20,17 +20,22 @@ import armslength as al
 # Charges until it is refused, and says so on a line of its own each time a charge is done.
 WORKER = """
 import sys
-from armslength.errors import BudgetError
+from armslength.errors import BudgetError, ParameterError
 from armslength.ledger.ledger import Entry, Ledger
 
-path, name, epsilon, most = sys.argv[1:]
+path, name, epsilon, most, create = sys.argv[1:]
 fields = "visits north one_patient add_remove 1 l1 laplace 0x1.0p+0 - 1 0 0 f 0.1".split()
 fields[8], fields[9] = "", epsilon
+ledger = Ledger(path, create=bool(create))
 print("ready", flush=True)
+sys.stdin.readline()
 for number in range(int(most)):
     label = f"{name}-{number}"
     try:
-        Ledger(path).charge(Entry(*fields), [label])
+        ledger.charge(Entry(*fields), [label])
+    except ParameterError as problem:
+        print("not mine", flush=True)
+        break
     except BudgetError as problem:
         print("over budget" if "must fit the budget" in str(problem) else "known label", flush=True)
         break
@@ -38,13 +43,16 @@ for number in range(int(most)):
 """
 
 
-def worker(path, name, *, epsilon="0.001", most=10**6):
+def worker(path, name, *, epsilon="0.001", most=10**6, create=False, waits=False):
     process = subprocess.Popen(
-        [sys.executable, "-c", WORKER, str(path), name, epsilon, str(most)],
+        [sys.executable, "-c", WORKER, str(path), name, epsilon, str(most), "yes" if create else ""],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
     assert process.stdout.readline() == "ready\n"
+    if not waits:
+        process.stdin.close()
     return process
 
 
@@ -68,7 +76,7 @@ def labels_in(path):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no SIGKILL")
 def test_processes_killed_in_the_middle_of_many_charges(tmp_path):
     path = tmp_path / "ledger.sqlite"
-    al.Ledger(path).set_budget("visits", 1000, unit="one_patient")
+    al.Ledger(path, create=True).set_budget("visits", 1000, unit="one_patient")
     chance = random.Random(1)  # noqa: S311  # when to kill, not what to draw
     done = []
     for round_ in range(8):
@@ -95,7 +103,7 @@ def test_processes_killed_in_the_middle_of_many_charges(tmp_path):
 
 def test_racing_processes_spend_a_budget_to_its_last_part_and_no_more(tmp_path):
     path = tmp_path / "ledger.sqlite"
-    ledger = al.Ledger(path)
+    ledger = al.Ledger(path, create=True)
     ledger.set_budget("visits", 1, unit="one_patient")
     processes = [worker(path, str(i), epsilon="0.02") for i in range(4)]
     said = [reported(process) for process in processes]
@@ -107,15 +115,23 @@ def test_racing_processes_spend_a_budget_to_its_last_part_and_no_more(tmp_path):
     assert (spent.epsilon, spent.left) == (1, 0)
 
 
-def test_processes_that_make_the_file_at_once(tmp_path):
+def test_of_processes_that_ask_for_a_new_ledger_at_once_one_makes_it(tmp_path):
     path = tmp_path / "ledger.sqlite"
-    processes = [worker(path, str(i), most=3) for i in range(4)]
-    assert [len(reported(process)) for process in processes] == [3] * 4
-    assert len(al.Ledger(path).entries()) == 12
+    for _ in range(5):
+        processes = [worker(path, str(i), most=3, create=True, waits=True) for i in range(2)]
+        for process in processes:  # both have seen that there is no file yet
+            process.stdin.close()
+        said = sorted(map(reported, processes), key=len)
+        assert said[0] == ["not mine"]
+        assert sorted(labels_in(path)) == said[1]
+        assert len(said[1]) == len(al.Ledger(path).entries()) == 3
+        assert [each.name for each in tmp_path.iterdir()] == ["ledger.sqlite"]
+        path.unlink()
 
 
 def test_of_several_processes_with_one_label_one_is_charged(tmp_path):
     path = tmp_path / "ledger.sqlite"
+    al.Ledger(path, create=True).set_budget("visits", 1000, unit="one_patient")
     processes = [worker(path, "same", most=1) for _ in range(2)]
     assert sorted(reported(process) for process in processes) == [["known label"], ["same-0"]]
     assert len(al.Ledger(path).entries()) == 1
@@ -125,7 +141,7 @@ def test_of_several_processes_with_one_label_one_is_charged(tmp_path):
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_journal_left_by_a_dead_process_is_undone(tmp_path, entry, read_only):
     path = tmp_path / "ledger.sqlite"
-    ledger = al.Ledger(path)
+    ledger = al.Ledger(path, create=True)
     ledger.charge(entry, ["a"])
     child = os.fork()
     if child == 0:  # pages go into the file before the transaction ends, and then the process dies

@@ -9,13 +9,14 @@ import pytest
 
 import armslength as al
 from armslength.ledger.entry import Entry
-from armslength.ledger.file import reading, writing
+from armslength.ledger.file import LedgerFile
 from armslength.privacy.composition import plain_loss
 
 
 def test_lines_stay_in_their_order(tmp_path, entry):
     path = tmp_path / "ledger.sqlite"
-    for label in ("a", "b", "c"):
+    al.Ledger(path, create=True).charge(entry, ["a"])
+    for label in ("b", "c"):
         al.Ledger(path).charge(entry, [label])
     entries = al.Ledger(path).entries("visits")
     assert len(entries) == 3
@@ -28,7 +29,7 @@ def test_lines_stay_in_their_order(tmp_path, entry):
 def test_a_change_of_folder_does_not_change_the_ledger(tmp_path, monkeypatch, entry):
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path)
-    ledger = al.Ledger("ledger.sqlite")
+    ledger = al.Ledger("ledger.sqlite", create=True)
     monkeypatch.chdir(tmp_path / "other")
     ledger.charge(entry, ["a"])
     assert len(al.Ledger(tmp_path / "ledger.sqlite", read_only=True).entries()) == 1
@@ -36,7 +37,7 @@ def test_a_change_of_folder_does_not_change_the_ledger(tmp_path, monkeypatch, en
 
 
 def test_every_label_of_a_release_is_remembered(tmp_path, entry):
-    ledger = al.Ledger(tmp_path / "ledger.sqlite")
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     ledger.charge(entry, ["a", "b", "c"])
     for label in ("a", "b", "c"):
         with pytest.raises(al.BudgetError, match=f"'{label}' again"):
@@ -45,7 +46,7 @@ def test_every_label_of_a_release_is_remembered(tmp_path, entry):
 
 def test_a_ledger_without_its_tables_is_damaged(tmp_path, entry):
     path = tmp_path / "ledger.sqlite"
-    al.Ledger(path).charge(entry, ["a"])
+    al.Ledger(path, create=True).charge(entry, ["a"])
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TABLE labels")
     connection.close()
@@ -55,7 +56,7 @@ def test_a_ledger_without_its_tables_is_damaged(tmp_path, entry):
 
 @pytest.mark.parametrize("period", ["day", "week", "month", "quarter", "year"])
 def test_the_last_year_of_the_calendar_still_has_periods(period, tmp_path, entry, set_clock):
-    ledger = al.Ledger(tmp_path / "ledger.sqlite")
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     ledger.set_budget("visits", 1, unit="one patient", period=period)
     set_clock("9999-12-30T12:00:00")
     ledger.charge(entry, ["a"])
@@ -65,7 +66,7 @@ def test_the_last_year_of_the_calendar_still_has_periods(period, tmp_path, entry
 
 def test_a_time_that_is_no_text_is_damage(tmp_path, entry):
     path = tmp_path / "ledger.sqlite"
-    ledger = al.Ledger(path)
+    ledger = al.Ledger(path, create=True)
     ledger.set_budget("visits", 9, unit="one patient", period="month")
     ledger.charge(entry, ["a"])
     with sqlite3.connect(path) as connection:
@@ -77,7 +78,7 @@ def test_a_time_that_is_no_text_is_damage(tmp_path, entry):
 
 @pytest.mark.parametrize("spelled", ["visits ", " visits", "e\u0301tude"])
 def test_spellings_that_look_alike_are_refused(spelled, tmp_path):
-    ledger = al.Ledger(tmp_path / "ledger.sqlite")
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     with pytest.raises(al.ParameterError, match="population must have no blanks"):
         ledger.set_budget(spelled, 1, unit="one patient")
     protocol = al.Protocol(al.SparseJL(4, 2, seed="x"), 1)
@@ -86,7 +87,7 @@ def test_spellings_that_look_alike_are_refused(spelled, tmp_path):
 
 
 def test_the_ledger_itself_knows_one_spelling(tmp_path, entry):
-    ledger = al.Ledger(tmp_path / "ledger.sqlite")
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     ledger.charge(entry, ["e\u0301"])
     with pytest.raises(al.BudgetError):
         ledger.preview(entry, ["\u00e9"])
@@ -98,13 +99,14 @@ def test_the_ledger_itself_knows_one_spelling(tmp_path, entry):
 def test_one_label_in_two_spellings_is_one_label(tmp_path):
     protocol = al.Protocol(al.SparseJL(4, 2, seed="x"), 1)
     path = tmp_path / "ledger.sqlite"
-    protocol.release([[1, 2, 3, 4]], labels=["\u00e9"], population="p", ledger=path)
+    ledger = al.Ledger(path, create=True)
+    protocol.release([[1, 2, 3, 4]], labels=["\u00e9"], population="p", ledger=ledger)
     with pytest.raises(al.BudgetError):
         protocol.release([[1, 2, 3, 4]], labels=["e\u0301"], population="p", ledger=path)
 
 
 def test_a_refusal_writes_nothing(tmp_path, entry):
-    ledger = al.Ledger(tmp_path / "ledger.sqlite")
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     ledger.charge(entry, ["a"])
     with pytest.raises(al.BudgetError, match="'a' again"):
         ledger.charge(entry, ["b", "a"])
@@ -116,7 +118,7 @@ def test_a_refusal_writes_nothing(tmp_path, entry):
 
 def test_a_preview_says_the_same_and_writes_nothing(tmp_path, entry):
     path = tmp_path / "ledger.sqlite"
-    ledger = al.Ledger(path)
+    ledger = al.Ledger(path, create=True)
     assert replace(ledger.preview(entry, ["a"]), time="") == entry
     assert ledger.entries() == ledger.spent() == ledger.budgets() == []
     assert not path.exists()
@@ -132,10 +134,10 @@ def test_a_preview_says_the_same_and_writes_nothing(tmp_path, entry):
 
 def test_a_ledger_to_read_must_be_there_and_stays_as_it_is(tmp_path, entry):
     path = tmp_path / "ledger.sqlite"
-    with pytest.raises(al.ParameterError, match="must be a file that is there"):
+    with pytest.raises(al.ParameterError, match="does not exist"):
         al.Ledger(path, read_only=True)
     assert not path.exists()
-    al.Ledger(path).charge(entry, ["a"])
+    al.Ledger(path, create=True).charge(entry, ["a"])
     path.chmod(0o444)
     ledger = al.Ledger(path, read_only=True)
     assert len(ledger.entries()) == 1
@@ -175,7 +177,7 @@ def test_a_ledger_to_read_must_be_there_and_stays_as_it_is(tmp_path, entry):
     ],
 )
 def test_a_bad_entry_is_refused_before_any_file(tmp_path, change, match, entry):
-    ledger = al.Ledger(tmp_path / "ledger.sqlite")
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     for ask in (ledger.charge, ledger.preview):
         with pytest.raises(al.ParameterError, match=match):
             ask(replace(entry, **change), ["a"])
@@ -183,7 +185,7 @@ def test_a_bad_entry_is_refused_before_any_file(tmp_path, change, match, entry):
 
 
 def test_a_clock_that_goes_back_does_not_move_the_ledger_back(tmp_path, entry, set_clock):
-    ledger = al.Ledger(tmp_path / "ledger.sqlite")
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     set_clock("2026-03-01 00:00:10")
     ledger.charge(entry, ["a"])
     set_clock("2026-02-27 12:00:00")
@@ -294,16 +296,16 @@ def changed(path, statement):
 
 def test_lines_outlast_a_power_failure_and_readers_cannot_write(tmp_path, entry):
     path = str(tmp_path / "ledger.sqlite")
-    al.Ledger(path).charge(entry, ["a"])
-    with writing(path) as connection:
+    al.Ledger(path, create=True).charge(entry, ["a"])
+    with LedgerFile(path).writing() as connection:
         assert connection.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
-    with pytest.raises(al.ParameterError, match="readonly"), reading(path) as connection:
+    with pytest.raises(al.ParameterError, match="readonly"), LedgerFile(path).reading() as connection:
         connection.execute("DELETE FROM entries")
 
 
 def test_a_newer_file_is_refused(tmp_path, entry):
     path = tmp_path / "ledger.sqlite"
-    al.Ledger(path).charge(entry, ["a"])
+    al.Ledger(path, create=True).charge(entry, ["a"])
     changed(path, "PRAGMA user_version = 3")
     with pytest.raises(al.UnsupportedVersionError, match="got 3"):
         al.Ledger(path)
@@ -324,7 +326,7 @@ def test_a_newer_file_is_refused(tmp_path, entry):
     ],
 )
 def test_edited_lines_are_refused(tmp_path, statement, match, entry):
-    ledger = al.Ledger(tmp_path / "ledger.sqlite")
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     ledger.set_budget("visits", 5, unit="one patient", period="month")
     ledger.charge(entry, ["a"])
     changed(ledger.path, statement)
@@ -344,9 +346,9 @@ def test_a_line_says_nothing_about_the_data(tmp_path):
     protocol = al.Protocol(al.Identity(4), 1, 1e-6, noise="gaussian", unit="one patient")
     lines = []
     for name, data in (("few", np.ones((1, 4), int)), ("many", np.full((1, 4), 10**9))):
-        path = tmp_path / f"{name}.sqlite"
-        protocol.release(data, labels=["north"], population="visits", ledger=path)
-        lines += al.Ledger(path).entries()
+        ledger = al.Ledger(tmp_path / f"{name}.sqlite", create=True)
+        protocol.release(data, labels=["north"], population="visits", ledger=ledger)
+        lines += ledger.entries()
     assert replace(lines[0], time="") == replace(lines[1], time="")
 
 
@@ -363,12 +365,12 @@ def test_a_line_says_nothing_about_the_data(tmp_path):
     ],
 )
 def test_a_release_writes_the_sensitivity_that_its_noise_covers(tmp_path, protocol, squared):
-    path = tmp_path / "ledger.sqlite"
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     width = protocol.transform.input_dim
-    protocol.release(np.ones((1, width), int), population="p", ledger=path)
-    (entry,) = al.Ledger(path).entries()
+    protocol.release(np.ones((1, width), int), population="p", ledger=ledger)
+    (entry,) = ledger.entries()
     assert (entry.sensitivity_squared, entry.norm) == (squared, protocol.norm)
-    (spent,) = al.Ledger(path).spent("p")
+    (spent,) = ledger.spent("p")
     assert 0.999999 <= spent.epsilon <= 1  # the noise is that of ε = 1, and no more than that is claimed
 
 

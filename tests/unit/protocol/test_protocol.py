@@ -273,11 +273,10 @@ def test_radius_of_l2_neighbors_on_the_grid(radius, resolution, on_grid, touched
 
 def test_the_norm_is_told_in_the_card_and_in_the_ledger(tmp_path):
     protocol = al.Protocol(al.Identity(5), 1, 1e-6, norm="l2", radius=2)
-    sketches = protocol.release(np.zeros((1, 5), dtype=int), population="p", ledger=tmp_path / "l.sqlite")
+    ledger = al.Ledger(tmp_path / "l.sqlite", create=True)
+    sketches = protocol.release(np.zeros((1, 5), dtype=int), population="p", ledger=ledger)
     assert "at most 2 in l2 norm" in guarantee_in_words(*sketches.releases[0])
-    assert [(entry.radius, entry.norm) for entry in al.Ledger(tmp_path / "l.sqlite").entries()] == [
-        ("2", "l2")
-    ]
+    assert [(entry.radius, entry.norm) for entry in ledger.entries()] == [("2", "l2")]
 
 
 def test_an_open_vocabulary_has_no_l2_neighbors():

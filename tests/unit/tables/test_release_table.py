@@ -73,7 +73,7 @@ def test_every_transform_with_a_vocabulary(transform, counted_at_once, monkeypat
 def test_the_ledger_is_charged_once_with_the_groups_as_labels(tmp_path):
     path = tmp_path / "ledger.sqlite"
     source = table([("p", "south", 1, 1)])
-    release(source, population="visits", ledger=path)
+    release(source, population="visits", ledger=al.Ledger(path, create=True))
     (entry,) = al.Ledger(path).entries()
     assert entry.label == "north, south, empty, east"
     assert entry.unit == "one person"
@@ -101,7 +101,8 @@ def test_the_ledger_is_charged_once_with_the_groups_as_labels(tmp_path):
         ({"item": "who"}, "different columns"),
         ({"weight": ""}, "weight must be the name of a column"),
         ({"ledger": None}, "ledger must be given"),
-        ({"ledger": "unused.sqlite"}, "population must name"),
+        ({"ledger": "unused.sqlite"}, "does not exist"),
+        ({"ledger": al.Ledger("unused.sqlite", create=True)}, "population must name"),
         ({"memory": "lots"}, "memory must be a size"),
         ({"threads": 0}, "threads must be"),
         ({"vocabulary": ["a"]}, "vocabulary must be left out"),
@@ -216,9 +217,10 @@ def test_sketches_and_totals_of_tables_and_streams_have_noise():
 
 def test_the_ledger_is_charged_before_there_is_noise(tmp_path, monkeypatch):
     monkeypatch.setattr("armslength.protocol.release.with_noise", None)
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     with pytest.raises(TypeError):
-        release(table([("p", "south", 1, 1)]), population="visits", ledger=tmp_path / "ledger.sqlite")
-    assert len(al.Ledger(tmp_path / "ledger.sqlite").entries()) == 1
+        release(table([("p", "south", 1, 1)]), population="visits", ledger=ledger)
+    assert len(ledger.entries()) == 1
 
 
 def test_very_many_groups_are_added_in_parts(monkeypatch):
