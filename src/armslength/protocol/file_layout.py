@@ -12,6 +12,7 @@ from armslength.formats.parquet_footer import ColumnChunk, RowGroup, unpacked_by
 from armslength.protocol.card import check_card
 from armslength.protocol.document import protocols_of
 from armslength.protocol.protocol import LARGEST_PROTOCOL_FILE, Protocol
+from armslength.protocol.work import WorkBudget
 
 FORMAT = "armslength sketches"
 VERSION = 2  # 1 had no digests
@@ -98,8 +99,8 @@ def head_text(schema: pa.Schema, where: str) -> bytes:
     return text
 
 
-def checked_head(text: bytes, where: str) -> Head:
-    """The metadata's document, if this version can read it."""
+def checked_head(text: bytes, where: str, budget: WorkBudget) -> Head:
+    """The metadata's document, if this version can read it, and the work that its protocols ask for is in the budget."""
     head: Any = read_json(text, where)
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise CorruptFileError(f"{where} must carry the metadata of armslength, got a foreign file")
@@ -116,7 +117,7 @@ def checked_head(text: bytes, where: str) -> Head:
         raise CorruptFileError(f"{where} must have the metadata fields of its version, got others")
     if type(head["dropped_bits"]) is not int:
         raise CorruptFileError(f"{where} must drop a whole number of bits, got something else")
-    protocols = protocols_of(head["protocols"])
+    protocols = protocols_of(head["protocols"], budget, where)
     check_card(head["card"], protocols, where, version=version)
     return Head(version, head["dropped_bits"], protocols, head["card"])
 

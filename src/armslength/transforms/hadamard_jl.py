@@ -17,6 +17,7 @@ from armslength.transforms.base import Transform, block_rows, checked_input_dim,
 from armslength.transforms.inputs import integer_rows
 from armslength.transforms.kernels.walsh import project_sampled
 from armslength.transforms.padding import LARGEST_PADDED_DIM, hadamard_entries, padded_dimension, random_signs
+from armslength.transforms.work import HADAMARD_ENTRY, SAMPLED_ROW, SIGN
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,21 @@ class HadamardJL(Transform):
     def operator_norm_squared(self) -> Fraction:
         """‖A‖² ≤ d': rows of H are orthogonal and of that squared norm, and leaving out columns cannot lengthen A·z."""
         return Fraction(self.padded_dim)
+
+    @property
+    def scan_work(self) -> int:
+        """None."""
+        return 0
+
+    @property
+    def operator_norm_work(self) -> int:
+        """None."""
+        return 0
+
+    def columns_work(self, count: int) -> int:
+        """The sampled rows and all signs, then each entry."""
+        k = self.sketch_dim
+        return SAMPLED_ROW * k + SIGN * self.input_dim + HADAMARD_ENTRY * k * count
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:
