@@ -19,7 +19,7 @@ from armslength.transforms.base import Transform, block_rows, checked_input_dim,
 from armslength.transforms.inputs import SparseRows, integer_rows, plain_array, sparse_entries
 from armslength.transforms.kernels.product import multiply_columns
 from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
-from armslength.transforms.work import FULL_PRODUCT, GRAM_ENTRY, STORED_ENTRY, proof_work
+from armslength.transforms.work import FULL_PRODUCT, GRAM_ENTRY, SCANNED_ENTRY, proof_work
 
 LARGEST_ENTRY = 2**31
 
@@ -99,7 +99,7 @@ class MatrixJL(Transform):
     @property
     def scan_work(self) -> int:
         """One step for each entry that is there."""
-        return STORED_ENTRY * self._by_column.nnz
+        return SCANNED_ENTRY * self._by_column.nnz
 
     @property
     def operator_norm_work(self) -> int:
@@ -109,7 +109,7 @@ class MatrixJL(Transform):
 
     def columns_work(self, count: int) -> int:
         """One step for each column, and for each entry that is there."""
-        return STORED_ENTRY * (count + self._by_column.nnz)
+        return SCANNED_ENTRY * (count + self._by_column.nnz)
 
     @property
     def _gram_products(self) -> int:
