@@ -7,7 +7,8 @@ import numpy as np
 import armslength as al
 from audit.fuzzing.mutate import change_json, change_text
 from audit.fuzzing.verdicts import Finding, Target
-from audit.fuzzing.workspace import written
+from audit.fuzzing.workspace import WORK, written
+from costly import GROWING, costly_document, largest_of_all, largest_within, valid_document
 
 
 def _seeds() -> list[bytes]:
@@ -31,12 +32,21 @@ def _seeds() -> list[bytes]:
         al.Protocol(transforms[4], 1, 1e-6, "gaussian", noise_site="input"),
         al.Protocol(al.SparseJL(2, 8, 2, "x"), 1, vocabulary=["a", "b"]),
     ]
-    return [json.dumps(protocol.document()).encode() for protocol in protocols]
+    documents = [protocol.document() for protocol in protocols]
+    documents += [valid_document(name, largest_within(name, WORK)) for name in GROWING]
+    return [json.dumps(document).encode() for document in documents]
+
+
+def _costly() -> list[bytes]:
+    """The smallest protocols that ask for too much, and the largest that there can be."""
+    documents = [costly_document(name, 2 * largest_within(name, WORK)) for name in GROWING]
+    documents += [costly_document(name, largest_of_all(name)) for name in GROWING]
+    return [json.dumps(document).encode() for document in documents]
 
 
 def _read(data: bytes) -> str:
-    protocol = al.Protocol.load(written("protocol.json", data))
-    again = al.Protocol.from_document(json.loads(json.dumps(protocol.document())))
+    protocol = al.Protocol.load(written("protocol.json", data), max_work=WORK)
+    again = al.Protocol.from_document(json.loads(json.dumps(protocol.document())), max_work=WORK)
     if again != protocol or again.fingerprint != protocol.fingerprint:
         raise Finding("a protocol that was accepted is another one when it is read again")
     if not protocol.law.scale > 0:
@@ -45,6 +55,6 @@ def _read(data: bytes) -> str:
 
 
 TARGETS = (
-    Target("protocols", "protocol, bytes", _seeds, _read, change_text, 120_000),
-    Target("protocols", "protocol, fields", _seeds, _read, change_json, 240_000),
+    Target("protocols", "protocol, bytes", _seeds, _read, change_text, 120_000, _costly),
+    Target("protocols", "protocol, fields", _seeds, _read, change_json, 240_000, _costly),
 )

@@ -16,6 +16,7 @@ from armslength.progress import progress
 from audit.fuzzing.targets import TARGETS
 from audit.fuzzing.verdicts import GROUPS, SLOWEST, Target, reached
 from audit.fuzzing.worker import MOST_RESIDENT
+from audit.fuzzing.workspace import WORK
 from audit.sections import Check, Section
 
 _WANTED = 10**6  # executions, of all targets of the groups together
@@ -170,8 +171,8 @@ def _words(found: list[tuple[Target, dict[str, Any]]], promised: int, total: int
         "events, bounded and summed, by an engine that stays (*events*); and a whole release (*table*), which starts an engine each time and so "
         f"gets fewer inputs. Each target runs in a process of its own with at most {MOST_RESIDENT} MB of memory and {SLOWEST} s for one "
         "input; a crash, any warning, any exception but ours, and any message of ours that is not one printable line count as findings. What is "
-        "accepted is written and read again and must be the same; a release that a hostile ledger lets pass must have its line. The largest matrix "
-        "that a protocol may ask for is made smaller here, and what the same lines of a ledger compose to is remembered, so that one input takes "
+        "accepted is written and read again and must be the same; a release that a hostile ledger lets pass must have its line. Protocols "
+        f"may ask for {WORK:,} operations here, and what the same lines of a ledger compose to is remembered, so that one input takes "
         "milliseconds. Ended in: " + ", ".join(kinds) + "."
     )
 

@@ -17,10 +17,12 @@ from armslength.formats.parquet_footer import read_row_groups, unpacked_bytes
 from armslength.protocol.file_digest import DIGEST_KEY
 from armslength.protocol.file_layout import KEY, NOISE_TYPE, checked_head
 from armslength.protocol.sketch_file import refusing_damage
+from armslength.protocol.work import WorkBudget
 from audit.fuzzing.fitted import array_of, is_foreign
 from audit.fuzzing.mutate import change_bytes, change_json, change_parquet
 from audit.fuzzing.verdicts import Finding, Target
-from audit.fuzzing.workspace import LIMIT, folder, written
+from audit.fuzzing.workspace import LIMIT, WORK, folder, written
+from costly import costly_document, largest_of_all
 from golden.write_files import FOLDER as GOLDEN
 from sealed import write_sealed
 
@@ -56,8 +58,8 @@ def _files() -> list[bytes]:
 
 def _read(data: bytes) -> str:
     path = written("sketches.parquet", data)
-    loaded = al.load(path, limit=LIMIT)
-    _check_same(loaded, al.open_collection(path, limit=LIMIT).to_sketches())
+    loaded = al.load(path, limit=LIMIT, max_work=WORK)
+    _check_same(loaded, al.open_collection(path, limit=LIMIT, max_work=WORK).to_sketches())
     loaded.save(folder() / "again.parquet")
     _check_same(loaded, al.load(folder() / "again.parquet"))
     return "accepted"
@@ -94,9 +96,17 @@ def _heads() -> list[bytes]:
     return [pq.read_schema(BytesIO(data)).metadata[KEY] for data in _files()[:2]]
 
 
+def _costly_heads() -> list[bytes]:
+    """Heads whose protocols ask for too much: one that is large, and several that are small."""
+    head = json.loads(_heads()[0])
+    large = [costly_document("SparseJL block, l2", largest_of_all("SparseJL block, l2"))]
+    many = [al.Protocol(al.SparseJL(6, 8, 2, "x"), 1, 1e-6, "gaussian").document()] * 4
+    return [json.dumps({**head, "protocols": protocols}).encode() for protocols in (large, many)]
+
+
 def _read_head(data: bytes) -> str:
     with refusing_damage("a file"):
-        checked_head(data, "a file")
+        checked_head(data, "a file", WorkBudget(WORK))
     return "accepted"
 
 
@@ -157,8 +167,8 @@ TARGETS = (
     Target("sketches", "sketch file, bytes", _files, _read, change_bytes, 100_000),
     Target("sketches", "sketch file, footer and pages", _files, _read, change_parquet, 50_000),
     Target("sketches", "Parquet footer alone", _files, _read_footer, change_parquet, 120_000),
-    Target("sketches", "sketch head alone", _heads, _read_head, change_json, 80_000),
-    Target("sketches", "sketch file, head", _heads, _read_file_with_head, change_json, 25_000),
+    Target("sketches", "sketch head alone", _heads, _read_head, change_json, 80_000, _costly_heads),
+    Target("sketches", "sketch file, head", _heads, _read_file_with_head, change_json, 25_000, _costly_heads),
     Target("sketches", "sketch file, digests", _digests, _read_digests, change_json, 25_000),
     Target("sketches", "sketch file, columns", _columns, _read_columns, change_json, 25_000),
 )

@@ -33,6 +33,7 @@ class Target:
             if nothing could be made of the input that a reader of ours could be given.
         change: How an input becomes another.
         runs: How many executions that reach a reader of ours `make audit` gives it.
+        costly: Makes inputs that are valid but for the work that they ask for, to be changed like the others.
     """
 
     group: str
@@ -41,6 +42,7 @@ class Target:
     read: Callable[[bytes], str]
     change: Mutator
     runs: int
+    costly: Callable[[], list[bytes]] = list
 
 
 def verdict(target: Target, data: bytes, slowest: float = SLOWEST) -> str:
@@ -84,19 +86,25 @@ def seeds_of(target: Target) -> tuple[bytes, ...]:
     return made
 
 
+@cache
+def starts_of(target: Target) -> tuple[bytes, ...]:
+    """What inputs are made of: the valid ones, and those that are refused for their work."""
+    return (*seeds_of(target), *target.costly())
+
+
 class Changes:
     """Inputs as a seed says: half of them changes of valid ones, half of those that were accepted."""
 
     def __init__(self, target: Target, seed: int) -> None:
         self._target = target
         self._random = Random(f"{target.name} {seed}")  # noqa: S311  # repeatable by design
-        self._known = list(seeds_of(target))
+        self._known = list(starts_of(target))
         self._longest = 2 * max(map(len, self._known))
 
     def one(self) -> bytes:
         """The next input."""
         fresh = self._random.randrange(2)
-        data = self._random.choice(seeds_of(self._target) if fresh else self._known)
+        data = self._random.choice(starts_of(self._target) if fresh else self._known)
         for _ in range(self._random.choice((1, 1, 1, 2, 3))):
             data = self._target.change(data, self._random)
         return data

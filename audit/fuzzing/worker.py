@@ -116,7 +116,7 @@ def main() -> None:
         instrumented = atheris.instrument_imports(include=["armslength"], exclude=_not_reading())
     with instrumented:
         targets = import_module("audit.fuzzing.targets")  # and with it all that is read with
-    import_module("audit.fuzzing.workspace").lower_limits()
+    import_module("audit.fuzzing.workspace").remember_compositions()
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_ADDRESSES, _MOST_ADDRESSES))
     target, account = targets.BY_NAME[name], Account(out, runs)
     if atheris is None:
@@ -157,18 +157,18 @@ def _unguided(target: "Target", seed: int, account: Account) -> None:
 
 
 def _guided(atheris: Any, target: "Target", seed: int, account: Account) -> None:
-    from audit.fuzzing.verdicts import SLOWEST, seeds_of  # noqa: PLC0415  # the same
+    from audit.fuzzing.verdicts import SLOWEST, starts_of  # noqa: PLC0415  # the same
     from audit.fuzzing.workspace import folder  # noqa: PLC0415  # the same
 
     corpus = folder() / "corpus"
     corpus.mkdir()
-    for number, data in enumerate(seeds_of(target)):
+    for number, data in enumerate(starts_of(target)):
         (corpus / str(number)).write_bytes(data)
 
     def change(data: bytes, most: int, seed: int) -> bytes:
         random = Random(seed)  # noqa: S311  # repeatable by design
         # Changes upon changes soon are refused at the first byte: half of them begin with a valid input.
-        return target.change(random.choice((data, random.choice(seeds_of(target)))), random)[:most]
+        return target.change(random.choice((data, random.choice(starts_of(target)))), random)[:most]
 
     def one(data: bytes) -> None:
         _read(target, data, account)
@@ -177,7 +177,7 @@ def _guided(atheris: Any, target: "Target", seed: int, account: Account) -> None
 
     options = {
         "atheris_runs": 2**31 - 1,  # the account says when it is enough
-        "max_len": 4 * max(map(len, seeds_of(target))),
+        "max_len": 4 * max(map(len, starts_of(target))),
         "rss_limit_mb": MOST_RESIDENT,
         "seed": seed,
         "timeout": SLOWEST,

@@ -1,4 +1,4 @@
-"""A folder where inputs become files, and limits that keep one input to milliseconds."""
+"""A folder where inputs become files, and limits that keep one input to milliseconds: the same options that users have."""
 
 import atexit
 import shutil
@@ -12,9 +12,9 @@ from typing import Any
 from armslength.ledger import budgets
 from armslength.privacy import composition
 from armslength.privacy.composition import Guarantee, Loss, compose
-from armslength.transforms import base, fast_jl, operator_norm, sparse_jl
 
 LIMIT = 2**24  # bytes that a file may unpack to
+WORK = 10**7  # that protocols may ask for: about ten milliseconds
 
 
 @cache
@@ -32,22 +32,14 @@ def written(name: str, data: bytes) -> Path:
     return path
 
 
-def lower_limits() -> None:
-    """Matrices may be as large as takes milliseconds to scan: the refusals are the same, at smaller sizes.
-
-    What the lines of a ledger compose to is a pure function that takes milliseconds: it is remembered.
-    """
+def remember_compositions() -> None:
+    """What the lines of a ledger compose to is a pure function that takes milliseconds: it is remembered."""
     known = lru_cache(20_000)(compose)
 
     def remembered(losses: Iterable[Loss], delta: Fraction) -> Guarantee | None:
         return known(tuple(losses), delta)
 
     settings: tuple[tuple[Any, str, Any], ...] = (
-        (base, "LARGEST_DENSE", 2**16),
-        (fast_jl, "LARGEST_PUBLISHED", 2**16),
-        (sparse_jl, "LARGEST_SCAN", 2**16),
-        (operator_norm, "LARGEST_WORK", 2**22),
-        (operator_norm, "LARGEST_GRAM", 64),
         (composition, "compose", remembered),
         (budgets, "compose", remembered),
     )

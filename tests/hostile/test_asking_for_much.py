@@ -1,14 +1,23 @@
 """Small files that ask for much: matrices of any size, many protocols, all refused or made once."""
 
 import json
+import pickle
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 import armslength as al
+from armslength.cli.main import main
 from armslength.protocol import document as documents
+from armslength.protocol import work
 from armslength.protocol.file_layout import KEY
+from armslength.randomness.stream import Stream
+from costly import GROWING, costly_document, largest_of_all, largest_within, valid_document
+from sealed import write_sealed
+
+LITTLE = 10**7  # work of about ten milliseconds, so that "too much" is little
 
 
 @pytest.fixture
@@ -51,7 +60,7 @@ def test_other_transforms_in_one_file_are_refused_before_they_are_scanned(path, 
     monkeypatch.setattr(documents.schema, "read_transform", lambda text: built.append(1) or build(text))
     with pytest.raises(al.IncompatibleSketchesError, match="different transforms"):
         al.load(path)
-    assert built == [1]
+    assert built == []
 
 
 @pytest.mark.parametrize(
@@ -67,7 +76,7 @@ def test_a_protocol_cannot_ask_for_a_matrix_that_does_not_fit(changes, match):
     document = al.Protocol(al.FastJL(6, 8, "x"), 1).document()
     document["transform"]["parameters"] |= changes
     with pytest.raises(al.CorruptFileError, match=match):
-        al.Protocol.from_document(document)
+        al.Protocol.from_document(document, max_work=None)
 
 
 def test_a_fast_transform_at_the_limit_is_scanned_by_one_thread(monkeypatch):
@@ -82,3 +91,182 @@ def test_a_fast_transform_at_the_limit_is_scanned_by_one_thread(monkeypatch):
     al.Protocol(al.FastJL(64, 8, "x"), 1)
     al.Protocol(al.FastJL(256, 8, "x"), 1)
     assert seen == [3, 1]
+
+
+@pytest.fixture
+def computing_fails(monkeypatch):
+    """From when it is called on, nothing is drawn from a seed, and no protocol is made."""
+
+    def reached(*_, **__):
+        raise AssertionError("something was computed")
+
+    def start():
+        monkeypatch.setattr(Stream, "words", reached)
+        monkeypatch.setattr(al.Protocol, "__init__", reached)
+
+    return start
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_too_much_work_is_refused_before_any_is_done(name, computing_fails):
+    just_above = costly_document(name, 2 * largest_within(name, LITTLE))
+    at_the_limit = costly_document(name, largest_of_all(name))
+    computing_fails()
+    with pytest.raises(al.CorruptFileError, match="max_work"):
+        al.Protocol.from_document(just_above, max_work=LITTLE)
+    with pytest.raises(al.CorruptFileError, match="max_work"):
+        al.Protocol.from_document(at_the_limit)
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_what_is_within_the_limit_is_read_and_so_is_more_without_one(name):
+    size = largest_within(name, LITTLE)
+    within, more = valid_document(name, size), valid_document(name, 2 * size)
+    assert al.Protocol.from_document(within, max_work=LITTLE).document() == within
+    assert al.Protocol.from_document(more, max_work=None).document() == more
+
+
+def test_what_has_a_formula_is_read_at_any_size():
+    for transform in (
+        al.SparseJL(2**40, 2**20, 16, "x"),
+        al.HadamardJL(2**28, 2**24, "x"),
+        al.Identity(2**24),
+    ):
+        document = al.Protocol(transform, 1).document()
+        assert al.Protocol.from_document(document, max_work=LITTLE).document() == document
+
+
+@pytest.mark.parametrize("bad", [-1, 1.5, "many", True])
+def test_a_limit_is_a_whole_number(bad, path):
+    with pytest.raises(al.ParameterError, match="max_work"):
+        al.load(path, max_work=bad)
+
+
+@pytest.fixture
+def hostile(tmp_path, monkeypatch):
+    """A sketch file and a protocol of a few kilobytes that ask for a day."""
+    monkeypatch.chdir(tmp_path)
+    protocol = al.Protocol(al.SparseJL(64, 64, 32, "x", independence=256), 1, 1e-6, "gaussian", norm="l2")
+    protocol.release(np.zeros((2, 64), dtype=int), ledger=al.NO_LEDGER, labels=["a", "b"]).save("s.parquet")
+    table = pq.read_table("s.parquet")
+    head = json.loads(table.schema.metadata[KEY])
+    head["protocols"][0]["transform"]["parameters"]["input_dim"] = 2**30
+    write_sealed(table, "s.parquet", head=head)
+    (tmp_path / "p.json").write_text(json.dumps(head["protocols"][0]))
+    (tmp_path / "events.csv").write_text("person,item\n1,2\n")
+    assert (tmp_path / "s.parquet").stat().st_size < 10_000
+    return tmp_path
+
+
+@pytest.mark.parametrize("read", [al.load, al.open_collection, lambda path: al.load([path, path])])
+def test_a_small_sketch_file_cannot_ask_for_a_day(read, hostile, computing_fails):
+    computing_fails()
+    with pytest.raises(al.CorruptFileError, match="max_work"):
+        read(hostile / "s.parquet")
+
+
+def test_verify_says_that_such_a_file_fails(hostile, computing_fails):
+    computing_fails()
+    found = al.verify(hostile / "s.parquet")
+    assert not found.holds
+    assert "max_work" in found.checks[0].words
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "inspect s.parquet",
+        "inspect .",
+        "verify s.parquet",
+        "verify s.parquet --protocol p.json",
+        "card s.parquet",
+        "card p.json",
+        "compare s.parquet",
+        "report s.parquet -o r.html",
+        "nearest s.parquet",
+        "cluster s.parquet",
+        "outliers s.parquet",
+        "alike s.parquet --left a --right b --within 1",
+        "drift s.parquet s.parquet",
+        "sum s.parquet -o sum.parquet --label all",
+        "protocol show p.json",
+        "release events.csv --protocol p.json --person person --item item --label a --no-ledger -o o.parquet",
+    ],
+)
+def test_no_command_does_what_such_a_file_asks_for(command, hostile, computing_fails):
+    computing_fails()
+    if command == "inspect .":
+        for name in ("p.json", "events.csv"):
+            (hostile / name).unlink()
+    result = CliRunner().invoke(main, command.split())
+    assert result.exit_code == 5
+    assert "--no-work-limit" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "inspect FILE",
+        "verify FILE",
+        "card FILE",
+        "compare FILE",
+        "drift FILE FILE",
+        "card p.json",
+        "protocol show p.json",
+    ],
+)
+def test_a_command_does_more_when_told_to(command, path, monkeypatch):
+    monkeypatch.chdir(path.parent)
+    al.load(path).protocol.save("p.json")
+    monkeypatch.setattr(work, "DEFAULT_WORK", 1)
+    given = command.replace("FILE", str(path)).split()
+    assert CliRunner().invoke(main, given).exit_code == 5
+    assert CliRunner().invoke(main, [*given, "--no-work-limit"]).exit_code == 0
+
+
+def test_protocols_of_a_file_are_within_the_limit_together(path, computing_fails):
+    transform, nothing = al.SparseJL(6, 8, 2, "x"), np.zeros((1, 6), dtype=int)
+    protocols = [al.Protocol(transform, number, 1e-6, "gaussian") for number in range(1, 6)]
+    al.concat([each.release(nothing, ledger=al.NO_LEDGER) for each in protocols]).save(path)
+    assert len(al.load(path, max_work=2 * LITTLE).protocols) == 5
+    assert len(al.open_collection(path, max_work=2 * LITTLE).protocols) == 5
+    computing_fails()
+    with pytest.raises(al.CorruptFileError, match="max_work"):
+        al.load(path, max_work=LITTLE)
+
+
+def test_the_most_protocols_of_a_file_are_within_the_limit():
+    protocol = al.Protocol(al.SparseJL(6, 8, 2, "x"), 1, 1e-6, "gaussian")
+    work.WorkBudget().charge_protocols(protocol.transform, [protocol.document()] * 1000, "a file")
+
+
+def test_files_of_one_call_share_the_limit_and_their_transform(tmp_path):
+    """Another protocol with the same transform costs its calibration alone; another transform costs its scan."""
+    paths = [tmp_path / name for name in ("a", "b", "c")]
+    kept = al.GaussianJL(4096, 256, "x")
+    for path, transform, epsilon in zip(
+        paths, (kept, kept, al.GaussianJL(4096, 256, "y")), (1, 2, 2), strict=True
+    ):
+        protocol = al.Protocol(transform, epsilon)
+        protocol.release(np.zeros((1, 4096), dtype=int), ledger=al.NO_LEDGER, labels=[path.name]).save(path)
+    enough = kept.scan_work + LITTLE // 10
+    first, second = al.load(paths[:2], max_work=enough).protocols
+    assert first.transform is second.transform
+    assert len(al.load([paths[0]] * 2, max_work=enough)) == 2
+    assert len(al.open_collection(paths[:2], max_work=enough)) == 2
+    with pytest.raises(al.CorruptFileError, match="max_work"):
+        al.load([paths[0], paths[2]], max_work=enough)
+
+
+def test_verify_counts_the_columns_that_it_builds(path):
+    """Reading them is free: the sensitivity of this transform has a formula."""
+    enough = 210_000
+    assert len(al.load(path, max_work=enough)) == 2
+    assert not al.verify(path, max_work=enough).holds
+    assert al.verify(path, max_work=None).holds
+
+
+def test_our_own_protocols_are_not_limited(monkeypatch):
+    monkeypatch.setattr(work.WorkBudget, "charge", None)
+    protocol = al.Protocol(al.GaussianJL(64, 8, "x"), 1)
+    assert pickle.loads(pickle.dumps(protocol)) == protocol  # noqa: S301  # our own

@@ -17,18 +17,8 @@ from audit.fuzzing.worker import Account
 import armslength as al
 from armslength.ledger import budgets
 from armslength.privacy import composition
-from armslength.transforms import base, fast_jl, operator_norm, sparse_jl
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*/*"))
-LIMITED = (
-    (base, "LARGEST_DENSE"),
-    (fast_jl, "LARGEST_PUBLISHED"),
-    (sparse_jl, "LARGEST_SCAN"),
-    (operator_norm, "LARGEST_WORK"),
-    (operator_norm, "LARGEST_GRAM"),
-    (composition, "compose"),
-    (budgets, "compose"),
-)
 
 
 def folder_of(name):
@@ -36,10 +26,10 @@ def folder_of(name):
 
 
 @pytest.fixture(autouse=True)
-def _lower_limits(monkeypatch):
-    for module, name in LIMITED:
-        monkeypatch.setattr(module, name, getattr(module, name))  # so that it is set back
-    workspace.lower_limits()
+def _remember_compositions(monkeypatch):
+    for module in (composition, budgets):
+        monkeypatch.setattr(module, "compose", module.compose)  # so that it is set back
+    workspace.remember_compositions()
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)

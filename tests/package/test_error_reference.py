@@ -56,10 +56,11 @@ EVIDENT = (
     r"must be left out|must be given|must be None for|must be supplied|must be set in|must be public|must be run elsewhere|"
     r"must go with|must say|must list every|must stay in the process"
 )
-# An answer of the planner, two that go on after another message, and what happened to a ledger.
+# Answers of the planner, files that cannot be read, two that go on after another message, and what happened to a ledger.
 OTHER_FORMS = (
     "cannot be promised: ",
     "cannot be resolved: ",
+    "cannot read ",
     "{reason} in {name}",
     "{reason}; ε was charged",
     "the ledger {where} ",

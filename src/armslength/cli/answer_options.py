@@ -33,6 +33,21 @@ METHOD = click.option(
     show_default=True,
     help="guaranteed: holds for all data, and is several times wider.",
 )
+_WORK_IS_FREE = "armslength.cli: no work limit"
+
+
+def _keep_choice(ctx: click.Context, _: click.Parameter, chosen: bool) -> None:
+    ctx.meta[_WORK_IS_FREE] = chosen
+
+
+# Where files are read, `max_work` says what was chosen: commands need no argument for it.
+NO_WORK_LIMIT = click.option(
+    "--no-work-limit",
+    is_flag=True,
+    expose_value=False,
+    callback=_keep_choice,
+    help="Compute what a protocol asks for, however long it takes.  [default: refuse more than a few seconds]",
+)
 _COMMON = (
     LEVEL,
     BY,
@@ -51,10 +66,18 @@ def answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def sketch_files(
     name: str = "files", *, folders: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds the sketch files that the command reads, or folders of them."""
-    return click.argument(
+    """Adds the sketch files that the command reads, or folders of them, and --no-work-limit."""
+    files = click.argument(
         name, nargs=-1, required=True, type=click.Path(exists=True, dir_okay=folders), metavar="FILE..."
     )
+    return lambda command: files(NO_WORK_LIMIT(command))
+
+
+def max_work() -> int | None:
+    """How much work the protocols that a command reads may ask for."""
+    from armslength.protocol.work import DEFAULT_WORK  # noqa: PLC0415  # --help must not wait for it
+
+    return None if click.get_current_context().meta.get(_WORK_IS_FREE) else DEFAULT_WORK
 
 
 def load_all(paths: tuple[str, ...]) -> "Sketches":
@@ -62,7 +85,7 @@ def load_all(paths: tuple[str, ...]) -> "Sketches":
     from armslength.errors import ParameterError  # noqa: PLC0415  # --help must not wait for it
     from armslength.protocol.files import load  # noqa: PLC0415  # the same
 
-    sketches = load(list(paths))
+    sketches = load(list(paths), max_work=max_work())
     if len(set(sketches.labels)) != len(sketches):
         raise ParameterError(
             "labels must differ between all files, got one of them twice; `armslength drift` compares two releases of one party"
@@ -76,7 +99,7 @@ def open_all(paths: tuple[str, ...]) -> "Sketches | Collection":
         return load_all(paths)
     from armslength.search.collection import open_collection  # noqa: PLC0415  # --help must not wait for it
 
-    return open_collection(paths)
+    return open_collection(paths, max_work=max_work())
 
 
 def one_against_others(

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from armslength.cli.answer_options import NO_WORK_LIMIT, max_work
 from armslength.cli.layout import paragraph
 from armslength.cli.listing import as_json
 from armslength.cli.outputs import OVERWRITE, check_new_file
@@ -26,6 +27,7 @@ Examples:
 )
 @click.option("--output", "-o", type=click.Path(dir_okay=False), help="Write it to this file.")
 @OVERWRITE
+@NO_WORK_LIMIT
 def card(file: str, form: str, output: str | None, overwrite: bool) -> None:
     """Say what was released, or will be, under which guarantee: who is protected, what can be learned at most, how, what adds up.
 
@@ -38,9 +40,9 @@ def card(file: str, form: str, output: str | None, overwrite: bool) -> None:
 
     check_new_file(output, overwrite=overwrite, read=[file])
     if Path(file).suffix == ".json":
-        made = release_card([(Protocol.load(file), UNKNOWN)], in_clear=False, page=True)
+        made = release_card([(Protocol.load(file, max_work=max_work()), UNKNOWN)], in_clear=False, page=True)
     else:
-        sketches = load(file)
+        sketches = load(file, max_work=max_work())
         made = release_card(sketches.releases, in_clear=any(sketches.in_clear), page=True)
     text = as_json(made) if form == "json" else _page(made, form)
     if output is None:

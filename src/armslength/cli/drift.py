@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.answer_options import LEVEL, METHOD, load_all
+from armslength.cli.answer_options import LEVEL, METHOD, NO_WORK_LIMIT, load_all
 from armslength.cli.layout import Column, heading, line
 from armslength.cli.listing import FORMAT, echo_rows
 
@@ -32,6 +32,7 @@ is said to have changed truly did.
 )
 @LEVEL
 @METHOD
+@NO_WORK_LIMIT
 @FORMAT
 def drift(before: str, after: str, form: str, **known: Any) -> None:
     """How far each party moved from one release to the next, with intervals.

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.answer_options import sketch_files
+from armslength.cli.answer_options import max_work, sketch_files
 from armslength.cli.inspect_collection import collection_listing
 from armslength.cli.layout import Column, heading, line, paragraph
 from armslength.cli.listing import FORMAT, as_csv, as_json
@@ -41,7 +41,7 @@ def inspect(files: tuple[str, ...], form: str) -> None:
     if any(Path(name).is_dir() for name in files):
         click.echo(collection_listing(files, form))
         return
-    each = [(name, load(name)) for name in files]
+    each = [(name, load(name, max_work=max_work())) for name in files]
     if form == "json":
         click.echo(as_json([{"file": name, **_document(sketches)} for name, sketches in each]))
     elif form == "csv":

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from armslength.cli.answer_options import max_work
 from armslength.cli.layout import LONGEST_LABEL, Column, heading, line, paragraph
 from armslength.cli.listing import as_csv, as_json
 
@@ -17,7 +18,7 @@ def collection_listing(paths: tuple[str, ...], form: str) -> str:
     from armslength.protocol.card import release_card  # noqa: PLC0415  # the same
     from armslength.search.collection import open_collection  # noqa: PLC0415  # the same
 
-    collection = open_collection(paths)
+    collection = open_collection(paths, max_work=max_work())
     files: list[dict[str, Any]] = [
         {
             "file": file.path,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from armslength.cli.answer_options import NO_WORK_LIMIT, max_work
 from armslength.cli.layout import paragraph
 from armslength.cli.listing import as_json
 from armslength.cli.outputs import OVERWRITE, check_new_file
@@ -151,11 +152,12 @@ Examples:
 )
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@NO_WORK_LIMIT
 def show(file: str, form: str) -> None:
     """Show a protocol: who is protected, how, and which distances can be told from 0."""
     from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # --help must not wait for it
 
-    loaded = Protocol.load(file)
+    loaded = Protocol.load(file, max_work=max_work())
     if form == "json":
         ids = {"fingerprint": loaded.fingerprint, "space": loaded.space}
         click.echo(as_json({**loaded.document(), **ids}))

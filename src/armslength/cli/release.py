@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from armslength.cli.answer_options import NO_WORK_LIMIT, max_work
 from armslength.cli.interruptions import endings_ignored
 from armslength.cli.layout import paragraph
 from armslength.cli.ledger import NEW_LEDGER
@@ -86,6 +87,7 @@ it. Exit code 4 says that the budget does not allow it.
     help="What the engine may hold before it writes to a temporary folder.",
 )
 @click.option("--threads", type=int, help="At most this many threads.")
+@NO_WORK_LIMIT
 @click.option(
     "--dry-run", is_flag=True, help="Say what would be released and spent; reads no event and spends nothing."
 )
@@ -128,7 +130,7 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
     check_can_write(output)
     chosen = NO_LEDGER if no_ledger else Ledger(ledger, create=new_ledger)
     check_population(population, chosen)
-    protocol = Protocol.load(protocol_file)
+    protocol = Protocol.load(protocol_file, max_work=max_work())
     job = TableRelease.of(
         list(files),
         protocol,

@@ -2,7 +2,7 @@
 
 import click
 
-from armslength.cli.answer_options import BY, LEVEL, sketch_files
+from armslength.cli.answer_options import BY, LEVEL, max_work, sketch_files
 from armslength.cli.outputs import check_new_file
 
 
@@ -45,5 +45,12 @@ def report(
     from armslength.protocol.files import load  # noqa: PLC0415  # --help must not wait for it
     from armslength.reporting.page import report as write_report  # noqa: PLC0415  # the same
 
-    write_report(load(list(files)), output, title=title, level=level, simultaneous=simultaneous, by=by)
+    write_report(
+        load(list(files), max_work=max_work()),
+        output,
+        title=title,
+        level=level,
+        simultaneous=simultaneous,
+        by=by,
+    )
     click.echo(f"the report is in {output}")

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from armslength.cli.answer_options import sketch_files
+from armslength.cli.answer_options import max_work, sketch_files
 from armslength.cli.outputs import OVERWRITE, check_new_file
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def sum(  # noqa: A001  # the verb's name
     from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
     from armslength.protocol.files import load  # noqa: PLC0415  # the same
 
-    parts = [load(name) for name in files]
+    parts = [load(name, max_work=max_work()) for name in files]
     _check_different(parts)
     added = _by_label(parts) if label is None else _all_rows(parts, label)
     added.save(output)

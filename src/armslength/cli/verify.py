@@ -2,7 +2,7 @@
 
 import click
 
-from armslength.cli.answer_options import sketch_files
+from armslength.cli.answer_options import max_work, sketch_files
 from armslength.cli.exit_codes import INCOMPATIBLE
 from armslength.cli.layout import TEXT_WIDTH
 from armslength.cli.listing import as_json
@@ -47,8 +47,8 @@ def verify(
     from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # the same
     from armslength.protocol.verify import verify as verified  # noqa: PLC0415  # the same
 
-    protocol = None if agreed is None else Protocol.load(agreed)
-    done = [verified(name, protocol=protocol, ledger=ledger) for name in files]
+    protocol = None if agreed is None else Protocol.load(agreed, max_work=max_work())
+    done = [verified(name, protocol=protocol, ledger=ledger, max_work=max_work()) for name in files]
     if form == "json":
         click.echo(as_json([each.document() for each in done]))
     else:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from armslength.errors import ParameterError
 from armslength.estimates.variance import VarianceCurve
 from armslength.planner.comparators import RandomizedResponse
-from armslength.planner.costs import additions, bytes_of_a_row, set_up
+from armslength.planner.costs import additions, bytes_of_a_row
 from armslength.planner.predict import Member, Prediction, failure_of, relative_error, smallest_distance
 from armslength.planner.situation import Situation
 from armslength.planner.tails import chebyshev
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.schema import written
+from armslength.protocol.work import matrix_work
 from armslength.randomness.seeds import fresh_seed
 from armslength.transforms.base import Transform
 
@@ -31,7 +32,7 @@ class Configuration:
         smallest_distance: Where the standard error of the squared distance is as large as it.
         bytes: Of one released row.
         additions: Of integers, for one vector; None where its length is unknown.
-        set_up: Operations before the first release.
+        set_up: Work on the matrix before there is a protocol, in operations of about a nanosecond.
         guarantee: What is guaranteed, in words.
         failure_bound: A proved bound on missing the target, over all pairs; None without a target.
         is_choice: Whether it may be recommended: one of ours that is within the size limit.
@@ -93,7 +94,7 @@ def configuration_of(member: Member, prediction: Prediction, situation: Situatio
         **_errors(prediction.curve, situation),
         bytes=bytes_of_a_row(transform),
         additions=additions(transform, situation.density),
-        set_up=set_up(transform),
+        set_up=matrix_work(transform, situation.neighbors.norm, family.noise_site),
         guarantee=_guarantee(situation, delta=float(situation.delta) if is_gaussian else None),
         failure_bound=failure_of(member, prediction, situation),
         is_choice=family.is_choice and transform.sketch_dim <= situation.max_sketch_dim,

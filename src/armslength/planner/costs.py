@@ -1,4 +1,4 @@
-"""What a configuration costs, counted and not timed: bytes of a release, additions for a vector, set-up of the matrix."""
+"""What a configuration costs, counted and not timed: bytes of a release, additions for a vector."""
 
 import math
 
@@ -29,14 +29,3 @@ def additions(transform: Transform, density: float | None) -> int | None:
         walsh = padded * max(1, padded.bit_length() - 1)
         return walsh + (math.ceil(transform.density * padded * k) if isinstance(transform, FastJL) else k)
     return d if isinstance(transform, Identity) else entries * k
-
-
-def set_up(transform: Transform) -> int:
-    """Operations before the first release: making the matrix, and scanning it where its sensitivity has no formula."""
-    d, k = transform.input_dim or 0, transform.sketch_dim
-    if isinstance(transform, SparseJL):
-        return transform.sparsity * d
-    if isinstance(transform, FastJL):
-        padded = transform.padded_dim
-        return k * padded * max(1, padded.bit_length() - 1)
-    return 0 if isinstance(transform, (HadamardJL, Identity)) else k * d

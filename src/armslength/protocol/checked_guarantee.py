@@ -11,6 +11,7 @@ from armslength.privacy.gaussian_curve import is_private_enough
 from armslength.protocol.choice import gaussian_sensitivity_squared
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.schema import written
+from armslength.transforms.base import Transform
 
 HOLDS, FAILS, NOT_CHECKED = "holds", "fails", "not checked"
 _MOST_COLUMNS, _MOST_ENTRIES = 2048, 1 << 24  # of a matrix that are built anew
@@ -31,10 +32,21 @@ class Check:
     words: str
 
 
+def _most_columns(transform: Transform) -> int:
+    return max(1, min(_MOST_COLUMNS, _MOST_ENTRIES // transform.sketch_dim))
+
+
+def matrix_check_work(protocol: Protocol) -> int:
+    """How much work `checked_matrix` is beside computing the sensitivities, in the units of transforms/work.py."""
+    transform = protocol.transform
+    most = _most_columns(transform)
+    return transform.columns_work(most if transform.input_dim is None else min(most, transform.input_dim))
+
+
 def checked_matrix(protocol: Protocol) -> Check:
     """Columns of the matrix, from the seed: none is longer than the sensitivities say."""
     transform = protocol.transform
-    most = max(1, min(_MOST_COLUMNS, _MOST_ENTRIES // transform.sketch_dim))
+    most = _most_columns(transform)
     items: Any
     if transform.input_dim is None:
         text = protocol.items == "string"
@@ -45,11 +57,14 @@ def checked_matrix(protocol: Protocol) -> Check:
         items = [secrets.randbelow(transform.input_dim) for _ in range(most)]
     every = len(items) == transform.input_dim
     columns: Any = transform.columns(items)
-    # as Python's integers: entries of a matrix that somebody brings have squares beyond 64 bits
-    l1 = max(int(total) for total in abs(columns).sum(axis=0).tolist())
-    l2_squared = max(
-        sum(int(entry) ** 2 for entry in _entries(columns, place)) for place in range(len(items))
-    )
+    magnitudes = abs(columns)
+    l1 = int(magnitudes.sum(axis=0).max())
+    if int(magnitudes.max()) ** 2 * transform.sketch_dim < 2**63:
+        l2_squared = int((magnitudes * magnitudes).sum(axis=0).max())
+    else:  # as Python's integers: entries of a matrix that somebody brings have squares beyond 64 bits
+        l2_squared = max(
+            sum(int(entry) ** 2 for entry in _entries(columns, place)) for place in range(len(items))
+        )
     stated = transform.l1_sensitivity, transform.l2_sensitivity_squared
     which = f"all {len(items):,} columns" if every else f"{len(items):,} columns chosen at random"
     words = (

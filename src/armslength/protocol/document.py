@@ -1,11 +1,13 @@
 """A protocol as a JSON document, and back: what is derived is written to be read, and never trusted."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from armslength.errors import CorruptFileError, IncompatibleSketchesError, ParameterError
 from armslength.protocol import schema
 from armslength.protocol.protocol import Protocol
+from armslength.protocol.work import WorkBudget
 from armslength.transforms.base import Transform
 
 
@@ -48,31 +50,36 @@ def _derived(protocol: Protocol) -> dict[str, str]:
     return {**radius, "scale": protocol.law.scale.hex(), **totals}
 
 
-def protocols_of(documents: Sequence[Any]) -> tuple[Protocol, ...]:
-    """The protocols of documents that must share one transform, whose matrix is scanned once for all of them."""
-    first = protocol_of(documents[0])
-    return (first, *(protocol_of(document, first.transform) for document in documents[1:]))
+def protocols_of(documents: Sequence[Any], budget: WorkBudget, where: str) -> tuple[Protocol, ...]:
+    """The protocols of documents that must share one transform, whose matrix is scanned once for all of them.
 
-
-def protocol_of(document: Any, transform: Transform | None = None) -> Protocol:
-    """The protocol of a document; refuses unknown versions, unknown fields, and derived values that differ.
+    Refuses unknown versions, unknown fields, derived values that differ, and, before anything is computed, too much work.
 
     Args:
-        document: What was read.
-        transform: The transform that it must have; None takes any.
+        documents: What was read.
+        budget: The work that reading them may be.
+        where: The file, for messages.
     """
-    schema.check_document(document)
-    if transform is not None and document["transform"] != schema.transform_document(transform):
-        raise IncompatibleSketchesError("sketches must share one space, got different transforms in one file")
+    for document in documents:
+        schema.check_document(document)
+        if document["transform"] != documents[0]["transform"]:
+            raise IncompatibleSketchesError(
+                "sketches must share one space, got different transforms in one file"
+            )
+    with _refusing_invalid():
+        transform = budget.shared(schema.read_transform(documents[0]["transform"]))
+    budget.charge_protocols(transform, documents, where)
+    return tuple(_protocol_of(document, transform) for document in documents)
+
+
+def _protocol_of(document: Any, transform: Transform) -> Protocol:
+    """The protocol of a document with this transform."""
     fields = {name: document[name] for name in schema.FIELDS}
-    try:
+    with _refusing_invalid():
         fields["resolution"] = float.fromhex(fields["resolution"])
         if fields["contribution"] is not None:
             fields.pop("radius")
-        built = schema.read_transform(document["transform"]) if transform is None else transform
-        protocol = Protocol(built, **fields)
-    except (ParameterError, ValueError, TypeError, OverflowError) as problem:
-        raise CorruptFileError(f"a protocol must be valid, got: {problem}") from None
+        protocol = Protocol(transform, **fields)
     again = protocol.document()
     if again != document:
         differing = sorted(name for name, value in again.items() if document[name] != value)
@@ -80,3 +87,12 @@ def protocol_of(document: Any, transform: Transform | None = None) -> Protocol:
             f"a protocol must be as armslength writes it, got another {', '.join(differing)}"
         )
     return protocol
+
+
+@contextmanager
+def _refusing_invalid() -> Iterator[None]:
+    """Turns what an argument from a document breaks into one line about the protocol."""
+    try:
+        yield
+    except (ParameterError, ValueError, TypeError, OverflowError) as problem:
+        raise CorruptFileError(f"a protocol must be valid, got: {problem}") from None

@@ -13,6 +13,7 @@ from armslength.protocol.card import check_card
 from armslength.protocol.document import protocols_of
 from armslength.protocol.protocol import LARGEST_PROTOCOL_FILE, Protocol
 from armslength.protocol.provenance import SOURCES, UNKNOWN, Release
+from armslength.protocol.work import WorkBudget
 
 FORMAT = "armslength sketches"
 VERSION = 3  # 1 had no digests, 2 did not say what was released
@@ -105,8 +106,8 @@ def head_text(schema: pa.Schema, where: str) -> bytes:
     return text
 
 
-def checked_head(text: bytes, where: str) -> Head:
-    """The metadata's document, if this version can read it."""
+def checked_head(text: bytes, where: str, budget: WorkBudget) -> Head:
+    """The metadata's document, if this version can read it, and the work that its protocols ask for is in the budget."""
     head: Any = read_json(text, where)
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise CorruptFileError(f"{where} must carry the metadata of armslength, got a foreign file")
@@ -124,7 +125,7 @@ def checked_head(text: bytes, where: str) -> Head:
         raise CorruptFileError(f"{where} must have the metadata fields of its version, got others")
     if type(head["dropped_bits"]) is not int:
         raise CorruptFileError(f"{where} must drop a whole number of bits, got something else")
-    protocols = protocols_of(head["protocols"])
+    protocols = protocols_of(head["protocols"], budget, where)
     sources = head.get("sources", [UNKNOWN] * len(protocols))
     _check_sources(sources, protocols, where)
     releases = tuple(zip(protocols, sources, strict=True))

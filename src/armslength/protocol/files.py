@@ -21,10 +21,11 @@ from armslength.formats.canonical import canonical_json
 from armslength.protocol.card import release_card
 from armslength.protocol.file_columns import noise_column
 from armslength.protocol.file_digest import DIGEST_KEY, Digests
-from armslength.protocol.file_layout import FORMAT, KEY, VERSION, file_schema
+from armslength.protocol.file_layout import FORMAT, KEY, VERSION, Head, file_schema
 from armslength.protocol.gather import Form
 from armslength.protocol.sketch_file import SketchFile
 from armslength.protocol.sketches import Sketches, check_same_space
+from armslength.protocol.work import DEFAULT_WORK, WorkBudget
 from armslength.threads import in_order
 
 DEFAULT_LIMIT, LARGEST_LIMIT = 4 * 2**30, 2**60
@@ -81,8 +82,14 @@ def _shared_dropped_bits(sketches: Sketches) -> int:
     return each.pop() if len(each) == 1 and released else 0
 
 
-def load(paths: Any, *, limit: int = DEFAULT_LIMIT) -> Sketches:
-    """The sketches of one file, or of several joined; refuses files that could unpack to more than `limit` bytes."""
+def load(paths: Any, *, limit: int = DEFAULT_LIMIT, max_work: int | None = DEFAULT_WORK) -> Sketches:
+    """The sketches of one file, or of several joined.
+
+    Args:
+        paths: A file, or a list of files.
+        limit: How many bytes a file may unpack to.
+        max_work: How much work their protocols may ask for together, in operations of about a nanosecond; None: no limit.
+    """
     listed = (
         [paths]
         if isinstance(paths, (str, os.PathLike))
@@ -93,7 +100,13 @@ def load(paths: Any, *, limit: int = DEFAULT_LIMIT) -> Sketches:
     if not listed or not all(isinstance(path, (str, os.PathLike)) for path in listed):
         raise ParameterError("paths must be a file or a list of files, got nothing of the kind")
     integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
-    files = [_opened(path, limit) for path in listed]
+    heads: dict[bytes, Head] = {}
+    budget = WorkBudget(max_work)
+    return rows_of([opened(path, limit, heads, budget) for path in listed])
+
+
+def rows_of(files: Sequence[SketchFile]) -> Sketches:
+    """The sketches of files that have been opened, joined."""
     form = Form(files)
     check_same_space(form.protocols)
     groups = [(file, group) for file in files for group, rows in enumerate(file.group_rows) if rows]
@@ -107,12 +120,14 @@ def _read(place: tuple[SketchFile, int]) -> Sketches:
     return file.sketches(group)
 
 
-def _opened(path: str | os.PathLike[str], limit: int) -> SketchFile:
-    """The file, if all of it fits into the limit."""
+def opened(
+    path: str | os.PathLike[str], limit: int, heads: dict[bytes, Head], budget: WorkBudget
+) -> SketchFile:
+    """The file, if all of it fits into the limits."""
     if is_file(path) and Path(path).stat().st_size > limit:
         raise CorruptFileError(
             f"{printable(os.fspath(path))} must be at most {limit} bytes, got a larger file; raise limit if you trust it"
         )
-    file = SketchFile.open(path, limit)
+    file = SketchFile.open(path, limit, heads, budget)
     file.check_size(range(len(file.group_rows)))
     return file

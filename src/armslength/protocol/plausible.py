@@ -9,6 +9,7 @@ Reference: docs/guides/release-card.md.
 
 import math
 import secrets
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -146,10 +147,13 @@ def _crowded(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> ND
 
 def _too_many(width: int, lengths: int, central: float, limit: float) -> int | None:
     """The smallest count c with lengths·k·P(Bin(k − 1, p) ≥ c − 1) ≤ limit; None if even k numbers are no surprise."""
-    counts = np.arange(2, width + 1)
-    tails = lengths * width * special.bdtrc(counts - 2, width - 1, central)
-    enough = counts[tails <= limit]
-    return int(enough[0]) if central < 1 and len(enough) else None
+
+    def is_enough(count: int) -> bool:
+        return bool(lengths * width * special.bdtrc(count - 2, width - 1, central) <= limit)
+
+    if width < 2 or not central < 1 or not is_enough(width):
+        return None
+    return bisect_left(range(width + 1), True, lo=2, hi=width, key=is_enough)  # the tail falls with the count
 
 
 def _central(law: Law, length: int) -> float:

@@ -19,6 +19,7 @@ from armslength.protocol.grid import checked_range, checked_resolution, checked_
 from armslength.protocol.neighbors import NORMS, grid_neighbors
 from armslength.protocol.totals import checked_total_share, total_law
 from armslength.protocol.vocabulary import checked_vocabulary
+from armslength.protocol.work import DEFAULT_WORK, WorkBudget
 from armslength.transforms.base import Transform
 from armslength.transforms.fast_jl import FastJL
 
@@ -200,21 +201,33 @@ class Protocol:
             file.write((json.dumps(self.document(), indent=1, ensure_ascii=False) + "\n").encode())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Protocol":
-        """The protocol in a file; sensitivity and scale are computed anew."""
-        return cls.from_document(
-            read_json(
-                read_limited(path, LARGEST_PROTOCOL_FILE, "a protocol"),
-                f"a protocol ({printable(os.fspath(path))})",
-            )
-        )
+    def load(cls, path: str | os.PathLike[str], *, max_work: int | None = DEFAULT_WORK) -> "Protocol":
+        """The protocol in a file; sensitivity and scale are computed anew.
+
+        Args:
+            path: The file.
+            max_work: How much work that may be, in operations of about a nanosecond; None: no limit.
+        """
+        data = read_limited(path, LARGEST_PROTOCOL_FILE, "a protocol")
+        name = printable(os.fspath(path))
+        return cls._read(read_json(data, f"a protocol ({name})"), max_work, name)
 
     @classmethod
-    def from_document(cls, document: Any) -> "Protocol":
-        """The protocol of a document; refuses unknown versions, unknown fields, and derived values that differ."""
-        from armslength.protocol.document import protocol_of  # noqa: PLC0415  # the same
+    def from_document(cls, document: Any, *, max_work: int | None = DEFAULT_WORK) -> "Protocol":
+        """The protocol of a document; refuses unknown versions, unknown fields, and derived values that differ.
 
-        return protocol_of(document)
+        Args:
+            document: As `document` gives it.
+            max_work: How much work computing its sensitivity and scale may be, as for `load`.
+        """
+        return cls._read(document, max_work, "the document")
+
+    @classmethod
+    def _read(cls, document: Any, max_work: int | None, where: str) -> "Protocol":
+        from armslength.protocol.document import protocols_of  # noqa: PLC0415  # the same
+
+        (protocol,) = protocols_of([document], WorkBudget(max_work), where)
+        return protocol
 
     def release(  # each is a decision of its own
         self,

@@ -23,6 +23,7 @@ from armslength.protocol.file_layout import (
     head_text,
 )
 from armslength.protocol.sketches import Sketches
+from armslength.protocol.work import WorkBudget
 
 _DAMAGE = (
     pa.ArrowException,
@@ -67,7 +68,11 @@ class SketchFile:
 
     @classmethod
     def open(
-        cls, path: str | os.PathLike[str], limit: int, heads: dict[bytes, Head] | None = None
+        cls,
+        path: str | os.PathLike[str],
+        limit: int,
+        heads: dict[bytes, Head] | None = None,
+        budget: WorkBudget | None = None,
     ) -> "SketchFile":
         """The file, if its footer is one of ours.
 
@@ -75,6 +80,7 @@ class SketchFile:
             path: Where it is.
             limit: What may be unpacked at once, in bytes.
             heads: Heads that have been checked, by their text; what is new is added.
+            budget: The work that new heads may ask for; None: the default of a single file.
         """
         where = printable(os.fspath(path))
         if not is_file(path):
@@ -87,7 +93,7 @@ class SketchFile:
                 schema, footer = file.schema_arrow, file.metadata
             text = head_text(schema, where)
             if text not in known:
-                known[text] = checked_head(text, where)
+                known[text] = checked_head(text, where, budget or WorkBudget())
             head = known[text]
             check_columns(schema, head, where)
             if _stamp(os.fstat(handle.fileno())) != stamp:

@@ -15,14 +15,16 @@ from armslength.protocol.checked_guarantee import (
     Check,
     checked_calibration,
     checked_matrix,
+    matrix_check_work,
 )
 from armslength.protocol.file_layout import VERSION
-from armslength.protocol.files import DEFAULT_LIMIT, load
+from armslength.protocol.files import DEFAULT_LIMIT, opened, rows_of
 from armslength.protocol.plausible import implausible, tested_rows
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.release import ledger_entry
 from armslength.protocol.sketch_file import SketchFile
 from armslength.protocol.sketches import Sketches
+from armslength.protocol.work import DEFAULT_WORK, WorkBudget
 from armslength.version import __version__
 
 _MOST_NAMED = 5
@@ -56,6 +58,7 @@ def verify(
     protocol: Protocol | None = None,
     ledger: Any = None,
     limit: int = DEFAULT_LIMIT,
+    max_work: int | None = DEFAULT_WORK,
 ) -> Verification:
     """Computes all that is public about a sketch file anew, and says of each thing whether it holds.
 
@@ -68,14 +71,16 @@ def verify(
         protocol: The protocol that was agreed on; None: any.
         ledger: The ledger of the party that released the file, or its path: is there a line for it?
         limit: What may be unpacked, in bytes.
+        max_work: How much work its protocol may ask for, in operations of about a nanosecond; None: no limit.
     """
     if protocol is not None and not isinstance(protocol, Protocol):
         raise ParameterError("protocol must be a Protocol, got something else; Protocol.load reads one")
     known = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger(ledger, read_only=True)
-    name = printable(os.fspath(path))
+    name, budget = printable(os.fspath(path)), WorkBudget(max_work)
     try:
-        file = SketchFile.open(path, limit)
-        sketches = load(path, limit=limit)
+        file = opened(path, limit, {}, budget)
+        budget.charge(matrix_check_work(file.head.protocols[0]), name)
+        sketches = rows_of([file])
     except ArmslengthError as problem:
         return Verification(name, (Check("file", FAILS, str(problem)),))
     checks = [_file(file)]

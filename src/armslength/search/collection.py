@@ -16,6 +16,7 @@ from armslength.protocol.gather import Form
 from armslength.protocol.shared_space import InOneSpace
 from armslength.protocol.sketch_file import SketchFile
 from armslength.protocol.sketches import Sketches, check_same_space
+from armslength.protocol.work import DEFAULT_WORK, WorkBudget
 from armslength.search.folders import paths_of
 
 if TYPE_CHECKING:
@@ -204,7 +205,9 @@ class Collection(InOneSpace):
         return self._form.gathered(self._pieces(0), len(self))
 
 
-def open_collection(source: Any, *, limit: int = DEFAULT_LIMIT) -> Collection:
+def open_collection(
+    source: Any, *, limit: int = DEFAULT_LIMIT, max_work: int | None = DEFAULT_WORK
+) -> Collection:
     """The sketches in a folder, and in all folders within it, as one collection; reads no row yet.
 
     Files come sorted by their paths. The footer of each is checked as `al.load` checks it, and all must share one
@@ -214,6 +217,7 @@ def open_collection(source: Any, *, limit: int = DEFAULT_LIMIT) -> Collection:
     Args:
         source: A folder, a file, or a list of either, in their order.
         limit: How many bytes one row group of a file may unpack to.
+        max_work: How much work their protocols may ask for together, in operations of about a nanosecond; None: no limit.
     """
     single = isinstance(source, (str, os.PathLike))
     listed = [source] if single else list(source) if isinstance(source, Sequence) else []
@@ -221,7 +225,8 @@ def open_collection(source: Any, *, limit: int = DEFAULT_LIMIT) -> Collection:
         raise ParameterError("source must be a folder or a list of files, got nothing of the kind")
     integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
     heads: dict[bytes, Head] = {}
-    files = [SketchFile.open(path, limit, heads) for each in listed for path in paths_of(each)]
+    budget = WorkBudget(max_work)
+    files = [SketchFile.open(path, limit, heads, budget) for each in listed for path in paths_of(each)]
     if len({file.stamp for file in files}) != len(files):
         raise ParameterError("source must name each file once, got one of them twice")
     for file in files:

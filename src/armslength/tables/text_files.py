@@ -3,7 +3,7 @@
 Guarantee: a record is a function of its own bytes. The files are read from their beginning to their end by one reader, and every record is cut from
 the same state (`cut_records`), so one person's events cannot change how anybody else's are read, wherever they stand and however long they
 are. Readers that start in the middle of a file cannot promise that: they must guess whether they are inside of quotes.
-Reference: docs/privacy.md, event tables; docs/decisions/0023-text-readers.md.
+Reference: docs/privacy.md, event tables; docs/decisions/0025-text-readers.md.
 """
 
 import csv

@@ -81,6 +81,20 @@ class Transform(ABC):
 
     @property
     @abstractmethod
+    def scan_work(self) -> int:
+        """What the two sensitivities cost to compute, in the units of `transforms/work.py`; 0 where there is a formula."""
+
+    @property
+    @abstractmethod
+    def operator_norm_work(self) -> int:
+        """What `operator_norm_squared` costs to compute, in the same units; 0 where there is a formula."""
+
+    @abstractmethod
+    def columns_work(self, count: int) -> int:
+        """What that many columns cost to make, in the same units, with all that is made once for them."""
+
+    @property
+    @abstractmethod
     def variance_coefficients(self) -> tuple[float, float] | None:
         """(a, b) of Var‖Sz‖² = a‖z‖₂⁴ − b‖z‖₄⁴ over the seed; None where it is not known."""
 

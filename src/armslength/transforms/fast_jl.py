@@ -34,10 +34,20 @@ from armslength.transforms.padding import (
     padded_dimension,
     random_signs,
 )
+from armslength.transforms.work import (
+    DRAWN_ENTRY,
+    FULL_PRODUCT,
+    GRAM_ENTRY,
+    SIGN,
+    STORED_ENTRY,
+    dense_gram_work,
+    proof_work,
+)
 
 DEFAULT_ENTRIES_PER_ROW = 48  # ln²(1/β) at β = 1e-3, the paper's q·d
 _WORDS_AT_ONCE = 1 << 20
 _SCANNED_BYTES = 1 << 30  # what threads may hold together while they scan, if it is not a single one
+_WALSH_STEP = 7  # tenths of a unit of work, for each entry and doubling
 LARGEST_PUBLISHED = 2**25  # entries of P that are not zero; 80 bytes each while P is made
 
 
@@ -139,6 +149,43 @@ class FastJL(Transform):
         in_a_column = max(1.0, self.density * self.sketch_dim)
         check_gram_size(self.sketch_dim, self.padded_dim * in_a_column**2)
         return self.padded_dim * operator_norm_bound([self._published.tocsc()], self.sketch_dim)
+
+    @property
+    def scan_work(self) -> int:
+        """P, and the Hadamard transform of each of its rows."""
+        size = self.sketch_dim * self.padded_dim
+        return self._published_work + size * (2 + _WALSH_STEP * (self.padded_dim.bit_length() - 1) // 10)
+
+    @property
+    def operator_norm_work(self) -> int:
+        """P, its Gram matrix, and the proofs of its bound."""
+        return self._published_work + self._gram_work + proof_work(self.sketch_dim)
+
+    @property
+    def traces_work(self) -> int:
+        """What `gram_traces` cost to compute: P, its Gram matrix, and the square of that."""
+        return self._published_work + self._gram_work + dense_gram_work(self.sketch_dim, self.sketch_dim)
+
+    def columns_work(self, count: int) -> int:
+        """P and the signs; then, for each column, Hadamard entries and their product with P."""
+        stored = self._stored_entries
+        column = stored + 4 * min(stored, self.padded_dim) + 5 * self.sketch_dim
+        return self._published_work + STORED_ENTRY * stored + SIGN * self.input_dim + count * column
+
+    @property
+    def _stored_entries(self) -> int:
+        """How many entries of P are not zero, on average over seeds."""
+        return math.ceil(self.density * self.padded_dim * self.sketch_dim)
+
+    @property
+    def _published_work(self) -> int:
+        return DRAWN_ENTRY * self.sketch_dim * self.padded_dim + STORED_ENTRY * self._stored_entries
+
+    @property
+    def _gram_work(self) -> int:
+        """The products of entries in one column of P."""
+        products = self._stored_entries * (1 + math.ceil(self.density * self.sketch_dim))
+        return FULL_PRODUCT * products + GRAM_ENTRY * self.sketch_dim**2 + SIGN * self.padded_dim
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:

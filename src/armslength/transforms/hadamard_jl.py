@@ -16,7 +16,16 @@ from armslength.threads import for_blocks
 from armslength.transforms.base import Transform, block_rows, checked_input_dim, checked_sketch_dim
 from armslength.transforms.inputs import integer_rows
 from armslength.transforms.kernels.walsh import project_sampled
-from armslength.transforms.padding import LARGEST_PADDED_DIM, hadamard_entries, padded_dimension, random_signs
+from armslength.transforms.padding import (
+    LARGEST_PADDED_DIM,
+    are_few,
+    hadamard_entries,
+    lone_signs,
+    padded_dimension,
+    random_signs,
+    signs_work,
+)
+from armslength.transforms.work import HADAMARD_ENTRY, SAMPLED_ROW
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,21 @@ class HadamardJL(Transform):
         return Fraction(self.padded_dim)
 
     @property
+    def scan_work(self) -> int:
+        """None."""
+        return 0
+
+    @property
+    def operator_norm_work(self) -> int:
+        """None."""
+        return 0
+
+    def columns_work(self, count: int) -> int:
+        """The sampled rows and the signs, then each entry."""
+        k = self.sketch_dim
+        return SAMPLED_ROW * k + signs_work(count, self.input_dim) + HADAMARD_ENTRY * k * count
+
+    @property
     def variance_coefficients(self) -> tuple[float, float]:
         """Both are (2/k)(d'−k)/(d'−1)."""
         d, k = self.padded_dim, self.sketch_dim
@@ -85,7 +109,7 @@ class HadamardJL(Transform):
     def columns(self, items: Any) -> NDArray[np.int64]:
         """The columns of A at these column numbers, k x len(items)."""
         numbers = self.column_numbers(items)
-        return hadamard_entries(self._sample, numbers) * self._signs[numbers]
+        return hadamard_entries(self._sample, numbers) * self._signs_at(numbers)
 
     def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
         """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**."""
@@ -98,6 +122,11 @@ class HadamardJL(Transform):
 
         for_blocks(rows.count, block_rows(self.padded_dim), project, threads)
         return product
+
+    def _signs_at(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        if "_signs" not in self.__dict__ and are_few(len(numbers), self.input_dim):
+            return lone_signs(self.seed, "HadamardJL signs", numbers)
+        return self._signs[numbers]
 
     @lazy
     def _signs(self) -> NDArray[np.int64]:

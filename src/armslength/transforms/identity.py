@@ -12,6 +12,7 @@ from scipy import sparse
 from armslength.threads import for_blocks
 from armslength.transforms.base import LARGEST_SKETCH_DIM, Transform, block_rows, checked_input_dim
 from armslength.transforms.inputs import integer_rows
+from armslength.transforms.work import STORED_ENTRY
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,20 @@ class Identity(Transform):
     def operator_norm_squared(self) -> Fraction:
         """‖A‖² = 1."""
         return Fraction(1)
+
+    @property
+    def scan_work(self) -> int:
+        """None."""
+        return 0
+
+    @property
+    def operator_norm_work(self) -> int:
+        """None."""
+        return 0
+
+    def columns_work(self, count: int) -> int:
+        """One entry for each column."""
+        return STORED_ENTRY * count
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:

@@ -15,9 +15,11 @@ from armslength.transforms.base import Transform, block_rows
 from armslength.transforms.inputs import DenseRows, SparseRows, integer_rows
 from armslength.transforms.kernels.product import add_product, add_sparse_product
 from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
+from armslength.transforms.work import DRAWN_ENTRY, LONE_COLUMN, SCANNED_ENTRY, dense_gram_work, proof_work
 
 _KEPT_ENTRIES = 1 << 28  # 256 MB of bytes stay in memory; beyond that columns are made again as needed
 _ENTRIES_AT_ONCE = 1 << 22
+_FEW_OF = 16  # columns are few if they are fewer than one in so many
 
 
 class IndependentEntries(Transform):
@@ -65,6 +67,28 @@ class IndependentEntries(Transform):
         check_gram_size(self.sketch_dim, self.input_dim * self.sketch_dim**2)
         parts = (self._columns_from(first, count).T for first, count in self._parts())
         return operator_norm_bound(parts, self.sketch_dim)
+
+    @property
+    def _entry_work(self) -> int:
+        """What an entry costs to draw."""
+        return DRAWN_ENTRY
+
+    @property
+    def scan_work(self) -> int:
+        """Every entry is drawn and measured."""
+        return self.input_dim * self.sketch_dim * (self._entry_work + SCANNED_ENTRY)
+
+    @property
+    def operator_norm_work(self) -> int:
+        """Every entry is drawn; then the Gram matrix, and the proofs of its bound."""
+        d, k = self.input_dim, self.sketch_dim
+        return d * k * self._entry_work + dense_gram_work(k, d) + proof_work(k)
+
+    def columns_work(self, count: int) -> int:
+        """The columns that are drawn; all of them, unless they are few."""
+        column = self._entry_work * self.sketch_dim
+        few = count * _FEW_OF < self.input_dim
+        return count * (LONE_COLUMN + column) if few else self.input_dim * column
 
     @lazy
     def _sensitivities(self) -> tuple[int, int]:
@@ -126,7 +150,7 @@ class IndependentEntries(Transform):
     def _columns_at(self, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
         """Columns of these numbers, each as a row."""
         # A few columns of a matrix that nobody has needed yet are made alone.
-        few = len(numbers) * 16 < self.input_dim and "_kept_columns" not in self.__dict__
+        few = len(numbers) * _FEW_OF < self.input_dim and "_kept_columns" not in self.__dict__
         kept = None if few else self._kept_columns
         if kept is not None:
             return kept[numbers]

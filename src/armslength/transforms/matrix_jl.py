@@ -19,6 +19,7 @@ from armslength.transforms.base import Transform, block_rows, checked_input_dim,
 from armslength.transforms.inputs import SparseRows, integer_rows, plain_array, sparse_entries
 from armslength.transforms.kernels.product import multiply_columns
 from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
+from armslength.transforms.work import FULL_PRODUCT, GRAM_ENTRY, SCANNED_ENTRY, proof_work
 
 LARGEST_ENTRY = 2**31
 
@@ -92,9 +93,28 @@ class MatrixJL(Transform):
     @lazy
     def operator_norm_squared(self) -> Fraction:
         """‖A‖², by a proved bound."""
-        in_columns = np.diff(self._by_column.indptr).astype(float)
-        check_gram_size(self.sketch_dim, float((in_columns**2).sum()))
+        check_gram_size(self.sketch_dim, self._gram_products)
         return operator_norm_bound([self._by_column], self.sketch_dim)
+
+    @property
+    def scan_work(self) -> int:
+        """One step for each entry that is there."""
+        return SCANNED_ENTRY * self._by_column.nnz
+
+    @property
+    def operator_norm_work(self) -> int:
+        """The products of entries in one column, the Gram matrix, and the proofs of its bound."""
+        k = self.sketch_dim
+        return FULL_PRODUCT * self._gram_products + GRAM_ENTRY * k**2 + proof_work(k)
+
+    def columns_work(self, count: int) -> int:
+        """One step for each column, and for each entry that is there."""
+        return SCANNED_ENTRY * (count + self._by_column.nnz)
+
+    @property
+    def _gram_products(self) -> int:
+        in_columns = np.diff(self._by_column.indptr).astype(float)
+        return int((in_columns**2).sum())
 
     @property
     def variance_coefficients(self) -> tuple[float, float] | None:

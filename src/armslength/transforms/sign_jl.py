@@ -13,6 +13,7 @@ from armslength.randomness.stream import Stream
 from armslength.randomness.symmetric import SymmetricTable, achlioptas_table
 from armslength.transforms.base import check_dense_size, checked_input_dim, checked_sketch_dim
 from armslength.transforms.independent import IndependentEntries
+from armslength.transforms.work import DRAWN_SIGN
 
 CONSTRUCTIONS = ("dense", "sparse")
 _PLUS_MINUS_ONE = SymmetricTable((2**63,))
@@ -59,6 +60,15 @@ class SignJL(IndependentEntries):
     def l2_sensitivity_squared(self) -> int:
         """Δ₂²: k if dense, else by a scan of all columns."""
         return self.sketch_dim if self.construction == "dense" else super().l2_sensitivity_squared
+
+    @property
+    def _entry_work(self) -> int:
+        return DRAWN_SIGN if self.construction == "dense" else super()._entry_work
+
+    @property
+    def scan_work(self) -> int:
+        """None if dense, else that of every entry."""
+        return 0 if self.construction == "dense" else super().scan_work
 
     def _make_columns(self, first: int, count: int) -> NDArray[np.int8]:
         start, size = first * self.sketch_dim, count * self.sketch_dim

@@ -25,6 +25,16 @@ from armslength.transforms.kernels.sparse_columns import balanced_columns, block
 from armslength.transforms.kernels.tiles import TILE_COLUMNS, add_tiles
 from armslength.transforms.operator_norm import LARGEST_SCAN, check_gram_size, operator_norm_bound
 from armslength.transforms.tiling import TileRoom, listed_columns
+from armslength.transforms.work import (
+    DEALT_ENTRY,
+    GRAM_ENTRY,
+    HASH_COEFFICIENT,
+    HASH_FUNCTION,
+    HASH_STEP,
+    SPARSE_ENTRY,
+    SPARSE_PRODUCT,
+    proof_work,
+)
 from armslength.vectors import LANES
 
 CONSTRUCTIONS = ("block", "graph", "balanced")
@@ -125,6 +135,30 @@ class SparseJL(Transform):
         for part in parts:
             bins += np.bincount(part.indices, minlength=self.sketch_dim)
         return Fraction(int(bins.max()))
+
+    @property
+    def scan_work(self) -> int:
+        """None."""
+        return 0
+
+    @property
+    def operator_norm_work(self) -> int:
+        """All columns, and unless s = 1 the Gram matrix and the proofs of its bound; none for "balanced" with s = 1."""
+        d, k, s = self.input_dim, self.sketch_dim, self.sparsity
+        if d is None or (s == 1 and self.construction == "balanced"):
+            return 0
+        columns = self.columns_work(d)
+        if s == 1:
+            return columns
+        grams = -(-d // _COLUMNS_AT_ONCE) * GRAM_ENTRY * k**2
+        return columns + SPARSE_PRODUCT * d * s**2 + grams + proof_work(k)
+
+    def columns_work(self, count: int) -> int:
+        """The hash functions and, for "balanced", the permutations; then s hash values for each column."""
+        s, t = self.sparsity, self.independence
+        dealt = DEALT_ENTRY * s * self._fixed_input_dim() if self.construction == "balanced" else 0
+        made = s * (HASH_FUNCTION + HASH_COEFFICIENT * t)
+        return made + dealt + count * s * (HASH_STEP * t + SPARSE_ENTRY)
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:

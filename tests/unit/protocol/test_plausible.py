@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import special
 
 import armslength as al
 from armslength.protocol import plausible
@@ -228,3 +229,21 @@ def test_few_numbers_prove_nothing():
     sketches = released(tiny, np.zeros((2, 2), dtype=np.int64))
     assert implausible(as_sent(sketches, np.zeros((2, 2), dtype=np.int64))) == []
     assert FALSE_ALARM == 1e-9
+
+
+def test_how_many_numbers_are_too_many_is_found_by_bisection(monkeypatch):
+    """A file of a few kilobytes may have rows of 2^24 numbers: a tail for each count would take minutes."""
+
+    def one_by_one(width, lengths, central, limit):
+        tails = {c: lengths * width * special.bdtrc(c - 2, width - 1, central) for c in range(2, width + 1)}
+        return min((count for count, tail in tails.items() if tail <= limit), default=None)
+
+    for width in (1, 2, 3, 17, 300):
+        for central in (1e-9, 0.01, 0.3, 0.999):
+            for limit in (1e-12, 1e-3, 0.5):
+                expected = one_by_one(width, 6, central, limit)
+                assert plausible._too_many(width, 6, central, limit) == expected
+    asked, tail = [], special.bdtrc
+    monkeypatch.setattr(plausible.special, "bdtrc", lambda *given: asked.append(1) or tail(*given))
+    assert plausible._too_many(2**24, 6, 0.01, 1e-12) > 2**24 * 0.01
+    assert len(asked) < 40

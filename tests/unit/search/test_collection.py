@@ -228,7 +228,9 @@ def test_a_head_is_read_once(folder, monkeypatch):
     parsed = []
     checked = sketch_file.checked_head
     monkeypatch.setattr(
-        sketch_file, "checked_head", lambda text, where: parsed.append(where) or checked(text, where)
+        sketch_file,
+        "checked_head",
+        lambda text, where, budget: parsed.append(where) or checked(text, where, budget),
     )
     al.open_collection(folder)
     assert len(parsed) == 1
