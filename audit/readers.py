@@ -8,12 +8,14 @@ import random
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 from unittest import mock
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from attacks.quoted_line_breaks import BORDER, OTHERS, counted_by_engine, moved
+from numpy.typing import NDArray
 from pyarrow import feather
 
 import armslength as al
@@ -29,7 +31,22 @@ CONTRIBUTION = 3
 PROTOCOL = al.Protocol(
     al.SparseJL(None, 256, seed="readers"), 1, contribution=CONTRIBUTION, unit="one person"
 )
-_PIECES = ('"', '""', "\n", "\r\n", ",", "\t", "\\", "a", "é", "\n\n", '",x\nv,rare\n', "p1,common\n", "{}", "\u2028")
+_PIECES = (
+    '"',
+    '""',
+    "\n",
+    "\r\n",
+    ",",
+    "\t",
+    "\\",
+    "a",
+    "é",
+    "\n\n",
+    '",x\nv,rare\n',
+    "p1,common\n",
+    "{}",
+    "\u2028",
+)
 _CHUNKS = (1, 2, 3, 5, 7, 16, 33, 64, 100, 257, 4096, 4 << 20)
 
 
@@ -55,7 +72,10 @@ def _json(rows: list[Row]) -> bytes:
 WRITERS: dict[str, tuple[str, Callable[[list[Row], Path], object]]] = {
     "CSV": ("e.csv", lambda rows, path: path.write_bytes(_written_csv(rows, ",", "\n"))),
     "CSV with CRLF": ("e.csv", lambda rows, path: path.write_bytes(_written_csv(rows, ",", "\r\n"))),
-    "CSV, .gz": ("e.csv.gz", lambda rows, path: path.write_bytes(gzip.compress(_written_csv(rows, ",", "\n"), 1))),
+    "CSV, .gz": (
+        "e.csv.gz",
+        lambda rows, path: path.write_bytes(gzip.compress(_written_csv(rows, ",", "\n"), 1)),
+    ),
     "TSV": ("e.tsv", lambda rows, path: path.write_bytes(_written_csv(rows, "\t", "\n"))),
     "JSON lines": ("e.jsonl", lambda rows, path: path.write_bytes(_json(rows))),
     "JSON lines, .gz": ("e.jsonl.gz", lambda rows, path: path.write_bytes(gzip.compress(_json(rows), 1))),
@@ -64,12 +84,12 @@ WRITERS: dict[str, tuple[str, Callable[[list[Row], Path], object]]] = {
 }
 
 
-def sums(source: object, chunk: int, threads: int) -> np.ndarray:
+def sums(source: object, chunk: int, threads: int) -> NDArray[np.int64]:
     """The exact integers of a source, if text is read in chunks of so many bytes."""
     groups = PublicGroups(("all",), None)
     job = TableRelease.of(source, PROTOCOL, EventColumns("who", "what"), groups, threads=threads)
     with mock.patch.object(text_files, "_BYTES_AT_ONCE", chunk):
-        return job.sums(bytes(32)).product[0]
+        return cast("NDArray[np.int64]", job.sums(bytes(32)).product)[0]
 
 
 def neighbors(chance: random.Random) -> tuple[list[Row], list[Row]]:
@@ -117,9 +137,18 @@ def audit(quick: bool) -> Section:
             farthest, all_same = max(farthest, most), all_same and same
     with tempfile.TemporaryDirectory() as place:
         change = moved(Path(place), BORDER)
-        engine = [counted_by_engine(Path(place) / f"{attacked}.csv", parallel=True) for attacked in (False, True)]
+        engine = [
+            counted_by_engine(Path(place) / f"{attacked}.csv", parallel=True) for attacked in (False, True)
+        ]
     misread = engine[0].common - engine[1].common + engine[1].rare - engine[0].rare
-    rows.append(("CSV of the attack, by the engine's own parallel reader", "1", f"{misread:,}", "no" if misread else "yes"))
+    rows.append(
+        (
+            "CSV of the attack, by the engine's own parallel reader",
+            "1",
+            f"{misread:,}",
+            "no" if misread else "yes",
+        )
+    )
     return Section(
         "Readers: one person's rows in a file",
         (
@@ -139,7 +168,11 @@ def audit(quick: bool) -> Section:
                 farthest <= CONTRIBUTION,
                 f"by {farthest} at most",
             ),
-            Check("A file gives the sums of its rows in memory", all_same, "in all pairs" if all_same else "not in all pairs"),
+            Check(
+                "A file gives the sums of its rows in memory",
+                all_same,
+                "in all pairs" if all_same else "not in all pairs",
+            ),
             Check(
                 f"The attack at byte {BORDER:,} moves our exact sketch and total by two events each",
                 change <= 4,

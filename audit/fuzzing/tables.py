@@ -4,13 +4,11 @@ To start the engine takes ten times as long as to read a small file. So files ar
 through an engine that stays, and a whole release.
 """
 
-import shutil
-import tempfile
 from collections.abc import Callable
 from functools import cache, partial
 from io import BytesIO
-from pathlib import Path
 from random import Random
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -19,13 +17,13 @@ import pyarrow.parquet as pq
 import armslength as al
 from armslength.cli.parameter_types import NameList
 from armslength.tables import engine
-from armslength.tables.bounds import bounded
 from armslength.tables.columns import EventColumns
 from armslength.tables.groups import public_groups_of
 from armslength.tables.order import KEY_BYTES, TakingOrder
 from armslength.tables.partial import GroupSums
 from armslength.tables.relations import check_names, relations_of
 from armslength.tables.sources import event_files, own_names
+from armslength.tables.spill import bounded_events
 from audit.fuzzing.mutate import Mutator, change_bytes, change_json, change_parquet
 from audit.fuzzing.verdicts import Finding, Target
 from audit.fuzzing.workspace import folder, written
@@ -35,6 +33,7 @@ _JSON = b'{"person": 1, "item": "a", "group": "north", "weight": 2}\n{"person": 
 
 _COLUMNS = EventColumns("person", "item", "group", "weight")
 _GROUPS = ["north", "south"]
+_MEMORY = 64 << 20
 
 
 @cache
@@ -93,7 +92,8 @@ def _released(name: str, data: bytes) -> str:
 
 @cache
 def _engine() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(":memory:", config={**engine._SETTINGS, "memory_limit": "64MB", "threads": 1})
+    config: dict[str, Any] = {**engine._SETTINGS, "memory_limit": f"{_MEMORY}B", "threads": 1}
+    return duckdb.connect(":memory:", config=config)
 
 
 def _connection() -> duckdb.DuckDBPyConnection:
@@ -110,16 +110,14 @@ def _summed(name: str, data: bytes) -> str:
     path = written(name, data)
     groups = public_groups_of("group", _GROUPS, None)
     sums = GroupSums(_protocol(), len(_GROUPS), 1)
-    place = Path(tempfile.mkdtemp(dir=folder()))
-    try:
-        with engine._our_errors("source"):
-            relations = relations_of(_connection(), place, path, event_files(path), _COLUMNS)
-        selects = [engine._select(each, _protocol(), by_number=False) for each in relations]
-        batches = engine.EventTable(_connection(), selects).batches(groups, weighted=True)
-        for events in bounded(batches, TakingOrder(bytes(KEY_BYTES), groups.labels), 2):
-            sums.add(events)
-    finally:
-        shutil.rmtree(place)
+    problems: list[al.InputError] = []
+    with engine._our_errors(problems):
+        relations = relations_of(_connection(), path, event_files(path), _COLUMNS, problems)
+    selects = [engine._select(each, _protocol(), by_number=False) for each in relations]
+    table = engine.EventTable(_connection(), selects, problems)
+    batches = table.batches(groups, weighted=True)
+    for events in bounded_events(table, batches, TakingOrder(bytes(KEY_BYTES), groups.labels), 2, _MEMORY):
+        sums.add(events)
     if sums.prepared() is None:
         raise Finding("events were read, and there is no sum")
     return "accepted"
@@ -140,7 +138,7 @@ def _read_header(data: bytes) -> str:
 def _read_schema(name: str, data: bytes) -> str:
     """The names of a file that has a schema, held against those that there must be."""
     for file in event_files(written(name, data)) or []:
-        with engine._our_errors("source"):
+        with engine._our_errors([]):
             check_names(_COLUMNS.named, own_names(file) or [], file.name, has_schema=True)
     return "accepted"
 

@@ -16,9 +16,11 @@ counts change by the attacker's events.
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import duckdb
 import numpy as np
+from numpy.typing import NDArray
 
 import armslength as al
 from armslength.tables.columns import EventColumns
@@ -72,7 +74,7 @@ def counted_by_engine(path: Path, *, parallel: bool) -> Counted:
     with duckdb.connect(config={"threads": 2}) as engine:
         columns = "{'person': 'VARCHAR', 'item': 'VARCHAR'}"
         ((common, rare),) = engine.execute(
-            "SELECT count(*) FILTER (item = 'common'), count(*) FILTER (item = 'rare') FROM "
+            "SELECT count(*) FILTER (item = 'common'), count(*) FILTER (item = 'rare') FROM "  # noqa: S608  # our own text
             f"read_csv(?, auto_detect = false, header = true, columns = {columns}, delim = ',', quote = '\"', escape = '\"', "
             f"strict_mode = true, max_line_size = 16777216, parallel = {parallel})",
             [str(path)],
@@ -80,11 +82,11 @@ def counted_by_engine(path: Path, *, parallel: bool) -> Counted:
     return Counted(common, rare)
 
 
-def exact_sums(path: Path) -> np.ndarray:
+def exact_sums(path: Path) -> NDArray[np.int64]:
     """The exact integers of armslength before noise: the sketch and the total."""
     job = TableRelease.of(path, PROTOCOL, EventColumns("person", "item"), PublicGroups(("all",), None))
     ready = job.sums(KEY)
-    return np.append(ready.product[0], ready.totals)
+    return np.concatenate([cast("NDArray[np.int64]", part).ravel() for part in (ready.product, ready.totals)])
 
 
 def moved(folder: Path, border: int, others: int = OTHERS) -> int:

@@ -34,7 +34,7 @@ class ArmslengthError(Exception):
     """
 
     @property
-    def __context__(self) -> None:  # type: ignore[override]  # it is an attribute of all exceptions
+    def __context__(self) -> None:
         """Always None; what Python noted down is dropped."""
         _CONTEXT.__set__(self, None)
 

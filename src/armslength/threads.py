@@ -92,7 +92,9 @@ def _next(ended: "SimpleQueue[BaseException | None]", process: int) -> BaseExcep
 def check_same_process(process: int) -> None:
     """Refuses to go on in a child that was forked in the middle: threads, and what they hold, stay with the parent."""
     if os.getpid() != process:
-        raise RuntimeError("work must stay in one process, but it was forked in the middle; do it again in the child")
+        raise RuntimeError(
+            "work must stay in one process, but it was forked in the middle; do it again in the child"
+        )
 
 
 def in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:

@@ -49,7 +49,9 @@ def test_the_temporary_file_holds_nothing_to_read(tmp_path, monkeypatch):
         plain = pa.BufferOutputStream()
         with pa.ipc.new_stream(plain, events.schema) as writer:
             writer.write_batch(events)
-        assert all(text in plain.getvalue().to_pybytes() for text in READABLE)  # the search finds what is not encrypted
+        assert all(
+            text in plain.getvalue().to_pybytes() for text in READABLE
+        )  # the search finds what is not encrypted
     assert bytes_spilled(os.getpid()) == b""
 
 

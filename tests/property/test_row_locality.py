@@ -68,7 +68,10 @@ def test_what_a_csv_writer_writes_is_what_is_read(folder, rows, chunk, line_end,
     assert read(text.getvalue().encode(), chunk, folder) == expected
 
 
-@given(text=st.lists(st.sampled_from(["a", ",", '"', "\n", "\r\n"]), max_size=24).map("".join), chunk=st.integers(1, 30))
+@given(
+    text=st.lists(st.sampled_from(["a", ",", '"', "\n", "\r\n"]), max_size=24).map("".join),
+    chunk=st.integers(1, 30),
+)
 @example(text='a,b,c"d\n', chunk=3)
 @example(text='"a"b,c,d\n', chunk=1)
 @example(text='a,b,"\r\n"\r\n', chunk=12)
@@ -87,7 +90,9 @@ def test_whatever_is_read_is_what_another_reader_reads(folder, text, chunk):
 
 
 @pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
-@pytest.mark.parametrize("field", [b'"x\n"', b'"\r\n\r\n"', b'"""\n"""', b'",\n,""\n"', b'"' + b"y\n" * 50 + b'"'])
+@pytest.mark.parametrize(
+    "field", [b'"x\n"', b'"\r\n\r\n"', b'"""\n"""', b'",\n,""\n"', b'"' + b"y\n" * 50 + b'"']
+)
 def test_a_quoted_line_break_at_every_offset_around_a_border(folder, line_end, field):
     chunk = 64
     for offset in range(2 * chunk + len(field)):

@@ -59,12 +59,28 @@ def test_any_partitioning_gives_the_integers_of_one_machine(session, partitions,
 
 
 def test_one_person_in_several_spellings_is_one_person(session):
-    spellings = ["Ren\u00e9 1", "Rene\u0301 1", "Ren\u00e9 1 ", "\tRene\u0301 1\u00a0", "\u212a2", "K2", "\u3000K2", "\u9f9c", "\uf907"]
+    spellings = [
+        "Ren\u00e9 1",
+        "Rene\u0301 1",
+        "Ren\u00e9 1 ",
+        "\tRene\u0301 1\u00a0",
+        "\u212a2",
+        "K2",
+        "\u3000K2",
+        "\u9f9c",
+        "\uf907",
+    ]
     rows = [(who, "north", f"i{n}", 1) for who in spellings for n in range(4)]
-    rows += [(f"p{number}", "north", "x", 1) for number in range(20)] + [(" ", "north", "x", 1), ("", "north", "x", 1)]
+    rows += [(f"p{number}", "north", "x", 1) for number in range(20)] + [
+        (" ", "north", "x", 1),
+        ("", "north", "x", 1),
+    ]
     protocol = al.Protocol(PROTOCOL.transform, 1, contribution=1, unit="one person", total_share="0.5")
     frame = session.createDataFrame(rows, COLUMNS).repartition(5)
-    expected = on_one_machine(pa.table(dict(zip(["who", "where", "what", "amount"], zip(*rows, strict=True), strict=True))), protocol).sums(KEY)
+    expected = on_one_machine(
+        pa.table(dict(zip(["who", "where", "what", "amount"], zip(*rows, strict=True), strict=True))),
+        protocol,
+    ).sums(KEY)
     assert expected.totals.tolist() == [3 + 20, 0, 0, 0]
     for partitions in (1, 7, 16):
         assert same(in_spark(frame, protocol, partitions).sums(KEY), expected)

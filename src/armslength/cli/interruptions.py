@@ -50,9 +50,7 @@ def endings_as_interrupts() -> Iterator[list[int]]:
         return
     usual = (signal.SIG_DFL, signal.default_int_handler)
     replaced = {
-        number: signal.getsignal(number)
-        for number in ending_signals()
-        if signal.getsignal(number) in usual
+        number: signal.getsignal(number) for number in ending_signals() if signal.getsignal(number) in usual
     }
     for number in replaced:
         signal.signal(number, interrupt)

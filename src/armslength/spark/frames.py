@@ -19,7 +19,13 @@ from armslength.errors import ArmslengthError, InputError, ParameterError
 from armslength.spark.rows import Row
 
 _MOST_PARTITIONS = 100_000
-_FUNCTIONS = ("isnull", "pmod", "regexp_replace", "translate", "xxhash64")  # on which the place of a person rests
+_FUNCTIONS = (
+    "isnull",
+    "pmod",
+    "regexp_replace",
+    "translate",
+    "xxhash64",
+)  # on which the place of a person rests
 _OWN_CLASS = "Class: org.apache.spark.sql.catalyst.expressions."
 _SETTING_LOCK = threading.Lock()
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")

@@ -223,9 +223,7 @@ def _still_possible(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, 
     return rows if amounts is rows.amount else rows.take(np.flatnonzero(amounts))
 
 
-def _taken(
-    rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, bound: int
-) -> NDArray[np.int64]:
+def _taken(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, bound: int) -> NDArray[np.int64]:
     """What is taken of each row if these are all rows of their persons; the rows' own amounts if that is everything."""
     is_over = np.empty(len(starts) - 1, dtype=np.bool_)
     mark_persons_over(starts, rows.amount, bound, is_over)

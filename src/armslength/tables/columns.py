@@ -30,7 +30,9 @@ _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _WHOLE_NUMBER = "[+-]?[0-9]+"
 _FARTHEST = 2**62
 # White_Space in Unicode 17: what may stand around the id of a person without making another person of it
-_BLANKS = "".join(map(chr, (*range(9, 14), 32, 133, 160, 5760, *range(8192, 8203), 8232, 8233, 8239, 8287, 12288)))
+_BLANKS = "".join(
+    map(chr, (*range(9, 14), 32, 133, 160, 5760, *range(8192, 8203), 8232, 8233, 8239, 8287, 12288))
+)
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,9 @@ def item_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool
         broken.append(f"json_type({column}) NOT IN ('BIGINT', 'UBIGINT')")
     elif is_text:
         number = f"TRY_CAST({column} AS BIGINT)"
-        broken.append(f"NOT regexp_full_match({column}, '{_WHOLE_NUMBER}')")  # the engine would round '1.5', and take ' 1'
+        broken.append(
+            f"NOT regexp_full_match({column}, '{_WHOLE_NUMBER}')"
+        )  # the engine would round '1.5', and take ' 1'
     elif kind in _WHOLE | {_NOTHING}:
         number = f"TRY_CAST({column} AS BIGINT)"  # NULL where it does not fit 64 bits
     else:

@@ -97,7 +97,10 @@ class EventTable:
             group, joins = "number", 'LEFT JOIN public_groups ON events."group" = public_groups.label'
         if names is not None:
             self._connection.register("item_names", names)
-            item, joins = "place", f"{joins} LEFT JOIN item_names ON nfc_normalize(events.item) = item_names.name"
+            item, joins = (
+                "place",
+                f"{joins} LEFT JOIN item_names ON nfc_normalize(events.item) = item_names.name",
+            )
         amount = "amount" if weighted else "1::BIGINT"
         query = (
             f'WITH events AS ({events}) SELECT person, {group} AS "group", {item} AS item, {amount} AS amount, '  # noqa: S608  # our own text, names quoted
@@ -112,7 +115,12 @@ class EventTable:
         """The rows that count; how many do not is noted."""
         person, group, item, amount = (batch.column(name) for name in EVENT)
         has_amount = pc.fill_null(pc.not_equal(amount, 0), False)
-        reasons = {"person": person.is_valid(), "group": group.is_valid(), "item": _is_item(item), "weight": has_amount}
+        reasons = {
+            "person": person.is_valid(),
+            "group": group.is_valid(),
+            "item": _is_item(item),
+            "weight": has_amount,
+        }
         self.left_out.rows += batch.num_rows
         count = np.ones(batch.num_rows, dtype=np.bool_)
         for reason, is_fine in reasons.items():
@@ -210,7 +218,9 @@ def opened_table(  # each is a decision of its own
     files = event_files(source)
     config = {**_SETTINGS, "memory_limit": limit, "threads": threads or available_threads()}
     with _connected(config) as connection:
-        connection.execute("SET enable_progress_bar = false")  # it writes to standard output, which may be a pipe
+        connection.execute(
+            "SET enable_progress_bar = false"
+        )  # it writes to standard output, which may be a pipe
         problems: list[InputError] = []
         with _our_errors(problems):
             relations = relations_of(connection, source, files, columns, problems)
@@ -273,7 +283,9 @@ def _our_errors(problems: list[InputError]) -> Iterator[None]:
         if problems:
             raise problems[0] from None
         if BAD_LINE in str(problem):
-            raise InputError("source must hold one JSON object on each line, got a line with something else") from None
+            raise InputError(
+                "source must hold one JSON object on each line, got a line with something else"
+            ) from None
         raise InputError(_UNREADABLE) from None
 
 

@@ -105,7 +105,12 @@ def cut_records(  # noqa: C901, PLR0912, PLR0915  # one state machine, with a br
                     if place == size:
                         return records, line_ends, used, OPEN_QUOTE if is_last else FINE
                     if place + 1 == size and not is_last:
-                        return records, line_ends, used, FINE  # the next byte tells whether the field ends here
+                        return (
+                            records,
+                            line_ends,
+                            used,
+                            FINE,
+                        )  # the next byte tells whether the field ends here
                     doubled = place + 1 < size and data[place + 1] == QUOTE
                     stop = place + 1 if doubled else place
                     if target >= 0:
@@ -120,7 +125,7 @@ def cut_records(  # noqa: C901, PLR0912, PLR0915  # one state machine, with a br
                 start = place
                 while place < size:
                     byte = data[place]
-                    if byte == delimiter or byte == LINE_FEED or byte == QUOTE:
+                    if byte == delimiter or byte == LINE_FEED or byte == QUOTE:  # noqa: PLR1714, SIM109  # three comparisons, compiled
                         break
                     if byte == CARRIAGE_RETURN and place + 1 < size and data[place + 1] == LINE_FEED:
                         break

@@ -83,9 +83,9 @@ def relations_of(
 
 def _is_awkward(file: EventFile, names: Sequence[str]) -> bool:
     """Whether the engine would take the file's name for a pattern, or rename columns that differ in capitals alone."""
-    return not _PATTERNS.isdisjoint(str(file.path.resolve())) or len({name.casefold() for name in names}) < len(
-        names
-    )
+    return not _PATTERNS.isdisjoint(str(file.path.resolve())) or len(
+        {name.casefold() for name in names}
+    ) < len(names)
 
 
 def check_names(
@@ -158,9 +158,7 @@ def _of_records(
     """One relation for all CSV and TSV files, which our own reader cuts into records; every column is text."""
     roles = columns.named
     schema = pa.schema([(role, pa.string()) for role in roles])
-    batches = (
-        batch for file, names in files for batch in records(file.path, file.kind, names, roles)
-    )
+    batches = (batch for file, names in files for batch in records(file.path, file.kind, names, roles))
     connection.register("events_of_records", _valid(schema, batches, problems))
     return Relation("events_of_records", {role: (quoted(role), "VARCHAR") for role in roles}, True)
 

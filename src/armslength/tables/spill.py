@@ -8,17 +8,22 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pyarrow as pa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from numpy.typing import NDArray
 
 from armslength.errors import InputError
 from armslength.tables.bounds import BoundedEvents, bounded, bounded_in_parts
 from armslength.tables.engine import EVENT_HASH, PERSON_HASH, EventTable
 from armslength.tables.order import TakingOrder
 from armslength.threads import check_same_process
+
+if TYPE_CHECKING:
+    from io import FileIO
+
+    from numpy.typing import NDArray
 
 _PARTS, _BITS = 64, 6
 _LEVELS = 64 // _BITS
@@ -75,9 +80,9 @@ class _TemporaryFile:
         self._cipher = AESGCM(AESGCM.generate_key(256))
         self._process = os.getpid()
         self._count, self._end = 0, 0
+        self._file: FileIO | None = None
 
-    def __enter__(self) -> "_TemporaryFile":
-        self._file = None
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -94,12 +99,12 @@ class _TemporaryFile:
                 writer.write_batch(batch)
         sealed = self._cipher.encrypt(self._count.to_bytes(12, "little"), sink.getvalue().to_pybytes(), None)
         try:
-            if self._file is None:
-                self._file = tempfile.TemporaryFile(prefix="armslength-", buffering=0)  # noqa: SIM115  # closed at the end
-            self._file.seek(self._end)
-            written = memoryview(sealed)
-            while written:
-                written = written[self._file.write(written) or 0 :]
+            file = self._file or tempfile.TemporaryFile(prefix="armslength-", buffering=0)  # noqa: SIM115  # closed at the end
+            self._file = file
+            file.seek(self._end)
+            left = memoryview(sealed)
+            while left:
+                left = left[file.write(left) or 0 :]
         except OSError as problem:
             raise InputError(
                 f"the temporary folder must have room for a copy of the events, got: {problem.strerror}; set TMPDIR to another"
@@ -111,8 +116,9 @@ class _TemporaryFile:
     def read(self, part: _Part) -> Iterator[pa.RecordBatch]:
         """The events of a part."""
         for segment in part.segments:
-            self._file.seek(segment.start)
-            sealed = self._file.read(segment.length)
+            sealed = (
+                b"" if self._file is None else os.pread(self._file.fileno(), segment.length, segment.start)
+            )
             opened = self._cipher.decrypt(segment.number.to_bytes(12, "little"), sealed, None)
             with pa.ipc.open_stream(pa.py_buffer(opened)) as reader:
                 yield from reader

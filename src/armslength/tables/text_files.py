@@ -103,7 +103,9 @@ def records(path: Path, kind: str, names: Sequence[str], roles: dict[str, str]) 
                 continue  # the header is longer than this
             chunk.used = int(first_ends[0]) + 1 if len(first_ends) else len(data)
             if _names_in(data[: chunk.used].tobytes(), kind) != list(names):
-                raise InputError(f"{printable(str(path))} must not change while it is read, got another header")
+                raise InputError(
+                    f"{printable(str(path))} must not change while it is read, got another header"
+                )
             data, line = data[chunk.used :], 2
         texts = np.empty((len(roles), len(data)), dtype=np.uint8)
         ends = np.zeros((len(roles), len(data) // len(names) + 2), dtype=np.int32)
@@ -116,7 +118,9 @@ def records(path: Path, kind: str, names: Sequence[str], roles: dict[str, str]) 
                 f"{printable(str(path))} must be {kind.upper()} text, but in the record that begins on line {line} {_PROBLEMS[problem]}"
             )
         if line_ends_outside_quotes(data[:used]) != line_ends:
-            raise InputError(f"{printable(str(path))} must have as many records as it has line ends outside of quotes")
+            raise InputError(
+                f"{printable(str(path))} must have as many records as it has line ends outside of quotes"
+            )
         chunk.used += used
         if count:
             yield pa.RecordBatch.from_arrays(
@@ -170,7 +174,7 @@ class _Chunks:
                         )
                     room = np.concatenate([room, np.empty_like(room)])
                 while filled < len(room) and not is_last:
-                    count = file.readinto(memoryview(room)[filled:])
+                    count = file.readinto(room[filled:].data)
                     filled, is_last = filled + (count or 0), not count
                 self.data, self.used = room[:filled], 0
                 yield self, is_last
@@ -183,6 +187,8 @@ def _opened(path: Path) -> Iterator[io.BufferedIOBase]:
     """The file's bytes, unpacked where its name ends in .gz; errors as one line of ours."""
     try:
         with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb") as file:
-            yield file  # type: ignore[misc]  # gzip's files are of this kind
+            yield file
     except (OSError, EOFError, zlib.error):
-        raise InputError(f"cannot read {printable(str(path))}: it is damaged, or not what its name says") from None
+        raise InputError(
+            f"cannot read {printable(str(path))}: it is damaged, or not what its name says"
+        ) from None

@@ -203,7 +203,9 @@ def test_a_large_bound_is_not_hashed_again_with_every_batch(monkeypatch):
 @pytest.mark.parametrize("parts", [1, 2, 7])
 @pytest.mark.parametrize("contribution", [1, 5, 40])
 def test_a_person_in_several_parts_is_cut_as_in_one(parts, contribution):
-    events = [each for each in random_events(contribution, weighted=True) if None not in each and "" not in each]
+    events = [
+        each for each in random_events(contribution, weighted=True) if None not in each and "" not in each
+    ]
     events = [each for each in events if each[1] in GROUPS and each[3]]
     order = TakingOrder(KEY, GROUPS)
 

@@ -130,7 +130,7 @@ def test_an_item_with_a_character_that_nobody_has_assigned_is_left_out(item, kin
     assert integers(source, open_protocol()).tolist() == sketch(["x", "y", "é"]).tolist()
 
 
-def test_a_character_that_nobody_has_assigned_is_left_out_before_the_bound(monkeypatch):
+def test_a_character_that_nobody_has_assigned_is_left_out_before_the_bound():
     # it must not take the place of an event that counts
     one = al.Protocol(OPEN, 1, contribution=1, unit="one person")
     table = pa.table({"who": ["a"] * 9, "what": ["x", *(f"\u0378{n}" for n in range(8))]})
@@ -177,7 +177,9 @@ def test_json_values_of_other_types_are_left_out(row, items, tmp_path):
 
 def test_a_person_in_json_may_be_a_whole_number_of_any_length(tmp_path):
     path = tmp_path / "e.jsonl"
-    path.write_text(f'{{"who": {10**30}, "what": "x"}}\n{{"who": "{10**30}", "what": "x"}}\n', encoding="utf-8")
+    path.write_text(
+        f'{{"who": {10**30}, "what": "x"}}\n{{"who": "{10**30}", "what": "x"}}\n', encoding="utf-8"
+    )
     once = al.Protocol(OPEN, 1, contribution=1, unit="one person")
     job = TableRelease.of(path, once, EventColumns("who", "what"), ONE)
     assert job.sums(KEY).product[0].tolist() == sketch(["x"]).tolist()
@@ -195,7 +197,9 @@ def test_one_person_in_several_spellings_is_one_person(kind, tmp_path):
         pq.write_table(table, source)
     elif kind == "csv":
         source = tmp_path / "e.csv"
-        source.write_text("who,what\n" + "".join(f'"{who}",x\n' for who in table["who"].to_pylist()), encoding="utf-8")
+        source.write_text(
+            "who,what\n" + "".join(f'"{who}",x\n' for who in table["who"].to_pylist()), encoding="utf-8"
+        )
     elif kind == "jsonl":
         source = tmp_path / "e.jsonl"
         source.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()), encoding="utf-8")
@@ -206,9 +210,19 @@ def test_one_person_in_several_spellings_is_one_person(kind, tmp_path):
 
 def test_what_was_left_out_is_counted_for_the_data_holder(tmp_path):
     path = tmp_path / "e.csv"
-    rows = ["a,x,north,1", ",x,north,1", "a,,north,1", "a,x,nowhere,1", "a,\u0378,north,1", "a,x,north,0", "a,x,north,z"]
+    rows = [
+        "a,x,north,1",
+        ",x,north,1",
+        "a,,north,1",
+        "a,x,nowhere,1",
+        "a,\u0378,north,1",
+        "a,x,north,0",
+        "a,x,north,z",
+    ]
     path.write_text("who,what,where,w\n" + "\n".join(rows) + "\n", encoding="utf-8")
-    job = TableRelease.of(path, open_protocol(), EventColumns("who", "what", "where", "w"), PublicGroups(("north",), "where"))
+    job = TableRelease.of(
+        path, open_protocol(), EventColumns("who", "what", "where", "w"), PublicGroups(("north",), "where")
+    )
     with job.opened() as opened:
         list(opened.batches(job.groups, None, weighted=True))
         assert opened.left_out == LeftOut(rows=7, person=1, group=1, item=2, weight=2)

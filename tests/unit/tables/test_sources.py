@@ -221,7 +221,9 @@ def test_a_small_memory_spills_and_gives_the_same(source, monkeypatch):
     monkeypatch.setattr(
         spill._TemporaryFile, "write", lambda *a, real=spill._TemporaryFile.write: wrote.append(1) or real(*a)
     )
-    monkeypatch.setattr(spill, "bounded_in_parts", lambda *a, real=spill.bounded_in_parts: split.append(1) or real(*a))
+    monkeypatch.setattr(
+        spill, "bounded_in_parts", lambda *a, real=spill.bounded_in_parts: split.append(1) or real(*a)
+    )
     found = {}
     for memory in ("1GB", "20MB", "8MB"):
         wrote.clear()
