@@ -89,7 +89,7 @@ def sums(source: object, chunk: int, threads: int) -> NDArray[np.int64]:
     groups = PublicGroups(("all",), None)
     job = TableRelease.of(source, PROTOCOL, EventColumns("who", "what"), groups, threads=threads)
     with mock.patch.object(text_files, "_BYTES_AT_ONCE", chunk):
-        return cast("NDArray[np.int64]", job.sums(bytes(32)).product)[0]
+        return cast("NDArray[np.int64]", job.sums(bytes(32)).product).ravel()
 
 
 def neighbors(chance: random.Random) -> tuple[list[Row], list[Row]]:

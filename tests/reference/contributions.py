@@ -1,6 +1,7 @@
 """A second, naive implementation of docs/reference/contributions.md: one event at a time, with Python's own integers."""
 
 import hashlib
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -32,7 +33,8 @@ def bounded_counts(
 ) -> dict[tuple[str, str | int], int]:
     """What is taken in all, by (group, item)."""
     of_person: dict[str, list[tuple[str, str | int, int]]] = defaultdict(list)
-    for person, group, item, amount in events:
+    for spelled, group, item, amount in events:
+        person = unicodedata.normalize("NFC", spelled or "").strip()
         if person and item is not None and item != "" and group in groups and amount:
             of_person[person].append((group, item, amount))
     counts: dict[tuple[str, str | int], int] = defaultdict(int)

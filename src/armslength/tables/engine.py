@@ -60,6 +60,21 @@ class LeftOut:
     item: int = 0
     weight: int = 0
 
+    def in_words(self) -> str:
+        """One line that says how much of the table counts."""
+        reasons = {
+            "without a person": self.person,
+            "of groups that are not listed": self.group,
+            "without a usable item": self.item,
+            "without a usable weight": self.weight,
+        }
+        lost = [f"{count:,} {reason}" for reason, count in reasons.items() if count]
+        left = self.rows - sum(reasons.values())
+        return (
+            f"PRIVATE, for you alone: {left:,} of {self.rows:,} rows count, up to the bound for each person"
+            f"{'; left out: ' if lost else ''}{', '.join(lost)}"
+        )
+
 
 class EventTable:
     """Events of a source, checked against their schema; made by `opened_table`, read once by `batches`.

@@ -1,6 +1,7 @@
 """`al.release_table`: one private sketch for each public group of an event table."""
 
 import secrets
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from armslength.protocol.release import check_population, preview_charge, releas
 from armslength.protocol.sketches import Sketches
 from armslength.tables.bounds import BoundedEvents, contribution_in_grid_units
 from armslength.tables.columns import EventColumns
-from armslength.tables.engine import DEFAULT_MEMORY, EventTable, memory_bytes, opened_table
+from armslength.tables.engine import DEFAULT_MEMORY, EventTable, LeftOut, memory_bytes, opened_table
 from armslength.tables.groups import PublicGroups, public_groups_of
 from armslength.tables.order import KEY_BYTES, TakingOrder
 from armslength.tables.partial import GroupSums
@@ -170,16 +171,26 @@ class TableRelease:
         They depend on the events and the key, and not on the order of the rows, the files, or how work is cut and shared.
         """
         sums = GroupSums(self.protocol, len(self.groups.labels), self.threads)
+        left_out = LeftOut()
         with progress("events", None, "events", shown=show_progress) as advance:
-            for events in self.taken(key):
+            for events in self.taken(key, left_out):
                 sums.add(events)
                 advance(len(events.amounts))
+        if show_progress and sys.stderr is not None and sys.stderr.isatty():
+            # like the progress bar: for the data holder's own eyes, before anything is charged, and never in a file
+            sys.stderr.write(f"{left_out.in_words()}\n")
         return sums.prepared()
 
-    def taken(self, key: bytes) -> Iterator[BoundedEvents]:
-        """The events that this key takes, person by person: **private**, and within everybody's bound."""
+    def taken(self, key: bytes, left_out: LeftOut | None = None) -> Iterator[BoundedEvents]:
+        """The events that this key takes, person by person: **private**, and within everybody's bound.
+
+        Args:
+            key: Puts each person's events into the order in which they are taken.
+            left_out: Takes how many rows were read, and how many left out.
+        """
         order = TakingOrder(key, self.groups.labels)
         with self.opened() as table:
+            table.left_out = left_out or table.left_out
             batches = table.batches(self.groups, self.names, weighted=self.columns.weight is not None)
             yield from bounded_events(table, batches, order, self.bound, memory_bytes(self.memory))
 

@@ -1,5 +1,7 @@
 """`al.release_table`: rows from public input alone, the ledger first, and one clear line for bad input."""
 
+from io import StringIO
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -236,3 +238,20 @@ def test_very_many_groups_are_added_in_parts(monkeypatch):
     expected = al.sketch_in_clear(protocol, counts, items=[f"i{i}" for i in range(9)])
     assert sketches.values.tolist() == expected.values.tolist()
     assert sketches.totals.tolist() == expected.totals.tolist()
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_the_data_holder_sees_what_counts_before_anything_is_charged(is_terminal, monkeypatch):
+    class Screen(StringIO):
+        def isatty(self):
+            return is_terminal
+
+    screen, charged_after = Screen(), []
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setattr(
+        "armslength.tables.release_table.released", lambda *_, **__: charged_after.append(screen.getvalue())
+    )
+    release(table([("p", "south", 1, 1), ("", "south", 1, 1), ("q", "nowhere", 1, 1)]), show_progress=True)
+    (shown,) = charged_after
+    assert ("1 of 3 rows" in shown) == is_terminal
+    assert is_terminal or shown == ""
