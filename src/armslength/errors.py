@@ -33,6 +33,10 @@ class ArmslengthError(Exception):
     a traceback does not show them.
     """
 
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*arguments)
+        self.__suppress_context__ = True  # for whatever does not ask the property below
+
     @property
     def __context__(self) -> None:
         """Always None; what Python noted down is dropped."""

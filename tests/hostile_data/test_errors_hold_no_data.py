@@ -4,7 +4,10 @@ Canaries are planted in every kind of input, the inputs are wrong in every way t
 piece of them. A refusal of the private path that none of them reaches is listed with its reason.
 """
 
+import gc
 import re
+import subprocess
+import sys
 
 import pyarrow as pa
 import pytest
@@ -23,7 +26,10 @@ UNREACHED = {
     "events must be valid text and numbers, got something else": "the engine has checked them: tests/unit/tables forges its batches",
     "events must come sorted by person, complete, within 2^62; got others from the engine": "the same",
     "{name} must have at most 20000 columns, got {number of names}; leave out those that are not needed": "asks for a large file: tests/hostile has it",
-    "the temporary folder must have room for a sorted copy of the events, got too little; set TMPDIR": "asks for a full disk",
+    "the temporary folder must have room for a copy of the events, got: {the system's words}; set TMPDIR to another": "asks for a full disk",
+    "{path} must have records of at most 1073741824 bytes, got a longer one": "asks for a large file: tests/property has it",
+    "{path} must not change while it is read, got another header": "asks for a second writer",
+    "cannot read {path}: counted in two ways, its records are not as many": "asks for a fault of ours: tests/property has it",
 }
 
 
@@ -108,14 +114,28 @@ def test_a_message_that_shows_the_data_is_found(place, leaky, call, monkeypatch)
     assert traces(outcome("leaky", call).printed)
 
 
-def test_a_chained_error_is_seen_where_a_traceback_shows_it():
-    def chained(*, hidden):
-        try:
-            {}[TEXT]
-        except KeyError:
-            if hidden:
-                raise al.InputError("X must be there, got nothing") from None
-            raise al.InputError("X must be there, got nothing")  # noqa: B904  # the leak to be found
+def _chained(kind, *, hidden):
+    try:
+        {}[TEXT]
+    except KeyError:
+        if hidden:
+            raise kind("X must be there, got nothing") from None
+        raise kind("X must be there, got nothing")  # noqa: B904  # the leak to be found
 
-    assert traces(outcome("open", lambda: chained(hidden=False)).printed)
-    assert not traces(outcome("hidden", lambda: chained(hidden=True)).printed)
+
+@pytest.mark.parametrize("hidden", [True, False])
+def test_an_error_of_ours_has_no_context(hidden):
+    shown = outcome("ours", lambda: _chained(al.InputError, hidden=hidden))
+    assert not traces(shown.printed)
+    assert shown.error.__context__ is None
+    assert not any(isinstance(each, KeyError) for each in gc.get_referents(shown.error))
+    # the context of another error is seen, whether or not a traceback would show it
+    assert traces(outcome("another", lambda: _chained(ValueError, hidden=hidden)).printed)
+
+
+def test_the_interpreter_shows_no_context_either():
+    script = "import armslength as al\ntry:\n    int('CANARY')\nexcept ValueError:\n    raise al.InputError('X must be there, got nothing')"
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "X must be there" in ended.stderr
+    assert "CANARY" not in ended.stderr.split("Error")[0]
+    assert "invalid literal" not in ended.stderr

@@ -39,12 +39,12 @@ PUBLIC = {
         type(session).__name__ type(sketches).__name__ type(source).__name__ shown(type(source).__name__) type_name(X.dtype)
         type_name(array.dtype) type_name(column.type) type_name(fields[name].simpleString()) type_name(found) type_name(items.dtype)
         type_name(kind) type_name(numbers.dtype) type_name(values.dtype) file.kind _condition(problem)""",
-    "sizes of an argument, and the position of a column": """
-        array.ndim count found items.ndim len(listed) len(names) len(shape) n_features number shape[1] size
+    "sizes of an argument, and the position of a column or a line": """
+        array.ndim count found items.ndim line len(listed) len(names) len(shape) n_features number shape[1] size
         shown(array.shape)""",
     "what the protocol, the transform or a constant says": """
         at_most input_dim meaning protocol.items protocol.noise_site self._fixed_input_dim()-1 self.name sketch_dim
-        transform.input_dim unicodedata.unidata_version width __version__ driver problem.strerror""",
+        transform.input_dim unicodedata.unidata_version width __version__ driver problem.strerror _PROBLEMS[problem]""",
     "public arguments, in the caller's own words": """
         dtype name near role shown(listed) shown(memory) shown(name) shown(population) shown(public_rows) shown(seed)
         shown(sketch_dim) shown(value) str(seed) where""",

@@ -160,7 +160,7 @@ def test_records_are_counted_a_second_way(folder, monkeypatch):
     assert line_ends_outside_quotes(np.frombuffer(b'a"\n', dtype=np.uint8)) == -1
     real = text_files.cut_records
     monkeypatch.setattr(text_files, "cut_records", lambda *given: (real(*given)[0], 7, *real(*given)[2:]))
-    with pytest.raises(al.InputError, match="line ends outside of quotes"):
+    with pytest.raises(al.InputError, match="in two ways"):
         read(b"who,note,what\np,n,x\n", 100, folder)
 
 

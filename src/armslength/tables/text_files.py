@@ -40,7 +40,7 @@ _PROBLEMS = {
     OPEN_QUOTE: "a quoted field has no end",
     STRAY_QUOTE: "there is a quote inside a field that does not begin with one; write such a field in quotes, its own quotes doubled",
     TEXT_AFTER_QUOTE: "there is text between a closing quote and the next delimiter; quotes inside a quoted field are written twice",
-    OTHER_WIDTH: "it has more or fewer fields than the header",
+    OTHER_WIDTH: "there are more or fewer fields than in the header",
 }
 
 
@@ -115,11 +115,11 @@ def records(path: Path, kind: str, names: Sequence[str], roles: dict[str, str]) 
         line += int(np.count_nonzero(data[:used] == LINE_FEED))
         if problem:
             raise InputError(
-                f"{printable(str(path))} must be {kind.upper()} text, but in the record that begins on line {line} {_PROBLEMS[problem]}"
+                f"cannot read {printable(str(path))}: in the record that begins on line {line}, {_PROBLEMS[problem]}"
             )
         if line_ends_outside_quotes(data[:used]) != line_ends:
             raise InputError(
-                f"{printable(str(path))} must have as many records as it has line ends outside of quotes"
+                f"cannot read {printable(str(path))}: counted in two ways, its records are not as many"
             )
         chunk.used += used
         if count:
@@ -163,14 +163,15 @@ class _Chunks:
         self.data: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
 
     def __iter__(self) -> Iterator[tuple["_Chunks", bool]]:
+        path = self._path
         room = np.empty(_BYTES_AT_ONCE, dtype=np.uint8)
         filled, is_last = 0, False
-        with _opened(self._path) as file:
+        with _opened(path) as file:
             while not is_last:
                 if filled == len(room):
                     if len(room) >= _LONGEST_RECORD:
                         raise InputError(
-                            f"{printable(str(self._path))} must have records of at most {_LONGEST_RECORD} bytes, got a longer one"
+                            f"{printable(str(path))} must have records of at most {_LONGEST_RECORD} bytes, got a longer one"
                         )
                     room = np.concatenate([room, np.empty_like(room)])
                 while filled < len(room) and not is_last:
