@@ -15,13 +15,27 @@ _TEXT = Path(__file__).parent / "page.md"
 
 
 def write_page(parts: Sequence[str]) -> None:
-    """Writes the page; a part that was never run, or of unknown code, is named as such."""
+    """Writes the page. A part that was not run in this folder keeps its figures on the page; one that nobody ran is named as such."""
+    before = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     PAGE.write_text(
         _TEXT.read_text(encoding="utf-8").format(
-            summary=_summary(parts), parts="\n\n".join(map(_part, parts)), **_machine()
+            summary=_summary(parts, before),
+            parts="\n\n".join(_part(name, before) for name in parts),
+            **_machine(),
         ),
         encoding="utf-8",
     )
+
+
+def _kept(name: str, before: str) -> tuple[str, str] | None:
+    """The line of the summary and the section that a part has on the page already; sections are marked with their part."""
+    mark = f"<!-- {name} -->\n"
+    if mark not in before:
+        return None
+    section = before.split(mark)[1].split("\n## ", 2)
+    title = section[0].removeprefix("## ").splitlines()[0]
+    line = next(line for line in before.splitlines() if line.startswith(f"| {title} | "))
+    return line, mark + section[0].split("\n<!-- ")[0].rstrip()
 
 
 def _read(name: str) -> dict[str, Any] | None:
@@ -30,7 +44,7 @@ def _read(name: str) -> dict[str, Any] | None:
     return found if "origin" in found else None
 
 
-def _summary(parts: Sequence[str]) -> str:
+def _summary(parts: Sequence[str], before: str) -> str:
     lines = [
         "| part | claims | hold | minutes | measured at commit | on |",
         "|---|---:|---:|---:|---|---|",
@@ -39,7 +53,8 @@ def _summary(parts: Sequence[str]) -> str:
     for name in parts:
         section = _read(name)
         if section is None:
-            lines.append(f"| {name} | not run | | | | |")
+            kept = _kept(name, before)
+            lines.append(kept[0] if kept else f"| {name} | not run | | | | |")
             continue
         held = sum(check["holds"] for check in section["checks"])
         mark = "" if held == len(section["checks"]) else " ✗"
@@ -58,10 +73,11 @@ def _commit(origin: Origin) -> str:
     return origin.commit + (r" \*" if origin.edited else "")
 
 
-def _part(name: str) -> str:
+def _part(name: str, before: str) -> str:
     section = _read(name)
     if section is None:
-        return f"## {name}\n\nNot run."
+        kept = _kept(name, before)
+        return kept[1] if kept else f"## {name}\n\nNot run."
     table = [
         "| " + " | ".join(section["heads"]) + " |",
         "|" + "---|" * len(section["heads"]),
@@ -74,7 +90,7 @@ def _part(name: str) -> str:
     shown = table if section["rows"] else []
     origin = Origin(**section["origin"])
     measured = f"Measured at commit {_commit(origin)} on {origin.date}."
-    return "\n".join([f"## {section['title']}", "", section["words"], "", measured, "", *shown, "", *checks])
+    return f"<!-- {name} -->\n" + "\n".join([f"## {section['title']}", "", section["words"], "", measured, "", *shown, "", *checks])
 
 
 def _machine() -> dict[str, Any]:

@@ -97,3 +97,19 @@ def test_the_origin_of_a_folder(tmp_path, monkeypatch):
     assert not clean.edited
     (tmp_path / "code.py").write_text("2")
     assert Origin.here(tmp_path).edited
+
+
+def test_a_part_that_was_not_run_here_keeps_its_figures(results, monkeypatch):
+    for name in ("one", "two"):
+        run_at(monkeypatch, name, Origin("aaaaaaaaaa", "2025-01-02", edited=False))
+    page.write_page(["one", "two"])
+    before = page.PAGE.read_text(encoding="utf-8")
+    (results / "one.json").unlink()
+    page.write_page(["one", "two"])
+    assert page.PAGE.read_text(encoding="utf-8") == before
+    (results / "two.json").unlink()
+    page.write_page(["one", "two", "three"])
+    after = page.PAGE.read_text(encoding="utf-8")
+    assert after.count("Measured at commit aaaaaaaaaa on 2025-01-02.") == 2
+    assert "| three | not run |" in after
+    assert after.count("## What nobody has shown") == 1

@@ -1,6 +1,6 @@
 """The order in which a person's events are taken: by a keyed hash of (person, group, item, occurrence number).
 
-Specification, version 1 (docs/reference/contributions.md), so that every engine chooses the same events under the same key:
+Specification (docs/reference/contributions.md), so that every engine chooses the same events under the same key:
 
     digest(kind, bytes) = BLAKE2b-128 of the bytes, keyed with the release's key, personalized with the kind
     block 0: digest("person", UTF-8 of the person)
