@@ -79,7 +79,8 @@ def _radius(protocol: Protocol, source: str) -> str:
 def _grid(protocol: Protocol, source: str) -> str:
     step = written(protocol.resolution)
     if source == "events":
-        return f"What an event counts is rounded down to a multiple of {step} before it is counted, so that no other bound is needed."
+        others = "others are left out" if protocol.on_grid else "others are rounded down"
+        return f"Every event counts a multiple of {step}, {others}, so that no other bound is needed."
     if source == "stream":
         return f"Every update is a multiple of {step}: the software takes no others."
     if protocol.on_grid:

@@ -72,7 +72,7 @@ def expected(protocol, source):
         distance,
     ]
     if source == "events":
-        grid = ["rounded down to a multiple of 0.5"]
+        grid = ["counts a multiple of 0.5", "left out" if protocol.on_grid else "rounded down"]
     elif source == "stream":
         grid = ["Every update is a multiple of 0.5"]
     elif protocol.on_grid:
