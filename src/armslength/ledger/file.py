@@ -50,8 +50,8 @@ class LedgerFile:
             return
         if self._identity is None:
             raise ParameterError(
-                f"the ledger {where} does not exist; name the right file, or ask for a new ledger with "
-                "Ledger(path, create=True), --new-ledger on the command line"
+                f"the ledger {where} does not exist; name the right file, or ask for a new one "
+                "(create=True, --new-ledger)"
             )
         with self.reading():
             pass
