@@ -168,6 +168,7 @@ class EventTable:
         with _our_errors(self._problems):
             reader = self._connection.sql(query).to_arrow_reader(_ROWS_AT_ONCE)
         waiting: list[pa.RecordBatch] = []
+        rows, size = 0, 0
         try:
             while True:
                 check_same_process(self._process)
@@ -175,13 +176,11 @@ class EventTable:
                     batch = next(reader, None)
                 if batch is not None and batch.num_rows:
                     waiting.append(batch)
-                enough = (
-                    sum(map(len, waiting)) >= _ROWS_AT_ONCE
-                    or sum(each.nbytes for each in waiting) >= _BYTES_AT_ONCE
-                )
-                if waiting and (batch is None or enough):
+                    rows, size = rows + batch.num_rows, size + batch.nbytes
+                if waiting and (batch is None or rows >= _ROWS_AT_ONCE or size >= _BYTES_AT_ONCE):
                     yield pa.concat_batches(waiting)
                     waiting.clear()
+                    rows, size = 0, 0
                 if batch is None:
                     return
         finally:

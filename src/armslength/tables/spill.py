@@ -58,10 +58,18 @@ class _Part:
     Attributes:
         segments: Where they are.
         rows: How many there are.
+        bytes: How large they are in memory.
     """
 
     segments: list["_Segment"] = field(default_factory=list)
     rows: int = 0
+    bytes: int = 0
+
+    def add(self, other: "_Part") -> None:
+        """Takes the events of another part as well."""
+        self.segments += other.segments
+        self.rows += other.rows
+        self.bytes += other.bytes
 
 
 @dataclass(frozen=True)
@@ -154,7 +162,7 @@ class _Cutter:
             return
         parts = self._shared_out(held, stream, PERSON_HASH, level)
         rows = sum(part.rows for part in parts)
-        for part in parts:
+        for part in _joined(parts, self.most):
             if level + 1 == _LEVELS or part.rows > _MOST_OF_IT * rows:
                 yield from self._cut_few_persons(part)
             else:
@@ -185,6 +193,7 @@ class _Cutter:
         def write(number: int) -> None:
             parts[number].segments.append(self.file.write(waiting[number]))
             parts[number].rows += sum(map(len, waiting[number]))
+            parts[number].bytes += sizes[number]
             waiting[number], sizes[number] = [], 0
 
         while (batch := held.pop() if held else next(stream, None)) is not None:
@@ -197,6 +206,17 @@ class _Cutter:
             if waiting[number]:
                 write(number)
         return parts
+
+
+def _joined(parts: list[_Part], most: int) -> Iterator[_Part]:
+    """Parts together as long as they fit: what is read at once is hashed at once, and items that occur often are hashed seldom."""
+    together = _Part()
+    for part in parts:
+        if together.rows and together.bytes + part.bytes > most:
+            yield together
+            together = _Part()
+        together.add(part)
+    yield together
 
 
 def _pieces(batch: pa.RecordBatch, by: str, level: int) -> Iterator[tuple[int, pa.RecordBatch]]:
