@@ -6,9 +6,10 @@ The engine has no network, installs nothing and writes nothing to the disk. What
 import gc
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import duckdb
@@ -95,7 +96,7 @@ class EventTable:
     def batches(
         self, groups: PublicGroups, names: pa.Table | None = None, *, weighted: bool
     ) -> Iterator[pa.RecordBatch]:
-        """Events as (person, group, item, amount) in any order, with hashes of the person and of (person, group, item).
+        """Events as (person, group, item, amount) in any order, with a hash of the person.
 
         Events that do not count are left out, each by itself: without a person, an item or a listed group, or with a weight that is no number
         of grid units, or 0. `group` is the number of the public group.
@@ -119,7 +120,7 @@ class EventTable:
         amount = "amount" if weighted else "1::BIGINT"
         query = (
             f'WITH events AS ({events}) SELECT person, {group} AS "group", {item} AS item, {amount} AS amount, '  # noqa: S608  # our own text, names quoted
-            f"hash(person) AS {PERSON_HASH}, hash(person, {group}, {item}) AS {EVENT_HASH} FROM events {joins}"
+            f"hash(person) AS {PERSON_HASH} FROM events {joins}"
         )
         for batch in self._batches_of(query):
             counted = self._that_count(batch)
@@ -151,9 +152,16 @@ class EventTable:
         yield from self._batches_of('SELECT person, "group", item, amount FROM part ORDER BY 1, 2, 3, 4')
         self._connection.unregister("part")
 
-    def runs_in_order(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The same for events of which few are different: only those are held."""
-        self._connection.register("part", pa.RecordBatchReader.from_batches(schema, batches))
+    def with_event_hash(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The events with a hash of (person, group, item)."""
+        self._connection.register("part", _reader(batches))
+        query = f'SELECT person, "group", item, amount, hash(person, "group", item) AS {EVENT_HASH} FROM part'  # noqa: S608  # our own names
+        yield from self._batches_of(query)
+        self._connection.unregister("part")
+
+    def runs_in_order(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """As `in_order`, for a stream of events of which few are different: only those are held."""
+        self._connection.register("part", _reader(batches))
         query = 'SELECT person, "group", item, amount, count(*) AS times FROM part GROUP BY ALL ORDER BY 1, 2, 3, 4'
         for batch in self._batches_of(query):
             last = np.cumsum(batch.column("times").to_numpy())
@@ -186,6 +194,12 @@ class EventTable:
         finally:
             if os.getpid() != self._process:
                 _keep_for_ever(reader)
+
+
+def _reader(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:
+    """Batches, of which there is at least one, as a stream."""
+    first = next(batches)
+    return pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
 
 
 def _is_item(items: pa.Array) -> pa.Array:

@@ -173,12 +173,8 @@ class _Cutter:
 
         They are shared out by person, group and item instead, each part is cut to what may still be taken, and then all of these together.
         """
-        parts = self._shared_out([], self.file.read(part), EVENT_HASH, 0)
-        streams = (
-            self.table.runs_in_order(next(self.file.read(each)).schema, self.file.read(each))
-            for each in parts
-            if each.rows
-        )
+        parts = self._shared_out([], self.table.with_event_hash(self.file.read(part)), EVENT_HASH, 0)
+        streams = (self.table.runs_in_order(self.file.read(each)) for each in parts if each.rows)
         yield from bounded_in_parts(streams, self.order, self.bound)
 
     def _shared_out(
