@@ -102,11 +102,11 @@ def check_document(document: Any) -> None:
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:
         raise CorruptFileError(f'a protocol must say "format": "{FORMAT}", got something else')
     version = document.get("version")
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+    if type(version) is not int:
         raise CorruptFileError(f"version of a protocol must be a whole number, got {shown(version)}")
-    if version > VERSION:
+    if version != VERSION:
         raise UnsupportedVersionError(
-            f"version of a protocol must be at most {VERSION}, got {version}; use a newer armslength"
+            f"version of a protocol must be {VERSION}, got {version}; use the armslength that wrote it"
         )
     expected = {"format", "version", "transform", "derived", *FIELDS}
     unknown, missing = sorted(set(document) - expected), sorted(expected - set(document))

@@ -48,7 +48,7 @@ class SketchFile:
         footer: What Parquet says of it, for Parquet to read it by: ask it nothing, its columns can end the process.
         groups: What we read of its row groups in the footer.
         head: What its metadata says of all rows.
-        digests: What its rows must have been when they were written; None for a file of the first version.
+        digests: What its rows must have been when they were written.
         is_whole: Whether its values are integers.
         has_totals: Whether its rows have totals.
         group_rows: How many rows each row group has.
@@ -60,7 +60,7 @@ class SketchFile:
     footer: pq.FileMetaData
     groups: tuple[RowGroup, ...]
     head: Head
-    digests: Digests | None
+    digests: Digests
     is_whole: bool
     has_totals: bool
     group_rows: tuple[int, ...]
@@ -104,9 +104,7 @@ class SketchFile:
                 footer,
                 groups,
                 head,
-                read_digests(schema, text, [group.num_rows for group in groups], where)
-                if head.version > 1
-                else None,
+                read_digests(schema, text, [group.num_rows for group in groups], where),
                 schema.field("values").type.value_type == pa.int64(),
                 "total" in schema.names,
                 tuple(group.num_rows for group in groups),
@@ -140,7 +138,7 @@ class SketchFile:
         with refusing_damage(self.name):
             table = self._table(group)
             sketches = sketches_of(table, self.head, self.limit, self.name)
-            self._check_digests(table, group)
+            self.digests.check(table, group, self.name)
             return sketches
 
     def labels(self, group: int) -> list[str]:
@@ -148,7 +146,7 @@ class SketchFile:
         with refusing_damage(self.name):
             table = self._table(group, "label")
             labels = labels_of(table.column("label"), self.name)
-            self._check_digests(table, group)
+            self.digests.check(table, group, self.name)
             return labels
 
     def in_clear(self, group: int) -> list[bool]:
@@ -159,12 +157,8 @@ class SketchFile:
             listed: list[bool] = column.to_pylist()
             if column.null_count:
                 raise CorruptFileError(f"{self.name} must have no missing values, got some")
-            self._check_digests(table, group)
-            return listed
-
-    def _check_digests(self, table: pa.Table, group: int) -> None:
-        if self.digests is not None:
             self.digests.check(table, group, self.name)
+            return listed
 
     def _table(self, group: int, only: str | None = None) -> pa.Table:
         """One row group, or only one column of it, if the file is still the one that was opened."""

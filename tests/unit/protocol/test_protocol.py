@@ -108,7 +108,8 @@ def edit(protocol, **changes):
 @pytest.mark.parametrize(
     ("changes", "error", "says"),
     [
-        ({"version": 2}, al.UnsupportedVersionError, "use a newer armslength"),
+        ({"version": 2}, al.UnsupportedVersionError, "must be 1, got 2"),
+        ({"version": 0}, al.UnsupportedVersionError, "must be 1, got 0"),
         ({"version": True}, al.CorruptFileError, "whole number"),
         ({"version": "1"}, al.CorruptFileError, "whole number"),
         ({"format": "other"}, al.CorruptFileError, "format"),
