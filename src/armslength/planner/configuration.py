@@ -9,8 +9,8 @@ from armslength.planner.costs import additions, bytes_of_a_row
 from armslength.planner.predict import Member, Prediction, failure_of, relative_error, smallest_distance
 from armslength.planner.situation import Situation
 from armslength.planner.tails import chebyshev
+from armslength.privacy.parameters import written
 from armslength.protocol.protocol import Protocol
-from armslength.protocol.schema import written
 from armslength.protocol.work import matrix_work
 from armslength.randomness.seeds import fresh_seed
 from armslength.transforms.base import Transform

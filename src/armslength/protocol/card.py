@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from armslength.errors import CorruptFileError
+from armslength.privacy.parameters import written
 from armslength.protocol.card_words import guarantee_in_words, officer_page
 from armslength.protocol.choice import gaussian_sensitivity_squared
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.provenance import Release
-from armslength.protocol.schema import transform_document, written
+from armslength.protocol.schema import transform_document
 from armslength.version import __version__
 
 IN_CLEAR = "NOT PRIVATE: rows of this file hold data without noise. It must not be published."

@@ -1,8 +1,7 @@
 """One sketch file, opened by its footer: what it holds is known at once, its rows are read group by group."""
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from armslength.checks import is_file
-from armslength.errors import ArmslengthError, CorruptFileError, ParameterError, printable
-from armslength.formats.parquet_footer import RowGroup, read_row_groups
+from armslength.errors import CorruptFileError, ParameterError, printable
+from armslength.formats.parquet_footer import RowGroup, as_corrupt_file, read_row_groups
 from armslength.protocol.file_columns import labels_of, sketches_of
 from armslength.protocol.file_digest import Digests, read_digests
 from armslength.protocol.file_layout import (
@@ -24,18 +23,6 @@ from armslength.protocol.file_layout import (
 )
 from armslength.protocol.sketches import Sketches
 from armslength.protocol.work import WorkBudget
-
-_DAMAGE = (
-    pa.ArrowException,
-    OSError,
-    KeyError,
-    TypeError,
-    ValueError,
-    IndexError,
-    OverflowError,
-    AttributeError,
-    MemoryError,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +73,7 @@ class SketchFile:
         if not is_file(path):
             raise ParameterError(f"sketches must be a file that is there, got {where}")
         known = {} if heads is None else heads
-        with refusing_damage(where), Path(path).open("rb") as handle:
+        with as_corrupt_file(where), Path(path).open("rb") as handle:
             stamp = _stamp(os.fstat(handle.fileno()))
             groups = read_row_groups(handle, where)
             with pq.ParquetFile(handle, read_dictionary=["label"]) as file:
@@ -128,14 +115,14 @@ class SketchFile:
 
     def check_size(self, groups: Sequence[int]) -> None:
         """Refuses row groups that together would unpack to more than the limit."""
-        with refusing_damage(self.name):
+        with as_corrupt_file(self.name):
             width = self.head.protocols[0].transform.sketch_dim
             chosen = [self.groups[group] for group in groups]
             check_size(chosen, width, self.limit, self.name, totals=self.has_totals)
 
     def sketches(self, group: int) -> Sketches:
         """The rows of one group."""
-        with refusing_damage(self.name):
+        with as_corrupt_file(self.name):
             table = self._table(group)
             sketches = sketches_of(table, self.head, self.limit, self.name)
             self.digests.check(table, group, self.name)
@@ -143,7 +130,7 @@ class SketchFile:
 
     def labels(self, group: int) -> list[str]:
         """The labels of one group; no other column is read."""
-        with refusing_damage(self.name):
+        with as_corrupt_file(self.name):
             table = self._table(group, "label")
             labels = labels_of(table.column("label"), self.name)
             self.digests.check(table, group, self.name)
@@ -151,7 +138,7 @@ class SketchFile:
 
     def in_clear(self, group: int) -> list[bool]:
         """For each row of one group, whether data without noise is part of it; no other column is read."""
-        with refusing_damage(self.name):
+        with as_corrupt_file(self.name):
             table = self._table(group, "in_clear")
             column = table.column("in_clear")
             listed: list[bool] = column.to_pylist()
@@ -192,16 +179,3 @@ def _changed(where: str) -> CorruptFileError:
     return CorruptFileError(
         f"{where} must stay as it was when it was opened, got another file; open it again"
     )
-
-
-@contextmanager
-def refusing_damage(where: str) -> Iterator[None]:
-    """Turns what reading a damaged file raises into one clear line."""
-    try:
-        yield
-    except ArmslengthError:
-        raise
-    except _DAMAGE:
-        raise CorruptFileError(
-            f"{where} must be a sketch file of armslength, got a damaged or foreign file"
-        ) from None
