@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError
-from armslength.protocol.sketches import Sketches, check_same_space, concat
+from armslength.protocol.sketches import Sketches, concat
 from armslength.search.blocks import ends
 from armslength.search.collection import Collection
-from armslength.search.measures import noted, squared_measure
+from armslength.search.measures import checked_rows, noted, squared_measure
 
 LINKAGES = ("average", "single", "complete")
 MOST_ROWS = 5_000  # five matrices of all pairs: a gigabyte
@@ -117,15 +117,12 @@ def cluster(
         by: "size" for rows as they are, "shape" for rows divided by their totals.
         method: "spread" or "guaranteed", as for `Estimate.interval`.
     """
-    if not isinstance(sketches, Sketches | Collection):
+    checked_rows("sketches", sketches, 2)
+    if len(sketches) > MOST_ROWS:
         raise ParameterError(
-            f"sketches must be al.Sketches or a collection of them, got {type(sketches).__name__}"
+            f"sketches must have at most {MOST_ROWS} rows for a tree, got {len(sketches)}; "
+            "for more, use scikit-learn on their values"
         )
-    if not 2 <= len(sketches) <= MOST_ROWS:
-        raise ParameterError(
-            f"sketches must have at least 2 rows and at most {MOST_ROWS} for a tree, got {len(sketches)}"
-        )
-    check_same_space(sketches.protocols)
     rows = sketches if isinstance(sketches, Sketches) else concat(list(sketches.blocks(MOST_ROWS)))
     return _tree_of(rows, linkage, level, by, method)
 
