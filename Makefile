@@ -14,7 +14,7 @@ help:
 	@echo "make bench   speed, as ratios against named peers, and docs/benchmarks.md (QUICK=1: two minutes, no page)"
 	@echo "make bench-tables   time and memory of event tables up to 10^8 rows (ten minutes)"
 	@echo "make bench-spark    events a second under Spark, against executors and events up to 10^8 (fifteen minutes; needs Java)"
-	@echo "make docs    the references of every command and option, and of every error, generated"
+	@echo "make docs    the reference of every command and option, generated"
 	@echo "make paper   the paper's claims beside measurements: docs/paper.md and docs/figures (ten minutes)"
 	@echo "make clean   remove the environments and caches"
 
@@ -82,7 +82,6 @@ paper: $(BENCH_VENV)/.bench
 
 docs: $(VENV)/.package
 	$(VENV)/bin/python docs/write_commands.py
-	$(VENV)/bin/python docs/write_errors.py
 
 clean:
 	rm -rf $(VENV) $(BENCH_VENV) $(SPARK35_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

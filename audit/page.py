@@ -90,7 +90,9 @@ def _part(name: str, before: str) -> str:
     shown = table if section["rows"] else []
     origin = Origin(**section["origin"])
     measured = f"Measured at commit {_commit(origin)} on {origin.date}."
-    return f"<!-- {name} -->\n" + "\n".join([f"## {section['title']}", "", section["words"], "", measured, "", *shown, "", *checks])
+    return f"<!-- {name} -->\n" + "\n".join(
+        [f"## {section['title']}", "", section["words"], "", measured, "", *shown, "", *checks]
+    )
 
 
 def _machine() -> dict[str, Any]:

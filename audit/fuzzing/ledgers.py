@@ -45,7 +45,7 @@ def _file() -> Path:
 
 
 def _seed_bytes() -> list[bytes]:
-    return [_file().read_bytes(), (GOLDEN / "ledger-v1.sqlite").read_bytes()]
+    return [_file().read_bytes(), (GOLDEN / "ledger-v2.sqlite").read_bytes()]
 
 
 def _read(data: bytes) -> str:

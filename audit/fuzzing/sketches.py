@@ -13,10 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import armslength as al
-from armslength.formats.parquet_footer import read_row_groups, unpacked_bytes
+from armslength.formats.parquet_footer import as_corrupt_file, read_row_groups, unpacked_bytes
 from armslength.protocol.file_digest import DIGEST_KEY
 from armslength.protocol.file_layout import KEY, NOISE_TYPE, checked_head
-from armslength.protocol.sketch_file import refusing_damage
 from armslength.protocol.work import WorkBudget
 from audit.fuzzing.fitted import array_of, is_foreign
 from audit.fuzzing.mutate import change_bytes, change_json, change_parquet
@@ -53,7 +52,7 @@ def _files() -> list[bytes]:
     for sketches in _sketches():
         sketches.save(folder() / "seed.parquet")
         made.append((folder() / "seed.parquet").read_bytes())
-    return made + [path.read_bytes() for path in sorted(GOLDEN.glob("sketches-v1*.parquet"))]
+    return made + [path.read_bytes() for path in sorted(GOLDEN.glob("sketches-v3*.parquet"))]
 
 
 def _read(data: bytes) -> str:
@@ -105,7 +104,7 @@ def _costly_heads() -> list[bytes]:
 
 
 def _read_head(data: bytes) -> str:
-    with refusing_damage("a file"):
+    with as_corrupt_file("a file"):
         checked_head(data, "a file", WorkBudget(WORK))
     return "accepted"
 

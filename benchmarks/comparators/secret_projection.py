@@ -8,7 +8,7 @@ the matrix, and whoever knows it undoes the projection.
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.planner.comparators import SecretProjection
+from comparators.formulas import SecretProjection
 
 
 def release(

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from comparators import central, noisy_histogram, randomized_response
+from comparators.formulas import count_lower_bound, hamming_lower_bound
 
 import armslength as al
-from armslength.planner.comparators import count_lower_bound, hamming_lower_bound
 from reproduction.methods import METHODS, Setting, measured
 
 _TRIALS = 400

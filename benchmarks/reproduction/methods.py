@@ -14,6 +14,7 @@ import numpy as np
 from comparators import (
     central,
     cropped_second_moment,
+    formulas,
     noisy_histogram,
     randomized_response,
     secret_projection,
@@ -23,7 +24,6 @@ from numpy.typing import NDArray
 import armslength as al
 from armslength.estimates.variance import variance_curve
 from armslength.laws.cumulants import Cumulants
-from armslength.planner import comparators
 from armslength.transforms.base import Transform
 
 SEEDS, RELEASES = 600, 20
@@ -175,8 +175,8 @@ def _run_central(setting: Setting, generator: np.random.Generator) -> NDArray[np
 
 
 @cache
-def _secret(setting: Setting) -> comparators.SecretProjection:
-    return comparators.SecretProjection(setting.sketch_dim, setting.epsilon, setting.delta)
+def _secret(setting: Setting) -> formulas.SecretProjection:
+    return formulas.SecretProjection(setting.sketch_dim, setting.epsilon, setting.delta)
 
 
 def _run_secret(setting: Setting, generator: np.random.Generator) -> NDArray[np.float64]:
@@ -199,7 +199,7 @@ def _run_cropped(setting: Setting, generator: np.random.Generator) -> NDArray[np
 
 def _cropped_variance(setting: Setting) -> float:
     d, differing = setting.input_dim, setting.squared_distance
-    method = comparators.CroppedSecondMoment(d, 1.0, setting.epsilon)
+    method = formulas.CroppedSecondMoment(d, 1.0, setting.epsilon)
     return method.exact_variance([1.0] * differing + [0.0] * (d - differing))
 
 
@@ -246,17 +246,17 @@ METHODS = (
     ),
     _other(
         "noisy histogram",
-        lambda at: comparators.NoisyHistogram(at.input_dim, at.epsilon).variance(at.squared_distance),
+        lambda at: formulas.NoisyHistogram(at.input_dim, at.epsilon).variance(at.squared_distance),
         _run_histogram,
     ),
     _other(
         "randomized response",
-        lambda at: comparators.RandomizedResponse(at.input_dim, at.epsilon).variance(at.squared_distance),
+        lambda at: formulas.RandomizedResponse(at.input_dim, at.epsilon).variance(at.squared_distance),
         _run_response,
     ),
     _other(
         "central curator",
-        lambda at: comparators.Central(at.epsilon).variance(at.squared_distance),
+        lambda at: formulas.Central(at.epsilon).variance(at.squared_distance),
         _run_central,
         is_local=False,
     ),

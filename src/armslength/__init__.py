@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from armslength.search.collection import Collection, open_collection
     from armslength.search.compare import compare
     from armslength.search.drift import Drift, drift
-    from armslength.search.flat_clusters import FlatClustering
     from armslength.search.nearest import Nearest, nearest
     from armslength.search.outliers import Outliers, outliers
     from armslength.tables.release_table import release_table
@@ -64,7 +63,6 @@ __all__ = [
     "Drift",
     "Estimate",
     "FastJL",
-    "FlatClustering",
     "FormatError",
     "GaussianJL",
     "HadamardJL",
@@ -124,7 +122,6 @@ _HOME = {
     "Drift": "armslength.search.drift",
     "Estimate": "armslength.estimates.result",
     "FastJL": "armslength.transforms.fast_jl",
-    "FlatClustering": "armslength.search.flat_clusters",
     "FormatError": "armslength.errors",
     "GaussianJL": "armslength.transforms.gaussian_jl",
     "HadamardJL": "armslength.transforms.hadamard_jl",

@@ -7,7 +7,7 @@
     ├── BudgetError                        the ledger says no
     ├── NotResolvableError                 the planner says no: the noise is larger than the distances
     └── FormatError                        a file is not what it should be
-        ├── UnsupportedVersionError        it was written by a newer version
+        ├── UnsupportedVersionError        it was written by another version
         └── CorruptFileError               it is damaged, cut off, or was edited
 
 A message is one line: what must hold, what came, what to do.
@@ -76,7 +76,7 @@ class FormatError(ArmslengthError):
 
 
 class UnsupportedVersionError(FormatError):
-    """A file was written by a newer version of armslength."""
+    """A file was written by another version of armslength."""
 
 
 class CorruptFileError(FormatError):

@@ -123,8 +123,7 @@ def write_ledger(version):
         ),
     ):
         protocol.release(np.zeros((1, 4), dtype=int), labels=[label], population="visits", ledger=ledger)
-    if version != "v1":  # which knew no budgets
-        ledger.set_budget("visits", 5, delta="1e-6", unit="one patient")
+    ledger.set_budget("visits", 5, delta="1e-6", unit="one patient")
 
 
 if __name__ == "__main__":

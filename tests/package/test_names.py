@@ -20,7 +20,6 @@ NAMES = [
     "Drift",
     "Estimate",
     "FastJL",
-    "FlatClustering",
     "FormatError",
     "GaussianJL",
     "HadamardJL",

@@ -23,7 +23,9 @@ D = 1024
 
 
 def rule_of(protocol):
-    return interval_rule(protocol, PairNoise.of((NoiseSource(f"{i:032x}", protocol), 1.0) for i in range(2)))
+    return interval_rule(
+        protocol, PairNoise.of((NoiseSource(f"{i:032x}", protocol, "rows"), 1.0) for i in range(2))
+    )
 
 
 def estimates_of(protocol, products):

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from armslength.cli.layout import Column, heading, line, shortened
 from armslength.cli.listing import CSV_HELP, FORMATS, as_csv, as_json
+from armslength.errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -219,16 +221,11 @@ def _table(title: str, head: "Sequence[str]", rows: "Sequence[Sequence[str]]") -
     """Columns side by side under a title; nothing for no rows."""
     if not rows:
         return ""
-    cells = [list(head), *([_cell(text) for text in row] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
-    return "\n".join([title, *lines])
-
-
-def _cell(text: str) -> str:
-    """The text on one line and not too wide; a label may hold anything."""
-    plain = "".join(character if character.isprintable() else "�" for character in text) or "-"
-    return plain if len(plain) <= _WIDEST else f"{plain[: _WIDEST - 1]}…"
+    cells = [[shortened(printable(text) or "-", _WIDEST) for text in row] for row in rows]
+    columns = [
+        Column(name, max(len(name), *map(len, each))) for name, *each in zip(head, *cells, strict=True)
+    ]
+    return "\n".join([title, heading(columns), *(line(columns, row) for row in cells)])
 
 
 def _short(exact: str) -> str:

@@ -234,9 +234,8 @@ def _charged(ledger: "Ledger | NoLedger", population: str, done: str) -> str:
 
 def _told(protocol: "Protocol", job: "TableRelease", what: str) -> str:
     """What was done, with the unit of protection printed back in words."""
-    from armslength.privacy.parameters import weakness  # noqa: PLC0415  # --help must not wait for it
+    from armslength.privacy.parameters import weakness, written  # noqa: PLC0415  # --help must not wait for it
     from armslength.protocol.card_words import protection_in_words  # noqa: PLC0415  # the same
-    from armslength.protocol.schema import written  # noqa: PLC0415  # the same
 
     count = len(job.groups.labels)
     delta = f", δ = {written(protocol.released_delta)}" if protocol.released_delta else ""

@@ -163,6 +163,6 @@ def _clustered(sketches: Sketches, hospitals: list[Hospital], protocol: Protocol
     ]
     theirs = adjusted_rand_index(cluster(concat(rows), by="shape").flat(REGIONS), regions)
     say(
-        f"\n5. Clusters (armslength cluster --by shape --count {REGIONS}): adjusted Rand index {ours:.2f} against the hidden regions\n"
+        f"\n5. Clusters (armslength cluster --by shape --cut {REGIONS}): adjusted Rand index {ours:.2f} against the hidden regions\n"
         f"   with {sketches.values.shape[1]:,} numbers a hospital; a noisy histogram under the same ε, with {CODES:,}: {theirs:.2f}"
     )

@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from armslength.errors import CorruptFileError
+import pyarrow as pa
+
+from armslength.errors import ArmslengthError, CorruptFileError
 from armslength.formats.thrift_compact import BINARY, I32, I64, CompactReader
 
 _MAGIC = b"PAR1"
@@ -27,6 +29,17 @@ _COLUMN = {1: BINARY, 3: {3: [BINARY], 5: I64, 6: I64, 7: I64, 9: I64, 11: I64},
 _ENCRYPTION = 8
 _FOOTER = {3: I64, 4: [{1: [_COLUMN], 2: I64, 3: I64}], _ENCRYPTION: {}}
 _ELSEWHERE_OR_ENCRYPTED = {1, 8, 9}  # fields of a column that we never have
+_DAMAGE = (
+    pa.ArrowException,
+    OSError,
+    KeyError,
+    TypeError,
+    ValueError,
+    IndexError,
+    OverflowError,
+    AttributeError,
+    MemoryError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +83,7 @@ def read_row_groups(file: BinaryIO, where: str) -> tuple[RowGroup, ...]:
         file: The file, open for reading.
         where: The file, for messages.
     """
-    with _refusing_damage(where):
+    with as_corrupt_file(where):
         size = file.seek(0, 2)
         file.seek(max(0, size - _TAIL))
         tail = file.read(_TAIL)
@@ -120,7 +133,7 @@ def unpacked_bytes(file: BinaryIO, column: ColumnChunk, where: str) -> int:
     """
     at, end = column.start, column.start + column.packed
     values_left, total = column.num_values, 0
-    with _refusing_damage(where):
+    with as_corrupt_file(where):
         for _ in range(_MOST_PAGES):
             if values_left == 0:
                 return total
@@ -168,10 +181,13 @@ def _check_counts(*counts: int) -> None:
 
 
 @contextmanager
-def _refusing_damage(where: str) -> Iterator[None]:
+def as_corrupt_file(where: str) -> Iterator[None]:
+    """Turns what reading a damaged file raises into one clear line."""
     try:
         yield
-    except (ValueError, IndexError, KeyError):  # the reader's, and fields that must be there
+    except ArmslengthError:
+        raise
+    except _DAMAGE:
         raise CorruptFileError(
             f"{where} must be a sketch file of armslength, got a damaged or foreign file"
         ) from None

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -13,11 +13,10 @@ from armslength.ledger.entry import RELATIONS, Entry
 from armslength.ledger.periods import checked_period, period_of, read_time, written_time
 from armslength.ledger.spelling import check_spelling
 from armslength.privacy.composition import Guarantee, Loss, compose, largest_pure_epsilon
-from armslength.privacy.parameters import checked_delta, checked_epsilon
+from armslength.privacy.parameters import checked_delta, checked_epsilon, written
 from armslength.version import __version__
 
 _SPENT_DIGITS, _LEFT_DIGITS = 6, 3
-_EXACT = Context(prec=400, traps=[Inexact])
 
 
 @dataclass(frozen=True)
@@ -102,8 +101,8 @@ def checked_budget(
         unit,
         one_of("relation", relation, RELATIONS),
         checked_period(period),
-        number_text(checked_epsilon(epsilon)),
-        number_text(checked_delta(delta)),
+        written(checked_epsilon(epsilon)),
+        written(checked_delta(delta)),
         __version__,
     )
 
@@ -187,15 +186,6 @@ def losses_in(period: str | None, entries: Sequence[Entry], moment: datetime) ->
         return [entry.loss for entry in chosen]
     except ParameterError as problem:
         raise CorruptFileError(f"a line of a ledger must be valid, got: {problem}") from None
-
-
-def number_text(number: Fraction) -> str:
-    """The number as text: a decimal where it has one, else a quotient."""
-    try:
-        exact = _EXACT.divide(Decimal(number.numerator), Decimal(number.denominator)).normalize(_EXACT)
-    except Inexact:
-        return str(number)
-    return format(exact, "f" if -5 <= exact.adjusted() <= 20 else "e")
 
 
 def _left(budget: Budget, losses: Sequence[Loss]) -> float:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from armslength.checks import one_of, shown
 from armslength.errors import ParameterError
 from armslength.ledger.spelling import check_spelling
-from armslength.privacy.composition import Loss, gaussian_loss, plain_loss, pure_loss
+from armslength.privacy.composition import Loss, gaussian_loss, pure_loss
 from armslength.privacy.parameters import checked_delta, checked_epsilon, exact_number
 
 RELATIONS = ("add_remove", "replace")
@@ -28,7 +28,7 @@ class Entry:
         law: "laplace" or "gaussian".
         scale: The scale of the noise as a hexadecimal float, in integer units.
         sensitivity_squared: (R·Δ₂)² of Gaussian noise, an exact integer in integer units, so that μ² = sensitivity_squared/σ²; ""
-            for Laplace noise, and in lines of the first version, which compose by plain sums.
+            for Laplace noise.
         epsilon: The whole ε of the release, as an exact decimal.
         delta: δ as an exact decimal.
         totals_epsilon: The part of ε that totals spend, under pure DP; "0" if there are none. Gaussian noise is (ε − this, δ)-DP.
@@ -68,8 +68,6 @@ class Entry:
             raise ParameterError(
                 f"law must be 'laplace' with delta 0 or 'gaussian' with one above, got {shown(self.law)}"
             )
-        if not self.sensitivity_squared:
-            return plain_loss(epsilon, delta)
         return gaussian_loss(epsilon, delta, self._squared(), self._sigma(), totals)
 
     def _squared(self) -> int:

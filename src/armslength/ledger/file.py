@@ -1,4 +1,4 @@
-"""The ledger's SQLite file: opened for one transaction at a time, made, checked, and brought up to date.
+"""The ledger's SQLite file: opened for one transaction at a time, made and checked.
 
 A charge is one transaction. SQLite writes its journal to the disk before the file, and the file before the journal goes, so a
 process that dies at any moment leaves a ledger with the whole line or without it. `synchronous = EXTRA` also makes the end of the journal
@@ -17,7 +17,7 @@ from pathlib import Path
 from armslength.checks import is_folder
 from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError, printable
 from armslength.formats.atomic import atomic_write
-from armslength.ledger.tables import SCHEMA_VERSION, check_tables, make_tables, update_tables
+from armslength.ledger.tables import SCHEMA_VERSION, check_tables, make_tables
 
 _APPLICATION_ID = 0x41524D4C  # "ARML"
 _BUSY_SECONDS = 60.0
@@ -71,7 +71,7 @@ class LedgerFile:
             connection.execute("PRAGMA synchronous = EXTRA")
             connection.execute("BEGIN IMMEDIATE")
             self._exists()  # what was opened is what the name means now
-            _update(connection, self.path)
+            _check_ledger(connection, self.path)
             self._check_lines(connection, seen)
             yield connection
             lines = _last_lines(connection)
@@ -81,10 +81,7 @@ class LedgerFile:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection that sees one moment of the file and cannot change it; an empty ledger if it is still to be made.
-
-        A file of the first version is read through a copy in memory.
-        """
+        """A connection that sees one moment of the file and cannot change it; an empty ledger if it is still to be made."""
         if not self._exists():
             with closing(_new_in_memory()) as empty:
                 yield empty
@@ -94,18 +91,10 @@ class LedgerFile:
         with _clear_errors(self.path, "read"), closing(_connected(self.path)) as connection:
             connection.execute("PRAGMA query_only = ON")
             connection.execute("BEGIN")
-            version = _version(connection, self.path)
+            _check_ledger(connection, self.path)
             self._exists()
-            if version == SCHEMA_VERSION:
-                self._check_lines(connection, seen)
-                yield connection
-                return
-            with closing(_in_memory()) as copy:
-                connection.execute("ROLLBACK")  # a copy is a moment of its own
-                connection.backup(copy)
-                _update(copy, self.path)
-                self._check_lines(copy, seen)
-                yield copy
+            self._check_lines(connection, seen)
+            yield connection
 
     def _exists(self) -> bool:
         """Whether the file exists, or is still to be made; refuses any file but the one that was opened or made here."""
@@ -182,13 +171,9 @@ def _connected(path: str) -> sqlite3.Connection:
     return connection
 
 
-def _in_memory() -> sqlite3.Connection:
-    return sqlite3.connect(":memory:", isolation_level=None)
-
-
 def _new_in_memory() -> sqlite3.Connection:
     """A ledger without a line."""
-    connection = _in_memory()
+    connection = sqlite3.connect(":memory:", isolation_level=None)
     make_tables(connection)
     connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -213,26 +198,16 @@ def _clear_errors(path: str, done: str) -> Iterator[None]:
         ) from None
 
 
-def _version(connection: sqlite3.Connection, path: str) -> int:
-    """The version of the file; refuses what is no ledger, or a newer one."""
+def _check_ledger(connection: sqlite3.Connection, path: str) -> None:
+    """Refuses a file that is not a ledger of this version."""
     where = printable(path)
     if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
         raise CorruptFileError(f"{where} is not a ledger: it is empty; if it was one, restore it")
     if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
         raise CorruptFileError(f"a ledger must be a file of armslength, got another database: {where}")
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > SCHEMA_VERSION:
+    if version != SCHEMA_VERSION:
         raise UnsupportedVersionError(
-            f"the ledger must have version {SCHEMA_VERSION} or less, got {version}: {where}; take a newer armslength"
+            f"the ledger must have version {SCHEMA_VERSION}, got {version}: {where}; use the armslength that wrote it"
         )
-    if version < 1:
-        raise CorruptFileError(f"the ledger must have a version, got {version}: {where}")
-    check_tables(connection, version, where)
-    return version
-
-
-def _update(connection: sqlite3.Connection, path: str) -> None:
-    """Brings the tables of the first version up to date; inside the caller's transaction."""
-    if _version(connection, path) < SCHEMA_VERSION:
-        update_tables(connection)
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    check_tables(connection, where)

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 from armslength.errors import ParameterError
 from armslength.estimates.variance import VarianceCurve
-from armslength.planner.comparators import RandomizedResponse
 from armslength.planner.costs import additions, bytes_of_a_row
 from armslength.planner.predict import Member, Prediction, failure_of, relative_error, smallest_distance
 from armslength.planner.situation import Situation
 from armslength.planner.tails import chebyshev
+from armslength.privacy.parameters import written
 from armslength.protocol.protocol import Protocol
-from armslength.protocol.schema import written
 from armslength.protocol.work import matrix_work
 from armslength.randomness.seeds import fresh_seed
 from armslength.transforms.base import Transform
@@ -109,7 +108,10 @@ def randomized_response(situation: Situation) -> Configuration | None:
     d = situation.input_dim
     if not situation.binary or d is None or float(situation.epsilon) > 300:
         return None
-    curve = VarianceCurve(0.0, 0.0, RandomizedResponse(d, float(situation.epsilon)).variance(0.0))
+    # Warner 1965: d(1 − ρ⁴)/(4ρ⁴) with ρ = tanh(ε/2). 1 − ρ⁴ = (1 + ρ²)/cosh²(ε/2) does not round to 0.
+    half = float(situation.epsilon) / 2
+    kept = math.tanh(half) ** 2
+    curve = VarianceCurve(0.0, 0.0, d * (1 + kept) / (4 * math.cosh(half) ** 2 * kept**2))
     failure = None
     if situation.target is not None:
         one = chebyshev(curve, situation.distances.low**2, situation.target.distortion)

@@ -8,7 +8,7 @@ from armslength.planner.configuration import Configuration
 from armslength.planner.families import HISTOGRAM, KENTHAPADI, PAPERS_OWN, Family
 from armslength.planner.predict import Member, members, predict
 from armslength.plots.plan_figure import Curve, PlanCurves
-from armslength.protocol.schema import written
+from armslength.privacy.parameters import written
 
 if TYPE_CHECKING:
     from collections.abc import Callable

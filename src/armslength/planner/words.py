@@ -8,8 +8,7 @@ from armslength.planner.configuration import Configuration
 from armslength.planner.families import HISTOGRAM, KENTHAPADI, PAPERS_OWN
 from armslength.planner.needs import Needs
 from armslength.planner.told_apart import is_bounded
-from armslength.privacy.parameters import WEAK_EPSILON
-from armslength.protocol.schema import written
+from armslength.privacy.parameters import WEAK_EPSILON, written
 from armslength.transforms.identity import Identity
 
 if TYPE_CHECKING:

@@ -30,13 +30,13 @@ class Loss:
         epsilon: Its whole ε, at its own δ.
         delta: Its own δ; 0 for a pure release.
         pure: The part of ε that is spent without a δ: all of it for a pure release, that of totals beside Gaussian noise.
-        mu_squared: (Δ₂/σ)² of its Gaussian noise; 0 for a pure release; None if it is not known, and then only sums apply.
+        mu_squared: (Δ₂/σ)² of its Gaussian noise; 0 for a pure release.
     """
 
     epsilon: Fraction
     delta: Fraction
     pure: Fraction
-    mu_squared: Fraction | None
+    mu_squared: Fraction
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,6 @@ def gaussian_loss(
     return Loss(epsilon, delta, totals_epsilon, _rounded_up(Fraction(sensitivity_squared) / sigma**2))
 
 
-def plain_loss(epsilon: Fraction, delta: Fraction) -> Loss:
-    """The loss of a release of which no more is known than its (ε, δ)."""
-    return Loss(epsilon, delta, Fraction(0), None)
-
-
 def compose(losses: Iterable[Loss], delta: Fraction) -> Guarantee | None:
     """The smallest proved ε of all releases together at a δ of at most `delta`; None if there is no proof at this δ.
 
@@ -86,22 +81,19 @@ def compose(losses: Iterable[Loss], delta: Fraction) -> Guarantee | None:
     matter, and one more release never makes ε smaller.
     """
     every = list(losses)
-    plain = [loss for loss in every if loss.mu_squared is None]
     proofs = []
     own_delta = sum((loss.delta for loss in every), Fraction(0))
     if own_delta <= delta:
         proofs.append(Guarantee(sum((loss.epsilon for loss in every), Fraction(0)), own_delta, "sum"))
-    rest_delta = delta - sum((loss.delta for loss in plain), Fraction(0))
-    if rest_delta > 0:
-        pure = Counter(loss.pure for loss in every if loss.mu_squared is not None and loss.pure)
-        mu_squared = sum((loss.mu_squared for loss in every if loss.mu_squared is not None), Fraction(0))
-        beside = sum((loss.epsilon for loss in plain), Fraction(0))
-        exact = gaussian_epsilon(mu_squared, rest_delta) if mu_squared else None
+    if delta > 0:
+        pure = Counter(loss.pure for loss in every if loss.pure)
+        mu_squared = sum((loss.mu_squared for loss in every), Fraction(0))
+        exact = gaussian_epsilon(mu_squared, delta) if mu_squared else None
         if exact is not None:
             added = sum((epsilon * count for epsilon, count in pure.items()), Fraction(0))
-            proofs.append(Guarantee(beside + added + exact, delta, "gaussian"))
+            proofs.append(Guarantee(added + exact, delta, "gaussian"))
         if pure or mu_squared:
-            proofs.append(Guarantee(beside + renyi_epsilon(pure, mu_squared, rest_delta), delta, "renyi"))
+            proofs.append(Guarantee(renyi_epsilon(pure, mu_squared, delta), delta, "renyi"))
     return min(proofs, key=lambda proof: (proof.epsilon, proof.delta), default=None)
 
 

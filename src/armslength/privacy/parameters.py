@@ -55,6 +55,21 @@ def exact_number(name: str, value: Any) -> Fraction:
     return exact
 
 
+def written(number: Fraction) -> str:
+    """A rational as text: a decimal where it has one, else a quotient."""
+    denominator, digits = number.denominator, 0
+    while denominator % 10 == 0 or denominator % 5 == 0 or denominator % 2 == 0:
+        denominator //= 10 if denominator % 10 == 0 else 5 if denominator % 5 == 0 else 2
+        digits += 1
+    if denominator != 1 or digits > 60:
+        return f"{number.numerator}/{number.denominator}"
+    scaled = number.numerator * 10**digits // number.denominator
+    sign, text = "-" if scaled < 0 else "", str(abs(scaled)).rjust(digits + 1, "0")
+    if digits == 0:
+        return sign + text
+    return f"{sign}{text[:-digits]}.{text[-digits:]}".rstrip("0").rstrip(".")
+
+
 def checked_epsilon(value: Any) -> Fraction:
     """ε, if it is above 0."""
     epsilon = exact_number("epsilon", value)

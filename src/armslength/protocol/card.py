@@ -8,17 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from armslength.errors import CorruptFileError
+from armslength.privacy.parameters import written
 from armslength.protocol.card_words import guarantee_in_words, officer_page
 from armslength.protocol.choice import gaussian_sensitivity_squared
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.provenance import Release
-from armslength.protocol.schema import transform_document, written
+from armslength.protocol.schema import transform_document
 from armslength.version import __version__
 
-_FIRST_FACTS = (
-    *("protocol", "unit", "relation", "norm", "radius", "epsilon", "delta"),
-    *("noise", "noise_site", "scale", "totals_epsilon"),
-)
 IN_CLEAR = "NOT PRIVATE: rows of this file hold data without noise. It must not be published."
 
 
@@ -99,7 +96,7 @@ def _calibration(protocol: Protocol) -> dict[str, str]:
     }
 
 
-def check_card(card: Any, releases: Sequence[Release], where: str, *, version: int) -> None:
+def check_card(card: Any, releases: Sequence[Release], where: str) -> None:
     """Refuses a card that does not belong to the protocols and sources beside it.
 
     Facts must be there and agree; what else a later version adds is let be. What the card says in words a later version may put
@@ -109,7 +106,6 @@ def check_card(card: Any, releases: Sequence[Release], where: str, *, version: i
         card: The card as it was read.
         releases: The protocols of the file, each with what was released under it.
         where: The file, for messages.
-        version: The version of the file: earlier ones stated fewer facts.
     """
     if not isinstance(card, dict) or not isinstance(card.get("releases"), list):
         raise _other_card(where)
@@ -117,7 +113,7 @@ def check_card(card: Any, releases: Sequence[Release], where: str, *, version: i
         if card["releases"]:
             raise _other_card(where)
         return
-    facts = [_facts_of_version(version, *release) for release in releases]
+    facts = [release_facts(*release) for release in releases]
     if card.get("in_clear") is not False or len(card["releases"]) != len(facts):
         raise _other_card(where)
     for found, expected in zip(card["releases"], facts, strict=True):
@@ -125,16 +121,6 @@ def check_card(card: Any, releases: Sequence[Release], where: str, *, version: i
             name not in found or found[name] != value for name, value in expected.items()
         ):
             raise _other_card(where)
-
-
-def _facts_of_version(version: int, protocol: Protocol, source: str) -> dict[str, Any]:
-    """What a card in a file of this version must state."""
-    facts = release_facts(protocol, source)
-    if version == 1:
-        return {name: facts[name] for name in _FIRST_FACTS}
-    if version == 2:
-        facts.pop("source")
-    return facts
 
 
 def _other_card(where: str) -> CorruptFileError:

@@ -3,10 +3,9 @@
 import math
 from fractions import Fraction
 
-from armslength.privacy.parameters import weakness
+from armslength.privacy.parameters import weakness, written
 from armslength.protocol.hypotheses import hypotheses, protected_change
 from armslength.protocol.protocol import Protocol
-from armslength.protocol.schema import written
 from armslength.transforms.identity import Identity
 
 _SOURCES = {

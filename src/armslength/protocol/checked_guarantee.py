@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from armslength.privacy.gaussian_curve import is_private_enough
+from armslength.privacy.parameters import written
 from armslength.protocol.choice import gaussian_sensitivity_squared
 from armslength.protocol.protocol import Protocol
-from armslength.protocol.schema import written
 from armslength.transforms.base import Transform
 
 HOLDS, FAILS, NOT_CHECKED = "holds", "fails", "not checked"

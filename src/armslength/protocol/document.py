@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from armslength.errors import CorruptFileError, IncompatibleSketchesError, ParameterError
+from armslength.privacy.parameters import written
 from armslength.protocol import schema
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.work import WorkBudget
@@ -18,10 +19,10 @@ def document_of(protocol: Protocol) -> dict[str, Any]:
         "format": schema.FORMAT,
         "version": schema.VERSION,
         "transform": schema.transform_document(protocol.transform),
-        "epsilon": schema.written(protocol.epsilon),
-        "delta": schema.written(protocol.delta),
+        "epsilon": written(protocol.epsilon),
+        "delta": written(protocol.delta),
         "noise": protocol.noise,
-        "radius": schema.written(protocol.radius),
+        "radius": written(protocol.radius),
         "resolution": float(protocol.resolution).hex(),
         "norm": protocol.norm,
         "relation": protocol.relation,
@@ -30,9 +31,9 @@ def document_of(protocol: Protocol) -> dict[str, Any]:
         "noise_site": protocol.noise_site,
         "on_grid": protocol.on_grid,
         "touched": protocol.touched,
-        "value_range": None if limits is None else [schema.written(limit) for limit in limits],
+        "value_range": None if limits is None else [written(limit) for limit in limits],
         "dropped_bits": protocol.dropped_bits,
-        "total_share": schema.written(protocol.total_share),
+        "total_share": written(protocol.total_share),
         "items": protocol.items,
         "vocabulary": protocol.vocabulary,
         "derived": _derived(protocol),

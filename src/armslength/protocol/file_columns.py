@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from armslength.errors import CorruptFileError
 from armslength.protocol.file_layout import BYTES_OF_AN_OBJECT, LONGEST_LABEL, NOISE_TYPE, Head, too_large
 from armslength.protocol.provenance import (
+    UNKNOWN,
     NoiseSource,
     Provenance,
     Release,
@@ -118,6 +119,11 @@ def _noises_of(
     if any(field.null_count for field in fields.values()):
         raise CorruptFileError(f"{where} must have no missing values, got some")
     numbers = fields["protocol"].to_numpy()
+    unsaid = [number for number, (_, source) in enumerate(releases) if source == UNKNOWN]
+    if np.isin(numbers, unsaid).any():
+        raise CorruptFileError(
+            f"{where} must say what was released for every row with noise, got some without"
+        )
     offsets = table.column("offset").to_numpy()
     if len(numbers) and (numbers == numbers[0]).all() and 0 <= numbers[0] < len(releases):
         released = Released(_bytes_of(fields["id"]), *releases[numbers[0]])

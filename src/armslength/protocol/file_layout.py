@@ -16,7 +16,7 @@ from armslength.protocol.provenance import SOURCES, UNKNOWN, Release
 from armslength.protocol.work import WorkBudget
 
 FORMAT = "armslength sketches"
-VERSION = 3  # 1 had no digests, 2 did not say what was released
+VERSION = 3
 
 KEY = b"armslength"
 LONGEST_LABEL = 1024
@@ -26,7 +26,6 @@ _BYTES_OF_AN_ENTRY = 16  # a number as it is unpacked, and once more where it is
 _STORED = (b"label", b"values", b"noise", b"noise", b"noise", b"offset", b"in_clear")
 _VALUES, _FIRST_NOISE, _AFTER_NOISE = 1, 2, 5
 _MOST_PROTOCOLS = 1000
-_LAST_WITHOUT_SOURCES = 2
 NOISE_TYPE = pa.list_(
     pa.field(
         "element",
@@ -47,13 +46,11 @@ class Head:
     """What the metadata of a file says of all its rows.
 
     Attributes:
-        version: The version of the format.
         dropped_bits: How many low bits the stored integers are without.
         releases: The protocols that rows refer to by number, each with what was released under it; they share one space.
         card: The release card as it was written; its facts are those of the releases.
     """
 
-    version: int
     dropped_bits: int
     releases: tuple[Release, ...]
     card: dict[str, Any]
@@ -112,25 +109,23 @@ def checked_head(text: bytes, where: str, budget: WorkBudget) -> Head:
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise CorruptFileError(f"{where} must carry the metadata of armslength, got a foreign file")
     version = head.get("version")
-    if type(version) is not int or version < 1:
+    if type(version) is not int:
         raise CorruptFileError(f"{where} must have a version that is a whole number, got something else")
-    if version > VERSION:
+    if version != VERSION:
         raise UnsupportedVersionError(
-            f"{where} must have version {VERSION} or less, got a newer one; use a newer armslength"
+            f"{where} must have version {VERSION} of the format, got another; use the armslength that wrote it"
         )
     if not isinstance(head.get("protocols"), list) or not 1 <= len(head["protocols"]) <= _MOST_PROTOCOLS:
         raise CorruptFileError(f"{where} must have 1 to {_MOST_PROTOCOLS} protocols, got others")
-    fields = {"format", "version", "dropped_bits", "protocols", "card"}
-    if set(head) != fields | ({"sources"} if version > _LAST_WITHOUT_SOURCES else set()):
+    if set(head) != {"format", "version", "dropped_bits", "protocols", "sources", "card"}:
         raise CorruptFileError(f"{where} must have the metadata fields of its version, got others")
     if type(head["dropped_bits"]) is not int:
         raise CorruptFileError(f"{where} must drop a whole number of bits, got something else")
     protocols = protocols_of(head["protocols"], budget, where)
-    sources = head.get("sources", [UNKNOWN] * len(protocols))
-    _check_sources(sources, protocols, where)
-    releases = tuple(zip(protocols, sources, strict=True))
-    check_card(head["card"], releases, where, version=version)
-    return Head(version, head["dropped_bits"], releases, head["card"])
+    _check_sources(head["sources"], protocols, where)
+    releases = tuple(zip(protocols, head["sources"], strict=True))
+    check_card(head["card"], releases, where)
+    return Head(head["dropped_bits"], releases, head["card"])
 
 
 def _check_sources(sources: Any, protocols: Sequence[Protocol], where: str) -> None:
@@ -138,7 +133,7 @@ def _check_sources(sources: Any, protocols: Sequence[Protocol], where: str) -> N
     if (
         not isinstance(sources, list)
         or len(sources) != len(protocols)
-        or not all(isinstance(source, str) and source in SOURCES for source in sources)
+        or not all(isinstance(source, str) and source in (*SOURCES, UNKNOWN) for source in sources)
     ):
         raise CorruptFileError(f"{where} must say of each protocol what was released, got something else")
     if any(

@@ -6,8 +6,8 @@ the tests hold this list against the numbered list of the theorem.
 
 from dataclasses import dataclass
 
+from armslength.privacy.parameters import written
 from armslength.protocol.protocol import Protocol
-from armslength.protocol.schema import written
 
 _RELATIONS = {"add_remove": "adding or removing", "replace": "replacing"}
 

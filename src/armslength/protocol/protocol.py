@@ -11,7 +11,7 @@ from armslength.formats.atomic import atomic_write, read_limited
 from armslength.formats.canonical import read_json
 from armslength.laws.cumulants import Cumulants, uniform_cumulants
 from armslength.lazy import lazy
-from armslength.privacy.parameters import checked_delta, checked_epsilon
+from armslength.privacy.parameters import checked_delta, checked_epsilon, written
 from armslength.protocol import schema
 from armslength.protocol.choice import calibrated_law, choose_noise
 from armslength.protocol.fields import checked_on_grid, checked_unit, contribution_and_radius
@@ -145,7 +145,7 @@ class Protocol:
         return hash(self.fingerprint)
 
     def __repr__(self) -> str:
-        return f"Protocol({self.transform!r}, epsilon={schema.written(self.epsilon)}, noise={self.noise!r})"
+        return f"Protocol({self.transform!r}, epsilon={written(self.epsilon)}, noise={self.noise!r})"
 
     @property
     def totals_epsilon(self) -> Fraction:

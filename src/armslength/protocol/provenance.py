@@ -12,10 +12,10 @@ from armslength.laws.discrete_laplace import DiscreteLaplace
 from armslength.laws.law import Law
 from armslength.protocol.protocol import Protocol
 
-SOURCES = ("events", "rows", "stream", "unknown")
-UNKNOWN = "unknown"  # in files of versions 1 and 2, which do not say, and for a protocol before any release
+SOURCES = ("events", "rows", "stream")
+UNKNOWN = "unknown"  # for a protocol before any release, or without any row of it
 
-Release = tuple[Protocol, str]  # the protocol of a release, and one of SOURCES: what was released under it
+Release = tuple[Protocol, str]  # a protocol, and what was released under it: one of SOURCES, or UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class NoiseSource:
     Attributes:
         id: What tells this noise from all others.
         protocol: Under which it was drawn.
-        source: What was released. "events": the software bounded what each person adds; "rows" and "stream": the party promised it;
-            "unknown": nobody wrote it down. It is no part of the identity: the same noise may come from an old file and a new one.
+        source: What was released. "events": the software bounded what each person adds; "rows" and "stream": the party promised it.
+            It is no part of the identity.
     """
 
     id: str
     protocol: Protocol
-    source: str = field(default=UNKNOWN, compare=False)
+    source: str = field(compare=False)
 
     @property
     def law(self) -> Law:
@@ -93,10 +93,10 @@ class Released:
 
     ids: NDArray[np.void]
     protocol: Protocol
-    source: str = UNKNOWN
+    source: str
 
     @classmethod
-    def of(cls, ids: bytes, protocol: Protocol, source: str = UNKNOWN) -> "Released":
+    def of(cls, ids: bytes, protocol: Protocol, source: str) -> "Released":
         """Rows with these ids, 16 bytes for each."""
         return cls(np.frombuffer(ids, dtype="V16"), protocol, source)
 

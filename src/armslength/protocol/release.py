@@ -18,11 +18,11 @@ from armslength.errors import ParameterError
 from armslength.ledger.ledger import Entry, Ledger, NoLedger, opened_ledger
 from armslength.ledger.spelling import check_spelling
 from armslength.noise.draw import add_noise, draw
+from armslength.privacy.parameters import written
 from armslength.protocol.choice import gaussian_sensitivity_squared
 from armslength.protocol.projection import Prepared, prepared
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.provenance import Released
-from armslength.protocol.schema import written
 from armslength.protocol.sketches import Sketches, checked_labels
 from armslength.transforms.fast_jl import FastJL
 from armslength.version import __version__

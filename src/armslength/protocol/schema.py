@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 from armslength.checks import shown
@@ -35,21 +34,6 @@ FIELDS = (
     "vocabulary",
 )
 _FLOAT_PARAMETERS = ("density", "scale", "variance_coefficients")
-
-
-def written(number: Fraction) -> str:
-    """A rational as text: a decimal where it has one, else a quotient."""
-    denominator, digits = number.denominator, 0
-    while denominator % 10 == 0 or denominator % 5 == 0 or denominator % 2 == 0:
-        denominator //= 10 if denominator % 10 == 0 else 5 if denominator % 5 == 0 else 2
-        digits += 1
-    if denominator != 1 or digits > 60:
-        return f"{number.numerator}/{number.denominator}"
-    scaled = number.numerator * 10**digits // number.denominator
-    sign, text = "-" if scaled < 0 else "", str(abs(scaled)).rjust(digits + 1, "0")
-    if digits == 0:
-        return sign + text
-    return f"{sign}{text[:-digits]}.{text[-digits:]}".rstrip("0").rstrip(".")
 
 
 def transform_document(transform: Transform) -> dict[str, Any]:
@@ -102,11 +86,11 @@ def check_document(document: Any) -> None:
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:
         raise CorruptFileError(f'a protocol must say "format": "{FORMAT}", got something else')
     version = document.get("version")
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+    if type(version) is not int:
         raise CorruptFileError(f"version of a protocol must be a whole number, got {shown(version)}")
-    if version > VERSION:
+    if version != VERSION:
         raise UnsupportedVersionError(
-            f"version of a protocol must be at most {VERSION}, got {version}; use a newer armslength"
+            f"version of a protocol must be {VERSION}, got {version}; use the armslength that wrote it"
         )
     expected = {"format", "version", "transform", "derived", *FIELDS}
     unknown, missing = sorted(set(document) - expected), sorted(expected - set(document))

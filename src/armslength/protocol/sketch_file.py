@@ -1,8 +1,7 @@
 """One sketch file, opened by its footer: what it holds is known at once, its rows are read group by group."""
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from armslength.checks import is_file
-from armslength.errors import ArmslengthError, CorruptFileError, ParameterError, printable
-from armslength.formats.parquet_footer import RowGroup, read_row_groups
+from armslength.errors import CorruptFileError, ParameterError, printable
+from armslength.formats.parquet_footer import RowGroup, as_corrupt_file, read_row_groups
 from armslength.protocol.file_columns import labels_of, sketches_of
 from armslength.protocol.file_digest import Digests, read_digests
 from armslength.protocol.file_layout import (
@@ -25,18 +24,6 @@ from armslength.protocol.file_layout import (
 from armslength.protocol.sketches import Sketches
 from armslength.protocol.work import WorkBudget
 
-_DAMAGE = (
-    pa.ArrowException,
-    OSError,
-    KeyError,
-    TypeError,
-    ValueError,
-    IndexError,
-    OverflowError,
-    AttributeError,
-    MemoryError,
-)
-
 
 @dataclass(frozen=True, eq=False)
 class SketchFile:
@@ -48,7 +35,7 @@ class SketchFile:
         footer: What Parquet says of it, for Parquet to read it by: ask it nothing, its columns can end the process.
         groups: What we read of its row groups in the footer.
         head: What its metadata says of all rows.
-        digests: What its rows must have been when they were written; None for a file of the first version.
+        digests: What its rows must have been when they were written.
         is_whole: Whether its values are integers.
         has_totals: Whether its rows have totals.
         group_rows: How many rows each row group has.
@@ -60,7 +47,7 @@ class SketchFile:
     footer: pq.FileMetaData
     groups: tuple[RowGroup, ...]
     head: Head
-    digests: Digests | None
+    digests: Digests
     is_whole: bool
     has_totals: bool
     group_rows: tuple[int, ...]
@@ -86,7 +73,7 @@ class SketchFile:
         if not is_file(path):
             raise ParameterError(f"sketches must be a file that is there, got {where}")
         known = {} if heads is None else heads
-        with refusing_damage(where), Path(path).open("rb") as handle:
+        with as_corrupt_file(where), Path(path).open("rb") as handle:
             stamp = _stamp(os.fstat(handle.fileno()))
             groups = read_row_groups(handle, where)
             with pq.ParquetFile(handle, read_dictionary=["label"]) as file:
@@ -104,9 +91,7 @@ class SketchFile:
                 footer,
                 groups,
                 head,
-                read_digests(schema, text, [group.num_rows for group in groups], where)
-                if head.version > 1
-                else None,
+                read_digests(schema, text, [group.num_rows for group in groups], where),
                 schema.field("values").type.value_type == pa.int64(),
                 "total" in schema.names,
                 tuple(group.num_rows for group in groups),
@@ -130,41 +115,37 @@ class SketchFile:
 
     def check_size(self, groups: Sequence[int]) -> None:
         """Refuses row groups that together would unpack to more than the limit."""
-        with refusing_damage(self.name):
+        with as_corrupt_file(self.name):
             width = self.head.protocols[0].transform.sketch_dim
             chosen = [self.groups[group] for group in groups]
             check_size(chosen, width, self.limit, self.name, totals=self.has_totals)
 
     def sketches(self, group: int) -> Sketches:
         """The rows of one group."""
-        with refusing_damage(self.name):
+        with as_corrupt_file(self.name):
             table = self._table(group)
             sketches = sketches_of(table, self.head, self.limit, self.name)
-            self._check_digests(table, group)
+            self.digests.check(table, group, self.name)
             return sketches
 
     def labels(self, group: int) -> list[str]:
         """The labels of one group; no other column is read."""
-        with refusing_damage(self.name):
+        with as_corrupt_file(self.name):
             table = self._table(group, "label")
             labels = labels_of(table.column("label"), self.name)
-            self._check_digests(table, group)
+            self.digests.check(table, group, self.name)
             return labels
 
     def in_clear(self, group: int) -> list[bool]:
         """For each row of one group, whether data without noise is part of it; no other column is read."""
-        with refusing_damage(self.name):
+        with as_corrupt_file(self.name):
             table = self._table(group, "in_clear")
             column = table.column("in_clear")
             listed: list[bool] = column.to_pylist()
             if column.null_count:
                 raise CorruptFileError(f"{self.name} must have no missing values, got some")
-            self._check_digests(table, group)
-            return listed
-
-    def _check_digests(self, table: pa.Table, group: int) -> None:
-        if self.digests is not None:
             self.digests.check(table, group, self.name)
+            return listed
 
     def _table(self, group: int, only: str | None = None) -> pa.Table:
         """One row group, or only one column of it, if the file is still the one that was opened."""
@@ -198,16 +179,3 @@ def _changed(where: str) -> CorruptFileError:
     return CorruptFileError(
         f"{where} must stay as it was when it was opened, got another file; open it again"
     )
-
-
-@contextmanager
-def refusing_damage(where: str) -> Iterator[None]:
-    """Turns what reading a damaged file raises into one clear line."""
-    try:
-        yield
-    except ArmslengthError:
-        raise
-    except _DAMAGE:
-        raise CorruptFileError(
-            f"{where} must be a sketch file of armslength, got a damaged or foreign file"
-        ) from None

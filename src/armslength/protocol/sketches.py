@@ -68,7 +68,7 @@ class Sketches(InOneSpace):
 
     @property
     def releases(self) -> tuple[Release, ...]:
-        """What all rows were released as: each protocol with each source ("events", "rows", "stream" or "unknown") under it."""
+        """What all rows were released as: each protocol with each source ("events", "rows" or "stream") under it; "unknown" for one without rows."""
         found = (
             {(self.released.protocol, self.released.source)}
             if self.released is not None

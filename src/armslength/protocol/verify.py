@@ -17,7 +17,6 @@ from armslength.protocol.checked_guarantee import (
     checked_matrix,
     matrix_check_work,
 )
-from armslength.protocol.file_layout import VERSION
 from armslength.protocol.files import DEFAULT_LIMIT, opened, rows_of
 from armslength.protocol.plausible import implausible, tested_rows
 from armslength.protocol.protocol import Protocol
@@ -96,12 +95,6 @@ def verify(
 
 
 def _file(file: SketchFile) -> Check:
-    if file.digests is None:
-        return Check(
-            "file",
-            NOT_CHECKED,
-            "a file of the first version has no digests: only its sender can say that nobody edited it",
-        )
     rows = f"{file.rows:,} row{'' if file.rows == 1 else 's'}"
     return Check(
         "file", HOLDS, f"digests of the head and of every column of {rows} are those that were written"
@@ -114,7 +107,7 @@ def _card(file: SketchFile, sketches: Sketches) -> Check:
     if card["in_clear"] != in_clear:
         found = "rows are in the clear" if in_clear else "no row is in the clear"
         return Check("card", FAILS, f"the card says something else than the rows: {found}")
-    if card.get("armslength") != __version__ or file.head.version < VERSION:
+    if card.get("armslength") != __version__:
         return Check(
             "card",
             NOT_CHECKED,
@@ -197,9 +190,7 @@ def _charged(sketches: Sketches, ledger: Ledger | None) -> Check:
 
 
 def _same_release(line: Entry, expected: Entry) -> bool:
-    """Whether a line is for this release: all that is public agrees, as far as the line says it."""
+    """Whether a line is for this release: all that is public agrees."""
     own = {"population", "version", "time"}  # of the line alone
-    if not line.sensitivity_squared:  # as in lines of the first version
-        own.add("sensitivity_squared")
     found = asdict(line)
     return all(found[name] == value for name, value in asdict(expected).items() if name not in own)

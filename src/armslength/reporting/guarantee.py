@@ -4,11 +4,10 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from armslength.privacy.parameters import weakness
+from armslength.privacy.parameters import weakness, written
 from armslength.protocol.card import release_card
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.provenance import Release
-from armslength.protocol.schema import written
 from armslength.protocol.sketches import Sketches
 from armslength.reporting.markup import escaped, name
 from armslength.reporting.numbers import counted

@@ -1,18 +1,16 @@
 """Which parties belong together, and which of the groups the error bars bear out."""
 
 from dataclasses import dataclass, replace
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.checks import integer, number, one_of, shown
+from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError
 from armslength.protocol.sketches import Sketches, concat
 from armslength.search.blocks import ends
-from armslength.search.flat_clusters import PASSES, SEED, TOLERANCE, FlatClustering, flat_clusters
-from armslength.search.measures import noted, squared_measure
-from armslength.search.row_survey import RowBlocks, checked_rows
+from armslength.search.collection import Collection
+from armslength.search.measures import checked_rows, noted, squared_measure
 
 LINKAGES = ("average", "single", "complete")
 MOST_ROWS = 5_000  # five matrices of all pairs: a gigabyte
@@ -102,84 +100,31 @@ class Clustering:
         return "\n".join([*lines, *([self.note] if self.note else [])])
 
 
-@overload
 def cluster(
-    sketches: RowBlocks,
+    sketches: Sketches | Collection,
     *,
     linkage: str = "average",
     level: float = 0.95,
     by: str = "size",
     method: str = "spread",
-) -> Clustering: ...
-
-
-@overload
-def cluster(
-    sketches: RowBlocks,
-    *,
-    count: int,
-    seed: str = SEED,
-    passes: int = PASSES,
-    tolerance: float = TOLERANCE,
-    show_progress: bool = False,
-) -> FlatClustering: ...
-
-
-def cluster(  # noqa: PLR0913  # two answers, of which each has its own arguments
-    sketches: RowBlocks,
-    *,
-    linkage: str = "average",
-    level: float = 0.95,
-    by: str = "size",
-    method: str = "spread",
-    count: int | None = None,
-    seed: str = SEED,
-    passes: int = PASSES,
-    tolerance: float = TOLERANCE,
-    show_progress: bool = False,
-) -> Clustering | FlatClustering:
-    """A tree of the parties by their estimated distances, and which of its groups the intervals bear out; or flat clusters.
-
-    With `count`, rows are put into so many flat clusters, for millions of rows: a description, without a level.
+) -> Clustering:
+    """A tree of the parties by their estimated distances, and which of its groups the intervals bear out.
 
     Args:
-        sketches: One row for each party; at most 5,000 for a tree. For flat clusters any number, which are read block by block.
+        sketches: One row for each party, at most 5,000.
         linkage: "average", "single" or "complete".
         level: With this probability, all supported groups are groups of the true distances' tree.
         by: "size" for rows as they are, "shape" for rows divided by their totals.
         method: "spread" or "guaranteed", as for `Estimate.interval`.
-        count: Makes flat clusters, this many; the arguments above are for the tree alone, and those below for flat clusters.
-        seed: Public: the same seed and the same rows give the same clusters.
-        passes: All rows are read at most this often to improve the clusters.
-        tolerance: The share of rows that may change in the last pass.
-        show_progress: Whether to show a bar on a terminal.
     """
-    of_tree = {
-        "linkage": (linkage, "average"),
-        "level": (level, 0.95),
-        "by": (by, "size"),
-        "method": (method, "spread"),
-    }
-    of_flat = {"seed": (seed, SEED), "passes": (passes, PASSES), "tolerance": (tolerance, TOLERANCE)}
-    if count is not None:
-        _check_left_out(of_tree, "with count: it is for the tree")
-        return flat_clusters(
-            sketches, count, seed=seed, passes=passes, tolerance=tolerance, show_progress=show_progress
-        )
-    _check_left_out(of_flat, "without count: it is for flat clusters")
-    rows = checked_rows(sketches, 2)
-    if len(rows) > MOST_ROWS:
+    checked_rows("sketches", sketches, 2)
+    if len(sketches) > MOST_ROWS:
         raise ParameterError(
-            f"sketches must be at most {MOST_ROWS} rows for a tree, got {len(rows)}; give count, for flat clusters"
+            f"sketches must have at most {MOST_ROWS} rows for a tree, got {len(sketches)}; "
+            "for more, use scikit-learn on their values"
         )
-    whole = rows if isinstance(rows, Sketches) else concat(list(rows.blocks(MOST_ROWS)))
-    return _tree_of(whole, linkage, level, by, method)
-
-
-def _check_left_out(arguments: dict[str, tuple[object, object]], when: str) -> None:
-    for name, (value, default) in arguments.items():
-        if value != default:
-            raise ParameterError(f"{name} must be left out {when}, got {shown(value)}")
+    rows = sketches if isinstance(sketches, Sketches) else concat(list(sketches.blocks(MOST_ROWS)))
+    return _tree_of(rows, linkage, level, by, method)
 
 
 def _tree_of(sketches: Sketches, linkage: str, level: float, by: str, method: str) -> Clustering:

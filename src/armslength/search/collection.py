@@ -75,7 +75,7 @@ class Collection(InOneSpace):
     Attributes:
         files: The files, in order.
         protocols: The protocols of all rows; they share one space.
-        releases: The same, each with what was released under it: "events", "rows", "stream" or "unknown".
+        releases: The same, each with what was released under it: "events", "rows" or "stream"; "unknown" for a protocol without rows.
         has_totals: Whether all rows have totals; if only some have, no block has any.
     """
 

@@ -19,7 +19,7 @@ from armslength.protocol.sketches import Sketches, check_same_space
 from armslength.search.blocks import Measure, Tile, each_pair_once
 from armslength.search.collection import Collection
 from armslength.search.lines import Lines
-from armslength.search.measures import BY, checked_sketches, squared_measure
+from armslength.search.measures import BY, checked_rows, squared_measure
 
 _PRODUCTS = ("inner-product", "cosine")
 QUANTITIES = ("distance", "squared-distance", *_PRODUCTS)
@@ -115,15 +115,10 @@ def _checked_sides(
     a: Sketches | Collection, b: Sketches | Collection | None
 ) -> tuple[Sketches | Collection, Sketches | Collection]:
     """Both sides, if they can be compared."""
-    for name, side, least in (("a", a, 2 if b is None else 1), ("b", b, 1)):
-        if side is not None and not isinstance(side, Collection):
-            checked_sketches(name, side, least)
-        elif side is not None and len(side) < least:
-            raise ParameterError(
-                f"{name} must have at least {least} row{'s' if least > 1 else ''}, got {len(side)}"
-            )
+    checked_rows("a", a, 2 if b is None else 1)
     if b is None:
         return a, a
+    checked_rows("b", b, 1)
     check_same_space((*a.protocols, *b.protocols))
     return a, b
 

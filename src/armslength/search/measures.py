@@ -26,7 +26,15 @@ def checked_sketches(name: str, sketches: object, at_least: int) -> Sketches:
     if not isinstance(sketches, Sketches):
         advice = "; load it with .to_sketches()" if isinstance(sketches, Collection) else ""
         raise ParameterError(f"{name} must be al.Sketches, got {type(sketches).__name__}{advice}")
-    if len(sketches) < at_least:
-        rows = f"at least {at_least} row{'s' if at_least > 1 else ''}"
-        raise ParameterError(f"{name} must have {rows}, got {len(sketches)}")
+    checked_rows(name, sketches, at_least)
     return sketches
+
+
+def checked_rows(name: str, rows: object, at_least: int) -> Sketches | Collection:
+    """The rows, if they are sketches or a collection of so many rows."""
+    if not isinstance(rows, Sketches | Collection):
+        raise ParameterError(f"{name} must be al.Sketches or a collection of them, got {type(rows).__name__}")
+    if len(rows) < at_least:
+        least = f"at least {at_least} row{'s' if at_least > 1 else ''}"
+        raise ParameterError(f"{name} must have {least}, got {len(rows)}")
+    return rows

@@ -108,7 +108,7 @@ def test_two_releases_of_one_party_are_for_drift():
         ("nearest",),
         ("outliers",),
         ("cluster",),
-        ("cluster", "--count", "2"),
+        ("cluster", "--cut", "2"),
         ("alike", "--left", "query", "--right", "north", "--within", "5"),
         ("drift", "clear.parquet"),
     ],

@@ -81,53 +81,9 @@ def test_wrong_input_is_one_line(file, tmp_path):
     PROTOCOL.release(np.zeros((1, 300), dtype=int), ledger=al.NO_LEDGER).save(tmp_path / "one.parquet")
     for arguments, message in [
         ((file, "--cut", "9"), "count must be"),
-        ((file, "--count", "9"), "count must be an integer from 1 to 5, got 9"),
-        ((file, "--count", "2", "--by", "shape"), "by must be left out with count"),
-        ((file, "--seed", "s"), "seed must be left out without count"),
         ((file, "--cut", "2", "--height", "3"), "clusters must be cut by a count"),
         ((tmp_path / "one.parquet",), "sketches must have at least 2 rows"),
     ]:
         result = run(*arguments)
         assert (result.exit_code, result.stdout) == (2, "")
         assert result.stderr.startswith(f"armslength: {message}")
-
-
-def test_flat_clusters_for_people_and_scripts(file):
-    found = al.cluster(al.load(file), count=3, seed="s")
-    text = run(file, "--count", "3", "--seed", "s").stdout
-    assert text.startswith(f"{found}\n")
-    assert [line for line in text.splitlines() if "," not in line or "a1" in line][-2:] == [
-        "cluster 0: a1, a2",
-        "cluster 2: c",
-    ]
-    result = run(file, "--count", "3", "--seed", "s", "--format", "csv")
-    rows = list(csv.DictReader(io.StringIO(result.stdout)))
-    assert [(row["label"], row["cluster"]) for row in rows] == [
-        ("a1", "0"),
-        ("a2", "0"),
-        ("b1", "1"),
-        ("b2", "1"),
-        ("c", "2"),
-    ]
-    assert [np.float32(row["margin"]) for row in rows] == found.margin.tolist()
-    assert result.stderr == f"armslength: {found.note}\n"
-    listed = json.loads(run(file, "--count", "3", "--seed", "s", "--format", "json").stdout)
-    assert [row["cluster"] for row in listed["rows"]] == found.numbers.tolist()
-    assert listed["sizes"] == [2, 2, 1]
-    assert listed["seed"] == "s"
-    assert listed["center_distances"] == found.center_distances.tolist()
-
-
-def test_lines_of_flat_clusters_come_in_batches_with_one_header(file, monkeypatch):
-    whole = run(file, "--count", "2", "--format", "csv").stdout
-    batches = al.FlatClustering.batches
-    monkeypatch.setattr(al.FlatClustering, "batches", lambda found, rows: batches(found, rows, 2))
-    assert run(file, "--count", "2", "--format", "csv").stdout == whole
-    assert len(whole.splitlines()) == 6
-
-
-def test_cuts_are_for_the_tree(file):
-    for option in ("--cut", "--height"):
-        result = run(file, "--count", "2", option, "2")
-        assert result.exit_code == 2
-        assert "must be left out with --count" in result.stderr

@@ -99,7 +99,7 @@ def test_nearest_takes_queries_from_a_folder(folder):
     assert run("nearest", folder, *flags).stdout == run("nearest", *files_of(folder), *flags).stdout
 
 
-@pytest.mark.parametrize("flags", [(), ("--count", "2", "--seed", "s")])
+@pytest.mark.parametrize("flags", [(), ("--cut", "2")])
 def test_cluster_says_the_same_of_a_folder_as_of_its_files(flags, folder):
     for form in ("table", "json", "csv"):
         found = run("cluster", folder, *flags, "--format", form)

@@ -103,7 +103,8 @@ def test_a_file_from_elsewhere_cannot_write_to_the_terminal(charged):
     connection.close()
     output = run("show").output
     assert "\x1b" not in output
-    assert f"red �[31m {'x' * 29}…" in output
+    assert "red \\x1b[31m" in output
+    assert "x" * 60 not in output
 
 
 def test_show_makes_no_file(folder):
@@ -125,7 +126,7 @@ def test_a_budget_that_would_be_set_is_not(folder):
     result = run(*BUDGET, "--epsilon", "4", "--delta", "1e-6", "--dry-run", "--new-ledger")
     assert result.exit_code == 0
     assert result.output == (
-        "the budget of 'visits' would be epsilon 4 at delta 1e-6 in all, for 'one patient' (add_remove)\n"
+        "the budget of 'visits' would be epsilon 4 at delta 0.000001 in all, for 'one patient' (add_remove)\n"
         "spent: epsilon 0 at delta 0; left: 4\n"
         "nothing was written\n"
     )
@@ -150,8 +151,8 @@ def test_a_budget_is_lowered(charged):
     assert "spent: epsilon 1 at delta 1e-06; left: 0" in run(*lower, "--dry-run").output
     assert charged.read_bytes() == before
     result = run(*lower)
-    assert "is epsilon 0.25 at delta 1e-6 in all" in result.output
-    assert "before: epsilon 4 at delta 1e-6 in all, since 20" in result.output
+    assert "is epsilon 0.25 at delta 0.000001 in all" in result.output
+    assert "before: epsilon 4 at delta 0.000001 in all, since 20" in result.output
     assert [budget.epsilon for budget in al.Ledger(charged).budgets()] == ["0.25", "2"]
 
 

@@ -1,5 +1,7 @@
 """The demo: its data, its yardstick, and the whole run with few hospitals."""
 
+import re
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -45,7 +47,10 @@ def test_the_demo_runs_from_tables_to_a_report(tmp_path, monkeypatch):
     page = tmp_path / "demo" / "report.html"
     assert str(page) in done.output
     assert "hospital 08" in page.read_text(encoding="utf-8")
-    sketches = al.load(sorted((tmp_path / "demo" / "sketches").iterdir()))
+    files = sorted((tmp_path / "demo" / "sketches").iterdir())
+    (command,) = re.findall(r"\(armslength (cluster [^)]*)\)", done.output)
+    assert CliRunner().invoke(main, [*command.split(), *map(str, files)]).exit_code == 0
+    sketches = al.load(files)
     assert sketches.labels == tuple(f"hospital {number:02d}" for number in range(1, 9))
     ledger = al.Ledger(tmp_path / "demo" / "hospital-03" / "ledger.sqlite")
     assert [entry.population for entry in ledger.entries()] == ["hospital 03"]

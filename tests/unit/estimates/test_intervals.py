@@ -15,7 +15,7 @@ PROTOCOL = al.Protocol(al.SparseJL(100, 16, 1, "x"), 1)
 
 
 def noise_of(protocol, coefficients=(1.0, -1.0)):
-    return PairNoise.of((NoiseSource(f"{i:032x}", protocol), c) for i, c in enumerate(coefficients))
+    return PairNoise.of((NoiseSource(f"{i:032x}", protocol, "rows"), c) for i, c in enumerate(coefficients))
 
 
 def rule_of(protocol, coefficients=(1.0, -1.0)):

@@ -18,7 +18,7 @@ PROTOCOL = al.Protocol(al.SparseJL(40, K, 1, "x"), 1)
 
 def sketches_of(values):
     ids = np.random.default_rng(len(values)).bytes(16 * len(values))
-    return al.Sketches(np.array(values), None, Released.of(ids, PROTOCOL), [PROTOCOL])
+    return al.Sketches(np.array(values), None, Released.of(ids, PROTOCOL, "rows"), [PROTOCOL])
 
 
 def exact_squares(left, right):

@@ -14,7 +14,6 @@ from armslength.privacy.composition import (
     compose,
     gaussian_loss,
     largest_pure_epsilon,
-    plain_loss,
     pure_loss,
 )
 from armslength.privacy.gaussian_curve import gaussian_epsilon, is_private_enough
@@ -203,20 +202,9 @@ def test_the_sensitivity_counts_in_units_of_the_noise():
 
 def test_without_a_delta_gaussians_have_no_proof():
     assert compose([gaussian(1)], Fraction(0)) is None
-    assert compose([pure(1), plain_loss(Fraction(1), DELTA)], Fraction(0)) is None
+    assert compose([pure(1), gaussian(1)], Fraction(0)) is None
     nothing = compose([], Fraction(0))
     assert (nothing.epsilon, nothing.delta) == (0, 0)
-
-
-def test_what_is_known_by_its_epsilon_and_delta_alone_is_added():
-    old = plain_loss(Fraction(1), DELTA)
-    assert compose([old, old], DELTA) is None
-    both = compose([old, old], 2 * DELTA)
-    assert (both.epsilon, both.delta, both.method) == (2, 2 * DELTA, "sum")
-    # Beside newer releases it takes its δ out of what they may use.
-    mixed = compose([old, *[gaussian(1)] * 5], 3 * DELTA)
-    assert mixed.epsilon == 1 + gaussian_epsilon(5 * gaussian(1).mu_squared, 2 * DELTA)
-    assert mixed.method == "gaussian"
 
 
 @pytest.mark.parametrize(
@@ -244,8 +232,7 @@ GAUSSIAN = st.builds(
     st.fractions(1, 100, max_denominator=100),
     st.sampled_from([Fraction(0), Fraction(1, 4)]),
 )
-PLAIN = st.builds(plain_loss, EPSILONS, st.sampled_from([Fraction(1, 10**9), Fraction(1, 10**7)]))
-LOSSES = st.lists(st.one_of(PURE, GAUSSIAN, PLAIN), max_size=8)
+LOSSES = st.lists(st.one_of(PURE, GAUSSIAN), max_size=8)
 DELTAS = st.sampled_from([Fraction(1, 10**5), DELTA, Fraction(1, 100)])
 
 
@@ -258,7 +245,7 @@ def test_the_order_does_not_matter(losses, delta, shuffler):
 
 
 @settings(max_examples=60, deadline=None)
-@given(LOSSES, st.one_of(PURE, GAUSSIAN, PLAIN), DELTAS)
+@given(LOSSES, st.one_of(PURE, GAUSSIAN), DELTAS)
 def test_more_releases_never_cost_less(losses, another, delta):
     before, after = compose(losses, delta), compose([*losses, another], delta)
     if before is None or after is None:

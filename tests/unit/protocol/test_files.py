@@ -185,7 +185,7 @@ def test_tables_that_are_not_sketches_are_refused(kind, path):
     ("changes", "error"),
     [
         ({"version": 4}, al.UnsupportedVersionError),
-        ({"version": 2}, al.CorruptFileError),  # which has no sources
+        ({"version": 2}, al.UnsupportedVersionError),
         ({"sources": None}, al.CorruptFileError),
         ({"sources": []}, al.CorruptFileError),
         ({"sources": ["rows", "rows"]}, al.CorruptFileError),
@@ -193,8 +193,9 @@ def test_tables_that_are_not_sketches_are_refused(kind, path):
         ({"sources": [["rows"]]}, al.CorruptFileError),
         ({"sources": ["events"]}, al.CorruptFileError),  # without a contribution
         ({"sources": ["stream"]}, al.CorruptFileError),  # the card says rows
+        ({"sources": ["unknown"]}, al.CorruptFileError),  # the same
         ({"version": "1"}, al.CorruptFileError),
-        ({"version": 0}, al.CorruptFileError),
+        ({"version": 0}, al.UnsupportedVersionError),
         ({"version": True}, al.CorruptFileError),
         ({"protocols": [{}] * 1001}, al.CorruptFileError),
         ({"format": "other"}, al.CorruptFileError),

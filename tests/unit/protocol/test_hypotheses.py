@@ -12,7 +12,7 @@ import armslength as al
 from armslength.protocol import card_words
 from armslength.protocol.card_words import guarantee_in_words, officer_page, protection_in_words
 from armslength.protocol.hypotheses import hypotheses
-from armslength.protocol.provenance import SOURCES
+from armslength.protocol.provenance import SOURCES, UNKNOWN
 from armslength.protocol.release import release
 from armslength.protocol.stream import SketchStream
 from armslength.reporting.guarantee import cards
@@ -33,7 +33,7 @@ def kinds():
         ("laplace", "gaussian"),
         ("output", "input"),
         (0, "0.1"),
-        SOURCES,
+        (*SOURCES, UNKNOWN),
     ):
         if norm == "l2" and (bound == "contribution" or noise == "laplace" or share):
             continue
@@ -125,7 +125,7 @@ def test_the_list_is_that_of_the_theorem():
     theorem = page[page.index("**Theorem 1.**") : page.index("Then for every set of outputs")]
     found = re.findall(r"^\* \*\*H(\d), ([a-z ]+):\*\* ", theorem, re.MULTILINE)
     protocol = al.Protocol(al.Identity(4), 1, contribution=2)
-    for source in SOURCES:
+    for source in (*SOURCES, UNKNOWN):
         names = [each.name for each in hypotheses(protocol, source)]
         assert [(str(number), name) for number, name in enumerate(names, 1)] == found
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import armslength as al
 from armslength.formats.canonical import canonical_json
 from armslength.privacy.calibration import gaussian_scale
+from armslength.privacy.parameters import written
 from armslength.protocol.card_words import guarantee_in_words
-from armslength.protocol.schema import written
 
 SCHEMA = json.loads(
     (Path(__file__).parents[3] / "docs/reference/protocol.schema.json").read_text(encoding="utf-8")
@@ -108,7 +108,8 @@ def edit(protocol, **changes):
 @pytest.mark.parametrize(
     ("changes", "error", "says"),
     [
-        ({"version": 2}, al.UnsupportedVersionError, "use a newer armslength"),
+        ({"version": 2}, al.UnsupportedVersionError, "must be 1, got 2"),
+        ({"version": 0}, al.UnsupportedVersionError, "must be 1, got 0"),
         ({"version": True}, al.CorruptFileError, "whole number"),
         ({"version": "1"}, al.CorruptFileError, "whole number"),
         ({"format": "other"}, al.CorruptFileError, "format"),

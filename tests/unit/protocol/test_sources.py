@@ -10,7 +10,7 @@ import pytest
 import armslength as al
 from armslength.protocol.card import check_card, release_card
 from armslength.protocol.files import load
-from golden.write_files import FOLDER
+from armslength.protocol.provenance import UNKNOWN, NoiseSource
 from sealed import write_sealed
 
 PROTOCOL = al.Protocol(al.SparseJL(8, 4, 1, "sources"), 1, contribution=3, unit="one patient", items="int64")
@@ -70,34 +70,40 @@ def test_rows_of_one_source_from_several_files_stay_arrays(tmp_path):
     assert load(paths).released is not None
 
 
-@pytest.mark.parametrize("version", ["v1", "v2"])
-def test_older_files_do_not_say_and_claim_a_promise_only(version):
-    sketches = load(FOLDER / f"sketches-{version}-release.parquet")
-    ((_, source),) = sketches.releases
-    assert source == "unknown"
-    (card,) = release_card(sketches.releases, in_clear=False)["releases"]
+def test_a_protocol_before_any_release_claims_a_promise_only():
+    (card,) = release_card([(PROTOCOL, UNKNOWN)], in_clear=False)["releases"]
     assert "The party promises" in card["words"]
     assert "the software enforces that" not in card["words"]
 
 
-def test_noise_is_the_same_noise_whether_or_not_a_file_says_its_source(tmp_path):
-    """A release that comes from a file of version 2 and from one of version 3 must cancel, not count as two."""
-    new = of_rows()
-    new.save(tmp_path / "s.parquet")
+def test_a_protocol_without_rows_stays_in_the_file(tmp_path):
+    other = al.Protocol(PROTOCOL.transform, 7, items="int64")
+    both = al.concat(
+        [of_rows(["a"]), other.release(np.zeros((1, 8), int), labels=["b"], ledger=al.NO_LEDGER)]
+    )
+    both[[0]].save(tmp_path / "s.parquet")
+    assert load(tmp_path / "s.parquet").releases == ((PROTOCOL, "rows"), (other, UNKNOWN))
+
+
+def test_a_row_with_noise_must_say_what_was_released(tmp_path):
+    of_rows().save(tmp_path / "s.parquet")
     table = pq.read_table(tmp_path / "s.parquet")
     head = json.loads(table.schema.metadata[b"armslength"])
-    del head["sources"], head["card"]["releases"][0]["source"]
-    write_sealed(table, tmp_path / "old.parquet", head={**head, "version": 2})
-    old = load(tmp_path / "old.parquet")
-    assert old.releases == ((PROTOCOL, "unknown"),)
-    assert (new - old).provenance[0].terms == ()
+    card = release_card([(PROTOCOL, UNKNOWN)], in_clear=False)
+    write_sealed(table, tmp_path / "s.parquet", head={**head, "sources": [UNKNOWN], "card": card})
+    with pytest.raises(al.CorruptFileError, match="what was released"):
+        load(tmp_path / "s.parquet")
+
+
+def test_the_source_is_no_part_of_a_noise():
+    assert NoiseSource("00", PROTOCOL, "rows") == NoiseSource("00", PROTOCOL, "stream")
 
 
 def test_a_card_of_another_source_is_refused():
     card = release_card([(PROTOCOL, "rows")], in_clear=False)
     for source in ("events", "stream", "unknown"):
         with pytest.raises(al.CorruptFileError, match="release card"):
-            check_card(card, [(PROTOCOL, source)], "file", version=3)
+            check_card(card, [(PROTOCOL, source)], "file")
 
 
 def test_a_file_that_passes_rows_off_as_events_needs_a_new_card(tmp_path):

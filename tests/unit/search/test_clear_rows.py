@@ -1,7 +1,6 @@
 """The mark of rows in the clear survives in every table that is made of them."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import armslength as al
@@ -61,7 +60,6 @@ def tables_of(sketches):
     yield al.nearest(sketches[:2], sketches[2:]).to_arrow()
     yield al.outliers(sketches).to_arrow()
     yield al.drift(sketches[[3]], sketches[[3]]).to_arrow()
-    yield pa.Table.from_batches(al.cluster(sketches, count=2).batches(sketches))
 
 
 def test_answers_say_that_data_in_the_clear_is_part_of_them(mixed):

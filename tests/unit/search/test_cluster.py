@@ -144,10 +144,12 @@ def test_wrong_arguments_are_refused(monkeypatch):
         al.cluster(sketches, linkage="ward")
     with pytest.raises(al.ParameterError, match="at least 2 rows"):
         al.cluster(sketches[0])
+    with pytest.raises(al.ParameterError, match="a collection of them, got ndarray"):
+        al.cluster(sketches.values)
     with pytest.raises(al.ParameterError, match="level must"):
         al.cluster(sketches, level=2)
     monkeypatch.setattr("armslength.search.cluster.MOST_ROWS", 8)
-    with pytest.raises(al.ParameterError, match="at most 8 rows for a tree, got 9; give count"):
+    with pytest.raises(al.ParameterError, match="at most 8 rows for a tree, got 9"):
         al.cluster(sketches)
 
 

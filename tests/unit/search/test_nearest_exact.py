@@ -22,7 +22,7 @@ def protocol(coordinates, epsilon="1", **known):
 def made(values, rule=None, prefix="r"):
     """Sketches with these numbers, whatever they are."""
     numbers = np.ascontiguousarray(values, dtype=np.int64)
-    noises = Released.of(os.urandom(16 * len(numbers)), rule or protocol(numbers.shape[1]))
+    noises = Released.of(os.urandom(16 * len(numbers)), rule or protocol(numbers.shape[1]), "rows")
     labels = [f"{prefix}{row}" for row in range(len(numbers))]
     return al.Sketches(numbers, labels, noises, [noises.protocol])
 

@@ -1,18 +1,13 @@
 """The others: what they protect, and the exact variance of their estimates of a squared distance.
 
-Formulas only; the mechanisms run in benchmarks/comparators, outside of the package, which draws noise in one place. When
-each is the right choice instead of ours stands in docs/comparison.md. Noise is continuous here, as in their papers.
+The modules beside this one run the mechanisms. docs/comparison.md says when each is the right choice instead of ours.
+Noise is continuous here, as in their papers.
 """
 
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
-
-from armslength.checks import integer, number
-from armslength.errors import ParameterError
-
-_LARGEST_EPSILON = 700.0
 
 
 class Comparator(ABC):
@@ -39,10 +34,6 @@ class RandomizedResponse(Comparator):
 
     input_dim: int
     epsilon: float
-
-    def __post_init__(self) -> None:
-        integer("input_dim", self.input_dim, at_least=1, at_most=2**60)
-        number("epsilon", self.epsilon, above=0.0, at_most=_LARGEST_EPSILON)
 
     def variance(self, squared_distance: float) -> float:  # noqa: ARG002  # the same at every distance
         """d(1 − ρ⁴)/(4ρ⁴), whatever D is."""
@@ -134,12 +125,6 @@ class SecretProjection(Comparator):
     epsilon: float
     delta: float
     radius: float = 1.0
-
-    def __post_init__(self) -> None:
-        integer("rows", self.rows, at_least=1, at_most=2**40)
-        number("epsilon", self.epsilon, above=0.0, at_most=1e6)
-        if not 0 < self.delta < 1:
-            raise ParameterError(f"delta must be above 0 and below 1, got {self.delta}")
 
     @property
     def width(self) -> float:

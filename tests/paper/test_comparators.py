@@ -1,4 +1,4 @@
-"""The other methods: their mechanisms are unbiased and have the variance that the planner states for them.
+"""The other methods: their mechanisms are unbiased and have the variance that `comparators.formulas` states for them.
 
 Kurtosis of the estimates is below 8 in every case (measured: 2.9 to 6.4), except for the central curator's squared Laplace
 variable at a short distance, which has its own number.
@@ -16,8 +16,7 @@ from comparators import (
     randomized_response,
     secret_projection,
 )
-
-from armslength.planner.comparators import (
+from comparators.formulas import (
     Central,
     CroppedSecondMoment,
     Kenthapadi,
@@ -27,6 +26,7 @@ from armslength.planner.comparators import (
     count_lower_bound,
     hamming_lower_bound,
 )
+
 from statistical.limits import LIMIT, WRONG, check_mean, check_variance, draws_for_variance
 
 ROWS = draws_for_variance(8)

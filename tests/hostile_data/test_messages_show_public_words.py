@@ -1,0 +1,70 @@
+"""What messages on the private path show is public: every expression in them is listed here with its reason."""
+
+import re
+
+from armslength import errors
+from hostile_data.error_sites import SOURCE, sites
+
+# Where private data is looked at.
+PRIVATE_PATH = (
+    "protocol/events.py",
+    "protocol/inputs.py",
+    "protocol/projection.py",
+    "protocol/quantize.py",
+    "protocol/release.py",
+    "protocol/stream.py",
+    "protocol/totals.py",
+    "protocol/vocabulary.py",
+    "randomness/",
+    "sklearn/",
+    "spark/",
+    "tables/",
+    "transforms/base.py",
+    "transforms/inputs.py",
+)
+# Every expression that a message on the private path shows, and why it holds no value of the data; with its file where the name alone says little.
+PUBLIC = {
+    "types, by their first word alone": """
+        kind names type(items).__name__ type(name).__name__ type(names).__name__ type(problem).__name__ type(protocol).__name__
+        type(session).__name__ type(sketches).__name__ type(source).__name__ shown(type(source).__name__) type_name(X.dtype)
+        type_name(array.dtype) type_name(column.type) type_name(fields[name].simpleString()) type_name(found) type_name(items.dtype)
+        type_name(kind) type_name(numbers.dtype) type_name(values.dtype) file.kind _condition(problem)""",
+    "sizes of an argument, and the position of a column or a line": """
+        array.ndim count found items.ndim line len(listed) len(names) len(shape) n_features number shape[1] size
+        shown(array.shape)""",
+    "what the protocol, the transform or a constant says": """
+        at_most input_dim meaning protocol.items protocol.noise_site self._fixed_input_dim()-1 self.name sketch_dim
+        transform.input_dim unicodedata.unidata_version width __version__ driver problem.strerror _PROBLEMS[problem] _known()
+        ','.join(PACKED) ','.join(_FUNCTIONS) sklearn/inputs.py:ours""",
+    "public arguments, in the caller's own words": """
+        dtype name near role shown(listed) shown(memory) shown(name) shown(partitions) shown(population) shown(public_rows)
+        shown(seed) shown(sketch_dim) shown(threads) shown(value) str(seed) where""",
+    "why a text is not canonical, in the words of randomness/text.py, which are looked at too": """
+        protocol/vocabulary.py:problem randomness/items.py:problem randomness/seeds.py:problem""",
+    "names of files, and of the columns of a typed file": """
+        file.name printable(str(path)) ','.join(map(repr,names[:20]))or'none'""",
+}
+SITES = list(sites(PRIVATE_PATH))
+
+
+def test_no_error_is_overlooked():
+    written = {
+        (path.relative_to(SOURCE).as_posix(), name)
+        for path in SOURCE.rglob("*.py")
+        for name in re.findall(r"(?:raise|return|=) (\w+Error)\(", path.read_text(encoding="utf-8"))
+        if path.relative_to(SOURCE).as_posix().startswith(PRIVATE_PATH)
+    }
+    assert len(written) > 20
+    assert written <= {(site.module, site.error) for site in SITES}
+
+
+def test_what_messages_about_private_data_show_is_public():
+    known = {name for names in PUBLIC.values() for name in names.split()}
+    shown = {(expression, site.module) for site in SITES for expression in site.shown}
+    names = {(expression, f"{module}:{expression}") for expression, module in shown}
+    assert {each for each in names if not known & set(each)} == set()
+    assert known - {name for each in names for name in each} == set()
+
+
+def test_a_message_stays_on_its_line():
+    assert str(errors.ParameterError("a file\nof two\u2028lines")) == r"a file\nof two\u2028lines"
