@@ -63,14 +63,10 @@ def answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def sketch_files(
-    name: str = "files", *, folders: bool = False
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def sketch_files(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the sketch files that the command reads, or folders of them, and --no-work-limit."""
-    files = click.argument(
-        name, nargs=-1, required=True, type=click.Path(exists=True, dir_okay=folders), metavar="FILE..."
-    )
-    return lambda command: files(NO_WORK_LIMIT(command))
+    files = click.argument("files", nargs=-1, required=True, type=click.Path(exists=True), metavar="FILE...")
+    return files(NO_WORK_LIMIT(command))
 
 
 def max_work() -> int | None:

@@ -21,7 +21,7 @@ Examples:
   armslength card sketches.parquet --format markdown -o card.md
 """,
 )
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("file", type=click.Path(exists=True))
 @click.option(
     "--format", "form", type=click.Choice(("text", "markdown", "json")), default="text", show_default=True
 )
@@ -31,7 +31,7 @@ Examples:
 def card(file: str, form: str, output: str | None, overwrite: bool) -> None:
     """Say what was released, or will be, under which guarantee: who is protected, what can be learned at most, how, what adds up.
 
-    FILE is a sketch file or a protocol (.json). Everything on the card is a setting: no number on it depends on the data.
+    FILE is a sketch file, a folder of them, or a protocol (.json). Everything on the card is a setting: no number on it depends on the data.
     """
     from armslength.protocol.card import release_card  # noqa: PLC0415  # --help must not wait for it
     from armslength.protocol.files import load  # noqa: PLC0415  # the same

@@ -40,7 +40,7 @@ is from the second nearest center. Rows that are all equal, and many more than c
 in the middle, and 1 in 20 above 2; few rows have larger ones.
 """,
 )
-@sketch_files(folders=True)
+@sketch_files
 @click.option(
     "--linkage",
     type=click.Choice(["average", "single", "complete"]),

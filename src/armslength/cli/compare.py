@@ -40,7 +40,7 @@ Examples:
 the number of pairs, nor with the files of a folder; csv and json are written as they are computed.
 """,
 )
-@sketch_files(folders=True)
+@sketch_files
 @click.option(
     "--quantity",
     type=click.Choice(["distance", "squared-distance", "inner-product", "cosine"]),

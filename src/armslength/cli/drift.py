@@ -11,7 +11,7 @@ from armslength.cli.listing import FORMAT, echo_rows
 if TYPE_CHECKING:
     from armslength.search.drift import Drift
 
-_FILE = click.Path(exists=True, dir_okay=False)
+_FILE = click.Path(exists=True)
 
 
 @click.command(

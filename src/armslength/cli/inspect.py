@@ -26,7 +26,7 @@ Examples:
   armslength inspect sketches/                                 a folder: its files; of rows only in_clear is read
 """,
 )
-@sketch_files(folders=True)
+@sketch_files
 @FORMAT
 def inspect(files: tuple[str, ...], form: str) -> None:
     """Show what sketch files hold: rows, sizes, protocols, and the guarantee in words.

@@ -26,7 +26,7 @@ Examples:
 rule it out.
 """,
 )
-@sketch_files(folders=True)
+@sketch_files
 @click.option(
     "--index",
     "index",

@@ -20,7 +20,7 @@ A party's score is the median of its distances to the others. An outlier's score
 score. With the probability of --level, no party that is none is called one.
 """,
 )
-@sketch_files()
+@sketch_files
 @click.option(
     "--factor", type=float, default=1.5, show_default=True, help="How many times the typical score is usual."
 )

@@ -12,12 +12,13 @@ from armslength.cli.outputs import check_new_file
 Examples:
   armslength report sketches.parquet -o report.html
   armslength report north.parquet south.parquet -o report.html --title "Two wards, one winter"
+  armslength report sketches/ -o report.html                   all files of a folder
   armslength report sketches.parquet -o report.html --level 0.99 --each
 
 The page opens in any browser, without a network; it prints, and most of it can be read without JavaScript.
 """,
 )
-@sketch_files()
+@sketch_files
 @click.option(
     "-o", "--output", required=True, type=click.Path(), help="Where the page goes, such as report.html."
 )

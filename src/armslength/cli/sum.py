@@ -19,7 +19,7 @@ Examples:
   armslength sum january.parquet february.parquet --by-label -o both.parquet rows of the same name make one
 """,
 )
-@sketch_files()
+@sketch_files
 @click.option("--label", help="The name of the one row that is the sum of all rows.")
 @click.option(
     "--by-label",
@@ -39,11 +39,12 @@ def sum(  # noqa: A001  # the verb's name
     """
     if (label is None) != by_label:
         raise click.UsageError("either --label or --by-label must be given, and not both")
-    check_new_file(output, overwrite=overwrite, read=files)
     from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
-    from armslength.protocol.files import load  # noqa: PLC0415  # the same
+    from armslength.protocol.files import load, paths_of  # noqa: PLC0415  # the same
 
-    parts = [load(name, max_work=max_work()) for name in files]
+    paths = [path for name in files for path in paths_of(name)]
+    check_new_file(output, overwrite=overwrite, read=map(str, paths))
+    parts = [load(path, max_work=max_work()) for path in paths]
     _check_different(parts)
     added = _by_label(parts) if label is None else _all_rows(parts, label)
     added.save(output)

@@ -17,7 +17,7 @@ Examples:
   armslength verify sketches.parquet --ledger ledger.sqlite                  and was it charged?
 """,
 )
-@sketch_files()
+@sketch_files
 @click.option(
     "--protocol",
     "agreed",
@@ -44,11 +44,16 @@ def verify(
     import textwrap  # noqa: PLC0415  # --help must not wait for it
 
     from armslength.protocol.checked_guarantee import FAILS  # noqa: PLC0415  # the same
+    from armslength.protocol.files import paths_of  # noqa: PLC0415  # the same
     from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # the same
     from armslength.protocol.verify import verify as verified  # noqa: PLC0415  # the same
 
     protocol = None if agreed is None else Protocol.load(agreed, max_work=max_work())
-    done = [verified(name, protocol=protocol, ledger=ledger, max_work=max_work()) for name in files]
+    done = [
+        verified(path, protocol=protocol, ledger=ledger, max_work=max_work())
+        for name in files
+        for path in paths_of(name)
+    ]
     if form == "json":
         click.echo(as_json([each.document() for each in done]))
     else:

@@ -11,13 +11,12 @@ import numpy as np
 from armslength.checks import integer, shown
 from armslength.errors import IncompatibleSketchesError, ParameterError
 from armslength.lazy import lazy
-from armslength.protocol.files import DEFAULT_LIMIT, LARGEST_LIMIT
+from armslength.protocol.files import DEFAULT_LIMIT, LARGEST_LIMIT, paths_of
 from armslength.protocol.gather import Form
 from armslength.protocol.shared_space import InOneSpace
 from armslength.protocol.sketch_file import SketchFile
 from armslength.protocol.sketches import Sketches, check_same_space
 from armslength.protocol.work import DEFAULT_WORK, WorkBudget
-from armslength.search.folders import paths_of
 
 if TYPE_CHECKING:
     from armslength.protocol.file_layout import Head
