@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.answer_options import LEVEL, METHOD, NO_WORK_LIMIT, load_all
+from armslength.cli.answer_options import BY, LEVEL, METHOD, NO_WORK_LIMIT, load_all
 from armslength.cli.layout import Column, heading, line
 from armslength.cli.listing import FORMAT, echo_rows
 
@@ -19,6 +19,7 @@ _FILE = click.Path(exists=True)
     epilog="""\b
 Examples:
   armslength drift march.parquet april.parquet
+  armslength drift march.parquet april.parquet --by shape
   armslength drift march.parquet april.parquet --partial --format csv
 
 Parties are matched by their labels. All intervals hold together with the probability of --level, so that every party that
@@ -31,6 +32,7 @@ is said to have changed truly did.
     "--partial", is_flag=True, help="Compare the parties that both files have, and list the others."
 )
 @LEVEL
+@BY
 @METHOD
 @NO_WORK_LIMIT
 @FORMAT

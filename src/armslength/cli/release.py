@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armslength.cli.answer_options import NO_WORK_LIMIT, max_work
+from armslength.cli.exit_codes import ELSEWHERE
 from armslength.cli.interruptions import endings_ignored
 from armslength.cli.layout import paragraph
 from armslength.cli.ledger import NEW_LEDGER
@@ -38,7 +39,8 @@ Which groups exist is public input: every group of --public-groups gets a row, a
 groups are left out. Events without a person are left out. Of each person, at most the protocol's contribution is counted,
 over all groups together. The ledger is charged before anything is written; the same population and labels twice are
 refused. The first release makes its ledger with --new-ledger, unless `armslength ledger budget` has made
-it. Exit code 4 says that the budget does not allow it.
+it. Exit code 4 says that the budget does not allow it; 6 that the release could not be written to --output, and was saved
+in the temporary folder, which the message names.
 """,
 )
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True), metavar="FILE...")
@@ -170,6 +172,13 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
         if sketches is None and _lines(chosen, job, population) > lines:
             click.echo(f"armslength: {_LOST}", err=True)
         raise
+    _exit_if_elsewhere(place, output)
+
+
+def _exit_if_elsewhere(place: str, output: str) -> None:
+    """A script that goes on with --output must notice that the release is not there."""
+    if place != output:
+        click.get_current_context().exit(ELSEWHERE)
 
 
 def _lines(ledger: "Ledger | NoLedger", job: "TableRelease", population: str) -> int:

@@ -207,7 +207,7 @@ def test_a_release_that_cannot_be_written_is_rescued(folder, monkeypatch):
 
     monkeypatch.setattr("armslength.formats.atomic.os.replace", full)
     done = run(*RELEASE, *GROUPS)
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 6, done.output
     (saved,) = rescue.iterdir()
     assert str(saved) in done.output
     assert "No space left" in done.output
