@@ -78,7 +78,7 @@ def cluster(
         raise click.UsageError("--cut and --height are for the tree, and must be left out with --count")
     if seed is not None:
         known["seed"] = seed
-    sketches = open_all(files)
+    sketches = open_all(files, 2)
     if count is not None:
         _echo_flat(make_tree(sketches, count=count, show_progress=True, **known), sketches, form)
         return

@@ -76,7 +76,7 @@ def compare(files: tuple[str, ...], against: str | None, form: str, **known: Any
     """
     from armslength.search.compare import compare as compare_rows  # noqa: PLC0415  # --help must not wait for it
 
-    sketches = open_all(files)
+    sketches = open_all(files, 2)
     left, right = (sketches, None) if against is None else one_against_others(sketches, against)
     batches = compare_rows(left, right, show_progress=True, **known)
     first = next(batches)  # what is wrong is said before anything is printed

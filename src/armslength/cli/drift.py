@@ -7,11 +7,12 @@ import click
 from armslength.cli.answer_options import BY, LEVEL, METHOD, NO_WORK_LIMIT, load_all
 from armslength.cli.layout import Column, heading, line
 from armslength.cli.listing import FORMAT, echo_rows
+from armslength.cli.parameter_types import LocalPath
 
 if TYPE_CHECKING:
     from armslength.search.drift import Drift
 
-_FILE = click.Path(exists=True)
+_FILE = LocalPath(exists=True)
 
 
 @click.command(

@@ -29,7 +29,7 @@ def outliers(files: tuple[str, ...], form: str, **known: Any) -> None:
     """Which parties are surely unlike the rest, such that none is falsely called so."""
     from armslength.search.outliers import outliers as find  # noqa: PLC0415  # --help must not wait for it
 
-    found = find(load_all(files), **known)
+    found = find(load_all(files, 3), **known)
     if form == "table":
         lines = [
             found.sentence(row) for row in sorted(range(len(found.labels)), key=lambda row: -found.score[row])

@@ -13,7 +13,7 @@ from armslength.cli.interruptions import endings_ignored
 from armslength.cli.layout import paragraph
 from armslength.cli.ledger import NEW_LEDGER
 from armslength.cli.outputs import OVERWRITE, check_new_file
-from armslength.cli.parameter_types import NameList
+from armslength.cli.parameter_types import LocalPath, NameList
 from armslength.errors import ArmslengthError, ParameterError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ it. Exit code 4 says that the budget does not allow it; 6 that the release could
 in the temporary folder, which the message names.
 """,
 )
-@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True), metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, type=LocalPath(exists=True), metavar="FILE...")
 @click.option("--person", required=True, metavar="COLUMN", help="Who an event is about.")
 @click.option("--item", required=True, metavar="COLUMN", help="What happened.")
 @click.option("--group", metavar="COLUMN", help="Which group an event belongs to; with --public-groups.")
@@ -60,7 +60,7 @@ in the temporary folder, which the message names.
     "--protocol",
     "protocol_file",
     required=True,
-    type=click.Path(exists=True, dir_okay=False),
+    type=LocalPath(exists=True, dir_okay=False),
     help="What all parties agreed on.",
 )
 @click.option("--population", default="", help="Whose budget the ledger charges, such as visits-2026.")
@@ -68,7 +68,7 @@ in the temporary folder, which the message names.
     "--ledger",
     default="ledger.sqlite",
     show_default=True,
-    type=click.Path(dir_okay=False),
+    type=LocalPath(dir_okay=False),
     help="The ledger that is charged. It must exist.",
 )
 @NEW_LEDGER
@@ -94,7 +94,7 @@ in the temporary folder, which the message names.
     "--dry-run", is_flag=True, help="Say what would be released and spent; reads no event and spends nothing."
 )
 @click.option(
-    "-o", "--output", required=True, type=click.Path(dir_okay=False), help="The sketch file to write."
+    "-o", "--output", required=True, type=LocalPath(dir_okay=False), help="The sketch file to write."
 )
 def release(  # noqa: PLR0913, PLR0917  # one argument for each option
     files: tuple[str, ...],

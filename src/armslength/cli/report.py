@@ -4,6 +4,7 @@ import click
 
 from armslength.cli.answer_options import BY, LEVEL, max_work, sketch_files
 from armslength.cli.outputs import check_new_file
+from armslength.cli.parameter_types import LocalPath
 
 
 @click.command(
@@ -20,7 +21,7 @@ The page opens in any browser, without a network; it prints, and most of it can 
 )
 @sketch_files
 @click.option(
-    "-o", "--output", required=True, type=click.Path(), help="Where the page goes, such as report.html."
+    "-o", "--output", required=True, type=LocalPath(), help="Where the page goes, such as report.html."
 )
 @click.option("--title", help="The heading; by default it says how many parties there are.")
 @LEVEL

@@ -6,6 +6,7 @@ import click
 
 from armslength.cli.answer_options import max_work, sketch_files
 from armslength.cli.outputs import OVERWRITE, check_new_file
+from armslength.cli.parameter_types import LocalPath
 
 if TYPE_CHECKING:
     from armslength.protocol.sketches import Sketches
@@ -28,7 +29,7 @@ Examples:
 )
 @OVERWRITE
 @click.option(
-    "-o", "--output", required=True, type=click.Path(dir_okay=False), help="The sketch file to write."
+    "-o", "--output", required=True, type=LocalPath(dir_okay=False), help="The sketch file to write."
 )
 def sum(  # noqa: A001  # the verb's name
     files: tuple[str, ...], label: str | None, by_label: bool, overwrite: bool, output: str

@@ -6,6 +6,7 @@ from armslength.cli.answer_options import max_work, sketch_files
 from armslength.cli.exit_codes import INCOMPATIBLE
 from armslength.cli.layout import TEXT_WIDTH
 from armslength.cli.listing import as_json
+from armslength.cli.parameter_types import LocalPath
 
 
 @click.command(
@@ -21,12 +22,12 @@ Examples:
 @click.option(
     "--protocol",
     "agreed",
-    type=click.Path(exists=True, dir_okay=False),
+    type=LocalPath(exists=True, dir_okay=False),
     help="The protocol that was agreed on.",
 )
 @click.option(
     "--ledger",
-    type=click.Path(exists=True, dir_okay=False),
+    type=LocalPath(exists=True, dir_okay=False),
     help="The ledger of the party that released the files: it must have a line for each.",
 )
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from armslength.checks import integer, is_file, is_folder, shown
+from armslength.checks import check_local, integer, is_file, is_folder, shown
 from armslength.errors import CorruptFileError, ParameterError, printable
 from armslength.formats.atomic import atomic_write
 from armslength.formats.canonical import canonical_json
@@ -110,6 +110,7 @@ def paths_of(source: Any) -> list[Path]:
     """The file, or all files of the folder that may be sketches, sorted by their paths."""
     if not isinstance(source, (str, os.PathLike)) or not os.fspath(source):
         raise ParameterError(f"source must be a folder or a list of files, got {shown(source)}")
+    check_local(source)
     top = Path(source)
     if not is_folder(top):
         return [top]

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from armslength.checks import is_file, is_folder
+from armslength.checks import check_local, is_file, is_folder
 from armslength.errors import InputError, ParameterError, printable
 from armslength.tables.text_files import DELIMITERS, first_keys, header_names
 
@@ -50,17 +50,19 @@ class EventFile:
 def event_files(source: Any) -> list[EventFile] | None:
     """The files of a path, a folder, or a list of paths, in order; None if the source is something else."""
     if isinstance(source, (str, os.PathLike)):
-        return _files_of(Path(source))
+        return _files_of(source)
     if (
         isinstance(source, Sequence)
         and len(source) > 0
         and all(isinstance(path, (str, os.PathLike)) for path in source)
     ):
-        return [file for path in source for file in _files_of(Path(path))]
+        return [file for path in source for file in _files_of(path)]
     return None
 
 
-def _files_of(path: Path) -> list[EventFile]:
+def _files_of(source: str | os.PathLike[str]) -> list[EventFile]:
+    check_local(source)
+    path = Path(source)
     try:
         inside = sorted(path.iterdir()) if is_folder(path) else None
     except (OSError, ValueError):

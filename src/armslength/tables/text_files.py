@@ -47,12 +47,23 @@ _PROBLEMS = {
 def header_names(path: Path, kind: str) -> list[str]:
     """The column names in the first line of a CSV or TSV file."""
     with _opened(path) as file:
-        names = _names_in(file.readline(_LONGEST_HEADER), kind)
+        header = file.readline(_LONGEST_HEADER)
+    names = _names_in(header, kind)
     if not any(names):
-        raise InputError(
-            f"{printable(str(path))} must begin with a line of column names in UTF-8, got something else"
-        )
+        try:
+            header.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise not_utf8(path) from None
+        raise InputError(f"{printable(str(path))} must begin with a line of column names, got something else")
     return names
+
+
+def not_utf8(path: Path) -> InputError:
+    """What is said of a file whose bytes are no text in UTF-8."""
+    return InputError(
+        f"{printable(str(path))} must be text in UTF-8, got other bytes; convert it first, such as with "
+        "iconv -f LATIN1 -t UTF-8"
+    )
 
 
 def _names_in(header: bytes, kind: str) -> list[str]:
@@ -74,6 +85,8 @@ def first_keys(path: Path) -> list[str] | None:
         return None
     try:
         first = json.loads(line)
+    except UnicodeDecodeError:
+        raise not_utf8(path) from None
     except (ValueError, RecursionError):
         first = None
     if not isinstance(first, dict):
