@@ -12,6 +12,7 @@ import click
 from armslength.cli.answer_options import answer_options, one_against_others, open_all, sketch_files
 from armslength.cli.layout import LONGEST_LABEL, Column, heading, line
 from armslength.cli.listing import finite, without_formulas
+from armslength.errors import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -133,7 +134,7 @@ def _write_table(
         count += 1
     percent = f"{100 * float(said['level']):.6g}%"
     together = "together" if said["simultaneous"] == "true" else "for each pair by itself"
-    click.echo(f"{count} pair{'' if count == 1 else 's'}; intervals hold at {percent}, {together}")
+    click.echo(f"{counted(count, 'pair')}; intervals hold at {percent}, {together}")
     if said["note"]:
         click.echo(said["note"])
 

@@ -8,6 +8,7 @@ from armslength.cli.answer_options import BY, LEVEL, METHOD, NO_WORK_LIMIT, load
 from armslength.cli.layout import Column, heading, line
 from armslength.cli.listing import FORMAT, echo_rows
 from armslength.cli.parameter_types import LocalPath
+from armslength.errors import counted
 
 if TYPE_CHECKING:
     from armslength.search.drift import Drift
@@ -63,7 +64,7 @@ def _table(found: "Drift") -> str:
         lines.append(line(columns, [row["label"], row["value"], row["lower"], row["upper"], state]))
     changed = int(found.resolved.sum())
     lines.append(
-        f"{changed} of {len(found.labels)} parties surely changed; intervals hold together at {100 * found.level:.6g}%"
+        f"{changed} of {counted(len(found.labels), 'party', 'parties')} surely changed; intervals hold together at {100 * found.level:.6g}%"
     )
     return "\n".join([*lines, *_notes(found)])
 

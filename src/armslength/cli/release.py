@@ -14,7 +14,7 @@ from armslength.cli.layout import paragraph
 from armslength.cli.ledger import NEW_LEDGER
 from armslength.cli.outputs import OVERWRITE, check_new_file
 from armslength.cli.parameter_types import LocalPath, NameList
-from armslength.errors import ArmslengthError, ParameterError
+from armslength.errors import ArmslengthError, ParameterError, counted
 
 if TYPE_CHECKING:
     from armslength.ledger.ledger import Ledger, NoLedger
@@ -249,7 +249,7 @@ def _told(protocol: "Protocol", job: "TableRelease", what: str) -> str:
 
     count = len(job.groups.labels)
     delta = f", δ = {written(protocol.released_delta)}" if protocol.released_delta else ""
-    rows = f"{count} sketch{'es' if count > 1 else ''} of {protocol.transform.sketch_dim} numbers"
+    rows = f"{counted(count, 'sketch', 'sketches')} of {counted(protocol.transform.sketch_dim, 'number')}"
     weak = weakness(protocol.epsilon, protocol.released_delta)
     lines = [
         paragraph(protection_in_words(protocol, "events")),

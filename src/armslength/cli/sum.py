@@ -7,6 +7,7 @@ import click
 from armslength.cli.answer_options import max_work, sketch_files
 from armslength.cli.outputs import OVERWRITE, check_new_file
 from armslength.cli.parameter_types import LocalPath
+from armslength.errors import counted
 
 if TYPE_CHECKING:
     from armslength.protocol.sketches import Sketches
@@ -49,7 +50,7 @@ def sum(  # noqa: A001  # the verb's name
     _check_different(parts)
     added = _by_label(parts) if label is None else _all_rows(parts, label)
     added.save(output)
-    rows = f"{len(added)} row{'s' if len(added) != 1 else ''}"
+    rows = counted(len(added), "row")
     click.echo(f"{rows} written to {output}, with the noise of all the rows that were added")
     if any(added.in_clear):
         named = ", ".join(label for label, clear in zip(added.labels, added.in_clear, strict=True) if clear)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armslength.checks import integer, shown
-from armslength.errors import IncompatibleSketchesError, ParameterError
+from armslength.errors import IncompatibleSketchesError, ParameterError, counted
 from armslength.lazy import lazy
 from armslength.protocol.files import DEFAULT_LIMIT, LARGEST_LIMIT, paths_of
 from armslength.protocol.gather import Form
@@ -96,9 +96,9 @@ class Collection(InOneSpace):
         return int(self._starts[-1])
 
     def __repr__(self) -> str:
-        files = f"{len(self.files)} file{'' if len(self.files) == 1 else 's'}"
-        width = self.transform.sketch_dim
-        return f"<Collection of {len(self)} rows in {files}, {width} coordinates, {self.transform.name}>"
+        size = f"{counted(len(self), 'row')} in {counted(len(self.files), 'file')}"
+        width = counted(self.transform.sketch_dim, "coordinate")
+        return f"<Collection of {size}, {width}, {self.transform.name}>"
 
     def __iter__(self) -> Iterator[Sketches]:
         return (block.span(row, row + 1) for block in self.blocks(1024) for row in range(len(block)))

@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength.checks import one_of
-from armslength.errors import ParameterError
+from armslength.errors import ParameterError, counted
 from armslength.estimates.distances import as_distances
 from armslength.estimates.shapes import shape_distances
 from armslength.estimates.squared_distances import checked_pair, squared_norms
@@ -65,7 +65,7 @@ class Drift:
     def __str__(self) -> str:
         changed = int(self.resolved.sum())
         lines = [
-            f"{changed} of {len(self.labels)} parties changed; no party is falsely said to, at {self.level:.6g}"
+            f"{changed} of {counted(len(self.labels), 'party', 'parties')} changed; no party is falsely said to, at {self.level:.6g}"
         ]
         for row in np.argsort(-self.value, kind="stable"):
             ends = f"{self.lower[row]:.6g} to {self.upper[row]:.6g}"

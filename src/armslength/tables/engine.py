@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from armslength.checks import shown
-from armslength.errors import InputError, ParameterError
+from armslength.errors import InputError, ParameterError, counted
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.text import is_canonical
 from armslength.tables.columns import EventColumns, amount_expression, id_expression, item_expression
@@ -71,7 +71,8 @@ class LeftOut:
         lost = [f"{count:,} {reason}" for reason, count in reasons.items() if count]
         left = self.rows - sum(reasons.values())
         return (
-            f"PRIVATE, for you alone: {left:,} of {self.rows:,} rows count, up to the bound for each person"
+            f"PRIVATE, for you alone: of {counted(self.rows, 'row')}, {left:,} {'counts' if left == 1 else 'count'}, "
+            f"up to the bound for each person"
             f"{'; left out: ' if lost else ''}{', '.join(lost)}"
         )
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tempfile
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from click.testing import CliRunner
 
 import armslength as al
 from armslength.cli.main import main
-from armslength.tables.engine import EventTable
+from armslength.tables.engine import EventTable, LeftOut
 
 EVENTS = pa.table(
     {
@@ -506,3 +507,32 @@ def test_a_weak_promise_is_a_warning_of_its_own_line():
         assert len(warnings) == 1, done.output
         assert "ε is above 10" in warnings[0]
     assert "WARNING" not in run("protocol", "show", "protocol.json").output
+
+
+@pytest.mark.usefixtures("folder")
+def test_one_of_anything_is_no_plural():
+    assert run(*NEW, "--sketch-dim", 1, "-o", "small.json").exit_code == 0
+    printed = []
+    for month in ("march", "april"):
+        done = run(
+            *RELEASE, "--label", "north", "--protocol", "small.json", "-o", f"{month}.parquet", "--repeat"
+        )
+        assert done.exit_code == 0, done.output
+        printed.append(done.output)
+    for command in (
+        ["inspect", "march.parquet"],
+        ["verify", "march.parquet"],
+        ["drift", "march.parquet", "april.parquet"],
+        ["sum", "march.parquet", "april.parquet", "--by-label", "-o", "sum.parquet"],
+        ["verify", "sum.parquet"],
+        ["ledger", "show"],
+    ):
+        done = run(*command)
+        assert done.exit_code == 0, done.output
+        printed.append(done.output)
+    printed += [repr(al.load("march.parquet")), repr(al.open_collection("march.parquet"))]
+    printed.append(str(al.drift(al.load("march.parquet"), al.load("april.parquet"))))
+    printed.append(LeftOut(rows=1).in_words())
+    for text in printed:
+        plurals = "rows|numbers|parties|pairs|files|columns|coordinates|sketches|lines|entries|releases"
+        assert not re.search(rf"\b1 ({plurals})\b", text), text

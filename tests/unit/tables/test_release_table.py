@@ -253,5 +253,5 @@ def test_the_data_holder_sees_what_counts_before_anything_is_charged(is_terminal
     )
     release(table([("p", "south", 1, 1), ("", "south", 1, 1), ("q", "nowhere", 1, 1)]), show_progress=True)
     (shown,) = charged_after
-    assert ("1 of 3 rows" in shown) == is_terminal
+    assert ("of 3 rows, 1 counts" in shown) == is_terminal
     assert is_terminal or shown == ""
