@@ -11,7 +11,7 @@ import pyarrow as pa
 from armslength.errors import InputError
 from armslength.tables.columns import EventColumns
 from armslength.tables.sources import EventFile, chosen_columns, file_stream, own_names, table_stream
-from armslength.tables.text_files import LINES, lines, not_utf8, records
+from armslength.tables.text_files import LINES, BytesRead, lines, not_utf8, records
 
 _MOST_COLUMNS = 20_000  # two seconds; the engine's time grows with their square
 BAD_LINE = "ARMSLENGTH: a line is no JSON object"
@@ -39,6 +39,7 @@ def relations_of(
     files: list[EventFile] | None,
     columns: EventColumns,
     problems: list[InputError],
+    read: BytesRead,
 ) -> list[Relation]:
     """The relations of a source, each column found in its own schema. Files of one kind and schema are one scan.
 
@@ -48,6 +49,7 @@ def relations_of(
         files: The files, or None.
         columns: Which columns hold what.
         problems: Takes what our own readers find wrong while the engine reads, which would lose their words.
+        read: Is told how far text files were read.
     """
     if files is None:
         stream = table_stream(source)
@@ -75,9 +77,9 @@ def relations_of(
             alike.setdefault((*names, "types", *kinds), []).append(file)
     relations += [_of_parquet(connection, group, columns) for group in alike.values()]
     if delimited:
-        relations.append(_of_records(connection, delimited, columns, problems))
+        relations.append(_of_records(connection, delimited, columns, problems, read))
     if objects:
-        relations.append(_of_lines(connection, objects, columns, problems))
+        relations.append(_of_lines(connection, objects, columns, problems, read))
     return relations
 
 
@@ -159,12 +161,13 @@ def _of_records(
     files: list[tuple[EventFile, list[str]]],
     columns: EventColumns,
     problems: list[InputError],
+    read: BytesRead,
 ) -> Relation:
     """One relation for all CSV and TSV files, which our own reader cuts into records; every column is text."""
     roles = columns.named
     schema = pa.schema([(role, pa.string()) for role in roles])
     batches = (
-        (file, batch) for file, names in files for batch in records(file.path, file.kind, names, roles)
+        (file, batch) for file, names in files for batch in records(file.path, file.kind, names, roles, read)
     )
     connection.register("events_of_records", _valid(schema, batches, problems))
     return Relation("events_of_records", {role: (quoted(role), "VARCHAR") for role in roles}, True)
@@ -175,9 +178,10 @@ def _of_lines(
     files: list[EventFile],
     columns: EventColumns,
     problems: list[InputError],
+    read: BytesRead,
 ) -> Relation:
     """One relation for all files of JSON lines: our own reader cuts the lines, and the engine looks into one line at a time."""
-    batches = ((file, batch) for file in files for batch in lines(file.path))
+    batches = ((file, batch) for file in files for batch in lines(file.path, read))
     connection.register("events_of_lines", _valid(LINES, batches, problems))
     roles = columns.named
     # a pointer instead of a path: names of keys may hold anything

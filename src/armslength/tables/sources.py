@@ -83,6 +83,21 @@ def _files_of(source: str | os.PathLike[str]) -> list[EventFile]:
     return [EventFile(path, kind)]
 
 
+def size_of(source: Any) -> tuple[int | None, str]:
+    """How much there is to read, and in which unit: rows of tables, bytes of text files; None if nobody knows before."""
+    files = event_files(source)
+    if files is None:
+        return getattr(source, "num_rows", None) or (
+            len(source) if hasattr(source, "__len__") else None
+        ), "rows"
+    if all(file.kind not in ("parquet", "arrow") for file in files):
+        return sum(file.path.stat().st_size for file in files), "B"
+    try:
+        return sum(_dataset(file).count_rows() for file in files if file.kind in ("parquet", "arrow")), "rows"
+    except (pa.ArrowException, OSError, InputError):  # whoever reads it says what is wrong
+        return None, "rows"
+
+
 def kind_of(path: Path) -> str | None:
     """What a file is by its name; None if no kind has such names."""
     name = path.name.lower()
