@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from armslength.cli.exit_codes import ELSEWHERE
 from armslength.cli.interruptions import ending_signals
 from armslength.progress import Advance, progress
 from audit.faults.forks import Ended, Forks, after_milliseconds, at_call, at_line, when_spilled
@@ -129,13 +130,15 @@ def _badly_ended(ended: Ended, found: Found, temporary: Path) -> tuple[str, ...]
         wrong.append("private rows can be read in the temporary file")
     if ended.code == -signal.SIGKILL:
         return tuple(wrong)
-    if ended.code not in {0, 2, *(128 + ending for ending in _ENDINGS)}:
+    if ended.code not in {0, 2, ELSEWHERE, *(128 + ending for ending in _ENDINGS)}:
         wrong.append(f"exit code {ended.code}: {ended.err}")
     if ended.code and (not ended.err.startswith("armslength: ") or ended.err.count("\n") != 1):
         wrong.append(f"the error is not one line of ours: {ended.err}")
-    if ended.code and (_LOST in ended.err) != (found.charged and not found.released):
+    if ended.code not in {0, ELSEWHERE} and (_LOST in ended.err) != (found.charged and not found.released):
         wrong.append(f"what was spent is not said: {ended.err}")
-    if not ended.code and not found.released and "the release was saved as" not in ended.err:
+    if ended.code == ELSEWHERE and "the release was saved as" not in ended.err:
+        wrong.append(f"where the release was saved is not said: {ended.err}")
+    if not ended.code and not found.released:
         wrong.append("a release that was reported is not there")
     return tuple(wrong)
 

@@ -24,6 +24,7 @@ from armslength.tables.partial import GroupSums
 from armslength.tables.relations import check_names, relations_of
 from armslength.tables.sources import event_files, own_names
 from armslength.tables.spill import bounded_events
+from armslength.tables.text_files import BytesRead
 from audit.fuzzing.mutate import Mutator, change_bytes, change_json, change_parquet
 from audit.fuzzing.verdicts import Finding, Target
 from audit.fuzzing.workspace import folder, written
@@ -111,10 +112,11 @@ def _summed(name: str, data: bytes) -> str:
     groups = public_groups_of("group", _GROUPS, None)
     sums = GroupSums(_protocol(), len(_GROUPS), 1)
     problems: list[al.InputError] = []
+    read = BytesRead()
     with engine._our_errors(problems):
-        relations = relations_of(_connection(), path, event_files(path), _COLUMNS, problems)
+        relations = relations_of(_connection(), path, event_files(path), _COLUMNS, problems, read)
     selects = [engine._select(each, _protocol(), by_number=False) for each in relations]
-    table = engine.EventTable(_connection(), selects, problems)
+    table = engine.EventTable(_connection(), selects, problems, read)
     batches = table.batches(groups, weighted=True)
     for events in bounded_events(table, batches, TakingOrder(bytes(KEY_BYTES), groups.labels), 2, _MEMORY):
         sums.add(events)

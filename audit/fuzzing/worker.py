@@ -34,7 +34,6 @@ _READING = (
     "protocol",
     "tables",
     "search.collection",
-    "search.folders",
 )
 _COMPILED = ("protocol.kernels", "tables.kernels")  # which cannot be instrumented
 

@@ -44,6 +44,19 @@ def is_folder(path: str | os.PathLike[str]) -> bool:
     return os.path.isdir(path)  # noqa: PTH112  # the same
 
 
+_ADDRESS = re.compile(r"(s3[an]?|gcs|gs|az|abfss?|wasbs?|hdfs|dbfs|https?|s?ftp|file)://", re.IGNORECASE)
+
+
+def check_local(path: str | os.PathLike[str]) -> None:
+    """Refuses addresses of other machines, which nothing here reads."""
+    address = _ADDRESS.match(os.fspath(path)) if isinstance(os.fspath(path), str) else None
+    if address is not None:
+        raise ParameterError(
+            f"files must be on this machine, got an address that begins with {address[0].lower()}; "
+            "copy the file here first, and give its path"
+        )
+
+
 def integer(name: str, value: Any, *, at_least: int, at_most: int) -> int:
     """The value as an int, if it is an integer in the range."""
     rule = f"{name} must be an integer from {at_least} to {at_most}"

@@ -95,6 +95,7 @@ def in_files(folder):
 
     for name, text in _TEXTS.items():
         path(name, "csv").write_text(text, encoding="utf-8")
+    path("semicolons and no header", "csv").write_text(f"{TEXT};{TEXT}\n", encoding="utf-8")
     path("no header", "tsv").write_text(f"{TEXT}\t{INTEGER}\n", encoding="utf-8")
     path("no text", "csv").write_bytes(b"who,what,where,much\n" + BYTES + b",b,c,1\n")
     path("no text at first", "csv").write_bytes(BYTES)

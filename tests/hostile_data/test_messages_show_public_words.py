@@ -34,7 +34,7 @@ PUBLIC = {
         shown(array.shape)""",
     "what the protocol, the transform or a constant says": """
         at_most input_dim meaning protocol.items protocol.noise_site self._fixed_input_dim()-1 self.name sketch_dim
-        transform.input_dim unicodedata.unidata_version width __version__ driver problem.strerror _PROBLEMS[problem] _known()
+        transform.input_dim unicodedata.unidata_version width __version__ driver problem.strerror _PROBLEMS[problem] delimiter _known()
         ','.join(PACKED) ','.join(_FUNCTIONS) sklearn/inputs.py:ours""",
     "public arguments, in the caller's own words": """
         dtype name near role shown(listed) shown(memory) shown(name) shown(partitions) shown(population) shown(public_rows)

@@ -9,6 +9,7 @@ from scipy import sparse
 
 import armslength as al
 from armslength.transforms import base, independent, sparse_jl
+from armslength.transforms.inputs import integer_rows
 from reference.transforms import CASES, dense
 
 TYPES = [np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
@@ -69,6 +70,27 @@ def test_duplicate_entries_add_up_in_int64(name):
         (entries[0], np.array([last] * 3), np.array([0, 3])), shape=(1, transform.input_dim)
     )
     assert np.array_equal(transform.apply(rows), expected)
+
+
+@pytest.mark.parametrize("name", list(BUILT))
+@pytest.mark.parametrize("dtype", TYPES)
+def test_rows_in_any_order_are_neither_sorted_nor_copied(name, dtype):
+    transform = BUILT[name]
+    rng = np.random.default_rng(5)
+    width = transform.input_dim
+    places = rng.integers(0, width, 60)  # neither in order nor each once
+    limits = (0, 1) if dtype is np.bool_ else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    values = rng.integers(*limits, 60, dtype=np.uint8 if dtype is np.bool_ else dtype, endpoint=True).astype(
+        dtype
+    )
+    X = sparse.csr_array((values, places, np.array([0, 25, 25, 60])), shape=(3, width))
+    rows = integer_rows(X, width)
+    assert np.shares_memory(rows.columns, X.indices)
+    assert np.shares_memory(rows.values, X.data)
+    summed = np.zeros((3, width), dtype=object)
+    for row, place, value in zip([0] * 25 + [2] * 35, places, values.tolist(), strict=True):
+        summed[row, place] += int(value)
+    assert np.array_equal(transform.apply(X), modular(summed, transform.matrix()))
 
 
 @pytest.mark.parametrize("name", list(BUILT))

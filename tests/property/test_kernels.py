@@ -1,5 +1,7 @@
 """Every kernel of the hot loops equals the naive loop that it stands for, on all integers and at every size around its tiles."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +15,7 @@ from armslength.threads import for_blocks, for_runs
 from armslength.transforms import sparse_jl
 from armslength.transforms.inputs import DenseRows, contiguous
 from armslength.transforms.kernels.scatter import scatter_dense, scatter_sparse
-from armslength.transforms.kernels.sparse_rows import fill_dense, in_order
+from armslength.transforms.kernels.sparse_rows import fill_dense, in_order, is_valid
 from armslength.transforms.kernels.tiles import add_tiles, list_columns
 from armslength.transforms.kernels.walsh import walsh
 from armslength.vectors import multiply_tile, sum_columns, transpose_block
@@ -215,6 +217,11 @@ def test_rows_of_the_sketch_around_15_bits(sketch_dim, rows):
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_a_valid_sparse_matrix(starts, columns, fine, kind):
     assert in_order(np.array(starts, dtype=kind), np.array(columns, dtype=kind), 4) is fine
+    follow = all(0 <= a <= b <= len(columns) for a, b in itertools.pairwise(starts))
+    inside = follow and all(
+        0 <= columns[place] < 4 for a, b in itertools.pairwise(starts) for place in range(a, b)
+    )
+    assert is_valid(np.array(starts, dtype=kind), np.array(columns, dtype=kind), 4) is inside
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -19,7 +19,7 @@ Examples:
 a probability of at most 1 − --level.
 """,
 )
-@sketch_files()
+@sketch_files
 @click.option("--left", required=True, metavar="LABEL", help="One party.")
 @click.option("--right", required=True, metavar="LABEL", help="The other party.")
 @click.option(

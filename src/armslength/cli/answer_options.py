@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armslength.cli.listing import FORMAT
+from armslength.cli.parameter_types import LocalPath
 
 if TYPE_CHECKING:
     from armslength.protocol.sketches import Sketches
@@ -63,14 +64,10 @@ def answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def sketch_files(
-    name: str = "files", *, folders: bool = False
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def sketch_files(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the sketch files that the command reads, or folders of them, and --no-work-limit."""
-    files = click.argument(
-        name, nargs=-1, required=True, type=click.Path(exists=True, dir_okay=folders), metavar="FILE..."
-    )
-    return lambda command: files(NO_WORK_LIMIT(command))
+    files = click.argument("files", nargs=-1, required=True, type=LocalPath(exists=True), metavar="FILE...")
+    return files(NO_WORK_LIMIT(command))
 
 
 def max_work() -> int | None:
@@ -80,12 +77,18 @@ def max_work() -> int | None:
     return None if click.get_current_context().meta.get(_WORK_IS_FREE) else DEFAULT_WORK
 
 
-def load_all(paths: tuple[str, ...]) -> "Sketches":
-    """The rows of all files, in order; every label once."""
+def load_all(paths: tuple[str, ...], at_least: int = 1) -> "Sketches":
+    """The rows of all files, in order; every label once.
+
+    Args:
+        paths: Sketch files, and folders of them.
+        at_least: How many rows the command needs.
+    """
     from armslength.errors import ParameterError  # noqa: PLC0415  # --help must not wait for it
     from armslength.protocol.files import load  # noqa: PLC0415  # the same
 
     sketches = load(list(paths), max_work=max_work())
+    _check_count(sketches, at_least)
     if len(set(sketches.labels)) != len(sketches):
         raise ParameterError(
             "labels must differ between all files, got one of them twice; `armslength drift` compares two releases of one party"
@@ -93,13 +96,25 @@ def load_all(paths: tuple[str, ...]) -> "Sketches":
     return sketches
 
 
-def open_all(paths: tuple[str, ...]) -> "Sketches | Collection":
+def open_all(paths: tuple[str, ...], at_least: int = 1) -> "Sketches | Collection":
     """The rows of all files; as a collection, in which labels may come twice, if there is a folder among them."""
     if not any(Path(path).is_dir() for path in paths):
-        return load_all(paths)
+        return load_all(paths, at_least)
     from armslength.search.collection import open_collection  # noqa: PLC0415  # --help must not wait for it
 
-    return open_collection(paths, max_work=max_work())
+    collection = open_collection(paths, max_work=max_work())
+    _check_count(collection, at_least)
+    return collection
+
+
+def _check_count(rows: "Sketches | Collection", at_least: int) -> None:
+    from armslength.errors import ParameterError  # noqa: PLC0415  # --help must not wait for it
+
+    if len(rows) < at_least:
+        raise ParameterError(
+            f"the files must hold at least {at_least} rows to compare, got {len(rows)}; "
+            "name the files of other parties, too"
+        )
 
 
 def one_against_others(

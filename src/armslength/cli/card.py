@@ -9,6 +9,7 @@ from armslength.cli.answer_options import NO_WORK_LIMIT, max_work
 from armslength.cli.layout import paragraph
 from armslength.cli.listing import as_json
 from armslength.cli.outputs import OVERWRITE, check_new_file
+from armslength.cli.parameter_types import LocalPath
 
 
 @click.command(
@@ -21,17 +22,17 @@ Examples:
   armslength card sketches.parquet --format markdown -o card.md
 """,
 )
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("file", type=LocalPath(exists=True))
 @click.option(
     "--format", "form", type=click.Choice(("text", "markdown", "json")), default="text", show_default=True
 )
-@click.option("--output", "-o", type=click.Path(dir_okay=False), help="Write it to this file.")
+@click.option("--output", "-o", type=LocalPath(dir_okay=False), help="Write it to this file.")
 @OVERWRITE
 @NO_WORK_LIMIT
 def card(file: str, form: str, output: str | None, overwrite: bool) -> None:
     """Say what was released, or will be, under which guarantee: who is protected, what can be learned at most, how, what adds up.
 
-    FILE is a sketch file or a protocol (.json). Everything on the card is a setting: no number on it depends on the data.
+    FILE is a sketch file, a folder of them, or a protocol (.json). Everything on the card is a setting: no number on it depends on the data.
     """
     from armslength.protocol.card import release_card  # noqa: PLC0415  # --help must not wait for it
     from armslength.protocol.files import load  # noqa: PLC0415  # the same

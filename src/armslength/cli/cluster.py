@@ -33,7 +33,7 @@ the true distances has it too. A question mark stands at merges that the error b
 A tree has at most 5,000 leaves. For more rows, use scikit-learn on the values of the sketches: docs/guides/collections.md.
 """,
 )
-@sketch_files(folders=True)
+@sketch_files
 @click.option(
     "--linkage",
     type=click.Choice(["average", "single", "complete"]),
@@ -59,7 +59,7 @@ def cluster(
     from armslength.estimates.squared_distances import is_clear  # noqa: PLC0415  # --help must not wait for it
     from armslength.search.cluster import cluster as make_tree  # noqa: PLC0415  # the same
 
-    found = make_tree(open_all(files), **known)
+    found = make_tree(open_all(files, 2), **known)
     clusters = found.flat(cut, height)
     if form == "table":
         click.echo(_text(found, clusters, chosen=cut is not None or height is not None))

@@ -12,6 +12,7 @@ import click
 from armslength.cli.answer_options import answer_options, one_against_others, open_all, sketch_files
 from armslength.cli.layout import LONGEST_LABEL, Column, heading, line
 from armslength.cli.listing import finite, without_formulas
+from armslength.errors import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +41,7 @@ Examples:
 the number of pairs, nor with the files of a folder; csv and json are written as they are computed.
 """,
 )
-@sketch_files(folders=True)
+@sketch_files
 @click.option(
     "--quantity",
     type=click.Choice(["distance", "squared-distance", "inner-product", "cosine"]),
@@ -76,7 +77,7 @@ def compare(files: tuple[str, ...], against: str | None, form: str, **known: Any
     """
     from armslength.search.compare import compare as compare_rows  # noqa: PLC0415  # --help must not wait for it
 
-    sketches = open_all(files)
+    sketches = open_all(files, 2)
     left, right = (sketches, None) if against is None else one_against_others(sketches, against)
     batches = compare_rows(left, right, show_progress=True, **known)
     first = next(batches)  # what is wrong is said before anything is printed
@@ -133,7 +134,7 @@ def _write_table(
         count += 1
     percent = f"{100 * float(said['level']):.6g}%"
     together = "together" if said["simultaneous"] == "true" else "for each pair by itself"
-    click.echo(f"{count} pair{'' if count == 1 else 's'}; intervals hold at {percent}, {together}")
+    click.echo(f"{counted(count, 'pair')}; intervals hold at {percent}, {together}")
     if said["note"]:
         click.echo(said["note"])
 

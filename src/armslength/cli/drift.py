@@ -4,14 +4,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.answer_options import LEVEL, METHOD, NO_WORK_LIMIT, load_all
+from armslength.cli.answer_options import BY, LEVEL, METHOD, NO_WORK_LIMIT, load_all
 from armslength.cli.layout import Column, heading, line
 from armslength.cli.listing import FORMAT, echo_rows
+from armslength.cli.parameter_types import LocalPath
+from armslength.errors import counted
 
 if TYPE_CHECKING:
     from armslength.search.drift import Drift
 
-_FILE = click.Path(exists=True, dir_okay=False)
+_FILE = LocalPath(exists=True)
 
 
 @click.command(
@@ -19,6 +21,7 @@ _FILE = click.Path(exists=True, dir_okay=False)
     epilog="""\b
 Examples:
   armslength drift march.parquet april.parquet
+  armslength drift march.parquet april.parquet --by shape
   armslength drift march.parquet april.parquet --partial --format csv
 
 Parties are matched by their labels. All intervals hold together with the probability of --level, so that every party that
@@ -31,6 +34,7 @@ is said to have changed truly did.
     "--partial", is_flag=True, help="Compare the parties that both files have, and list the others."
 )
 @LEVEL
+@BY
 @METHOD
 @NO_WORK_LIMIT
 @FORMAT
@@ -60,7 +64,7 @@ def _table(found: "Drift") -> str:
         lines.append(line(columns, [row["label"], row["value"], row["lower"], row["upper"], state]))
     changed = int(found.resolved.sum())
     lines.append(
-        f"{changed} of {len(found.labels)} parties surely changed; intervals hold together at {100 * found.level:.6g}%"
+        f"{changed} of {counted(len(found.labels), 'party', 'parties')} surely changed; intervals hold together at {100 * found.level:.6g}%"
     )
     return "\n".join([*lines, *_notes(found)])
 

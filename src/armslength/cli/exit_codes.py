@@ -20,7 +20,7 @@ from armslength.errors import (
     NotResolvableError,
 )
 
-INTERNAL, BAD_INPUT, NOT_RESOLVABLE, BUDGET, INCOMPATIBLE = 1, 2, 3, 4, 5
+INTERNAL, BAD_INPUT, NOT_RESOLVABLE, BUDGET, INCOMPATIBLE, ELSEWHERE = 1, 2, 3, 4, 5, 6
 _INTERRUPTED = 128  # plus the signal, as shells count
 _BROKEN_PIPE = 13
 _CODES: tuple[tuple[type[ArmslengthError], int], ...] = (

@@ -9,6 +9,7 @@ from armslength.cli.answer_options import max_work, sketch_files
 from armslength.cli.inspect_collection import collection_listing
 from armslength.cli.layout import Column, heading, line, paragraph
 from armslength.cli.listing import FORMAT, as_csv, as_json
+from armslength.errors import counted
 
 if TYPE_CHECKING:
     from armslength.protocol.sketches import Sketches
@@ -26,7 +27,7 @@ Examples:
   armslength inspect sketches/                                 a folder: its files; of rows only in_clear is read
 """,
 )
-@sketch_files(folders=True)
+@sketch_files
 @FORMAT
 def inspect(files: tuple[str, ...], form: str) -> None:
     """Show what sketch files hold: rows, sizes, protocols, and the guarantee in words.
@@ -114,7 +115,7 @@ def _page(name: str, sketches: "Sketches") -> str:
     ]
     facts = [
         (
-            f"{printable(name)}: {count} row{'s' if count != 1 else ''} of {width} numbers, {sketches.transform.name}"
+            f"{printable(name)}: {counted(count, 'row')} of {counted(width, 'number')}, {sketches.transform.name}"
             f"{', with totals' if sketches.totals is not None else ''}"
         ),
         f"space {document['space']}",

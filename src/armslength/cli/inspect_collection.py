@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from armslength.cli.answer_options import max_work
 from armslength.cli.layout import LONGEST_LABEL, Column, heading, line, paragraph
 from armslength.cli.listing import as_csv, as_json
+from armslength.errors import counted
 
 if TYPE_CHECKING:
     from armslength.search.collection import Collection
@@ -61,7 +62,7 @@ def _page(name: str, collection: "Collection", card: dict[str, Any], files: list
     return "\n".join(
         [
             (
-                f"{name}: {_counted(len(files), 'file')}, {_counted(len(collection), 'row')} of {collection.transform.sketch_dim}"
+                f"{name}: {counted(len(files), 'file')}, {counted(len(collection), 'row')} of {collection.transform.sketch_dim}"
                 f" numbers, {collection.transform.name}{', with totals' if collection.has_totals else ''},"
                 f" {sum(file['bytes'] for file in files):,} bytes"
             ),
@@ -77,9 +78,5 @@ def _page(name: str, collection: "Collection", card: dict[str, Any], files: list
     )
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def _more(count: int, noun: str) -> list[str]:
-    return [f"… and {_counted(count, noun)} more; --format json has all"] if count > 0 else []
+    return [f"… and {counted(count, noun)} more; --format json has all"] if count > 0 else []

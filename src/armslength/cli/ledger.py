@@ -8,6 +8,7 @@ import click
 
 from armslength.cli.layout import Column, heading, line, shortened
 from armslength.cli.listing import CSV_HELP, FORMATS, as_csv, as_json
+from armslength.cli.parameter_types import LocalPath
 from armslength.errors import printable
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ largest epsilon of one more release with Laplace noise, rounded down. proof: sum
 as one exact curve, pure ε added), or renyi (zCDP or better).
 """,
 )
-@click.argument("path", metavar="[LEDGER]", default=_DEFAULT, type=click.Path(dir_okay=False))
+@click.argument("path", metavar="[LEDGER]", default=_DEFAULT, type=LocalPath(dir_okay=False))
 @click.option("--population", help="Only this population.")
 @click.option("--past", is_flag=True, help="Also what was spent in earlier periods.")
 @click.option(
@@ -105,7 +106,7 @@ replaces the one of the same population and period; `armslength ledger show` sti
 With --delta 0, Gaussian noise is refused. A budget for a period bounds each period alone: set one without a period, too.
 """,
 )
-@click.argument("path", metavar="[LEDGER]", default=_DEFAULT, type=click.Path(dir_okay=False))
+@click.argument("path", metavar="[LEDGER]", default=_DEFAULT, type=LocalPath(dir_okay=False))
 @click.option("--population", required=True, help="Whose budget: the name that releases will give.")
 @click.option("--epsilon", required=True, help="The largest ε of all releases together, such as 4 or 0.5.")
 @click.option("--delta", default="0", show_default=True, help="Their δ; 0 is pure differential privacy.")

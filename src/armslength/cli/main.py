@@ -32,7 +32,7 @@ _VERBS = (
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""Exit codes: 0 done, 1 internal error, 2 bad input, 3 cannot be resolved, 4 budget, 5 incompatible or
-damaged file, 130 interrupted (128 and the signal).""",
+damaged file, 6 released but written elsewhere than asked, 130 interrupted (128 and the signal).""",
 )
 @click.version_option(__version__, prog_name="armslength")
 @click.pass_context

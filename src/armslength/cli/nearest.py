@@ -7,6 +7,7 @@ import click
 from armslength.cli.answer_options import answer_options, one_against_others, open_all, sketch_files
 from armslength.cli.layout import Column, heading, line
 from armslength.cli.listing import echo_rows
+from armslength.cli.parameter_types import LocalPath
 
 if TYPE_CHECKING:
     from armslength.search.nearest import Nearest
@@ -26,12 +27,12 @@ Examples:
 rule it out.
 """,
 )
-@sketch_files(folders=True)
+@sketch_files
 @click.option(
     "--index",
     "index",
     multiple=True,
-    type=click.Path(exists=True),
+    type=LocalPath(exists=True),
     metavar="FILE",
     help="Search here, instead of among the queries themselves. Can be given more than once.",
 )
@@ -49,7 +50,7 @@ def nearest(
     from armslength.protocol.sketches import Sketches  # noqa: PLC0415  # --help must not wait for it
     from armslength.search.nearest import nearest as find  # noqa: PLC0415  # the same
 
-    asked = open_all(files)
+    asked = open_all(files, 1 if index else 2)
     searched: Any = open_all(index) if index else None
     if query is not None:
         asked, others = one_against_others(asked, query)

@@ -20,7 +20,7 @@ A party's score is the median of its distances to the others. An outlier's score
 score. With the probability of --level, no party that is none is called one.
 """,
 )
-@sketch_files()
+@sketch_files
 @click.option(
     "--factor", type=float, default=1.5, show_default=True, help="How many times the typical score is usual."
 )
@@ -29,7 +29,7 @@ def outliers(files: tuple[str, ...], form: str, **known: Any) -> None:
     """Which parties are surely unlike the rest, such that none is falsely called so."""
     from armslength.search.outliers import outliers as find  # noqa: PLC0415  # --help must not wait for it
 
-    found = find(load_all(files), **known)
+    found = find(load_all(files, 3), **known)
     if form == "table":
         lines = [
             found.sentence(row) for row in sorted(range(len(found.labels)), key=lambda row: -found.score[row])

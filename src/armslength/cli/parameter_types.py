@@ -8,6 +8,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+class LocalPath(click.Path):
+    """A path of this machine; an address of another gets a message of its own."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path."""
+        from armslength.checks import check_local  # noqa: PLC0415  # --help must not wait for it
+
+        check_local(value)
+        return super().convert(value, param, ctx)
+
+
 class NumberRange(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in newer versions of click alone
     """A number, or two with a colon between them."""
 

@@ -7,7 +7,7 @@ import click
 from armslength.cli.exit_codes import NOT_RESOLVABLE
 from armslength.cli.listing import FORMAT, as_csv, as_json
 from armslength.cli.outputs import OVERWRITE, check_new_file
-from armslength.cli.parameter_types import NumberRange
+from armslength.cli.parameter_types import LocalPath, NumberRange
 from armslength.cli.protocol_options import (
     check_dimension,
     protocol_options,
@@ -49,10 +49,10 @@ Exit code 3 says that the distances cannot be resolved; the last line says what 
     "--binary", is_flag=True, help="Vectors hold 0 and 1, and one unit is one bit: adds randomized response."
 )
 @click.option(
-    "--plot", type=click.Path(dir_okay=False), help="Write error against size and ε to .html, .svg or .png."
+    "--plot", type=LocalPath(dir_okay=False), help="Write error against size and ε to .html, .svg or .png."
 )
 @OVERWRITE
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the recommended protocol here.")
+@click.option("-o", "--output", type=LocalPath(dir_okay=False), help="Write the recommended protocol here.")
 @FORMAT
 @click.pass_context
 def plan(  # noqa: PLR0913, PLR0917  # one argument for each option

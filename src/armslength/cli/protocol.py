@@ -9,6 +9,7 @@ from armslength.cli.answer_options import NO_WORK_LIMIT, max_work
 from armslength.cli.layout import paragraph
 from armslength.cli.listing import as_json
 from armslength.cli.outputs import OVERWRITE, check_new_file
+from armslength.cli.parameter_types import LocalPath
 from armslength.cli.protocol_options import (
     check_dimension,
     protocol_options,
@@ -81,7 +82,7 @@ Examples:
 )
 @protocol_options
 @OVERWRITE
-@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="Where to write it.")
+@click.option("-o", "--output", required=True, type=LocalPath(dir_okay=False), help="Where to write it.")
 def new(
     unit: str | None,
     transform: str,
@@ -150,7 +151,7 @@ Examples:
   armslength protocol show protocol.json --format json
 """,
 )
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("file", type=LocalPath(exists=True, dir_okay=False))
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @NO_WORK_LIMIT
 def show(file: str, form: str) -> None:
@@ -168,9 +169,11 @@ def show(file: str, form: str) -> None:
 def described(protocol: "Protocol") -> str:
     """A protocol for people."""
     from armslength.planner.told_apart import told_apart_from  # noqa: PLC0415  # --help must not wait for it
+    from armslength.privacy.parameters import weakness  # noqa: PLC0415  # the same
     from armslength.protocol.card_words import guarantee_in_words  # noqa: PLC0415  # the same
     from armslength.protocol.provenance import UNKNOWN  # noqa: PLC0415  # the same
 
+    weak = weakness(protocol.epsilon, protocol.released_delta)
     lines = [
         paragraph(guarantee_in_words(protocol, UNKNOWN)),
         "",
@@ -179,5 +182,6 @@ def described(protocol: "Protocol") -> str:
         f"  two parties are told from equal ones at 95% from about {told_apart_from(protocol):.4g} on",
         f"  fingerprint {protocol.fingerprint}",
         f"  space       {protocol.space}   (sketches with the same space can be compared)",
+        *([f"WARNING: {weak}"] if weak else []),
     ]
     return "\n".join(lines)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armslength.cli.answer_options import NO_WORK_LIMIT, max_work
+from armslength.cli.exit_codes import ELSEWHERE
 from armslength.cli.interruptions import endings_ignored
 from armslength.cli.layout import paragraph
 from armslength.cli.ledger import NEW_LEDGER
 from armslength.cli.outputs import OVERWRITE, check_new_file
-from armslength.cli.parameter_types import NameList
-from armslength.errors import ArmslengthError, ParameterError
+from armslength.cli.parameter_types import LocalPath, NameList
+from armslength.errors import ArmslengthError, ParameterError, counted
 
 if TYPE_CHECKING:
     from armslength.ledger.ledger import Ledger, NoLedger
@@ -38,10 +39,11 @@ Which groups exist is public input: every group of --public-groups gets a row, a
 groups are left out. Events without a person are left out. Of each person, at most the protocol's contribution is counted,
 over all groups together. The ledger is charged before anything is written; the same population and labels twice are
 refused. The first release makes its ledger with --new-ledger, unless `armslength ledger budget` has made
-it. Exit code 4 says that the budget does not allow it.
+it. Exit code 4 says that the budget does not allow it; 6 that the release could not be written to --output, and was saved
+in the temporary folder, which the message names.
 """,
 )
-@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True), metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, type=LocalPath(exists=True), metavar="FILE...")
 @click.option("--person", required=True, metavar="COLUMN", help="Who an event is about.")
 @click.option("--item", required=True, metavar="COLUMN", help="What happened.")
 @click.option("--group", metavar="COLUMN", help="Which group an event belongs to; with --public-groups.")
@@ -58,7 +60,7 @@ it. Exit code 4 says that the budget does not allow it.
     "--protocol",
     "protocol_file",
     required=True,
-    type=click.Path(exists=True, dir_okay=False),
+    type=LocalPath(exists=True, dir_okay=False),
     help="What all parties agreed on.",
 )
 @click.option("--population", default="", help="Whose budget the ledger charges, such as visits-2026.")
@@ -66,7 +68,7 @@ it. Exit code 4 says that the budget does not allow it.
     "--ledger",
     default="ledger.sqlite",
     show_default=True,
-    type=click.Path(dir_okay=False),
+    type=LocalPath(dir_okay=False),
     help="The ledger that is charged. It must exist.",
 )
 @NEW_LEDGER
@@ -92,7 +94,7 @@ it. Exit code 4 says that the budget does not allow it.
     "--dry-run", is_flag=True, help="Say what would be released and spent; reads no event and spends nothing."
 )
 @click.option(
-    "-o", "--output", required=True, type=click.Path(dir_okay=False), help="The sketch file to write."
+    "-o", "--output", required=True, type=LocalPath(dir_okay=False), help="The sketch file to write."
 )
 def release(  # noqa: PLR0913, PLR0917  # one argument for each option
     files: tuple[str, ...],
@@ -170,6 +172,13 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
         if sketches is None and _lines(chosen, job, population) > lines:
             click.echo(f"armslength: {_LOST}", err=True)
         raise
+    _exit_if_elsewhere(place, output)
+
+
+def _exit_if_elsewhere(place: str, output: str) -> None:
+    """A script that goes on with --output must notice that the release is not there."""
+    if place != output:
+        click.get_current_context().exit(ELSEWHERE)
 
 
 def _lines(ledger: "Ledger | NoLedger", job: "TableRelease", population: str) -> int:
@@ -239,7 +248,7 @@ def _told(protocol: "Protocol", job: "TableRelease", what: str) -> str:
 
     count = len(job.groups.labels)
     delta = f", δ = {written(protocol.released_delta)}" if protocol.released_delta else ""
-    rows = f"{count} sketch{'es' if count > 1 else ''} of {protocol.transform.sketch_dim} numbers"
+    rows = f"{counted(count, 'sketch', 'sketches')} of {counted(protocol.transform.sketch_dim, 'number')}"
     weak = weakness(protocol.epsilon, protocol.released_delta)
     lines = [
         paragraph(protection_in_words(protocol, "events")),

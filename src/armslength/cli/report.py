@@ -4,6 +4,7 @@ import click
 
 from armslength.cli.answer_options import BY, LEVEL, max_work, sketch_files
 from armslength.cli.outputs import check_new_file
+from armslength.cli.parameter_types import LocalPath
 
 
 @click.command(
@@ -12,14 +13,15 @@ from armslength.cli.outputs import check_new_file
 Examples:
   armslength report sketches.parquet -o report.html
   armslength report north.parquet south.parquet -o report.html --title "Two wards, one winter"
+  armslength report sketches/ -o report.html                   all files of a folder
   armslength report sketches.parquet -o report.html --level 0.99 --each
 
 The page opens in any browser, without a network; it prints, and most of it can be read without JavaScript.
 """,
 )
-@sketch_files()
+@sketch_files
 @click.option(
-    "-o", "--output", required=True, type=click.Path(), help="Where the page goes, such as report.html."
+    "-o", "--output", required=True, type=LocalPath(), help="Where the page goes, such as report.html."
 )
 @click.option("--title", help="The heading; by default it says how many parties there are.")
 @LEVEL

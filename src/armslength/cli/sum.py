@@ -6,6 +6,8 @@ import click
 
 from armslength.cli.answer_options import max_work, sketch_files
 from armslength.cli.outputs import OVERWRITE, check_new_file
+from armslength.cli.parameter_types import LocalPath
+from armslength.errors import counted
 
 if TYPE_CHECKING:
     from armslength.protocol.sketches import Sketches
@@ -19,7 +21,7 @@ Examples:
   armslength sum january.parquet february.parquet --by-label -o both.parquet rows of the same name make one
 """,
 )
-@sketch_files()
+@sketch_files
 @click.option("--label", help="The name of the one row that is the sum of all rows.")
 @click.option(
     "--by-label",
@@ -28,7 +30,7 @@ Examples:
 )
 @OVERWRITE
 @click.option(
-    "-o", "--output", required=True, type=click.Path(dir_okay=False), help="The sketch file to write."
+    "-o", "--output", required=True, type=LocalPath(dir_okay=False), help="The sketch file to write."
 )
 def sum(  # noqa: A001  # the verb's name
     files: tuple[str, ...], label: str | None, by_label: bool, overwrite: bool, output: str
@@ -39,15 +41,16 @@ def sum(  # noqa: A001  # the verb's name
     """
     if (label is None) != by_label:
         raise click.UsageError("either --label or --by-label must be given, and not both")
-    check_new_file(output, overwrite=overwrite, read=files)
     from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
-    from armslength.protocol.files import load  # noqa: PLC0415  # the same
+    from armslength.protocol.files import load, paths_of  # noqa: PLC0415  # the same
 
-    parts = [load(name, max_work=max_work()) for name in files]
+    paths = [path for name in files for path in paths_of(name)]
+    check_new_file(output, overwrite=overwrite, read=map(str, paths))
+    parts = [load(path, max_work=max_work()) for path in paths]
     _check_different(parts)
     added = _by_label(parts) if label is None else _all_rows(parts, label)
     added.save(output)
-    rows = f"{len(added)} row{'s' if len(added) != 1 else ''}"
+    rows = counted(len(added), "row")
     click.echo(f"{rows} written to {output}, with the noise of all the rows that were added")
     if any(added.in_clear):
         named = ", ".join(label for label, clear in zip(added.labels, added.in_clear, strict=True) if clear)

@@ -6,6 +6,7 @@ from armslength.cli.answer_options import max_work, sketch_files
 from armslength.cli.exit_codes import INCOMPATIBLE
 from armslength.cli.layout import TEXT_WIDTH
 from armslength.cli.listing import as_json
+from armslength.cli.parameter_types import LocalPath
 
 
 @click.command(
@@ -17,16 +18,16 @@ Examples:
   armslength verify sketches.parquet --ledger ledger.sqlite                  and was it charged?
 """,
 )
-@sketch_files()
+@sketch_files
 @click.option(
     "--protocol",
     "agreed",
-    type=click.Path(exists=True, dir_okay=False),
+    type=LocalPath(exists=True, dir_okay=False),
     help="The protocol that was agreed on.",
 )
 @click.option(
     "--ledger",
-    type=click.Path(exists=True, dir_okay=False),
+    type=LocalPath(exists=True, dir_okay=False),
     help="The ledger of the party that released the files: it must have a line for each.",
 )
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
@@ -44,11 +45,16 @@ def verify(
     import textwrap  # noqa: PLC0415  # --help must not wait for it
 
     from armslength.protocol.checked_guarantee import FAILS  # noqa: PLC0415  # the same
+    from armslength.protocol.files import paths_of  # noqa: PLC0415  # the same
     from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # the same
     from armslength.protocol.verify import verify as verified  # noqa: PLC0415  # the same
 
     protocol = None if agreed is None else Protocol.load(agreed, max_work=max_work())
-    done = [verified(name, protocol=protocol, ledger=ledger, max_work=max_work()) for name in files]
+    done = [
+        verified(path, protocol=protocol, ledger=ledger, max_work=max_work())
+        for name in files
+        for path in paths_of(name)
+    ]
     if form == "json":
         click.echo(as_json([each.document() for each in done]))
     else:

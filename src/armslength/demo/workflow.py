@@ -1,10 +1,12 @@
 """The steps of the demo: generate, plan, release in separate processes, compare, cluster, report."""
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,10 +42,14 @@ def run_demo(folder: Path, say: Say) -> Path:
     protocol_file = _planned(folder, len(hospitals), say)
     sketches = _released(folder, hospitals, protocol_file, say)
     _compared(sketches, hospitals, say)
+    say("\n" + _shown("compare", _sketches_of(folder), "--by", "shape", "--simultaneous", "--top", 10))
     _clustered(sketches, hospitals, Protocol.load(protocol_file), say)
+    say(_shown("cluster", _sketches_of(folder), "--by", "shape", "--cut", REGIONS))
     page = folder / "report.html"
-    report(sketches, page, title="Which hospitals are alike?", by="shape")
+    title = "Which hospitals are alike?"
+    report(sketches, page, title=title, by="shape")
     say(f"\n6. The report: open {page.resolve()} in a browser; it needs no network")
+    say(_shown("report", _sketches_of(folder), "--by", "shape", "--title", title, "-o", page))
     return page
 
 
@@ -52,33 +58,50 @@ def visits_of(folder: Path, hospital: Hospital) -> Path:
     return folder / hospital.name.replace(" ", "-") / "visits.parquet"
 
 
+def _sketches_of(folder: Path) -> Path:
+    """Where all sketches go."""
+    return folder / "sketches"
+
+
+def _shown(*parts: object) -> str:
+    """A command that a user can run after the demo, as a line of its output."""
+    return f"   armslength {shlex.join(map(str, parts))}"
+
+
 def _planned(folder: Path, parties: int, say: Say) -> Path:
     """The protocol's file: before any data is looked at, the parties agree on what they will release."""
-    found = plan(
-        epsilon=EPSILON,
-        distance=(150, 1500),
-        contribution=CONTRIBUTION,
-        unit="one patient",
-        total_share=TOTAL_SHARE,
-        pairs=parties * (parties - 1) // 2,
-        seed="trial-2026",
-    )
+    known: dict[str, Any] = {
+        "epsilon": EPSILON,
+        "contribution": CONTRIBUTION,
+        "unit": "one patient",
+        "total_share": TOTAL_SHARE,
+        "pairs": parties * (parties - 1) // 2,
+        "seed": "trial-2026",
+    }
+    found = plan(distance=(150, 1500), **known)
     path = folder / "protocol.json"
     found.protocol.save(path)
-    say(f"\n2. Will it work? (armslength plan)\n\n{found.summary}\n")
+    options = [part for name, value in known.items() for part in (f"--{name.replace('_', '-')}", value)]
+    told = _shown(
+        *("plan", "--open-vocabulary", "--distance", "150:1500", *options, "--overwrite", "-o", path)
+    )
+    say(f"\n2. Will it work?\n{told}\n\n{found.summary}\n")
     return path
 
 
 def _released(folder: Path, hospitals: list[Hospital], protocol_file: Path, say: Say) -> Sketches:
     """All sketches: each hospital runs the command in a process of its own, with a ledger of its own."""
-    outputs = [folder / "sketches" / f"{hospital.name.replace(' ', '-')}.parquet" for hospital in hospitals]
+    outputs = [_sketches_of(folder) / f"{hospital.name.replace(' ', '-')}.parquet" for hospital in hospitals]
     outputs[0].parent.mkdir(exist_ok=True)
     commands = [
         _release_command(visits_of(folder, hospital), hospital.name, protocol_file, output)
         for hospital, output in zip(hospitals, outputs, strict=True)
     ]
-    shown = " ".join(f'"{part}"' if " " in part else part for part in commands[0][3:])
-    say(f"3. Each hospital releases one sketch, in a process of its own:\n   armslength {shown}")
+    again = [part for part in commands[0][3:] if part != "--new-ledger"]
+    say(
+        "3. Each hospital releases one sketch, in a process of its own (the first time with --new-ledger):\n"
+        + _shown(*again)
+    )
     with progress("releases", len(commands), "hospitals", shown=True) as advance:
         _run(commands[0])  # the first one compiles for all
         advance(1)
@@ -114,9 +137,7 @@ def _compared(sketches: Sketches, hospitals: list[Hospital], say: Say) -> None:
     left, right = np.triu_indices(len(sketches), 1)
     resolved = int(estimate.resolved(0.95, simultaneous=True)[left, right].sum())
     order = np.argsort(estimate.value[left, right])
-    say(
-        f"\n4. Distances of shapes (armslength compare --by shape): {resolved} of {len(left)} pairs are told apart, all at once at 95%\n"
-    )
+    say(f"\n4. Distances of shapes: {resolved} of {len(left)} pairs are told apart, all at once at 95%\n")
     say(f"   {'':28}  estimate  95% interval      truth   regions")
     for pair in [*order[:3], *order[-3:]]:
         i, j = int(left[pair]), int(right[pair])
@@ -163,6 +184,6 @@ def _clustered(sketches: Sketches, hospitals: list[Hospital], protocol: Protocol
     ]
     theirs = adjusted_rand_index(cluster(concat(rows), by="shape").flat(REGIONS), regions)
     say(
-        f"\n5. Clusters (armslength cluster --by shape --cut {REGIONS}): adjusted Rand index {ours:.2f} against the hidden regions\n"
+        f"\n5. Clusters: adjusted Rand index {ours:.2f} against the hidden regions\n"
         f"   with {sketches.values.shape[1]:,} numbers a hospital; a noisy histogram under the same ε, with {CODES:,}: {theirs:.2f}"
     )

@@ -16,6 +16,7 @@ from scipy import fft
 from scipy.special import gammaincinv, ndtr
 
 from armslength.estimates.noise_models import PairNoise
+from armslength.threads import in_order
 
 LARGEST_DEVIATE = 7.0  # tails of 1e-12: below that the transform's own rounding shows
 _DEVIATES = np.linspace(0.0, LARGEST_DEVIATE, 113)
@@ -24,6 +25,7 @@ _FINE, _COARSE = 1 << 21, 1 << 18  # lattice points for D = 0, and elsewhere
 _COARSEST = 3.0  # lattice steps to a standard deviation, below which a lattice says nothing
 _MANY = 1 << 15  # coordinates beyond which a Fourier transform has no digits left for the tails
 _NEGLIGIBLE = 1e-19
+_UNNOTICED = 1e-30  # 2^21 of them add less than 1e-23 to a probability
 
 
 @dataclass(frozen=True)
@@ -65,15 +67,16 @@ def quantile_sheet(noise: PairNoise, coordinates: int) -> QuantileSheet:
         return QuantileSheet(
             np.array([far[0]] * len(_RATIOS)), np.array([far[1]] * len(_RATIOS)), noise, coordinates
         )
-    rows = []
-    for ratio in _RATIOS[:-1]:
-        law = _lattice_law(noise, coordinates, ratio)
-        if law is not None:
-            rows.append(law.quantiles(_DEVIATES))
-        else:
-            # Noise so seldom and so large that no lattice holds both it and s: the wider of the two ends.
-            rows.append((np.maximum(rows[0][0], far[0]), np.maximum(rows[0][1], far[1])))
-    rows.append(far)
+
+    def quantiles(ratio: float) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        law = _lattice_law(noise, coordinates, ratio) if ratio else _null_law(noise, coordinates)
+        return None if law is None else law.quantiles(_DEVIATES)
+
+    found = list(in_order(quantiles, _RATIOS[:-1]))
+    null = found[0] or far  # at D = 0 there is always a law
+    # Noise so seldom and so large that no lattice holds both it and s: the wider of the two ends.
+    wider = np.maximum(null[0], far[0]), np.maximum(null[1], far[1])
+    rows = [*(wider if row is None else row for row in found), far]
     return QuantileSheet(
         np.array([row[0] for row in rows]), np.array([row[1] for row in rows]), noise, coordinates
     )
@@ -144,26 +147,38 @@ class _ManyCoordinates:
 
 def _lattice_law(noise: PairNoise, coordinates: int, ratio: float) -> _LatticeLaw | _ManyCoordinates | None:
     """The k-fold convolution of the law of (s+N)²; None if no lattice of bearable size is fine enough."""
-    squares = _squares(noise, coordinates, ratio)
-    if squares is None:
+    magnitudes = _magnitudes(noise, coordinates, ratio)
+    if magnitudes is None:
         return None
-    values = np.arange(len(squares), dtype=np.float64)
-    mean = float(squares @ values)
-    variance = float(squares @ (values - mean) ** 2)
+    values = np.arange(len(magnitudes), dtype=np.float64) ** 2
+    mean = float(magnitudes @ values)
+    variance = float(magnitudes @ (values - mean) ** 2)
     if variance == 0:  # noise that is 0 to all digits: any other sum is rare
         tiny = float(np.sqrt(coordinates * max(noise.cumulants.k4, 1e-300)))
         return _LatticeLaw(np.array([1.0, 0.0]), np.array([1.0, 1.0]), 0.0, tiny)
     if coordinates > _MANY:
-        third = float(squares @ (values - mean) ** 3)
+        third = float(magnitudes @ (values - mean) ** 3)
         return _ManyCoordinates(third / variance**1.5 / np.sqrt(coordinates))
     total_mean, deviation = coordinates * mean, float(np.sqrt(coordinates * variance))
-    length = fft.next_fast_len(int(total_mean + 14 * deviation) + 2 * len(squares), real=True)
-    pmf = np.maximum(fft.irfft(fft.rfft(squares, length) ** coordinates, length), 0.0)
+    squares = np.zeros((len(magnitudes) - 1) ** 2 + 1)
+    squares[np.arange(len(magnitudes)) ** 2] = magnitudes
+    # What lies beyond comes back at 0: it takes two coordinates, one of them as far out as any can be.
+    length = fft.next_fast_len(int(total_mean + 14 * deviation) + len(squares), real=True)
+    pmf = np.maximum(fft.irfft(_power(fft.rfft(squares, length), coordinates), length), 0.0)
     return _LatticeLaw(np.cumsum(pmf[::-1])[::-1], np.cumsum(pmf), total_mean, deviation)
 
 
-def _squares(noise: PairNoise, coordinates: int, ratio: float) -> NDArray[np.float64] | None:
-    """The law of (s+N)² on the squares of a lattice that is as fine as the budget allows."""
+def _power(transform: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
+    """transform ** exponent, with 0 in place of powers that no sum can notice: nearly all of them, and powers are slow."""
+    size = np.square(transform.real) + np.square(transform.imag)
+    noticed = np.flatnonzero(size > _UNNOTICED ** (2 / exponent))
+    result = np.zeros_like(transform)
+    result[noticed] = transform[noticed] ** exponent
+    return result
+
+
+def _magnitudes(noise: PairNoise, coordinates: int, ratio: float) -> NDArray[np.float64] | None:
+    """The law of |s+N| on a lattice that is as fine as the budget allows."""
     deviation = float(np.sqrt(noise.cumulants.k2 * (1 + ratio)))
     budget = _FINE if ratio == 0 else _COARSE
     farthest = sum(part.reach for part in noise.parts) + 9 * np.sqrt(ratio * noise.cumulants.k2)
@@ -190,10 +205,8 @@ def _squares(noise: PairNoise, coordinates: int, ratio: float) -> NDArray[np.flo
         spread = np.sqrt(ratio * noise.cumulants.k2)
         pmf = _trimmed(np.convolve(pmf, np.diff(ndtr(_edges(step, 10 * spread) / spread))))
     middle = len(pmf) // 2
-    squares = np.zeros(middle**2 + 1)
-    squares[np.arange(middle + 1) ** 2] = np.concatenate([pmf[middle : middle + 1], 2 * pmf[middle + 1 :]])
-    squares /= squares.sum()
-    return squares
+    magnitudes = np.concatenate([pmf[middle : middle + 1], 2 * pmf[middle + 1 :]])
+    return np.asarray(magnitudes / magnitudes.sum())
 
 
 def _is_whole(noise: PairNoise) -> bool:

@@ -47,7 +47,7 @@ def exact_number(name: str, value: Any) -> Fraction:
         text = Decimal.__str__(value) if isinstance(value, Decimal) else str.__str__(value)
     if len(text) > _LONGEST or not (_DECIMAL.fullmatch(text) or _QUOTIENT.fullmatch(text)):
         raise ParameterError(
-            f"{name} must be a finite number of at most {_LONGEST} digits, got {shown(value)}"
+            f"{name} must be a finite number of at most {_LONGEST} digits, got {shown(value)}{_meant(text)}"
         )
     exact = Fraction(text)
     if max(abs(exact.numerator), exact.denominator) >= 10**_MOST_DIGITS:
@@ -68,6 +68,15 @@ def written(number: Fraction) -> str:
     if digits == 0:
         return sign + text
     return f"{sign}{text[:-digits]}.{text[-digits:]}".rstrip("0").rstrip(".")
+
+
+def _meant(text: str) -> str:
+    """A question, where text is a number as people write it in other places: with a comma, or in percent."""
+    plain = text.strip().replace(",", ".")
+    share = plain.removesuffix("%").rstrip()
+    if len(plain) > 20 or not re.fullmatch(r"[0-9]*\.?[0-9]+", share):
+        return ""
+    return f"; did you mean {plain if share == plain else Decimal(share) / 100}?"
 
 
 def checked_epsilon(value: Any) -> Fraction:

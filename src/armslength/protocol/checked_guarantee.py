@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from armslength.errors import counted
 from armslength.privacy.gaussian_curve import is_private_enough
 from armslength.privacy.parameters import written
 from armslength.protocol.choice import gaussian_sensitivity_squared
@@ -66,7 +67,11 @@ def checked_matrix(protocol: Protocol) -> Check:
             sum(int(entry) ** 2 for entry in _entries(columns, place)) for place in range(len(items))
         )
     stated = transform.l1_sensitivity, transform.l2_sensitivity_squared
-    which = f"all {len(items):,} columns" if every else f"{len(items):,} columns chosen at random"
+    which = (
+        f"all {counted(len(items), 'column')}"
+        if every
+        else f"{counted(len(items), 'column')} chosen at random"
+    )
     words = (
         f"{which} of {transform.name}, built from the public parameters: ℓ1 norms up to {l1}, squared ℓ2 norms up to {l2_squared}; "
         f"stated {stated[0]} and {stated[1]}"

@@ -1,6 +1,6 @@
 """A protocol as a JSON document, and back: what is derived is written to be read, and never trusted."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -84,8 +84,13 @@ def _protocol_of(document: Any, transform: Transform) -> Protocol:
     again = protocol.document()
     if again != document:
         differing = sorted(name for name, value in again.items() if document[name] != value)
+        if differing == ["derived"] and isinstance(document["derived"], Mapping):
+            derived = document["derived"]
+            differing = [name for name, value in again["derived"].items() if derived.get(name) != value]
+        named = ", ".join(differing) or "derived"
         raise CorruptFileError(
-            f"a protocol must be as armslength writes it, got another {', '.join(differing)}"
+            f"a protocol must be as armslength writes it, got another {named} than the other fields give: "
+            "this protocol was edited by hand; make a new one with `armslength protocol new` or al.Protocol"
         )
     return protocol
 

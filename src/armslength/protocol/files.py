@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from armslength.checks import integer, is_file
+from armslength.checks import check_local, integer, is_file, is_folder, shown
 from armslength.errors import CorruptFileError, ParameterError, printable
 from armslength.formats.atomic import atomic_write
 from armslength.formats.canonical import canonical_json
@@ -30,6 +30,7 @@ from armslength.threads import in_order
 
 DEFAULT_LIMIT, LARGEST_LIMIT = 4 * 2**30, 2**60
 _GROUP_ROWS, _GROUP_BYTES = 16_384, 32 * 2**20  # of a row group, which is what a reader holds at once
+_LEFT_OUT = (".", "_")  # how names begin that are no data: files half written, markers of other tools
 
 
 def save_sketches(sketches: Sketches, path: str | os.PathLike[str]) -> None:
@@ -86,7 +87,7 @@ def load(paths: Any, *, limit: int = DEFAULT_LIMIT, max_work: int | None = DEFAU
     """The sketches of one file, or of several joined.
 
     Args:
-        paths: A file, or a list of files.
+        paths: A file, a folder of files (with all folders within it, sorted by path), or a list of either.
         limit: How many bytes a file may unpack to.
         max_work: How much work their protocols may ask for together, in operations of about a nanosecond; None: no limit.
     """
@@ -98,11 +99,40 @@ def load(paths: Any, *, limit: int = DEFAULT_LIMIT, max_work: int | None = DEFAU
         else []
     )
     if not listed or not all(isinstance(path, (str, os.PathLike)) for path in listed):
-        raise ParameterError("paths must be a file or a list of files, got nothing of the kind")
+        raise ParameterError("paths must be a file, a folder or a list of them, got nothing of the kind")
     integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
     heads: dict[bytes, Head] = {}
     budget = WorkBudget(max_work)
-    return rows_of([opened(path, limit, heads, budget) for path in listed])
+    return rows_of([opened(path, limit, heads, budget) for each in listed for path in paths_of(each)])
+
+
+def paths_of(source: Any) -> list[Path]:
+    """The file, or all files of the folder that may be sketches, sorted by their paths."""
+    if not isinstance(source, (str, os.PathLike)) or not os.fspath(source):
+        raise ParameterError(f"source must be a folder or a list of files, got {shown(source)}")
+    check_local(source)
+    top = Path(source)
+    if not is_folder(top):
+        return [top]
+    found = []
+    for folder, inner, names in os.walk(top, onerror=_refuse):
+        inner[:] = [name for name in inner if not name.startswith(_LEFT_OUT)]
+        for name in inner:
+            if (Path(folder) / name).is_symlink():
+                raise ParameterError(
+                    f"folders of a collection must be no links, got {printable(str(Path(folder) / name))}; "
+                    "name what it leads to"
+                )
+        found += [Path(folder) / name for name in names if not name.startswith(_LEFT_OUT)]
+    if not found:
+        raise ParameterError(
+            f"a folder must hold sketch files to be a collection, got none in {printable(str(top))}"
+        )
+    return sorted(found, key=lambda path: path.parts)
+
+
+def _refuse(problem: OSError) -> None:
+    raise CorruptFileError(f"{printable(str(problem.filename))} must be readable, got: {problem.strerror}")
 
 
 def rows_of(files: Sequence[SketchFile]) -> Sketches:

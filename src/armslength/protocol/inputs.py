@@ -18,9 +18,9 @@ from armslength.transforms.inputs import (
     DenseRows,
     Rows,
     SparseRows,
-    canonical_parts,
     plain_array,
     sparse_entries,
+    stored_rows,
 )
 
 _ENTRIES_AT_ONCE = 1 << 22  # of a table: 32 MB of integers
@@ -160,7 +160,8 @@ def _sparse_rows(X: Any, grid: Grid, width: int | None) -> SparseRows:
         raise InputError("value_range must hold 0 for sparse X, got a range without it; pass X.toarray()")
     if X.shape[0] * X.shape[1] >= 2**63:
         raise InputError("sparse X must have fewer than 2^63 places, got more; release it in parts")
-    stored = canonical_parts(X)
+    # Integers that are only multiplied and added up need no order, and may come twice.
+    stored = stored_rows(X, any_order=grid.is_linear and X.dtype.kind != "f")
     if stored is None:
         stored = _by_rows(X, grid)
     return SparseGridRows(*stored, X.shape[1], grid)

@@ -5,7 +5,7 @@ import os
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from armslength.checks import integer, number, one_of, shown
+from armslength.checks import check_local, integer, number, one_of, shown
 from armslength.errors import ParameterError, printable
 from armslength.formats.atomic import atomic_write, read_limited
 from armslength.formats.canonical import read_json
@@ -208,6 +208,7 @@ class Protocol:
             path: The file.
             max_work: How much work that may be, in operations of about a nanosecond; None: no limit.
         """
+        check_local(path)
         data = read_limited(path, LARGEST_PROTOCOL_FILE, "a protocol")
         name = printable(os.fspath(path))
         return cls._read(read_json(data, f"a protocol ({name})"), max_work, name)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.checks import integer, number, shown
-from armslength.errors import IncompatibleSketchesError, ParameterError
+from armslength.errors import IncompatibleSketchesError, ParameterError, counted
 from armslength.lazy import lazy
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.provenance import SOURCES, UNKNOWN, Provenance, Release, Released, joined_noises
@@ -100,7 +100,7 @@ class Sketches(InOneSpace):
 
     def __repr__(self) -> str:
         clear = ", IN CLEAR" if any(self.in_clear) else ""
-        return f"<Sketches of {len(self)} rows, {self.values.shape[1]} coordinates, {self.transform.name}{clear}>"
+        return f"<Sketches of {counted(len(self), 'row')}, {counted(self.values.shape[1], 'coordinate')}, {self.transform.name}{clear}>"
 
     def __iter__(self) -> "Iterator[Sketches]":
         return (self[row] for row in range(len(self)))

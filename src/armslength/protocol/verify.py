@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from armslength.errors import ArmslengthError, ParameterError, printable
+from armslength.errors import ArmslengthError, ParameterError, counted, printable
 from armslength.ledger.ledger import Entry, Ledger
 from armslength.protocol.card import release_card
 from armslength.protocol.checked_guarantee import (
@@ -95,7 +95,7 @@ def verify(
 
 
 def _file(file: SketchFile) -> Check:
-    rows = f"{file.rows:,} row{'' if file.rows == 1 else 's'}"
+    rows = counted(file.rows, "row")
     return Check(
         "file", HOLDS, f"digests of the head and of every column of {rows} are those that were written"
     )
@@ -139,7 +139,7 @@ def _plausible(sketches: Sketches) -> Check:
     return Check(
         "noise",
         NOT_CHECKED,
-        f"{words}; {tested:,} of {len(sketches):,} rows can be tested: others were combined, or have their noise on the input",
+        f"{words}; {tested:,} of {counted(len(sketches), 'row')} can be tested: others were combined, or have their noise on the input",
     )
 
 

@@ -4,13 +4,13 @@ import math
 from fractions import Fraction
 from typing import Any
 
+from armslength.errors import counted
 from armslength.privacy.parameters import weakness, written
 from armslength.protocol.card import release_card
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.provenance import Release
 from armslength.protocol.sketches import Sketches
 from armslength.reporting.markup import escaped, name
-from armslength.reporting.numbers import counted
 
 _RELATIONS = {"add_remove": "one is added or removed", "replace": "one is replaced by another"}
 _SOURCES = {

@@ -53,8 +53,3 @@ def percent(share: float) -> str:
 def level_text(level: float) -> str:
     """A level such as 0.95 as 95%."""
     return f"{100 * level:.10g}%"
-
-
-def counted(count: int, one: str, many: str = "") -> str:
-    """A number with its noun."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -7,14 +7,14 @@ from importlib.resources import files
 from typing import Any
 
 from armslength.checks import shown
-from armslength.errors import ParameterError
+from armslength.errors import ParameterError, counted
 from armslength.formats.atomic import atomic_write
 from armslength.protocol.sketches import Sketches
 from armslength.reporting import guarantee, words
 from armslength.reporting.embedded import numbers
 from armslength.reporting.findings import Findings, findings_of
 from armslength.reporting.markup import escaped, filled
-from armslength.reporting.numbers import counted, level_text, percent
+from armslength.reporting.numbers import level_text, percent
 from armslength.reporting.sections import all_sections, contents
 from armslength.version import __version__
 

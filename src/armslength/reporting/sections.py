@@ -1,12 +1,13 @@
 """The sections of the page, from top to bottom."""
 
+from armslength.errors import counted
 from armslength.protocol.sketches import Sketches
 from armslength.reporting import guarantee, words
 from armslength.reporting.embedded import color_ends
 from armslength.reporting.findings import Findings
 from armslength.reporting.map_svg import MOST_LABELED, map_svg
 from armslength.reporting.markup import name, section
-from armslength.reporting.numbers import counted, level_text, percent
+from armslength.reporting.numbers import level_text, percent
 from armslength.reporting.still_heat import HATCHING, still_heat
 from armslength.reporting.tables import MOST_PRINTED, MOST_WRITTEN_PAIRS, nearest_table, pairs_table
 from armslength.reporting.tree_svg import tree_svg

@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from armslength.errors import counted
 from armslength.reporting.embedded import longest
 from armslength.reporting.findings import Findings
 from armslength.reporting.markup import escaped, name
-from armslength.reporting.numbers import counted, level_text
+from armslength.reporting.numbers import level_text
 
 MOST_WRITTEN_PAIRS, MOST_PRINTED = 300, 60
 

@@ -1,8 +1,8 @@
 """The tree of merges: branches in SVG, in percentages of whatever width there is; leaves as a list beside it."""
 
+from armslength.errors import counted
 from armslength.reporting.findings import Findings
 from armslength.reporting.markup import name
-from armslength.reporting.numbers import counted
 from armslength.reporting.scale import ticks
 
 MOST_LABELED = 80

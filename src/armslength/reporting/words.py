@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 
+from armslength.errors import counted
 from armslength.protocol.sketches import Sketches
 from armslength.reporting.findings import Findings
 from armslength.reporting.markup import name
-from armslength.reporting.numbers import counted, level_text, percent
+from armslength.reporting.numbers import level_text, percent
 
 _SIZES = (
     "<strong>Size counts.</strong> Distances are between totals as they were released: a large party is far from a small one "

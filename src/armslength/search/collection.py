@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armslength.checks import integer, shown
-from armslength.errors import IncompatibleSketchesError, ParameterError
+from armslength.errors import IncompatibleSketchesError, ParameterError, counted
 from armslength.lazy import lazy
-from armslength.protocol.files import DEFAULT_LIMIT, LARGEST_LIMIT
+from armslength.protocol.files import DEFAULT_LIMIT, LARGEST_LIMIT, paths_of
 from armslength.protocol.gather import Form
 from armslength.protocol.shared_space import InOneSpace
 from armslength.protocol.sketch_file import SketchFile
 from armslength.protocol.sketches import Sketches, check_same_space
 from armslength.protocol.work import DEFAULT_WORK, WorkBudget
-from armslength.search.folders import paths_of
 
 if TYPE_CHECKING:
     from armslength.protocol.file_layout import Head
@@ -97,9 +96,9 @@ class Collection(InOneSpace):
         return int(self._starts[-1])
 
     def __repr__(self) -> str:
-        files = f"{len(self.files)} file{'' if len(self.files) == 1 else 's'}"
-        width = self.transform.sketch_dim
-        return f"<Collection of {len(self)} rows in {files}, {width} coordinates, {self.transform.name}>"
+        size = f"{counted(len(self), 'row')} in {counted(len(self.files), 'file')}"
+        width = counted(self.transform.sketch_dim, "coordinate")
+        return f"<Collection of {size}, {width}, {self.transform.name}>"
 
     def __iter__(self) -> Iterator[Sketches]:
         return (block.span(row, row + 1) for block in self.blocks(1024) for row in range(len(block)))

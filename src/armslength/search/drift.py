@@ -6,12 +6,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from armslength.errors import ParameterError
+from armslength.checks import one_of
+from armslength.errors import ParameterError, counted
 from armslength.estimates.distances import as_distances
+from armslength.estimates.shapes import shape_distances
 from armslength.estimates.squared_distances import checked_pair, squared_norms
 from armslength.protocol.sketches import Sketches
 from armslength.search.blocks import ends
-from armslength.search.measures import checked_sketches
+from armslength.search.measures import BY, checked_sketches, noted
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +33,7 @@ class Drift:
         only_before: Parties that only the first release has.
         only_after: Parties that only the second release has.
         level: The confidence of all intervals together.
+        by: "size" or "shape".
         note: What must be known to read it; empty if nothing.
     """
 
@@ -43,6 +46,7 @@ class Drift:
     only_before: tuple[str, ...]
     only_after: tuple[str, ...]
     level: float
+    by: str
     note: str
 
     def to_arrow(self) -> pa.Table:
@@ -55,13 +59,13 @@ class Drift:
             "resolved": self.resolved,
             "in_clear": pa.array(self.change.in_clear, pa.bool_()),
         }
-        meta = {"quantity": "drift", "level": repr(self.level), "note": self.note}
+        meta = {"quantity": "drift", "by": self.by, "level": repr(self.level), "note": self.note}
         return pa.table(columns).replace_schema_metadata(meta)
 
     def __str__(self) -> str:
         changed = int(self.resolved.sum())
         lines = [
-            f"{changed} of {len(self.labels)} parties changed; no party is falsely said to, at {self.level:.6g}"
+            f"{changed} of {counted(len(self.labels), 'party', 'parties')} changed; no party is falsely said to, at {self.level:.6g}"
         ]
         for row in np.argsort(-self.value, kind="stable"):
             ends = f"{self.lower[row]:.6g} to {self.upper[row]:.6g}"
@@ -79,6 +83,7 @@ def drift(
     after: Sketches,
     level: float = 0.95,
     *,
+    by: str = "size",
     method: str = "spread",
     partial: bool = False,
 ) -> Drift:
@@ -90,6 +95,7 @@ def drift(
         before: The first release.
         after: The second release, in the same space.
         level: With this probability all intervals hold together.
+        by: "size" for rows as they are, "shape" for rows divided by their totals.
         method: "spread" or "guaranteed", as for `Estimate.interval`.
         partial: Whether parties may be missing on a side; they are then listed in the result.
     """
@@ -114,11 +120,17 @@ def drift(
     first = [row for row, label in enumerate(before.labels) if label in places]
     moved = after.rows([places[label] for label in both]) - before.rows(first)
     change = Sketches(moved.values, both, moved.provenance, moved.protocols, moved.totals)
-    estimate = as_distances(squared_norms(change))
-    lower, upper = ends(estimate, level, method, len(both))
+    if one_of("by", by, BY) == "size":
+        estimate = as_distances(squared_norms(change))
+        value, (lower, upper) = estimate.value, ends(estimate, level, method, len(both))
+    else:
+        pairs = [(before.rows([row]), after.rows([places[before.labels[row]]])) for row in first]
+        each = [shape_distances(old, new) for old, new in pairs]
+        found = [(one.value, *ends(one, level, method, len(both))) for one in each]
+        value, lower, upper = (np.array([part[place][0, 0] for part in found]) for place in range(3))
     return Drift(
         tuple(both),
-        estimate.value,
+        value,
         lower,
         upper,
         lower > 0,
@@ -126,5 +138,6 @@ def drift(
         only_before,
         only_after,
         level,
-        estimate.note,
+        by,
+        noted(by, change),
     )

@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from armslength.errors import InputError
-from armslength.transforms.inputs import canonical_parts, sparse_entries
+from armslength.transforms.inputs import sparse_entries, stored_rows
 
 FLOATS = (np.float64, np.float32)
 # scikit-learn's own messages that show shapes, types and names of features, and no value
@@ -36,7 +36,7 @@ def validated(transformer: Any, X: Any, *, reset: bool = True) -> Any:
         X: n x d, dense or scipy.sparse.
         reset: Whether it learns them now.
     """
-    if sparse.issparse(X) and canonical_parts(X) is None:
+    if sparse.issparse(X) and stored_rows(X, any_order=False) is None:
         sparse_entries(X)  # refuses indices that do not fit: SciPy trusts them, and ends the process
     try:
         return validate_data(transformer, X, accept_sparse="csr", dtype=FLOATS, reset=reset)

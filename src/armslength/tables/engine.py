@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -18,13 +18,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from armslength.checks import shown
-from armslength.errors import InputError, ParameterError
+from armslength.errors import InputError, ParameterError, counted
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.text import is_canonical
 from armslength.tables.columns import EventColumns, amount_expression, id_expression, item_expression
 from armslength.tables.groups import PublicGroups
 from armslength.tables.relations import BAD_LINE, Relation, relations_of
 from armslength.tables.sources import event_files
+from armslength.tables.text_files import BytesRead
 from armslength.threads import available_threads, check_same_process
 
 DEFAULT_MEMORY = "1GB"
@@ -49,6 +50,8 @@ class LeftOut:
 
     Attributes:
         rows: All rows.
+        bytes: How much of text files was read, as they lie on the disk.
+        in_order: How many of the rows that count were sorted by person.
         person: Without a person.
         group: Of a group that is not listed.
         item: Without an item, with one of another type, or with a character that nobody has assigned.
@@ -60,6 +63,13 @@ class LeftOut:
     group: int = 0
     item: int = 0
     weight: int = 0
+    bytes: int = field(default=0, compare=False)
+    in_order: int = field(default=0, compare=False)
+
+    @property
+    def counting(self) -> int:
+        """How many rows count, up to the bound for each person."""
+        return self.rows - self.person - self.group - self.item - self.weight
 
     def in_words(self) -> str:
         """One line that says how much of the table counts."""
@@ -70,9 +80,10 @@ class LeftOut:
             "without a usable weight": self.weight,
         }
         lost = [f"{count:,} {reason}" for reason, count in reasons.items() if count]
-        left = self.rows - sum(reasons.values())
+        left = self.counting
         return (
-            f"PRIVATE, for you alone: {left:,} of {self.rows:,} rows count, up to the bound for each person"
+            f"PRIVATE, for you alone: of {counted(self.rows, 'row')}, {left:,} {'counts' if left == 1 else 'count'}, "
+            f"up to the bound for each person"
             f"{'; left out: ' if lost else ''}{', '.join(lost)}"
         )
 
@@ -85,11 +96,16 @@ class EventTable:
     """
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, selects: list[str], problems: list[InputError]
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        selects: list[str],
+        problems: list[InputError],
+        read: BytesRead,
     ) -> None:
         self._connection = connection
         self._selects = selects
         self._problems = problems
+        self._read = read
         self._process = os.getpid()
         self.left_out = LeftOut()
 
@@ -138,6 +154,7 @@ class EventTable:
             "weight": has_amount,
         }
         self.left_out.rows += batch.num_rows
+        self.left_out.bytes = self._read.count
         count = np.ones(batch.num_rows, dtype=np.bool_)
         for reason, is_fine in reasons.items():
             still = count & is_fine.to_numpy(zero_copy_only=False)
@@ -149,7 +166,9 @@ class EventTable:
     def in_order(self, events: pa.Table) -> Iterator[pa.RecordBatch]:
         """Events sorted by (person, group, item, amount)."""
         self._connection.register("part", events)
-        yield from self._batches_of('SELECT person, "group", item, amount FROM part ORDER BY 1, 2, 3, 4')
+        for batch in self._batches_of('SELECT person, "group", item, amount FROM part ORDER BY 1, 2, 3, 4'):
+            self.left_out.in_order += batch.num_rows
+            yield batch
         self._connection.unregister("part")
 
     def with_event_hash(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -167,6 +186,7 @@ class EventTable:
             last = np.cumsum(batch.column("times").to_numpy())
             for start in range(0, int(last[-1]), _ROWS_AT_ONCE):
                 rows = np.arange(start, min(start + _ROWS_AT_ONCE, int(last[-1])))
+                self.left_out.in_order += len(rows)
                 yield batch.select(EVENT).take(pa.array(np.searchsorted(last, rows, side="right")))
         self._connection.unregister("part")
 
@@ -250,10 +270,11 @@ def opened_table(  # each is a decision of its own
             "SET enable_progress_bar = false"
         )  # it writes to standard output, which may be a pipe
         problems: list[InputError] = []
+        read = BytesRead()
         with _our_errors(problems):
-            relations = relations_of(connection, source, files, columns, problems)
+            relations = relations_of(connection, source, files, columns, problems, read)
         selects = [_select(each, protocol, by_number=by_number) for each in relations]
-        yield EventTable(connection, selects, problems)
+        yield EventTable(connection, selects, problems, read)
 
 
 @contextmanager

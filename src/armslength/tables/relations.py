@@ -11,7 +11,7 @@ import pyarrow as pa
 from armslength.errors import InputError
 from armslength.tables.columns import EventColumns
 from armslength.tables.sources import EventFile, chosen_columns, file_stream, own_names, table_stream
-from armslength.tables.text_files import LINES, lines, records
+from armslength.tables.text_files import LINES, BytesRead, lines, not_utf8, records
 
 _MOST_COLUMNS = 20_000  # two seconds; the engine's time grows with their square
 BAD_LINE = "ARMSLENGTH: a line is no JSON object"
@@ -39,6 +39,7 @@ def relations_of(
     files: list[EventFile] | None,
     columns: EventColumns,
     problems: list[InputError],
+    read: BytesRead,
 ) -> list[Relation]:
     """The relations of a source, each column found in its own schema. Files of one kind and schema are one scan.
 
@@ -48,6 +49,7 @@ def relations_of(
         files: The files, or None.
         columns: Which columns hold what.
         problems: Takes what our own readers find wrong while the engine reads, which would lose their words.
+        read: Is told how far text files were read.
     """
     if files is None:
         stream = table_stream(source)
@@ -75,9 +77,9 @@ def relations_of(
             alike.setdefault((*names, "types", *kinds), []).append(file)
     relations += [_of_parquet(connection, group, columns) for group in alike.values()]
     if delimited:
-        relations.append(_of_records(connection, delimited, columns, problems))
+        relations.append(_of_records(connection, delimited, columns, problems, read))
     if objects:
-        relations.append(_of_lines(connection, objects, columns, problems))
+        relations.append(_of_lines(connection, objects, columns, problems, read))
     return relations
 
 
@@ -119,7 +121,12 @@ def _hint(wanted: str, names: Sequence[str], *, has_schema: bool) -> str:
     near = next((name for name in names if _letters(name) == _letters(wanted)), None)
     if near is not None:  # who asked has written these letters
         return f"did you mean {near!r}?"
-    return f"it begins with {len(names)} other names: are they a header?"
+    if len(names) == 1:
+        delimiter = next((mark for mark in (";", "\t", "|", ",") if mark in names[0]), None)
+        if delimiter is not None:  # a mark alone shows nothing of what stands around it
+            return f"its header is one column: is it separated by {delimiter!r}? Only commas (.csv) and tabs (.tsv) are read"
+    count = "1 other name: is it" if len(names) == 1 else f"{len(names)} other names: are they"
+    return f"it begins with {count} a header?"
 
 
 def _letters(name: str) -> str:
@@ -154,11 +161,14 @@ def _of_records(
     files: list[tuple[EventFile, list[str]]],
     columns: EventColumns,
     problems: list[InputError],
+    read: BytesRead,
 ) -> Relation:
     """One relation for all CSV and TSV files, which our own reader cuts into records; every column is text."""
     roles = columns.named
     schema = pa.schema([(role, pa.string()) for role in roles])
-    batches = (batch for file, names in files for batch in records(file.path, file.kind, names, roles))
+    batches = (
+        (file, batch) for file, names in files for batch in records(file.path, file.kind, names, roles, read)
+    )
     connection.register("events_of_records", _valid(schema, batches, problems))
     return Relation("events_of_records", {role: (quoted(role), "VARCHAR") for role in roles}, True)
 
@@ -168,9 +178,10 @@ def _of_lines(
     files: list[EventFile],
     columns: EventColumns,
     problems: list[InputError],
+    read: BytesRead,
 ) -> Relation:
     """One relation for all files of JSON lines: our own reader cuts the lines, and the engine looks into one line at a time."""
-    batches = (batch for file in files for batch in lines(file.path))
+    batches = ((file, batch) for file in files for batch in lines(file.path, read))
     connection.register("events_of_lines", _valid(LINES, batches, problems))
     roles = columns.named
     # a pointer instead of a path: names of keys may hold anything
@@ -184,20 +195,20 @@ def _of_lines(
 
 
 def _valid(
-    schema: pa.Schema, batches: Iterable[pa.RecordBatch], problems: list[InputError]
+    schema: pa.Schema, batches: Iterable[tuple[EventFile, pa.RecordBatch]], problems: list[InputError]
 ) -> pa.RecordBatchReader:
     """A stream of batches whose text is text: the engine trusts Arrow's buffers."""
 
     def checked() -> Iterator[pa.RecordBatch]:
         try:
-            for batch in batches:
-                batch.validate(full=True)
+            for file, batch in batches:
+                try:
+                    batch.validate(full=True)
+                except pa.ArrowInvalid:
+                    raise not_utf8(file.path) from None
                 yield batch
         except InputError as problem:
             problems.append(problem)
-            raise
-        except pa.ArrowInvalid:
-            problems.append(InputError("text files must be in UTF-8, got other bytes; convert them first"))
             raise
 
     return pa.RecordBatchReader.from_batches(schema, checked())

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pyarrow as pa
 from armslength.checks import integer
 from armslength.errors import ParameterError
 from armslength.ledger.ledger import Ledger, NoLedger, opened_ledger
-from armslength.progress import progress
+from armslength.progress import Advance, progress
 from armslength.protocol.projection import Prepared
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.release import check_population, preview_charge, released
@@ -23,6 +24,7 @@ from armslength.tables.engine import DEFAULT_MEMORY, EventTable, LeftOut, memory
 from armslength.tables.groups import PublicGroups, public_groups_of
 from armslength.tables.order import KEY_BYTES, TakingOrder
 from armslength.tables.partial import GroupSums
+from armslength.tables.sources import size_of
 from armslength.tables.spill import bounded_events
 from armslength.tables.vocabulary import item_numbers
 
@@ -172,26 +174,43 @@ class TableRelease:
         """
         sums = GroupSums(self.protocol, len(self.groups.labels), self.threads)
         left_out = LeftOut()
-        with progress("events", None, "events", shown=show_progress) as advance:
-            for events in self.taken(key, left_out):
+        total, unit = size_of(self.source) if show_progress else (None, "rows")
+        # All events are read before the first is taken: a person's may stand anywhere.
+        with progress("reading", total, unit, shown=show_progress) as advance:
+            taken = self.taken(key, left_out, advance, unit)
+            first = next(taken, None)
+        with progress("counting", left_out.counting, "rows", shown=show_progress) as advance:
+            done = 0
+            for events in chain([] if first is None else [first], taken):
                 sums.add(events)
-                advance(len(events.amounts))
+                advance(left_out.in_order - done)
+                done = left_out.in_order
         if show_progress and sys.stderr is not None and sys.stderr.isatty():
             # like the progress bar: for the data holder's own eyes, before anything is charged, and never in a file
             sys.stderr.write(f"{left_out.in_words()}\n")
         return sums.prepared()
 
-    def taken(self, key: bytes, left_out: LeftOut | None = None) -> Iterator[BoundedEvents]:
+    def taken(
+        self,
+        key: bytes,
+        left_out: LeftOut | None = None,
+        advance: Advance | None = None,
+        unit: str = "rows",
+    ) -> Iterator[BoundedEvents]:
         """The events that this key takes, person by person: **private**, and within everybody's bound.
 
         Args:
             key: Puts each person's events into the order in which they are taken.
             left_out: Takes how many rows were read, and how many left out.
+            advance: Is told how much more was read.
+            unit: In "rows", or "B" for bytes of text files.
         """
         order = TakingOrder(key, self.groups.labels)
         with self.opened() as table:
             table.left_out = left_out or table.left_out
             batches = table.batches(self.groups, self.names, weighted=self.columns.weight is not None)
+            if advance is not None:
+                batches = _watched(batches, table.left_out, advance, unit)
             yield from bounded_events(table, batches, order, self.bound, memory_bytes(self.memory))
 
     def opened(self) -> AbstractContextManager[EventTable]:
@@ -204,3 +223,15 @@ class TableRelease:
             memory=self.memory,
             threads=self.threads,
         )
+
+
+def _watched(
+    batches: Iterator[pa.RecordBatch], left_out: LeftOut, advance: Advance, unit: str
+) -> Iterator[pa.RecordBatch]:
+    """The batches; whoever watches hears how much was read for each."""
+    done = 0
+    for batch in batches:
+        now = left_out.bytes if unit == "B" else left_out.rows
+        advance(now - done)
+        done = now
+        yield batch

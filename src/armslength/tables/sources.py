@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from armslength.checks import is_file, is_folder
+from armslength.checks import check_local, is_file, is_folder
 from armslength.errors import InputError, ParameterError, printable
 from armslength.tables.text_files import DELIMITERS, first_keys, header_names
 
@@ -50,17 +50,19 @@ class EventFile:
 def event_files(source: Any) -> list[EventFile] | None:
     """The files of a path, a folder, or a list of paths, in order; None if the source is something else."""
     if isinstance(source, (str, os.PathLike)):
-        return _files_of(Path(source))
+        return _files_of(source)
     if (
         isinstance(source, Sequence)
         and len(source) > 0
         and all(isinstance(path, (str, os.PathLike)) for path in source)
     ):
-        return [file for path in source for file in _files_of(Path(path))]
+        return [file for path in source for file in _files_of(path)]
     return None
 
 
-def _files_of(path: Path) -> list[EventFile]:
+def _files_of(source: str | os.PathLike[str]) -> list[EventFile]:
+    check_local(source)
+    path = Path(source)
     try:
         inside = sorted(path.iterdir()) if is_folder(path) else None
     except (OSError, ValueError):
@@ -79,6 +81,21 @@ def _files_of(path: Path) -> list[EventFile]:
     if not is_file(path):
         raise ParameterError(f"source must be a file that is there, got {printable(str(path))}")
     return [EventFile(path, kind)]
+
+
+def size_of(source: Any) -> tuple[int | None, str]:
+    """How much there is to read, and in which unit: rows of tables, bytes of text files; None if nobody knows before."""
+    files = event_files(source)
+    if files is None:
+        return getattr(source, "num_rows", None) or (
+            len(source) if hasattr(source, "__len__") else None
+        ), "rows"
+    if all(file.kind not in ("parquet", "arrow") for file in files):
+        return sum(file.path.stat().st_size for file in files), "B"
+    try:
+        return sum(_dataset(file).count_rows() for file in files if file.kind in ("parquet", "arrow")), "rows"
+    except (pa.ArrowException, OSError, InputError):  # whoever reads it says what is wrong
+        return None, "rows"
 
 
 def kind_of(path: Path) -> str | None:

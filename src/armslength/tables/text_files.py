@@ -13,6 +13,7 @@ import json
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -46,13 +47,24 @@ _PROBLEMS = {
 
 def header_names(path: Path, kind: str) -> list[str]:
     """The column names in the first line of a CSV or TSV file."""
-    with _opened(path) as file:
-        names = _names_in(file.readline(_LONGEST_HEADER), kind)
+    with _opened(path) as (file, _):
+        header = file.readline(_LONGEST_HEADER)
+    names = _names_in(header, kind)
     if not any(names):
-        raise InputError(
-            f"{printable(str(path))} must begin with a line of column names in UTF-8, got something else"
-        )
+        try:
+            header.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise not_utf8(path) from None
+        raise InputError(f"{printable(str(path))} must begin with a line of column names, got something else")
     return names
+
+
+def not_utf8(path: Path) -> InputError:
+    """What is said of a file whose bytes are no text in UTF-8."""
+    return InputError(
+        f"{printable(str(path))} must be text in UTF-8, got other bytes; convert it first, such as with "
+        "iconv -f LATIN1 -t UTF-8"
+    )
 
 
 def _names_in(header: bytes, kind: str) -> list[str]:
@@ -66,7 +78,7 @@ def _names_in(header: bytes, kind: str) -> list[str]:
 
 def first_keys(path: Path) -> list[str] | None:
     """The keys of the first object in a file of JSON lines; None for a file without any."""
-    with _opened(path) as file:
+    with _opened(path) as (file, _):
         line = file.readline(_LONGEST_HEADER).removeprefix(_BYTE_ORDER_MARK)
         while line.isspace():
             line = file.readline(_LONGEST_HEADER)
@@ -74,6 +86,8 @@ def first_keys(path: Path) -> list[str] | None:
         return None
     try:
         first = json.loads(line)
+    except UnicodeDecodeError:
+        raise not_utf8(path) from None
     except (ValueError, RecursionError):
         first = None
     if not isinstance(first, dict):
@@ -81,7 +95,16 @@ def first_keys(path: Path) -> list[str] | None:
     return list(first)
 
 
-def records(path: Path, kind: str, names: Sequence[str], roles: dict[str, str]) -> Iterator[pa.RecordBatch]:
+@dataclass
+class BytesRead:
+    """How many bytes of text files were read so far, as they lie on the disk: for a progress bar."""
+
+    count: int = 0
+
+
+def records(
+    path: Path, kind: str, names: Sequence[str], roles: dict[str, str], read: BytesRead | None = None
+) -> Iterator[pa.RecordBatch]:
     """The fields of the chosen columns, as text under the names of their roles.
 
     Args:
@@ -89,13 +112,14 @@ def records(path: Path, kind: str, names: Sequence[str], roles: dict[str, str]) 
         kind: "csv" or "tsv".
         names: All columns, as the header spells them.
         roles: Role and column name of each column that is wanted.
+        read: Is told how far the file was read.
     """
     target_of = np.full(len(names), -1, dtype=np.int64)
     for target, name in enumerate(roles.values()):
         target_of[names.index(name)] = target
     schema = pa.schema([(role, pa.string()) for role in roles])
     line = 1  # of the file, for messages
-    for chunk, is_last in _Chunks(path):
+    for chunk, is_last in _Chunks(path, read):
         data = chunk.data
         if line == 1:
             first_ends = np.flatnonzero(data == LINE_FEED)[:1]
@@ -128,10 +152,10 @@ def records(path: Path, kind: str, names: Sequence[str], roles: dict[str, str]) 
             )
 
 
-def lines(path: Path) -> Iterator[pa.RecordBatch]:
+def lines(path: Path, read: BytesRead | None = None) -> Iterator[pa.RecordBatch]:
     """The lines of a file, each with its line end. A line feed is never part of a JSON object, so a line is a record."""
     is_first = True
-    for chunk, is_last in _Chunks(path):
+    for chunk, is_last in _Chunks(path, read):
         data = chunk.data
         if is_first and data[:3].tobytes() == _BYTE_ORDER_MARK:
             chunk.used, data = 3, data[3:]
@@ -157,8 +181,9 @@ class _Chunks:
     The reader sets `used`: how much of the chunk it has done with. A record that is longer than a chunk makes the next one longer.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, read: BytesRead | None) -> None:
         self._path = path
+        self._read = read or BytesRead()
         self.used = 0
         self.data: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
 
@@ -166,7 +191,8 @@ class _Chunks:
         path = self._path
         room = np.empty(_BYTES_AT_ONCE, dtype=np.uint8)
         filled, is_last = 0, False
-        with _opened(path) as file:
+        before = self._read.count
+        with _opened(path) as (file, on_disk):
             while not is_last:
                 if filled == len(room):
                     if len(room) >= _LONGEST_RECORD:
@@ -177,6 +203,7 @@ class _Chunks:
                 while filled < len(room) and not is_last:
                     count = file.readinto(room[filled:].data)
                     filled, is_last = filled + (count or 0), not count
+                self._read.count = before + on_disk.tell()
                 self.data, self.used = room[:filled], 0
                 yield self, is_last
                 room[: filled - self.used] = room[self.used : filled].copy()
@@ -184,11 +211,15 @@ class _Chunks:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[io.BufferedIOBase]:
-    """The file's bytes, unpacked where its name ends in .gz; errors as one line of ours."""
+def _opened(path: Path) -> Iterator[tuple[io.BufferedIOBase, io.BufferedIOBase]]:
+    """The file's bytes, unpacked where its name ends in .gz, and the file as it lies on the disk; errors as one line of ours."""
     try:
-        with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb") as file:
-            yield file
+        with path.open("rb") as on_disk:
+            if path.suffix.lower() == ".gz":
+                with gzip.GzipFile(fileobj=on_disk, mode="rb") as file:
+                    yield file, on_disk
+            else:
+                yield on_disk, on_disk
     except (OSError, EOFError, zlib.error):
         raise InputError(
             f"cannot read {printable(str(path))}: it is damaged, or not what its name says"

@@ -15,7 +15,7 @@ from armslength.compiled import Integers
 from armslength.errors import InputError
 from armslength.threads import for_blocks
 from armslength.transforms.kernels.layout import turn
-from armslength.transforms.kernels.sparse_rows import fill_dense, in_order
+from armslength.transforms.kernels.sparse_rows import fill_dense, in_order, is_valid
 
 
 class DenseRows:
@@ -167,7 +167,7 @@ def _rises(starts: Any, count: int) -> bool:
 
 def _sparse_rows(matrix: Any) -> SparseRows:
     """The rows of a SciPy sparse matrix of any format and integer type."""
-    stored = canonical_parts(matrix)
+    stored = stored_rows(matrix, any_order=True)
     if stored is not None:
         return SparseRows(*stored, matrix.shape[1])
     rows, columns, values = sparse_entries(matrix)
@@ -176,10 +176,13 @@ def _sparse_rows(matrix: Any) -> SparseRows:
     return SparseRows(by_row.indptr, by_row.indices, by_row.data, by_row.shape[1])
 
 
-def canonical_parts(matrix: Any) -> tuple[Integers, Integers, NDArray[Any]] | None:
-    """(starts, columns, values) of a SciPy matrix that is stored by rows, validly, each row's columns in order and none twice.
+def stored_rows(matrix: Any, *, any_order: bool) -> tuple[Integers, Integers, NDArray[Any]] | None:
+    """(starts, columns, values) of a SciPy matrix that is stored by rows, validly. Nothing is copied. None for any other.
 
-    Nothing is copied. None for any other.
+    Args:
+        matrix: A sparse matrix of any format.
+        any_order: Whether a row's columns may come in any order, and more than once: where integers are only added up.
+            Otherwise they must rise.
     """
     if matrix.format != "csr":
         return None
@@ -192,10 +195,11 @@ def canonical_parts(matrix: Any) -> tuple[Integers, Integers, NDArray[Any]] | No
         return None
     used = slice(starts[-1])  # there may be spare room behind the last entry
     columns, values = columns[used], values[used]
+    look_at = is_valid if any_order else in_order
     in_all_parts = []
 
     def look(start: int, stop: int) -> None:
-        in_all_parts.append(in_order(starts[start : stop + 1], columns, matrix.shape[1]))
+        in_all_parts.append(look_at(starts[start : stop + 1], columns, matrix.shape[1]))
 
     for_blocks(len(starts) - 1, max(1, (len(starts) - 1) // 8), look)
     return (starts, columns, values) if all(in_all_parts) else None

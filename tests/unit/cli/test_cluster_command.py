@@ -82,7 +82,7 @@ def test_wrong_input_is_one_line(file, tmp_path):
     for arguments, message in [
         ((file, "--cut", "9"), "count must be"),
         ((file, "--cut", "2", "--height", "3"), "clusters must be cut by a count"),
-        ((tmp_path / "one.parquet",), "sketches must have at least 2 rows"),
+        ((tmp_path / "one.parquet",), "the files must hold at least 2 rows"),
     ]:
         result = run(*arguments)
         assert (result.exit_code, result.stdout) == (2, "")

@@ -48,6 +48,35 @@ def test_compare_says_the_same_of_a_folder_as_of_its_files(flags, folder):
     assert [line.split() for line in lines] == [line.split() for line in expected]
 
 
+def test_every_command_that_reads_sketch_files_takes_a_folder(folder, tmp_path):
+    page, card = tmp_path / "page.html", tmp_path / "card.json"
+    for command in (
+        ["outliers"],
+        ["alike", "--left", "north", "--right", "west", "--within", 100],
+        ["verify", "--format", "json"],
+        ["inspect", "--format", "csv"],
+        ["cluster", "--cut", 2],
+        ["nearest", "--count", 1],
+    ):
+        found = run(command[0], folder, *command[1:])
+        assert found.exit_code == 0, found.output
+        if command[0] != "inspect":  # which lists files of a folder, and rows of files
+            expected = run(command[0], *files_of(folder), *command[1:])
+            assert found.stdout == expected.stdout
+    assert run("report", folder, "-o", page).exit_code == 0
+    from_folder = page.read_text(encoding="utf-8")
+    assert run("report", *files_of(folder), "-o", page).exit_code == 0
+    assert page.read_text(encoding="utf-8") == from_folder
+    assert run("card", folder, "--format", "json", "-o", card).exit_code == 0
+    assert json.loads(card.read_text(encoding="utf-8"))["in_clear"] is False
+    assert run("drift", folder, folder).exit_code == 0
+    assert run("sum", folder, "--label", "all", "-o", tmp_path / "sum.parquet").exit_code == 0
+    assert al.load(tmp_path / "sum.parquet").labels == ("all",)
+    refused = run("sum", folder, "--label", "all", "--overwrite", "-o", files_of(folder)[0])
+    assert refused.exit_code == 2
+    assert al.load(folder).labels == tuple(label for labels in PARTS.values() for label in labels)
+
+
 def test_one_label_against_all_others_whatever_they_are_called(folder):
     rows = np.full((1, 300), 7)
     PROTOCOL.release(rows, labels=["east"], ledger=al.NO_LEDGER).save(folder / "part-3.parquet")
@@ -164,11 +193,10 @@ def test_inspect_shows_some_files_and_protocols_of_many(folder):
 
 def test_a_folder_that_is_no_collection(folder):
     (folder / "notes.txt").write_text("hello")
-    for verb in ("compare", "nearest", "inspect"):
+    for verb in ("compare", "nearest", "inspect", "outliers"):
         refused = run(verb, folder)
         assert refused.exit_code == 5
         assert "notes.txt must be a sketch file of armslength" in refused.output
-    assert run("outliers", folder).exit_code == 2
 
 
 def test_inspect_names_the_files_of_a_folder_that_are_not_private(folder):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tempfile
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from click.testing import CliRunner
 
 import armslength as al
 from armslength.cli.main import main
-from armslength.tables.engine import EventTable
+from armslength.tables.engine import EventTable, LeftOut
 
 EVENTS = pa.table(
     {
@@ -207,7 +208,7 @@ def test_a_release_that_cannot_be_written_is_rescued(folder, monkeypatch):
 
     monkeypatch.setattr("armslength.formats.atomic.os.replace", full)
     done = run(*RELEASE, *GROUPS)
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 6, done.output
     (saved,) = rescue.iterdir()
     assert str(saved) in done.output
     assert "No space left" in done.output
@@ -390,3 +391,148 @@ def test_a_sum_with_data_in_the_clear_says_not_private(how):
     assert (
         "NOT PRIVATE" not in run("sum", "sketches.parquet", "--label", "all", "-o", "private.parquet").output
     )
+
+
+def refused(*arguments, code=2):
+    """The one line with which a command refuses."""
+    done = run(*arguments)
+    assert done.exit_code == code, done.output
+    assert done.output.startswith("armslength: ")
+    assert done.output.count("\n") == 1
+    return done.output
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "meant"),
+    [
+        ("--epsilon", "1,0", "1.0"),
+        ("--epsilon", "0,5", "0.5"),
+        ("--total-share", "10%", "0.1"),
+        ("--total-share", "2,5 %", "0.025"),
+        ("--delta", "0,001", "0.001"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_numbers_as_other_people_write_them(option, text, meant):
+    said = refused(*NEW, option, text, "-o", "other.json")
+    assert f"got {text!r}; did you mean {meant}?" in said
+    assert option.strip("-").replace("-", "_") in said
+    assert "did you mean" not in refused(*NEW, option, "many", "-o", "other.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "names"),
+    [
+        ("semicolons.csv", b"patient;code\np1;zq-flu\n", ["';'", "one column"]),
+        ("tabs.csv", b"patient\tcode\np1\tzq-flu\n", ["'\\t'", ".tsv"]),
+        ("commas.tsv", b"patient,code\np1,zq-flu\n", ["','", ".csv"]),
+        ("ragged.csv", b"patient,code\np1,flu\np2,zq-flu,cold\n", ["line 3", "ragged.csv", "fields"]),
+        ("latin.csv", b"patient,code\np1,zq-caf\xe9\n", ["latin.csv", "UTF-8", "iconv"]),
+        ("header.csv", b"patient,cod\xe9\np1,flu\n", ["header.csv", "UTF-8", "iconv"]),
+        ("lines.jsonl", b'{"patient": "p1", "code": "zq-caf\xe9"}\n', ["lines.jsonl", "UTF-8", "iconv"]),
+    ],
+)
+def test_text_files_of_another_dialect_are_named_with_the_way_out(folder, name, data, names):
+    (folder / name).write_bytes(data)
+    said = refused(
+        "release", name, *RELEASE[2:], "--label", "north", "--new-ledger", "--ledger", "new.sqlite"
+    )
+    for part in names:
+        assert part in said
+    assert "zq" not in said
+
+
+def test_a_protocol_that_was_edited_by_hand(folder):
+    document = json.loads((folder / "protocol.json").read_text(encoding="utf-8"))
+    for field, value, named in (
+        ("epsilon", "3", ["scale", "total_scale"]),
+        ("contribution", 5, ["radius"]),
+        ("total_share", "0.2", ["scale", "total_scale"]),
+        ("derived", {}, ["grid_radius", "scale"]),
+        ("derived", None, ["derived"]),
+    ):
+        edited = {**document, field: value}
+        (folder / "edited.json").write_text(json.dumps(edited), encoding="utf-8")
+        said = refused("protocol", "show", "edited.json", code=5)
+        assert "edited by hand" in said
+        assert "protocol new" in said
+        for name in named:
+            assert name in said
+
+
+def test_one_row_is_not_enough_to_compare(folder):
+    assert run(*RELEASE, "--label", "north").exit_code == 0
+    for verb in ("compare", "nearest", "cluster", "outliers"):
+        said = refused(verb, "sketches.parquet")
+        assert "got 1; name the files of other parties" in said
+        (folder / "one").mkdir(exist_ok=True)
+        al.load("sketches.parquet").save("one/sketches.parquet")
+        assert refused(verb, "one") == said
+
+
+@pytest.mark.parametrize(
+    "address", ["s3://bucket/x.parquet", "https://a.example/x.parquet", "HDFS://x.parquet"]
+)
+@pytest.mark.usefixtures("folder")
+def test_addresses_of_other_machines_are_not_read(address):
+    scheme = address.partition("//")[0].lower()
+    for command in (
+        ["compare", address],
+        ["report", address, "-o", "page.html"],
+        ["drift", "visits.parquet", address],
+        ["release", address, *RELEASE[2:], "--label", "north"],
+        ["protocol", "show", address],
+        ["card", address],
+    ):
+        said = refused(*command)
+        assert scheme in said
+        assert "copy the file here first" in said
+    for read in (al.load, al.open_collection, al.Protocol.load):
+        with pytest.raises(al.ParameterError, match="copy the file here first"):
+            read(address)
+    protocol = al.Protocol.load("protocol.json")
+    with pytest.raises(al.ParameterError, match="copy the file here first"):
+        al.release_table(address, protocol, person="patient", item="code", label="north", ledger=al.NO_LEDGER)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_weak_promise_is_a_warning_of_its_own_line():
+    weak = [*NEW, "--epsilon", 11, "-o", "weak.json"]
+    dry = [*RELEASE, "--label", "north", "--protocol", "weak.json", "--dry-run"]
+    plan = ["plan", "--open-vocabulary", "--epsilon", 11, "--distance", 100]
+    for command in (weak, ["protocol", "show", "weak.json"], dry, plan):
+        done = run(*command)
+        assert done.exit_code == 0, done.output
+        warnings = [line for line in done.output.splitlines() if line.startswith("WARNING: ")]
+        assert len(warnings) == 1, done.output
+        assert "ε is above 10" in warnings[0]
+    assert "WARNING" not in run("protocol", "show", "protocol.json").output
+
+
+@pytest.mark.usefixtures("folder")
+def test_one_of_anything_is_no_plural():
+    assert run(*NEW, "--sketch-dim", 1, "-o", "small.json").exit_code == 0
+    printed = []
+    for month in ("march", "april"):
+        done = run(
+            *RELEASE, "--label", "north", "--protocol", "small.json", "-o", f"{month}.parquet", "--repeat"
+        )
+        assert done.exit_code == 0, done.output
+        printed.append(done.output)
+    for command in (
+        ["inspect", "march.parquet"],
+        ["verify", "march.parquet"],
+        ["drift", "march.parquet", "april.parquet"],
+        ["sum", "march.parquet", "april.parquet", "--by-label", "-o", "sum.parquet"],
+        ["verify", "sum.parquet"],
+        ["ledger", "show"],
+    ):
+        done = run(*command)
+        assert done.exit_code == 0, done.output
+        printed.append(done.output)
+    printed += [repr(al.load("march.parquet")), repr(al.open_collection("march.parquet"))]
+    printed.append(str(al.drift(al.load("march.parquet"), al.load("april.parquet"))))
+    printed.append(LeftOut(rows=1).in_words())
+    for text in printed:
+        plurals = "rows|numbers|parties|pairs|files|columns|coordinates|sketches|lines|entries|releases"
+        assert not re.search(rf"\b1 ({plurals})\b", text), text

@@ -5,6 +5,7 @@ import pytest
 from scipy.special import gammaincinv, ndtr, ndtri
 
 import armslength as al
+from armslength.estimates import spread_law
 from armslength.estimates.intervals import IntervalRule, Level
 from armslength.estimates.noise_models import PairNoise
 from armslength.estimates.spread_law import null_quantile, quantile_sheet
@@ -224,3 +225,27 @@ def test_a_law_that_lost_something_does_not_call_itself_exact():
     assert not noise_of(PROTOCOL, (0.5, -1.0)).shape().is_rounded
     assert noise_of(PROTOCOL, (1.0, -1.0, 0.001)).shape().is_rounded
     assert noise_of(PROTOCOL, (1.0, -0.7)).shape().is_rounded
+
+
+def test_the_law_at_0_is_made_once_for_a_sheet_and_its_exact_quantiles(monkeypatch):
+    ratios = []
+    made = spread_law._lattice_law
+    monkeypatch.setattr(spread_law, "_lattice_law", lambda *known: ratios.append(known[2]) or made(*known))
+    noise = noise_of(al.Protocol(al.SparseJL(300, 24, 1, "once"), "0.7"))
+    sheet = quantile_sheet(noise, 24)
+    for deviate in (1.0, 2.0, 3.0):
+        sheet.at(np.zeros(1), deviate)
+    assert ratios.count(0.0) == 1
+    assert len(ratios) == len(set(ratios))
+
+
+@pytest.mark.parametrize("coordinates", [1, 2, 16, 296, 4096])
+def test_powers_left_out_are_too_small_for_any_tail(coordinates):
+    law = np.diff(ndtr(np.arange(-60.5, 61) / 7))
+    squares = np.zeros(3601)
+    np.add.at(squares, np.arange(-60, 61) ** 2, law)
+    transform = np.fft.rfft(squares, 1 << 17)
+    found, expected = spread_law._power(transform, coordinates), transform**coordinates
+    assert np.abs(found - expected).max() < 1e-29
+    if coordinates > 16:
+        assert np.count_nonzero(found) < len(found) / 10

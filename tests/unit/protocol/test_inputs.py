@@ -289,3 +289,24 @@ def test_sparse_matrices_begin_with_their_first_entry():
     matrix.data, matrix.indices, matrix.indptr = np.array([1, 2]), np.array([0, 2]), np.array([1, 2])
     with pytest.raises(al.InputError, match="must be valid"):
         project(al.Protocol(SPARE[0], 1), matrix, None, 1)
+
+
+@pytest.mark.parametrize("resolution", [0.25, 1, 4])
+@pytest.mark.parametrize("value_range", [None, (-3, 8)])
+def test_integers_in_any_order_are_those_of_their_sums(resolution, value_range):
+    rng = np.random.default_rng(8)
+    places, values = rng.integers(0, 30, 90), 4 * rng.integers(-2, 3, 90)
+    X = sparse.csr_array((values, places, np.array([0, 40, 90])), shape=(2, 30))
+    dense = np.zeros((2, 30), dtype=np.int64)
+    np.add.at(dense, (np.repeat([0, 1], [40, 50]), places), values)
+    protocol = al.Protocol(
+        al.SparseJL(30, 8, 1, "any order"),
+        1,
+        radius=4,
+        resolution=resolution,
+        value_range=value_range,
+        total_share="0.1",
+    )
+    found, expected = al.sketch_in_clear(protocol, X), al.sketch_in_clear(protocol, dense)
+    assert np.array_equal(found.values, expected.values)
+    assert np.array_equal(found.totals, expected.totals)

@@ -198,7 +198,7 @@ def test_a_few_bytes_cannot_ask_for_much(tmp_path):
     empty.save(tmp_path / "wide.parquet")
     check = next(check for check in al.verify(tmp_path / "wide.parquet").checks if check.subject == "matrix")
     assert check.state == "holds"
-    assert check.words.startswith("1 columns chosen at random")
+    assert check.words.startswith("1 column chosen at random")
 
 
 def test_entries_whose_squares_are_beyond_64_bits():

@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from armslength.errors import counted
 from armslength.reporting.embedded import color_ends, longest, numbers, safe_json
 from armslength.reporting.findings import findings_of
-from armslength.reporting.numbers import NumberStyle, counted, level_text, percent
+from armslength.reporting.numbers import NumberStyle, level_text, percent
 from armslength.reporting.scale import round_step, ticks
 from report_parties import hospitals
 

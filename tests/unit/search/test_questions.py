@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import armslength as al
+from armslength.search.blocks import ends
 
 TRANSFORM = al.SparseJL(400, 64, 1, "questions")
 PROTOCOL = al.Protocol(TRANSFORM, 1)
@@ -225,3 +226,28 @@ def test_drift_keeps_totals_so_that_changes_of_size_can_be_read():
     before, after = (released(steps(height), ["a"], protocol) for height in (20, 500))
     change = al.drift(before, after).change
     assert change.totals.tolist() == (after.totals - before.totals).tolist()
+
+
+def test_drift_of_shapes_is_that_of_each_pair_whatever_the_sizes():
+    rng = np.random.default_rng(7)
+    shapes = rng.multinomial(10**6, np.full(300, 1 / 300), 3)
+    protocol = al.Protocol(al.SparseJL(300, 64, 1, "drift"), 2, total_share="0.2")
+    before = protocol.release(shapes, labels=["a", "b", "c"], ledger=al.NO_LEDGER)
+    # b has grown to twice its size, and c has another shape
+    after = protocol.release(
+        np.array([np.roll(shapes[2], 7) * np.arange(300) // 100, shapes[0], 2 * shapes[1]]),
+        labels=["c", "a", "b"],
+        ledger=al.NO_LEDGER,
+    )
+    found = al.drift(before, after, by="shape")
+    assert found.labels == ("a", "b", "c")
+    assert found.resolved.tolist() == [False, False, True]
+    assert al.drift(before, after).resolved.tolist() == [False, True, True]
+    for row, label in enumerate(found.labels):
+        one = al.shape_distances(before[label], after[label])
+        lower, upper = ends(one, 0.95, "spread", 3)
+        assert [found.value[row], found.lower[row], found.upper[row]] == [one.value, lower, upper]
+    assert "shapes" in found.note
+    assert al.drift(before, before, by="shape").upper.tolist() == [0, 0, 0]
+    with pytest.raises(al.ParameterError, match="by must be one of"):
+        al.drift(before, after, by="weight")

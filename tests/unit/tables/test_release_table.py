@@ -1,9 +1,13 @@
 """`al.release_table`: rows from public input alone, the ledger first, and one clear line for bad input."""
 
+import gzip
+import json
+from contextlib import contextmanager
 from io import StringIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
@@ -240,6 +244,46 @@ def test_very_many_groups_are_added_in_parts(monkeypatch):
     assert sketches.totals.tolist() == expected.totals.tolist()
 
 
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv", "csv.gz", "jsonl", "table"])
+@pytest.mark.parametrize("share", [4, 10**6], ids=["in memory", "spilled"])
+def test_bars_know_how_much_there_is_and_reach_their_end(ending, share, tmp_path, monkeypatch):
+    events = table([(f"p{n % 700}", GROUPS[n % 2] if n % 3 else "nowhere", n % 11, 1) for n in range(5000)])
+    path = tmp_path / f"events.{ending}"
+    if ending == "parquet":
+        pq.write_table(events, path)
+    elif ending == "arrow":
+        with pa.ipc.new_file(path, events.schema) as writer:
+            writer.write_table(events)
+    elif ending != "table":
+        rows = events.to_pylist()
+        lines = (
+            [json.dumps(row) for row in rows]
+            if ending == "jsonl"
+            else [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
+        )
+        data = "".join(f"{line}\n" for line in lines).encode()
+        path.write_bytes(gzip.compress(data) if ending.endswith("gz") else data)
+    bars = []
+
+    @contextmanager
+    def recorded(what, total, unit, *, shown):
+        assert shown
+        done = []
+        yield done.append
+        bars.append((what, total, unit, sum(done)))
+
+    monkeypatch.setattr("armslength.tables.release_table.progress", recorded)
+    monkeypatch.setattr("armslength.tables.spill._SHARE_SORTED", share)
+    release(events if ending == "table" else path, show_progress=True)
+    is_text = ending in ("csv", "csv.gz", "jsonl")
+    total = path.stat().st_size if is_text else 5000
+    counted = sum(1 for n in range(5000) if n % 3)
+    assert bars == [
+        ("reading", total, "B" if is_text else "rows", total),
+        ("counting", counted, "rows", counted),
+    ]
+
+
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_the_data_holder_sees_what_counts_before_anything_is_charged(is_terminal, monkeypatch):
     class Screen(StringIO):
@@ -253,5 +297,5 @@ def test_the_data_holder_sees_what_counts_before_anything_is_charged(is_terminal
     )
     release(table([("p", "south", 1, 1), ("", "south", 1, 1), ("q", "nowhere", 1, 1)]), show_progress=True)
     (shown,) = charged_after
-    assert ("1 of 3 rows" in shown) == is_terminal
+    assert ("of 3 rows, 1 counts" in shown) == is_terminal
     assert is_terminal or shown == ""

@@ -7,11 +7,23 @@ from armslength.compiled import Integers, kernel
 
 
 @kernel
-def in_order(starts: Integers, columns: Integers, width: int) -> bool:
-    """Whether rows follow each other, and the columns of each row rise from 0 to at most width−1.
+def is_valid(starts: Integers, columns: Integers, width: int) -> bool:
+    """Whether rows follow each other, and all columns are from 0 to at most width−1, in any order.
 
     Nothing is read that `starts` puts outside of `columns`.
     """
+    for i in range(len(starts) - 1):
+        if not 0 <= starts[i] <= starts[i + 1] <= len(columns):
+            return False
+        for position in range(starts[i], starts[i + 1]):
+            if not 0 <= columns[position] < width:
+                return False
+    return True
+
+
+@kernel
+def in_order(starts: Integers, columns: Integers, width: int) -> bool:
+    """The same, and whether the columns of each row rise."""
     for i in range(len(starts) - 1):
         if not 0 <= starts[i] <= starts[i + 1] <= len(columns):
             return False
