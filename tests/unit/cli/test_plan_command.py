@@ -4,9 +4,6 @@ import csv
 import io
 import json
 import shlex
-import subprocess
-import sys
-import time
 
 import pytest
 from click.testing import CliRunner
@@ -212,19 +209,10 @@ def test_exit_codes(error, code):
     assert exit_code(error("x")) == code
 
 
-def test_help_teaches_and_is_quick():
+def test_help_teaches():
     result = run("plan", "--help")
     assert "Examples:" in result.output
     assert "--people 500 --contribution 1" in result.output
-
-    def seconds():
-        start = time.perf_counter()
-        subprocess.run(
-            [sys.executable, "-m", "armslength", "plan", "--help"], check=True, capture_output=True
-        )
-        return time.perf_counter() - start
-
-    assert min(seconds() for _ in range(5)) < 0.3
 
 
 def test_examples_of_the_help_run(tmp_path, monkeypatch):
