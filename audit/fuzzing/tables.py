@@ -5,6 +5,7 @@ through an engine that stays, and a whole release.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, partial
 from io import BytesIO
 from random import Random
@@ -21,7 +22,7 @@ from armslength.tables.columns import EventColumns
 from armslength.tables.groups import public_groups_of
 from armslength.tables.order import KEY_BYTES, TakingOrder
 from armslength.tables.partial import GroupSums
-from armslength.tables.relations import check_names, relations_of
+from armslength.tables.relations import check_names, keys_of_first_line, relations_of
 from armslength.tables.sources import event_files, own_names
 from armslength.tables.spill import bounded_events
 from armslength.tables.text_files import BytesRead
@@ -111,7 +112,7 @@ def _summed(name: str, data: bytes) -> str:
     path = written(name, data)
     groups = public_groups_of("group", _GROUPS, None)
     sums = GroupSums(_protocol(), len(_GROUPS), 1)
-    problems: list[al.InputError] = []
+    problems: list[BaseException] = []
     read = BytesRead()
     with engine._our_errors(problems):
         relations = relations_of(_connection(), path, event_files(path), _COLUMNS, problems, read)
@@ -129,11 +130,11 @@ def _read_header(data: bytes) -> str:
     """The first line as one of CSV and as one of JSON; it is accepted if both or the latter are."""
     for name in ("events.csv", "events.jsonl"):
         for file in event_files(written(name, data)) or []:
-            try:
+            if file.kind == "json":
+                keys_of_first_line(_connection(), file)
+                continue
+            with suppress(al.InputError):
                 own_names(file)
-            except al.InputError:
-                if name == "events.jsonl":
-                    raise
     return "accepted"
 
 
@@ -141,7 +142,7 @@ def _read_schema(name: str, data: bytes) -> str:
     """The names of a file that has a schema, held against those that there must be."""
     for file in event_files(written(name, data)) or []:
         with engine._our_errors([]):
-            check_names(_COLUMNS.named, own_names(file) or [], file.name, has_schema=True)
+            check_names(_COLUMNS.named, own_names(file), file.name, has_schema=True)
     return "accepted"
 
 

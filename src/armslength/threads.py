@@ -72,21 +72,27 @@ def for_runs(total: int, block: int, work: Callable[[int, int], None], threads: 
 
     starts = range(0, total, run)
     with ThreadPoolExecutor(workers) as pool:
-        for first in starts:
-            pool.submit(work_and_tell, first)
-        for _ in starts:
-            problem = _next(ended, process)
-            if problem is not None:
-                raise problem
+        try:
+            for first in starts:
+                pool.submit(work_and_tell, first)
+            for _ in starts:
+                _wait_for_one(ended, process)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # only what has begun is waited for
+            raise
 
 
-def _next(ended: "SimpleQueue[BaseException | None]", process: int) -> BaseException | None:
-    """How the next run ended. Not by a future: its lock may be held by a thread that a forked child does not have."""
+def _wait_for_one(ended: "SimpleQueue[BaseException | None]", process: int) -> None:
+    """Waits for the end of a run, and raises what it raised. Not by a future: its lock may be held by a thread that a forked child does not have."""
     while True:
         try:
-            return ended.get(timeout=_SECONDS_BETWEEN_LOOKS)
+            problem = ended.get(timeout=_SECONDS_BETWEEN_LOOKS)
         except Empty:
             check_same_process(process)
+            continue
+        if problem is not None:
+            raise problem
+        return
 
 
 def check_same_process(process: int) -> None:

@@ -28,7 +28,7 @@ UNREACHED = {
     "the temporary folder must have room for a copy of the events, got: …; set TMPDIR to another": "asks for a full disk",
     "… must have records of at most … bytes, got a longer one": "asks for a large file: tests/property has it",
     "… must not change while it is read, got another header": "asks for a second writer",
-    "_UNREADABLE": "asks for an error of the engine that is not one of its own kinds",
+    "… must be a column of text or numbers, got JSON; cast it first": "asks for a column of typed JSON: tests/unit/tables has it",
     "cannot read …: counted in two ways, its records are not as many": "asks for a fault of ours: tests/property has it",
 }
 

@@ -45,7 +45,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("text")
 
 
-FIELDS = st.text(st.sampled_from('ab,"\n\r\t é\\'), max_size=6)
+FIELDS = st.text(st.sampled_from('ab,"\n\r\t é\\\0'), max_size=6)
 
 
 @given(

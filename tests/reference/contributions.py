@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+# White_Space of Unicode; str.strip() would take the separators U+001C to U+001F, too
+WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 Event = tuple[str | None, str, str | int | None, int]  # person, group, item, amount in grid units
 
 
@@ -34,7 +36,7 @@ def bounded_counts(
     """What is taken in all, by (group, item)."""
     of_person: dict[str, list[tuple[str, str | int, int]]] = defaultdict(list)
     for spelled, group, item, amount in events:
-        person = unicodedata.normalize("NFC", spelled or "").strip()
+        person = unicodedata.normalize("NFC", spelled or "").strip(WHITE_SPACE)
         if person and item is not None and item != "" and group in groups and amount:
             of_person[person].append((group, item, amount))
     counts: dict[tuple[str, str | int], int] = defaultdict(int)

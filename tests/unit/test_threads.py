@@ -46,3 +46,30 @@ def test_an_error_is_raised_and_ends_the_rest(monkeypatch):
     with pytest.raises(ValueError, match="three"):
         list(results)
     assert max(begun) <= 6
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, ValueError])
+def test_an_error_cancels_what_has_not_begun(raised, monkeypatch):
+    begun = []
+
+    def work(first, _):
+        begun.append(first)
+        if first == 0:
+            raise raised
+        failed.wait(5)  # nothing else ends before the error is known
+
+    failed = threading.Event()
+    monkeypatch.setattr(threads, "_wait_for_one", _then(threads._wait_for_one, failed.set))
+    with pytest.raises(raised):
+        threads.for_runs(64, 1, work, threads=2)
+    assert len(begun) < 16
+
+
+def _then(call, after):
+    def both(*given):
+        try:
+            return call(*given)
+        finally:
+            after()
+
+    return both

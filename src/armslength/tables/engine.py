@@ -21,7 +21,7 @@ from armslength.checks import shown
 from armslength.errors import InputError, ParameterError, counted
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.text import is_canonical
-from armslength.tables.columns import EventColumns, amount_expression, id_expression, item_expression
+from armslength.tables.columns import EventColumns, amount_expression, id_expression, item_expression, nfc
 from armslength.tables.groups import PublicGroups
 from armslength.tables.relations import BAD_LINE, Relation, relations_of
 from armslength.tables.sources import event_files
@@ -99,7 +99,7 @@ class EventTable:
         self,
         connection: duckdb.DuckDBPyConnection,
         selects: list[str],
-        problems: list[InputError],
+        problems: list[BaseException],
         read: BytesRead,
     ) -> None:
         self._connection = connection
@@ -131,7 +131,7 @@ class EventTable:
             self._connection.register("item_names", names)
             item, joins = (
                 "place",
-                f"{joins} LEFT JOIN item_names ON nfc_normalize(events.item) = item_names.name",
+                f"{joins} LEFT JOIN item_names ON {nfc('events.item')} = item_names.name",
             )
         amount = "amount" if weighted else "1::BIGINT"
         query = (
@@ -269,7 +269,7 @@ def opened_table(  # each is a decision of its own
         connection.execute(
             "SET enable_progress_bar = false"
         )  # it writes to standard output, which may be a pipe
-        problems: list[InputError] = []
+        problems: list[BaseException] = []
         read = BytesRead()
         with _our_errors(problems):
             relations = relations_of(connection, source, files, columns, problems, read)
@@ -314,7 +314,7 @@ def _select(relation: Relation, protocol: Protocol, *, by_number: bool) -> str:
 
 
 @contextmanager
-def _our_errors(problems: list[InputError]) -> Iterator[None]:
+def _our_errors(problems: list[BaseException]) -> Iterator[None]:
     """The engine's errors as ours: its own messages may quote data.
 
     Args:
@@ -322,17 +322,15 @@ def _our_errors(problems: list[InputError]) -> Iterator[None]:
     """
     try:
         yield
-    except duckdb.OutOfMemoryException:
-        raise InputError(
-            "source must be sorted within the memory given, got too little; allow more memory, such as 4GB"
-        ) from None
-    except RuntimeError as problem:
-        if "interrupted" in str(problem).lower():
-            raise KeyboardInterrupt from None
-        raise InputError(_UNREADABLE) from None
-    except (duckdb.Error, pa.ArrowException, OSError, UnicodeDecodeError) as problem:
+    except (duckdb.Error, pa.ArrowException, OSError, UnicodeDecodeError, RuntimeError) as problem:
         if problems:
             raise problems[0] from None
+        if isinstance(problem, duckdb.OutOfMemoryException):
+            raise InputError(
+                "source must be sorted within the memory given, got too little; allow more memory, such as 4GB"
+            ) from None
+        if isinstance(problem, RuntimeError) and "interrupted" in str(problem).lower():
+            raise KeyboardInterrupt from None
         if BAD_LINE in str(problem):
             raise InputError(
                 "source must hold one JSON object on each line, got a line with something else"

@@ -11,7 +11,7 @@ import pyarrow as pa
 from armslength.errors import InputError
 from armslength.tables.columns import EventColumns
 from armslength.tables.sources import EventFile, chosen_columns, file_stream, own_names, table_stream
-from armslength.tables.text_files import LINES, BytesRead, lines, not_utf8, records
+from armslength.tables.text_files import LINES, BytesRead, first_object, lines, not_utf8, records
 
 _MOST_COLUMNS = 20_000  # two seconds; the engine's time grows with their square
 BAD_LINE = "ARMSLENGTH: a line is no JSON object"
@@ -38,7 +38,7 @@ def relations_of(
     source: Any,
     files: list[EventFile] | None,
     columns: EventColumns,
-    problems: list[InputError],
+    problems: list[BaseException],
     read: BytesRead,
 ) -> list[Relation]:
     """The relations of a source, each column found in its own schema. Files of one kind and schema are one scan.
@@ -54,24 +54,28 @@ def relations_of(
     if files is None:
         stream = table_stream(source)
         check_names(columns.named, list(stream.schema.names), "source")
-        return [_registered(connection, "events_of_table", stream, columns)]
+        return [_registered(connection, "events_of_table", stream, columns, problems)]
     relations, alike = list[Relation](), dict[tuple[str, ...], list[EventFile]]()
     delimited, objects = list[tuple[EventFile, list[str]]](), list[EventFile]()
     for number, file in enumerate(files):
+        if file.kind == "json":
+            keys = keys_of_first_line(connection, file)
+            if keys is not None:  # no line, no event
+                check_names(columns.named, keys, file.name, has_capitals=True)
+                objects.append(file)
+            continue
         names = own_names(file)
-        if names is None:
-            continue  # no line, no event
         if len(names) > _MOST_COLUMNS:
             raise InputError(
                 f"{file.name} must have at most {_MOST_COLUMNS} columns, got {len(names)}; leave out those that are not needed"
             )
         check_names(columns.named, names, file.name, has_schema=file.kind in ("parquet", "arrow"))
-        if file.kind == "json":
-            objects.append(file)
-        elif file.kind in ("csv", "tsv"):
+        if file.kind in ("csv", "tsv"):
             delimited.append((file, names))
         elif file.kind == "arrow" or _is_awkward(file, names):
-            relations.append(_registered(connection, f"events_{number}", file_stream(file), columns))
+            relations.append(
+                _registered(connection, f"events_{number}", file_stream(file), columns, problems)
+            )
         else:
             kinds = _types(connection, _parquet([file])).values()
             alike.setdefault((*names, "types", *kinds), []).append(file)
@@ -83,6 +87,24 @@ def relations_of(
     return relations
 
 
+def keys_of_first_line(connection: duckdb.DuckDBPyConnection, file: EventFile) -> list[str] | None:
+    """The keys of the first object in a file of JSON lines; None for a file without any.
+
+    The engine finds them, as it finds those of every other line: what one parser takes another may not.
+    """
+    line = first_object(file.path)
+    if line is None:
+        return None
+    try:
+        query = "SELECT CASE WHEN json_valid($1) AND json_type($1) = 'OBJECT' THEN json_keys($1) END"
+        ((keys,),) = connection.execute(query, [line.decode()]).fetchall()
+    except UnicodeDecodeError:
+        raise not_utf8(file.path) from None
+    if keys is None:
+        raise InputError(f"{file.name} must hold one JSON object on each line, got something else")
+    return list(keys)
+
+
 def _is_awkward(file: EventFile, names: Sequence[str]) -> bool:
     """Whether the engine would take the file's name for a pattern, or rename columns that differ in capitals alone."""
     return not _PATTERNS.isdisjoint(str(file.path.resolve())) or len(
@@ -91,7 +113,12 @@ def _is_awkward(file: EventFile, names: Sequence[str]) -> bool:
 
 
 def check_names(
-    columns: dict[str, str], names: Sequence[str], where: str, *, has_schema: bool = False
+    columns: dict[str, str],
+    names: Sequence[str],
+    where: str,
+    *,
+    has_schema: bool = False,
+    has_capitals: bool = False,
 ) -> None:
     """Refuses names among which that of each role is not there once; the engine does not tell capitals from small letters.
 
@@ -101,6 +128,7 @@ def check_names(
         where: What has them.
         has_schema: Whether they come from a schema. A text file without a header begins with somebody's data, and so do the
             columns of a data frame that was made of one: such names are not shown.
+        has_capitals: Whether capitals are told from small letters, as in keys of JSON.
     """
     folded = [name.casefold() for name in names]
     for role, name in columns.items():
@@ -108,7 +136,7 @@ def check_names(
             raise InputError(
                 f"{role} must be a column of {where}, got {name!r}; {_hint(name, names, has_schema=has_schema)}"
             )
-        if folded.count(name.casefold()) > 1:
+        if not has_capitals and folded.count(name.casefold()) > 1:
             raise InputError(
                 f"{role} must be one column of {where}, got several that are spelled like {name!r}; rename them"
             )
@@ -134,12 +162,18 @@ def _letters(name: str) -> str:
 
 
 def _registered(
-    connection: duckdb.DuckDBPyConnection, name: str, stream: pa.RecordBatchReader, columns: EventColumns
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    stream: pa.RecordBatchReader,
+    columns: EventColumns,
+    problems: list[BaseException],
 ) -> Relation:
     """A stream under a name of ours, its columns under the names of their roles."""
-    connection.register(name, chosen_columns(stream, columns.named))
+    connection.register(name, chosen_columns(stream, columns.named, problems))
     types = _types(connection, name)
-    return Relation(name, {role: (quoted(role), types[role]) for role in columns.named}, False)
+    return Relation(
+        name, {role: (quoted(role), _plain_type(role, types[role])) for role in columns.named}, False
+    )
 
 
 def _of_parquet(
@@ -148,7 +182,15 @@ def _of_parquet(
     """One relation for Parquet files of the same schema: thousands of them are one scan."""
     sql = _parquet(files)
     types = _types(connection, sql)
-    return Relation(sql, {role: (quoted(name), types[name]) for role, name in columns.named.items()}, False)
+    named = {role: (quoted(name), _plain_type(role, types[name])) for role, name in columns.named.items()}
+    return Relation(sql, named, False)
+
+
+def _plain_type(role: str, kind: str) -> str:
+    """The type of a column, unless it is JSON that nobody has checked: a single value could end the query."""
+    if kind == "JSON":
+        raise InputError(f"{role} must be a column of text or numbers, got JSON; cast it first")
+    return kind
 
 
 def _parquet(files: Sequence[EventFile]) -> str:
@@ -160,7 +202,7 @@ def _of_records(
     connection: duckdb.DuckDBPyConnection,
     files: list[tuple[EventFile, list[str]]],
     columns: EventColumns,
-    problems: list[InputError],
+    problems: list[BaseException],
     read: BytesRead,
 ) -> Relation:
     """One relation for all CSV and TSV files, which our own reader cuts into records; every column is text."""
@@ -177,7 +219,7 @@ def _of_lines(
     connection: duckdb.DuckDBPyConnection,
     files: list[EventFile],
     columns: EventColumns,
-    problems: list[InputError],
+    problems: list[BaseException],
     read: BytesRead,
 ) -> Relation:
     """One relation for all files of JSON lines: our own reader cuts the lines, and the engine looks into one line at a time."""
@@ -188,14 +230,14 @@ def _of_lines(
     pointers = [text("/" + name.replace("~", "~0").replace("/", "~1")) for name in roles.values()]
     sql = (
         f"(SELECT json_extract(object, [{', '.join(pointers)}]) AS parts FROM ("  # noqa: S608  # our own text, names quoted
-        f"SELECT CASE WHEN json_valid(line) AND json_type(line) = 'OBJECT' THEN line::JSON ELSE error('{BAD_LINE}') END AS object "
-        "FROM events_of_lines WHERE NOT regexp_full_match(line, '\\s*')))"
+        f"SELECT CASE WHEN line IS NULL THEN NULL WHEN json_valid(line) AND json_type(line) = 'OBJECT' THEN line::JSON ELSE error('{BAD_LINE}') END AS object "
+        "FROM events_of_lines WHERE line IS NULL OR NOT regexp_full_match(line, '\\s*')))"
     )
     return Relation(sql, {role: (f"parts[{place}]", "JSON") for place, role in enumerate(roles, 1)}, False)
 
 
 def _valid(
-    schema: pa.Schema, batches: Iterable[tuple[EventFile, pa.RecordBatch]], problems: list[InputError]
+    schema: pa.Schema, batches: Iterable[tuple[EventFile, pa.RecordBatch]], problems: list[BaseException]
 ) -> pa.RecordBatchReader:
     """A stream of batches whose text is text: the engine trusts Arrow's buffers."""
 
@@ -207,7 +249,7 @@ def _valid(
                 except pa.ArrowInvalid:
                     raise not_utf8(file.path) from None
                 yield batch
-        except InputError as problem:
+        except (InputError, KeyboardInterrupt) as problem:
             problems.append(problem)
             raise
 

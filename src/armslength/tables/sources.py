@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 
 from armslength.checks import check_local, is_file, is_folder
 from armslength.errors import InputError, ParameterError, printable
-from armslength.tables.text_files import DELIMITERS, first_keys, header_names
+from armslength.tables.text_files import DELIMITERS, header_names
 
 KINDS = {
     ".parquet": "parquet",
@@ -134,10 +134,17 @@ def _dataset(file: EventFile) -> ds.Dataset:
         ) from None
 
 
-def chosen_columns(reader: pa.RecordBatchReader, roles: dict[str, str]) -> pa.RecordBatchReader:
+def chosen_columns(
+    reader: pa.RecordBatchReader, roles: dict[str, str], problems: list[BaseException]
+) -> pa.RecordBatchReader:
     """The stream's columns of these names, renamed to their roles, in valid batches.
 
     The engine trusts Arrow's buffers: text that is no text, and indices that lead nowhere, end the stream here.
+
+    Args:
+        reader: The stream.
+        roles: Role and name of each column.
+        problems: Takes an interruption, which the engine would not pass on.
     """
     places = [reader.schema.names.index(name) for name in roles.values()]
     schema = pa.schema(
@@ -145,18 +152,20 @@ def chosen_columns(reader: pa.RecordBatchReader, roles: dict[str, str]) -> pa.Re
     )
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for batch in reader:
-            chosen = pa.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
-            chosen.validate(full=True)
-            yield chosen
+        try:
+            for batch in reader:
+                chosen = pa.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
+                chosen.validate(full=True)
+                yield chosen
+        except KeyboardInterrupt as interruption:
+            problems.append(interruption)
+            raise
 
     return pa.RecordBatchReader.from_batches(schema, batches())
 
 
-def own_names(file: EventFile) -> list[str] | None:
-    """The columns of a file by its own schema, as it spells them; None for a file of JSON lines without any line, which has none."""
-    if file.kind == "json":
-        return first_keys(file.path)
+def own_names(file: EventFile) -> list[str]:
+    """The columns of a file by its own schema, as it spells them; JSON lines have none."""
     if file.kind in DELIMITERS:
         return header_names(file.path, file.kind)
     return list(_dataset(file).schema.names)

@@ -9,7 +9,7 @@ Reference: docs/privacy.md, event tables; docs/decisions/0025-text-readers.md.
 import csv
 import gzip
 import io
-import json
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from armslength.errors import InputError, printable
@@ -36,7 +37,13 @@ LINES = pa.schema([("line", pa.string())])
 _BYTES_AT_ONCE = 4 << 20
 _LONGEST_RECORD = 1 << 30
 _LONGEST_HEADER = 16 << 20
+_LONGEST_LINE = 16 << 20  # of JSON: the engine needs many times as much memory to look into it
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+# an escaped pair, one half of a pair, or any other escape, so that an escaped backslash does not begin one
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)"
+)
 _PROBLEMS = {
     OPEN_QUOTE: "a quoted field has no end",
     STRAY_QUOTE: "there is a quote inside a field that does not begin with one; write such a field in quotes, its own quotes doubled",
@@ -76,23 +83,20 @@ def _names_in(header: bytes, kind: str) -> list[str]:
         return []
 
 
-def first_keys(path: Path) -> list[str] | None:
-    """The keys of the first object in a file of JSON lines; None for a file without any."""
+def first_object(path: Path) -> bytes | None:
+    """The first line of a file of JSON lines that is not blank; None for a file without any."""
     with _opened(path) as (file, _):
-        line = file.readline(_LONGEST_HEADER).removeprefix(_BYTE_ORDER_MARK)
+        line = file.readline(_LONGEST_RECORD).removeprefix(_BYTE_ORDER_MARK)
         while line.isspace():
-            line = file.readline(_LONGEST_HEADER)
-    if not line:
-        return None
-    try:
-        first = json.loads(line)
-    except UnicodeDecodeError:
-        raise not_utf8(path) from None
-    except (ValueError, RecursionError):
-        first = None
-    if not isinstance(first, dict):
-        raise InputError(f"{printable(str(path))} must hold one JSON object on each line, got something else")
-    return list(first)
+            line = file.readline(_LONGEST_RECORD)
+    return _without_lone_surrogates(line) or None
+
+
+def _without_lone_surrogates(text: bytes) -> bytes:
+    """JSON text in which every escaped half of a character is replaced by U+FFFD, in as many bytes: parsers refuse such a half, and JSON allows it."""
+    if _SURROGATE.search(text) is None:
+        return text
+    return _ESCAPE.sub(lambda found: b"\\ufffd" if found[1] else found[0], text)
 
 
 @dataclass
@@ -153,7 +157,10 @@ def records(
 
 
 def lines(path: Path, read: BytesRead | None = None) -> Iterator[pa.RecordBatch]:
-    """The lines of a file, each with its line end. A line feed is never part of a JSON object, so a line is a record."""
+    """The lines of a file, each with its line end. A line feed is never part of a JSON object, so a line is a record.
+
+    A line of more than 16 MiB is null, and so is its event.
+    """
     is_first = True
     for chunk, is_last in _Chunks(path, read):
         data = chunk.data
@@ -166,7 +173,13 @@ def lines(path: Path, read: BytesRead | None = None) -> Iterator[pa.RecordBatch]
             is_first = False
             ends = np.concatenate([np.zeros(1, dtype=np.int32), ends])
             chunk.used += int(ends[-1])
-            yield pa.RecordBatch.from_arrays([_texts(ends, data[: ends[-1]].copy())], schema=LINES)
+            whole = np.frombuffer(_without_lone_surrogates(data[: ends[-1]].tobytes()), dtype=np.uint8)
+            listed = _texts(ends, whole)
+            if np.diff(ends).max() > _LONGEST_LINE:
+                listed = pc.if_else(
+                    pa.array(np.diff(ends) <= _LONGEST_LINE), listed, pa.scalar(None, pa.string())
+                )
+            yield pa.RecordBatch.from_arrays([listed], schema=LINES)
 
 
 def _texts(ends: NDArray[np.int32], data: NDArray[np.uint8]) -> pa.Array:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import armslength as al
 from armslength.protocol.quantize import Grid
+from armslength.tables import text_files
 from armslength.tables.columns import EventColumns
 from armslength.tables.engine import LeftOut
 from armslength.tables.groups import PublicGroups
@@ -206,6 +207,70 @@ def test_one_person_in_several_spellings_is_one_person(kind, tmp_path):
     once = al.Protocol(OPEN, 1, contribution=1, unit="one person", total_share="0.5")
     job = TableRelease.of(source, once, EventColumns("who", "what"), ONE)
     assert job.sums(KEY).totals.tolist() == [2]  # René in five spellings, and Rene; blanks name nobody
+
+
+def test_a_nul_is_part_of_an_id(tmp_path):
+    # the engine's own normal form ends at it: one person counted twice, and two persons were one
+    once = al.Protocol(OPEN, 1, contribution=1, unit="one person", total_share="0.5")
+    ids = ["x\0a", "\u00a0x\0a", "\u00e9\0a", "e\u0301\0a", "\u00e9\0b", "\u00e9"]
+    job = TableRelease.of(pa.table({"who": ids, "what": ["i"] * 6}), once, EventColumns("who", "what"), ONE)
+    assert job.sums(KEY).totals.tolist() == [4]
+    path = tmp_path / "e.jsonl"
+    path.write_text("".join(json.dumps({"who": who, "what": "i"}) + "\n" for who in ids), encoding="utf-8")
+    assert TableRelease.of(path, once, EventColumns("who", "what"), ONE).sums(KEY).totals.tolist() == [4]
+
+
+def test_an_item_of_a_vocabulary_does_not_end_at_a_nul():
+    names = ["\u00e9", "b"]
+    protocol = al.Protocol(al.Identity(2), 1, contribution=9, unit="u", vocabulary=names)
+    table = pa.table({"who": ["a", "b"], "what": ["\u00e9\0junk", "e\u0301"]})
+    job = TableRelease.of(table, protocol, EventColumns("who", "what"), ONE, names)
+    assert job.sums(KEY).product.tolist() == [[1, 0]]
+
+
+ODD_LINES = {
+    "half a character": '{"who": "a", "what": "y", "note": "\\ud800"}',
+    "half a character in a key": '{"who": "a", "what": "y", "\\udfff": 1}',
+    "deep nesting": '{"who": "a", "what": "y", "note": ' + "[" * 3000 + "]" * 3000 + "}",
+    "a long number": '{"who": "a", "what": "y", "note": ' + "1" * 6000 + "}",
+    "other capitals": '{"who": "a", "what": "y", "Who": 3}',
+    "very many keys": '{"who": "a", "what": "y", ' + ", ".join(f'"k{n}": 0' for n in range(20_001)) + "}",
+    "an escaped backslash": '{"who": "a", "what": "y", "note": "\\\\ud800"}',
+    "a whole character": '{"who": "a", "what": "y", "note": "\\ud83d\\ude00"}',
+}
+
+
+@pytest.mark.parametrize("odd", ODD_LINES)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_no_line_of_json_decides_whether_there_is_a_release(odd, is_first, tmp_path):
+    lines = [ODD_LINES[odd], '{"who": "b", "what": "x"}']
+    path = tmp_path / "e.jsonl"
+    path.write_text("\n".join(lines if is_first else lines[::-1]) + "\n", encoding="utf-8")
+    assert integers(path, open_protocol()).tolist() == sketch(["x", "y"]).tolist()
+
+
+def test_half_a_character_in_an_item_is_replaced(tmp_path):
+    path = tmp_path / "e.jsonl"
+    path.write_text(
+        '{"who": "a", "what": "p\\uD800q"}\n{"who": "a", "what": "\\ud83d\\ude00"}\n', encoding="utf-8"
+    )
+    assert integers(path, open_protocol()).tolist() == sketch(["p\ufffdq", "\U0001f600"]).tolist()
+
+
+def test_a_line_of_json_that_is_too_long_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_files, "_LONGEST_LINE", 1000)
+    path = tmp_path / "e.jsonl"
+    path.write_text(
+        json.dumps({"who": "a", "what": "y", "note": "x" * 2000}) + '\n{"who": "b", "what": "x"}\n',
+        encoding="utf-8",
+    )
+    assert integers(path, open_protocol()).tolist() == sketch(["x"]).tolist()
+
+
+def test_typed_json_is_refused_by_its_type():
+    column = pa.ExtensionArray.from_storage(pa.json_(), pa.array(['"a"', "b"]))
+    with pytest.raises(al.InputError, match="person must be a column of text or numbers, got JSON"):
+        integers(pa.table({"who": column, "what": ["x", "y"]}), open_protocol())
 
 
 def test_what_was_left_out_is_counted_for_the_data_holder(tmp_path):

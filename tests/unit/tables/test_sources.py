@@ -112,10 +112,7 @@ def test_json_keys_may_come_late_and_differ_in_capitals(tmp_path):
     ]
     (tmp_path / "e.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     protocol = al.Protocol(al.SparseJL(None, 32, seed="t"), 1000, contribution=1, unit="u", total_share="0.5")
-    with pytest.raises(al.InputError, match="several that are spelled like 'what'"):
-        release(tmp_path / "e.jsonl", protocol)
-    (tmp_path / "e.jsonl").write_text("\n".join(lines[1:]) + "\n", encoding="utf-8")
-    assert release(tmp_path / "e.jsonl", protocol).totals.tolist() == [3000, 0, 0, 0]
+    assert release(tmp_path / "e.jsonl", protocol).totals.tolist() == [3001, 0, 0, 0]
     with pytest.raises(al.InputError, match="did you mean 'who'"):
         release(tmp_path / "e.jsonl", protocol, person="Who")
 
@@ -149,6 +146,31 @@ def test_an_interrupted_query_is_an_interrupt(tmp_path, monkeypatch):
         raise RuntimeError("Query interrupted")
     with pytest.raises(al.InputError), engine._our_errors([]):
         raise RuntimeError(SECRET)
+
+
+@pytest.mark.parametrize("form", ["table", "csv"])
+def test_an_interruption_in_a_reader_is_an_interrupt(form, tmp_path, monkeypatch):
+    def interrupted(*_):
+        yield pa.record_batch({"person": ["a"], "group": ["north"], "item": ["x"]})
+        raise KeyboardInterrupt
+
+    if form == "csv":
+        source = tmp_path / "e.csv"
+        source.write_text("who,where,what\na,north,x\n", encoding="utf-8")
+        monkeypatch.setattr("armslength.tables.relations.records", interrupted)
+    else:
+        source = pa.table({"who": ["a"], "where": ["north"], "what": ["x"]})
+
+        class Stream(list):
+            schema = source.schema
+
+            def __iter__(self):
+                yield from source.to_batches()
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr("armslength.tables.relations.table_stream", lambda _: Stream())
+    with pytest.raises(KeyboardInterrupt):
+        release(source)
 
 
 @pytest.mark.parametrize("memory", ["lots", "-1", "1", "", "1PB", 5])
