@@ -218,7 +218,7 @@ def test_an_edited_protocol_is_refused(path):
     released().save(path)
     edited = {**PROTOCOL.document(), "epsilon": "0.1"}
     rewrite(path, protocols=[edited])
-    with pytest.raises(al.CorruptFileError, match="derived"):
+    with pytest.raises(al.CorruptFileError, match="edited by hand"):
         al.load(path)
 
 
