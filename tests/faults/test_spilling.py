@@ -88,6 +88,11 @@ def test_the_judge_sees_what_is_left(tmp_path):
         assert _badly_ended(ended, NOTHING, tmp_path) == ("something was left in the temporary folder",)
 
 
+def test_the_signals_that_once_left_rows_behind_are_caught():
+    once = {signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU, signal.SIGALRM}
+    assert once | {signal.SIGINT, signal.SIGTERM, signal.SIGHUP} <= set(ending_signals())
+
+
 @pytest.mark.parametrize("sent", ending_signals(), ids=lambda sent: sent.name)
 def test_every_signal_of_the_list_would_end_a_process(sent):
     code = f"import os, signal; signal.signal({int(sent)}, signal.SIG_DFL); os.kill(os.getpid(), {int(sent)})"

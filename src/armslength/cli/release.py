@@ -86,7 +86,7 @@ in the temporary folder, which the message names.
     "--memory",
     default="1GB",
     show_default=True,
-    help="What the engine may hold before it writes to a temporary folder.",
+    help="About how much is held before events go to an encrypted temporary file.",
 )
 @click.option("--threads", type=int, help="At most this many threads.")
 @NO_WORK_LIMIT

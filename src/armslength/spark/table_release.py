@@ -83,7 +83,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
         vocabulary: For a protocol with a vocabulary: its list of names. Events with other items are left out.
         repeat: Whether the same population and labels may be released again.
         partitions: How many tasks share the events; None takes `spark.sql.shuffle.partitions`.
-        memory: How much each task may hold before it writes to a temporary folder on its worker, which its owner alone can read.
+        memory: About how much each task holds before events go to an encrypted temporary file on its worker.
     """
     book = opened_ledger(ledger)
     check_population(population, book)

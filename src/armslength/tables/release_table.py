@@ -69,7 +69,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
         population: Whose budget the ledger charges.
         vocabulary: For a protocol with a vocabulary: its list of names. Events with other items are left out.
         repeat: Whether the same population and labels may be released again.
-        memory: How much the engine may hold before it writes to a temporary folder, which its owner alone can read.
+        memory: About how much is held before events go to an encrypted temporary file, such as "1GB".
         threads: At most this many threads; None takes all that the process may run.
         show_progress: Whether to show progress, if standard error is a terminal.
     """
