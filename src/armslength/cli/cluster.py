@@ -4,15 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.answer_options import answer_options, open_all, sketch_files
-from armslength.cli.layout import LONGEST_LABEL, shortened
-from armslength.cli.listing import as_csv, as_json
+from armslength.cli.options import answer_options, open_all, sketch_files
+from armslength.cli.output import LONGEST_LABEL, as_csv, as_json, shortened
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from armslength.search.cluster import Clustering
+    from armslength.answers.cluster import Clustering
 
 _MOST_DRAWN = 200  # leaves
 
@@ -56,8 +55,8 @@ def cluster(
     Without --cut or --height, clusters of the tree are its largest sure groups. All of them together are right with the
     probability of --level.
     """
-    from armslength.estimates.squared_distances import is_clear  # noqa: PLC0415  # --help must not wait for it
-    from armslength.search.cluster import cluster as make_tree  # noqa: PLC0415  # the same
+    from armslength.answers.cluster import cluster as make_tree  # noqa: PLC0415  # the same
+    from armslength.estimates.distances import is_clear  # noqa: PLC0415  # --help must not wait for it
 
     found = make_tree(open_all(files, 2), **known)
     clusters = found.flat(cut, height)

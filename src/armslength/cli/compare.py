@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.answer_options import answer_options, one_against_others, open_all, sketch_files
-from armslength.cli.layout import LONGEST_LABEL, Column, heading, line
-from armslength.cli.listing import finite, without_formulas
+from armslength.cli.options import answer_options, one_against_others, open_all, sketch_files
+from armslength.cli.output import LONGEST_LABEL, Column, finite, heading, line, without_formulas
 from armslength.errors import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from armslength.protocol.sketches import Sketches
-    from armslength.search.collection import Collection
+    from armslength.sketches.collection import Collection
+    from armslength.sketches.sketches import Sketches
 FIELDS = ("left", "right", "value", "lower", "upper", "resolved", "in_clear")
 _LINES_AT_ONCE = 8192
 
@@ -75,7 +74,7 @@ def compare(files: tuple[str, ...], against: str | None, form: str, **known: Any
     Each pair comes with its estimate, an interval that holds the truth with the probability of --level, and whether the
     two can be told apart at all. Comparing costs no privacy, however often it is done.
     """
-    from armslength.search.compare import compare as compare_rows  # noqa: PLC0415  # --help must not wait for it
+    from armslength.answers.compare import compare as compare_rows  # noqa: PLC0415  # --help must not wait for it
 
     sketches = open_all(files, 2)
     left, right = (sketches, None) if against is None else one_against_others(sketches, against)
@@ -141,6 +140,6 @@ def _write_table(
 
 def _label_column(name: str, side: "Sketches | Collection") -> Column:
     """As wide as its longest label; of a collection, whose labels are not known before, as wide as any."""
-    from armslength.protocol.sketches import Sketches  # noqa: PLC0415  # --help must not wait for it
+    from armslength.sketches.sketches import Sketches  # noqa: PLC0415  # --help must not wait for it
 
     return Column.of_labels(name, side.labels) if isinstance(side, Sketches) else Column(name, LONGEST_LABEL)

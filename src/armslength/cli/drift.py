@@ -4,14 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.answer_options import BY, LEVEL, METHOD, NO_WORK_LIMIT, load_all
-from armslength.cli.layout import Column, heading, line
-from armslength.cli.listing import FORMAT, echo_rows
-from armslength.cli.parameter_types import LocalPath
+from armslength.cli.options import BY, LEVEL, METHOD, NO_WORK_LIMIT, LocalPath, load_all
+from armslength.cli.output import FORMAT, Column, echo_rows, heading, line
 from armslength.errors import counted
 
 if TYPE_CHECKING:
-    from armslength.search.drift import Drift
+    from armslength.answers.drift import Drift
 
 _FILE = LocalPath(exists=True)
 
@@ -43,7 +41,7 @@ def drift(before: str, after: str, form: str, **known: Any) -> None:
 
     The second release cost its own ε; comparing the two costs nothing.
     """
-    from armslength.search.drift import drift as compare_by_label  # noqa: PLC0415  # --help must not wait for it
+    from armslength.answers.drift import drift as compare_by_label  # noqa: PLC0415  # --help must not wait for it
 
     found = compare_by_label(load_all((before,)), load_all((after,)), **known)
     if form == "table":

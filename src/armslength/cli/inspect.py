@@ -5,14 +5,91 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.answer_options import max_work, sketch_files
-from armslength.cli.inspect_collection import collection_listing
-from armslength.cli.layout import Column, heading, line, paragraph
-from armslength.cli.listing import FORMAT, as_csv, as_json
+from armslength.cli.options import max_work, sketch_files
+from armslength.cli.output import FORMAT, LONGEST_LABEL, Column, as_csv, as_json, heading, line, paragraph
 from armslength.errors import counted
 
 if TYPE_CHECKING:
-    from armslength.protocol.sketches import Sketches
+    from armslength.sketches.collection import Collection
+    from armslength.sketches.sketches import Sketches
+
+
+# What a folder of sketch files holds: from their footers, and of their rows only whether they are in the clear.
+
+
+_MOST_FILES, _MOST_PROTOCOLS = 20, 2  # that are shown to people
+
+
+def collection_listing(paths: tuple[str, ...], form: str) -> str:
+    """The files of a collection as a "table" of the first of them, or all of them as "json" or "csv"."""
+    from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
+    from armslength.sketches.card import release_card  # noqa: PLC0415  # the same
+    from armslength.sketches.collection import open_collection  # noqa: PLC0415  # the same
+
+    collection = open_collection(paths, max_work=max_work())
+    files: list[dict[str, Any]] = [
+        {
+            "file": file.path,
+            "rows": file.rows,
+            "row_groups": len(file.group_rows),
+            "bytes": file.size,
+            "in_clear": any(any(file.in_clear(group)) for group in range(len(file.group_rows))),
+        }
+        for file in collection.files
+    ]
+    if form == "csv":
+        return as_csv([{**file, "file": printable(file["file"])} for file in files])
+    card = release_card(collection.releases, in_clear=any(file["in_clear"] for file in files))
+    if form == "json":
+        known = {"rows": len(collection), "sketch_dim": collection.transform.sketch_dim}
+        return as_json({**known, "space": collection.space, "card": card, "files": files})
+    return _collection_page(printable(", ".join(paths)), collection, card, files)
+
+
+def _collection_page(
+    name: str, collection: "Collection", card: dict[str, Any], files: list[dict[str, Any]]
+) -> str:
+    from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
+
+    words = [card["words"]] if card["in_clear"] else [release["words"] for release in card["releases"]]
+    columns = [
+        Column("file", 2 * LONGEST_LABEL),
+        *(Column.of_numbers(heading) for heading in ("rows", "row groups", "bytes")),
+        Column("", len("NOT PRIVATE")),
+    ]
+    table = [
+        line(
+            columns,
+            [
+                printable(file["file"]),
+                *(str(file[key]) for key in ("rows", "row_groups", "bytes")),
+                "NOT PRIVATE" if file["in_clear"] else "",
+            ],
+        )
+        for file in files
+    ]
+    return "\n".join(
+        [
+            (
+                f"{name}: {counted(len(files), 'file')}, {counted(len(collection), 'row')} of {collection.transform.sketch_dim}"
+                f" numbers, {collection.transform.name}{', with totals' if collection.has_totals else ''},"
+                f" {sum(file['bytes'] for file in files):,} bytes"
+            ),
+            f"space {collection.space}",
+            "",
+            *map(paragraph, words[:_MOST_PROTOCOLS]),
+            *_more(len(words) - _MOST_PROTOCOLS, "protocol"),
+            "",
+            heading(columns),
+            *table[:_MOST_FILES],
+            *_more(len(table) - _MOST_FILES, "file"),
+        ]
+    )
+
+
+def _more(count: int, noun: str) -> list[str]:
+    return [f"… and {counted(count, noun)} more; --format json has all"] if count > 0 else []
+
 
 _MOST_FLAGGED = 10  # that are shown to people
 
@@ -37,7 +114,7 @@ def inspect(files: tuple[str, ...], form: str) -> None:
     calls, if all was released as declared). Everything here is public: a sketch file holds no count of people, no hash of data, and no time.
     """
     from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
-    from armslength.protocol.files import load  # noqa: PLC0415  # the same
+    from armslength.sketches.sketch_file import load  # noqa: PLC0415  # the same
 
     if any(Path(name).is_dir() for name in files):
         click.echo(collection_listing(files, form))
@@ -54,7 +131,7 @@ def inspect(files: tuple[str, ...], form: str) -> None:
 
 def _rows(sketches: "Sketches") -> list[dict[str, Any]]:
     """One line for each row: its label, how many noises are in it, whether data in the clear is, and what is implausible."""
-    from armslength.protocol.plausible import implausible  # noqa: PLC0415  # --help must not wait for it
+    from armslength.sketches.plausibility import implausible  # noqa: PLC0415  # --help must not wait for it
 
     totals = [None] * len(sketches) if sketches.totals is None else sketches.totals.tolist()
     flags: dict[int, list[str]] = {}
@@ -74,7 +151,7 @@ def _rows(sketches: "Sketches") -> list[dict[str, Any]]:
 
 
 def _document(sketches: "Sketches") -> dict[str, Any]:
-    from armslength.protocol.card import release_card  # noqa: PLC0415  # --help must not wait for it
+    from armslength.sketches.card import release_card  # noqa: PLC0415  # --help must not wait for it
 
     return {
         "rows": _rows(sketches),

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.layout import Column, heading, line, shortened
-from armslength.cli.listing import CSV_HELP, FORMATS, as_csv, as_json
-from armslength.cli.parameter_types import LocalPath
+from armslength.cli.options import LocalPath
+from armslength.cli.output import CSV_HELP, FORMATS, Column, as_csv, as_json, heading, line, shortened
 from armslength.errors import printable
 
 if TYPE_CHECKING:

@@ -4,13 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.answer_options import answer_options, one_against_others, open_all, sketch_files
-from armslength.cli.layout import Column, heading, line
-from armslength.cli.listing import echo_rows
-from armslength.cli.parameter_types import LocalPath
+from armslength.cli.options import LocalPath, answer_options, one_against_others, open_all, sketch_files
+from armslength.cli.output import Column, echo_rows, heading, line
 
 if TYPE_CHECKING:
-    from armslength.search.nearest import Nearest
+    from armslength.answers.nearest import Nearest
 
 
 @click.command(
@@ -47,8 +45,8 @@ def nearest(
 
     Every pair is looked at. For each query, all of its intervals hold together with the probability of --level.
     """
-    from armslength.protocol.sketches import Sketches  # noqa: PLC0415  # --help must not wait for it
-    from armslength.search.nearest import nearest as find  # noqa: PLC0415  # the same
+    from armslength.answers.nearest import nearest as find  # noqa: PLC0415  # the same
+    from armslength.sketches.sketches import Sketches  # noqa: PLC0415  # --help must not wait for it
 
     asked = open_all(files, 1 if index else 2)
     searched: Any = open_all(index) if index else None

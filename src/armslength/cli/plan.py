@@ -5,14 +5,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armslength.cli.exit_codes import NOT_RESOLVABLE
-from armslength.cli.listing import FORMAT, as_csv, as_json
-from armslength.cli.outputs import OVERWRITE, check_new_file
-from armslength.cli.parameter_types import LocalPath, NumberRange
-from armslength.cli.protocol_options import (
+from armslength.cli.options import (
+    OVERWRITE,
+    LocalPath,
+    NumberRange,
     check_dimension,
+    check_new_file,
     protocol_options,
     read_vocabulary,
 )
+from armslength.cli.output import FORMAT, as_csv, as_json
 
 if TYPE_CHECKING:
     from armslength.planner.plan import Plan
@@ -77,7 +79,7 @@ def plan(  # noqa: PLR0913, PLR0917  # one argument for each option
     check_dimension(input_dim, open_vocabulary=open_vocabulary)
     check_new_file(output, overwrite=overwrite)
     from armslength.planner.plan import plan as make_plan  # noqa: PLC0415  # --help must not wait for it
-    from armslength.plots.plan_figure import check_format  # noqa: PLC0415  # the same
+    from armslength.plots import check_format  # noqa: PLC0415  # the same
 
     if plot is not None:
         check_format(plot)  # before any work

@@ -5,16 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.answer_options import NO_WORK_LIMIT, max_work
-from armslength.cli.layout import paragraph
-from armslength.cli.listing import as_json
-from armslength.cli.outputs import OVERWRITE, check_new_file
-from armslength.cli.parameter_types import LocalPath
-from armslength.cli.protocol_options import (
+from armslength.cli.options import (
+    NO_WORK_LIMIT,
+    OVERWRITE,
+    LocalPath,
     check_dimension,
+    check_new_file,
+    max_work,
     protocol_options,
     read_vocabulary,
 )
+from armslength.cli.output import as_json, paragraph
 
 if TYPE_CHECKING:
     from armslength.protocol.protocol import Protocol
@@ -168,10 +169,10 @@ def show(file: str, form: str) -> None:
 
 def described(protocol: "Protocol") -> str:
     """A protocol for people."""
-    from armslength.planner.told_apart import told_apart_from  # noqa: PLC0415  # --help must not wait for it
-    from armslength.privacy.parameters import weakness  # noqa: PLC0415  # the same
-    from armslength.protocol.card_words import guarantee_in_words  # noqa: PLC0415  # the same
-    from armslength.protocol.provenance import UNKNOWN  # noqa: PLC0415  # the same
+    from armslength.planner.predictions import told_apart_from  # noqa: PLC0415  # --help must not wait for it
+    from armslength.privacy.exact_numbers import weakness  # noqa: PLC0415  # the same
+    from armslength.sketches.card import guarantee_in_words  # noqa: PLC0415  # the same
+    from armslength.sketches.noises import UNKNOWN  # noqa: PLC0415  # the same
 
     weak = weakness(protocol.epsilon, protocol.released_delta)
     lines = [

@@ -7,20 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.answer_options import NO_WORK_LIMIT, max_work
-from armslength.cli.exit_codes import ELSEWHERE
-from armslength.cli.interruptions import endings_ignored
-from armslength.cli.layout import paragraph
+from armslength.cli.exit_codes import ELSEWHERE, endings_ignored
 from armslength.cli.ledger import NEW_LEDGER
-from armslength.cli.outputs import OVERWRITE, check_new_file
-from armslength.cli.parameter_types import LocalPath, NameList
+from armslength.cli.options import NO_WORK_LIMIT, OVERWRITE, LocalPath, NameList, check_new_file, max_work
+from armslength.cli.output import paragraph
 from armslength.errors import ArmslengthError, ParameterError, counted
 
 if TYPE_CHECKING:
     from armslength.ledger.ledger import Ledger, NoLedger
     from armslength.protocol.protocol import Protocol
-    from armslength.protocol.sketches import Sketches
-    from armslength.tables.release_table import TableRelease
+    from armslength.release.release_table import TableRelease
+    from armslength.sketches.sketches import Sketches
 
 _LOST = "ε was charged, and nothing was written: releasing again, with --repeat, spends once more"
 
@@ -118,13 +115,13 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
     The files must have a column for the person and one for the item; a column for the group, or a --label for all; and
     may have one for a weight. Everything is read and checked before anything is spent.
     """
-    from armslength.formats.atomic import check_can_write  # noqa: PLC0415  # --help must not wait for it
+    from armslength.files import check_can_write  # noqa: PLC0415  # --help must not wait for it
+    from armslength.ingest.event_columns import EventColumns  # noqa: PLC0415  # the same
+    from armslength.ingest.event_table import public_groups_of  # noqa: PLC0415  # the same
     from armslength.ledger.ledger import NO_LEDGER, Ledger  # noqa: PLC0415  # the same
     from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # the same
-    from armslength.protocol.release import check_population  # noqa: PLC0415  # the same
-    from armslength.tables.columns import EventColumns  # noqa: PLC0415  # the same
-    from armslength.tables.groups import public_groups_of  # noqa: PLC0415  # the same
-    from armslength.tables.release_table import TableRelease  # noqa: PLC0415  # the same
+    from armslength.release.release import check_population  # noqa: PLC0415  # the same
+    from armslength.release.release_table import TableRelease  # noqa: PLC0415  # the same
 
     if new_ledger and no_ledger:
         raise click.UsageError("--new-ledger must go without --no-ledger, got both; leave one out")
@@ -183,8 +180,8 @@ def _exit_if_elsewhere(place: str, output: str) -> None:
 
 def _lines(ledger: "Ledger | NoLedger", job: "TableRelease", population: str) -> int:
     """How often the ledger has charged these labels."""
+    from armslength.ledger.entry import release_label  # noqa: PLC0415  # the same
     from armslength.ledger.ledger import NoLedger  # noqa: PLC0415  # --help must not wait for it
-    from armslength.protocol.release import release_label  # noqa: PLC0415  # the same
 
     if isinstance(ledger, NoLedger):
         return 0
@@ -243,8 +240,8 @@ def _charged(ledger: "Ledger | NoLedger", population: str, done: str) -> str:
 
 def _told(protocol: "Protocol", job: "TableRelease", what: str) -> str:
     """What was done, with the unit of protection printed back in words."""
-    from armslength.privacy.parameters import weakness, written  # noqa: PLC0415  # --help must not wait for it
-    from armslength.protocol.card_words import protection_in_words  # noqa: PLC0415  # the same
+    from armslength.privacy.exact_numbers import weakness, written  # noqa: PLC0415  # --help must not wait for it
+    from armslength.sketches.card import protection_in_words  # noqa: PLC0415  # the same
 
     count = len(job.groups.labels)
     delta = f", δ = {written(protocol.released_delta)}" if protocol.released_delta else ""

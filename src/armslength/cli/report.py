@@ -2,9 +2,7 @@
 
 import click
 
-from armslength.cli.answer_options import BY, LEVEL, max_work, sketch_files
-from armslength.cli.outputs import check_new_file
-from armslength.cli.parameter_types import LocalPath
+from armslength.cli.options import BY, LEVEL, LocalPath, check_new_file, max_work, sketch_files
 
 
 @click.command(
@@ -44,8 +42,8 @@ def report(
     if not output.lower().endswith((".html", ".htm")):
         raise click.UsageError(f"the output must be a page that ends in .html, got {output}")
     check_new_file(output, overwrite=True, read=files)
-    from armslength.protocol.files import load  # noqa: PLC0415  # --help must not wait for it
     from armslength.reporting.page import report as write_report  # noqa: PLC0415  # the same
+    from armslength.sketches.sketch_file import load  # noqa: PLC0415  # --help must not wait for it
 
     write_report(
         load(list(files), max_work=max_work()),

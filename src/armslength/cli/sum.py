@@ -4,13 +4,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from armslength.cli.answer_options import max_work, sketch_files
-from armslength.cli.outputs import OVERWRITE, check_new_file
-from armslength.cli.parameter_types import LocalPath
+from armslength.cli.options import OVERWRITE, LocalPath, check_new_file, max_work, sketch_files
 from armslength.errors import counted
 
 if TYPE_CHECKING:
-    from armslength.protocol.sketches import Sketches
+    from armslength.sketches.sketches import Sketches
 
 
 @click.command(
@@ -42,7 +40,7 @@ def sum(  # noqa: A001  # the verb's name
     if (label is None) != by_label:
         raise click.UsageError("either --label or --by-label must be given, and not both")
     from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
-    from armslength.protocol.files import load, paths_of  # noqa: PLC0415  # the same
+    from armslength.sketches.sketch_file import load, paths_of  # noqa: PLC0415  # the same
 
     paths = [path for name in files for path in paths_of(name)]
     check_new_file(output, overwrite=overwrite, read=map(str, paths))
@@ -67,14 +65,14 @@ def _check_different(parts: "list[Sketches]") -> None:
 
 
 def _all_rows(parts: "list[Sketches]", label: str) -> "Sketches":
-    from armslength.protocol.sketches import concat, summed  # noqa: PLC0415  # --help must not wait for it
+    from armslength.sketches.sketches import concat, summed  # noqa: PLC0415  # --help must not wait for it
 
     return summed(concat(parts), label)
 
 
 def _by_label(parts: "list[Sketches]") -> "Sketches":
     from armslength.errors import ParameterError  # noqa: PLC0415  # --help must not wait for it
-    from armslength.protocol.sketches import concat, summed  # noqa: PLC0415  # the same
+    from armslength.sketches.sketches import concat, summed  # noqa: PLC0415  # the same
 
     labels = parts[0].labels
     for part in parts:

@@ -2,11 +2,9 @@
 
 import click
 
-from armslength.cli.answer_options import max_work, sketch_files
 from armslength.cli.exit_codes import INCOMPATIBLE
-from armslength.cli.layout import TEXT_WIDTH
-from armslength.cli.listing import as_json
-from armslength.cli.parameter_types import LocalPath
+from armslength.cli.options import LocalPath, max_work, sketch_files
+from armslength.cli.output import TEXT_WIDTH, as_json
 
 
 @click.command(
@@ -44,10 +42,10 @@ def verify(
     """
     import textwrap  # noqa: PLC0415  # --help must not wait for it
 
-    from armslength.protocol.checked_guarantee import FAILS  # noqa: PLC0415  # the same
-    from armslength.protocol.files import paths_of  # noqa: PLC0415  # the same
     from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # the same
-    from armslength.protocol.verify import verify as verified  # noqa: PLC0415  # the same
+    from armslength.sketches.sketch_file import paths_of  # noqa: PLC0415  # the same
+    from armslength.sketches.verify import FAILS  # noqa: PLC0415  # the same
+    from armslength.sketches.verify import verify as verified  # noqa: PLC0415  # the same
 
     protocol = None if agreed is None else Protocol.load(agreed, max_work=max_work())
     done = [
