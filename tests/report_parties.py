@@ -3,7 +3,7 @@
 import numpy as np
 
 import armslength as al
-from armslength.sketches.noises import Released
+from armslength.sketches.noises import Noises
 from armslength.sketches.sketches import Sketches
 
 CODES = 2000
@@ -38,7 +38,7 @@ def sketches_of(counts, labels, protocol, seed=8):
     )
     ids = b"".join(number.to_bytes(16, "big") for number in range(len(counts)))
     values = protocol.transform.apply(counts) + draws.astype(np.int64)
-    return Sketches(values, labels, Released.of(ids, protocol, "rows"), [protocol])
+    return Sketches(values, labels, Noises.fresh(ids, protocol, "rows"), [protocol])
 
 
 def hospitals(count, regions=4, *, epsilon=1, sketch_dim=256, labels=None):

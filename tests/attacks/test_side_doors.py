@@ -19,7 +19,7 @@ import armslength as al
 from armslength.ingest.sums import GroupSums
 from armslength.release import release
 from armslength.sketches.card import release_card
-from armslength.sketches.noises import Released
+from armslength.sketches.noises import Noises
 from armslength.sketches.sketch_format import Digests
 
 PAIRS = neighbor_pairs()
@@ -75,7 +75,7 @@ def test_a_leak_is_seen(monkeypatch, tell, door):
 def test_a_card_that_counts_is_seen(monkeypatch):
     counts = []
     _leak(monkeypatch, counts.append)
-    card = "armslength.sketches.sketch_file.release_card"
+    card = "armslength.sketches.sketch_format.release_card"
     monkeypatch.setattr(card, lambda *_, **known: {**release_card(*_, **known), "events": sum(counts)})
     opened = open_doors(PAIRS["two unrelated tables"])
     assert "metadata and card" in opened
@@ -151,7 +151,7 @@ def test_with_equal_noise_ids_and_values_the_files_are_equal_to_the_last_byte(mo
     monkeypatch.setattr(
         release,
         "new_provenance",
-        lambda protocol, count, source: Released.of(bytes(16 * count), protocol, source),
+        lambda protocol, count, source: Noises.fresh(bytes(16 * count), protocol, source),
     )
     written = []
     for number, events in enumerate(PAIRS["nothing, and much"]):

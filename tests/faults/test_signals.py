@@ -97,7 +97,7 @@ def test_a_second_interruption_takes_nothing_away(party, monkeypatch, place):
 
 
 @pytest.mark.parametrize(
-    "place", ["armslength.release.release.with_noise", "armslength.sketches.sketch_file.canonical_json"]
+    "place", ["armslength.release.release.with_noise", "armslength.sketches.sketch_format.canonical_json"]
 )
 def test_an_error_of_nobody_after_the_charge_says_that_it_was_charged(party, monkeypatch, place):
     def fails(*_, **__):

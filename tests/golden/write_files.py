@@ -7,6 +7,7 @@ Beside each sketch file lies what is in it, as JSON: a later version must read j
 
 import json
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -61,13 +62,20 @@ def content(made):
         "totals": None if made.totals is None else [float(total).hex() for total in made.totals],
         "protocols": [protocol.fingerprint for protocol in made.protocols],
         "noise": [
-            [[source.id, source.protocol.fingerprint, float(factor).hex()] for source, factor in row.terms]
-            for row in made.provenance
+            [
+                [noise.hex(), protocol.fingerprint, float(factor).hex()]
+                for noise, (protocol, factor) in zip(ids, made.noises.terms(row), strict=True)
+            ]
+            for row, ids in enumerate(_by_row(made.noises, made.noises.ids.tolist()))
         ],
-        "sources": [[noise.source for noise, _ in row.terms] for row in made.provenance],
+        "sources": _by_row(made.noises, [made.noises.releases[number][1] for number in made.noises.numbers]),
         "offsets": [float(offset).hex() for offset in made.offsets],
         "in_clear": list(made.in_clear),
     }
+
+
+def _by_row(noises, terms):
+    return [terms[start:stop] for start, stop in pairwise(noises.starts.tolist())]
 
 
 def protocols():

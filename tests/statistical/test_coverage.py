@@ -15,7 +15,6 @@ from armslength.estimates.pair_noise import PairNoise
 from armslength.estimates.variance import variance_curve
 from armslength.laws import Cumulants
 from armslength.noise.draw import draw
-from armslength.sketches.noises import NoiseSource
 from statistical.limits import LIMIT
 
 LEVELS = (0.8, 0.95, 0.99, 1 - 0.05 / 276)
@@ -23,9 +22,7 @@ D = 1024
 
 
 def rule_of(protocol):
-    return interval_rule(
-        protocol, PairNoise.of((NoiseSource(f"{i:032x}", protocol, "rows"), 1.0) for i in range(2))
-    )
+    return interval_rule(protocol, PairNoise.of([(protocol, 1.0)] * 2))
 
 
 def estimates_of(protocol, products):

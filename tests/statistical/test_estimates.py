@@ -12,7 +12,6 @@ import armslength as al
 from armslength.estimates.pair_noise import PairNoise
 from armslength.estimates.variance import variance_curve
 from armslength.noise.draw import draw
-from armslength.sketches.noises import NoiseSource
 from statistical.limits import check_mean, check_variance, draws_for_variance
 
 D, K = 40, 32
@@ -141,7 +140,7 @@ def test_noise_on_the_input_over_the_seed():
     transforms = [al.FastJL(D, 4, f"seed {i}", 0.3) for i in range(seeds)]
     parts = np.array([conditional_input_variance(t, k2, k4, x - y) for t in transforms])
     protocol = al.Protocol(transforms[0], 4, 1e-3, noise_site="input")
-    cumulants = PairNoise.of([(NoiseSource("0" * 32, protocol, "rows"), 1.0)]).cumulants
+    cumulants = PairNoise.of([(protocol, 1.0)]).cumulants
     curve = variance_curve(protocol, type(cumulants)(k2=k2, k4=k4))
     a, b = transforms[0].variance_coefficients
     stated = float(curve.at(d)) - max(a, a - b) * d**2  # the noise's share

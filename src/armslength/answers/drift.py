@@ -117,7 +117,7 @@ def drift(
         )
     first = [row for row, label in enumerate(before.labels) if label in places]
     moved = after.rows([places[label] for label in both]) - before.rows(first)
-    change = Sketches(moved.values, both, moved.provenance, moved.protocols, moved.totals)
+    change = Sketches(moved.values, both, moved.noises, moved.protocols, moved.totals)
     if one_of("by", by, BY) == "size":
         estimate = as_distances(squared_norms(change))
         value, (lower, upper) = estimate.value, ends(estimate, level, method, len(both))

@@ -4,7 +4,7 @@ Of one noise, both ends of an interval rise with the estimate. So the smallest c
 have all that these rows can add: the answers, the smallest upper end, and count + 1 of the smallest lower ends.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,14 @@ from armslength.answers.rounding import LARGEST_DIM, Center, Rounded, margin, pa
 from armslength.answers.sharing import Holders, Pairs, shared_values
 from armslength.answers.shortlists import Shortlist
 from armslength.estimates.distances import interval
-from armslength.estimates.pair_noise import PairNoise, PairNoises, Term, noise_classes
+from armslength.estimates.pair_noise import PairNoise, PairNoises, noise_classes
 from armslength.estimates.variance import debias
 from armslength.progress import Advance
 from armslength.sketches.sketches import Sketches
 from armslength.threads import available_threads, for_blocks
+
+if TYPE_CHECKING:
+    from armslength.sketches.noises import Term
 
 MOST_CLASSES = 32  # noises of the index; each has heaps of its own
 ROWS = 16_384  # of the index at once, at most

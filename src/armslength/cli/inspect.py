@@ -137,16 +137,17 @@ def _rows(sketches: "Sketches") -> list[dict[str, Any]]:
     flags: dict[int, list[str]] = {}
     for finding in implausible(sketches):
         flags.setdefault(finding.row, []).append(finding.reason)
-    rows = zip(sketches.labels, sketches.provenance, totals, strict=True)
+    counts = (sketches.noises.starts[1:] - sketches.noises.starts[:-1]).tolist()
+    rows = zip(sketches.labels, counts, sketches.in_clear, totals, strict=True)
     return [
         {
             "label": label,
-            "noises": len(row.terms),
-            "in_clear": row.in_clear,
+            "noises": noises,
+            "in_clear": in_clear,
             "total": total,
             "implausible": "; ".join(flags.get(number, [])),
         }
-        for number, (label, row, total) in enumerate(rows)
+        for number, (label, noises, in_clear, total) in enumerate(rows)
     ]
 
 

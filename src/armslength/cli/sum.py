@@ -33,16 +33,16 @@ Examples:
 def sum(  # noqa: A001  # the verb's name
     files: tuple[str, ...], label: str | None, by_label: bool, overwrite: bool, output: str
 ) -> None:
-    """Add sketches up: the sum of sketches is the sketch of the summed data, with the noises of all of them.
+    """Add sketches up: the sum of sketches is the sketch of the sum_rows data, with the noises of all of them.
 
     It costs no privacy. Whoever is in the data of several rows is counted in each, and spent ε at each.
     """
     if (label is None) != by_label:
         raise click.UsageError("either --label or --by-label must be given, and not both")
     from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
-    from armslength.sketches.sketch_file import load, paths_of  # noqa: PLC0415  # the same
+    from armslength.sketches.sketch_file import list_files, load  # noqa: PLC0415  # the same
 
-    paths = [path for name in files for path in paths_of(name)]
+    paths = [path for name in files for path in list_files(name)]
     check_new_file(output, overwrite=overwrite, read=map(str, paths))
     parts = [load(path, max_work=max_work()) for path in paths]
     _check_different(parts)
@@ -59,23 +59,23 @@ def sum(  # noqa: A001  # the verb's name
 
 def _check_different(parts: "list[Sketches]") -> None:
     """Refuses to add a release to itself: its data and its noise would count twice."""
-    ids = [source.id for part in parts for row in part.provenance for source, _ in row.terms]
+    ids = [noise for part in parts for noise in part.noises.ids.tolist()]
     if len(set(ids)) != len(ids):
         raise click.UsageError("each release must be added once, got one that is in several rows or files")
 
 
 def _all_rows(parts: "list[Sketches]", label: str) -> "Sketches":
-    from armslength.sketches.sketches import concat, summed  # noqa: PLC0415  # --help must not wait for it
+    from armslength.sketches.sketches import concat, sum_rows  # noqa: PLC0415  # --help must not wait for it
 
-    return summed(concat(parts), label)
+    return sum_rows(concat(parts), label)
 
 
 def _by_label(parts: "list[Sketches]") -> "Sketches":
     from armslength.errors import ParameterError  # noqa: PLC0415  # --help must not wait for it
-    from armslength.sketches.sketches import concat, summed  # noqa: PLC0415  # the same
+    from armslength.sketches.sketches import concat, sum_rows  # noqa: PLC0415  # the same
 
     labels = parts[0].labels
     for part in parts:
         if sorted(part.labels) != sorted(labels) or len(set(part.labels)) != len(part):
             raise ParameterError("labels must be the same in every file, each once, got others; use --label")
-    return concat([summed(concat([part[label] for part in parts]), label) for label in labels])
+    return concat([sum_rows(concat([part[label] for part in parts]), label) for label in labels])

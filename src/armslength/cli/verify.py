@@ -43,7 +43,7 @@ def verify(
     import textwrap  # noqa: PLC0415  # --help must not wait for it
 
     from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # the same
-    from armslength.sketches.sketch_file import paths_of  # noqa: PLC0415  # the same
+    from armslength.sketches.sketch_file import list_files  # noqa: PLC0415  # the same
     from armslength.sketches.verify import FAILS  # noqa: PLC0415  # the same
     from armslength.sketches.verify import verify as verified  # noqa: PLC0415  # the same
 
@@ -51,7 +51,7 @@ def verify(
     done = [
         verified(path, protocol=protocol, ledger=ledger, max_work=max_work())
         for name in files
-        for path in paths_of(name)
+        for path in list_files(name)
     ]
     if form == "json":
         click.echo(as_json([each.document() for each in done]))

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from armslength.checks import number, one_of, shown
 from armslength.errors import ParameterError
 from armslength.estimates.estimate import Bounds
-from armslength.estimates.pair_noise import PairNoise, Term, noise_classes
+from armslength.estimates.pair_noise import PairNoise, noise_classes
 from armslength.estimates.quantiles import (
     LARGEST_DEVIATE,
     RisingFunction,
@@ -20,6 +20,7 @@ from armslength.estimates.quantiles import (
 )
 from armslength.estimates.variance import VarianceCurve, debias, input_noise_law, variance_curve
 from armslength.protocol.protocol import Protocol
+from armslength.sketches.noises import Term
 from armslength.sketches.sketches import Sketches
 from armslength.threads import for_blocks
 from armslength.transforms.fast_jl import FastJL

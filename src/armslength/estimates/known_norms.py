@@ -46,8 +46,7 @@ def squared_distances_with_norms(
     protocol = left.protocols[0]
     if protocol.noise_site == "input":
         raise ParameterError("the control variate must have noise on the output, got noise on the input")
-    ids = [{source.id for row in side.provenance for source, _ in row.terms} for side in (left, right)]
-    if ids[0] & ids[1]:
+    if left.noises.shared_count(right.noises):
         raise ParameterError("the control variate must have different noises on both sides, got a shared one")
     plain = squared_distances(left, right)
     unit, k = protocol.unit_squared, protocol.transform.sketch_dim

@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.laws import Cumulants, Law, uniform_cumulants
-from armslength.sketches.noises import NoiseSource
+from armslength.sketches.noises import Term
 from armslength.sketches.sketches import Sketches
 from armslength.threads import lazy
-
-Term = tuple[NoiseSource, float]
 
 
 @dataclass(frozen=True, order=True)
@@ -52,10 +50,10 @@ class PairNoise:
         both = sorted(
             (
                 (
-                    Part(source.law.name, source.law.scale, source.protocol.dropped_bits, abs(coefficient)),
-                    source.law,
+                    Part(protocol.law.name, protocol.law.scale, protocol.dropped_bits, abs(coefficient)),
+                    protocol.law,
                 )
-                for source, coefficient in terms
+                for protocol, coefficient in terms
             ),
             key=lambda pair: pair[0],
         )
@@ -151,52 +149,14 @@ def row_noises(sketches: Sketches) -> PairNoises:
 
 def noise_classes(sketches: Sketches) -> tuple[NDArray[np.int64], list[tuple[Term, ...]]]:
     """For each row the number of its class, and the terms of one member of each class."""
-    if sketches.released is not None and len(sketches):
-        (first,) = sketches.released.take([0]).rows()
-        return np.zeros(len(sketches), dtype=np.int64), [first.terms]
-    known: dict[PairNoise, int] = {}
-    # Most rows have the protocols and coefficients of one before them: an object for each would take longer than the search.
-    met: dict[tuple[tuple[int, float], ...], int] = {}
-    members: list[tuple[Term, ...]] = []
-    classes = []
-    for row in sketches.provenance:
-        alike = tuple([(id(source.protocol), coefficient) for source, coefficient in row.terms])
-        if alike not in met:
-            noise = PairNoise.of(row.terms)
-            if noise not in known:
-                known[noise] = len(members)
-                members.append(row.terms)
-            met[alike] = known[noise]
-        classes.append(met[alike])
-    return np.array(classes, dtype=np.int64), members
+    return sketches.noises.classes()
 
 
 def _shared_groups(left: Sketches, right: Sketches) -> list[tuple[PairNoise, Any]]:
     """The pairs of rows that have a noise in common: it is merged, and not counted twice."""
-    if left is right and left.released is not None and left.released.are_different:
-        diagonal = np.arange(len(left))
-        return [(PairNoise((), ()), (diagonal, diagonal))]
-    found: dict[PairNoise, tuple[list[int], list[int]]] = {}
-    for i, j in sharing_pairs(left, right):
-        merged = PairNoise.of(left.provenance[i].plus(right.provenance[j], -1.0).terms)
-        pairs = found.setdefault(merged, ([], []))
-        pairs[0].append(i)
-        pairs[1].append(j)
-    return [(noise, (np.array(i), np.array(j))) for noise, (i, j) in found.items()]
-
-
-def sharing_pairs(left: Sketches, right: Sketches) -> set[tuple[int, int]]:
-    """The pairs of rows that have a noise in common."""
-    both = left.released, right.released
-    if both[0] is not None and both[1] is not None and not np.isin(both[0].ids, both[1].ids).any():
-        return set()
-    holders: dict[str, list[int]] = {}
-    for j, row in enumerate(right.provenance):
-        for source, _ in row.terms:
-            holders.setdefault(source.id, []).append(j)
-    return {
-        (i, j)
-        for i, row in enumerate(left.provenance)
-        for source, _ in row.terms
-        for j in holders.get(source.id, ())
-    }
+    i, j = left.noises.shared_pairs(right.noises)
+    classes, terms = left.noises.take(i).plus(right.noises.take(j), -1.0).classes()
+    return [
+        (PairNoise.of(each), (i[classes == number], j[classes == number]))
+        for number, each in enumerate(terms)
+    ]

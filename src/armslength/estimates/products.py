@@ -49,16 +49,16 @@ def inner_products(a: Sketches, b: Sketches | None = None) -> Estimate:
 def shared_cumulants(left: Sketches, right: Sketches) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Σαβκ₂ and Σα²β²κ₄ over the noises that both rows have, in integer units."""
     second, fourth = np.zeros((len(left), len(right))), np.zeros((len(left), len(right)))
-    holders: dict[str, list[tuple[int, float]]] = {}
-    for j, row in enumerate(right.provenance):
-        for source, coefficient in row.terms:
-            holders.setdefault(source.id, []).append((j, coefficient))
-    for i, row in enumerate(left.provenance):
-        for source, alpha in row.terms:
-            each = source.law.cumulants + uniform_cumulants(source.protocol.dropped_bits)
-            for j, beta in holders.get(source.id, ()):
-                second[i, j] += alpha * beta * each.k2
-                fourth[i, j] += (alpha * beta) ** 2 * each.k4
+    each = [
+        protocol.law.cumulants + uniform_cumulants(protocol.dropped_bits)
+        for protocol, _ in left.noises.releases
+    ]
+    k2, k4 = np.array([cumulants.k2 for cumulants in each]), np.array([cumulants.k4 for cumulants in each])
+    mine, theirs = left.noises.shared_terms(right.noises)
+    numbers, pairs = left.noises.numbers[mine], (left.noises.rows[mine], right.noises.rows[theirs])
+    products = left.noises.coefficients[mine] * right.noises.coefficients[theirs]
+    np.add.at(second, pairs, products * k2[numbers])
+    np.add.at(fourth, pairs, products**2 * k4[numbers])
     return second, fourth
 
 

@@ -4,6 +4,7 @@ A row x with the released total T̂ is compared as x/T̂ = r·p, where p = x/T i
 an interval. docs/guides/answers.md has the formula and its proof.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,9 +23,11 @@ from armslength.estimates.distances import (
 )
 from armslength.estimates.estimate import Bounds, Estimate
 from armslength.estimates.intervals import Level, ScaledRows, scaled_intervals
-from armslength.estimates.pair_noise import PairNoise, row_noises, sharing_pairs
+from armslength.estimates.pair_noise import PairNoise, row_noises
 from armslength.estimates.variance import debias
-from armslength.sketches.noises import Provenance
+from armslength.laws import DiscreteLaplace
+from armslength.protocol.protocol import Protocol
+from armslength.sketches.noises import Noises, Term
 from armslength.sketches.sketches import Sketches
 
 # Totals: how large each row is, where the protocol has released that for a share of ε.
@@ -61,8 +64,8 @@ def _variance(sketches: Sketches, unit: float) -> NDArray[np.float64]:
     return np.array(
         [
             unit**2
-            * sum(coefficient**2 * source.total_law.second_moment for source, coefficient in row.terms)
-            for row in sketches.provenance
+            * sum(coefficient**2 * total_law(protocol).second_moment for protocol, coefficient in terms)
+            for terms in map(sketches.noises.terms, range(len(sketches)))
         ]
     )
 
@@ -72,14 +75,21 @@ def _total_interval(
 ) -> Bounds:
     """The totals that noise does not exclude."""
     level = Level.of(confidence, method, pairs)
-    reach = unit * np.array([_reach(row, level.tail) for row in sketches.provenance])
+    reach = unit * np.array([_reach(sketches.noises.terms(row), level.tail) for row in range(len(sketches))])
     return value - reach, value + reach
 
 
-def _reach(row: Provenance, tail: float) -> float:
+def _reach(terms: Sequence[Term], tail: float) -> float:
     """What the noise of a row's total exceeds, on either side, with at most the tail's probability, in grid units."""
-    each = tail / max(1, len(row.terms))
-    return sum(abs(coefficient) * source.total_law.upper_quantile(each) for source, coefficient in row.terms)
+    each = tail / max(1, len(terms))
+    return sum(abs(coefficient) * total_law(protocol).upper_quantile(each) for protocol, coefficient in terms)
+
+
+def total_law(protocol: Protocol) -> DiscreteLaplace:
+    """The law of the total's noise."""
+    if protocol.total_law is None:
+        raise ParameterError("rows must have been released with totals, got one without")
+    return protocol.total_law
 
 
 NOTE = "shapes: rows divided by their released totals, whose error is part of the interval"
@@ -136,8 +146,7 @@ class _Side:
     def divided(self) -> Sketches:
         """Only the numbers, divided; what noise they have is known here."""
         values = (self.sketches.values + self.sketches.offsets[:, None]) / self.total[:, None]
-        none = [Provenance(())] * len(values)
-        return Sketches(values, self.sketches.labels, none, self.sketches.protocols)
+        return Sketches(values, self.sketches.labels, Noises.none(len(values)), self.sketches.protocols)
 
     def ratios(self, level: float, method: str, pairs: int) -> Bounds:
         """Between which 1/r = T̂/T lies."""
@@ -172,18 +181,10 @@ class _SharedPairs:
     @classmethod
     def of(cls, left: _Side, right: _Side) -> "_SharedPairs":
         a, b = left.sketches, right.sketches
-        if a is b and a.released is not None and a.released.are_different:
-            rows = columns = np.arange(len(a))
-            return cls(rows, columns, (PairNoise((), ()),) * len(a))
-        found = sorted(sharing_pairs(a, b))
-        noises = tuple(
-            PairNoise.of(
-                a.provenance[i].times(1 / left.total[i]).plus(b.provenance[j], -1 / right.total[j]).terms
-            )
-            for i, j in found
-        )
-        rows, columns = np.array(found, dtype=np.int64).reshape(-1, 2).T
-        return cls(rows, columns, noises)
+        rows, columns = a.noises.shared_pairs(b.noises)
+        scaled = b.noises.take(columns).times(-1 / right.total[columns])
+        merged = a.noises.take(rows).times(1 / left.total[rows]).plus(scaled)
+        return cls(rows, columns, tuple(PairNoise.of(merged.terms(pair)) for pair in range(len(rows))))
 
 
 def _values(left: _Side, right: _Side, shared: _SharedPairs) -> NDArray[np.float64]:

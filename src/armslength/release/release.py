@@ -19,7 +19,7 @@ from armslength.ledger.entry import check_spelling, ledger_entry
 from armslength.ledger.ledger import Ledger, NoLedger, opened_ledger
 from armslength.noise.draw import add_noise, draw
 from armslength.protocol.protocol import Protocol
-from armslength.sketches.noises import Provenance, Released
+from armslength.sketches.noises import Noises
 from armslength.sketches.sketches import Sketches, checked_labels
 from armslength.transforms.fast_jl import FastJL
 
@@ -163,9 +163,9 @@ def drop_bits(values: NDArray[np.int64], protocol: Protocol) -> NDArray[np.int64
     return (values >> bits) << bits if bits else values
 
 
-def new_provenance(protocol: Protocol, count: int, source: str) -> Released:
+def new_provenance(protocol: Protocol, count: int, source: str) -> Noises:
     """A new random noise id for each row."""
-    return Released.of(secrets.token_bytes(16 * count), protocol, source)
+    return Noises.fresh(secrets.token_bytes(16 * count), protocol, source)
 
 
 def check_population(population: Any, ledger: Ledger | NoLedger) -> None:
@@ -218,5 +218,5 @@ def sketch_in_clear(
         threads: At most this many threads; None takes all that the process may run.
     """
     product, totals = project_and_add_up(protocol, X, items, threads)
-    rows = [Provenance((), in_clear=True)] * len(product)
-    return Sketches(product, checked_labels(labels, len(product)), rows, [protocol], totals)
+    noises = Noises.none(len(product), in_clear=True)
+    return Sketches(product, checked_labels(labels, len(product)), noises, [protocol], totals)

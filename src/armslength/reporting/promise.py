@@ -4,6 +4,8 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from armslength.errors import counted
 from armslength.privacy.exact_numbers import weakness, written
 from armslength.protocol.protocol import Protocol
@@ -97,8 +99,8 @@ def statement(sketches: Sketches) -> str:
 def _several(sketches: Sketches, largest: Fraction) -> str:
     """What people have spent who are in one release, in two, in all. A sum is made of as many releases as it has noises."""
     rows = len(sketches)
-    noises = len({source for row in sketches.provenance for source, _ in row.terms})
-    most = max(len(row.terms) for row in sketches.provenance)
+    noises = len(np.unique(sketches.noises.ids))
+    most = int(np.diff(sketches.noises.starts).max())
     each = f"up to {escaped(_short(largest))}" if len(sketches.protocols) > 1 else escaped(_short(largest))
     if noises <= 1:
         return f"A person in this release has spent {each}."
@@ -137,12 +139,9 @@ def cards(sketches: Sketches) -> str:
 def _rows_under(sketches: Sketches) -> dict[Release, int]:
     """How many rows have noise of each release."""
     counts = dict.fromkeys(sketches.releases, 0)
-    if sketches.released is not None:
-        counts[sketches.released.protocol, sketches.released.source] = len(sketches)
-        return counts
-    for row in sketches.provenance:
-        for release in {(noise.protocol, noise.source) for noise, _ in row.terms}:
-            counts[release] += 1
+    noises = sketches.noises
+    for number, release in enumerate(noises.releases):
+        counts[release] = len(np.unique(noises.rows[noises.numbers == number]))
     return counts
 
 

@@ -11,12 +11,19 @@ import numpy as np
 from armslength.checks import integer, shown
 from armslength.errors import IncompatibleSketchesError, ParameterError, counted
 from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
-from armslength.sketches.sketch_file import DEFAULT_LIMIT, LARGEST_LIMIT, Form, SketchFile, paths_of
-from armslength.sketches.sketches import InOneSpace, Sketches, check_same_space
+from armslength.sketches.sketch_file import (
+    DEFAULT_LIMIT,
+    LARGEST_LIMIT,
+    JoinedSchema,
+    RowBuffer,
+    SketchFile,
+    list_files,
+)
+from armslength.sketches.sketches import Sketches, SketchRows, check_same_space
 from armslength.threads import lazy
 
 if TYPE_CHECKING:
-    from armslength.sketches.sketch_format import Head
+    from armslength.sketches.sketch_format import FileHeader
 
 
 @dataclass(frozen=True)
@@ -38,18 +45,18 @@ class _Group:
 
     def sketches(self) -> Sketches:
         """Its rows."""
-        everything = self.file.sketches(self.number)
-        return everything.rows(self._kept()) if self.without else everything
+        rows = self.file.sketches(self.number)
+        return rows.rows(self._kept()) if self.without else rows
 
     def labels(self) -> list[str]:
         """Their labels."""
-        everything = self.file.labels(self.number)
-        return [everything[row] for row in self._kept()] if self.without else everything
+        rows = self.file.labels(self.number)
+        return [rows[row] for row in self._kept()] if self.without else rows
 
     def in_clear(self) -> list[bool]:
         """Whether data without noise is part of each."""
-        everything = self.file.in_clear(self.number)
-        return [everything[row] for row in self._kept()] if self.without else everything
+        rows = self.file.in_clear(self.number)
+        return [rows[row] for row in self._kept()] if self.without else rows
 
     def _kept(self) -> list[int]:
         kept: list[int] = np.delete(np.arange(self.file.group_rows[self.number]), self.without).tolist()
@@ -61,11 +68,11 @@ class _Group:
         return replace(self, without=tuple(sorted({*self.without, *(kept[row] for row in rows)})))
 
 
-class Collection(InOneSpace):
+class Collection(SketchRows):
     """Rows of many files as if they were one `Sketches`, of which a block at a time is in memory.
 
     Rows come in the order of the files, and in each file in its own. Labels may come more than once, as in
-    `al.concat`: parties release again, and what tells rows apart is their noise. Made by `al.open_collection`.
+    `al.concat`: parties release again, and what tells rows apart is their noise. Rows are selected as in `Sketches`. Made by `al.open_collection`.
     Everything here is post-processing of released rows: it costs no privacy, however often it is done.
 
     Attributes:
@@ -77,12 +84,12 @@ class Collection(InOneSpace):
 
     def __init__(self, groups: Sequence[_Group], files: Sequence[SketchFile]) -> None:
         self.files = tuple(files)
-        self._form = Form(self.files)
+        self._schema = JoinedSchema(self.files)
+        super().__init__(self._schema.protocols)
         self._groups = tuple(group for group in groups if len(group))
         self._starts = np.cumsum([0, *map(len, self._groups)])
-        self.protocols = self._form.protocols
-        self.releases = self._form.releases
-        self.has_totals = self._form.has_totals
+        self.releases = self._schema.releases
+        self.has_totals = self._schema.has_totals
 
     @lazy
     def in_clear(self) -> tuple[bool, ...]:
@@ -100,25 +107,6 @@ class Collection(InOneSpace):
     def __iter__(self) -> Iterator[Sketches]:
         return (block.span(row, row + 1) for block in self.blocks(1024) for row in range(len(block)))
 
-    def __getitem__(self, chosen: Any) -> Sketches:
-        """Rows by number, slice, list of numbers, or label (the first that has it); always `Sketches`."""
-        if isinstance(chosen, str):
-            return self.rows(self._numbers_of(chosen)[:1])
-        count = len(self)
-        if isinstance(chosen, slice):
-            return self.rows(range(count)[chosen])
-        try:
-            numbers = np.atleast_1d(np.asarray(chosen))
-        except ValueError:  # lists of different lengths
-            numbers = np.empty((0, 0))
-        if numbers.dtype == np.bool_ and numbers.shape == (count,):
-            numbers = np.flatnonzero(numbers)
-        if numbers.ndim != 1 or (numbers.dtype.kind not in "iu" and len(numbers)):
-            raise ParameterError(
-                f"rows must be numbers below {count}, a slice or a label, got {shown(chosen)}"
-            )
-        return self.rows([number + count if number < 0 else number for number in numbers.tolist()])
-
     def blocks(self, rows: int, first: int = 0) -> Iterator[Sketches]:
         """All rows in order from the first, so many at a time, and in the last block the rest.
 
@@ -134,17 +122,17 @@ class Collection(InOneSpace):
 
     def _blocks(self, rows: int, start: int) -> Iterator[Sketches]:
         left = len(self) - start
-        gathering = self._form.gathering(min(rows, left))
+        buffer = RowBuffer(self._schema, min(rows, left))
         for piece in self._pieces(start):
-            taken = 0
-            while taken < len(piece):
-                stop = min(taken + gathering.room, len(piece))
-                gathering.add(piece.span(taken, stop))
-                left -= stop - taken
-                taken = stop
-                if not gathering.room:
-                    yield gathering.sketches()
-                    gathering = self._form.gathering(min(rows, left))
+            begin = 0
+            while begin < len(piece):
+                end = min(begin + buffer.rows_left, len(piece))
+                buffer.add(piece.span(begin, end))
+                left -= end - begin
+                begin = end
+                if not buffer.rows_left:
+                    yield buffer.sketches()
+                    buffer = RowBuffer(self._schema, min(rows, left))
 
     def _pieces(self, start: int) -> Iterator[Sketches]:
         """The rows from this one on, a row group at a time."""
@@ -167,12 +155,14 @@ class Collection(InOneSpace):
             self._groups[home].sketches().rows((different[homes == home] - self._starts[home]).tolist())
             for home in np.unique(homes).tolist()
         )
-        found = self._form.gathered(pieces, len(different))
-        return found if np.array_equal(different, wanted) else found.rows(places.tolist())
+        sketches = self._schema.join(pieces, len(different))
+        return sketches if np.array_equal(different, wanted) else sketches.rows(places.tolist())
 
     def without(self, label: str) -> "Collection":
         """All rows but those of this label; reads the labels once."""
-        numbers = np.array(self._numbers_of(label))
+        numbers = np.array([number for number, other in enumerate(self.each_label()) if other == label])
+        if not len(numbers):
+            raise ParameterError(f"label must be one of the collection's, got {shown(label)}")
         homes = np.searchsorted(self._starts, numbers, side="right") - 1
         groups = list(self._groups)
         for home in np.unique(homes).tolist():
@@ -183,12 +173,6 @@ class Collection(InOneSpace):
         """The labels of all rows, in order, a row group at a time; no other column is read."""
         return (label for group in self._groups for label in group.labels())
 
-    def _numbers_of(self, label: str) -> list[int]:
-        numbers = [number for number, other in enumerate(self.each_label()) if other == label]
-        if not numbers:
-            raise ParameterError(f"label must be one of the collection's, got {shown(label)}")
-        return numbers
-
     def to_sketches(self, *, limit: int = DEFAULT_LIMIT) -> Sketches:
         """All rows in memory; refuses more than `limit` bytes of values."""
         integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
@@ -198,7 +182,7 @@ class Collection(InOneSpace):
                 f"a collection must have at most {limit} bytes of values to be loaded, got {needed}; "
                 "take it in blocks, or raise limit"
             )
-        return self._form.gathered(self._pieces(0), len(self))
+        return self._schema.join(self._pieces(0), len(self))
 
 
 def open_collection(
@@ -220,16 +204,16 @@ def open_collection(
     if not listed:
         raise ParameterError("source must be a folder or a list of files, got nothing of the kind")
     integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
-    heads: dict[bytes, Head] = {}
+    headers: dict[bytes, FileHeader] = {}
     budget = WorkBudget(max_work)
-    files = [SketchFile.open(path, limit, heads, budget) for each in listed for path in paths_of(each)]
-    if len({file.stamp for file in files}) != len(files):
+    files = [SketchFile.open(path, limit, headers, budget) for each in listed for path in list_files(each)]
+    if len({file.identity for file in files}) != len(files):
         raise ParameterError("source must name each file once, got one of them twice")
     for file in files:
         try:
-            check_same_space((*files[0].head.protocols[:1], *file.head.protocols))
+            check_same_space((*files[0].header.protocols[:1], *file.header.protocols))
         except IncompatibleSketchesError as problem:
-            raise IncompatibleSketchesError(f"{problem} in {file.name}") from None
+            raise IncompatibleSketchesError(f"{problem} in {file.path}") from None
     groups = [_Group(file, number) for file in files for number in range(len(file.group_rows))]
     for group in groups:
         group.file.check_size([group.number])

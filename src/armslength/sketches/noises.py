@@ -1,130 +1,247 @@
-"""Which noises a row is made of. Cumulants add only for independent noises, so noise has identity."""
+"""The noises of rows. Variances add only for independent noises, so every noise has an identity."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.errors import ParameterError
-from armslength.laws import DiscreteLaplace, Law
 from armslength.protocol.protocol import Protocol
+from armslength.threads import lazy
 
 SOURCES = ("events", "rows", "stream")
 UNKNOWN = "unknown"  # for a protocol before any release, or without any row of it
+LARGEST_FACTOR, SMALLEST_FACTOR = 2.0**60, 2.0**-60  # of a coefficient, in memory and in files
 
-Release = tuple[Protocol, str]  # a protocol, and what was released under it: one of SOURCES, or UNKNOWN
+# A protocol, and what was released under it. "events": the software bounded what each person adds;
+# "rows" and "stream": the party promised it; or UNKNOWN.
+Release = tuple[Protocol, str]
+Term = tuple[Protocol, float]  # the protocol of one noise, and its coefficient
 
-
-@dataclass(frozen=True)
-class NoiseSource:
-    """One released row's noise: a random public id, and the protocol under which it was drawn.
-
-    Attributes:
-        id: What tells this noise from all others.
-        protocol: Under which it was drawn.
-        source: What was released. "events": the software bounded what each person adds; "rows" and "stream": the party promised it.
-            It is no part of the identity.
-    """
-
-    id: str
-    protocol: Protocol
-    source: str = field(compare=False)
-
-    @property
-    def law(self) -> Law:
-        """The law of each coordinate's noise."""
-        return self.protocol.law
-
-    @property
-    def total_law(self) -> DiscreteLaplace:
-        """The law of the total's noise."""
-        if self.protocol.total_law is None:
-            raise ParameterError("rows must have been released with totals, got one without")
-        return self.protocol.total_law
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """A row as a linear combination of released rows.
-
-    Attributes:
-        terms: (noise source, coefficient), by id; no coefficient is 0.
-        offset: What is added to the stored integers when they are read: the middle of the dropped bits.
-        in_clear: Whether data without noise is part of it.
-    """
-
-    terms: tuple[tuple[NoiseSource, float], ...]
-    offset: float = 0.0
-    in_clear: bool = False
-
-    def plus(self, other: "Provenance", coefficient: float = 1.0) -> "Provenance":
-        """This row plus coefficient times the other: shared noises are merged, not counted twice."""
-        total = dict(self.terms)
-        for source, theirs in other.terms:
-            ours, added = total.get(source, 0.0), coefficient * theirs
-            # What is left of a coefficient after cancellation is rounding, not noise; a small one that met nothing is noise.
-            merged = ours + added
-            total[source] = merged if abs(merged) > 1e-13 * max(abs(ours), abs(added)) else 0.0
-        return self._of(total.items(), self.offset + coefficient * other.offset, other.in_clear)
-
-    def times(self, coefficient: float) -> "Provenance":
-        """This row times a number."""
-        return self._of(((source, coefficient * c) for source, c in self.terms), coefficient * self.offset)
-
-    def _of(
-        self, terms: Iterable[tuple[NoiseSource, float]], offset: float, in_clear: bool = False
-    ) -> "Provenance":
-        kept = sorted((term for term in terms if term[1] != 0), key=lambda term: term[0].id)
-        return Provenance(tuple(kept), offset, self.in_clear or in_clear)
+_ROUNDING = 1e-13  # a coefficient this much smaller than what it is the sum of is rounding, not noise
 
 
 @dataclass(frozen=True, eq=False)
-class Released:
-    """Rows as they were released: each has one noise, of one protocol. A `Provenance` is made of one when it is asked for.
+class Noises:
+    """The noises of n rows, each a linear combination of released rows, as a sketch file stores them.
 
     Attributes:
-        ids: The noise id of each row, 16 bytes.
-        protocol: Under which all of them were drawn.
-        source: What was released, as in `NoiseSource`.
+        starts: Row i has the terms from starts[i] to starts[i + 1].
+        ids: For each term the random public id of its noise, 16 bytes. Two noises are the same if id and protocol are.
+        coefficients: For each term how often its noise is in the row; never 0.
+        numbers: For each term the number of its release.
+        releases: The releases by number.
+        offsets: For each row what is added to its stored integers when they are read: the middle of the dropped bits.
+        in_clear: For each row whether data without noise is part of it.
     """
 
+    starts: NDArray[np.int64]
     ids: NDArray[np.void]
-    protocol: Protocol
-    source: str
+    coefficients: NDArray[np.float64]
+    numbers: NDArray[np.int32]
+    releases: tuple[Release, ...]
+    offsets: NDArray[np.float64]
+    in_clear: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        for name in ("starts", "ids", "coefficients", "numbers", "offsets", "in_clear"):
+            getattr(self, name).flags.writeable = False
 
     @classmethod
-    def of(cls, ids: bytes, protocol: Protocol, source: str) -> "Released":
-        """Rows with these ids, 16 bytes for each."""
-        return cls(np.frombuffer(ids, dtype="V16"), protocol, source)
-
-    @property
-    def offset(self) -> float:
-        """The middle of the dropped bits."""
-        return middle_of_dropped_bits(self.protocol)
-
-    @property
-    def are_different(self) -> bool:
-        """Whether no noise comes twice."""
-        return len(np.unique(self.ids)) == len(self.ids)
-
-    def take(self, numbers: Any) -> "Released":
-        """Rows by number."""
-        return Released(self.ids[numbers], self.protocol, self.source)
-
-    def rows(self) -> tuple[Provenance, ...]:
-        """Each row's noise by itself."""
-        offset = self.offset
-        return tuple(
-            Provenance(((NoiseSource(each.hex(), self.protocol, self.source), 1.0),), offset)
-            for each in self.ids.tolist()
+    def fresh(cls, ids: bytes, protocol: Protocol, source: str) -> "Noises":
+        """Rows as they are released: one noise each, with these ids of 16 bytes."""
+        listed = np.frombuffer(ids, dtype="V16")
+        count = len(listed)
+        return cls(
+            np.arange(count + 1),
+            listed,
+            np.ones(count),
+            np.zeros(count, dtype=np.int32),
+            ((protocol, source),),
+            np.full(count, middle_of_dropped_bits(protocol)),
+            np.zeros(count, dtype=bool),
         )
 
     @classmethod
-    def joined(cls, parts: Sequence["Released"]) -> "Released":
-        """All rows of parts that have one protocol and one source."""
-        return cls(np.concatenate([part.ids for part in parts]), parts[0].protocol, parts[0].source)
+    def none(cls, count: int, *, in_clear: bool = False) -> "Noises":
+        """Rows without noise."""
+        return _from_rows(
+            np.empty(0, dtype=np.int64),
+            np.empty(0, dtype="V16"),
+            np.empty(0),
+            np.empty(0, dtype=np.int32),
+            (),
+            np.zeros(count),
+            np.full(count, in_clear),
+        )
+
+    @classmethod
+    def concat(cls, parts: Sequence["Noises"]) -> "Noises":
+        """The rows of all parts, in order."""
+        releases, numbers = _common_releases(parts)
+        ends = np.cumsum([0, *(len(part.ids) for part in parts)])
+        starts = [part.starts[:-1] + end for part, end in zip(parts, ends[:-1], strict=True)]
+        return cls(
+            np.concatenate([*starts, ends[-1:]]),
+            np.concatenate([part.ids for part in parts]),
+            np.concatenate([part.coefficients for part in parts]),
+            np.concatenate(numbers),
+            releases,
+            np.concatenate([part.offsets for part in parts]),
+            np.concatenate([part.in_clear for part in parts]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Noises):
+            return NotImplemented
+        _, (mine, theirs) = _common_releases((self, other))
+        names = ("starts", "ids", "coefficients", "offsets", "in_clear")
+        return np.array_equal(mine, theirs) and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in names
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # arrays have none
+
+    @lazy
+    def rows(self) -> NDArray[np.int64]:
+        """For each term the number of its row."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+    @lazy
+    def are_released(self) -> NDArray[np.bool_]:
+        """For each row whether it is as it was released: one noise, once, and nothing in the clear."""
+        single: NDArray[np.bool_] = (np.diff(self.starts) == 1) & ~self.in_clear
+        single[self.rows[self.coefficients != 1.0]] = False
+        return single
+
+    @lazy
+    def are_fresh(self) -> bool:
+        """Whether each row is as it was released, and no noise occurs in two of them."""
+        return bool(self.are_released.all()) and len(np.unique(_id_numbers(self.ids))) == len(self.ids)
+
+    @property
+    def are_merged(self) -> bool:
+        """Whether no row has two terms with one id."""
+        if (np.diff(self.starts) <= 1).all():
+            return True
+        return len(np.unique(self.rows * len(self.ids) + _id_numbers(self.ids))) == len(self.ids)
+
+    def terms(self, row: int) -> tuple[Term, ...]:
+        """The noises of one row, each by its protocol and its coefficient."""
+        place = slice(self.starts[row], self.starts[row + 1])
+        numbers, coefficients = self.numbers[place].tolist(), self.coefficients[place].tolist()
+        protocols = (self.releases[number][0] for number in numbers)
+        return tuple(zip(protocols, coefficients, strict=True))
+
+    def take(self, rows: Any) -> "Noises":
+        """Rows by number or by slice, in this order; one may come more than once."""
+        begins, lengths = self.starts[:-1][rows], np.diff(self.starts)[rows]
+        terms = _ranges(begins, lengths)
+        return Noises(
+            np.concatenate(([0], np.cumsum(lengths))),
+            self.ids[terms],
+            self.coefficients[terms],
+            self.numbers[terms],
+            self.releases,
+            self.offsets[rows],
+            self.in_clear[rows],
+        )
+
+    def times(self, factor: float | NDArray[np.float64]) -> "Noises":
+        """Every row times a number, or each times its own."""
+        factors = np.broadcast_to(np.asarray(factor, dtype=np.float64), len(self))
+        coefficients = self.coefficients * factors[self.rows]
+        kept = coefficients != 0
+        return _from_rows(
+            self.rows[kept],
+            self.ids[kept],
+            coefficients[kept],
+            self.numbers[kept],
+            self.releases,
+            factors * self.offsets,
+            self.in_clear,
+        )
+
+    def plus(self, other: "Noises", factor: float = 1.0) -> "Noises":
+        """Row by row, these plus `factor` times the others: a noise that both have is merged, not counted twice."""
+        releases, numbers = _common_releases((self, other))
+        rows = np.concatenate((self.rows, other.rows))
+        ids = np.concatenate((self.ids, other.ids))
+        number = np.concatenate(numbers)
+        coefficients = np.concatenate((self.coefficients, factor * other.coefficients))
+        protocols = _numbered([protocol for protocol, _ in releases])[number]
+        # Terms of one noise in one row come next to each other, ours first: lexsort is stable.
+        keys = (protocols, *_words(ids)[::-1], rows)
+        order = np.lexsort(keys)
+        is_first = np.ones(len(order), dtype=bool)
+        is_first[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
+        first = np.flatnonzero(is_first)
+        sums = np.add.reduceat(coefficients[order], first)
+        largest = np.maximum.reduceat(np.abs(coefficients[order]), first)
+        # What is left after cancellation is rounding, not noise; a small coefficient that met no other is noise.
+        kept = np.abs(sums) > _ROUNDING * largest
+        terms = order[first[kept]]
+        return _from_rows(
+            rows[terms],
+            ids[terms],
+            sums[kept],
+            number[terms],
+            releases,
+            self.offsets + factor * other.offsets,
+            self.in_clear | other.in_clear,
+        )
+
+    def sum(self) -> "Noises":
+        """One row, the sum of all rows."""
+        total = self
+        while len(total) > 1:
+            half = len(total) // 2
+            pairs = total.take(slice(half)).plus(total.take(slice(half, 2 * half)))
+            total = Noises.concat([pairs, total.take(slice(2 * half, None))])
+        return total
+
+    def classes(self) -> tuple[NDArray[np.int64], list[tuple[Term, ...]]]:
+        """For each row the number of its class, and the terms of one row of each class.
+
+        Rows of one class have noises of the same laws, with the same coefficients up to their signs.
+        """
+        laws = [(each.law.name, each.law.scale, each.dropped_bits) for each, _ in self.releases]
+        sizes, size = np.unique(np.abs(self.coefficients), return_inverse=True)
+        kinds = np.unique(_numbered(laws)[self.numbers] * len(sizes) + size, return_inverse=True)[1]
+        classes = kinds.astype(np.int64)
+        if not (np.diff(self.starts) == 1).all():
+            listed = kinds.tolist()
+            classes = _numbered([tuple(sorted(listed[i:j])) for i, j in pairwise(self.starts.tolist())])
+        _, members = np.unique(classes, return_index=True)
+        return classes, [self.terms(row) for row in members.tolist()]
+
+    def shared_terms(self, other: "Noises") -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """All pairs of a term here and a term there that have the same noise id."""
+        order, first, counts = self._matches(other)
+        return np.repeat(np.arange(len(counts)), counts), order[_ranges(first, counts)]
+
+    def shared_pairs(self, other: "Noises") -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The pairs of rows, one here and one there, that have a noise in common; sorted, each once."""
+        mine, theirs = self.shared_terms(other)
+        pairs = np.unique(self.rows[mine] * len(other) + other.rows[theirs])
+        return np.divmod(pairs, max(1, len(other)))
+
+    def shared_count(self, other: "Noises") -> int:
+        """How many pairs of terms `shared_terms` would list."""
+        return int(self._matches(other)[2].sum())
+
+    def _matches(self, other: "Noises") -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """The terms there ordered by id; and for each term here the first place among them with its id, and their number."""
+        numbers = _id_numbers(np.concatenate((self.ids, other.ids)))
+        mine, theirs = numbers[: len(self.ids)], numbers[len(self.ids) :]
+        order = np.argsort(theirs, kind="stable")
+        first = np.searchsorted(theirs[order], mine, side="left")
+        return order, first, np.searchsorted(theirs[order], mine, side="right") - first
 
 
 def middle_of_dropped_bits(protocol: Protocol) -> float:
@@ -132,13 +249,54 @@ def middle_of_dropped_bits(protocol: Protocol) -> float:
     return float(2**protocol.dropped_bits - 1) / 2
 
 
-def joined_noises(parts: Sequence[Released | Sequence[Provenance]]) -> Released | list[Provenance]:
-    """The noises of all parts, in order; as arrays where all were released under one protocol from one kind of source."""
-    released = [part for part in parts if isinstance(part, Released)]
-    if (
-        released
-        and len(released) == len(parts)
-        and len({(each.protocol, each.source) for each in released}) == 1
-    ):
-        return Released.joined(released)
-    return [row for part in parts for row in (part.rows() if isinstance(part, Released) else part)]
+def _from_rows(
+    rows: NDArray[np.int64],
+    ids: NDArray[np.void],
+    coefficients: NDArray[np.float64],
+    numbers: NDArray[np.int32],
+    releases: tuple[Release, ...],
+    offsets: NDArray[np.float64],
+    in_clear: NDArray[np.bool_],
+) -> Noises:
+    """Noises of terms that are sorted by the numbers of their rows."""
+    starts = np.searchsorted(rows, np.arange(len(offsets) + 1))
+    return Noises(starts, ids, coefficients, numbers, releases, offsets, in_clear)
+
+
+def _common_releases(parts: Sequence[Noises]) -> tuple[tuple[Release, ...], list[NDArray[np.int32]]]:
+    """The releases of all parts, each once, and for each part the numbers of its terms among them."""
+    if all(part.releases is parts[0].releases for part in parts):
+        return parts[0].releases, [part.numbers for part in parts]
+    releases = tuple(dict.fromkeys(release for part in parts for release in part.releases))
+    places = {release: place for place, release in enumerate(releases)}
+    each = [np.array([places[release] for release in part.releases], dtype=np.int32) for part in parts]
+    return releases, [place[part.numbers] for place, part in zip(each, parts, strict=True)]
+
+
+def _numbered(values: Sequence[Any]) -> NDArray[np.int64]:
+    """For each value a number, the same for equal ones, in the order of first occurrence."""
+    known: dict[Any, int] = {}
+    return np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
+
+
+def _words(ids: NDArray[np.void]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Both halves of every id, as numbers in the order of their bytes."""
+    words = np.frombuffer(np.ascontiguousarray(ids), dtype=">u8").astype(np.uint64).reshape(-1, 2)
+    return words[:, 0], words[:, 1]
+
+
+def _id_numbers(ids: NDArray[np.void]) -> NDArray[np.int64]:
+    """For each id a number, the same for equal ones."""
+    high, low = _words(ids)
+    order = np.lexsort((low, high))
+    is_new = np.zeros(len(ids), dtype=np.int64)
+    is_new[1:] = (np.diff(high[order]) != 0) | (np.diff(low[order]) != 0)
+    numbers = np.empty(len(ids), dtype=np.int64)
+    numbers[order] = np.cumsum(is_new)
+    return numbers
+
+
+def _ranges(begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """All numbers from each begin on, as many as its length says, one range after the other."""
+    ends = np.cumsum(lengths)
+    return np.repeat(begins - ends + lengths, lengths) + np.arange(lengths.sum())

@@ -20,7 +20,6 @@ from scipy import special
 
 from armslength.laws import Law
 from armslength.protocol.protocol import Protocol
-from armslength.sketches.noises import Provenance
 from armslength.sketches.sketches import Sketches
 
 FALSE_ALARM = 1e-9
@@ -59,7 +58,9 @@ def implausible(sketches: Sketches) -> list[Finding]:
     limit = FALSE_ALARM / (_TESTS * max(1, len(sketches)))
     for protocol, numbers in _released_rows(sketches):
         values = sketches.values[numbers].astype(np.int64, copy=False)
-        for reason, rows in _reasons(protocol, values, _ids(sketches, numbers), limit):
+        for reason, rows in _reasons(
+            protocol, values, sketches.noises.ids[sketches.noises.starts[numbers]], limit
+        ):
             found += [Finding(row, sketches.labels[row], reason) for row in numbers[rows].tolist()]
     found += _shared_noises(sketches)
     return sorted(set(found), key=lambda each: (each.row, each.reason))
@@ -72,21 +73,15 @@ def tested_rows(sketches: Sketches) -> int:
 
 def _released_rows(sketches: Sketches) -> Iterator[tuple[Protocol, NDArray[np.int64]]]:
     """For each protocol the numbers of the rows that are as they were released under it, with noise on the output."""
-    rows: dict[Protocol, list[int]] = {}
-    if sketches.released is not None:
-        rows[sketches.released.protocol] = list(range(len(sketches)))
-    else:
-        whole = _whole_rows(sketches.values)
-        for number, row in enumerate(sketches.provenance):
-            if whole[number] and _is_one_release(row):
-                rows.setdefault(row.terms[0][0].protocol, []).append(number)
-    for protocol, numbers in rows.items():
-        if protocol.noise_site == "output" and numbers:
-            yield protocol, np.array(numbers, dtype=np.int64)
-
-
-def _is_one_release(row: Provenance) -> bool:
-    return len(row.terms) == 1 and row.terms[0][1] == 1.0 and not row.in_clear
+    noises = sketches.noises
+    rows = np.flatnonzero(noises.are_released & _whole_rows(sketches.values))
+    numbers = noises.numbers[noises.starts[rows]]
+    by_protocol: dict[Protocol, list[NDArray[np.int64]]] = {}
+    for number in np.unique(numbers).tolist():
+        by_protocol.setdefault(noises.releases[number][0], []).append(rows[numbers == number])
+    for protocol, parts in by_protocol.items():
+        if protocol.noise_site == "output":
+            yield protocol, np.sort(np.concatenate(parts))
 
 
 def _whole_rows(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -95,13 +90,6 @@ def _whole_rows(values: NDArray[Any]) -> NDArray[np.bool_]:
         return np.ones(len(values), dtype=bool)
     whole: NDArray[np.bool_] = ((np.rint(values) == values) & (np.abs(values) < 2.0**63)).all(axis=1)
     return whole
-
-
-def _ids(sketches: Sketches, numbers: NDArray[np.int64]) -> NDArray[Any]:
-    """The noise id of each of these rows."""
-    if sketches.released is not None:
-        return sketches.released.ids[numbers]
-    return np.array([sketches.provenance[number].terms[0][0].id for number in numbers.tolist()])
 
 
 def _reasons(
@@ -232,16 +220,16 @@ def _copies(
 
 def _shared_noises(sketches: Sketches) -> Iterator[Finding]:
     """Rows that say they have the same noise and are not the same: their difference is data without any."""
-    if sketches.released is not None and sketches.released.are_different:
+    if sketches.noises.are_fresh:
         return
-    first: dict[str, int] = {}
-    for number, row in enumerate(sketches.provenance):
-        if not _is_one_release(row):
-            continue
-        other = first.setdefault(row.terms[0][0].id, number)
+    first: dict[bytes, int] = {}
+    released = np.flatnonzero(sketches.noises.are_released).tolist()
+    ids = sketches.noises.ids[sketches.noises.starts[released]].tolist()
+    for row, noise in zip(released, ids, strict=True):
+        other = first.setdefault(noise, row)
         # a row that was scaled and scaled back differs in its last digits
-        if not np.allclose(sketches.values[other], sketches.values[number], rtol=1e-9, atol=1e-9):
+        if not np.allclose(sketches.values[other], sketches.values[row], rtol=1e-9, atol=1e-9):
             reason = (
                 f"other numbers than row {other}, with the same noise: their difference is data in the clear"
             )
-            yield Finding(number, sketches.labels[number], reason)
+            yield Finding(row, sketches.labels[row], reason)

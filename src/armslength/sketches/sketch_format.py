@@ -1,43 +1,42 @@
-"""The layout of a sketch file: its columns and metadata, and what is refused before anything is unpacked."""
+"""The layout of a sketch file: its columns, its metadata, its digests, and what is refused before anything is unpacked.
+
+One Parquet file, written whole or not at all. Columns: label; values (k integers, without their dropped bits; or floats once scaled);
+noise, a list of (id, coefficient, number of the protocol); offset; in_clear; and total where totals were released. The metadata key
+`armslength` holds the protocols, what was released under each, and the release card as JSON; `armslength digests` shows whether the
+file was edited. DuckDB and polars read it as it is.
+"""
 
 import hashlib
-import math
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from armslength.errors import CorruptFileError, UnsupportedVersionError
-from armslength.files import canonical_json, read_json
+from armslength.files import atomic_write, canonical_json, read_json
 from armslength.protocol.protocol import LARGEST_PROTOCOL_FILE, Protocol, protocols_of
 from armslength.protocol.work_budget import WorkBudget
-from armslength.sketches.card import check_card
+from armslength.sketches.card import check_card, release_card
 from armslength.sketches.noises import (
+    LARGEST_FACTOR,
+    SMALLEST_FACTOR,
     SOURCES,
     UNKNOWN,
-    NoiseSource,
-    Provenance,
+    Noises,
     Release,
-    Released,
     middle_of_dropped_bits,
 )
 from armslength.sketches.parquet_footer import ColumnChunk, RowGroup, unpacked_bytes
-from armslength.sketches.sketches import LARGEST_FACTOR, SMALLEST_FACTOR, Sketches
 
 FORMAT = "armslength sketches"
 VERSION = 3
-
-KEY = b"armslength"
+KEY, DIGEST_KEY = b"armslength", b"armslength digests"
 LONGEST_LABEL = 1024
-BYTES_OF_AN_OBJECT = 512  # a term of a combined row's noise, as Python has it
-_BYTES_OF_AN_ENTRY = 16  # a number as it is unpacked, and once more where it is gathered
-# The columns that Parquet stores, by the name of ours that they are of, and places among them.
-_STORED = (b"label", b"values", b"noise", b"noise", b"noise", b"offset", b"in_clear")
-_VALUES, _FIRST_NOISE, _AFTER_NOISE = 1, 2, 5
-_MOST_PROTOCOLS = 1000
 NOISE_TYPE = pa.list_(
     pa.field(
         "element",
@@ -51,26 +50,17 @@ NOISE_TYPE = pa.list_(
         nullable=False,
     )
 )
+_GROUP_ROWS, _GROUP_BYTES = 16_384, 32 * 2**20  # of a row group, which is what a reader holds at once
+_MOST_PROTOCOLS = 1000
+_LARGEST_DIGESTS = 8 * 2**20  # bytes: 20,000 row groups
+_LARGEST_NUMBER = LARGEST_FACTOR * 2.0**63  # what scaling makes of the largest integer; squares stay finite
+_BYTES_OF_AN_ENTRY = 16  # a number as it is unpacked, and once more where rows are joined
+_BYTES_OF_A_TERM = 192  # a noise of a row as it is unpacked, joined and sorted
+# The columns that Parquet stores, by the name of ours that they are of, and places among them.
+_STORED = (b"label", b"values", b"noise", b"noise", b"noise", b"offset", b"in_clear")
+_VALUES, _FIRST_NOISE, _AFTER_NOISE = 1, 2, 5
 
-
-@dataclass(frozen=True, eq=False)
-class Head:
-    """What the metadata of a file says of all its rows.
-
-    Attributes:
-        dropped_bits: How many low bits the stored integers are without.
-        releases: The protocols that rows refer to by number, each with what was released under it; they share one space.
-        card: The release card as it was written; its facts are those of the releases.
-    """
-
-    dropped_bits: int
-    releases: tuple[Release, ...]
-    card: dict[str, Any]
-
-    @property
-    def protocols(self) -> tuple[Protocol, ...]:
-        """The protocols by number; one may stand there with several sources."""
-        return tuple(protocol for protocol, _ in self.releases)
+Columns = tuple[NDArray[Any], list[str], Noises, NDArray[Any] | None]
 
 
 def file_schema(width: int, value_type: pa.DataType, *, totals: bool) -> pa.Schema:
@@ -89,189 +79,238 @@ def file_schema(width: int, value_type: pa.DataType, *, totals: bool) -> pa.Sche
     )
 
 
-def check_columns(schema: pa.Schema, head: Head, where: str) -> None:
-    """Refuses other columns before anything of them is unpacked: a few bytes can announce a list of any width."""
-    width = head.protocols[0].transform.sketch_dim
-    has_totals = "total" in schema.names
-    kinds = [
-        kind
-        for kind in (pa.int64(), pa.float64())
-        if fields_match(schema, file_schema(width, kind, totals=has_totals))
+def write_sketch_file(
+    path: str | os.PathLike[str],
+    values: NDArray[Any],
+    labels: Sequence[str],
+    noises: Noises,
+    releases: Sequence[Release],
+    totals: NDArray[Any] | None,
+) -> None:
+    """Writes the file, whole or not at all.
+
+    Args:
+        path: Its name.
+        values: n x k integers, or floats.
+        labels: n names.
+        noises: The noises of the rows.
+        releases: The protocols of all rows, each with what was released under it; all that the noises have, and maybe more.
+        totals: The total of each row, of the type of the values; None for rows without.
+    """
+    is_integer = values.dtype == np.int64
+    bits = _shared_dropped_bits(noises, releases) if is_integer else 0
+    width = values.shape[1]
+    schema = file_schema(width, pa.int64() if is_integer else pa.float64(), totals=totals is not None)
+    flat = pa.array((values >> np.int64(bits) if bits else values).ravel())
+    columns = [
+        pa.array(labels, pa.string()),
+        pa.FixedSizeListArray.from_arrays(flat, type=schema.field("values").type),
+        _noise_column(noises, releases),
+        pa.array(noises.offsets),
+        pa.array(noises.in_clear),
     ]
-    if not kinds:
-        raise CorruptFileError(f"{where} must have the columns of a sketch file, got others")
-    bits = head.dropped_bits
-    if bits and (kinds != [pa.int64()] or any(each.dropped_bits != bits for each in head.protocols)):
-        raise CorruptFileError(f"{where} must drop the bits that its protocols say, got others")
-    if has_totals and not all(protocol.total_share for protocol in head.protocols):
-        raise CorruptFileError(f"{where} must have totals only where its protocols release them, got others")
+    if totals is not None:
+        columns.append(pa.array(totals, schema.field("total").type))
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "dropped_bits": bits,
+        "protocols": [protocol.document() for protocol, _ in releases],
+        "sources": [source for _, source in releases],
+        "card": release_card(releases, in_clear=bool(noises.in_clear.any())),
+    }
+    table = pa.table(columns, schema=schema)
+    text, group_rows = canonical_json(header), max(1, min(_GROUP_ROWS, _GROUP_BYTES // (8 * width)))
+    metadata = {KEY: text, DIGEST_KEY: Digests.of(text, table, group_rows).text()}
+    with atomic_write(path) as file:
+        pq.write_table(
+            table.replace_schema_metadata(metadata),
+            file,
+            row_group_size=group_rows,
+            compression="zstd",
+            use_dictionary=False,
+            write_statistics=False,
+            # Noise leaves a few bits in each integer: packed they are smaller than compressed words, and read three times as fast.
+            column_encoding={"values.list.element": "DELTA_BINARY_PACKED"} if is_integer else None,
+        )
 
 
-def head_text(schema: pa.Schema, where: str) -> bytes:
+def _shared_dropped_bits(noises: Noises, releases: Sequence[Release]) -> int:
+    """How many low bits are zero in every row by protocol; 0 for combinations."""
+    bits = {protocol.dropped_bits for protocol, _ in releases}
+    return bits.pop() if len(bits) == 1 and noises.are_released.all() else 0
+
+
+def _noise_column(noises: Noises, releases: Sequence[Release]) -> pa.Array:
+    """For each row the list of its noises: id, coefficient, and the number of its release, which the file calls its protocol."""
+    places = {release: place for place, release in enumerate(releases)}
+    numbers = np.array([places.get(release, -1) for release in noises.releases], dtype=np.int32)
+    ids = pa.py_buffer(np.ascontiguousarray(noises.ids))
+    terms = pa.StructArray.from_arrays(
+        [
+            pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(noises.ids), [None, ids]),
+            pa.array(noises.coefficients),
+            pa.array(numbers[noises.numbers]),
+        ],
+        fields=list(NOISE_TYPE.value_type),
+    )
+    return pa.ListArray.from_arrays(noises.starts.astype(np.int32), terms, type=NOISE_TYPE)
+
+
+@dataclass(frozen=True, eq=False)
+class FileHeader:
+    """What the metadata of a file says of all its rows.
+
+    Attributes:
+        dropped_bits: How many low bits the stored integers are without.
+        releases: The protocols that rows refer to by number, each with what was released under it; they share one space.
+        protocols: The protocols by number; one may stand there with several sources.
+        card: The release card as it was written; its facts are those of the releases.
+    """
+
+    dropped_bits: int
+    releases: tuple[Release, ...]
+    protocols: tuple[Protocol, ...]
+    card: dict[str, Any]
+
+
+def header_text(schema: pa.Schema, path: str) -> bytes:
     """The metadata's document as it is written."""
     text: bytes | None = (schema.metadata or {}).get(KEY)
     if text is None or len(text) > LARGEST_PROTOCOL_FILE:
-        raise CorruptFileError(f"{where} must carry the metadata of armslength, got a foreign file")
+        raise CorruptFileError(f"{path} must carry the metadata of armslength, got a foreign file")
     return text
 
 
-def checked_head(text: bytes, where: str, budget: WorkBudget) -> Head:
+def read_header(text: bytes, path: str, budget: WorkBudget) -> FileHeader:
     """The metadata's document, if this version can read it, and the work that its protocols ask for is in the budget."""
-    head: Any = read_json(text, where)
-    if not isinstance(head, dict) or head.get("format") != FORMAT:
-        raise CorruptFileError(f"{where} must carry the metadata of armslength, got a foreign file")
-    version = head.get("version")
+    metadata: Any = read_json(text, path)
+    if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
+        raise CorruptFileError(f"{path} must carry the metadata of armslength, got a foreign file")
+    version = metadata.get("version")
     if type(version) is not int:
-        raise CorruptFileError(f"{where} must have a version that is a whole number, got something else")
+        raise CorruptFileError(f"{path} must have a version that is a whole number, got something else")
     if version != VERSION:
         raise UnsupportedVersionError(
-            f"{where} must have version {VERSION} of the format, got another; use the armslength that wrote it"
+            f"{path} must have version {VERSION} of the format, got another; use the armslength that wrote it"
         )
-    if not isinstance(head.get("protocols"), list) or not 1 <= len(head["protocols"]) <= _MOST_PROTOCOLS:
-        raise CorruptFileError(f"{where} must have 1 to {_MOST_PROTOCOLS} protocols, got others")
-    if set(head) != {"format", "version", "dropped_bits", "protocols", "sources", "card"}:
-        raise CorruptFileError(f"{where} must have the metadata fields of its version, got others")
-    if type(head["dropped_bits"]) is not int:
-        raise CorruptFileError(f"{where} must drop a whole number of bits, got something else")
-    protocols = protocols_of(head["protocols"], budget, where)
-    _check_sources(head["sources"], protocols, where)
-    releases = tuple(zip(protocols, head["sources"], strict=True))
-    check_card(head["card"], releases, where)
-    return Head(head["dropped_bits"], releases, head["card"])
+    documents = metadata.get("protocols")
+    if not isinstance(documents, list) or not 1 <= len(documents) <= _MOST_PROTOCOLS:
+        raise CorruptFileError(f"{path} must have 1 to {_MOST_PROTOCOLS} protocols, got others")
+    if set(metadata) != {"format", "version", "dropped_bits", "protocols", "sources", "card"}:
+        raise CorruptFileError(f"{path} must have the metadata fields of its version, got others")
+    if type(metadata["dropped_bits"]) is not int:
+        raise CorruptFileError(f"{path} must drop a whole number of bits, got something else")
+    protocols = protocols_of(documents, budget, path)
+    _check_sources(metadata["sources"], protocols, path)
+    releases = tuple(zip(protocols, metadata["sources"], strict=True))
+    check_card(metadata["card"], releases, path)
+    return FileHeader(metadata["dropped_bits"], releases, protocols, metadata["card"])
 
 
-def _check_sources(sources: Any, protocols: Sequence[Protocol], where: str) -> None:
+def _check_sources(sources: Any, protocols: Sequence[Protocol], path: str) -> None:
     """Refuses sources that no release under these protocols can have had."""
     if (
         not isinstance(sources, list)
         or len(sources) != len(protocols)
         or not all(isinstance(source, str) and source in (*SOURCES, UNKNOWN) for source in sources)
     ):
-        raise CorruptFileError(f"{where} must say of each protocol what was released, got something else")
+        raise CorruptFileError(f"{path} must say of each protocol what was released, got something else")
     if any(
         source == "events" and protocol.contribution is None
         for protocol, source in zip(protocols, sources, strict=True)
     ):
         raise CorruptFileError(
-            f"{where} must have a contribution in every protocol of an event table, got none"
+            f"{path} must have a contribution in every protocol of an event table, got none"
         )
 
 
-def check_size(groups: Sequence[RowGroup], width: int, limit: int, where: str, *, totals: bool) -> None:
+def check_columns(schema: pa.Schema, header: FileHeader, path: str) -> None:
+    """Refuses other columns before anything of them is unpacked: a few bytes can announce a list of any width."""
+    width = header.protocols[0].transform.sketch_dim
+    has_totals = "total" in schema.names
+    types = [
+        value_type
+        for value_type in (pa.int64(), pa.float64())
+        if _has_columns(schema, file_schema(width, value_type, totals=has_totals))
+    ]
+    if not types:
+        raise CorruptFileError(f"{path} must have the columns of a sketch file, got others")
+    bits = header.dropped_bits
+    if bits and (types != [pa.int64()] or any(each.dropped_bits != bits for each in header.protocols)):
+        raise CorruptFileError(f"{path} must drop the bits that its protocols say, got others")
+    if has_totals and not all(protocol.total_share for protocol in header.protocols):
+        raise CorruptFileError(f"{path} must have totals only where its protocols release them, got others")
+
+
+def _has_columns(schema: pa.Schema, expected: pa.Schema) -> bool:
+    """Whether names and types agree; labels were read as a dictionary."""
+    types = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in schema]
+    return bool(schema.names == expected.names and types == expected.types)
+
+
+def check_size(groups: Sequence[RowGroup], width: int, limit: int, path: str, *, totals: bool) -> None:
     """Refuses before anything is unpacked: what the footer announces of these row groups must fit together.
 
     Args:
-        groups: The row groups that will be held together.
+        groups: The row groups that will be in memory together.
         width: How many values a row has.
         limit: What they may unpack to, in bytes.
-        where: The file, for messages.
+        path: The file, for messages.
         totals: Whether the file has the column of totals.
     """
-    announced = entries = objects = 0
+    announced = entries = terms = 0
     names = _STORED + (b"total",) * totals
     for group in groups:
         counts = [column.num_values for column in group.columns]
         if tuple(column.path[0] for column in group.columns) != names:
-            raise CorruptFileError(f"{where} must have the columns of a sketch file, got others")
+            raise CorruptFileError(f"{path} must have the columns of a sketch file, got others")
         if not 0 <= group.num_rows * width == counts[_VALUES]:
-            raise CorruptFileError(f"{where} must have {width} values in each row, got others")
-        terms = counts[_FIRST_NOISE]
+            raise CorruptFileError(f"{path} must have {width} values in each row, got others")
         singles = [counts[0], *counts[_AFTER_NOISE:]]
         # An empty list of noises is an entry too: there are never fewer than rows.
         if set(singles) != {group.num_rows} or set(counts[_FIRST_NOISE:_AFTER_NOISE]) != {
-            max(terms, group.num_rows)
+            max(counts[_FIRST_NOISE], group.num_rows)
         }:
-            raise CorruptFileError(f"{where} must have every column in each row, got others")
+            raise CorruptFileError(f"{path} must have every column in each row, got others")
         announced += group.unpacked
         entries += sum(counts)
-        # One term in every row may be rows as they were released, which stay arrays; more are rows that were combined.
-        objects += terms if terms != group.num_rows else 0
-    if announced > limit or _BYTES_OF_AN_ENTRY * entries > limit or BYTES_OF_AN_OBJECT * objects > limit:
-        raise too_large(limit, where)
+        terms += counts[_FIRST_NOISE]
+    if max(announced, _BYTES_OF_AN_ENTRY * entries, _BYTES_OF_A_TERM * terms) > limit:
+        raise CorruptFileError(
+            f"{path} must unpack to at most {limit} bytes, got more; raise limit if you trust it"
+        )
 
 
-def check_pages(file: BinaryIO, columns: Sequence[ColumnChunk], where: str) -> None:
-    """Refuses columns that would unpack to more than the footer says, which is what was held against the limit.
+def check_pages(file: BinaryIO, columns: Sequence[ColumnChunk], path: str) -> None:
+    """Refuses columns that would unpack to more than the footer says, which is what was compared with the limit.
 
     Args:
         file: The file, open for reading.
         columns: Those that are about to be unpacked.
-        where: The file, for messages.
+        path: The file, for messages.
     """
     for column in columns:
-        if unpacked_bytes(file, column, where) > column.unpacked:
-            raise CorruptFileError(f"{where} must unpack to what its footer says, got more")
+        if unpacked_bytes(file, column, path) > column.unpacked:
+            raise CorruptFileError(f"{path} must unpack to what its footer says, got more")
 
 
-def too_large(limit: int, where: str) -> CorruptFileError:
-    """What is said of a file that unpacks to too much."""
-    return CorruptFileError(
-        f"{where} must unpack to at most {limit} bytes, got more; raise limit if you trust it"
-    )
-
-
-def fields_match(found: pa.Schema, expected: pa.Schema) -> bool:
-    """Whether names and types agree; labels were read as a dictionary."""
-    types = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in found]
-    return bool(found.names == expected.names and types == expected.types)
-
-
-# The columns of a sketch file as arrays: rows as they were released never become one object each.
-
-
-_LARGEST_NUMBER = LARGEST_FACTOR * 2.0**63  # what scaling makes of the largest integer; squares stay finite
-
-
-def noise_column(sketches: Sketches, releases: Sequence[Release]) -> pa.Array:
-    """For each row the list of its noises: id, coefficient, and the number of its release, which the file calls its protocol."""
-    numbers = {release: number for number, release in enumerate(releases)}
-    if sketches.released is None:
-        rows = [
-            [
-                {
-                    "id": bytes.fromhex(source.id),
-                    "coefficient": coefficient,
-                    "protocol": numbers[source.protocol, source.source],
-                }
-                for source, coefficient in row.terms
-            ]
-            for row in sketches.provenance
-        ]
-        return pa.array(rows, NOISE_TYPE)
-    count = len(sketches)
-    kind = NOISE_TYPE.value_type
-    ids = pa.py_buffer(np.ascontiguousarray(sketches.released.ids))
-    number = numbers[sketches.released.protocol, sketches.released.source]
-    terms = pa.StructArray.from_arrays(
-        [
-            pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), count, [None, ids]),
-            pa.array(np.ones(count)),
-            pa.array(np.full(count, number, dtype=np.int32)),
-        ],
-        fields=list(kind),
-    )
-    return pa.ListArray.from_arrays(np.arange(count + 1, dtype=np.int32), terms, type=NOISE_TYPE)
-
-
-def sketches_of(table: pa.Table, head: Head, limit: int, where: str) -> Sketches:
-    """The sketches of a table that has been read, every field checked.
+def read_columns(table: pa.Table, header: FileHeader, path: str) -> Columns:
+    """Values, labels, noises and totals of a table that has been read, every field checked.
 
     Args:
         table: Rows with the columns that a file must have; labels as a dictionary.
-        head: What the file's metadata says of them.
-        limit: How many bytes the objects of combined rows may take.
-        where: The file, for messages.
+        header: What the file's metadata says of them.
+        path: The file, for messages.
     """
     if any(column.null_count for column in table.columns):
-        raise CorruptFileError(f"{where} must have no missing values, got some")
-    values = _values_of(table, head, where)
-    noises = _noises_of(table, head.releases, limit, where)
-    return Sketches(
-        values, labels_of(table.column("label"), where), noises, head.protocols, _totals_of(table, where)
-    )
+        raise CorruptFileError(f"{path} must have no missing values, got some")
+    values = _read_values(table, header, path)
+    labels = read_labels(table.column("label"), path)
+    return values, labels, _read_noises(table, header.releases, path), _read_totals(table, path)
 
 
-def labels_of(column: pa.ChunkedArray, where: str) -> list[str]:
+def read_labels(column: pa.ChunkedArray, path: str) -> list[str]:
     """The labels of all rows, of a column that was read as a dictionary."""
     labels = column.combine_chunks()
     different = labels.dictionary
@@ -281,178 +320,152 @@ def labels_of(column: pa.ChunkedArray, where: str) -> list[str]:
     fit = bool(((lengths >= 1) & (lengths <= LONGEST_LABEL)).all())
     names: list[str] = different.to_pylist() if fit else []
     if not fit or not all(map(str.isprintable, names)):
-        raise CorruptFileError(
-            f"{where} must have printable labels of 1 to {LONGEST_LABEL} bytes, got others"
-        )
+        raise CorruptFileError(f"{path} must have printable labels of 1 to {LONGEST_LABEL} bytes, got others")
     return [names[number] for number in labels.indices.to_pylist()]
 
 
-def _values_of(table: pa.Table, head: Head, where: str) -> NDArray[Any]:
+def _read_values(table: pa.Table, header: FileHeader, path: str) -> NDArray[Any]:
     """n x k numbers with their dropped bits."""
     column = table.column("values").combine_chunks()
     flat = column.flatten()
     if flat.null_count or len(flat) != len(column) * column.type.list_size:
-        raise CorruptFileError(f"{where} must have no missing values, got some")
+        raise CorruptFileError(f"{path} must have no missing values, got some")
     values: NDArray[Any] = flat.to_numpy().reshape(len(column), column.type.list_size)
     if values.dtype == np.float64 and not (np.abs(values) <= _LARGEST_NUMBER).all():
-        raise CorruptFileError(f"{where} must have finite values, got others")
-    return values << np.int64(head.dropped_bits) if head.dropped_bits else values
+        raise CorruptFileError(f"{path} must have finite values, got others")
+    return values << np.int64(header.dropped_bits) if header.dropped_bits else values
 
 
-def _totals_of(table: pa.Table, where: str) -> NDArray[Any] | None:
+def _read_totals(table: pa.Table, path: str) -> NDArray[Any] | None:
     if "total" not in table.schema.names:
         return None
     totals: NDArray[Any] = table.column("total").to_numpy()
     if not (np.abs(totals) <= _LARGEST_NUMBER).all():
-        raise CorruptFileError(f"{where} must have finite totals, got others")
+        raise CorruptFileError(f"{path} must have finite totals, got others")
     return totals
 
 
-def _noises_of(
-    table: pa.Table, releases: tuple[Release, ...], limit: int, where: str
-) -> Released | list[Provenance]:
-    """The noises of all rows, as arrays if every row is as it was released."""
-    noise = table.column("noise").combine_chunks()
-    terms = noise.flatten()
+def _read_noises(table: pa.Table, releases: tuple[Release, ...], path: str) -> Noises:
+    """The noises of all rows."""
+    column = table.column("noise").combine_chunks()
+    terms = column.flatten()
     fields = dict(zip((field.name for field in terms.type), terms.flatten(), strict=True))
     if any(field.null_count for field in fields.values()):
-        raise CorruptFileError(f"{where} must have no missing values, got some")
-    numbers = fields["protocol"].to_numpy()
-    unsaid = [number for number, (_, source) in enumerate(releases) if source == UNKNOWN]
-    if np.isin(numbers, unsaid).any():
+        raise CorruptFileError(f"{path} must have no missing values, got some")
+    numbers, coefficients = fields["protocol"].to_numpy(), fields["coefficient"].to_numpy()
+    without_source = [number for number, (_, source) in enumerate(releases) if source == UNKNOWN]
+    if np.isin(numbers, without_source).any():
         raise CorruptFileError(
-            f"{where} must say what was released for every row with noise, got some without"
+            f"{path} must say what was released for every row with noise, got some without"
         )
-    offsets = table.column("offset").to_numpy()
-    if len(numbers) and (numbers == numbers[0]).all() and 0 <= numbers[0] < len(releases):
-        released = Released(_bytes_of(fields["id"]), *releases[numbers[0]])
-        if (
-            (np.diff(noise.offsets.to_numpy()) == 1).all()
-            and (fields["coefficient"].to_numpy() == 1.0).all()
-            and (offsets == released.offset).all()
-            and not table.column("in_clear").to_numpy().any()
-        ):
-            return released
-    if BYTES_OF_AN_OBJECT * len(terms) > limit:
-        raise too_large(limit, where)
-    columns = (noise.to_pylist(), offsets.tolist(), table.column("in_clear").to_pylist())
-    return [_provenance(*row, releases) for row in zip(*columns, strict=True)]
+    sizes, offsets = np.abs(coefficients), table.column("offset").to_numpy()
+    if not ((numbers >= 0) & (numbers < len(releases))).all():
+        raise ValueError("protocol")
+    if not ((sizes >= SMALLEST_FACTOR) & (sizes <= LARGEST_FACTOR)).all():
+        raise ValueError("coefficient")
+    starts = np.concatenate(([0], np.cumsum(np.diff(column.offsets.to_numpy()), dtype=np.int64)))
+    in_clear = table.column("in_clear").to_numpy()
+    noises = Noises(starts, _id_array(fields["id"]), coefficients, numbers, releases, offsets, in_clear)
+    if not noises.are_merged:
+        raise ValueError("noise ids")
+    # What dropping bits took away is known: an offset may differ from it by the rounding of sums alone.
+    middles = np.array([middle_of_dropped_bits(protocol) for protocol, _ in releases])[numbers]
+    expected, largest = (
+        np.bincount(noises.rows, weights * middles, minlength=len(noises))
+        for weights in (coefficients, sizes)
+    )
+    if not ((np.abs(offsets) <= _LARGEST_NUMBER) & (np.abs(offsets - expected) <= 1e-9 * largest)).all():
+        raise ValueError("offset")
+    return noises
 
 
-def _bytes_of(ids: pa.FixedSizeBinaryArray) -> NDArray[np.void]:
+def _id_array(ids: pa.FixedSizeBinaryArray) -> NDArray[np.void]:
     """The ids as an array of their own."""
     return np.frombuffer(ids.buffers()[1], dtype="V16")[ids.offset : ids.offset + len(ids)].copy()
 
 
-def _provenance(
-    terms: list[dict[str, Any]], offset: float, clear: bool, releases: tuple[Release, ...]
-) -> Provenance:  # a field of the file
-    if not abs(offset) <= _LARGEST_NUMBER:
-        raise ValueError("offset")
-    read = []
-    for term in terms:
-        if not SMALLEST_FACTOR <= abs(term["coefficient"]) <= LARGEST_FACTOR or term["protocol"] < 0:
-            raise ValueError("coefficient")
-        read.append((NoiseSource(term["id"].hex(), *releases[term["protocol"]]), term["coefficient"]))
-    if len({source.id for source, _ in read}) != len(read):
-        raise ValueError("noise ids")
-    # What dropping bits took away is known: an offset may differ from it by the rounding of sums alone.
-    parts = [coefficient * middle_of_dropped_bits(source.protocol) for source, coefficient in read]
-    if abs(offset - math.fsum(parts)) > 1e-9 * math.fsum(map(abs, parts)):
-        raise ValueError("offset")
-    return Provenance(tuple(read), offset, clear)
-
-
-# What tells that a sketch file was edited: a digest of its head, and one of each column of each row group.
-#
-# All of it is public, as are the released rows that it is made of: nothing of the data enters but through the noise. It shows
-# accidents and careless hands, not forgers, who can compute it anew: who must be sure takes the SHA-256 of the whole file from
-# its sender.
-
-
-DIGEST_KEY = b"armslength digests"
-_LARGEST = 8 * 2**20  # 20,000 row groups
-
-
 @dataclass(frozen=True)
 class Digests:
-    """SHA-256 of what a file holds, in hexadecimal.
+    """SHA-256 of the header of a file and of each column of each row group, in hexadecimal: shows that a file was edited.
+
+    All of it is public, as are the released rows that it is made of. It shows accidents and careless edits, not forgers, who can
+    compute it anew: to be sure, ask the sender for the SHA-256 of the whole file.
 
     Attributes:
-        head: Of the head's text.
+        header: Of the header's text.
         rows: How many rows each row group has.
         groups: For each row group, the digest of each of its columns by name.
     """
 
-    head: str
+    header: str
     rows: tuple[int, ...]
     groups: tuple[dict[str, str], ...]
 
     @classmethod
-    def of(cls, head: bytes, table: pa.Table, group_rows: int) -> "Digests":
+    def of(cls, header: bytes, table: pa.Table, group_rows: int) -> "Digests":
         """The digests of a table that is written in row groups of this size."""
         groups = [table.slice(start, group_rows) for start in range(0, max(1, table.num_rows), group_rows)]
         return cls(
-            hashlib.sha256(head).hexdigest(),
+            hashlib.sha256(header).hexdigest(),
             tuple(group.num_rows for group in groups),
-            tuple(map(_of_columns, groups)),
+            tuple(map(_column_digests, groups)),
         )
 
     def text(self) -> bytes:
         """As it is written."""
-        return canonical_json({"head": self.head, "rows": list(self.rows), "groups": list(self.groups)})
+        return canonical_json({"head": self.header, "rows": list(self.rows), "groups": list(self.groups)})
 
-    def check(self, table: pa.Table, group: int, where: str) -> None:
+    def check(self, table: pa.Table, group: int, path: str) -> None:
         """Refuses columns of a row group that are not those that were written.
 
         Args:
             table: The columns that were read, without missing values.
             group: The number of their row group.
-            where: The file, for messages.
+            path: The file, for messages.
         """
-        written = self.groups[group]
-        if any(written.get(name) != digest for name, digest in _of_columns(table).items()):
-            raise _edited(where)
+        expected = self.groups[group]
+        if any(expected.get(name) != digest for name, digest in _column_digests(table).items()):
+            raise _edited(path)
 
 
-def read_digests(schema: pa.Schema, head: bytes, group_rows: Sequence[int], where: str) -> Digests:
-    """The digests of a file, if they are those of its head and they are of as many rows."""
+def read_digests(schema: pa.Schema, header: bytes, group_rows: Sequence[int], path: str) -> Digests:
+    """The digests of a file, if they are those of its header and they are of as many rows."""
     text: bytes | None = (schema.metadata or {}).get(DIGEST_KEY)
-    if text is None or len(text) > _LARGEST:
-        raise _edited(where)
-    found: Any = read_json(text, where)
-    if set(found) != {"head", "rows", "groups"}:
-        raise _edited(where)
-    digests = Digests(found["head"], tuple(found["rows"]), tuple(map(dict, found["groups"])))
+    if text is None or len(text) > _LARGEST_DIGESTS:
+        raise _edited(path)
+    fields: Any = read_json(text, path)
+    if set(fields) != {"head", "rows", "groups"}:
+        raise _edited(path)
+    digests = Digests(fields["head"], tuple(fields["rows"]), tuple(map(dict, fields["groups"])))
     if (
-        digests.head != hashlib.sha256(head).hexdigest()
+        digests.header != hashlib.sha256(header).hexdigest()
         or digests.rows != tuple(group_rows)
         or len(digests.groups) != len(digests.rows)
     ):
-        raise _edited(where)
+        raise _edited(path)
     return digests
 
 
-def _edited(where: str) -> CorruptFileError:
+def _edited(path: str) -> CorruptFileError:
     return CorruptFileError(
-        f"{where} must be as it was written, got a file that was edited; ask its sender for it again"
+        f"{path} must be as it was written, got a file that was edited; ask its sender for it again"
     )
 
 
-def _of_columns(table: pa.Table) -> dict[str, str]:
-    return {name: _of_column(table.column(name).combine_chunks()) for name in table.schema.names}
+def _column_digests(table: pa.Table) -> dict[str, str]:
+    return {name: _column_digest(table.column(name).combine_chunks()) for name in table.schema.names}
 
 
-def _of_column(column: pa.Array) -> str:
+def _column_digest(column: pa.Array) -> str:
     """Lengths of lists and texts before what is in them, every number in little-endian order."""
     digest = hashlib.sha256()
-    for part in _parts(column):
+    for part in _buffers(column):
         digest.update(part.nbytes.to_bytes(8, "little"))
         digest.update(part.data)
     return digest.hexdigest()
 
 
-def _parts(column: pa.Array) -> Iterator[NDArray[Any]]:
+def _buffers(column: pa.Array) -> Iterator[NDArray[Any]]:
     kind = column.type
     if pa.types.is_dictionary(kind):
         column, kind = column.dictionary_decode(), kind.value_type
@@ -466,9 +479,9 @@ def _parts(column: pa.Array) -> Iterator[NDArray[Any]]:
         yield np.frombuffer(data or b"", dtype=np.uint8)[ends[0] : ends[-1]]
     elif pa.types.is_list(kind):
         for field in column.flatten().flatten():
-            yield from _parts(field)
+            yield from _buffers(field)
     elif pa.types.is_fixed_size_list(kind):
-        yield from _parts(column.flatten())
+        yield from _buffers(column.flatten())
     elif pa.types.is_fixed_size_binary(kind):
         width = kind.byte_width
         yield np.frombuffer(column.buffers()[1], dtype=np.uint8)[width * column.offset :][

@@ -1,29 +1,44 @@
 """Sketches: released rows, which add, subtract, scale, join and slice like the data they stand for."""
 
+import html
 import os
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength.checks import integer, number, shown
 from armslength.errors import IncompatibleSketchesError, ParameterError, counted
+from armslength.privacy.exact_numbers import written
 from armslength.protocol.protocol import Protocol
-from armslength.sketches.noises import SOURCES, UNKNOWN, Provenance, Release, Released, joined_noises
-from armslength.threads import lazy
+from armslength.sketches.noises import (
+    LARGEST_FACTOR,
+    SMALLEST_FACTOR,
+    SOURCES,
+    UNKNOWN,
+    Noises,
+    Release,
+)
+from armslength.sketches.sketch_format import LONGEST_LABEL, write_sketch_file
 
-# What rows have in common that share one space, wherever they lie.
+_ROWS_IN_REPR, _VALUES_IN_REPR = 10, 4
 
 
-class InOneSpace:
-    """Rows whose protocols share one space.
+class SketchRows:
+    """What `Sketches` and `Collection` share: rows of one space, which are selected in the same way.
 
     Attributes:
-        protocols: The protocols of all rows, each once.
+        protocols: The protocols of all rows, each once; they share one space.
+        transform: The public transform that all rows share.
     """
 
-    protocols: tuple[Protocol, ...]
+    def __init__(self, protocols: Iterable[Protocol]) -> None:
+        self.protocols = tuple(dict.fromkeys(protocols))
+        check_same_space(self.protocols)
+        self.transform = self.protocols[0].transform
 
     @property
     def protocol(self) -> Protocol:
@@ -35,76 +50,111 @@ class InOneSpace:
         return self.protocols[0]
 
     @property
-    def transform(self) -> Any:
-        """The public transform that all rows share."""
-        return self.protocols[0].transform
-
-    @property
     def space(self) -> str:
         """The fingerprint of what all rows agree on."""
         return self.protocols[0].space
 
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many rows there are."""
 
-LARGEST_FACTOR, SMALLEST_FACTOR = 2.0**60, 2.0**-60
-_LONGEST_LABEL = 1024
+    @abstractmethod
+    def rows(self, numbers: Sequence[int]) -> "Sketches":
+        """Rows by number, in this order; one may come more than once."""
+
+    @abstractmethod
+    def each_label(self) -> Iterator[str]:
+        """The labels of all rows, in order."""
+
+    def __getitem__(self, chosen: Any) -> "Sketches":
+        """Rows by number, slice, mask or label, or by a list of numbers or labels; always `Sketches`.
+
+        A label that several rows have is refused: select those by number.
+        """
+        count = len(self)
+        if isinstance(chosen, slice):
+            return self.rows(range(count)[chosen])
+        try:
+            listed = np.asarray(chosen)
+        except ValueError:  # lists of different lengths
+            listed = np.empty((0, 0))
+        if listed.dtype == np.bool_ and listed.shape == (count,):
+            return self.rows(np.flatnonzero(listed).tolist())
+        keys = np.atleast_1d(listed).tolist()
+        if keys and listed.ndim <= 1 and all(isinstance(key, str) for key in keys):
+            return self.rows(self._numbers_of(keys))
+        if listed.ndim > 1 or (keys and listed.dtype.kind not in "iu"):
+            raise ParameterError(
+                f"rows must be numbers below {count}, a slice, a label or labels, got {shown(chosen)}"
+            )
+        if not all(-count <= key < count for key in keys):
+            raise ParameterError(f"rows must be numbers below {count}, got {shown(chosen)}")
+        return self.rows([key % count for key in keys])
+
+    def _numbers_of(self, labels: list[str]) -> list[int]:
+        """The number of the one row that has each label."""
+        places: dict[str, list[int]] = {label: [] for label in labels}
+        for row, label in enumerate(self.each_label()):
+            if label in places:
+                places[label].append(row)
+        for label, rows in places.items():
+            if not rows:
+                raise ParameterError(f"label must be that of a row, got {shown(label)}{self._known_labels()}")
+            if len(rows) > 1:
+                raise ParameterError(
+                    f"label must be that of one row, got {shown(label)}, which {len(rows)} rows have; "
+                    f"their numbers begin with {rows[0]}: use those"
+                )
+        return [places[label][0] for label in labels]
+
+    def _known_labels(self) -> str:
+        """For a message: some labels that there are."""
+        return ""
 
 
-class Sketches(InOneSpace):
+class Sketches(SketchRows):
     """Rows of k numbers in integer units, each with a label and the noises it is made of.
 
-    Everything here is post-processing of released rows: it costs no privacy, however often it is done.
+    Everything here is post-processing of released rows: it costs no privacy, however often it is done. `sketches["north"]`,
+    `sketches[["north", "south"]]`, `sketches[2:5]` and `sketches[0]` select rows. Rows add, subtract and scale, also by NumPy's
+    numbers; `sum(sketches)` is one row. `np.asarray(sketches)` is `.values`: n x k in integer units, without the offsets.
 
     Attributes:
         values: n x k: int64 as released and for whole multiples, float64 once scaled by a fraction.
-        released: The rows' noises, where they are as they were released; None once rows were combined.
+        labels: n names; the numbers of the rows where none were given.
+        noises: The noises of all rows.
         protocols: The protocols of all rows; they share one space.
+        transform: The public transform that all rows share.
         totals: The total Σⱼ xⱼ of each row with its noise, in grid units; None unless all rows were released with totals.
+        offsets: What is added to each row's stored numbers when they are read.
+        in_clear: For each row, whether data without noise is part of it.
     """
+
+    __array_ufunc__ = None  # so that NumPy's numbers leave `2 * sketches` to us
 
     def __init__(
         self,
         values: NDArray[Any],
         labels: Sequence[str] | None,
-        provenance: Sequence[Provenance] | Released,
-        protocols: Sequence[Protocol],
+        noises: Noises,
+        protocols: Iterable[Protocol],
         totals: NDArray[Any] | None = None,
     ) -> None:
+        super().__init__(protocols)
         self.values = values
-        self.values.flags.writeable = False
-        if labels is not None:
-            self.labels = tuple(labels)
-        self.released = provenance if isinstance(provenance, Released) else None
-        if not isinstance(provenance, Released):
-            self.provenance = tuple(provenance)
-        self.protocols = tuple(dict.fromkeys(protocols))
-        check_same_space(self.protocols)
+        self.labels = tuple(map(str, range(len(values))) if labels is None else labels)
+        self.noises = noises
         self.totals = totals
-        if totals is not None:
-            totals.flags.writeable = False
-
-    @lazy
-    def labels(self) -> tuple[str, ...]:
-        """n names; the numbers of the rows where none were given."""
-        return tuple(map(str, range(len(self.values))))
-
-    @lazy
-    def provenance(self) -> tuple[Provenance, ...]:
-        """For each row, its noises and their coefficients."""
-        return self.released.rows() if self.released is not None else ()
-
-    @property
-    def noises(self) -> Released | tuple[Provenance, ...]:
-        """The noises of all rows, in the form in which they are held."""
-        return self.provenance if self.released is None else self.released
+        self.offsets = noises.offsets
+        self.in_clear: tuple[bool, ...] = tuple(noises.in_clear.tolist())
+        for array in (values, totals):
+            if array is not None:
+                array.flags.writeable = False
 
     @property
     def releases(self) -> tuple[Release, ...]:
         """What all rows were released as: each protocol with each source ("events", "rows" or "stream") under it; "unknown" for one without rows."""
-        found = (
-            {(self.released.protocol, self.released.source)}
-            if self.released is not None
-            else {(term.protocol, term.source) for row in self.provenance for term, _ in row.terms}
-        )
+        found = {self.noises.releases[each] for each in np.unique(self.noises.numbers).tolist()}
         # A protocol that has no noise here (all of its rows were left out) still stands in the file.
         return tuple(
             (protocol, source)
@@ -112,56 +162,45 @@ class Sketches(InOneSpace):
             for source in [each for each in SOURCES if (protocol, each) in found] or [UNKNOWN]
         )
 
-    @property
-    def in_clear(self) -> tuple[bool, ...]:
-        """For each row, whether data without noise is part of it."""
-        if self.released is not None:
-            return (False,) * len(self)
-        return tuple(row.in_clear for row in self.provenance)
-
-    @property
-    def offsets(self) -> NDArray[np.float64]:
-        """What is added to each row's stored numbers when they are read."""
-        if self.released is not None:
-            return np.full(len(self), self.released.offset)
-        return np.array([row.offset for row in self.provenance])
-
     def __len__(self) -> int:
         return len(self.values)
 
-    def __repr__(self) -> str:
-        clear = ", IN CLEAR" if any(self.in_clear) else ""
-        return f"<Sketches of {counted(len(self), 'row')}, {counted(self.values.shape[1], 'coordinate')}, {self.transform.name}{clear}>"
-
     def __iter__(self) -> "Iterator[Sketches]":
-        return (self[row] for row in range(len(self)))
+        return (self.span(row, row + 1) for row in range(len(self)))
 
-    def __getitem__(self, chosen: Any) -> "Sketches":
-        """Rows by number, slice, list of numbers, or label; always `Sketches`."""
-        if isinstance(chosen, str):
-            if chosen not in self.labels:
-                there = ", ".join(map(repr, self.labels[:8])) + (", …" if len(self.labels) > 8 else "")
-                raise ParameterError(f"label must be one of {there}, got {shown(chosen)}")
-            chosen = self.labels.index(chosen)
-        try:
-            numbers = np.atleast_1d(np.arange(len(self))[chosen])
-        except (IndexError, TypeError, ValueError):
-            numbers = np.empty((0, 0))
-        if numbers.ndim != 1:
-            raise ParameterError(
-                f"rows must be numbers below {len(self)}, a slice or a label, got {shown(chosen)}"
-            )
-        return self.rows(numbers.tolist())
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.values, dtype=dtype, copy=copy)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Sketches, (self.values, self.labels, self.noises, self.protocols, self.totals)
+
+    def equals(self, other: "Sketches") -> bool:
+        """Whether both have the same values of the same type, labels, noises, protocols and totals."""
+        return (
+            self.values.dtype == other.values.dtype
+            and np.array_equal(self.values, other.values)
+            and (self.labels, self.protocols) == (other.labels, other.protocols)
+            and self.noises == other.noises
+            and (self.totals is None) == (other.totals is None)
+            and np.array_equal(self.totals, other.totals)  # type: ignore[arg-type]  # None equals None
+        )
+
+    def each_label(self) -> Iterator[str]:
+        """The labels of all rows, in order."""
+        return iter(self.labels)
 
     def rows(self, numbers: Sequence[int]) -> "Sketches":
         """Rows by number, in this order; one may come more than once."""
         chosen = list(numbers)
-        labels = [self.labels[row] for row in chosen]
-        rows = (
-            [self.provenance[row] for row in chosen] if self.released is None else self.released.take(chosen)
-        )
         totals = None if self.totals is None else self.totals[chosen]
-        return Sketches(self.values[chosen], labels, rows, self.protocols, totals)
+        labels = [self.labels[row] for row in chosen]
+        return Sketches(self.values[chosen], labels, self.noises.take(chosen), self.protocols, totals)
+
+    def span(self, start: int, stop: int) -> "Sketches":
+        """Consecutive rows; values are shared, not copied."""
+        part = slice(start, stop)
+        totals = None if self.totals is None else self.totals[part]
+        return Sketches(self.values[part], self.labels[part], self.noises.take(part), self.protocols, totals)
 
     def blocks(self, rows: int, first: int = 0) -> "Iterator[Sketches]":
         """All rows in order from the first, at most so many at a time; values are shared, not copied."""
@@ -169,18 +208,16 @@ class Sketches(InOneSpace):
         begin = integer("first", first, at_least=0, at_most=len(self))
         return (self.span(start, start + step) for start in range(begin, len(self), step))
 
-    def span(self, start: int, stop: int) -> "Sketches":
-        """Consecutive rows; values are shared, not copied."""
-        part = slice(start, stop)
-        noises = self.provenance[part] if self.released is None else self.released.take(part)
-        totals = None if self.totals is None else self.totals[part]
-        return Sketches(self.values[part], self.labels[part], noises, self.protocols, totals)
-
     def __add__(self, other: Any) -> "Sketches":
-        return self._combined(other, 1, "+")
+        return self._combine(other, 1, "+")
+
+    def __radd__(self, other: Any) -> "Sketches":
+        if type(other) is int and other == 0:  # what sum() begins with
+            return self
+        return self._combine(other, 1, "+")
 
     def __sub__(self, other: Any) -> "Sketches":
-        return self._combined(other, -1, "−")
+        return self._combine(other, -1, "−")
 
     def __neg__(self) -> "Sketches":
         return self * -1
@@ -194,9 +231,9 @@ class Sketches(InOneSpace):
             )
         keeps_integers = isinstance(factor, (int, np.integer)) and abs(coefficient) < 2**31
         times = np.int64(factor) if keeps_integers and self.values.dtype == np.int64 else coefficient
-        rows = [row.times(coefficient) for row in self.provenance]
         totals = None if self.totals is None else self.totals * times
-        return Sketches(self.values * times, self.labels, rows, self.protocols, totals)
+        noises = self.noises.times(coefficient)
+        return Sketches(self.values * times, self.labels, noises, self.protocols, totals)
 
     __rmul__ = __mul__
 
@@ -205,7 +242,7 @@ class Sketches(InOneSpace):
             1 / number("divisor of sketches", divisor, above=SMALLEST_FACTOR / 2, at_most=LARGEST_FACTOR)
         )
 
-    def _combined(self, other: Any, sign: int, symbol: str) -> "Sketches":
+    def _combine(self, other: Any, sign: int, symbol: str) -> "Sketches":
         """Row by row; one row is combined with every row."""
         if not isinstance(other, Sketches):
             raise TypeError(f"sketches combine with sketches, got {type(other).__name__}")
@@ -217,21 +254,110 @@ class Sketches(InOneSpace):
             )
         values = self.values + sign * other.values
         left, right = (part.rows([0] * count) if len(part) == 1 else part for part in (self, other))
-        rows = [a.plus(b, sign) for a, b in zip(left.provenance, right.provenance, strict=True)]
-        labels = [_shortened(f"{a} {symbol} {b}") for a, b in zip(left.labels, right.labels, strict=True)]
+        labels = [_cut(f"{a} {symbol} {b}") for a, b in zip(left.labels, right.labels, strict=True)]
         totals = None if left.totals is None or right.totals is None else left.totals + sign * right.totals
-        return Sketches(values, labels, rows, self.protocols + other.protocols, totals)
+        noises = left.noises.plus(right.noises, sign)
+        return Sketches(values, labels, noises, self.protocols + other.protocols, totals)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes one Parquet file, whole or not at all, with the release card in its metadata."""
-        from armslength.sketches.sketch_file import save_sketches  # noqa: PLC0415  # files know sketches, not the other way
+        write_sketch_file(path, self.values, self.labels, self.noises, self.releases, self.totals)
 
-        save_sketches(self, path)
+    def to_arrow(self) -> pa.Table:
+        """One row for each: `label`, `values` (a list of k numbers), `total` where totals were released, and `in_clear`."""
+        flat = pa.array(self.values.ravel())
+        columns = {
+            "label": pa.array(self.labels, pa.string()),
+            "values": pa.FixedSizeListArray.from_arrays(flat, self.values.shape[1]),
+            **({} if self.totals is None else {"total": pa.array(self.totals)}),
+            "in_clear": pa.array(self.in_clear, pa.bool_()),
+        }
+        return pa.table(columns)
+
+    def to_pandas(self) -> Any:
+        """`to_arrow` as a pandas data frame."""
+        try:
+            return self.to_arrow().to_pandas()
+        except ImportError:
+            raise ParameterError(
+                'to_pandas must have pandas, got none; run: pip install "armslength[pandas]"'
+            ) from None
+
+    def __repr__(self) -> str:
+        names, *lines = self._head()
+        widths = [max(map(len, column)) for column in zip(names, *lines, strict=True)]
+        table = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in (names, *lines)
+        ]
+        return "\n".join([self._title(), *table, *self._rest()])
+
+    def _repr_html_(self) -> str:
+        """The same table for notebooks; all text in it is escaped."""
+        names, *lines = ([html.escape(cell) for cell in line] for line in self._head())
+        heading = "".join(f"<th>{name}</th>" for name in names)
+        rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in line)}</tr>" for line in lines)
+        rest = "".join(f"<p>{text}</p>" for text in self._rest())
+        return (
+            f"<div><p>{html.escape(self._title())}</p><table><thead><tr>{heading}</tr></thead>"
+            f"<tbody>{rows}</tbody></table>{rest}</div>"
+        )
+
+    def _title(self) -> str:
+        """One line about all rows."""
+        epsilons = sorted({protocol.epsilon for protocol in self.protocols})
+        several = f"{written(epsilons[0])} to {written(epsilons[-1])}"
+        clear = "; IN CLEAR, not private" if any(self.in_clear) else ""
+        return (
+            f"Sketches of {counted(len(self), 'row')}, {counted(self.values.shape[1], 'coordinate')}, "
+            f"{self.transform.name}, ε = {written(epsilons[0]) if len(epsilons) == 1 else several}{clear}"
+        )
+
+    def _head(self) -> list[list[str]]:
+        """The names of the columns, and the first rows, as text."""
+        names = ["label", *["total"] * (self.totals is not None), "values"]
+        lines = [names]
+        for row in range(min(len(self), _ROWS_IN_REPR)):
+            total = [] if self.totals is None else [f"{self.totals[row]:.6g}"]
+            values = [f"{each:.6g}" for each in self.values[row, :_VALUES_IN_REPR]]
+            more = ["…"] if self.values.shape[1] > _VALUES_IN_REPR else []
+            lines.append([_cut(self.labels[row], 40), *total, ", ".join(values + more)])
+        return lines
+
+    def _rest(self) -> list[str]:
+        more = len(self) - _ROWS_IN_REPR
+        return [f"… and {counted(more, 'more row')}"] if more > 0 else []
+
+    def _known_labels(self) -> str:
+        some = ", ".join(map(repr, self.labels[:8])) + (", …" if len(self) > 8 else "")
+        return f"; there are {some}"
 
 
-def _shortened(label: str) -> str:
-    """The label, cut to as many bytes as a file takes."""
-    return label.encode()[:_LONGEST_LABEL].decode(errors="ignore")
+def concat(parts: Sequence[Sketches]) -> Sketches:
+    """All rows of all parts, in order; they must share one space."""
+    listed = list(parts)
+    if not listed or not all(isinstance(part, Sketches) for part in listed):
+        raise ParameterError("concat must get a list of sketches, got something else")
+    protocols = tuple(protocol for part in listed for protocol in part.protocols)
+    check_same_space(protocols)
+    totals = [part.totals for part in listed if part.totals is not None]
+    return Sketches(
+        np.concatenate([part.values for part in listed]),
+        [label for part in listed for label in part.labels],
+        Noises.concat([part.noises for part in listed]),
+        protocols,
+        np.concatenate(totals) if len(totals) == len(listed) else None,
+    )
+
+
+def sum_rows(sketches: Sketches, label: str) -> Sketches:
+    """One row, the sum of all rows: the sketch of the summed data, with the noises of all of them."""
+    if not len(sketches):
+        raise ParameterError("sketches must have a row to be summed, got none")
+    names = checked_labels([label], 1)
+    values = sketches.values.sum(axis=0, keepdims=True)
+    totals = None if sketches.totals is None else sketches.totals.sum(keepdims=True)
+    return Sketches(values, names, sketches.noises.sum(), sketches.protocols, totals)
 
 
 def check_same_space(protocols: Sequence[Protocol]) -> None:
@@ -263,40 +389,15 @@ def checked_labels(labels: Any, count: int) -> list[str] | None:
     if len(listed) != count:
         raise ParameterError(f"labels must name {count} rows, got {len(listed)}")
     if any(
-        not 1 <= len(label.encode(errors="replace")) <= _LONGEST_LABEL or not label.isprintable()
+        not 1 <= len(label.encode(errors="replace")) <= LONGEST_LABEL or not label.isprintable()
         for label in listed
     ):
-        raise ParameterError(f"labels must be printable, 1 to {_LONGEST_LABEL} bytes each, got another")
+        raise ParameterError(f"labels must be printable, 1 to {LONGEST_LABEL} bytes each, got another")
     if len(set(listed)) != len(listed):
         raise ParameterError("labels must differ from each other, got duplicates")
     return listed
 
 
-def concat(parts: Sequence[Sketches]) -> Sketches:
-    """All rows of all parts, in order; they must share one space."""
-    listed = list(parts)
-    if not listed or not all(isinstance(part, Sketches) for part in listed):
-        raise ParameterError("concat must get a list of sketches, got something else")
-    protocols = tuple(protocol for part in listed for protocol in part.protocols)
-    check_same_space(protocols)
-    return Sketches(
-        np.concatenate([part.values for part in listed]),
-        [label for part in listed for label in part.labels],
-        joined_noises([part.noises for part in listed]),
-        protocols,
-        _joined_totals(listed),
-    )
-
-
-def summed(sketches: Sketches, label: str) -> Sketches:
-    """One row, the sum of all rows: the sketch of the summed data, with the noises of all of them."""
-    names = checked_labels([label], 1)
-    total = sketches[0]
-    for row in range(1, len(sketches)):
-        total += sketches[row]
-    return Sketches(total.values.copy(), names, total.provenance, sketches.protocols, total.totals)
-
-
-def _joined_totals(parts: list[Sketches]) -> NDArray[Any] | None:
-    totals = [part.totals for part in parts if part.totals is not None]
-    return np.concatenate(totals) if len(totals) == len(parts) else None
+def _cut(label: str, size: int = LONGEST_LABEL) -> str:
+    """The label, cut to so many bytes: by default as many as a file takes."""
+    return label.encode()[:size].decode(errors="ignore")

@@ -19,7 +19,7 @@ from armslength.protocol.protocol import Protocol
 from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
 from armslength.sketches.card import release_card
 from armslength.sketches.plausibility import implausible, tested_rows
-from armslength.sketches.sketch_file import DEFAULT_LIMIT, SketchFile, opened, rows_of
+from armslength.sketches.sketch_file import DEFAULT_LIMIT, SketchFile, open_whole, read_files
 from armslength.sketches.sketches import Sketches
 from armslength.transforms.transform import Transform
 from armslength.version import __version__
@@ -174,9 +174,9 @@ def verify(
     known = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger(ledger, read_only=True)
     name, budget = printable(os.fspath(path)), WorkBudget(max_work)
     try:
-        file = opened(path, limit, {}, budget)
-        budget.charge(matrix_check_work(file.head.protocols[0]), name)
-        sketches = rows_of([file])
+        file = open_whole(path, limit, {}, budget)
+        budget.charge(matrix_check_work(file.header.protocols[0]), name)
+        sketches = read_files([file])
     except ArmslengthError as problem:
         return Verification(name, (Check("file", FAILS, str(problem)),))
     checks = [_file(file)]
@@ -200,7 +200,7 @@ def _file(file: SketchFile) -> Check:
 
 def _card(file: SketchFile, sketches: Sketches) -> Check:
     in_clear = any(sketches.in_clear)
-    card = file.head.card
+    card = file.header.card
     if card["in_clear"] != in_clear:
         found = "rows are in the clear" if in_clear else "no row is in the clear"
         return Check("card", FAILS, f"the card says something else than the rows: {found}")
@@ -210,7 +210,7 @@ def _card(file: SketchFile, sketches: Sketches) -> Check:
             NOT_CHECKED,
             "every fact is that of the protocols; its words are of another version of armslength",
         )
-    same = card == release_card(file.head.releases, in_clear=in_clear)
+    same = card == release_card(file.header.releases, in_clear=in_clear)
     words = (
         "every fact and every word is that of the protocols"
         if same
@@ -265,7 +265,7 @@ def _charged(sketches: Sketches, ledger: Ledger | None) -> Check:
         return Check(
             "ledger", NOT_CHECKED, "name the ledger of the party that released it to look for its line"
         )
-    if sketches.released is None:
+    if not len(sketches) or not sketches.noises.are_released.all() or len(sketches.releases) != 1:
         return Check(
             "ledger",
             NOT_CHECKED,

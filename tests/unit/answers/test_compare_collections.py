@@ -6,7 +6,7 @@ import pytest
 
 import armslength as al
 from armslength.answers import pairs
-from armslength.sketches import sketch_file
+from armslength.sketches import sketch_format
 from armslength.sketches.collection import Collection
 
 TRANSFORM = al.SparseJL(50, 16, 1, "compare collections")
@@ -25,7 +25,7 @@ def both(tmp_path_factory):
     """The same rows in memory and in files with small row groups, the second half under another noise."""
     folder = tmp_path_factory.mktemp("rows")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sketch_file, "_GROUP_ROWS", 6)
+        patch.setattr(sketch_format, "_GROUP_ROWS", 6)
         released(33, PROTOCOL, "a").save(folder / "a.parquet")
         released(18, OTHER, "b").save(folder / "b.parquet")
         released(1, OTHER, "c").save(folder / "c.parquet")

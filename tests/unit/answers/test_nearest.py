@@ -68,7 +68,7 @@ def test_noise_is_taken_away_before_ranking():
     query, precise = released(1), released(1)
     noisy = released(1, al.Protocol(TRANSFORM, "0.1"))
     noisy, precise = (
-        al.Sketches(query.values + away, [name], row.released, row.protocols)
+        al.Sketches(query.values + away, [name], row.noises, row.protocols)
         for row, away, name in ((noisy, 14, "noisy"), (precise, 5, "precise"))
     )
     found = al.nearest(query, al.concat([precise, noisy]))

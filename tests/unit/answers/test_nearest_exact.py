@@ -9,7 +9,7 @@ import armslength as al
 from armslength.answers import exact, nearest, shortlists
 from armslength.answers.sharing import Holders
 from armslength.estimates import distances
-from armslength.sketches.noises import Released
+from armslength.sketches.noises import Noises
 
 RNG = np.random.default_rng(5)
 HUGE = 2**62
@@ -22,9 +22,9 @@ def protocol(coordinates, epsilon="1", **known):
 def made(values, rule=None, prefix="r"):
     """Sketches with these numbers, whatever they are."""
     numbers = np.ascontiguousarray(values, dtype=np.int64)
-    noises = Released.of(os.urandom(16 * len(numbers)), rule or protocol(numbers.shape[1]), "rows")
+    noises = Noises.fresh(os.urandom(16 * len(numbers)), rule or protocol(numbers.shape[1]), "rows")
     labels = [f"{prefix}{row}" for row in range(len(numbers))]
-    return al.Sketches(numbers, labels, noises, [noises.protocol])
+    return al.Sketches(numbers, labels, noises, [noises.releases[0][0]])
 
 
 def drawn(rows, coordinates=17, scale=40.0, **known):
@@ -226,14 +226,9 @@ def test_a_row_without_noise_is_not_its_own_neighbor(name):
 
 
 @pytest.mark.usefixtures("no_tiles", "small_parts")
-def test_within_one_set_rows_need_no_objects(monkeypatch):
-    sketches, objects = drawn(200), Released.rows
-
-    def few(self):
-        assert len(self.ids) == 1, "an object for every row"
-        return objects(self)
-
-    monkeypatch.setattr(Released, "rows", few)
+def test_within_one_set_no_pair_of_noises_is_searched(monkeypatch):
+    sketches = drawn(200)
+    monkeypatch.setattr(Noises, "shared_pairs", None)  # must not be reached
     found = al.nearest(sketches, None, 3)
     assert not (found.indices == np.arange(200)[:, None]).any()
 

@@ -202,7 +202,7 @@ def test_the_drift_of_the_drift():
     assert first.resolved[0]
     assert second.resolved[0]
     # twice the same step: the noise of the middle month counts twice, (m3 − m2) − (m2 − m1)
-    middle = [term for _, term in again.change.provenance[0].terms]
+    middle = [coefficient for _, coefficient in again.change.noises.terms(0)]
     assert sorted(middle) == [-2.0, 1.0, 1.0]
     assert again.value[0] < 0.2 * first.value[0]
 

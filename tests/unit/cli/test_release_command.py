@@ -346,7 +346,7 @@ def test_sums_of_rows_and_of_files():
     assert added.labels == ("all",)
     assert added.values.tolist() == [first.values.sum(axis=0).tolist()]
     assert added.totals.tolist() == [first.totals.sum()]
-    assert len(added.provenance[0].terms) == 3
+    assert len(added.noises.terms(0)) == 3
     assert run("sum", "sketches.parquet", "second.parquet", "--by-label", "-o", "both.parquet").exit_code == 0
     both = al.load("both.parquet")
     assert both.labels == first.labels

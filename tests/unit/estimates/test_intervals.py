@@ -10,13 +10,12 @@ from armslength.estimates.intervals import IntervalRule, Level
 from armslength.estimates.pair_noise import PairNoise
 from armslength.estimates.quantiles import null_quantile, quantile_sheet
 from armslength.estimates.variance import variance_curve
-from armslength.sketches.noises import NoiseSource
 
 PROTOCOL = al.Protocol(al.SparseJL(100, 16, 1, "x"), 1)
 
 
 def noise_of(protocol, coefficients=(1.0, -1.0)):
-    return PairNoise.of((NoiseSource(f"{i:032x}", protocol, "rows"), c) for i, c in enumerate(coefficients))
+    return PairNoise.of((protocol, each) for each in coefficients)
 
 
 def rule_of(protocol, coefficients=(1.0, -1.0)):

@@ -80,9 +80,8 @@ def _distance_ends(a, b, monkeypatch):
 
 @pytest.mark.parametrize("number", [0, -1, -64, 100, 640])
 def test_a_grid_point_is_a_ratio(number):
-    (source, _), *_ = released().provenance[0].terms
-    (other, _), *_ = released().provenance[0].terms
-    noise = _noise(((source, 1.0),), ((other, 1.0),), number)
+    protocol = released().protocol
+    noise = _noise(((protocol, 1.0),), ((protocol, 1.0),), number)
     smaller, larger = sorted(part.coefficient for part in noise.parts)
     assert larger == 1
     assert smaller == pytest.approx(2 ** (-abs(number) / 64))

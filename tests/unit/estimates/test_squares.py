@@ -10,7 +10,7 @@ from armslength.estimates import distances, quantiles
 from armslength.estimates.intervals import Level, interval_rule
 from armslength.estimates.pair_noise import row_noises
 from armslength.estimates.quantiles import RisingFunction
-from armslength.sketches.noises import Released
+from armslength.sketches.noises import Noises
 
 K = 19
 PROTOCOL = al.Protocol(al.SparseJL(40, K, 1, "x"), 1)
@@ -18,7 +18,7 @@ PROTOCOL = al.Protocol(al.SparseJL(40, K, 1, "x"), 1)
 
 def sketches_of(values):
     ids = np.random.default_rng(len(values)).bytes(16 * len(values))
-    return al.Sketches(np.array(values), None, Released.of(ids, PROTOCOL, "rows"), [PROTOCOL])
+    return al.Sketches(np.array(values), None, Noises.fresh(ids, PROTOCOL, "rows"), [PROTOCOL])
 
 
 def exact_squares(left, right):

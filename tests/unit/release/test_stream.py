@@ -25,7 +25,7 @@ def test_noise_is_there_before_the_first_update(stream):
 def test_a_stream_is_released_once(stream):
     sketch = stream.release()
     assert sketch.labels == ("north",)
-    assert len(sketch.provenance[0].terms) == 1
+    assert len(sketch.noises.terms(0)) == 1
     with pytest.raises(al.ParameterError, match="released once"):
         stream.release()
     with pytest.raises(al.ParameterError, match="released once"):

@@ -10,7 +10,7 @@ import pytest
 
 import armslength as al
 from armslength.reporting.page import report
-from armslength.sketches.noises import Released
+from armslength.sketches.noises import Noises
 from armslength.sketches.sketches import Sketches
 from report_parties import CODES, hospital_counts, hospitals, protocol_of, sketches_of
 
@@ -141,7 +141,7 @@ def test_equal_and_negative_estimates_have_a_page(tmp_path):
     protocol = protocol_of(0.01)
     values = np.zeros((4, 256), dtype=np.int64)
     page = written(
-        Sketches(values, list("abcd"), Released.of(bytes(range(64)), protocol, "rows"), [protocol]), tmp_path
+        Sketches(values, list("abcd"), Noises.fresh(bytes(range(64)), protocol, "rows"), [protocol]), tmp_path
     )
     assert "None of the 6 pairs is told apart" in page
     assert "There is no map" in page

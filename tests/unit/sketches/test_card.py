@@ -170,7 +170,7 @@ def test_a_card_does_not_depend_on_the_data(tmp_path):
         LAPLACE.release(counts, labels=["a", "b"], ledger=al.NO_LEDGER).save(tmp_path / "s.parquet")
         from armslength.sketches.sketch_file import SketchFile  # noqa: PLC0415  # here alone
 
-        return SketchFile.open(tmp_path / "s.parquet", 10**9).head.card
+        return SketchFile.open(tmp_path / "s.parquet", 10**9).header.card
 
     first = card_of(np.zeros((2, 100), dtype=int))
     assert first == card_of(np.full((2, 100), 987_654))

@@ -9,7 +9,7 @@ import pytest
 
 import armslength as al
 from armslength.sketches import sketch_file
-from armslength.sketches.sketch_file import SketchFile, _stamp
+from armslength.sketches.sketch_file import SketchFile, file_identity
 
 PROTOCOL = al.Protocol(al.SparseJL(6, 8, 2, "x"), 1)
 MARKS = ("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
@@ -49,8 +49,8 @@ def test_a_file_whose_time_was_put_back_is_refused(read, path):
 @pytest.mark.parametrize("name", MARKS)
 def test_everything_that_tells_files_apart_counts(name):
     known = dict.fromkeys(MARKS, 7)
-    assert _stamp(SimpleNamespace(**known)) == _stamp(SimpleNamespace(**known))
-    assert _stamp(SimpleNamespace(**known)) != _stamp(SimpleNamespace(**{**known, name: 8}))
+    assert file_identity(SimpleNamespace(**known)) == file_identity(SimpleNamespace(**known))
+    assert file_identity(SimpleNamespace(**known)) != file_identity(SimpleNamespace(**{**known, name: 8}))
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused(path, monkeypatch):

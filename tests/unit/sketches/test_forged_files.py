@@ -13,7 +13,7 @@ import pytest
 
 import armslength as al
 from armslength.sketches.sketch_file import SketchFile
-from armslength.sketches.sketch_format import labels_of
+from armslength.sketches.sketch_format import read_labels
 from forged_parquet import column_of, field, forge, group_of
 from sealed import write_sealed
 
@@ -111,7 +111,7 @@ def test_a_label_that_is_too_long_never_becomes_a_string():
     labels.__len__.return_value = 2
     column = SimpleNamespace(combine_chunks=lambda: SimpleNamespace(dictionary=labels))
     with pytest.raises(al.CorruptFileError, match="printable labels"):
-        labels_of(column, "file")
+        read_labels(column, "file")
     labels.to_pylist.assert_not_called()
 
 

@@ -9,7 +9,7 @@ import pytest
 import armslength as al
 from armslength.sketches.parquet_footer import ColumnChunk, RowGroup
 from armslength.sketches.sketch_file import SketchFile
-from armslength.sketches.sketch_format import Head, check_size, sketches_of
+from armslength.sketches.sketch_format import FileHeader, check_size, read_columns
 
 PROTOCOL = al.Protocol(al.SparseJL(6, 8, 2, "x"), 1)
 
@@ -77,10 +77,10 @@ def test_numbers_count_sixteen_bytes_each():
         check((10, 40, 10, 0), limit=16 * entries - 1)
 
 
-def test_terms_count_as_objects_where_rows_were_combined():
-    check((10, 40, 11, 0), limit=512 * 11)
+def test_noises_count_more_than_other_numbers():
+    check((10, 40, 1000, 0), limit=192 * 1000)
     with pytest.raises(al.CorruptFileError, match="unpack"):
-        check((10, 40, 11, 0), limit=512 * 11 - 1)
+        check((10, 40, 1000, 0), limit=192 * 1000 - 1)
 
 
 def test_all_groups_count_together():
@@ -94,17 +94,17 @@ def test_a_part_of_a_table_is_read_as_such(tmp_path):
     for each in (sketches, 2 * sketches):
         each.save(tmp_path / "all.parquet")
         table = pq.read_table(tmp_path / "all.parquet", read_dictionary=["label"])
-        found = sketches_of(table.slice(2, 2), Head(0, ((PROTOCOL, "rows"),), {}), 10**6, "file")
-        assert np.array_equal(found.values, each.values[2:4])
-        assert (found.labels, found.provenance) == (each.labels[2:4], each.provenance[2:4])
+        header = FileHeader(0, ((PROTOCOL, "rows"),), (PROTOCOL,), {})
+        values, labels, noises, totals = read_columns(table.slice(2, 2), header, "file")
+        assert al.Sketches(values, labels, noises, [PROTOCOL], totals).equals(each[2:4])
 
 
-def test_objects_of_rows_that_were_changed_count_against_the_limit(tmp_path):
+def test_all_noises_of_sums_count_against_the_limit(tmp_path):
     path = tmp_path / "many.parquet"
-    many = PROTOCOL.release(np.zeros((2000, 6), dtype=int), ledger=al.NO_LEDGER)
+    many, more = (PROTOCOL.release(np.zeros((2000, 6), dtype=int), ledger=al.NO_LEDGER) for _ in range(2))
     many.save(path)
-    assert al.load(path, limit=500_000).released is not None
-    (2 * many).save(path)
+    assert al.load(path, limit=500_000).equals(many)
+    (many + more).save(path)
     with pytest.raises(al.CorruptFileError, match="unpack to at most 500000"):
         al.load(path, limit=500_000)
     assert len(al.load(path, limit=2_000_000)) == 2000

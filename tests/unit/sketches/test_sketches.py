@@ -1,6 +1,12 @@
 """Sketches: they combine like the data they stand for, and keep track of their noises."""
 
+import pickle
+import subprocess
+import sys
+from itertools import pairwise
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import armslength as al
@@ -17,7 +23,9 @@ def sketches():
 
 
 def coefficients(sketch):
-    return [{source.id: c for source, c in row.terms} for row in sketch.provenance]
+    noises = sketch.noises
+    ids, factors = noises.ids.tolist(), noises.coefficients.tolist()
+    return [dict(zip(ids[i:j], factors[i:j], strict=True)) for i, j in pairwise(noises.starts.tolist())]
 
 
 def test_rows_by_number_slice_list_and_label(sketches):
@@ -28,10 +36,108 @@ def test_rows_by_number_slice_list_and_label(sketches):
     assert sketches[np.array([True, False, True])].labels == ("a", "c")
     assert [row.labels for row in sketches] == [("a",), ("b",), ("c",)]
     assert np.array_equal(sketches[1].values, sketches.values[1:2])
-    assert sketches[1].provenance == sketches.provenance[1:2]
-    for bad in (3, "d", None, 1.5, [5], {}):
+    assert sketches[1].noises == sketches.noises.take([1])
+    for bad in (3, -4, "d", ["a", "d"], ["a", 1], None, 1.5, [5], [[0]], True, {}):
         with pytest.raises(al.ParameterError):
             sketches[bad]
+
+
+def test_rows_by_several_labels(sketches):
+    for labels in (["c", "a"], ("c", "a"), np.array(["c", "a"]), pd.Index(["c", "a"])):
+        assert sketches[labels].equals(sketches[[2, 0]])
+    assert sketches[[]].labels == ()
+
+
+def test_a_label_of_several_rows_is_refused(sketches):
+    twice = al.concat([sketches, sketches["b"]])
+    for chosen in ("b", ["a", "b"]):
+        with pytest.raises(al.ParameterError, match="which 2 rows have"):
+            twice[chosen]
+    assert twice["a"].equals(sketches["a"])
+
+
+def test_sum_of_rows(sketches):
+    assert sum(sketches).equals(sketches["a"] + sketches["b"] + sketches["c"])
+    assert sum([sketches["a"]]).equals(sketches["a"])
+    for bad in (1, 0.5, False):
+        with pytest.raises(TypeError):
+            bad + sketches
+
+
+def test_numbers_of_numpy_give_sketches(sketches):
+    for factor in (np.int64(2), np.int8(2), np.float64(0.5), np.float32(0.5)):
+        for product in (factor * sketches, sketches * factor):
+            assert isinstance(product, al.Sketches)
+            assert product.equals(sketches * factor.item())
+    assert (sketches / np.float64(2)).equals(sketches / 2)
+    for bad in (np.array([1, 2, 3]), np.array(2)):
+        with pytest.raises(al.ParameterError, match="factor of sketches"):
+            bad * sketches
+
+
+def test_as_an_array_they_are_their_values(sketches):
+    assert np.array_equal(np.asarray(sketches), sketches.values)
+    assert np.asarray(sketches, dtype=float).dtype == np.float64
+    changed = np.array(sketches)
+    changed[0, 0] += 1
+    assert changed[0, 0] != sketches.values[0, 0]
+
+
+WITH_TOTALS = al.Protocol(TRANSFORM, "0.5", total_share="0.25")
+
+
+def test_repr_has_the_numbers_and_html_is_escaped():
+    labels = ["<script>", *map(str, range(11))]
+    sketches = WITH_TOTALS.release(np.zeros((12, 6), int), ledger=al.NO_LEDGER, labels=labels)
+    text, page = repr(sketches), sketches._repr_html_()
+    for shown in ("12 rows", "8 coordinates", "0.5", str(sketches.totals[0]), str(sketches.values[0, 0])):
+        assert shown in text
+        assert shown in page
+    assert "<script>" in text
+    assert "<script>" not in page
+    assert "2 more rows" in text
+    assert "IN CLEAR" in repr(al.sketch_in_clear(PROTOCOL, X))
+    assert repr(sketches[[]])
+
+
+def test_tables_of_arrow_and_pandas(sketches):
+    table = sketches.to_arrow()
+    assert table.column_names == ["label", "values", "in_clear"]
+    assert table["label"].to_pylist() == ["a", "b", "c"]
+    assert table["values"].to_pylist() == sketches.values.tolist()
+    totals = WITH_TOTALS.release(X, ledger=al.NO_LEDGER)
+    frame = totals.to_pandas()
+    assert frame["total"].tolist() == totals.totals.tolist()
+    assert not frame["in_clear"].any()
+
+
+WITHOUT_PANDAS = """
+import sys
+
+class Absent:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] == "pandas":
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Absent())
+import numpy as np, armslength as al
+al.sketch_in_clear(al.Protocol(al.Identity(2), 1), np.zeros((1, 2), int)).to_pandas()
+"""
+
+
+def test_without_pandas_the_message_names_the_extra():
+    done = subprocess.run([sys.executable, "-c", WITHOUT_PANDAS], capture_output=True, text=True, check=False)
+    assert 'pip install "armslength[pandas]"' in done.stderr
+
+
+def test_sketches_are_the_same_after_pickling(sketches):
+    clear = al.sketch_in_clear(PROTOCOL, X)
+    totals = WITH_TOTALS.release(X, ledger=al.NO_LEDGER)
+    for each in (sketches, sketches - 0.5 * sketches["a"], clear, totals, sketches[[]]):
+        again = pickle.loads(pickle.dumps(each))  # noqa: S301  # our own
+        assert again.equals(each)
+        assert again.releases == each.releases
+        assert not again.values.flags.writeable
 
 
 def test_sums_differences_and_multiples(sketches):

@@ -178,7 +178,7 @@ def test_a_population_from_elsewhere_does_not_act_on_a_terminal(path):
 
 def test_rows_that_cannot_be_tested_are_said_to_be_so(path, tmp_path):
     honest = al.load(path)
-    zeros = al.Sketches(np.zeros((2, 64)), honest.labels, honest.provenance, [PROTOCOL])
+    zeros = al.Sketches(np.zeros((2, 64)), honest.labels, honest.noises, [PROTOCOL])
     zeros.save(path)  # as floats, and yet as they were released
     assert states(al.verify(path))["noise"] == "fails"
     (2 * zeros).save(path)
