@@ -36,7 +36,7 @@ def test_a_card_in_words():
         done = run("card", file)
         assert done.exit_code == 0
         assert done.output.startswith(
-            "RELEASE CARD\n\nWho is protected\n  Protected is adding or removing one patient"
+            "RELEASE CARD\n\nWho is protected\n  The guarantee is about adding or removing one patient"
         )
         assert max(map(len, done.output.splitlines())) <= 102
     # of a protocol nobody knows yet what will be released

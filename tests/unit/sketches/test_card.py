@@ -123,22 +123,19 @@ def test_the_page_says_what_an_officer_asks():
     assert "1.65 times" in page["What anybody can learn at most"]  # e^0.5
     assert "δ" not in page["What anybody can learn at most"]
     assert "0.1 of ε" in page["What was released"]
-    assert "in two, at one party or at two, 1." in page["What adds up"]
+    assert "it is 1." in page["What adds up"]
     assert LAPLACE.fingerprint in page["How to check this"]
-    assert "the software enforces that" in page["What this rests on"]
+    assert "the software enforces that" in page["What must be true for this to hold"]
     page = dict(officer_page(GAUSSIAN, "rows"))
     assert "δ = 0.000001" in page["What anybody can learn at most"]
-    assert "δ is added up" in page["What adds up"]
-    assert "clamped to 0 to 9" in page["Which limits were set beforehand"]
-    assert "a radius of 3 in l1 norm" in page["Which limits were set beforehand"]
-    assert "the software cannot check it" in page["What this rests on"]
+    assert "δ adds up" in page["What adds up"]
+    assert "clamped to 0 to 9" in page["Limits that were set in advance"]
+    assert "a radius of 3 in l1 norm" in page["Limits that were set in advance"]
+    assert "the software cannot check it" in page["What must be true for this to hold"]
     fast = al.Protocol(al.FastJL(16, 8, "card"), 1, "1e-6", noise_site="input")
-    assert "goes into it" in dict(officer_page(fast, "rows"))["How it is protected"]
+    assert "goes into the last step" in dict(officer_page(fast, "rows"))["How it is protected"]
     assert "before its last step" in guarantee_in_words(fast, "rows")
-    assert (
-        "a copy of 3 numbers"
-        in dict(officer_page(al.Protocol(al.Identity(3), 1), "rows"))["What was released"]
-    )
+    assert "of 3 numbers" in dict(officer_page(al.Protocol(al.Identity(3), 1), "rows"))["What was released"]
 
 
 def test_a_large_epsilon_is_called_weak():

@@ -79,9 +79,9 @@ def expected(protocol, source):
     elif protocol.touched:
         grid = [f"{change} changes at most 7 entries over all rows", "rounded down to multiples of 0.5"]
     else:
-        grid = ["any entry may change", "one row only", "rounded down to multiples of 0.5"]
+        grid = ["Any entry may change", "one row only", "rounded down to multiples of 0.5"]
     return {
-        "labels": ["public", "does not depend on the data"],
+        "labels": ["public", "not depend on the data"],
         "radius": enforced if source == "events" else promised,
         "grid": grid,
         "settings": ["all settings and the public matrix were fixed without looking at the data"],

@@ -61,7 +61,7 @@ def test_another_protocol_than_agreed(path):
     verification = al.verify(path, protocol=other)
     assert not verification.holds
     (failing,) = [check for check in verification.checks if check.state == "fails"]
-    assert failing.words == "released under another protocol: other derived, epsilon"
+    assert "derived, epsilon" in failing.words
 
 
 def test_a_release_that_was_not_charged(path, tmp_path):
@@ -108,10 +108,8 @@ def test_a_card_that_hides_rows_in_the_clear_fails(path):
     assert (found["card"], found["noise"]) == ("holds", "fails")
     write_sealed(pq.read_table(path), path, head=head)
     (card,) = [check for check in al.verify(path).checks if check.subject == "card"]
-    assert (card.state, card.words) == (
-        "fails",
-        "the card says something else than the rows: rows are in the clear",
-    )
+    assert card.state == "fails"
+    assert "rows are in the clear" in card.words
 
 
 def test_implausible_rows_fail_by_name(path):
@@ -127,23 +125,23 @@ def test_implausible_rows_fail_by_name(path):
 
 def test_too_little_noise_fails_however_it_came_about(path, monkeypatch):
     """A calibration that chose too small a scale is caught by the proof, which does not choose."""
-    assert module.checked_calibration(PROTOCOL).state == "holds"
+    assert module.check_calibration(PROTOCOL).state == "holds"
     for protocol in (PROTOCOL, al.Protocol(al.Identity(4), 1, "1e-6", noise="gaussian")):
         law = type(protocol.law)(protocol.law.scale * (1 - 1e-6))
         monkeypatch.setitem(protocol.__dict__, "law", law)
-        assert module.checked_calibration(protocol).state == "fails"
+        assert module.check_calibration(protocol).state == "fails"
     monkeypatch.undo()
     law = type(PROTOCOL.total_law)(PROTOCOL.total_law.scale * 0.99)
     monkeypatch.setitem(PROTOCOL.__dict__, "total_law", law)
     assert states(al.verify(path))["calibration"] == "holds"  # the file's protocol is built anew
-    assert module.checked_calibration(PROTOCOL).state == "fails"
+    assert module.check_calibration(PROTOCOL).state == "fails"
 
 
 @pytest.mark.parametrize("wrong", [0, 2])
 def test_a_sensitivity_that_is_not_the_matrix_s_fails(wrong, monkeypatch):
-    assert module.checked_matrix(PROTOCOL).state == "holds"
+    assert module.check_matrix(PROTOCOL).state == "holds"
     monkeypatch.setattr(al.SparseJL, "l1_sensitivity", wrong)
-    assert module.checked_matrix(PROTOCOL).state == "fails"
+    assert module.check_matrix(PROTOCOL).state == "fails"
 
 
 def test_combined_rows_have_no_line_of_their_own(path, tmp_path):
@@ -203,8 +201,8 @@ def test_a_few_bytes_cannot_ask_for_much(tmp_path):
 
 def test_entries_whose_squares_are_beyond_64_bits():
     large = al.Protocol(al.MatrixJL([[2**31, 1], [-(2**31), 0], [2**31, 5]], 1.0), 1000)
-    assert module.checked_matrix(large).state == "holds"
-    assert str(3 * 2**62) in module.checked_matrix(large).words
+    assert module.check_matrix(large).state == "holds"
+    assert str(3 * 2**62) in module.check_matrix(large).words
 
 
 def test_a_protocol_must_be_one(path):
