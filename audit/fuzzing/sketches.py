@@ -70,9 +70,10 @@ def _check_same(one: Any, other: Any) -> None:
 
 def _read_footer(data: bytes) -> str:
     file = BytesIO(data)
-    for group in read_row_groups(file, "a file"):
-        for column in group.columns:
-            unpacked_bytes(file, column, "a file")
+    with as_corrupt_file("a file"):
+        for group in read_row_groups(file):
+            for column in group.columns:
+                unpacked_bytes(file, column)
     return "accepted"
 
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from armslength.errors import CorruptFileError
 from armslength.privacy.exact_numbers import weakness, written
 from armslength.protocol.neighbors import gaussian_sensitivity_squared
 from armslength.protocol.protocol import Protocol
 from armslength.sketches.noises import Release
+from armslength.sketches.parquet_footer import DamagedFileError
 from armslength.version import __version__
 
 IN_CLEAR = "NOT PRIVATE: rows of this file hold data without noise. It must not be published."
@@ -99,7 +99,7 @@ def _calibration(protocol: Protocol) -> dict[str, str]:
     }
 
 
-def check_card(card: Any, releases: Sequence[Release], path: str) -> None:
+def check_card(card: Any, releases: Sequence[Release]) -> None:
     """Refuses a card that does not belong to the protocols and sources beside it.
 
     All facts must be there and agree. Facts that a later version adds are ignored, and so is the text, which a later version
@@ -108,9 +108,8 @@ def check_card(card: Any, releases: Sequence[Release], path: str) -> None:
     Args:
         card: The card as it was read.
         releases: The protocols of the file, each with what was released under it.
-        path: The file, for messages.
     """
-    problem = CorruptFileError(f"{path} must have the release card of its protocols, got another")
+    problem = DamagedFileError("must have the release card of its protocols, got another")
     if not isinstance(card, dict) or not isinstance(card.get("releases"), list):
         raise problem
     stated = card["releases"]

@@ -206,27 +206,21 @@ class RowGroup:
     columns: tuple[ColumnChunk, ...]
 
 
-def read_row_groups(file: BinaryIO, where: str) -> tuple[RowGroup, ...]:
-    """The row groups of a file, from its footer alone.
-
-    Args:
-        file: The file, open for reading.
-        where: The file, for messages.
-    """
-    with as_corrupt_file(where):
-        size = file.seek(0, 2)
-        file.seek(max(0, size - _TAIL))
-        tail = file.read(_TAIL)
-        length = int.from_bytes(tail[:4], "little")
-        body = size - _TAIL - length
-        if tail[4:] != _MAGIC or not len(_MAGIC) <= body or length > _LARGEST_FOOTER:
-            raise ValueError("length of the footer")
-        file.seek(body)
-        footer = CompactReader(file.read(length), _MOST_ITEMS).struct(_FOOTER)
-        groups = tuple(_row_group(fields, body) for fields in footer[4])
-        if _ENCRYPTION in footer or footer[3] != sum(group.num_rows for group in groups):
-            raise ValueError("rows of the footer")
-        return groups
+def read_row_groups(file: BinaryIO) -> tuple[RowGroup, ...]:
+    """The row groups of a file that is open for reading, from its footer alone."""
+    size = file.seek(0, 2)
+    file.seek(max(0, size - _TAIL))
+    tail = file.read(_TAIL)
+    length = int.from_bytes(tail[:4], "little")
+    body = size - _TAIL - length
+    if tail[4:] != _MAGIC or not len(_MAGIC) <= body or length > _LARGEST_FOOTER:
+        raise ValueError("length of the footer")
+    file.seek(body)
+    footer = CompactReader(file.read(length), _MOST_ITEMS).struct(_FOOTER)
+    groups = tuple(_row_group(fields, body) for fields in footer[4])
+    if _ENCRYPTION in footer or footer[3] != sum(group.num_rows for group in groups):
+        raise ValueError("rows of the footer")
+    return groups
 
 
 def _row_group(fields: dict[int, Any], end: int) -> RowGroup:
@@ -250,7 +244,7 @@ def _column(fields: dict[int, Any], end: int) -> ColumnChunk:
     return ColumnChunk(tuple(about[3]), about[5], about[6], about[7], start)
 
 
-def unpacked_bytes(file: BinaryIO, column: ColumnChunk, where: str) -> int:
+def unpacked_bytes(file: BinaryIO, column: ColumnChunk) -> int:
     """What the pages of a column unpack to, from their headers alone: their data are passed over.
 
     A reader allocates what a page's header says, and stops with an error if the page unpacks to more. So this is
@@ -259,22 +253,20 @@ def unpacked_bytes(file: BinaryIO, column: ColumnChunk, where: str) -> int:
     Args:
         file: The file, open for reading.
         column: The column, as the footer of this file has it.
-        where: The file, for messages.
     """
     at, end = column.start, column.start + column.packed
     values_left, total = column.num_values, 0
-    with as_corrupt_file(where):
-        for _ in range(_MOST_PAGES):
-            if values_left == 0:
-                return total
-            page, length = _page_header(file, at, end)
-            _check_counts(page[2], page[3])
-            values_left -= _values_of(page, column.num_values)
-            at += length + page[3]
-            total += page[2]
-            if values_left < 0 or at > end:
-                raise ValueError("pages of a column")
-        raise ValueError("number of pages")
+    for _ in range(_MOST_PAGES):
+        if values_left == 0:
+            return total
+        page, length = _page_header(file, at, end)
+        _check_counts(page[2], page[3])
+        values_left -= _values_of(page, column.num_values)
+        at += length + page[3]
+        total += page[2]
+        if values_left < 0 or at > end:
+            raise ValueError("pages of a column")
+    raise ValueError("number of pages")
 
 
 def _page_header(file: BinaryIO, at: int, end: int) -> tuple[dict[int, Any], int]:
@@ -310,14 +302,20 @@ def _check_counts(*counts: int) -> None:
         raise ValueError("negative count")
 
 
+class DamagedFileError(CorruptFileError):
+    """What is wrong with a file, as the rest of a sentence that begins with its name."""
+
+
 @contextmanager
-def as_corrupt_file(where: str) -> Iterator[None]:
-    """Turns what reading a damaged file raises into one clear line."""
+def as_corrupt_file(path: str) -> Iterator[None]:
+    """Turns what reading a damaged file raises into one clear line that names the file."""
     try:
         yield
+    except DamagedFileError as problem:
+        raise CorruptFileError(f"{path} {problem}") from None
     except ArmslengthError:
         raise
     except _DAMAGE:
         raise CorruptFileError(
-            f"{where} must be a sketch file of armslength, got a damaged or foreign file"
+            f"{path} must be a sketch file of armslength, got a damaged or foreign file"
         ) from None

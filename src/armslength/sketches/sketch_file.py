@@ -14,7 +14,7 @@ from armslength.checks import check_local, integer, is_file, is_folder, shown
 from armslength.errors import CorruptFileError, ParameterError
 from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
 from armslength.sketches.noises import Noises, Release
-from armslength.sketches.parquet_footer import RowGroup, as_corrupt_file, read_row_groups
+from armslength.sketches.parquet_footer import DamagedFileError, RowGroup, as_corrupt_file, read_row_groups
 from armslength.sketches.sketch_format import (
     Digests,
     FileHeader,
@@ -166,16 +166,16 @@ class SketchFile:
         known = {} if headers is None else headers
         with as_corrupt_file(name), Path(path).open("rb") as handle:
             identity = file_identity(os.fstat(handle.fileno()))
-            groups = read_row_groups(handle, name)
+            groups = read_row_groups(handle)
             with pq.ParquetFile(handle, read_dictionary=["label"]) as file:
                 schema, footer = file.schema_arrow, file.metadata
-            text = header_text(schema, name)
+            text = header_text(schema)
             if text not in known:
                 known[text] = read_header(text, name, budget or WorkBudget())
             header = known[text]
-            check_columns(schema, header, name)
+            check_columns(schema, header)
             if file_identity(os.fstat(handle.fileno())) != identity:
-                raise _changed(name)
+                raise _changed()
             group_rows = tuple(group.num_rows for group in groups)
             return cls(
                 name,
@@ -183,7 +183,7 @@ class SketchFile:
                 footer,
                 groups,
                 header,
-                read_digests(schema, text, group_rows, name),
+                read_digests(schema, text, group_rows),
                 schema.field("values").type.value_type == pa.int64(),
                 "total" in schema.names,
                 group_rows,
@@ -205,22 +205,22 @@ class SketchFile:
         with as_corrupt_file(self.path):
             width = self.header.protocols[0].transform.sketch_dim
             chosen = [self.groups[group] for group in groups]
-            check_size(chosen, width, self.limit, self.path, totals=self.has_totals)
+            check_size(chosen, width, self.limit, totals=self.has_totals)
 
     def sketches(self, group: int) -> Sketches:
         """The rows of one group."""
         with as_corrupt_file(self.path):
             table = self._table(group)
-            values, labels, noises, totals = read_columns(table, self.header, self.path)
-            self.digests.check(table, group, self.path)
+            values, labels, noises, totals = read_columns(table, self.header)
+            self.digests.check(table, group)
             return Sketches(values, labels, noises, self.header.protocols, totals)
 
     def labels(self, group: int) -> list[str]:
         """The labels of one group; no other column is read."""
         with as_corrupt_file(self.path):
             table = self._table(group, "label")
-            labels = read_labels(table.column("label"), self.path)
-            self.digests.check(table, group, self.path)
+            labels = read_labels(table.column("label"))
+            self.digests.check(table, group)
             return labels
 
     def in_clear(self, group: int) -> list[bool]:
@@ -230,8 +230,8 @@ class SketchFile:
             column = table.column("in_clear")
             listed: list[bool] = column.to_pylist()
             if column.null_count:
-                raise CorruptFileError(f"{self.path} must have no missing values, got some")
-            self.digests.check(table, group, self.path)
+                raise DamagedFileError("must have no missing values, got some")
+            self.digests.check(table, group)
             return listed
 
     def _table(self, group: int, only: str | None = None) -> pa.Table:
@@ -242,18 +242,18 @@ class SketchFile:
         try:
             handle = Path(self.path).open("rb")  # noqa: SIM115  # closed below; only its opening may say that it is gone
         except FileNotFoundError:
-            raise _changed(self.path) from None
+            raise _changed() from None
         with handle:
             if file_identity(os.fstat(handle.fileno())) != self.identity:
-                raise _changed(self.path)
-            check_pages(handle, columns, self.path)
+                raise _changed()
+            check_pages(handle, columns)
             with pq.ParquetFile(handle, metadata=self.footer, read_dictionary=["label"]) as file:
                 # One column is nearly all of the work: threads of the reader would bring nothing.
                 table = file.read_row_group(group, columns=only and [only], use_threads=False)
             if file_identity(os.fstat(handle.fileno())) != self.identity:
-                raise _changed(self.path)
+                raise _changed()
         if table.num_rows != self.group_rows[group]:
-            raise CorruptFileError(f"{self.path} must have as many rows as its footer says, got others")
+            raise DamagedFileError("must have as many rows as its footer says, got others")
         return table
 
 
@@ -262,8 +262,8 @@ def file_identity(status: os.stat_result) -> FileIdentity:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _changed(path: str) -> CorruptFileError:
-    return CorruptFileError(f"{path} must stay as it was when it was opened, got another file; open it again")
+def _changed() -> DamagedFileError:
+    return DamagedFileError("must stay as it was when it was opened, got another file; open it again")
 
 
 class JoinedSchema:

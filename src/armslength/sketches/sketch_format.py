@@ -31,7 +31,7 @@ from armslength.sketches.noises import (
     Release,
     middle_of_dropped_bits,
 )
-from armslength.sketches.parquet_footer import ColumnChunk, RowGroup, unpacked_bytes
+from armslength.sketches.parquet_footer import ColumnChunk, DamagedFileError, RowGroup, unpacked_bytes
 
 FORMAT = "armslength sketches"
 VERSION = 3
@@ -174,11 +174,11 @@ class FileHeader:
     card: dict[str, Any]
 
 
-def header_text(schema: pa.Schema, path: str) -> bytes:
+def header_text(schema: pa.Schema) -> bytes:
     """The metadata's document as it is written."""
     text: bytes | None = (schema.metadata or {}).get(KEY)
     if text is None or len(text) > LARGEST_PROTOCOL_FILE:
-        raise CorruptFileError(f"{path} must carry the metadata of armslength, got a foreign file")
+        raise DamagedFileError("must carry the metadata of armslength, got a foreign file")
     return text
 
 
@@ -186,46 +186,44 @@ def read_header(text: bytes, path: str, budget: WorkBudget) -> FileHeader:
     """The metadata's document, if this version can read it, and the work that its protocols ask for is in the budget."""
     metadata: Any = read_json(text, path)
     if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
-        raise CorruptFileError(f"{path} must carry the metadata of armslength, got a foreign file")
+        raise DamagedFileError("must carry the metadata of armslength, got a foreign file")
     version = metadata.get("version")
     if type(version) is not int:
-        raise CorruptFileError(f"{path} must have a version that is a whole number, got something else")
+        raise DamagedFileError("must have a version that is a whole number, got something else")
     if version != VERSION:
         raise UnsupportedVersionError(
             f"{path} must have version {VERSION} of the format, got another; use the armslength that wrote it"
         )
     documents = metadata.get("protocols")
     if not isinstance(documents, list) or not 1 <= len(documents) <= _MOST_PROTOCOLS:
-        raise CorruptFileError(f"{path} must have 1 to {_MOST_PROTOCOLS} protocols, got others")
+        raise DamagedFileError(f"must have 1 to {_MOST_PROTOCOLS} protocols, got others")
     if set(metadata) != {"format", "version", "dropped_bits", "protocols", "sources", "card"}:
-        raise CorruptFileError(f"{path} must have the metadata fields of its version, got others")
+        raise DamagedFileError("must have the metadata fields of its version, got others")
     if type(metadata["dropped_bits"]) is not int:
-        raise CorruptFileError(f"{path} must drop a whole number of bits, got something else")
+        raise DamagedFileError("must drop a whole number of bits, got something else")
     protocols = protocols_of(documents, budget, path)
-    _check_sources(metadata["sources"], protocols, path)
+    _check_sources(metadata["sources"], protocols)
     releases = tuple(zip(protocols, metadata["sources"], strict=True))
-    check_card(metadata["card"], releases, path)
+    check_card(metadata["card"], releases)
     return FileHeader(metadata["dropped_bits"], releases, protocols, metadata["card"])
 
 
-def _check_sources(sources: Any, protocols: Sequence[Protocol], path: str) -> None:
+def _check_sources(sources: Any, protocols: Sequence[Protocol]) -> None:
     """Refuses sources that no release under these protocols can have had."""
     if (
         not isinstance(sources, list)
         or len(sources) != len(protocols)
         or not all(isinstance(source, str) and source in (*SOURCES, UNKNOWN) for source in sources)
     ):
-        raise CorruptFileError(f"{path} must say of each protocol what was released, got something else")
+        raise DamagedFileError("must say of each protocol what was released, got something else")
     if any(
         source == "events" and protocol.contribution is None
         for protocol, source in zip(protocols, sources, strict=True)
     ):
-        raise CorruptFileError(
-            f"{path} must have a contribution in every protocol of an event table, got none"
-        )
+        raise DamagedFileError("must have a contribution in every protocol of an event table, got none")
 
 
-def check_columns(schema: pa.Schema, header: FileHeader, path: str) -> None:
+def check_columns(schema: pa.Schema, header: FileHeader) -> None:
     """Refuses other columns before anything of them is unpacked: a few bytes can announce a list of any width."""
     width = header.protocols[0].transform.sketch_dim
     has_totals = "total" in schema.names
@@ -235,12 +233,12 @@ def check_columns(schema: pa.Schema, header: FileHeader, path: str) -> None:
         if _has_columns(schema, file_schema(width, value_type, totals=has_totals))
     ]
     if not types:
-        raise CorruptFileError(f"{path} must have the columns of a sketch file, got others")
+        raise DamagedFileError("must have the columns of a sketch file, got others")
     bits = header.dropped_bits
     if bits and (types != [pa.int64()] or any(each.dropped_bits != bits for each in header.protocols)):
-        raise CorruptFileError(f"{path} must drop the bits that its protocols say, got others")
+        raise DamagedFileError("must drop the bits that its protocols say, got others")
     if has_totals and not all(protocol.total_share for protocol in header.protocols):
-        raise CorruptFileError(f"{path} must have totals only where its protocols release them, got others")
+        raise DamagedFileError("must have totals only where its protocols release them, got others")
 
 
 def _has_columns(schema: pa.Schema, expected: pa.Schema) -> bool:
@@ -249,14 +247,13 @@ def _has_columns(schema: pa.Schema, expected: pa.Schema) -> bool:
     return bool(schema.names == expected.names and types == expected.types)
 
 
-def check_size(groups: Sequence[RowGroup], width: int, limit: int, path: str, *, totals: bool) -> None:
+def check_size(groups: Sequence[RowGroup], width: int, limit: int, *, totals: bool) -> None:
     """Refuses before anything is unpacked: what the footer announces of these row groups must fit together.
 
     Args:
         groups: The row groups that will be in memory together.
         width: How many values a row has.
         limit: What they may unpack to, in bytes.
-        path: The file, for messages.
         totals: Whether the file has the column of totals.
     """
     announced = entries = terms = 0
@@ -264,53 +261,39 @@ def check_size(groups: Sequence[RowGroup], width: int, limit: int, path: str, *,
     for group in groups:
         counts = [column.num_values for column in group.columns]
         if tuple(column.path[0] for column in group.columns) != names:
-            raise CorruptFileError(f"{path} must have the columns of a sketch file, got others")
+            raise DamagedFileError("must have the columns of a sketch file, got others")
         if not 0 <= group.num_rows * width == counts[_VALUES]:
-            raise CorruptFileError(f"{path} must have {width} values in each row, got others")
+            raise DamagedFileError(f"must have {width} values in each row, got others")
         singles = [counts[0], *counts[_AFTER_NOISE:]]
         # An empty list of noises is an entry too: there are never fewer than rows.
         if set(singles) != {group.num_rows} or set(counts[_FIRST_NOISE:_AFTER_NOISE]) != {
             max(counts[_FIRST_NOISE], group.num_rows)
         }:
-            raise CorruptFileError(f"{path} must have every column in each row, got others")
+            raise DamagedFileError("must have every column in each row, got others")
         announced += group.unpacked
         entries += sum(counts)
         terms += counts[_FIRST_NOISE]
     if max(announced, _BYTES_OF_AN_ENTRY * entries, _BYTES_OF_A_TERM * terms) > limit:
-        raise CorruptFileError(
-            f"{path} must unpack to at most {limit} bytes, got more; raise limit if you trust it"
-        )
+        raise DamagedFileError(f"must unpack to at most {limit} bytes, got more; raise limit if you trust it")
 
 
-def check_pages(file: BinaryIO, columns: Sequence[ColumnChunk], path: str) -> None:
-    """Refuses columns that would unpack to more than the footer says, which is what was compared with the limit.
-
-    Args:
-        file: The file, open for reading.
-        columns: Those that are about to be unpacked.
-        path: The file, for messages.
-    """
+def check_pages(file: BinaryIO, columns: Sequence[ColumnChunk]) -> None:
+    """Refuses columns that would unpack to more than the footer says, which is what was compared with the limit."""
     for column in columns:
-        if unpacked_bytes(file, column, path) > column.unpacked:
-            raise CorruptFileError(f"{path} must unpack to what its footer says, got more")
+        if unpacked_bytes(file, column) > column.unpacked:
+            raise DamagedFileError("must unpack to what its footer says, got more")
 
 
-def read_columns(table: pa.Table, header: FileHeader, path: str) -> Columns:
-    """Values, labels, noises and totals of a table that has been read, every field checked.
-
-    Args:
-        table: Rows with the columns that a file must have; labels as a dictionary.
-        header: What the file's metadata says of them.
-        path: The file, for messages.
-    """
+def read_columns(table: pa.Table, header: FileHeader) -> Columns:
+    """Values, labels, noises and totals of a table that has been read, labels as a dictionary; every field is checked."""
     if any(column.null_count for column in table.columns):
-        raise CorruptFileError(f"{path} must have no missing values, got some")
-    values = _read_values(table, header, path)
-    labels = read_labels(table.column("label"), path)
-    return values, labels, _read_noises(table, header.releases, path), _read_totals(table, path)
+        raise DamagedFileError("must have no missing values, got some")
+    values = _read_values(table, header)
+    labels = read_labels(table.column("label"))
+    return values, labels, _read_noises(table, header.releases), _read_totals(table)
 
 
-def read_labels(column: pa.ChunkedArray, path: str) -> list[str]:
+def read_labels(column: pa.ChunkedArray) -> list[str]:
     """The labels of all rows, of a column that was read as a dictionary."""
     labels = column.combine_chunks()
     different = labels.dictionary
@@ -320,44 +303,42 @@ def read_labels(column: pa.ChunkedArray, path: str) -> list[str]:
     fit = bool(((lengths >= 1) & (lengths <= LONGEST_LABEL)).all())
     names: list[str] = different.to_pylist() if fit else []
     if not fit or not all(map(str.isprintable, names)):
-        raise CorruptFileError(f"{path} must have printable labels of 1 to {LONGEST_LABEL} bytes, got others")
+        raise DamagedFileError(f"must have printable labels of 1 to {LONGEST_LABEL} bytes, got others")
     return [names[number] for number in labels.indices.to_pylist()]
 
 
-def _read_values(table: pa.Table, header: FileHeader, path: str) -> NDArray[Any]:
+def _read_values(table: pa.Table, header: FileHeader) -> NDArray[Any]:
     """n x k numbers with their dropped bits."""
     column = table.column("values").combine_chunks()
     flat = column.flatten()
     if flat.null_count or len(flat) != len(column) * column.type.list_size:
-        raise CorruptFileError(f"{path} must have no missing values, got some")
+        raise DamagedFileError("must have no missing values, got some")
     values: NDArray[Any] = flat.to_numpy().reshape(len(column), column.type.list_size)
     if values.dtype == np.float64 and not (np.abs(values) <= _LARGEST_NUMBER).all():
-        raise CorruptFileError(f"{path} must have finite values, got others")
+        raise DamagedFileError("must have finite values, got others")
     return values << np.int64(header.dropped_bits) if header.dropped_bits else values
 
 
-def _read_totals(table: pa.Table, path: str) -> NDArray[Any] | None:
+def _read_totals(table: pa.Table) -> NDArray[Any] | None:
     if "total" not in table.schema.names:
         return None
     totals: NDArray[Any] = table.column("total").to_numpy()
     if not (np.abs(totals) <= _LARGEST_NUMBER).all():
-        raise CorruptFileError(f"{path} must have finite totals, got others")
+        raise DamagedFileError("must have finite totals, got others")
     return totals
 
 
-def _read_noises(table: pa.Table, releases: tuple[Release, ...], path: str) -> Noises:
+def _read_noises(table: pa.Table, releases: tuple[Release, ...]) -> Noises:
     """The noises of all rows."""
     column = table.column("noise").combine_chunks()
     terms = column.flatten()
     fields = dict(zip((field.name for field in terms.type), terms.flatten(), strict=True))
     if any(field.null_count for field in fields.values()):
-        raise CorruptFileError(f"{path} must have no missing values, got some")
+        raise DamagedFileError("must have no missing values, got some")
     numbers, coefficients = fields["protocol"].to_numpy(), fields["coefficient"].to_numpy()
     without_source = [number for number, (_, source) in enumerate(releases) if source == UNKNOWN]
     if np.isin(numbers, without_source).any():
-        raise CorruptFileError(
-            f"{path} must say what was released for every row with noise, got some without"
-        )
+        raise DamagedFileError("must say what was released for every row with noise, got some without")
     sizes, offsets = np.abs(coefficients), table.column("offset").to_numpy()
     if not ((numbers >= 0) & (numbers < len(releases))).all():
         raise ValueError("protocol")
@@ -415,40 +396,42 @@ class Digests:
         """As it is written."""
         return canonical_json({"head": self.header, "rows": list(self.rows), "groups": list(self.groups)})
 
-    def check(self, table: pa.Table, group: int, path: str) -> None:
+    def check(self, table: pa.Table, group: int) -> None:
         """Refuses columns of a row group that are not those that were written.
 
         Args:
             table: The columns that were read, without missing values.
             group: The number of their row group.
-            path: The file, for messages.
         """
         expected = self.groups[group]
         if any(expected.get(name) != digest for name, digest in _column_digests(table).items()):
-            raise _edited(path)
+            raise _edited()
 
 
-def read_digests(schema: pa.Schema, header: bytes, group_rows: Sequence[int], path: str) -> Digests:
+def read_digests(schema: pa.Schema, header: bytes, group_rows: Sequence[int]) -> Digests:
     """The digests of a file, if they are those of its header and they are of as many rows."""
     text: bytes | None = (schema.metadata or {}).get(DIGEST_KEY)
     if text is None or len(text) > _LARGEST_DIGESTS:
-        raise _edited(path)
-    fields: Any = read_json(text, path)
+        raise _edited()
+    try:
+        fields: Any = read_json(text, "digests")
+    except CorruptFileError:
+        raise _edited() from None
     if set(fields) != {"head", "rows", "groups"}:
-        raise _edited(path)
+        raise _edited()
     digests = Digests(fields["head"], tuple(fields["rows"]), tuple(map(dict, fields["groups"])))
     if (
         digests.header != hashlib.sha256(header).hexdigest()
         or digests.rows != tuple(group_rows)
         or len(digests.groups) != len(digests.rows)
     ):
-        raise _edited(path)
+        raise _edited()
     return digests
 
 
-def _edited(path: str) -> CorruptFileError:
-    return CorruptFileError(
-        f"{path} must be as it was written, got a file that was edited; ask its sender for it again"
+def _edited() -> DamagedFileError:
+    return DamagedFileError(
+        "must be as it was written, got a file that was edited; ask its sender for it again"
     )
 
 

@@ -51,12 +51,12 @@ def test_facts_of_gaussian_noise():
 def test_every_protocol_has_a_card_that_is_json_and_belongs_to_it_alone(protocol):
     card = release_card([(protocol, "rows")], in_clear=False, page=True)
     assert json.loads(canonical_json(card)) == card
-    check_card(card, [(protocol, "rows")], "file")
+    check_card(card, [(protocol, "rows")])
     assert all(words and "\n" not in words for words in card["releases"][0]["page"].values())
     for other in PROTOCOLS:
         if other != protocol:
             with pytest.raises(al.CorruptFileError, match="release card of its protocols"):
-                check_card(card, [(other, "rows")], "file")
+                check_card(card, [(other, "rows")])
 
 
 FACTS = [
@@ -69,7 +69,7 @@ def test_one_changed_fact_is_refused(name):
     card = release_card([(LAPLACE, "rows")], in_clear=False)
     card["releases"][0][name] = "another"
     with pytest.raises(al.CorruptFileError, match="release card"):
-        check_card(card, [(LAPLACE, "rows")], "file")
+        check_card(card, [(LAPLACE, "rows")])
 
 
 @pytest.mark.parametrize("group", ["mechanism", "calibration", "bounds"])
@@ -78,7 +78,7 @@ def test_one_changed_fact_inside_is_refused(group):
         card = release_card([(LAPLACE, "rows")], in_clear=False)
         card["releases"][0][group][name] = "another"
         with pytest.raises(al.CorruptFileError, match="release card"):
-            check_card(card, [(LAPLACE, "rows")], "file")
+            check_card(card, [(LAPLACE, "rows")])
 
 
 def test_cards_that_are_none_are_refused():
@@ -96,24 +96,24 @@ def test_cards_that_are_none_are_refused():
         {**card, "in_clear": True},
     ):
         with pytest.raises(al.CorruptFileError, match="release card"):
-            check_card(other, [(LAPLACE, "rows")], "file")
+            check_card(other, [(LAPLACE, "rows")])
 
 
 def test_facts_may_be_added_and_words_may_differ_but_no_fact_may_be_missing():
     card = release_card([(LAPLACE, "rows")], in_clear=False)
     card["releases"][0] |= {"words": "put better", "new fact": 5}
-    check_card(card, [(LAPLACE, "rows")], "file")
+    check_card(card, [(LAPLACE, "rows")])
     for name in release_facts(LAPLACE, "rows"):
         release = {key: value for key, value in card["releases"][0].items() if key != name}
         with pytest.raises(al.CorruptFileError, match="release card"):
-            check_card({**card, "releases": [release]}, [(LAPLACE, "rows")], "file")
+            check_card({**card, "releases": [release]}, [(LAPLACE, "rows")])
 
 
 def test_data_in_the_clear_has_no_guarantee():
     card = release_card([(LAPLACE, "rows")], in_clear=True)
     assert card["releases"] == []
     assert card["words"].startswith("NOT PRIVATE")
-    check_card(card, [(LAPLACE, "rows")], "file")
+    check_card(card, [(LAPLACE, "rows")])
 
 
 def test_the_page_says_what_an_officer_asks():

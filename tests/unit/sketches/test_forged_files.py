@@ -111,7 +111,7 @@ def test_a_label_that_is_too_long_never_becomes_a_string():
     labels.__len__.return_value = 2
     column = SimpleNamespace(combine_chunks=lambda: SimpleNamespace(dictionary=labels))
     with pytest.raises(al.CorruptFileError, match="printable labels"):
-        read_labels(column, "file")
+        read_labels(column)
     labels.to_pylist.assert_not_called()
 
 

@@ -105,7 +105,7 @@ def test_a_card_of_another_source_is_refused():
     card = release_card([(PROTOCOL, "rows")], in_clear=False)
     for source in ("events", "stream", "unknown"):
         with pytest.raises(al.CorruptFileError, match="release card"):
-            check_card(card, [(PROTOCOL, source)], "file")
+            check_card(card, [(PROTOCOL, source)])
 
 
 def test_a_file_that_passes_rows_off_as_events_needs_a_new_card(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from armslength.errors import CorruptFileError
 from armslength.sketches import parquet_footer
-from armslength.sketches.parquet_footer import ColumnChunk, read_row_groups, unpacked_bytes
+from armslength.sketches.parquet_footer import ColumnChunk, as_corrupt_file
 from forged_parquet import column_of, field, forge, group_of, struct
 
 I32, I64, STRUCT, BINARY = 5, 6, 12, 8
@@ -27,9 +27,19 @@ def path(tmp_path):
     return tmp_path / "some.parquet"
 
 
+def read_row_groups(file):
+    with as_corrupt_file("file"):
+        return parquet_footer.read_row_groups(file)
+
+
+def unpacked_bytes(file, column):
+    with as_corrupt_file("file"):
+        return parquet_footer.unpacked_bytes(file, column)
+
+
 def groups_of(path):
     with path.open("rb") as file:
-        return read_row_groups(file, "file")
+        return read_row_groups(file)
 
 
 def refused(path):
@@ -74,7 +84,7 @@ def test_it_says_what_arrow_says(options, path):
             )
             assert column.start == (known.dictionary_page_offset or known.data_page_offset)
             with path.open("rb") as file:
-                unpacked = unpacked_bytes(file, column, "file")
+                unpacked = unpacked_bytes(file, column)
             assert 0.1 * column.unpacked < unpacked <= column.unpacked  # which counts the headers too
 
 
@@ -165,13 +175,13 @@ def test_every_end_of_a_file_is_refused_or_read(path):
     whole = path.read_bytes()
     for size in range(len(whole)):
         with pytest.raises(CorruptFileError):
-            read_row_groups(io.BytesIO(whole[:size]), "file")
+            read_row_groups(io.BytesIO(whole[:size]))
     for tail in (b"PARE", b"PAR2"):
         with pytest.raises(CorruptFileError):
-            read_row_groups(io.BytesIO(whole[:-4] + tail), "file")
+            read_row_groups(io.BytesIO(whole[:-4] + tail))
     for length in (len(whole) - 11, 2**31, 2**32 - 1):
         with pytest.raises(CorruptFileError):
-            read_row_groups(io.BytesIO(whole[:-8] + length.to_bytes(4, "little") + b"PAR1"), "file")
+            read_row_groups(io.BytesIO(whole[:-8] + length.to_bytes(4, "little") + b"PAR1"))
 
 
 def test_a_footer_too_large_is_not_read(monkeypatch, path):
@@ -193,9 +203,9 @@ def test_damage_anywhere_in_a_footer_raises_one_kind_of_error(path):
         data[place] ^= int(rng.integers(1, 256))
         file = io.BytesIO(data)
         try:
-            for group in read_row_groups(file, "file"):
+            for group in read_row_groups(file):
                 for column in group.columns:
-                    unpacked_bytes(file, column, "file")
+                    unpacked_bytes(file, column)
         except CorruptFileError:
             pass
 
@@ -235,7 +245,7 @@ def index(unpacked=100, packed=10):
 def walked(*headers, values=10, short=0, data=10):
     pages = b"PAR1" + b"".join(header + bytes(data) for header in headers)
     column = ColumnChunk((b"x",), values, 0, len(pages) - 4 - short, 4)
-    return unpacked_bytes(io.BytesIO(pages + b"what follows"), column, "file")
+    return unpacked_bytes(io.BytesIO(pages + b"what follows"), column)
 
 
 def test_pages_are_added_up_until_the_values_are_there():

@@ -22,13 +22,13 @@ def group_of(rows, counts, size=0, names=NAMES):
     return RowGroup(rows, size, tuple(columns))
 
 
-def check(*groups, limit):
+def check(*groups, limit, width=4):
     """Row groups of (rows, values, terms, bytes) with the columns of a sketch file."""
     made = [
         group_of(rows, (rows, values, terms, terms, terms, rows, rows), size)
         for rows, values, terms, size in groups
     ]
-    check_size(made, 4, limit, "file", totals=False)
+    check_size(made, width, limit, totals=False)
 
 
 @pytest.mark.parametrize("group", [(10, 41, 10, 0), (2**40, 40, 10, 0), (-1, -4, 10, 0)])
@@ -51,14 +51,14 @@ def test_rows_are_as_many_as_their_values(group):
 )
 def test_every_column_is_in_each_row(counts):
     with pytest.raises(al.CorruptFileError, match="every column in each row"):
-        check_size([group_of(10, counts)], 4, 2**60, "file", totals=False)
+        check_size([group_of(10, counts)], 4, 2**60, totals=False)
 
 
 def test_columns_are_stored_in_their_order():
     counts = (10, 40, 10, 10, 10, 10, 10)
     others = (*NAMES[:5], b"in_clear", b"offset")
-    check_size([group_of(10, counts)], 4, 2**60, "file", totals=False)
-    check_size([group_of(10, (*counts, 10), names=(*NAMES, b"total"))], 4, 2**60, "file", totals=True)
+    check_size([group_of(10, counts)], 4, 2**60, totals=False)
+    check_size([group_of(10, (*counts, 10), names=(*NAMES, b"total"))], 4, 2**60, totals=True)
     for group, totals in (
         (group_of(10, counts, names=others), False),
         (group_of(10, counts), True),
@@ -67,14 +67,14 @@ def test_columns_are_stored_in_their_order():
         (RowGroup(10, 0, ()), False),
     ):
         with pytest.raises(al.CorruptFileError, match="columns of a sketch file"):
-            check_size([group], 4, 2**60, "file", totals=totals)
+            check_size([group], 4, 2**60, totals=totals)
 
 
 def test_numbers_count_sixteen_bytes_each():
-    entries = 10 + 40 + 30 + 20
-    check((10, 40, 10, 0), limit=16 * entries)
+    entries = 10 + 400 + 30 + 20
+    check((10, 400, 10, 0), limit=16 * entries, width=40)
     with pytest.raises(al.CorruptFileError, match="unpack"):
-        check((10, 40, 10, 0), limit=16 * entries - 1)
+        check((10, 400, 10, 0), limit=16 * entries - 1, width=40)
 
 
 def test_noises_count_more_than_other_numbers():
@@ -95,7 +95,7 @@ def test_a_part_of_a_table_is_read_as_such(tmp_path):
         each.save(tmp_path / "all.parquet")
         table = pq.read_table(tmp_path / "all.parquet", read_dictionary=["label"])
         header = FileHeader(0, ((PROTOCOL, "rows"),), (PROTOCOL,), {})
-        values, labels, noises, totals = read_columns(table.slice(2, 2), header, "file")
+        values, labels, noises, totals = read_columns(table.slice(2, 2), header)
         assert al.Sketches(values, labels, noises, [PROTOCOL], totals).equals(each[2:4])
 
 
