@@ -109,21 +109,24 @@ def check_card(card: Any, releases: Sequence[Release]) -> None:
         card: The card as it was read.
         releases: The protocols of the file, each with what was released under it.
     """
-    problem = DamagedFileError("must have the release card of its protocols, got another")
     if not isinstance(card, dict) or not isinstance(card.get("releases"), list):
-        raise problem
+        raise _other_card()
     stated = card["releases"]
     if card.get("in_clear") is True:
         if stated:
-            raise problem
+            raise _other_card()
         return
     if card.get("in_clear") is not False or len(stated) != len(releases):
-        raise problem
+        raise _other_card()
     for facts, release in zip(stated, releases, strict=True):
         if not isinstance(facts, dict) or any(
             name not in facts or facts[name] != value for name, value in release_facts(*release).items()
         ):
-            raise problem
+            raise _other_card()
+
+
+def _other_card() -> DamagedFileError:
+    return DamagedFileError("must have the release card of its protocols, got another")
 
 
 def guarantee_in_words(protocol: Protocol, source: str) -> str:

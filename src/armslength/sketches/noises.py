@@ -107,12 +107,12 @@ class Noises:
 
     __hash__ = None  # type: ignore[assignment]  # arrays have none
 
-    @lazy
+    @property
     def rows(self) -> NDArray[np.int64]:
         """For each term the number of its row."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
-    @lazy
+    @property
     def are_released(self) -> NDArray[np.bool_]:
         """For each row whether it is as it was released: one noise, once, and nothing in the clear."""
         single: NDArray[np.bool_] = (np.diff(self.starts) == 1) & ~self.in_clear
@@ -174,7 +174,7 @@ class Noises:
         ids = np.concatenate((self.ids, other.ids))
         number = np.concatenate(numbers)
         coefficients = np.concatenate((self.coefficients, factor * other.coefficients))
-        protocols = _numbered([protocol for protocol, _ in releases])[number]
+        protocols = _numbered([protocol for protocol, _ in releases])[number] if len(releases) > 1 else number
         # Terms of one noise in one row come next to each other, ours first: lexsort is stable.
         keys = (protocols, *_words(ids)[::-1], rows)
         order = np.lexsort(keys)

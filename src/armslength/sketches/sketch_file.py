@@ -89,11 +89,11 @@ def open_whole(
     path: str | os.PathLike[str], limit: int, headers: dict[bytes, FileHeader], budget: WorkBudget
 ) -> "SketchFile":
     """The file, if all of it fits into the limits."""
-    if is_file(path) and Path(path).stat().st_size > limit:
-        raise CorruptFileError(
-            f"{os.fspath(path)} must be at most {limit} bytes, got a larger file; raise limit if you trust it"
-        )
     file = SketchFile.open(path, limit, headers, budget)
+    if file.size > limit:
+        raise CorruptFileError(
+            f"{file.path} must be at most {limit} bytes, got a larger file; raise limit if you trust it"
+        )
     file.check_size(range(len(file.group_rows)))
     return file
 
@@ -277,9 +277,13 @@ class JoinedSchema:
     """
 
     def __init__(self, files: Sequence[SketchFile]) -> None:
-        listed = (release for file in files for release in file.header.releases)
-        self.releases: tuple[Release, ...] = tuple(dict.fromkeys(listed))
-        self.protocols: tuple[Protocol, ...] = tuple(dict.fromkeys(protocol for protocol, _ in self.releases))
+        headers = list({id(file.header): file.header for file in files}.values())
+        self.releases: tuple[Release, ...] = headers[0].releases
+        if len(headers) > 1:
+            self.releases = tuple(dict.fromkeys(release for each in headers for release in each.releases))
+        self.protocols: tuple[Protocol, ...] = headers[0].protocols
+        if len(self.releases) > 1:
+            self.protocols = tuple(dict.fromkeys(protocol for protocol, _ in self.releases))
         self.value_type: type = np.int64 if all(file.is_integer for file in files) else np.float64
         self.has_totals = all(file.has_totals for file in files)
 

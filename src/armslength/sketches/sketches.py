@@ -1,6 +1,5 @@
 """Sketches: released rows, which add, subtract, scale, join and slice like the data they stand for."""
 
-import html
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +13,7 @@ from armslength.checks import integer, number, shown
 from armslength.errors import IncompatibleSketchesError, ParameterError, counted
 from armslength.privacy.exact_numbers import written
 from armslength.protocol.protocol import Protocol
+from armslength.results import Result
 from armslength.sketches.noises import (
     LARGEST_FACTOR,
     SMALLEST_FACTOR,
@@ -24,7 +24,7 @@ from armslength.sketches.noises import (
 )
 from armslength.sketches.sketch_format import LONGEST_LABEL, write_sketch_file
 
-_ROWS_IN_REPR, _VALUES_IN_REPR = 10, 4
+_COORDINATES_IN_REPR = 3
 
 
 class SketchRows:
@@ -36,8 +36,10 @@ class SketchRows:
     """
 
     def __init__(self, protocols: Iterable[Protocol]) -> None:
-        self.protocols = tuple(dict.fromkeys(protocols))
-        check_same_space(self.protocols)
+        self.protocols = tuple(protocols)
+        if len(self.protocols) > 1:
+            self.protocols = tuple(dict.fromkeys(self.protocols))
+            check_same_space(self.protocols)
         self.transform = self.protocols[0].transform
 
     @property
@@ -102,8 +104,8 @@ class SketchRows:
                 raise ParameterError(f"label must be that of a row, got {shown(label)}{self._known_labels()}")
             if len(rows) > 1:
                 raise ParameterError(
-                    f"label must be that of one row, got {shown(label)}, which {len(rows)} rows have; "
-                    f"their numbers begin with {rows[0]}: use those"
+                    f"label must be that of one row, got {shown(label)}, which {len(rows)} rows have: "
+                    f"numbers {', '.join(map(str, rows[:8]))}{', …' if len(rows) > 8 else ''}"
                 )
         return [places[label][0] for label in labels]
 
@@ -112,7 +114,7 @@ class SketchRows:
         return ""
 
 
-class Sketches(SketchRows):
+class Sketches(SketchRows, Result):
     """Rows of k numbers in integer units, each with a label and the noises it is made of.
 
     Everything here is post-processing of released rows: it costs no privacy, however often it is done. `sketches["north"]`,
@@ -274,59 +276,20 @@ class Sketches(SketchRows):
         }
         return pa.table(columns)
 
-    def to_pandas(self) -> Any:
-        """`to_arrow` as a pandas data frame."""
-        try:
-            return self.to_arrow().to_pandas()
-        except ImportError:
-            raise ParameterError(
-                'to_pandas must have pandas, got none; run: pip install "armslength[pandas]"'
-            ) from None
-
-    def __repr__(self) -> str:
-        names, *lines = self._head()
-        widths = [max(map(len, column)) for column in zip(names, *lines, strict=True)]
-        table = [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in (names, *lines)
-        ]
-        return "\n".join([self._title(), *table, *self._rest()])
-
-    def _repr_html_(self) -> str:
-        """The same table for notebooks; all text in it is escaped."""
-        names, *lines = ([html.escape(cell) for cell in line] for line in self._head())
-        heading = "".join(f"<th>{name}</th>" for name in names)
-        rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in line)}</tr>" for line in lines)
-        rest = "".join(f"<p>{text}</p>" for text in self._rest())
-        return (
-            f"<div><p>{html.escape(self._title())}</p><table><thead><tr>{heading}</tr></thead>"
-            f"<tbody>{rows}</tbody></table>{rest}</div>"
-        )
-
     def _title(self) -> str:
-        """One line about all rows."""
         epsilons = sorted({protocol.epsilon for protocol in self.protocols})
-        several = f"{written(epsilons[0])} to {written(epsilons[-1])}"
+        epsilon = " to ".join(dict.fromkeys(map(written, (epsilons[0], epsilons[-1]))))
         clear = "; IN CLEAR, not private" if any(self.in_clear) else ""
         return (
             f"Sketches of {counted(len(self), 'row')}, {counted(self.values.shape[1], 'coordinate')}, "
-            f"{self.transform.name}, ε = {written(epsilons[0]) if len(epsilons) == 1 else several}{clear}"
+            f"{self.transform.name}, ε = {epsilon}{clear}"
         )
 
-    def _head(self) -> list[list[str]]:
-        """The names of the columns, and the first rows, as text."""
-        names = ["label", *["total"] * (self.totals is not None), "values"]
-        lines = [names]
-        for row in range(min(len(self), _ROWS_IN_REPR)):
-            total = [] if self.totals is None else [f"{self.totals[row]:.6g}"]
-            values = [f"{each:.6g}" for each in self.values[row, :_VALUES_IN_REPR]]
-            more = ["…"] if self.values.shape[1] > _VALUES_IN_REPR else []
-            lines.append([_cut(self.labels[row], 40), *total, ", ".join(values + more)])
-        return lines
-
-    def _rest(self) -> list[str]:
-        more = len(self) - _ROWS_IN_REPR
-        return [f"… and {counted(more, 'more row')}"] if more > 0 else []
+    def _head(self, rows: int) -> tuple[pa.Table, int]:
+        table = self.span(0, rows).to_arrow().drop_columns("values")
+        for place in range(min(self.values.shape[1], _COORDINATES_IN_REPR)):
+            table = table.append_column(f"values[{place}]", pa.array(self.values[:rows, place]))
+        return table, len(self)
 
     def _known_labels(self) -> str:
         some = ", ".join(map(repr, self.labels[:8])) + (", …" if len(self) > 8 else "")
@@ -398,6 +361,6 @@ def checked_labels(labels: Any, count: int) -> list[str] | None:
     return listed
 
 
-def _cut(label: str, size: int = LONGEST_LABEL) -> str:
-    """The label, cut to so many bytes: by default as many as a file takes."""
-    return label.encode()[:size].decode(errors="ignore")
+def _cut(label: str) -> str:
+    """The label, cut to as many bytes as a file takes."""
+    return label.encode()[:LONGEST_LABEL].decode(errors="ignore")
