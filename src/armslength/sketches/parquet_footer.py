@@ -1,7 +1,7 @@
-"""What a Parquet file says of itself, read without trust: its footer, and what its pages unpack to.
+"""Reads the footer and the page headers of a Parquet file without trusting them.
 
-Arrow's own objects for a footer can end the whole process on a footer that was made to, and a footer may announce
-anything. Here every length is held against the bytes that are there, and every count is one that can be.
+Arrow's own objects for a footer can crash the process on a crafted footer, and a footer may announce anything. Here every length is
+compared with the bytes that are there, and every count must be possible.
 """
 
 from collections.abc import Iterator
@@ -13,137 +13,11 @@ import pyarrow as pa
 
 from armslength.errors import ArmslengthError, CorruptFileError
 
-# Thrift's compact protocol, in which Parquet writes its footer and page headers: only what is asked for is kept.
-#
-# A field is kept if it has the number and the type that were asked for; everything else is passed over without
-# making an object of it. Whatever another reader could understand differently is refused: numbers outside of their
-# type, fields that come twice, numbers of fields outside of 1 to 2^15 - 1.
-
-
 I32, I64, BINARY = 5, 6, 8  # as the protocol numbers them
 _BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _LISTS, _STRUCT = (1, 2), 3, (4, I32, I64), 7, (9, 10), 12
 _LONG_LIST = 15  # a length that stands by itself
 _DEEPEST = 16  # structs and lists in each other; Parquet needs eight
 _LARGEST_FIELD = 2**15 - 1
-
-
-class CompactReader:
-    """Reads structs one after the other. Raises ValueError for what is odd, and IndexError where the bytes end.
-
-    Attributes:
-        at: How many bytes have been read.
-    """
-
-    def __init__(self, data: bytes, most_items: int) -> None:
-        """Begins at the first byte.
-
-        Args:
-            data: What to read.
-            most_items: How many fields and elements of lists there may be in all.
-        """
-        self.at = 0
-        self._data = data
-        self._items_left = most_items
-
-    def struct(self, wanted: dict[int, Any], depth: int = 0) -> dict[int, Any]:
-        """The wanted fields of a struct that are there, by their numbers.
-
-        Args:
-            wanted: For the number of a field its type: I32, I64, BINARY, a dict for a struct of such fields, or a
-                list with the one type of all elements.
-            depth: How many structs and lists it is within.
-        """
-        found: dict[int, Any] = {}
-        number = 0
-        while head := self._byte():
-            step, kind = head >> 4, head & 15
-            number = number + step if step else self._integer(2**15)
-            if not 1 <= number <= _LARGEST_FIELD or number in found:
-                raise ValueError("number of a field")
-            self._spend(1)
-            if number in wanted:
-                found[number] = self._value(kind, wanted[number], depth)
-            else:
-                self._pass_over(kind, depth)
-        return found
-
-    def _value(self, kind: int, wanted: Any, depth: int) -> Any:
-        if isinstance(wanted, dict) and kind == _STRUCT:
-            return self.struct(wanted, _deeper(depth))
-        if isinstance(wanted, list) and kind in _LISTS:
-            inner, count = self._list_head()
-            return [self._value(inner, wanted[0], _deeper(depth)) for _ in range(count)]
-        if kind != wanted:
-            raise ValueError("type of a field")
-        if kind == BINARY:
-            length = self._varint()
-            start, self.at = self.at, self.at + length
-            return self._data[start : self.at]  # if it is cut off, so is the end of the struct
-        return self._integer(2**31 if kind == I32 else 2**63)
-
-    def _pass_over(self, kind: int, depth: int) -> None:
-        if kind in _INTEGERS:
-            self._varint()
-        elif kind == BINARY:
-            length = self._varint()
-            self.at += length
-        elif kind == _STRUCT:
-            self.struct({}, _deeper(depth))
-        elif kind in _LISTS:
-            inner, count = self._list_head()
-            if inner in _BOOLEANS:
-                self.at += count
-            else:
-                for _ in range(count):
-                    self._pass_over(inner, _deeper(depth))
-        elif kind in {_BYTE, _DOUBLE}:
-            self.at += 1 if kind == _BYTE else 8
-        elif kind not in _BOOLEANS:
-            raise ValueError("type of a field")
-
-    def _list_head(self) -> tuple[int, int]:
-        """The type of the elements, and how many there are."""
-        head = self._byte()
-        count = head >> 4
-        if count == _LONG_LIST:
-            count = self._varint()
-        self._spend(count)
-        return head & 15, count
-
-    def _integer(self, bound: int) -> int:
-        """A signed number, if it is within ± the bound as its type is."""
-        raw = self._varint()
-        number = (raw >> 1) ^ -(raw & 1)
-        if not -bound <= number < bound:
-            raise ValueError("range of a number")
-        return number
-
-    def _varint(self) -> int:
-        number = shift = 0
-        while (byte := self._byte()) >= 0x80:  # another byte follows
-            number |= (byte & 0x7F) << shift
-            shift += 7
-            if shift > 63:  # more than ten bytes
-                raise ValueError("length of a number")
-        return number | byte << shift
-
-    def _byte(self) -> int:
-        byte = self._data[self.at]
-        self.at += 1
-        return byte
-
-    def _spend(self, items: int) -> None:
-        self._items_left -= items
-        if self._items_left < 0:
-            raise ValueError("number of fields")
-
-
-def _deeper(depth: int) -> int:
-    if depth == _DEEPEST:
-        raise ValueError("depth")
-    return depth + 1
-
-
 _MAGIC = b"PAR1"
 _TAIL = 8  # the footer's length in four bytes, and the magic
 _LARGEST_FOOTER, _MOST_ITEMS = 2**26, 2**21  # 10,000 row groups of sketches have these: 204 items each
@@ -170,6 +44,25 @@ _DAMAGE = (
     AttributeError,
     MemoryError,
 )
+
+
+class DamagedFileError(CorruptFileError):
+    """What is wrong with a file, as the rest of a sentence that begins with its name."""
+
+
+@contextmanager
+def as_corrupt_file(path: str) -> Iterator[None]:
+    """Turns what reading a damaged file raises into one clear line that names the file."""
+    try:
+        yield
+    except DamagedFileError as problem:
+        raise CorruptFileError(f"{path} {problem}") from None
+    except ArmslengthError:
+        raise
+    except _DAMAGE:
+        raise CorruptFileError(
+            f"{path} must be a sketch file of armslength, got a damaged or foreign file"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,18 +127,18 @@ def _row_group(fields: dict[int, Any], end: int) -> RowGroup:
 def _column(fields: dict[int, Any], end: int) -> ColumnChunk:
     if not _ELSEWHERE_OR_ENCRYPTED.isdisjoint(fields):
         raise ValueError("place of a column")
-    about = fields[3]
-    _check_counts(about[5], about[6], about[7])
+    metadata = fields[3]
+    _check_counts(metadata[5], metadata[6], metadata[7])
     # The dictionary's page is the first, if there is one.
-    start = min(about[9], about[11]) if about.get(11, 0) > 0 else about[9]
+    start = min(metadata[9], metadata[11]) if metadata.get(11, 0) > 0 else metadata[9]
     # A column without values has no page, and writers put anything there.
-    if about[5] and not len(_MAGIC) <= start <= start + about[7] <= end:
+    if metadata[5] and not len(_MAGIC) <= start <= start + metadata[7] <= end:
         raise ValueError("offsets of a column")
-    return ColumnChunk(tuple(about[3]), about[5], about[6], about[7], start)
+    return ColumnChunk(tuple(metadata[3]), metadata[5], metadata[6], metadata[7], start)
 
 
 def unpacked_bytes(file: BinaryIO, column: ColumnChunk) -> int:
-    """What the pages of a column unpack to, from their headers alone: their data are passed over.
+    """What the pages of a column unpack to, from their headers alone: their data is skipped.
 
     A reader allocates what a page's header says, and stops with an error if the page unpacks to more. So this is
     what unpacking takes at most, whatever the footer announces.
@@ -261,7 +154,7 @@ def unpacked_bytes(file: BinaryIO, column: ColumnChunk) -> int:
             return total
         page, length = _page_header(file, at, end)
         _check_counts(page[2], page[3])
-        values_left -= _values_of(page, column.num_values)
+        values_left -= _value_count(page, column.num_values)
         at += length + page[3]
         total += page[2]
         if values_left < 0 or at > end:
@@ -281,15 +174,15 @@ def _page_header(file: BinaryIO, at: int, end: int) -> tuple[dict[int, Any], int
     raise ValueError("length of a page header")
 
 
-def _values_of(page: dict[int, Any], num_values: int) -> int:
+def _value_count(page: dict[int, Any], num_values: int) -> int:
     """How many of its column's values a page has."""
     kind = page[1]
     if kind in {_DATA_PAGE, _DATA_PAGE_V2}:
-        about = page[5] if kind == _DATA_PAGE else page[8]
-        if about[2 if kind == _DATA_PAGE else 4] == _DELTA_BYTE_ARRAY:
+        header = page[5] if kind == _DATA_PAGE else page[8]
+        if header[2 if kind == _DATA_PAGE else 4] == _DELTA_BYTE_ARRAY:
             raise ValueError("encoding of a page")
-        _check_counts(about[1])
-        return int(about[1])
+        _check_counts(header[1])
+        return int(header[1])
     if kind == _DICTIONARY_PAGE and not 0 <= page[7][1] <= num_values:  # a reader makes room for all of them
         raise ValueError("values of a dictionary")
     if kind not in {_DICTIONARY_PAGE, _INDEX_PAGE}:
@@ -302,20 +195,122 @@ def _check_counts(*counts: int) -> None:
         raise ValueError("negative count")
 
 
-class DamagedFileError(CorruptFileError):
-    """What is wrong with a file, as the rest of a sentence that begins with its name."""
+class CompactReader:
+    """Reads structs of Thrift's compact protocol, in which Parquet writes its footer and page headers, one after the other.
+
+    A field is kept if it has a number and a type that were asked for; everything else is skipped without making an object of it.
+    Whatever another reader could understand differently is refused: numbers outside of their type, fields that come twice, field
+    numbers outside of 1 to 2^15 - 1. Raises ValueError for these, and IndexError where the bytes end.
+
+    Attributes:
+        at: How many bytes have been read.
+    """
+
+    def __init__(self, data: bytes, most_items: int) -> None:
+        """Begins at the first byte.
+
+        Args:
+            data: What to read.
+            most_items: How many fields and elements of lists there may be in all.
+        """
+        self.at = 0
+        self._data = data
+        self._items_left = most_items
+
+    def struct(self, types: dict[int, Any], depth: int = 0) -> dict[int, Any]:
+        """The fields of a struct that are there and were asked for, by their numbers.
+
+        Args:
+            types: For the number of a field its type: I32, I64, BINARY, a dict for a struct of such fields, or a
+                list with the one type of all elements.
+            depth: How many structs and lists it is within.
+        """
+        fields: dict[int, Any] = {}
+        number = 0
+        while byte := self._byte():
+            step, kind = byte >> 4, byte & 15
+            number = number + step if step else self._integer(2**15)
+            if not 1 <= number <= _LARGEST_FIELD or number in fields:
+                raise ValueError("number of a field")
+            self._spend(1)
+            if number in types:
+                fields[number] = self._value(kind, types[number], depth)
+            else:
+                self._skip(kind, depth)
+        return fields
+
+    def _value(self, kind: int, expected: Any, depth: int) -> Any:
+        if isinstance(expected, dict) and kind == _STRUCT:
+            return self.struct(expected, _deeper(depth))
+        if isinstance(expected, list) and kind in _LISTS:
+            inner, count = self._list_header()
+            return [self._value(inner, expected[0], _deeper(depth)) for _ in range(count)]
+        if kind != expected:
+            raise ValueError("type of a field")
+        if kind == BINARY:
+            length = self._varint()
+            start, self.at = self.at, self.at + length
+            return self._data[start : self.at]  # if it is cut off, so is the end of the struct
+        return self._integer(2**31 if kind == I32 else 2**63)
+
+    def _skip(self, kind: int, depth: int) -> None:
+        if kind in _INTEGERS:
+            self._varint()
+        elif kind == BINARY:
+            length = self._varint()
+            self.at += length
+        elif kind == _STRUCT:
+            self.struct({}, _deeper(depth))
+        elif kind in _LISTS:
+            inner, count = self._list_header()
+            if inner in _BOOLEANS:
+                self.at += count
+            else:
+                for _ in range(count):
+                    self._skip(inner, _deeper(depth))
+        elif kind in {_BYTE, _DOUBLE}:
+            self.at += 1 if kind == _BYTE else 8
+        elif kind not in _BOOLEANS:
+            raise ValueError("type of a field")
+
+    def _list_header(self) -> tuple[int, int]:
+        """The type of the elements, and how many there are."""
+        byte = self._byte()
+        count = byte >> 4
+        if count == _LONG_LIST:
+            count = self._varint()
+        self._spend(count)
+        return byte & 15, count
+
+    def _integer(self, bound: int) -> int:
+        """A signed number, if it is within ± the bound as its type is."""
+        raw = self._varint()
+        number = (raw >> 1) ^ -(raw & 1)
+        if not -bound <= number < bound:
+            raise ValueError("range of a number")
+        return number
+
+    def _varint(self) -> int:
+        number = shift = 0
+        while (byte := self._byte()) >= 0x80:  # another byte follows
+            number |= (byte & 0x7F) << shift
+            shift += 7
+            if shift > 63:  # more than ten bytes
+                raise ValueError("length of a number")
+        return number | byte << shift
+
+    def _byte(self) -> int:
+        byte = self._data[self.at]
+        self.at += 1
+        return byte
+
+    def _spend(self, items: int) -> None:
+        self._items_left -= items
+        if self._items_left < 0:
+            raise ValueError("number of fields")
 
 
-@contextmanager
-def as_corrupt_file(path: str) -> Iterator[None]:
-    """Turns what reading a damaged file raises into one clear line that names the file."""
-    try:
-        yield
-    except DamagedFileError as problem:
-        raise CorruptFileError(f"{path} {problem}") from None
-    except ArmslengthError:
-        raise
-    except _DAMAGE:
-        raise CorruptFileError(
-            f"{path} must be a sketch file of armslength, got a damaged or foreign file"
-        ) from None
+def _deeper(depth: int) -> int:
+    if depth == _DEEPEST:
+        raise ValueError("depth")
+    return depth + 1

@@ -1,9 +1,9 @@
-"""Rows that the noise they declare makes implausible: too little of it, copies, numbers beyond their range.
+"""Finds rows that are implausible under the noise they declare: too little noise, copies, numbers out of range.
 
 Nobody can prove from outside that a party added the noise it says. But true noise leaves marks whatever the data is, and each test
-here is about such a mark: a row that was released as declared is flagged with a probability of at most 1e-9, all tests
-and all rows of a call together. What is flagged was not released as declared (or has numbers beyond 2^62, which mean nothing); what is not
-flagged need not be true.
+here looks for such a mark. A row that was released as declared is flagged with a probability of at most 1e-9, over all tests
+and all rows of a call together. A row that is flagged was not released as declared (or has numbers beyond 2^62, which mean
+nothing); a row that is not flagged need not be true.
 Reference: docs/guides/release-card.md.
 """
 
@@ -47,23 +47,23 @@ class Finding:
 def implausible(sketches: Sketches) -> list[Finding]:
     """Rows whose numbers are implausible under the noise that their protocol declares, each with its reasons.
 
-    Rows that were combined or are in the clear declare no noise of their own and are not tested, nor are those with noise on the
-    input, whose numbers are not independent: `tested_rows` counts the others. Data that is spread far wider than its noise hides whether
-    there is any.
+    Not tested are rows that were combined or are in the clear, which declare no noise of their own, and rows with noise on the
+    input, whose numbers are not independent; `tested_rows` counts the others. Data that varies far more than its noise hides
+    whether there is any.
 
     Args:
         sketches: Released rows, as they were loaded.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     limit = FALSE_ALARM / (_TESTS * max(1, len(sketches)))
     for protocol, numbers in _released_rows(sketches):
         values = sketches.values[numbers].astype(np.int64, copy=False)
         for reason, rows in _reasons(
             protocol, values, sketches.noises.ids[sketches.noises.starts[numbers]], limit
         ):
-            found += [Finding(row, sketches.labels[row], reason) for row in numbers[rows].tolist()]
-    found += _shared_noises(sketches)
-    return sorted(set(found), key=lambda each: (each.row, each.reason))
+            findings += [Finding(row, sketches.labels[row], reason) for row in numbers[rows].tolist()]
+    findings += _shared_noises(sketches)
+    return sorted(set(findings), key=lambda each: (each.row, each.reason))
 
 
 def tested_rows(sketches: Sketches) -> int:
@@ -168,8 +168,8 @@ def _multiples(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> 
     with np.errstate(divide="ignore", invalid="ignore"):
         each = np.minimum(1 / divisors + _central(protocol.law, 1 << protocol.dropped_bits), 1.0)
         chances = divisors * (divisors + 1) * each ** (width - 1)
-    found: NDArray[np.bool_] = (divisors >= 2) & (chances <= limit)
-    return found
+    flags: NDArray[np.bool_] = (divisors >= 2) & (chances <= limit)
+    return flags
 
 
 def _beyond(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
@@ -184,14 +184,14 @@ def _beyond(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> NDA
     reach = data + math.ceil(protocol.law.scale * scales) + (1 << protocol.dropped_bits) + 1
     if reach >= 2**63:
         return np.zeros(len(ordered), dtype=bool)
-    found: NDArray[np.bool_] = (ordered[:, 0] < -reach) | (ordered[:, -1] > reach)
-    return found
+    flags: NDArray[np.bool_] = (ordered[:, 0] < -reach) | (ordered[:, -1] > reach)
+    return flags
 
 
 def _wrapping(ordered: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Rows with a number so large that sums of such wrap: no statement about noise."""
-    found: NDArray[np.bool_] = (ordered[:, 0] < -_LARGEST_SUM) | (ordered[:, -1] > _LARGEST_SUM)
-    return found
+    flags: NDArray[np.bool_] = (ordered[:, 0] < -_LARGEST_SUM) | (ordered[:, -1] > _LARGEST_SUM)
+    return flags
 
 
 def _copies(

@@ -89,11 +89,11 @@ def open_whole(
     path: str | os.PathLike[str], limit: int, headers: dict[bytes, FileHeader], budget: WorkBudget
 ) -> "SketchFile":
     """The file, if all of it fits into the limits."""
-    file = SketchFile.open(path, limit, headers, budget)
-    if file.size > limit:
+    if is_file(path) and Path(path).stat().st_size > limit:
         raise CorruptFileError(
-            f"{file.path} must be at most {limit} bytes, got a larger file; raise limit if you trust it"
+            f"{os.fspath(path)} must be at most {limit} bytes, got a larger file; raise limit if you trust it"
         )
+    file = SketchFile.open(path, limit, headers, budget)
     file.check_size(range(len(file.group_rows)))
     return file
 

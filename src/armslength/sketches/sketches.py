@@ -156,12 +156,12 @@ class Sketches(SketchRows, Result):
     @property
     def releases(self) -> tuple[Release, ...]:
         """What all rows were released as: each protocol with each source ("events", "rows" or "stream") under it; "unknown" for one without rows."""
-        found = {self.noises.releases[each] for each in np.unique(self.noises.numbers).tolist()}
+        present = {self.noises.releases[each] for each in np.unique(self.noises.numbers).tolist()}
         # A protocol that has no noise here (all of its rows were left out) still stands in the file.
         return tuple(
             (protocol, source)
             for protocol in self.protocols
-            for source in [each for each in SOURCES if (protocol, each) in found] or [UNKNOWN]
+            for source in [each for each in SOURCES if (protocol, each) in present] or [UNKNOWN]
         )
 
     def __len__(self) -> int:

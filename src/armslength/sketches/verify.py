@@ -25,7 +25,7 @@ from armslength.version import __version__
 
 HOLDS, FAILS, NOT_CHECKED = "holds", "fails", "not checked"
 _MOST_ROWS_NAMED = 5
-_MOST_COLUMNS, _MOST_ENTRIES = 2048, 1 << 24  # of a matrix that are built anew
+_MOST_COLUMNS, _MOST_ENTRIES = 2048, 1 << 24  # of a matrix that are rebuilt
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ def _check_card(file: SketchFile, sketches: Sketches) -> Check:
     in_clear = any(sketches.in_clear)
     card = file.header.card
     if card["in_clear"] != in_clear:
-        found = "rows are in the clear" if in_clear else "no row is in the clear"
-        return Check("card", FAILS, f"the card contradicts the rows: {found}")
+        rows = "rows are in the clear" if in_clear else "no row is in the clear"
+        return Check("card", FAILS, f"the card contradicts the rows: {rows}")
     if card.get("armslength") != __version__:
         return Check(
             "card",
@@ -131,13 +131,15 @@ def _check_card(file: SketchFile, sketches: Sketches) -> Check:
 
 
 def _check_noise(sketches: Sketches) -> Check:
-    found: dict[int, str] = {}
-    for each in implausible(sketches):
-        found.setdefault(each.row, f"{each.label}: {each.reason}")  # one reason for a row is enough
-    if found:
-        named = "; ".join(list(found.values())[:_MOST_ROWS_NAMED])
-        more = f"; and {len(found) - _MOST_ROWS_NAMED} more rows" if len(found) > _MOST_ROWS_NAMED else ""
-        return Check("noise", FAILS, f"{named}{more}")
+    reasons: dict[int, str] = {}
+    for finding in implausible(sketches):
+        reasons.setdefault(
+            finding.row, f"{finding.label}: {finding.reason}"
+        )  # one reason for a row is enough
+    if reasons:
+        named = "; ".join(list(reasons.values())[:_MOST_ROWS_NAMED])
+        more = len(reasons) - _MOST_ROWS_NAMED
+        return Check("noise", FAILS, f"{named}; and {more} more rows" if more > 0 else named)
     if any(sketches.in_clear):
         return Check("noise", FAILS, "rows are in the clear: NOT PRIVATE")
     tested = tested_rows(sketches)
