@@ -8,6 +8,7 @@ import io
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -139,8 +140,6 @@ def _silence() -> None:
 
 def _internal(error: Exception) -> str:
     """Where a bug came to light: the lines of the programs, and no message, which may quote the data."""
-    import traceback  # noqa: PLC0415  # --help must not wait for it
-
     places = "".join(traceback.format_tb(error.__traceback__))
     return (
         f"{places}armslength: internal error ({type(error).__name__}); its message is left out, for it may quote the data; "

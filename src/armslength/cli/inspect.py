@@ -1,18 +1,15 @@
 """`armslength inspect`: what a sketch file holds, and under which guarantee."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from armslength.cli.options import max_work, sketch_files
+import armslength as al
+from armslength.cli.options import sketch_files, work_limit
 from armslength.cli.output import FORMAT, LONGEST_LABEL, Column, as_csv, as_json, heading, line, paragraph
-from armslength.errors import counted
-
-if TYPE_CHECKING:
-    from armslength.sketches.collection import Collection
-    from armslength.sketches.sketches import Sketches
-
+from armslength.errors import counted, printable
+from armslength.sketches.card import release_card
 
 # What a folder of sketch files holds: from their footers, and of their rows only whether they are in the clear.
 
@@ -22,11 +19,7 @@ _MOST_FILES, _MOST_PROTOCOLS = 20, 2  # that are shown to people
 
 def collection_listing(paths: tuple[str, ...], form: str) -> str:
     """The files of a collection as a "table" of the first of them, or all of them as "json" or "csv"."""
-    from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
-    from armslength.sketches.card import release_card  # noqa: PLC0415  # the same
-    from armslength.sketches.collection import open_collection  # noqa: PLC0415  # the same
-
-    collection = open_collection(paths, max_work=max_work())
+    collection = al.open_collection(paths, **work_limit())
     files: list[dict[str, Any]] = [
         {
             "file": file.path,
@@ -47,9 +40,8 @@ def collection_listing(paths: tuple[str, ...], form: str) -> str:
 
 
 def _collection_page(
-    name: str, collection: "Collection", card: dict[str, Any], files: list[dict[str, Any]]
+    name: str, collection: "al.Collection", card: dict[str, Any], files: list[dict[str, Any]]
 ) -> str:
-    from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
 
     words = [card["words"]] if card["in_clear"] else [release["words"] for release in card["releases"]]
     columns = [
@@ -113,13 +105,10 @@ def inspect(files: tuple[str, ...], form: str) -> None:
     Rows are flagged as implausible if noise as their protocol declares it would hardly ever give such numbers (in one of 10^9
     calls, if all was released as declared). Everything here is public: a sketch file holds no count of people, no hash of data, and no time.
     """
-    from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
-    from armslength.sketches.sketch_file import load  # noqa: PLC0415  # the same
-
     if any(Path(name).is_dir() for name in files):
         click.echo(collection_listing(files, form))
         return
-    each = [(name, load(name, max_work=max_work())) for name in files]
+    each = [(name, al.load(name, **work_limit())) for name in files]
     if form == "json":
         click.echo(as_json([{"file": name, **_document(sketches)} for name, sketches in each]))
     elif form == "csv":
@@ -129,13 +118,11 @@ def inspect(files: tuple[str, ...], form: str) -> None:
         click.echo("\n\n".join(_page(name, sketches) for name, sketches in each))
 
 
-def _rows(sketches: "Sketches") -> list[dict[str, Any]]:
+def _rows(sketches: "al.Sketches") -> list[dict[str, Any]]:
     """One line for each row: its label, how many noises are in it, whether data in the clear is, and what is implausible."""
-    from armslength.sketches.plausibility import implausible  # noqa: PLC0415  # --help must not wait for it
-
     totals = [None] * len(sketches) if sketches.totals is None else sketches.totals.tolist()
     flags: dict[int, list[str]] = {}
-    for finding in implausible(sketches):
+    for finding in al.implausible(sketches):
         flags.setdefault(finding.row, []).append(finding.reason)
     rows = zip(sketches.labels, sketches.provenance, totals, strict=True)
     return [
@@ -150,8 +137,7 @@ def _rows(sketches: "Sketches") -> list[dict[str, Any]]:
     ]
 
 
-def _document(sketches: "Sketches") -> dict[str, Any]:
-    from armslength.sketches.card import release_card  # noqa: PLC0415  # --help must not wait for it
+def _document(sketches: "al.Sketches") -> dict[str, Any]:
 
     return {
         "rows": _rows(sketches),
@@ -161,8 +147,7 @@ def _document(sketches: "Sketches") -> dict[str, Any]:
     }
 
 
-def _page(name: str, sketches: "Sketches") -> str:
-    from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
+def _page(name: str, sketches: "al.Sketches") -> str:
 
     document = _document(sketches)
     card = document["card"]

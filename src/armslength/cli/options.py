@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import armslength as al
+from armslength.checks import check_local
 from armslength.cli.output import FORMAT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from armslength.sketches.collection import Collection
-    from armslength.sketches.sketches import Sketches
 
 
 # What options of several verbs look like: ranges of numbers, and lists that stand in a file.
@@ -23,8 +22,6 @@ class LocalPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path."""
-        from armslength.checks import check_local  # noqa: PLC0415  # --help must not wait for it
-
         check_local(value)
         return super().convert(value, param, ctx)
 
@@ -97,7 +94,7 @@ def _keep_choice(ctx: click.Context, _: click.Parameter, chosen: bool) -> None:
     ctx.meta[_WORK_IS_FREE] = chosen
 
 
-# Where files are read, `max_work` says what was chosen: commands need no argument for it.
+# Commands that read files pass `work_limit()` on; they need no argument of their own.
 NO_WORK_LIMIT = click.option(
     "--no-work-limit",
     is_flag=True,
@@ -126,61 +123,52 @@ def sketch_files(command: Callable[..., Any]) -> Callable[..., Any]:
     return files(NO_WORK_LIMIT(command))
 
 
-def max_work() -> int | None:
-    """How much work the protocols that a command reads may ask for."""
-    from armslength.protocol.work_budget import DEFAULT_WORK  # noqa: PLC0415  # --help must not wait for it
-
-    return None if click.get_current_context().meta.get(_WORK_IS_FREE) else DEFAULT_WORK
+def work_limit() -> dict[str, Any]:
+    """The `max_work` argument that --no-work-limit asks for; nothing keeps the library's own limit."""
+    return {"max_work": None} if click.get_current_context().meta.get(_WORK_IS_FREE) else {}
 
 
-def load_all(paths: tuple[str, ...], at_least: int = 1) -> "Sketches":
+def load_all(paths: tuple[str, ...], at_least: int = 1) -> "al.Sketches":
     """The rows of all files, in order; every label once.
 
     Args:
         paths: Sketch files, and folders of them.
         at_least: How many rows the command needs.
     """
-    from armslength.errors import ParameterError  # noqa: PLC0415  # --help must not wait for it
-    from armslength.sketches.sketch_file import load  # noqa: PLC0415  # the same
-
-    sketches = load(list(paths), max_work=max_work())
+    sketches = al.load(list(paths), **work_limit())
     _check_count(sketches, at_least)
     if len(set(sketches.labels)) != len(sketches):
-        raise ParameterError(
+        raise al.ParameterError(
             "labels must differ between all files, got one of them twice; `armslength drift` compares two releases of one party"
         )
     return sketches
 
 
-def open_all(paths: tuple[str, ...], at_least: int = 1) -> "Sketches | Collection":
+def open_all(paths: tuple[str, ...], at_least: int = 1) -> "al.Sketches | al.Collection":
     """The rows of all files; as a collection, in which labels may come twice, if there is a folder among them."""
     if not any(Path(path).is_dir() for path in paths):
         return load_all(paths, at_least)
-    from armslength.sketches.collection import open_collection  # noqa: PLC0415  # --help must not wait for it
 
-    collection = open_collection(paths, max_work=max_work())
+    collection = al.open_collection(paths, **work_limit())
     _check_count(collection, at_least)
     return collection
 
 
-def _check_count(rows: "Sketches | Collection", at_least: int) -> None:
-    from armslength.errors import ParameterError  # noqa: PLC0415  # --help must not wait for it
+def _check_count(rows: "al.Sketches | al.Collection", at_least: int) -> None:
 
     if len(rows) < at_least:
-        raise ParameterError(
+        raise al.ParameterError(
             f"the files must hold at least {at_least} rows to compare, got {len(rows)}; "
             "name the files of other parties, too"
         )
 
 
 def one_against_others(
-    sketches: "Sketches | Collection", label: str
-) -> "tuple[Sketches, Sketches | Collection]":
+    sketches: "al.Sketches | al.Collection", label: str
+) -> "tuple[al.Sketches, al.Sketches | al.Collection]":
     """The row of this label, and all others."""
-    from armslength.sketches.sketches import Sketches  # noqa: PLC0415  # --help must not wait for it
-
     one = sketches[label]
-    if not isinstance(sketches, Sketches):
+    if not isinstance(sketches, al.Sketches):
         return one, sketches.without(label)
     return one, sketches.rows([row for row, other in enumerate(sketches.labels) if other != label])
 

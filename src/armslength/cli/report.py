@@ -2,7 +2,8 @@
 
 import click
 
-from armslength.cli.options import BY, LEVEL, LocalPath, check_new_file, max_work, sketch_files
+import armslength as al
+from armslength.cli.options import BY, LEVEL, LocalPath, check_new_file, sketch_files, work_limit
 
 
 @click.command(
@@ -42,11 +43,9 @@ def report(
     if not output.lower().endswith((".html", ".htm")):
         raise click.UsageError(f"the output must be a page that ends in .html, got {output}")
     check_new_file(output, overwrite=True, read=files)
-    from armslength.reporting.page import report as write_report  # noqa: PLC0415  # the same
-    from armslength.sketches.sketch_file import load  # noqa: PLC0415  # --help must not wait for it
 
-    write_report(
-        load(list(files), max_work=max_work()),
+    al.report(
+        al.load(list(files), **work_limit()),
         output,
         title=title,
         level=level,
