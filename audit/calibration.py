@@ -12,9 +12,9 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.pld.privacy_loss_mechanism import DiscreteLaplacePrivacyLoss
 
 from armslength.errors import ParameterError
+from armslength.laws import LARGEST_SCALE, SMALLEST_SCALE
 from armslength.privacy.calibration import gaussian_scale, laplace_scale
 from armslength.privacy.composition import compose, gaussian_loss, pure_loss
-from armslength.scales import LARGEST_SCALE, SMALLEST_SCALE
 from audit.parallel import in_processes
 from audit.sections import Check, Section
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from armslength.cli.exit_codes import ELSEWHERE
-from armslength.cli.interruptions import ending_signals
+from armslength.cli.exit_codes import ELSEWHERE, ending_signals
 from armslength.progress import Advance, progress
 from audit.faults.forks import Ended, Forks, after_milliseconds, at_call, at_line, when_spilled
 from audit.faults.party import LITTLE_MEMORY, MANY_ROWS, Found, Party

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import armslength as al
-from armslength.transforms.base import Transform
+from armslength.transforms.transform import Transform
 
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import armslength as al
-from armslength.laws.law import Law
+from armslength.laws import Law
 from audit.membership_cases import Case
 
 Releaser = Callable[[Case, NDArray[np.generic]], al.Sketches]

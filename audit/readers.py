@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from pyarrow import feather
 
 import armslength as al
+from armslength.ingest import text_files
+from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.event_table import PublicGroups
 from armslength.progress import progress
-from armslength.tables import text_files
-from armslength.tables.columns import EventColumns
-from armslength.tables.groups import PublicGroups
-from armslength.tables.release_table import TableRelease
+from armslength.release.release_table import TableRelease
 from audit.sections import Check, Section
 
 Row = tuple[str, str]

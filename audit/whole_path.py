@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import armslength as al
+from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.event_table import public_groups_of
 from armslength.progress import progress
-from armslength.tables.columns import EventColumns
-from armslength.tables.groups import public_groups_of
-from armslength.tables.release_table import TableRelease
+from armslength.release.release_table import TableRelease
 from armslength.threads import available_threads
 from audit.event_worlds import Attacker, Held, Story, World, write_events
 from audit.membership import promise_of

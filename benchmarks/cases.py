@@ -21,12 +21,11 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 import armslength as al
-from armslength.laws.discrete_laplace import DiscreteLaplace
-from armslength.laws.rounded_normal import RoundedNormal
+from armslength.laws import DiscreteLaplace, RoundedNormal
 from armslength.noise.draw import draw
 
 if TYPE_CHECKING:
-    from armslength.laws.law import Law
+    from armslength.laws import Law
 
 Work = Callable[[], object]
 _CLUSTERS = 20  # of the rows that are searched in, some 45 times as far from each other as rows within are

@@ -8,8 +8,8 @@ import numpy as np
 from cases import Case, Sizes, counts_release, dense_release, sparse_release
 from timing import best_seconds, reading
 
+from armslength.ingest.arrays import project
 from armslength.noise.draw import add_noise
-from armslength.protocol.projection import project
 from armslength.threads import for_blocks
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from cases import Case, Work
 from numpy.typing import NDArray
 
-from armslength.compiled import kernel
+from armslength._numba import kernel
 from armslength.threads import for_blocks
 
 _PAUSE = 0.05  # seconds: a BLAS's threads go on spinning after a call, and would be counted as the next one's

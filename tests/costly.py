@@ -7,8 +7,8 @@ import numpy as np
 
 import armslength as al
 from armslength.protocol.schema import transform_document
-from armslength.protocol.work import WorkBudget
-from armslength.transforms.base import Transform
+from armslength.protocol.work_budget import WorkBudget
+from armslength.transforms.transform import Transform
 
 _L1: dict[str, Any] = {}
 _GAUSSIAN = {"delta": 1e-6, "noise": "gaussian"}

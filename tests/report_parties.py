@@ -3,8 +3,8 @@
 import numpy as np
 
 import armslength as al
-from armslength.protocol.provenance import Released
-from armslength.protocol.sketches import Sketches
+from armslength.sketches.noises import Released
+from armslength.sketches.sketches import Sketches
 
 CODES = 2000
 

@@ -7,8 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from armslength.protocol.file_digest import DIGEST_KEY, Digests
-from armslength.protocol.file_layout import KEY
+from armslength.sketches.sketch_format import DIGEST_KEY, KEY, Digests
 
 
 def write_sealed(table: Any, path: Any, *, head: Any = None, **options: Any) -> None:

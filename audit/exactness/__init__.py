@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armslength.noise.tables import OCTAVES, PIECES
+from armslength.noise.quantile_tables import OCTAVES, PIECES
 from audit.exactness.radii import Shares, level_1_shares, level_2_shares
 from audit.exactness.rates import Rate, counted_rate, table_rate, windowed_rate
 from audit.exactness.streams import LAWS, Agreement, compared, compared_at_once, random_streams

@@ -6,11 +6,24 @@ import mpmath
 import numpy as np
 from scipy import special
 
-from armslength.laws.law import Law
-from armslength.noise.double_double import add, multiply, two_sum
-from armslength.noise.inversion import _DOUBLE_ROUNDING, _FLOAT_ROUNDING, locate, polynomial
-from armslength.noise.quantiles import quantile_of
-from armslength.noise.tables import DOUBLE_DEGREE, PIECES, double_table, float_table, shift_of
+from armslength.laws import Law
+from armslength.noise.inversion import (
+    _DOUBLE_ROUNDING,
+    _FLOAT_ROUNDING,
+    add,
+    locate,
+    multiply,
+    polynomial,
+    two_sum,
+)
+from armslength.noise.quantile_tables import (
+    DOUBLE_DEGREE,
+    PIECES,
+    double_table,
+    float_table,
+    quantile_of,
+    shift_of,
+)
 
 _DIGITS = 60
 _PARTS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9)  # of a piece, beside its two ends

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armslength.laws.law import Law
-from armslength.noise.inversion import locate
-from armslength.noise.quantiles import quantile_of
-from armslength.noise.small_scales import OPEN, look_up_table
-from armslength.noise.tables import OCTAVES, PIECES, double_table, float_table
+from armslength.laws import Law
+from armslength.noise.inversion import OPEN, locate, look_up_table
+from armslength.noise.quantile_tables import OCTAVES, PIECES, double_table, float_table, quantile_of
 from audit.exactness.worst_places import level_1, level_2
 from audit.false_alarms import LIMIT
 from reference.draws import enclosed_tail

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.laws.discrete_laplace import DiscreteLaplace
-from armslength.laws.law import Law
-from armslength.laws.rounded_normal import RoundedNormal
+from armslength.laws import DiscreteLaplace, Law, RoundedNormal
 from armslength.noise.draw import add_draws
 from reference.draws import TABLE_SCALE, certain_magnitude, draw
 

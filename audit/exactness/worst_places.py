@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.laws.law import Law
+from armslength.laws import Law
 from armslength.noise.inversion import invert_double, invert_float
-from armslength.noise.quantiles import quantile_of
-from armslength.noise.tables import OCTAVES, PIECES, double_table, float_table, shift_of
+from armslength.noise.quantile_tables import OCTAVES, PIECES, double_table, float_table, quantile_of, shift_of
 from audit.exactness.streams import stream_of
 from reference.draws import certain_magnitude, enclosed_tail
 

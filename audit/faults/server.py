@@ -19,11 +19,10 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 import armslength as al
-import armslength.tables.release_table  # here, and not in each child
+import armslength.release.release_table  # here, and not in each child
 from armslength.cli.main import main
-from armslength.tables.bounds import bounded
-from armslength.tables.order import KEY_BYTES, TakingOrder
-from armslength.tables.partial import GroupSums
+from armslength.ingest.contributions import KEY_BYTES, TakingOrder, bounded
+from armslength.ingest.sums import GroupSums
 from audit.faults.lines import Lines
 from audit.faults.party import READABLE, bytes_spilled
 from audit.faults.powers import give_up_powers

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 import armslength as al
 from armslength.ledger.entry import COLUMNS
-from armslength.ledger.tables import BUDGET_COLUMNS
+from armslength.ledger.ledger_file import BUDGET_COLUMNS
 from audit.fuzzing.fitted import fitted
 from audit.fuzzing.mutate import change_bytes, change_json
 from audit.fuzzing.verdicts import Finding, Target

@@ -13,10 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import armslength as al
-from armslength.formats.parquet_footer import as_corrupt_file, read_row_groups, unpacked_bytes
-from armslength.protocol.file_digest import DIGEST_KEY
-from armslength.protocol.file_layout import KEY, NOISE_TYPE, checked_head
-from armslength.protocol.work import WorkBudget
+from armslength.protocol.work_budget import WorkBudget
+from armslength.sketches.parquet_footer import as_corrupt_file, read_row_groups, unpacked_bytes
+from armslength.sketches.sketch_format import DIGEST_KEY, KEY, NOISE_TYPE, checked_head
 from audit.fuzzing.fitted import array_of, is_foreign
 from audit.fuzzing.mutate import change_bytes, change_json, change_parquet
 from audit.fuzzing.verdicts import Finding, Target

@@ -16,16 +16,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import armslength as al
-from armslength.cli.parameter_types import NameList
-from armslength.tables import engine
-from armslength.tables.columns import EventColumns
-from armslength.tables.groups import public_groups_of
-from armslength.tables.order import KEY_BYTES, TakingOrder
-from armslength.tables.partial import GroupSums
-from armslength.tables.relations import check_names, keys_of_first_line, relations_of
-from armslength.tables.sources import event_files, own_names
-from armslength.tables.spill import bounded_events
-from armslength.tables.text_files import BytesRead
+from armslength.cli.options import NameList
+from armslength.ingest import engine
+from armslength.ingest.contributions import KEY_BYTES, TakingOrder
+from armslength.ingest.engine import check_names, keys_of_first_line, relations_of
+from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.event_table import public_groups_of
+from armslength.ingest.sources import event_files, own_names
+from armslength.ingest.spill import bounded_events
+from armslength.ingest.sums import GroupSums
+from armslength.ingest.text_files import BytesRead
 from audit.fuzzing.mutate import Mutator, change_bytes, change_json, change_parquet
 from audit.fuzzing.verdicts import Finding, Target
 from audit.fuzzing.workspace import folder, written

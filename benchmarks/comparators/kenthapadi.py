@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from armslength.planner.predict import unit_sigma
-from armslength.privacy.parameters import exact_number
+from armslength.planner.predictions import unit_sigma
+from armslength.privacy.exact_numbers import exact_number
 
 
 def projection(sketch_dim: int, input_dim: int, generator: np.random.Generator) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import armslength as al
-from armslength.protocol.choice import calibrated_law, noise_variance
+from armslength.protocol.neighbors import calibrated_law, noise_variance
 from reproduction.methods import METHODS, Setting, measured
 
 SPARSITIES = (1, 2, 3, 4, 6, 8, 10, 12)

@@ -7,7 +7,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from armslength.plots.lines import COLORS, DASHES, label_ends
+from armslength.plots import COLORS, DASHES, label_ends
 from reproduction.crossing import SPARSITIES
 from reproduction.methods import METHODS, SWEEPS
 

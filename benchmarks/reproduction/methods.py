@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 import armslength as al
 from armslength.estimates.variance import variance_curve
-from armslength.laws.cumulants import Cumulants
-from armslength.transforms.base import Transform
+from armslength.laws import Cumulants
+from armslength.transforms.transform import Transform
 
 SEEDS, RELEASES = 600, 20
 _SCANNED_SEEDS = 40

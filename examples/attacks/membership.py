@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 import armslength as al
-from armslength.laws.law import Law
+from armslength.laws import Law
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import armslength as al
-from armslength.tables.columns import EventColumns
-from armslength.tables.groups import PublicGroups
-from armslength.tables.release_table import TableRelease
+from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.event_table import PublicGroups
+from armslength.release.release_table import TableRelease
 
 BORDER = 64 << 20  # where the second thread of the engine's reader starts
 OTHERS = 200_000  # people between the attacker's two events

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import armslength as al
-from armslength.transforms.base import Transform
+from armslength.transforms.transform import Transform
 
 ITEMS, SKETCH, HELD = 2000, 400, 20
 EPSILON = 1

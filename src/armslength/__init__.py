@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING, Any
 from armslength.version import __version__
 
 if TYPE_CHECKING:
+    from armslength.answers.alike import Alike, Closer, alike, closer
+    from armslength.answers.cluster import Clustering, cluster
+    from armslength.answers.compare import compare
+    from armslength.answers.drift import Drift, drift
+    from armslength.answers.nearest import Nearest, nearest
+    from armslength.answers.outliers import Outliers, outliers
     from armslength.errors import (
         ArmslengthError,
         BudgetError,
@@ -20,36 +26,30 @@ if TYPE_CHECKING:
         ParameterError,
         UnsupportedVersionError,
     )
-    from armslength.estimates.control_variate import squared_distances_with_norms
-    from armslength.estimates.distances import distances
-    from armslength.estimates.inner_products import cosines, inner_products
-    from armslength.estimates.result import Estimate
-    from armslength.estimates.shapes import shape_distances
-    from armslength.estimates.squared_distances import squared_distances, squared_norms
-    from armslength.estimates.totals import totals
-    from armslength.estimates.valid_distances import valid_squared_distances
+    from armslength.estimates.distances import (
+        distances,
+        squared_distances,
+        squared_norms,
+        valid_squared_distances,
+    )
+    from armslength.estimates.estimate import Estimate
+    from armslength.estimates.known_norms import squared_distances_with_norms
+    from armslength.estimates.products import cosines, inner_products
+    from armslength.estimates.shapes import shape_distances, totals
     from armslength.ledger.ledger import NO_LEDGER, Ledger
     from armslength.planner.plan import Plan, plan
-    from armslength.protocol.clear import sketch_in_clear
-    from armslength.protocol.files import load
     from armslength.protocol.protocol import Protocol
-    from armslength.protocol.sketches import Sketches, concat
+    from armslength.release.release import sketch_in_clear
+    from armslength.release.release_table import release_table
     from armslength.reporting.page import report
-    from armslength.search.alike import Alike, alike
-    from armslength.search.closer import Closer, closer
-    from armslength.search.cluster import Clustering, cluster
-    from armslength.search.collection import Collection, open_collection
-    from armslength.search.compare import compare
-    from armslength.search.drift import Drift, drift
-    from armslength.search.nearest import Nearest, nearest
-    from armslength.search.outliers import Outliers, outliers
-    from armslength.tables.release_table import release_table
+    from armslength.sketches.collection import Collection, open_collection
+    from armslength.sketches.sketch_file import load
+    from armslength.sketches.sketches import Sketches, concat
+    from armslength.transforms.dense_jl import GaussianJL, SignJL
     from armslength.transforms.fast_jl import FastJL
-    from armslength.transforms.gaussian_jl import GaussianJL
     from armslength.transforms.hadamard_jl import HadamardJL
     from armslength.transforms.identity import Identity
     from armslength.transforms.matrix_jl import MatrixJL
-    from armslength.transforms.sign_jl import SignJL
     from armslength.transforms.sparse_jl import SparseJL
 
 __all__ = [
@@ -112,18 +112,18 @@ __all__ = [
 ]
 
 _HOME = {
-    "Alike": "armslength.search.alike",
+    "Alike": "armslength.answers.alike",
     "ArmslengthError": "armslength.errors",
     "BudgetError": "armslength.errors",
-    "Closer": "armslength.search.closer",
-    "Clustering": "armslength.search.cluster",
-    "Collection": "armslength.search.collection",
+    "Closer": "armslength.answers.alike",
+    "Clustering": "armslength.answers.cluster",
+    "Collection": "armslength.sketches.collection",
     "CorruptFileError": "armslength.errors",
-    "Drift": "armslength.search.drift",
-    "Estimate": "armslength.estimates.result",
+    "Drift": "armslength.answers.drift",
+    "Estimate": "armslength.estimates.estimate",
     "FastJL": "armslength.transforms.fast_jl",
     "FormatError": "armslength.errors",
-    "GaussianJL": "armslength.transforms.gaussian_jl",
+    "GaussianJL": "armslength.transforms.dense_jl",
     "HadamardJL": "armslength.transforms.hadamard_jl",
     "Identity": "armslength.transforms.identity",
     "IncompatibleSketchesError": "armslength.errors",
@@ -131,42 +131,42 @@ _HOME = {
     "Ledger": "armslength.ledger.ledger",
     "MatrixJL": "armslength.transforms.matrix_jl",
     "NO_LEDGER": "armslength.ledger.ledger",
-    "Nearest": "armslength.search.nearest",
+    "Nearest": "armslength.answers.nearest",
     "NotResolvableError": "armslength.errors",
-    "Outliers": "armslength.search.outliers",
+    "Outliers": "armslength.answers.outliers",
     "ParameterError": "armslength.errors",
     "Plan": "armslength.planner.plan",
     "Protocol": "armslength.protocol.protocol",
-    "SignJL": "armslength.transforms.sign_jl",
-    "Sketches": "armslength.protocol.sketches",
+    "SignJL": "armslength.transforms.dense_jl",
+    "Sketches": "armslength.sketches.sketches",
     "SparseJL": "armslength.transforms.sparse_jl",
     "UnsupportedVersionError": "armslength.errors",
-    "Verification": "armslength.protocol.verify",
-    "alike": "armslength.search.alike",
-    "closer": "armslength.search.closer",
-    "cluster": "armslength.search.cluster",
-    "compare": "armslength.search.compare",
-    "concat": "armslength.protocol.sketches",
-    "cosines": "armslength.estimates.inner_products",
+    "Verification": "armslength.sketches.verify",
+    "alike": "armslength.answers.alike",
+    "closer": "armslength.answers.alike",
+    "cluster": "armslength.answers.cluster",
+    "compare": "armslength.answers.compare",
+    "concat": "armslength.sketches.sketches",
+    "cosines": "armslength.estimates.products",
     "distances": "armslength.estimates.distances",
-    "drift": "armslength.search.drift",
-    "implausible": "armslength.protocol.plausible",
-    "inner_products": "armslength.estimates.inner_products",
-    "load": "armslength.protocol.files",
-    "nearest": "armslength.search.nearest",
-    "open_collection": "armslength.search.collection",
-    "outliers": "armslength.search.outliers",
+    "drift": "armslength.answers.drift",
+    "implausible": "armslength.sketches.plausibility",
+    "inner_products": "armslength.estimates.products",
+    "load": "armslength.sketches.sketch_file",
+    "nearest": "armslength.answers.nearest",
+    "open_collection": "armslength.sketches.collection",
+    "outliers": "armslength.answers.outliers",
     "plan": "armslength.planner.plan",
-    "release_table": "armslength.tables.release_table",
+    "release_table": "armslength.release.release_table",
     "report": "armslength.reporting.page",
     "shape_distances": "armslength.estimates.shapes",
-    "sketch_in_clear": "armslength.protocol.clear",
-    "squared_distances": "armslength.estimates.squared_distances",
-    "squared_distances_with_norms": "armslength.estimates.control_variate",
-    "squared_norms": "armslength.estimates.squared_distances",
-    "totals": "armslength.estimates.totals",
-    "valid_squared_distances": "armslength.estimates.valid_distances",
-    "verify": "armslength.protocol.verify",
+    "sketch_in_clear": "armslength.release.release",
+    "squared_distances": "armslength.estimates.distances",
+    "squared_distances_with_norms": "armslength.estimates.known_norms",
+    "squared_norms": "armslength.estimates.distances",
+    "totals": "armslength.estimates.shapes",
+    "valid_squared_distances": "armslength.estimates.distances",
+    "verify": "armslength.sketches.verify",
 }
 
 

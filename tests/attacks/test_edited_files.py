@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
-from armslength.protocol.card import release_card
+from armslength.sketches.card import release_card
 from golden.write_files import content
 from sealed import write_sealed
 

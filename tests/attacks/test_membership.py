@@ -26,9 +26,8 @@ from audit.membership_faults import FAULTS, WEAK, release_weakly, weakened
 from scipy.special import ndtr
 
 import armslength as al
-from armslength.laws.discrete_laplace import DiscreteLaplace
-from armslength.laws.rounded_normal import RoundedNormal
-from armslength.protocol.choice import gaussian_sensitivity_squared
+from armslength.laws import DiscreteLaplace, RoundedNormal
+from armslength.protocol.neighbors import gaussian_sensitivity_squared
 from statistical.limits import FALSE_ALARM, LIMIT
 
 CASES = {case.name: case for case in all_cases()}

@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import armslength as al
-from armslength.protocol import release
-from armslength.protocol.card import release_card
-from armslength.protocol.file_digest import Digests
-from armslength.protocol.provenance import Released
-from armslength.tables.partial import GroupSums
+from armslength.ingest.sums import GroupSums
+from armslength.release import release
+from armslength.sketches.card import release_card
+from armslength.sketches.noises import Released
+from armslength.sketches.sketch_format import Digests
 
 PAIRS = neighbor_pairs()
 EVENTS = st.lists(
@@ -75,7 +75,7 @@ def test_a_leak_is_seen(monkeypatch, tell, door):
 def test_a_card_that_counts_is_seen(monkeypatch):
     counts = []
     _leak(monkeypatch, counts.append)
-    card = "armslength.protocol.files.release_card"
+    card = "armslength.sketches.sketch_file.release_card"
     monkeypatch.setattr(card, lambda *_, **known: {**release_card(*_, **known), "events": sum(counts)})
     opened = open_doors(PAIRS["two unrelated tables"])
     assert "metadata and card" in opened

@@ -12,9 +12,9 @@ from audit.exactness.rates import Rate, counted_rate, table_rate, windowed_rate
 from audit.exactness.streams import LAWS, Replay, compared, compared_at_once, random_streams, stream_of
 from audit.exactness.worst_places import forced_levels, worst_streams
 
-from armslength.laws.discrete_laplace import DiscreteLaplace
-from armslength.noise import tables
-from armslength.noise.quantiles import quantile_of
+from armslength.laws import DiscreteLaplace
+from armslength.noise import quantile_tables
+from armslength.noise.quantile_tables import quantile_of
 from reference.draws import _pi, certain_magnitude, draw, enclosed_tail
 from reference.noise import is_magnitude, tail
 
@@ -109,15 +109,15 @@ real = streams.add_draws
 
 def test_a_level_that_trusts_its_floats_is_noticed(monkeypatch):
     law = DiscreteLaplace(2.0**40)
-    table = tables.float_table(quantile_of(law))
-    bold = tables.QuantileTable(table.high, table.low, table.radius * 0.0)
+    table = quantile_tables.float_table(quantile_of(law))
+    bold = quantile_tables.QuantileTable(table.high, table.low, table.radius * 0.0)
     monkeypatch.setattr(worst_places, "float_table", lambda _: bold)
     assert forced_levels(law, np.random.default_rng(4), 200)[0].wrong > 0
 
 
 @pytest.mark.parametrize("law", LAWS)
 def test_true_errors_are_within_the_proved_ones(law):
-    pieces = range(0, tables.OCTAVES * tables.PIECES, 300)
+    pieces = range(0, quantile_tables.OCTAVES * quantile_tables.PIECES, 300)
     for scale in (0.3, 2.0**40):
         for shares in (level_1_shares, level_2_shares):
             found = shares(law(scale), pieces, np.random.default_rng(5))

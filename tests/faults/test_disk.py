@@ -13,7 +13,7 @@ from audit.faults.party import LEDGER, TARGET
 from audit.faults.system_calls import CallFault, can_trace
 
 import armslength as al
-from armslength.compiled import kernel
+from armslength._numba import kernel
 
 pytestmark = pytest.mark.xdist_group("faults")  # one server for all
 traced = pytest.mark.skipif(not can_trace(), reason="ptrace of x86-64 Linux is not to be had here")

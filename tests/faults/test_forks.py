@@ -12,7 +12,7 @@ import os, signal, sys, time
 import numpy as np, pyarrow as pa
 import armslength as al
 from armslength.protocol import release
-from armslength.tables.engine import EventTable
+from armslength.ingest.engine import EventTable
 
 parent, children = os.getpid(), []
 

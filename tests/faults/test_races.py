@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import armslength as al
 from armslength.cli.main import main
-from armslength.ledger import periods
+from armslength.ledger import budgets
 
 pytestmark = pytest.mark.xdist_group("faults")  # one server for all
 PROTOCOL = al.Protocol(al.SparseJL(4, 8, 2, "x"), 1, unit="one patient")
@@ -78,7 +78,7 @@ def test_a_clock_that_goes_back_opens_no_period_again(party, monkeypatch):
             def now(cls, tz=None):
                 return datetime.fromisoformat(day).replace(tzinfo=UTC).astimezone(tz)
 
-        monkeypatch.setattr(periods, "datetime", Clock)
+        monkeypatch.setattr(budgets, "datetime", Clock)
         return CliRunner().invoke(main, named(label, "--public-groups", label)).exit_code
 
     ledger = new_ledger(party.folder, 1, period="month")
@@ -126,7 +126,7 @@ def forked_in(monkeypatch, place, work):
 
 
 @pytest.mark.parametrize(
-    "place", ["armslength.protocol.release.with_noise", "armslength.protocol.release.draw"]
+    "place", ["armslength.release.release.with_noise", "armslength.release.release.draw"]
 )
 def test_a_release_that_is_forked_after_its_charge_is_one_release(tmp_path, monkeypatch, place):
     totals = al.Protocol(al.SparseJL(4, 8, 2, "x"), 1, unit="one patient", total_share="0.1")
@@ -149,6 +149,6 @@ def test_a_stream_that_is_forked_after_its_charge_is_one_stream(tmp_path, monkey
         stream.update([1])
         return stream.release()
 
-    done, child = forked_in(monkeypatch, "armslength.protocol.stream.draw", work)
+    done, child = forked_in(monkeypatch, "armslength.release.stream.draw", work)
     assert done.labels == ("a",)
     assert child.startswith("ParameterError: a stream must stay in the process that made it")

@@ -10,7 +10,7 @@ from audit.faults.party import LEDGER, NEW_LEDGER, RELEASE, TARGET
 from click.testing import CliRunner
 
 from armslength.cli.main import main
-from armslength.tables.engine import EventTable
+from armslength.ingest.engine import EventTable
 
 pytestmark = pytest.mark.xdist_group("faults")  # one server for all
 

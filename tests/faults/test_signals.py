@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from armslength.cli import release
 from armslength.cli.main import main
-from armslength.tables.release_table import TableRelease
+from armslength.release.release_table import TableRelease
 
 pytestmark = pytest.mark.xdist_group("faults")  # one server for all
 
@@ -63,8 +63,8 @@ def _interrupt(*_, **__):
 @pytest.mark.parametrize(
     ("place", "says"),
     [
-        ("armslength.protocol.release.charge", NOTHING),
-        ("armslength.protocol.release.with_noise", SPENT),
+        ("armslength.release.release.charge", NOTHING),
+        ("armslength.release.release.with_noise", SPENT),
         ("armslength.cli.release._told", SAVED),
     ],
 )
@@ -77,7 +77,7 @@ def test_what_is_said_is_what_was_done(party, monkeypatch, place, says):
     assert SAYS[found.charged, found.released] == says
 
 
-@pytest.mark.parametrize("place", ["armslength.protocol.release.with_noise", "armslength.cli.release._told"])
+@pytest.mark.parametrize("place", ["armslength.release.release.with_noise", "armslength.cli.release._told"])
 def test_a_second_interruption_takes_nothing_away(party, monkeypatch, place):
     monkeypatch.chdir(party.folder)
     monkeypatch.setattr(place, _interrupt)
@@ -97,7 +97,7 @@ def test_a_second_interruption_takes_nothing_away(party, monkeypatch, place):
 
 
 @pytest.mark.parametrize(
-    "place", ["armslength.protocol.release.with_noise", "armslength.protocol.files.canonical_json"]
+    "place", ["armslength.release.release.with_noise", "armslength.sketches.sketch_file.canonical_json"]
 )
 def test_an_error_of_nobody_after_the_charge_says_that_it_was_charged(party, monkeypatch, place):
     def fails(*_, **__):
@@ -135,7 +135,7 @@ def test_a_write_that_is_interrupted_is_done_again(party, monkeypatch):
         replace(source, target)
 
     monkeypatch.chdir(party.folder)
-    monkeypatch.setattr("armslength.formats.atomic.os.replace", once)
+    monkeypatch.setattr("armslength.files.os.replace", once)
     ended = CliRunner().invoke(main, party.arguments)
     assert (ended.exit_code, ended.stderr) == (143, SAVED)
     assert (party.found().released, party.found().leftovers) == (True, ())
@@ -143,7 +143,7 @@ def test_a_write_that_is_interrupted_is_done_again(party, monkeypatch):
 
 def test_without_a_ledger_nothing_was_charged(party, monkeypatch):
     monkeypatch.chdir(party.folder)
-    monkeypatch.setattr("armslength.protocol.release.with_noise", _interrupt)
+    monkeypatch.setattr("armslength.release.release.with_noise", _interrupt)
     ended = CliRunner().invoke(main, [*RELEASE, "--no-ledger"])
     assert (ended.exit_code, ended.stderr) == (130, NOTHING)
 

@@ -12,8 +12,8 @@ from audit.faults.forks import Ended, when_spilled, with_file_bytes
 from audit.faults.party import READABLE, Found, Party, bytes_spilled
 from audit.kills import _badly_ended
 
-from armslength.cli.interruptions import ending_signals
-from armslength.tables.spill import _TemporaryFile
+from armslength.cli.exit_codes import ending_signals
+from armslength.ingest.spill import _TemporaryFile
 
 pytestmark = pytest.mark.xdist_group("faults")  # one server for all
 NOTHING = Found(False, False, (), ())
@@ -67,7 +67,7 @@ def test_a_full_temporary_folder_gets_one_line_and_costs_nothing(large):
 def test_a_file_that_somebody_changed_is_noticed():
     from cryptography.exceptions import InvalidTag  # noqa: PLC0415  # for this alone
 
-    from armslength.tables.spill import _Part  # noqa: PLC0415  # the same
+    from armslength.ingest.spill import _Part  # noqa: PLC0415  # the same
 
     with _TemporaryFile() as file:
         segment = file.write([pa.record_batch({"person": ["p1234"]})])

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.ledger.file import SCHEMA_VERSION
-from armslength.protocol import file_layout, schema
+from armslength.ledger.ledger_file import SCHEMA_VERSION
+from armslength.protocol import schema
+from armslength.sketches import sketch_format
 from golden.write_files import FOLDER, content, protocols
 
-SKETCHES = sorted(FOLDER.glob(f"sketches-v{file_layout.VERSION}-*.parquet"))
+SKETCHES = sorted(FOLDER.glob(f"sketches-v{sketch_format.VERSION}-*.parquet"))
 PROTOCOLS = sorted(FOLDER.glob(f"protocol-v{schema.VERSION}-*.json"))
 LEDGER = FOLDER / f"ledger-v{SCHEMA_VERSION}.sqlite"
 

@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 
 import armslength as al
-from armslength.randomness.hashing import hash_coefficients, hash_value
-from armslength.randomness.items import item_words
-from armslength.randomness.permutation import uniform_permutation, uniform_sample
-from armslength.randomness.stream import Stream
+from armslength.randomness.hashing import hash_coefficients, hash_value, item_words
+from armslength.randomness.sampling import uniform_permutation, uniform_sample
+from armslength.randomness.seeds import Stream
 
 FOLDER = Path(__file__).parent / "v1"
 SEED = "armslength golden vectors"

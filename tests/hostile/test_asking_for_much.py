@@ -10,10 +10,10 @@ from click.testing import CliRunner
 
 import armslength as al
 from armslength.cli.main import main
-from armslength.protocol import document as documents
-from armslength.protocol import work
-from armslength.protocol.file_layout import KEY
-from armslength.randomness.stream import Stream
+from armslength.protocol import protocol as documents
+from armslength.protocol import work_budget
+from armslength.randomness.seeds import Stream
+from armslength.sketches.sketch_format import KEY
 from costly import GROWING, costly_document, largest_of_all, largest_within, valid_document
 from sealed import write_sealed
 
@@ -218,7 +218,7 @@ def test_no_command_does_what_such_a_file_asks_for(command, hostile, computing_f
 def test_a_command_does_more_when_told_to(command, path, monkeypatch):
     monkeypatch.chdir(path.parent)
     al.load(path).protocol.save("p.json")
-    monkeypatch.setattr(work, "DEFAULT_WORK", 1)
+    monkeypatch.setattr(work_budget, "DEFAULT_WORK", 1)
     given = command.replace("FILE", str(path)).split()
     assert CliRunner().invoke(main, given).exit_code == 5
     assert CliRunner().invoke(main, [*given, "--no-work-limit"]).exit_code == 0
@@ -237,7 +237,7 @@ def test_protocols_of_a_file_are_within_the_limit_together(path, computing_fails
 
 def test_the_most_protocols_of_a_file_are_within_the_limit():
     protocol = al.Protocol(al.SparseJL(6, 8, 2, "x"), 1, 1e-6, "gaussian")
-    work.WorkBudget().charge_protocols(protocol.transform, [protocol.document()] * 1000, "a file")
+    work_budget.WorkBudget().charge_protocols(protocol.transform, [protocol.document()] * 1000, "a file")
 
 
 def test_files_of_one_call_share_the_limit_and_their_transform(tmp_path):
@@ -267,6 +267,6 @@ def test_verify_counts_the_columns_that_it_builds(path):
 
 
 def test_our_own_protocols_are_not_limited(monkeypatch):
-    monkeypatch.setattr(work.WorkBudget, "charge", None)
+    monkeypatch.setattr(work_budget.WorkBudget, "charge", None)
     protocol = al.Protocol(al.GaussianJL(64, 8, "x"), 1)
     assert pickle.loads(pickle.dumps(protocol)) == protocol  # noqa: S301  # our own

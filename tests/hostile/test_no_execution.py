@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
-from armslength.tables import engine
+from armslength.ingest import engine
 
 SOURCE = Path(al.__file__).parent
 MODULES = {
@@ -38,7 +38,7 @@ CALLS = {
     "install_extension",
 }
 # What starts a program of ours, and what a driver sends to its own tasks: neither reads a file.
-ALLOWED = {("demo/workflow.py", "subprocess"), ("spark/tasks.py", "pickle")}
+ALLOWED = {("demo.py", "subprocess"), ("spark/tasks.py", "pickle")}
 
 
 def used(tree):

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import armslength as al
 from armslength.cli.main import main
-from armslength.tables.partial import GroupSums
+from armslength.ingest.sums import GroupSums
 from hostile_data.calls import STRINGS
 from hostile_data.canaries import INTEGER, REAL, TEXT, traces
 from hostile_data.events import in_files
@@ -114,7 +114,7 @@ def test_a_refusal_of_ours_keeps_its_words_and_code(folder, events):
 
 def test_a_bug_in_a_process_of_its_own(folder, events):
     code = (
-        "import armslength.tables.partial as partial\n"
+        "import armslength.ingest.sums as partial\n"
         "from armslength.cli.main import main\n"
         f"def broken(*_): raise RuntimeError({TEXT!r})\n"
         "partial.GroupSums.add = broken\n"

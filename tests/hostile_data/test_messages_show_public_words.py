@@ -7,20 +7,20 @@ from hostile_data.error_sites import SOURCE, sites
 
 # Where private data is looked at.
 PRIVATE_PATH = (
-    "protocol/events.py",
-    "protocol/inputs.py",
-    "protocol/projection.py",
-    "protocol/quantize.py",
-    "protocol/release.py",
-    "protocol/stream.py",
-    "protocol/totals.py",
-    "protocol/vocabulary.py",
+    "ingest/events.py",
+    "ingest/arrays.py",
+    "ingest/arrays.py",
+    "ingest/grid.py",
+    "release/release.py",
+    "release/stream.py",
+    "protocol/neighbors.py",
+    "protocol/protocol.py",
     "randomness/",
     "sklearn/",
     "spark/",
     "tables/",
-    "transforms/base.py",
-    "transforms/inputs.py",
+    "transforms/transform.py",
+    "transforms/integer_rows.py",
 )
 # Every expression that a message on the private path shows, and why it holds no value of the data; with its file where the name alone says little.
 PUBLIC = {
@@ -35,12 +35,12 @@ PUBLIC = {
     "what the protocol, the transform or a constant says": """
         at_most input_dim meaning protocol.items protocol.noise_site self._fixed_input_dim()-1 self.name sketch_dim
         transform.input_dim unicodedata.unidata_version width __version__ driver problem.strerror _PROBLEMS[problem] delimiter _known()
-        ','.join(PACKED) ','.join(_FUNCTIONS) sklearn/inputs.py:ours""",
+        ','.join(PACKED) ','.join(_FUNCTIONS) sklearn/transformers.py:ours""",
     "public arguments, in the caller's own words": """
         dtype name near role shown(listed) shown(memory) shown(name) shown(partitions) shown(population) shown(public_rows)
         shown(seed) shown(sketch_dim) shown(threads) shown(value) str(seed) where""",
-    "why a text is not canonical, in the words of randomness/text.py, which are looked at too": """
-        protocol/vocabulary.py:problem randomness/items.py:problem randomness/seeds.py:problem""",
+    "why a text is not canonical, in the words of randomness/seeds.py, which are looked at too": """
+        protocol/protocol.py:problem randomness/hashing.py:problem randomness/seeds.py:problem""",
     "names of files, and of the columns of a typed file": """
         file.name printable(str(path)) ','.join(map(repr,names[:20]))or'none'""",
 }

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import armslength
-from armslength.estimates.kernels import parabola
+from armslength.estimates.variance import parabola
 
 PROBE = (
     "import numpy as np\n"
-    "from armslength.noise.double_double import add\n"
+    "from armslength.noise.inversion import add\n"
     "from armslength.noise.inversion import locate\n"
     "locate(np.uint64(2**40))\n"
     "print(sum(locate.stats.cache_hits.values()), sum(locate.stats.cache_misses.values()))\n"
@@ -66,7 +66,7 @@ def test_a_change_anywhere_makes_kernels_compile_again(tmp_path):
 
     assert hits_and_misses() == ["0", "1"]
     assert hits_and_misses() == ["1", "0"]
-    # `locate` is in inversion.py; its constants are in tables.py, whose time stamp Numba would not look at.
-    tables = copy / "noise" / "tables.py"
+    # `locate` is in inversion.py; its constants are in quantile_tables.py, whose time stamp Numba would not look at.
+    tables = copy / "noise" / "quantile_tables.py"
     tables.write_text(tables.read_text(encoding="utf-8") + "\n# changed\n", encoding="utf-8")
     assert hits_and_misses() == ["0", "1"]

@@ -1,6 +1,6 @@
 """The paper's errata (docs/paper.md numbers them): each printed form fails, and the right one holds.
 
-Errata 1, 4, 6, 8, 10 and 11 have their tests beside the code they concern: statistical/test_estimates.py, unit/laws,
+Errata 1, 4, 6, 8, 10 and 11 have their tests beside the code they concern: statistical/test_estimates.py, unit/test_laws.py,
 statistical/test_transforms.py, unit/privacy, unit/protocol, statistical/test_transforms.py. Errata 9, 12, 14 and 15 are about
 wording, cost and a step of a proof.
 """
@@ -14,7 +14,7 @@ from scipy.optimize import minimize_scalar
 
 import armslength as al
 from armslength.estimates.variance import variance_curve
-from armslength.laws.cumulants import Cumulants
+from armslength.laws import Cumulants
 
 
 def test_erratum_2_entries_have_variance_one_over_k():

@@ -8,8 +8,9 @@ from hypothesis.extra import numpy as arrays
 from scipy import sparse
 
 import armslength as al
-from armslength.transforms import base, independent, sparse_jl
-from armslength.transforms.inputs import integer_rows
+from armslength.transforms import dense_jl, sparse_jl
+from armslength.transforms import transform as transform_module
+from armslength.transforms.integer_rows import integer_rows
 from reference.transforms import CASES, dense
 
 TYPES = [np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
@@ -100,9 +101,9 @@ def test_any_thread_count_and_chunking(name, threads, entries_at_once, monkeypat
     transform = CASES[name][0]()
     X = np.random.default_rng(2).integers(-(2**62), 2**62, (23, transform.input_dim))
     expected = modular(X, transform.matrix())
-    monkeypatch.setattr(base, "_BLOCK_ENTRIES", entries_at_once)
-    monkeypatch.setattr(independent, "_ENTRIES_AT_ONCE", entries_at_once)
-    monkeypatch.setattr(independent, "_KEPT_ENTRIES", entries_at_once)
+    monkeypatch.setattr(transform_module, "_BLOCK_ENTRIES", entries_at_once)
+    monkeypatch.setattr(dense_jl, "_ENTRIES_AT_ONCE", entries_at_once)
+    monkeypatch.setattr(dense_jl, "_KEPT_ENTRIES", entries_at_once)
     monkeypatch.setattr(sparse_jl, "_COLUMNS_AT_ONCE", entries_at_once)
     monkeypatch.setattr(sparse_jl, "_KEPT_ENTRIES", entries_at_once)
     fresh = CASES[name][0]()

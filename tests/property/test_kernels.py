@@ -9,16 +9,13 @@ from hypothesis import strategies as st
 from numba.core.dispatcher import Dispatcher
 
 import armslength as al
-from armslength.compiled import kernel
-from armslength.protocol.kernels import add_amounts
+from armslength._numba import kernel, multiply_tile, sum_columns, transpose_block
+from armslength.ingest.grid import add_amounts
 from armslength.threads import for_blocks, for_runs
 from armslength.transforms import sparse_jl
-from armslength.transforms.inputs import DenseRows, contiguous
-from armslength.transforms.kernels.scatter import scatter_dense, scatter_sparse
-from armslength.transforms.kernels.sparse_rows import fill_dense, in_order, is_valid
-from armslength.transforms.kernels.tiles import add_tiles, list_columns
-from armslength.transforms.kernels.walsh import walsh
-from armslength.vectors import multiply_tile, sum_columns, transpose_block
+from armslength.transforms.hadamard_jl import walsh
+from armslength.transforms.integer_rows import DenseRows, contiguous, fill_dense, in_order, is_valid
+from armslength.transforms.sparse_kernels import add_tiles, list_columns, scatter_dense, scatter_sparse
 
 KINDS = [np.int32, np.int64]
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import armslength as al
-from armslength.laws.discrete_laplace import DiscreteLaplace
+from armslength.ingest.arrays import project
+from armslength.laws import DiscreteLaplace
 from armslength.noise import draw as door
 from armslength.privacy.calibration import gaussian_scale
-from armslength.protocol.projection import project
 
 D = 6
 NASTY = [

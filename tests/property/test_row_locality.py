@@ -18,8 +18,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import armslength as al
-from armslength.tables import text_files
-from armslength.tables.kernels import line_ends_outside_quotes
+from armslength.ingest import text_files
+from armslength.ingest.text_files import line_ends_outside_quotes
 
 NAMES = ["who", "note", "what"]
 ROLES = {"person": "who", "item": "what"}

@@ -3,11 +3,11 @@
 import pyarrow as pa
 
 import armslength as al
-from armslength.spark.table_release import SparkTableRelease
-from armslength.tables.columns import EventColumns
-from armslength.tables.groups import PublicGroups
-from armslength.tables.release_table import TableRelease
-from unit.tables.events import GROUPS, as_table, random_events
+from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.event_table import PublicGroups
+from armslength.release.release_table import TableRelease
+from armslength.spark.spark_tables import SparkTableRelease
+from unit.ingest.tables_of_events import GROUPS, as_table, random_events
 
 COLUMNS = "who STRING, where STRING, what STRING, amount BIGINT"
 PROTOCOL = al.Protocol(

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.spark import row_release
-from armslength.spark import table_release as module
-from armslength.spark.row_release import SparkRowsRelease
+from armslength.spark import spark_tables as module
+from armslength.spark import spark_vectors
+from armslength.spark.spark_vectors import SparkRowsRelease
 from spark.gates import attempts, let_go, lose, lose_files, make_pipes, noted, shortened, told, turned
 from spark.tables import COLUMNS, events, frame_of, in_spark, on_one_machine
-from unit.tables.events import KEY
+from unit.ingest.tables_of_events import KEY
 
 pytestmark = pytest.mark.xdist_group("spark")
 PARTITIONS = 4
@@ -25,7 +25,7 @@ EXACT = al.Protocol(al.SparseJL(None, 32, seed="t"), 10**6, contribution=5, unit
 
 @pytest.fixture(autouse=True)
 def one_key(monkeypatch):
-    monkeypatch.setattr("armslength.tables.release_table.secrets.token_bytes", lambda count: KEY[:1] * count)
+    monkeypatch.setattr("armslength.release.release_table.secrets.token_bytes", lambda count: KEY[:1] * count)
     monkeypatch.setattr(module, "_CHUNK_BYTES", (64, 64))  # several chunks, of several reducers
 
 
@@ -87,10 +87,10 @@ def test_rows_of_a_stage_that_is_computed_again_in_another_order(session, tmp_pa
 
     vectors = np.arange(1, 65).reshape(16, 4)
     names = [f"r{number}" for number in range(16)]
-    real_task, real_rows = row_release.task_of, row_release.local_rows
-    monkeypatch.setattr(row_release, "task_of", lambda job: noted(real_task(job), tmp_path, again=turned))
-    monkeypatch.setattr(row_release, "local_rows", rows_with_a_loss)
-    monkeypatch.setattr(row_release, "BLOCK_BYTES", 1)  # a block for each row, for several reducers
+    real_task, real_rows = spark_vectors.task_of, spark_vectors.local_rows
+    monkeypatch.setattr(spark_vectors, "task_of", lambda job: noted(real_task(job), tmp_path, again=turned))
+    monkeypatch.setattr(spark_vectors, "local_rows", rows_with_a_loss)
+    monkeypatch.setattr(spark_vectors, "BLOCK_BYTES", 1)  # a block for each row, for several reducers
     packed = [
         (name, bytearray(row.astype("<i8").tobytes())) for name, row in zip(names, vectors, strict=True)
     ]

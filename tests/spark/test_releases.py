@@ -12,10 +12,10 @@ from hypothesis.strategies import booleans, integers, text
 
 import armslength as al
 import armslength.spark
-from armslength.spark import table_release as module
+from armslength.spark import spark_tables as module
 from armslength.spark.frames import decomposed_letters
 from spark.tables import COLUMNS, PROTOCOL, events, frame_of, in_spark, on_one_machine, same
-from unit.tables.events import GROUPS, KEY, SECRET
+from unit.ingest.tables_of_events import GROUPS, KEY, SECRET
 
 pytestmark = pytest.mark.xdist_group("spark")
 NAMES = [f"i{number}" for number in range(12)]

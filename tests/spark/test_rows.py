@@ -9,10 +9,16 @@ import pytest
 import armslength as al
 import armslength.spark
 from armslength.spark.frames import batches_of
-from armslength.spark.row_parts import GatheredRows, RowsJob, together
-from armslength.spark.row_release import SparkRowsRelease
-from armslength.spark.rows import LISTING
-from armslength.spark.vectors import PACKED, check_vector_type, matrix_of
+from armslength.spark.messages import LISTING
+from armslength.spark.spark_vectors import SparkRowsRelease
+from armslength.spark.vector_tasks import (
+    PACKED,
+    GatheredRows,
+    RowsJob,
+    check_vector_type,
+    matrix_of,
+    together,
+)
 from spark.tables import same
 
 LABELS = ("r3", "r0", "not there", "r6", "r5")
@@ -174,7 +180,7 @@ def frame(session):
 
 @pytest.mark.xdist_group("spark")
 def test_rows_from_spark_are_those_of_one_machine(session, frame, tmp_path, monkeypatch):
-    monkeypatch.setattr("armslength.spark.row_release._BATCH_BYTES", 300)  # three vectors at a time
+    monkeypatch.setattr("armslength.spark.spark_vectors._BATCH_BYTES", 300)  # three vectors at a time
     before = session.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")
     known = {"row": "id", "public_rows": list(LABELS)}
     for column, dtype, partitions in (("v", "float64", None), ("l", None, 2)):
@@ -238,6 +244,6 @@ def test_two_releases_at_once_leave_the_session_as_it_was(session, frame):
     ],
 )
 def test_what_does_not_fit_is_refused_before_any_job(frame, monkeypatch, known, says):
-    monkeypatch.setattr("armslength.spark.row_release.local_rows", None)
+    monkeypatch.setattr("armslength.spark.spark_vectors.local_rows", None)
     with pytest.raises(al.ArmslengthError, match=says):
         release(frame, **known)

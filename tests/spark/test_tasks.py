@@ -10,15 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import armslength as al
-from armslength.spark import partition, tasks
-from armslength.spark.layout import Layout
-from armslength.spark.partition import PartitionJob
-from armslength.spark.rows import ARRIVED, LISTING, PROBLEM, in_batches, packed_senders, rows_of, tag_of
+from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.sums import SumShape
+from armslength.spark import tasks
+from armslength.spark.messages import (
+    ARRIVED,
+    LISTING,
+    PROBLEM,
+    Layout,
+    in_batches,
+    packed_senders,
+    rows_of,
+    tag_of,
+)
 from armslength.spark.summing import Gathered, summed
-from armslength.tables.columns import EventColumns
-from armslength.tables.partial import SumShape
+from armslength.spark.tasks import PartitionJob
 from spark.tables import PROTOCOL, as_partition, events, on_one_machine, same
-from unit.tables.events import KEY, SECRET, as_table
+from unit.ingest.tables_of_events import KEY, SECRET, as_table
 
 NAMES = [f"i{number}" for number in range(12)]
 COUNTED = al.Protocol(al.HadamardJL(12, 8, seed="x"), 1, contribution=5, unit="u", vocabulary=NAMES)
@@ -68,7 +76,7 @@ def test_any_sharing_of_the_work_gives_the_integers_of_one_machine(data):
 
 
 def test_sums_that_are_too_many_to_hold_go_early(monkeypatch):
-    monkeypatch.setattr(partition, "_MOST_HELD", 33)  # one group
+    monkeypatch.setattr(tasks, "_MOST_HELD", 33)  # one group
     job = job_of(most_cells=1000)
     (sent,) = rows_from(job, shared(TABLE, [0] * 60))
     assert len([row for row in sent if row[0] >= 0]) > 1
@@ -76,7 +84,7 @@ def test_sums_that_are_too_many_to_hold_go_early(monkeypatch):
 
 
 def test_a_chunk_that_went_early_twice_is_not_the_other_one(monkeypatch):
-    monkeypatch.setattr(partition, "_MOST_HELD", 33)
+    monkeypatch.setattr(tasks, "_MOST_HELD", 33)
     job = job_of(most_cells=1000)
     (sent,) = rows_from(job, shared(TABLE, [0] * 60))
     numbers = [struct.unpack("<qQQ", row[2])[2] for row in sent if row[0] >= 0]
@@ -103,7 +111,7 @@ def test_a_task_that_runs_again_sends_the_same(monkeypatch):
     for name in (
         "armslength.noise.draw.add_noise",
         "armslength.noise.draw.draw",
-        "armslength.noise.bits.SecretBits.__init__",
+        "armslength.noise.inversion.SecretBits.__init__",
     ):
         monkeypatch.setattr(name, drawn)
     job = pickle.loads(pickle.dumps(job_of()))  # noqa: S301  # our own
@@ -142,7 +150,7 @@ def test_a_reading_has_a_name_when_it_is_done_and_the_same_one_for_the_same_even
     (batches,) = shared(TABLE, [0] * 60, 7)
     names = []
     for looked_at in (0, 1, 5):
-        reading = partition.Reading(iter(batches))
+        reading = tasks.Reading(iter(batches))
         stream = reading.events()
         for _ in range(looked_at):
             stream.read_next_batch()

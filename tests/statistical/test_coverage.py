@@ -11,11 +11,11 @@ from scipy.special import ndtri
 
 import armslength as al
 from armslength.estimates.intervals import IntervalRule, Level, interval_rule
-from armslength.estimates.noise_models import PairNoise
+from armslength.estimates.pair_noise import PairNoise
 from armslength.estimates.variance import variance_curve
-from armslength.laws.cumulants import Cumulants
+from armslength.laws import Cumulants
 from armslength.noise.draw import draw
-from armslength.protocol.provenance import NoiseSource
+from armslength.sketches.noises import NoiseSource
 from statistical.limits import LIMIT
 
 LEVELS = (0.8, 0.95, 0.99, 1 - 0.05 / 276)

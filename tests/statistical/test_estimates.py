@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.estimates.noise_models import PairNoise
+from armslength.estimates.pair_noise import PairNoise
 from armslength.estimates.variance import variance_curve
 from armslength.noise.draw import draw
-from armslength.protocol.provenance import NoiseSource
+from armslength.sketches.noises import NoiseSource
 from statistical.limits import check_mean, check_variance, draws_for_variance
 
 D, K = 40, 32

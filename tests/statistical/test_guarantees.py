@@ -12,9 +12,8 @@ from scipy import sparse
 
 import armslength as al
 from armslength.estimates.variance import curve_of
-from armslength.laws.cumulants import Cumulants
-from armslength.planner.moments import fourth_moment, pair_moments, projection_moments
-from armslength.planner.tails import failure_bound
+from armslength.laws import Cumulants
+from armslength.planner.failure_bounds import failure_bound, fourth_moment, pair_moments, projection_moments
 from statistical.limits import LIMIT
 
 ENTRIES = 600_000

@@ -11,8 +11,7 @@ import opendp.prelude as dp
 import pytest
 from scipy.special import chdtrc, ndtr, ndtri
 
-from armslength.laws.discrete_laplace import DiscreteLaplace
-from armslength.laws.rounded_normal import RoundedNormal
+from armslength.laws import DiscreteLaplace, RoundedNormal
 from armslength.noise.draw import draw
 from statistical.limits import FALSE_ALARM, WRONG
 

@@ -14,7 +14,7 @@ import pytest
 
 import armslength as al
 from armslength.noise.draw import draw
-from armslength.planner.predict import members, predict
+from armslength.planner.predictions import members, predict
 from statistical.limits import LIMIT
 
 SEEDS, RELEASES = 6000, 16

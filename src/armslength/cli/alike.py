@@ -4,8 +4,9 @@ from typing import Any
 
 import click
 
-from armslength.cli.answer_options import BY, LEVEL, METHOD, load_all, sketch_files
-from armslength.cli.listing import FORMAT, as_csv, as_json
+import armslength as al
+from armslength.cli.options import BY, LEVEL, METHOD, load_all, sketch_files
+from armslength.cli.output import FORMAT, as_csv, as_json
 
 
 @click.command(
@@ -31,10 +32,8 @@ a probability of at most 1 − --level.
 @FORMAT
 def alike(files: tuple[str, ...], left: str, right: str, form: str, **known: Any) -> None:
     """Whether two parties are at most so far apart: alike, different, or undecided, with its error rate."""
-    from armslength.search.alike import alike as decide  # noqa: PLC0415  # --help must not wait for it
-
     sketches = load_all(files)
-    found = decide(sketches[left], sketches[right], **known)
+    found = al.alike(sketches[left], sketches[right], **known)
     row = {
         "left": left,
         "right": right,

@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
-from armslength.cli.answer_options import NO_WORK_LIMIT, max_work
-from armslength.cli.layout import paragraph
-from armslength.cli.listing import as_json
-from armslength.cli.outputs import OVERWRITE, check_new_file
-from armslength.cli.parameter_types import LocalPath
+import armslength as al
+from armslength.cli.options import NO_WORK_LIMIT, OVERWRITE, LocalPath, check_new_file, work_limit
+from armslength.cli.output import as_json, paragraph
+from armslength.sketches.card import release_card
+from armslength.sketches.noises import UNKNOWN
 
 
 @click.command(
@@ -34,22 +34,17 @@ def card(file: str, form: str, output: str | None, overwrite: bool) -> None:
 
     FILE is a sketch file, a folder of them, or a protocol (.json). Everything on the card is a setting: no number on it depends on the data.
     """
-    from armslength.protocol.card import release_card  # noqa: PLC0415  # --help must not wait for it
-    from armslength.protocol.files import load  # noqa: PLC0415  # the same
-    from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # the same
-    from armslength.protocol.provenance import UNKNOWN  # noqa: PLC0415  # the same
-
     check_new_file(output, overwrite=overwrite, read=[file])
     if Path(file).suffix == ".json":
-        made = release_card([(Protocol.load(file, max_work=max_work()), UNKNOWN)], in_clear=False, page=True)
+        made = release_card([(al.Protocol.load(file, **work_limit()), UNKNOWN)], in_clear=False, page=True)
     else:
-        sketches = load(file, max_work=max_work())
+        sketches = al.load(file, **work_limit())
         made = release_card(sketches.releases, in_clear=any(sketches.in_clear), page=True)
     text = as_json(made) if form == "json" else _page(made, form)
     if output is None:
         click.echo(text)
     else:
-        from armslength.formats.atomic import atomic_write  # noqa: PLC0415  # the same
+        from armslength.files import atomic_write  # noqa: PLC0415  # the same
 
         with atomic_write(output) as target:
             target.write(f"{text}\n".encode())

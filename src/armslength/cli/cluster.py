@@ -4,15 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.answer_options import answer_options, open_all, sketch_files
-from armslength.cli.layout import LONGEST_LABEL, shortened
-from armslength.cli.listing import as_csv, as_json
+import armslength as al
+from armslength.cli.options import answer_options, open_all, sketch_files
+from armslength.cli.output import LONGEST_LABEL, as_csv, as_json, shortened
+from armslength.estimates.distances import is_clear
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from armslength.search.cluster import Clustering
 
 _MOST_DRAWN = 200  # leaves
 
@@ -56,10 +55,7 @@ def cluster(
     Without --cut or --height, clusters of the tree are its largest sure groups. All of them together are right with the
     probability of --level.
     """
-    from armslength.estimates.squared_distances import is_clear  # noqa: PLC0415  # --help must not wait for it
-    from armslength.search.cluster import cluster as make_tree  # noqa: PLC0415  # the same
-
-    found = make_tree(open_all(files, 2), **known)
+    found = al.cluster(open_all(files, 2), **known)
     clusters = found.flat(cut, height)
     if form == "table":
         click.echo(_text(found, clusters, chosen=cut is not None or height is not None))
@@ -91,7 +87,7 @@ def cluster(
         click.echo(f"armslength: {found.note}", err=True)
 
 
-def _text(found: "Clustering", clusters: "NDArray[np.int64]", *, chosen: bool) -> str:
+def _text(found: "al.Clustering", clusters: "NDArray[np.int64]", *, chosen: bool) -> str:
     lines = []
     if len(found.labels) <= _MOST_DRAWN:
         lines += [*drawn_tree(found), ""]
@@ -103,7 +99,7 @@ def _text(found: "Clustering", clusters: "NDArray[np.int64]", *, chosen: bool) -
     return "\n".join(lines)
 
 
-def drawn_tree(found: "Clustering") -> list[str]:
+def drawn_tree(found: "al.Clustering") -> list[str]:
     """The tree, root first: heights, question marks at merges that are not sure, and leaves."""
     leaves = len(found.labels)
     lines: list[str] = []

@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.answer_options import answer_options, one_against_others, open_all, sketch_files
-from armslength.cli.layout import LONGEST_LABEL, Column, heading, line
-from armslength.cli.listing import finite, without_formulas
+import armslength as al
+from armslength.cli.options import answer_options, one_against_others, open_all, sketch_files
+from armslength.cli.output import LONGEST_LABEL, Column, finite, heading, line, without_formulas
 from armslength.errors import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from armslength.protocol.sketches import Sketches
-    from armslength.search.collection import Collection
 FIELDS = ("left", "right", "value", "lower", "upper", "resolved", "in_clear")
 _LINES_AT_ONCE = 8192
 
@@ -75,11 +72,9 @@ def compare(files: tuple[str, ...], against: str | None, form: str, **known: Any
     Each pair comes with its estimate, an interval that holds the truth with the probability of --level, and whether the
     two can be told apart at all. Comparing costs no privacy, however often it is done.
     """
-    from armslength.search.compare import compare as compare_rows  # noqa: PLC0415  # --help must not wait for it
-
     sketches = open_all(files, 2)
     left, right = (sketches, None) if against is None else one_against_others(sketches, against)
-    batches = compare_rows(left, right, show_progress=True, **known)
+    batches = al.compare(left, right, show_progress=True, **known)
     first = next(batches)  # what is wrong is said before anything is printed
     said = {key.decode(): value.decode() for key, value in first.schema.metadata.items()}
     lines = _lines(first, batches)
@@ -116,7 +111,7 @@ def _write_json(lines: Iterable[dict[str, Any]]) -> None:
 
 
 def _write_table(
-    lines: Iterable[dict[str, Any]], sides: "tuple[Sketches | Collection, ...]", said: dict[str, str]
+    lines: Iterable[dict[str, Any]], sides: "tuple[al.Sketches | al.Collection, ...]", said: dict[str, str]
 ) -> None:
     columns = [
         *(_label_column(name, side) for name, side in zip(("left", "right"), sides, strict=True)),
@@ -139,8 +134,8 @@ def _write_table(
         click.echo(said["note"])
 
 
-def _label_column(name: str, side: "Sketches | Collection") -> Column:
+def _label_column(name: str, side: "al.Sketches | al.Collection") -> Column:
     """As wide as its longest label; of a collection, whose labels are not known before, as wide as any."""
-    from armslength.protocol.sketches import Sketches  # noqa: PLC0415  # --help must not wait for it
-
-    return Column.of_labels(name, side.labels) if isinstance(side, Sketches) else Column(name, LONGEST_LABEL)
+    return (
+        Column.of_labels(name, side.labels) if isinstance(side, al.Sketches) else Column(name, LONGEST_LABEL)
+    )

@@ -1,17 +1,13 @@
 """`armslength drift`: what changed between two releases of the same parties."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from armslength.cli.answer_options import BY, LEVEL, METHOD, NO_WORK_LIMIT, load_all
-from armslength.cli.layout import Column, heading, line
-from armslength.cli.listing import FORMAT, echo_rows
-from armslength.cli.parameter_types import LocalPath
+import armslength as al
+from armslength.cli.options import BY, LEVEL, METHOD, NO_WORK_LIMIT, LocalPath, load_all
+from armslength.cli.output import FORMAT, Column, echo_rows, heading, line
 from armslength.errors import counted
-
-if TYPE_CHECKING:
-    from armslength.search.drift import Drift
 
 _FILE = LocalPath(exists=True)
 
@@ -43,16 +39,14 @@ def drift(before: str, after: str, form: str, **known: Any) -> None:
 
     The second release cost its own ε; comparing the two costs nothing.
     """
-    from armslength.search.drift import drift as compare_by_label  # noqa: PLC0415  # --help must not wait for it
-
-    found = compare_by_label(load_all((before,)), load_all((after,)), **known)
+    found = al.drift(load_all((before,)), load_all((after,)), **known)
     if form == "table":
         click.echo(_table(found))
         return
     echo_rows(found.to_arrow().to_pylist(), form, _notes(found))
 
 
-def _table(found: "Drift") -> str:
+def _table(found: "al.Drift") -> str:
     columns = [
         Column.of_labels("party", found.labels),
         *(Column.of_numbers(name) for name in ("moved by", "from", "to")),
@@ -69,7 +63,7 @@ def _table(found: "Drift") -> str:
     return "\n".join([*lines, *_notes(found)])
 
 
-def _notes(found: "Drift") -> list[str]:
+def _notes(found: "al.Drift") -> list[str]:
     missing = (("before", found.only_before), ("after", found.only_after))
     only = [f"only {when}: {', '.join(labels)}" for when, labels in missing if labels]
     return [*only, *([found.note] if found.note else [])]

@@ -1,18 +1,87 @@
 """`armslength inspect`: what a sketch file holds, and under which guarantee."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from armslength.cli.answer_options import max_work, sketch_files
-from armslength.cli.inspect_collection import collection_listing
-from armslength.cli.layout import Column, heading, line, paragraph
-from armslength.cli.listing import FORMAT, as_csv, as_json
-from armslength.errors import counted
+import armslength as al
+from armslength.cli.options import sketch_files, work_limit
+from armslength.cli.output import FORMAT, LONGEST_LABEL, Column, as_csv, as_json, heading, line, paragraph
+from armslength.errors import counted, printable
+from armslength.sketches.card import release_card
 
-if TYPE_CHECKING:
-    from armslength.protocol.sketches import Sketches
+# What a folder of sketch files holds: from their footers, and of their rows only whether they are in the clear.
+
+
+_MOST_FILES, _MOST_PROTOCOLS = 20, 2  # that are shown to people
+
+
+def collection_listing(paths: tuple[str, ...], form: str) -> str:
+    """The files of a collection as a "table" of the first of them, or all of them as "json" or "csv"."""
+    collection = al.open_collection(paths, **work_limit())
+    files: list[dict[str, Any]] = [
+        {
+            "file": file.path,
+            "rows": file.rows,
+            "row_groups": len(file.group_rows),
+            "bytes": file.size,
+            "in_clear": any(any(file.in_clear(group)) for group in range(len(file.group_rows))),
+        }
+        for file in collection.files
+    ]
+    if form == "csv":
+        return as_csv([{**file, "file": printable(file["file"])} for file in files])
+    card = release_card(collection.releases, in_clear=any(file["in_clear"] for file in files))
+    if form == "json":
+        known = {"rows": len(collection), "sketch_dim": collection.transform.sketch_dim}
+        return as_json({**known, "space": collection.space, "card": card, "files": files})
+    return _collection_page(printable(", ".join(paths)), collection, card, files)
+
+
+def _collection_page(
+    name: str, collection: "al.Collection", card: dict[str, Any], files: list[dict[str, Any]]
+) -> str:
+
+    words = [card["words"]] if card["in_clear"] else [release["words"] for release in card["releases"]]
+    columns = [
+        Column("file", 2 * LONGEST_LABEL),
+        *(Column.of_numbers(heading) for heading in ("rows", "row groups", "bytes")),
+        Column("", len("NOT PRIVATE")),
+    ]
+    table = [
+        line(
+            columns,
+            [
+                printable(file["file"]),
+                *(str(file[key]) for key in ("rows", "row_groups", "bytes")),
+                "NOT PRIVATE" if file["in_clear"] else "",
+            ],
+        )
+        for file in files
+    ]
+    return "\n".join(
+        [
+            (
+                f"{name}: {counted(len(files), 'file')}, {counted(len(collection), 'row')} of {collection.transform.sketch_dim}"
+                f" numbers, {collection.transform.name}{', with totals' if collection.has_totals else ''},"
+                f" {sum(file['bytes'] for file in files):,} bytes"
+            ),
+            f"space {collection.space}",
+            "",
+            *map(paragraph, words[:_MOST_PROTOCOLS]),
+            *_more(len(words) - _MOST_PROTOCOLS, "protocol"),
+            "",
+            heading(columns),
+            *table[:_MOST_FILES],
+            *_more(len(table) - _MOST_FILES, "file"),
+        ]
+    )
+
+
+def _more(count: int, noun: str) -> list[str]:
+    return [f"… and {counted(count, noun)} more; --format json has all"] if count > 0 else []
+
 
 _MOST_FLAGGED = 10  # that are shown to people
 
@@ -36,13 +105,10 @@ def inspect(files: tuple[str, ...], form: str) -> None:
     Rows are flagged as implausible if noise as their protocol declares it would hardly ever give such numbers (in one of 10^9
     calls, if all was released as declared). Everything here is public: a sketch file holds no count of people, no hash of data, and no time.
     """
-    from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
-    from armslength.protocol.files import load  # noqa: PLC0415  # the same
-
     if any(Path(name).is_dir() for name in files):
         click.echo(collection_listing(files, form))
         return
-    each = [(name, load(name, max_work=max_work())) for name in files]
+    each = [(name, al.load(name, **work_limit())) for name in files]
     if form == "json":
         click.echo(as_json([{"file": name, **_document(sketches)} for name, sketches in each]))
     elif form == "csv":
@@ -52,13 +118,11 @@ def inspect(files: tuple[str, ...], form: str) -> None:
         click.echo("\n\n".join(_page(name, sketches) for name, sketches in each))
 
 
-def _rows(sketches: "Sketches") -> list[dict[str, Any]]:
+def _rows(sketches: "al.Sketches") -> list[dict[str, Any]]:
     """One line for each row: its label, how many noises are in it, whether data in the clear is, and what is implausible."""
-    from armslength.protocol.plausible import implausible  # noqa: PLC0415  # --help must not wait for it
-
     totals = [None] * len(sketches) if sketches.totals is None else sketches.totals.tolist()
     flags: dict[int, list[str]] = {}
-    for finding in implausible(sketches):
+    for finding in al.implausible(sketches):
         flags.setdefault(finding.row, []).append(finding.reason)
     rows = zip(sketches.labels, sketches.provenance, totals, strict=True)
     return [
@@ -73,8 +137,7 @@ def _rows(sketches: "Sketches") -> list[dict[str, Any]]:
     ]
 
 
-def _document(sketches: "Sketches") -> dict[str, Any]:
-    from armslength.protocol.card import release_card  # noqa: PLC0415  # --help must not wait for it
+def _document(sketches: "al.Sketches") -> dict[str, Any]:
 
     return {
         "rows": _rows(sketches),
@@ -84,8 +147,7 @@ def _document(sketches: "Sketches") -> dict[str, Any]:
     }
 
 
-def _page(name: str, sketches: "Sketches") -> str:
-    from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
+def _page(name: str, sketches: "al.Sketches") -> str:
 
     document = _document(sketches)
     card = document["card"]

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.layout import Column, heading, line, shortened
-from armslength.cli.listing import CSV_HELP, FORMATS, as_csv, as_json
-from armslength.cli.parameter_types import LocalPath
+import armslength as al
+from armslength.cli.options import LocalPath
+from armslength.cli.output import CSV_HELP, FORMATS, Column, as_csv, as_json, heading, line, shortened
 from armslength.errors import printable
+from armslength.ledger.entry import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,10 +68,7 @@ def show(path: str, population: str | None, past: bool, form: str) -> None:
 
     LEDGER is a file that exists (ledger.sqlite by default). Nothing is written.
     """
-    from armslength.ledger.entry import COLUMNS  # noqa: PLC0415  # --help must not wait for it
-    from armslength.ledger.ledger import Ledger  # noqa: PLC0415  # the same
-
-    book = Ledger(path, read_only=True)
+    book = al.Ledger(path, read_only=True)
     entries = book.entries(population)
     if form == "csv":
         click.echo(as_csv([asdict(entry) for entry in entries]) if entries else ",".join(COLUMNS))
@@ -134,9 +132,7 @@ def budget(path: str, new_ledger: bool, dry_run: bool, **known: Any) -> None:
 
     LEDGER is a file that exists (ledger.sqlite by default), or a new one with --new-ledger. What was charged before counts.
     """
-    from armslength.ledger.ledger import Ledger  # noqa: PLC0415  # --help must not wait for it
-
-    book = Ledger(path, create=new_ledger)
+    book = al.Ledger(path, create=new_ledger)
     before = [old for old in book.budgets(known["population"]) if old.period == known["period"]]
     new = (book.preview_budget if dry_run else book.set_budget)(**known)
     spent = book.spent_under(new)

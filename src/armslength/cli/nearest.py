@@ -1,16 +1,12 @@
 """`armslength nearest`: who is nearest to whom, and how sure that is."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from armslength.cli.answer_options import answer_options, one_against_others, open_all, sketch_files
-from armslength.cli.layout import Column, heading, line
-from armslength.cli.listing import echo_rows
-from armslength.cli.parameter_types import LocalPath
-
-if TYPE_CHECKING:
-    from armslength.search.nearest import Nearest
+import armslength as al
+from armslength.cli.options import LocalPath, answer_options, one_against_others, open_all, sketch_files
+from armslength.cli.output import Column, echo_rows, heading, line
 
 
 @click.command(
@@ -47,23 +43,20 @@ def nearest(
 
     Every pair is looked at. For each query, all of its intervals hold together with the probability of --level.
     """
-    from armslength.protocol.sketches import Sketches  # noqa: PLC0415  # --help must not wait for it
-    from armslength.search.nearest import nearest as find  # noqa: PLC0415  # the same
-
     asked = open_all(files, 1 if index else 2)
     searched: Any = open_all(index) if index else None
     if query is not None:
         asked, others = one_against_others(asked, query)
         searched = others if searched is None else searched
-    queries = asked if isinstance(asked, Sketches) else asked.to_sketches()
-    found = find(queries, searched, show_progress=True, **known)
+    queries = asked if isinstance(asked, al.Sketches) else asked.to_sketches()
+    found = al.nearest(queries, searched, show_progress=True, **known)
     if form == "table":
         click.echo(_table(found))
         return
     echo_rows(found.to_arrow().to_pylist(), form, [found.note])
 
 
-def _table(found: "Nearest") -> str:
+def _table(found: "al.Nearest") -> str:
     columns = [
         Column.of_labels("query", found.queries),
         Column("rank", 4, is_number=True),

@@ -4,8 +4,9 @@ from typing import Any
 
 import click
 
-from armslength.cli.answer_options import answer_options, load_all, sketch_files
-from armslength.cli.listing import echo_rows
+import armslength as al
+from armslength.cli.options import answer_options, load_all, sketch_files
+from armslength.cli.output import echo_rows
 
 
 @click.command(
@@ -27,9 +28,7 @@ score. With the probability of --level, no party that is none is called one.
 @answer_options
 def outliers(files: tuple[str, ...], form: str, **known: Any) -> None:
     """Which parties are surely unlike the rest, such that none is falsely called so."""
-    from armslength.search.outliers import outliers as find  # noqa: PLC0415  # --help must not wait for it
-
-    found = find(load_all(files, 3), **known)
+    found = al.outliers(load_all(files, 3), **known)
     if form == "table":
         lines = [
             found.sentence(row) for row in sorted(range(len(found.labels)), key=lambda row: -found.score[row])

@@ -1,21 +1,22 @@
 """`armslength plan`: which settings, how accurate, and whether it can work at all. It touches no data."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+import armslength as al
 from armslength.cli.exit_codes import NOT_RESOLVABLE
-from armslength.cli.listing import FORMAT, as_csv, as_json
-from armslength.cli.outputs import OVERWRITE, check_new_file
-from armslength.cli.parameter_types import LocalPath, NumberRange
-from armslength.cli.protocol_options import (
+from armslength.cli.options import (
+    OVERWRITE,
+    LocalPath,
+    NumberRange,
     check_dimension,
+    check_new_file,
     protocol_options,
     read_vocabulary,
 )
-
-if TYPE_CHECKING:
-    from armslength.planner.plan import Plan
+from armslength.cli.output import FORMAT, as_csv, as_json
+from armslength.plots import check_format
 
 
 @click.command(
@@ -76,12 +77,10 @@ def plan(  # noqa: PLR0913, PLR0917  # one argument for each option
     """
     check_dimension(input_dim, open_vocabulary=open_vocabulary)
     check_new_file(output, overwrite=overwrite)
-    from armslength.planner.plan import plan as make_plan  # noqa: PLC0415  # --help must not wait for it
-    from armslength.plots.plan_figure import check_format  # noqa: PLC0415  # the same
 
     if plot is not None:
         check_format(plot)  # before any work
-    found = make_plan(input_dim, resolution=resolution, vocabulary=read_vocabulary(vocabulary), **known)
+    found = al.plan(input_dim, resolution=resolution, vocabulary=read_vocabulary(vocabulary), **known)
     if plot is not None:
         found.plot(plot)
     click.echo(_listed(found, form))
@@ -100,7 +99,7 @@ def plan(  # noqa: PLR0913, PLR0917  # one argument for each option
         ctx.exit(NOT_RESOLVABLE)
 
 
-def _listed(found: "Plan", form: str) -> str:
+def _listed(found: "al.Plan", form: str) -> str:
     rows = found.table.to_pylist()
     if form == "csv":
         return as_csv(rows)

@@ -1,23 +1,28 @@
 """`armslength protocol`: make or show what all parties agree on before any data is seen."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from armslength.cli.answer_options import NO_WORK_LIMIT, max_work
-from armslength.cli.layout import paragraph
-from armslength.cli.listing import as_json
-from armslength.cli.outputs import OVERWRITE, check_new_file
-from armslength.cli.parameter_types import LocalPath
-from armslength.cli.protocol_options import (
+import armslength as al
+from armslength.cli.options import (
+    NO_WORK_LIMIT,
+    OVERWRITE,
+    LocalPath,
     check_dimension,
+    check_new_file,
     protocol_options,
     read_vocabulary,
+    work_limit,
 )
-
-if TYPE_CHECKING:
-    from armslength.protocol.protocol import Protocol
+from armslength.cli.output import as_json, paragraph
+from armslength.planner.predictions import told_apart_from
+from armslength.privacy.exact_numbers import weakness
+from armslength.randomness.seeds import fresh_seed
+from armslength.sketches.card import guarantee_in_words
+from armslength.sketches.noises import UNKNOWN
+from armslength.transforms.registry import TRANSFORMS
 
 _TRANSFORMS = ("SparseJL", "HadamardJL", "FastJL", "GaussianJL", "SignJL", "Identity")
 
@@ -100,10 +105,9 @@ def new(
         if not is_terminal():
             raise click.UsageError('--unit must say who is protected, such as --unit "one patient"')
         unit = click.prompt("Who is protected? Say it in words, such as: one patient")
-    from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # --help must not wait for it
 
     sizes = {name: known.pop(name) for name in ("sketch_dim", "sparsity", "construction", "seed")}
-    made = Protocol(
+    made = al.Protocol(
         _built(transform, input_dim, **sizes), unit=unit, vocabulary=read_vocabulary(vocabulary), **known
     )
     made.save(output)
@@ -126,9 +130,6 @@ def _built(
     seed: str | None,
 ) -> Any:
     """The transform of that name; what it does not have must not be said."""
-    from armslength.randomness.seeds import fresh_seed  # noqa: PLC0415  # --help must not wait for it
-    from armslength.transforms.registry import TRANSFORMS  # noqa: PLC0415  # the same
-
     if name != "SparseJL" and input_dim is None:
         raise click.UsageError(f"--open-vocabulary must go with SparseJL, got {name}; say --input-dim")
     if name != "SparseJL" and (sparsity != 1 or construction != "block"):
@@ -156,9 +157,7 @@ Examples:
 @NO_WORK_LIMIT
 def show(file: str, form: str) -> None:
     """Show a protocol: who is protected, how, and which distances can be told from 0."""
-    from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # --help must not wait for it
-
-    loaded = Protocol.load(file, max_work=max_work())
+    loaded = al.Protocol.load(file, **work_limit())
     if form == "json":
         ids = {"fingerprint": loaded.fingerprint, "space": loaded.space}
         click.echo(as_json({**loaded.document(), **ids}))
@@ -166,13 +165,8 @@ def show(file: str, form: str) -> None:
         click.echo(described(loaded))
 
 
-def described(protocol: "Protocol") -> str:
+def described(protocol: "al.Protocol") -> str:
     """A protocol for people."""
-    from armslength.planner.told_apart import told_apart_from  # noqa: PLC0415  # --help must not wait for it
-    from armslength.privacy.parameters import weakness  # noqa: PLC0415  # the same
-    from armslength.protocol.card_words import guarantee_in_words  # noqa: PLC0415  # the same
-    from armslength.protocol.provenance import UNKNOWN  # noqa: PLC0415  # the same
-
     weak = weakness(protocol.epsilon, protocol.released_delta)
     lines = [
         paragraph(guarantee_in_words(protocol, UNKNOWN)),

@@ -3,24 +3,25 @@
 import secrets
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from armslength.cli.answer_options import NO_WORK_LIMIT, max_work
-from armslength.cli.exit_codes import ELSEWHERE
-from armslength.cli.interruptions import endings_ignored
-from armslength.cli.layout import paragraph
+import armslength as al
+from armslength.cli.exit_codes import ELSEWHERE, endings_ignored
 from armslength.cli.ledger import NEW_LEDGER
-from armslength.cli.outputs import OVERWRITE, check_new_file
-from armslength.cli.parameter_types import LocalPath, NameList
+from armslength.cli.options import NO_WORK_LIMIT, OVERWRITE, LocalPath, NameList, check_new_file, work_limit
+from armslength.cli.output import paragraph
 from armslength.errors import ArmslengthError, ParameterError, counted
-
-if TYPE_CHECKING:
-    from armslength.ledger.ledger import Ledger, NoLedger
-    from armslength.protocol.protocol import Protocol
-    from armslength.protocol.sketches import Sketches
-    from armslength.tables.release_table import TableRelease
+from armslength.files import check_can_write
+from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.event_table import public_groups_of
+from armslength.ledger.entry import release_label
+from armslength.ledger.ledger import NoLedger
+from armslength.privacy.exact_numbers import weakness, written
+from armslength.release.release import check_population
+from armslength.release.release_table import TableRelease
+from armslength.sketches.card import protection_in_words
 
 _LOST = "ε was charged, and nothing was written: releasing again, with --repeat, spends once more"
 
@@ -118,21 +119,13 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
     The files must have a column for the person and one for the item; a column for the group, or a --label for all; and
     may have one for a weight. Everything is read and checked before anything is spent.
     """
-    from armslength.formats.atomic import check_can_write  # noqa: PLC0415  # --help must not wait for it
-    from armslength.ledger.ledger import NO_LEDGER, Ledger  # noqa: PLC0415  # the same
-    from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # the same
-    from armslength.protocol.release import check_population  # noqa: PLC0415  # the same
-    from armslength.tables.columns import EventColumns  # noqa: PLC0415  # the same
-    from armslength.tables.groups import public_groups_of  # noqa: PLC0415  # the same
-    from armslength.tables.release_table import TableRelease  # noqa: PLC0415  # the same
-
     if new_ledger and no_ledger:
         raise click.UsageError("--new-ledger must go without --no-ledger, got both; leave one out")
     check_new_file(output, overwrite=known["overwrite"], read=[*files, ledger, protocol_file])
     check_can_write(output)
-    chosen = NO_LEDGER if no_ledger else Ledger(ledger, create=new_ledger)
+    chosen = al.NO_LEDGER if no_ledger else al.Ledger(ledger, create=new_ledger)
     check_population(population, chosen)
-    protocol = Protocol.load(protocol_file, max_work=max_work())
+    protocol = al.Protocol.load(protocol_file, **work_limit())
     job = TableRelease.of(
         list(files),
         protocol,
@@ -181,18 +174,15 @@ def _exit_if_elsewhere(place: str, output: str) -> None:
         click.get_current_context().exit(ELSEWHERE)
 
 
-def _lines(ledger: "Ledger | NoLedger", job: "TableRelease", population: str) -> int:
+def _lines(ledger: "al.Ledger | NoLedger", job: TableRelease, population: str) -> int:
     """How often the ledger has charged these labels."""
-    from armslength.ledger.ledger import NoLedger  # noqa: PLC0415  # --help must not wait for it
-    from armslength.protocol.release import release_label  # noqa: PLC0415  # the same
-
     if isinstance(ledger, NoLedger):
         return 0
     label = release_label(list(job.groups.labels))
     return sum(entry.label == label for entry in ledger.entries(population))
 
 
-def _interrupted(sketches: "Sketches | None", output: str, *, charged: bool) -> str:
+def _interrupted(sketches: "al.Sketches | None", output: str, *, charged: bool) -> str:
     """What an interruption left. A release that is lost cannot be had again: what was drawn is saved first."""
     if sketches is not None:
         return f"interrupted when all was done; the release was saved as {_saved(sketches, output)}"
@@ -201,7 +191,7 @@ def _interrupted(sketches: "Sketches | None", output: str, *, charged: bool) -> 
     return "interrupted; nothing was charged, and nothing was written"
 
 
-def _saved(sketches: "Sketches", output: str) -> str:
+def _saved(sketches: "al.Sketches", output: str) -> str:
     """Where the sketches are. The budget is spent: if they cannot be written where they should be, they go to the temporary folder."""
     try:
         sketches.save(output)
@@ -224,10 +214,8 @@ def _saved(sketches: "Sketches", output: str) -> str:
     return output
 
 
-def _charged(ledger: "Ledger | NoLedger", population: str, done: str) -> str:
+def _charged(ledger: "al.Ledger | NoLedger", population: str, done: str) -> str:
     """Where the release was charged, and what is left of which budget."""
-    from armslength.ledger.ledger import NoLedger  # noqa: PLC0415  # --help must not wait for it
-
     if isinstance(ledger, NoLedger):
         return "no ledger: you keep count yourself"
     spent = ledger.spent(population)
@@ -241,11 +229,8 @@ def _charged(ledger: "Ledger | NoLedger", population: str, done: str) -> str:
     return "\n".join(lines)
 
 
-def _told(protocol: "Protocol", job: "TableRelease", what: str) -> str:
+def _told(protocol: "al.Protocol", job: TableRelease, what: str) -> str:
     """What was done, with the unit of protection printed back in words."""
-    from armslength.privacy.parameters import weakness, written  # noqa: PLC0415  # --help must not wait for it
-    from armslength.protocol.card_words import protection_in_words  # noqa: PLC0415  # the same
-
     count = len(job.groups.labels)
     delta = f", δ = {written(protocol.released_delta)}" if protocol.released_delta else ""
     rows = f"{counted(count, 'sketch', 'sketches')} of {counted(protocol.transform.sketch_dim, 'number')}"

@@ -2,9 +2,8 @@
 
 import click
 
-from armslength.cli.answer_options import BY, LEVEL, max_work, sketch_files
-from armslength.cli.outputs import check_new_file
-from armslength.cli.parameter_types import LocalPath
+import armslength as al
+from armslength.cli.options import BY, LEVEL, LocalPath, check_new_file, sketch_files, work_limit
 
 
 @click.command(
@@ -44,11 +43,9 @@ def report(
     if not output.lower().endswith((".html", ".htm")):
         raise click.UsageError(f"the output must be a page that ends in .html, got {output}")
     check_new_file(output, overwrite=True, read=files)
-    from armslength.protocol.files import load  # noqa: PLC0415  # --help must not wait for it
-    from armslength.reporting.page import report as write_report  # noqa: PLC0415  # the same
 
-    write_report(
-        load(list(files), max_work=max_work()),
+    al.report(
+        al.load(list(files), **work_limit()),
         output,
         title=title,
         level=level,

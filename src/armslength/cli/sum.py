@@ -1,16 +1,12 @@
 """`armslength sum`: add sketches up. Two wards are one hospital, twelve months are a year."""
 
-from typing import TYPE_CHECKING
-
 import click
 
-from armslength.cli.answer_options import max_work, sketch_files
-from armslength.cli.outputs import OVERWRITE, check_new_file
-from armslength.cli.parameter_types import LocalPath
-from armslength.errors import counted
-
-if TYPE_CHECKING:
-    from armslength.protocol.sketches import Sketches
+import armslength as al
+from armslength.cli.options import OVERWRITE, LocalPath, check_new_file, sketch_files, work_limit
+from armslength.errors import counted, printable
+from armslength.sketches.sketch_file import paths_of
+from armslength.sketches.sketches import summed
 
 
 @click.command(
@@ -41,12 +37,10 @@ def sum(  # noqa: A001  # the verb's name
     """
     if (label is None) != by_label:
         raise click.UsageError("either --label or --by-label must be given, and not both")
-    from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
-    from armslength.protocol.files import load, paths_of  # noqa: PLC0415  # the same
 
     paths = [path for name in files for path in paths_of(name)]
     check_new_file(output, overwrite=overwrite, read=map(str, paths))
-    parts = [load(path, max_work=max_work()) for path in paths]
+    parts = [al.load(path, **work_limit()) for path in paths]
     _check_different(parts)
     added = _by_label(parts) if label is None else _all_rows(parts, label)
     added.save(output)
@@ -59,25 +53,24 @@ def sum(  # noqa: A001  # the verb's name
         )
 
 
-def _check_different(parts: "list[Sketches]") -> None:
+def _check_different(parts: "list[al.Sketches]") -> None:
     """Refuses to add a release to itself: its data and its noise would count twice."""
     ids = [source.id for part in parts for row in part.provenance for source, _ in row.terms]
     if len(set(ids)) != len(ids):
         raise click.UsageError("each release must be added once, got one that is in several rows or files")
 
 
-def _all_rows(parts: "list[Sketches]", label: str) -> "Sketches":
-    from armslength.protocol.sketches import concat, summed  # noqa: PLC0415  # --help must not wait for it
+def _all_rows(parts: "list[al.Sketches]", label: str) -> "al.Sketches":
 
-    return summed(concat(parts), label)
+    return summed(al.concat(parts), label)
 
 
-def _by_label(parts: "list[Sketches]") -> "Sketches":
-    from armslength.errors import ParameterError  # noqa: PLC0415  # --help must not wait for it
-    from armslength.protocol.sketches import concat, summed  # noqa: PLC0415  # the same
+def _by_label(parts: "list[al.Sketches]") -> "al.Sketches":
 
     labels = parts[0].labels
     for part in parts:
         if sorted(part.labels) != sorted(labels) or len(set(part.labels)) != len(part):
-            raise ParameterError("labels must be the same in every file, each once, got others; use --label")
-    return concat([summed(concat([part[label] for part in parts]), label) for label in labels])
+            raise al.ParameterError(
+                "labels must be the same in every file, each once, got others; use --label"
+            )
+    return al.concat([summed(al.concat([part[label] for part in parts]), label) for label in labels])

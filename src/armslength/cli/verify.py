@@ -1,12 +1,15 @@
 """`armslength verify`: all that is public about sketch files, computed anew."""
 
+import textwrap
+
 import click
 
-from armslength.cli.answer_options import max_work, sketch_files
+import armslength as al
 from armslength.cli.exit_codes import INCOMPATIBLE
-from armslength.cli.layout import TEXT_WIDTH
-from armslength.cli.listing import as_json
-from armslength.cli.parameter_types import LocalPath
+from armslength.cli.options import LocalPath, sketch_files, work_limit
+from armslength.cli.output import TEXT_WIDTH, as_json
+from armslength.sketches.sketch_file import paths_of
+from armslength.sketches.verify import FAILS
 
 
 @click.command(
@@ -42,16 +45,9 @@ def verify(
 
     Ends with 5 if anything fails.
     """
-    import textwrap  # noqa: PLC0415  # --help must not wait for it
-
-    from armslength.protocol.checked_guarantee import FAILS  # noqa: PLC0415  # the same
-    from armslength.protocol.files import paths_of  # noqa: PLC0415  # the same
-    from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # the same
-    from armslength.protocol.verify import verify as verified  # noqa: PLC0415  # the same
-
-    protocol = None if agreed is None else Protocol.load(agreed, max_work=max_work())
+    protocol = None if agreed is None else al.Protocol.load(agreed, **work_limit())
     done = [
-        verified(path, protocol=protocol, ledger=ledger, max_work=max_work())
+        al.verify(path, protocol=protocol, ledger=ledger, **work_limit())
         for name in files
         for path in paths_of(name)
     ]

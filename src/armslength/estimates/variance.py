@@ -5,13 +5,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from armslength._numba import kernel
 from armslength.errors import ParameterError
-from armslength.estimates.kernels import parabola
-from armslength.laws.cumulants import Cumulants
+from armslength.laws import Cumulants
 from armslength.protocol.protocol import Protocol
 from armslength.threads import for_blocks
-from armslength.transforms.base import Transform
 from armslength.transforms.fast_jl import FastJL
+from armslength.transforms.transform import Transform
+
+
+@kernel
+def parabola(values: NDArray[np.float64], a: float, b: float, c: float, result: NDArray[np.float64]) -> None:
+    """result = a·v² + b·v + c, where v is the value, or 0 if that is negative."""
+    for i in range(len(values)):
+        value = max(values[i], 0.0)
+        result[i] = (a * value + b) * value + c
+
 
 _ESTIMATES_AT_ONCE = 1 << 16
 

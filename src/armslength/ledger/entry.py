@@ -1,13 +1,33 @@
 """One line of the ledger: what a release costs, in public terms only."""
 
+import hashlib
+import unicodedata
 from dataclasses import astuple, dataclass, fields
 from fractions import Fraction
 
 from armslength.checks import one_of, shown
 from armslength.errors import ParameterError
-from armslength.ledger.spelling import check_spelling
 from armslength.privacy.composition import Loss, gaussian_loss, pure_loss
-from armslength.privacy.parameters import checked_delta, checked_epsilon, exact_number
+from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, exact_number, written
+from armslength.protocol.neighbors import gaussian_sensitivity_squared
+from armslength.protocol.protocol import Protocol
+from armslength.version import __version__
+
+# One spelling for each name: names that look alike must not be two budgets, or two labels.
+
+
+def check_spelling(population: str) -> None:
+    """Refuses a name of people that looks like another one."""
+    if population != unicodedata.normalize("NFC", population).strip():
+        raise ParameterError(
+            "population must have no blanks at its ends and composed characters (NFC), got another spelling"
+        )
+
+
+def one_spelling(label: str) -> str:
+    """The label as a ledger knows it: in composed characters (NFC)."""
+    return unicodedata.normalize("NFC", label)
+
 
 RELATIONS = ("add_remove", "replace")
 NORMS = ("l1", "l2")
@@ -99,3 +119,34 @@ def check_entry(entry: Entry) -> None:
 
 
 COLUMNS = tuple(field.name for field in fields(Entry))
+
+
+def ledger_entry(protocol: Protocol, population: str, names: list[str]) -> Entry:
+    """What a release of rows with these labels costs, in public terms only."""
+    return Entry(
+        population=population,
+        label=release_label(names),
+        unit=protocol.unit,
+        relation=protocol.relation,
+        radius=written(protocol.radius),
+        norm=protocol.norm,
+        law=protocol.noise,
+        scale=protocol.law.scale.hex(),
+        sensitivity_squared=""
+        if protocol.noise == "laplace"
+        else str(gaussian_sensitivity_squared(protocol.transform, protocol.neighbors, protocol.noise_site)),
+        epsilon=written(protocol.epsilon),
+        delta=written(protocol.released_delta),
+        totals_epsilon=written(protocol.totals_epsilon),
+        protocol=protocol.fingerprint,
+        version=__version__,
+    )
+
+
+def release_label(labels: list[str]) -> str:
+    """One name for a release of several rows, from their labels alone."""
+    joined = ", ".join(labels)
+    if len(joined) <= 200:
+        return joined
+    digest = hashlib.sha256(joined.encode(errors="surrogatepass")).hexdigest()[:16]
+    return f"{len(labels)} rows, {labels[0][:80]} … ({digest})"

@@ -12,11 +12,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from armslength.errors import BudgetError, ParameterError
-from armslength.ledger.budgets import Budget, Spent, check_fits, check_same_meaning, checked_budget, spent_of
+from armslength.ledger.budgets import (
+    Budget,
+    Spent,
+    check_fits,
+    check_same_meaning,
+    checked_budget,
+    not_before,
+    period_of,
+    read_time,
+    spent_of,
+    written_time,
+)
 from armslength.ledger.entry import Entry, check_entry
-from armslength.ledger.file import LedgerFile
-from armslength.ledger.periods import not_before, period_of, read_time, written_time
-from armslength.ledger.rows import (
+from armslength.ledger.ledger_file import (
+    LedgerFile,
     in_force,
     last_time,
     read_budgets,

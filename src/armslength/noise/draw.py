@@ -6,13 +6,19 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.laws.law import Law
-from armslength.noise.bits import BitSource, SecretBits
-from armslength.noise.fallback import exact_magnitude
-from armslength.noise.inversion import invert_double, invert_float
-from armslength.noise.quantiles import quantile_of
-from armslength.noise.small_scales import LARGEST_SMALL_SCALE, continued, look_up_table, open_places
-from armslength.noise.tables import double_table, float_table, shift_of
+from armslength.laws import Law
+from armslength.noise.inversion import (
+    LARGEST_SMALL_SCALE,
+    BitSource,
+    SecretBits,
+    continued,
+    exact_magnitude,
+    invert_double,
+    invert_float,
+    look_up_table,
+    open_places,
+)
+from armslength.noise.quantile_tables import double_table, float_table, quantile_of, shift_of
 from armslength.threads import for_runs
 
 _BLOCK_WORDS = 1 << 17  # of cipher: large enough that threads seldom wait for the interpreter's lock

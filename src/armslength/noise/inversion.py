@@ -5,13 +5,76 @@ An answer is given only if the proved error cannot change it. Theorem and bounds
 """
 
 import math
+import os
+from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from flint import arb, fmpz
 from numpy.typing import NDArray
 
-from armslength.compiled import kernel, leading_zeros
-from armslength.noise.double_double import add, multiply, two_sum
-from armslength.noise.tables import DOUBLE_DEGREE, OCTAVES, PIECE_BITS
+from armslength._flint import precision
+from armslength._numba import kernel, leading_zeros
+from armslength.noise.quantile_tables import DOUBLE_DEGREE, OCTAVES, PIECE_BITS, Quantile
+
+# Double-double arithmetic: a number as the unevaluated sum of two floats, of about 106 bits.
+#
+# Error bounds: Joldes, Muller & Popescu 2017, "Tight and rigorous error bounds for basic building blocks of
+# double-word arithmetic": below 2^−102 relative for each operation here; we count 2^−100.
+
+
+_SPLITTER = 134217729.0  # 2^27 + 1
+
+
+@kernel
+def two_sum(a: float, b: float) -> tuple[float, float]:
+    """fl(a+b) and its exact error (Knuth)."""
+    total = a + b
+    shifted = total - a
+    return total, (a - (total - shifted)) + (b - shifted)
+
+
+@kernel
+def quick_two_sum(a: float, b: float) -> tuple[float, float]:
+    """fl(a+b) and its exact error, for |a| ≥ |b| (Dekker)."""
+    total = a + b
+    return total, b - (total - a)
+
+
+@kernel
+def split(a: float) -> tuple[float, float]:
+    """a as the exact sum of two floats of at most 26 bits each (Veltkamp)."""
+    scaled = _SPLITTER * a
+    high = scaled - (scaled - a)
+    return high, a - high
+
+
+@kernel
+def two_product(a: float, b: float) -> tuple[float, float]:
+    """fl(a·b) and its exact error (Dekker; no fused operations, which differ between machines)."""
+    product = a * b
+    a_high, a_low = split(a)
+    b_high, b_low = split(b)
+    error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return product, error
+
+
+@kernel
+def add(a_high: float, a_low: float, b_high: float, b_low: float) -> tuple[float, float]:
+    """a + b (AccurateDWPlusDW: relative error below 3.1·2^−106)."""
+    high, high_error = two_sum(a_high, b_high)
+    low, low_error = two_sum(a_low, b_low)
+    high, error = quick_two_sum(high, high_error + low)
+    return quick_two_sum(high, low_error + error)
+
+
+@kernel
+def multiply(a_high: float, a_low: float, b_high: float, b_low: float) -> tuple[float, float]:
+    """a·b (DWTimesDW1: relative error below 7·2^−106)."""
+    high, error = two_product(a_high, b_high)
+    return quick_two_sum(high, error + (a_high * b_low + a_low * b_high))
+
 
 _FREE_BITS = 62 - PIECE_BITS  # below the leading one and the piece's bits
 _FREE_SHIFT = np.uint64(_FREE_BITS)
@@ -126,3 +189,151 @@ def invert_double(
             magnitudes[i] = np.int64(nearest) - 1
         elif nearest == 0.0 and distance + error < 1.0:
             magnitudes[i] = 0
+
+
+# Level 0, for small scales: 16 random bits and one look-up.
+#
+# One bit is the sign, 15 are the first bits of W. Of the 32,768 intervals of W nearly all give one magnitude; those that hold
+# a boundary, and the one next to 0, are left to the next level, which goes on with the same bits. The table is made in ball
+# arithmetic from the law's tail, without any inverse function.
+
+
+LARGEST_SMALL_SCALE = 256.0  # one interval in 22 is open; magnitudes fit 16 bits
+OPEN = np.int16(-(2**15))
+BITS = 15
+_INTERVALS = 1 << BITS
+_MASK = np.uint64(2**48 - 1)
+_48 = np.uint64(48)
+
+
+@lru_cache(maxsize=32)
+def look_up_table(quantile: Quantile, scale: float) -> NDArray[np.int16]:
+    """The signed value of each of 2^16 patterns (the sign is the highest bit), or OPEN."""
+    magnitudes = np.zeros(_INTERVALS, dtype=np.int16)
+    is_open = np.zeros(_INTERVALS, dtype=bool)
+    is_open[0] = True
+    with precision(192):
+        n = 0
+        while True:
+            n += 1
+            exact = quantile.tail(arb(scale), n) * _INTERVALS
+            first, last = (int(end.floor().unique_fmpz() or 0) for end in (exact.lower(), exact.upper()))
+            # Every W below the boundary gives at least n, every W above it less. Intervals that could hold it are open.
+            magnitudes[:first] = n
+            is_open[first : last + 1] = True
+            if first == 0:
+                break
+    table = np.concatenate([magnitudes, -magnitudes])
+    table[np.concatenate([is_open, is_open])] = OPEN
+    table.flags.writeable = False
+    return table
+
+
+@kernel
+def look_up(
+    patterns: NDArray[np.uint16],
+    table: NDArray[np.int16],
+    values: NDArray[np.int64],
+    to_zero: bool,
+    still_open: NDArray[np.int32],
+) -> int:
+    """Adds to the values, or to zero, and lists the places that are still open as far as the list is long; how many there are."""
+    opened = 0
+    for i in range(len(patterns)):
+        value = table[patterns[i]]
+        if value == OPEN:
+            if opened < len(still_open):
+                still_open[opened] = i
+            opened += 1
+            value = np.int16(0)
+        values[i] = value if to_zero else values[i] + value
+    return opened
+
+
+def open_places(
+    patterns: NDArray[np.uint16], table: NDArray[np.int16], values: NDArray[np.int64], *, to_zero: bool
+) -> NDArray[np.int64]:
+    """Adds what the table knows to the values, or to zero; the places that it leaves open."""
+    still_open = np.empty(len(patterns) // 16 + 64, dtype=np.int32)
+    count = look_up(patterns, table, values, to_zero, still_open)
+    if count > len(still_open):  # many times what is expected: the list was too short
+        return np.flatnonzero(table[patterns] == OPEN)
+    return still_open[:count].astype(np.int64)
+
+
+def continued(patterns: NDArray[np.uint16], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """First words of level 1 that begin with these patterns and go on with the low 48 bits of these words."""
+    return (patterns.astype(np.uint64) << _48) | (words & _MASK)
+
+
+# Secret random bits: a cipher keyed by the operating system, anew for each block of each release.
+#
+# A key lives as long as the drawing of its block and is kept nowhere, so no two blocks, releases, threads
+# or forked children can share bits. Given ideal bits the noise is exact; the cipher makes that
+# computational (SECURITY.md).
+
+
+_ZEROS = bytes(1 << 20)  # what is encrypted to give the keystream
+
+
+class BitSource(Protocol):
+    """Where uniform words come from; tests bring their own to force the rare paths."""
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """The next words, each one new."""
+        ...
+
+
+class SecretBits:
+    """AES-256-CTR under a key that the operating system has just drawn.
+
+    Args:
+        buffer: Where the first words go, if they fit; it must be nobody else's until they are used up. New memory costs
+            more than the cipher.
+    """
+
+    def __init__(self, buffer: NDArray[np.uint64] | None = None) -> None:
+        self._buffer = buffer
+        # A counter block of zero is safe: the key is used for this stream alone.
+        self._cipher = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """The next words, each one new."""
+        room = count + 2  # the cipher asks for room for one more block
+        buffer, self._buffer = self._buffer, None
+        words = np.empty(room, np.uint64) if buffer is None or len(buffer) < room else buffer[:room]
+        target = words.view(np.uint8)
+        for start in range(0, 8 * count, len(_ZEROS)):
+            size = min(len(_ZEROS), 8 * count - start)
+            self._cipher.update_into(memoryview(_ZEROS)[:size], target[start:].data)
+        return words[:count]
+
+    def __reduce__(self) -> str:
+        raise TypeError("secret bits cannot be copied or pickled: two uses of one key would share noise")
+
+
+# Level 3: ball arithmetic on as many bits of W as it takes. Slow, always right, almost never needed.
+
+
+_MAGNITUDE_BITS = 63
+
+
+def exact_magnitude(quantile: Quantile, scale: float, first: int, second: int, source: BitSource) -> int:
+    """floor(scale·Q(W) + shift) for the W whose bits begin with these words and go on in the source."""
+    revealed = ((first & (2**_MAGNITUDE_BITS - 1)) << 64) | second
+    bits = _MAGNITUDE_BITS + 64
+    while True:
+        with precision(2 * bits + 128):
+            # Q falls, so W in (revealed, revealed + 1)·2^−bits puts the answer between these two.
+            largest = _floor(quantile, scale, revealed, bits) if revealed else None
+            smallest = _floor(quantile, scale, revealed + 1, bits)
+            if largest is not None and largest == smallest:
+                return int(largest)
+        revealed = (revealed << 64) | int(source.words(1)[0])
+        bits += 64
+
+
+def _floor(quantile: Quantile, scale: float, numerator: int, bits: int) -> fmpz | None:
+    """floor(scale·Q(numerator·2^−bits) + shift), or None where the ball holds more than one answer."""
+    w = arb(numerator) * arb(2) ** -bits
+    return (arb(scale) * quantile.value(w) + quantile.shift(arb(scale))).floor().unique_fmpz()

@@ -6,15 +6,18 @@ from dataclasses import dataclass
 from functools import partial
 
 from armslength.planner.situation import Situation
-from armslength.transforms.base import LARGEST_DENSE, LARGEST_SKETCH_DIM, Transform
+from armslength.transforms.dense_jl import GaussianJL, SignJL
 from armslength.transforms.fast_jl import DEFAULT_ENTRIES_PER_ROW, LARGEST_PUBLISHED, FastJL
-from armslength.transforms.gaussian_jl import GaussianJL
-from armslength.transforms.hadamard_jl import HadamardJL
+from armslength.transforms.hadamard_jl import (
+    LARGEST_PADDED_DIM,
+    LARGEST_SCANNED_DIM,
+    HadamardJL,
+    padded_dimension,
+)
 from armslength.transforms.identity import Identity
 from armslength.transforms.operator_norm import LARGEST_GRAM, LARGEST_SCAN, LARGEST_WORK
-from armslength.transforms.padding import LARGEST_PADDED_DIM, LARGEST_SCANNED_DIM, padded_dimension
-from armslength.transforms.sign_jl import SignJL
 from armslength.transforms.sparse_jl import CONSTRUCTIONS, LARGEST_DEALT, SparseJL
+from armslength.transforms.transform import LARGEST_DENSE, LARGEST_SKETCH_DIM, Transform
 
 HISTOGRAM, KENTHAPADI, PAPERS_OWN = "noisy histogram", "Kenthapadi et al.", "the paper's own SJLT"
 SPARSITIES = (1, 2, 4, 8, 16, 32)

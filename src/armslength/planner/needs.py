@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from armslength.planner.families import families
-from armslength.planner.people import LARGEST_DISTANCE, Distances, people_for
-from armslength.planner.predict import Member, failure_of, members, predict
-from armslength.planner.situation import Situation
+from armslength.planner.predictions import Member, failure_of, members, predict
+from armslength.planner.situation import LARGEST_DISTANCE, Distances, Situation, people_for
 from armslength.transforms.identity import Identity
 from armslength.transforms.sparse_jl import SparseJL
 

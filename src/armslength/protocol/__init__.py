@@ -1,1 +1,1 @@
-"""The agreement of the parties, and what it is for: release, sketches, streams."""
+"""What the parties agree on: the protocol, its neighbors and its JSON document."""

@@ -7,9 +7,19 @@ floor(x/γ) they are integers, and what their difference can be is an exact inte
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from armslength.checks import integer, shown
 from armslength.errors import ParameterError
-from armslength.transforms.base import Transform
+from armslength.laws import DiscreteLaplace, Law, RoundedNormal
+from armslength.privacy.calibration import gaussian_scale, laplace_scale
+from armslength.privacy.exact_numbers import exact_number
+from armslength.threads import for_blocks
+from armslength.transforms.integer_rows import Rows, SparseRows
+from armslength.transforms.transform import Transform, block_rows
 
 NORMS = ("l1", "l2")
 
@@ -76,3 +86,186 @@ def _floor_of_squared_sum(number: Fraction, other_squared: int) -> int:
     """⌊(p/q + √j)²⌋ = ⌊(p² + q²j + ⌊√(4p²q²j)⌋)/q²⌋, exactly."""
     p, q, j = number.numerator, number.denominator, other_squared
     return (p * p + q * q * j + math.isqrt(4 * p * p * q * q * j)) // (q * q)
+
+
+# The public grid: its resolution, the range of values, how many entries can differ. Nothing here sees data.
+
+
+_WIDENING = Fraction(1001, 1000)
+_SMALLEST_EXPONENT, _LARGEST_EXPONENT = -60, 60
+
+
+def checked_resolution(value: Any, norm: str, radius: Fraction, touched: int | None) -> Fraction:
+    """γ: 1, a power of two, or for "auto" the largest power of two that widens the radius by under 0.1 percent."""
+    if value != "auto":
+        # A float is taken as it is: powers of two are exact in binary, and their shortest decimals are not.
+        is_float = isinstance(value, float) and math.isfinite(value)
+        resolution = Fraction(value) if is_float else exact_number("resolution", value)
+        if not resolution > 0 or not _is_power_of_two(resolution):
+            raise ParameterError(f'resolution must be 1, a power of two, or "auto", got {shown(value)}')
+        _check_exponent(resolution)
+        return resolution
+    if touched is None:
+        raise ParameterError('resolution "auto" must know input_dim or touched, got neither; pass touched')
+    resolution = Fraction(2) ** _LARGEST_EXPONENT
+    widest = (_WIDENING * radius) ** 2
+    while True:
+        neighbors = grid_neighbors(norm, radius, resolution, on_grid=False, touched=touched)
+        if neighbors.radius_squared * resolution**2 <= widest:
+            break
+        resolution /= 2
+    _check_exponent(resolution)
+    return resolution
+
+
+def _is_power_of_two(number: Fraction) -> bool:
+    """Whether the number is 2^e for an integer e."""
+    top, bottom = number.numerator, number.denominator
+    return top & (top - 1) == 0 and bottom & (bottom - 1) == 0
+
+
+def _check_exponent(resolution: Fraction) -> None:
+    if not Fraction(2) ** _SMALLEST_EXPONENT <= resolution <= Fraction(2) ** _LARGEST_EXPONENT:
+        raise ParameterError("resolution must be from 2^-60 to 2^60, got one outside")
+
+
+def checked_range(value: Any, resolution: Fraction) -> tuple[Fraction, Fraction] | None:
+    """The public range (low, high) of a coordinate in data units; None for no clamping."""
+    if value is None:
+        return None
+    rule = "value_range must be two finite numbers (low, high) with low <= high"
+    if isinstance(value, str):
+        raise ParameterError(f"{rule}, got {shown(value)}")
+    try:
+        low, high = value
+    except (TypeError, ValueError):
+        raise ParameterError(f"{rule}, got {shown(value)}") from None
+    low, high = exact_number("value_range", low), exact_number("value_range", high)
+    if low > high:
+        raise ParameterError(f"{rule}, got {shown(value)}")
+    if max(abs(low), abs(high)) / resolution >= 2**62:
+        raise ParameterError("value_range must stay below 2^62 times the resolution, got a wider one")
+    return low, high
+
+
+def checked_touched(value: Any) -> int | None:
+    """j: how many entries one unit can change, over all rows; None means one row's worth, in releases of one row."""
+    return None if value is None else integer("touched", value, at_least=1, at_most=2**40)
+
+
+# Which law, and how much of it: from public parameters alone.
+
+
+def calibrated_law(
+    noise: str,
+    transform: Transform,
+    neighbors: GridNeighbors,
+    epsilon: Fraction,
+    delta: Fraction,
+    noise_site: str,
+) -> Law:
+    """The law of the noise for these neighbors.
+
+    Guarantee: noise on the output covers the ℓ1 sensitivity (Laplace) or the ℓ2 sensitivity (Gaussian) of A·x. Noise
+    on the input is Gaussian and added after the Hadamard step, which stretches every vector by √d' exactly.
+    Reference: paper, lemma technicalDP; docs/privacy.md.
+    """
+    if neighbors.norm == "l2" and noise == "laplace":
+        raise ParameterError(
+            "noise must be 'gaussian' with norm='l2', got 'laplace'; l1 neighbors can have it"
+        )
+    if noise == "laplace":
+        return DiscreteLaplace(laplace_scale(neighbors.l1_sensitivity(transform), epsilon))
+    if delta == 0:
+        raise ParameterError("delta must be above 0 for Gaussian noise, got 0")  # before any scan of a matrix
+    squared = gaussian_sensitivity_squared(transform, neighbors, noise_site)
+    return RoundedNormal(gaussian_scale(squared, epsilon, delta))
+
+
+def gaussian_sensitivity_squared(transform: Transform, neighbors: GridNeighbors, noise_site: str) -> int:
+    """How far neighbors are apart where Gaussian noise is added, in squared ℓ2 norm and integer units: (R·Δ₂)², exactly."""
+    if noise_site == "input":
+        return neighbors.radius_squared * transform.padded_dim  # type: ignore[attr-defined,no-any-return]  # input noise is for FastJL alone
+    return neighbors.l2_sensitivity_squared(transform)
+
+
+def choose_noise(
+    transform: Transform,
+    neighbors: GridNeighbors,
+    epsilon: Fraction,
+    delta: Fraction,
+    squared_distance: float,
+) -> str:
+    """The law whose estimate of this squared distance (in grid units) has the smaller exact variance.
+
+    Both laws share the projection's term, so 4κ₂‖z‖² + k(κ₄ + 2κ₂²) decides, with the cumulants of two parties'
+    integer noise. The paper's own rule, δ < e^(−s), is off by its hidden constants (erratum 10).
+    """
+    if neighbors.norm == "l2":
+        return "gaussian"
+    if delta == 0:
+        return "laplace"
+    best: tuple[float, str] | None = None
+    for noise in ("laplace", "gaussian"):
+        try:
+            law = calibrated_law(noise, transform, neighbors, epsilon, delta, "output")
+        except ParameterError:
+            continue  # its scale is out of range
+        variance = noise_variance(law, transform, squared_distance)
+        if best is None or variance < best[0]:
+            best = variance, noise
+    if best is None:
+        raise ParameterError(
+            "the noise scale must be at most 2^40, got a larger one for both laws; take a larger epsilon"
+        )
+    return best[1]
+
+
+def noise_variance(law: Law, transform: Transform, squared_distance: float) -> float:
+    """4κ₂‖z‖² + k(κ₄ + 2κ₂²) for two parties with this law, in grid units."""
+    unit = float(transform.scale_squared)
+    k2, k4 = 2 * law.cumulants.k2 * unit, 2 * law.cumulants.k4 * unit**2
+    return 4 * k2 * squared_distance + transform.sketch_dim * (k4 + 2 * k2**2)
+
+
+# Totals: how large each row is, Σⱼ xⱼ, released beside its sketch for a share of ε, so that shapes can be compared.
+
+
+def checked_total_share(value: Any, norm: str) -> Fraction:
+    """The share of ε that totals get, at least 0 and below 1."""
+    share = exact_number("total_share", value)
+    if not 0 <= share < 1:
+        raise ParameterError(f"total_share must be at least 0 and below 1, got {shown(value)}")
+    if share and norm != "l1":
+        raise ParameterError(
+            "total_share must be 0 with norm='l2', got more: a total can move by √d times the radius"
+        )
+    return share
+
+
+def total_law(neighbors: GridNeighbors, epsilon: Fraction) -> DiscreteLaplace:
+    """The law of a total's noise, in grid units.
+
+    Guarantee: all totals of a release together are ε-DP at this ε: neighbors differ by at most R in ℓ1 norm over all rows,
+    so their totals differ by at most R over all rows. With the sketches, at the rest of ε, they are ε-DP or
+    (ε, δ)-DP by composition.
+    Reference: docs/privacy.md, totals.
+    """
+    return DiscreteLaplace(laplace_scale(neighbors.radius, epsilon))
+
+
+def row_totals(rows: Rows, threads: int | None) -> NDArray[np.int64]:
+    """Σⱼ xⱼ of each row in grid units, modulo 2^64, **not private**."""
+    totals = np.zeros(rows.count, dtype=np.int64)
+
+    def add_up(start: int, stop: int) -> None:
+        if isinstance(rows, SparseRows):
+            starts, _, values = rows.entries(start, stop)
+            running = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(values, dtype=np.int64)])
+            totals[start:stop] = running[starts[1:]] - running[starts[:-1]]
+        else:
+            totals[start:stop] = rows.block(start, stop).sum(axis=1, dtype=np.int64)
+
+    width = max(1, len(rows.columns) // max(1, rows.count)) if isinstance(rows, SparseRows) else rows.width
+    for_blocks(rows.count, block_rows(width), add_up, threads)
+    return totals

@@ -1,31 +1,132 @@
 """The protocol: what all parties agree on before any data is seen."""
 
+import hashlib
 import json
 import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from armslength.checks import check_local, integer, number, one_of, shown
-from armslength.errors import ParameterError, printable
-from armslength.formats.atomic import atomic_write, read_limited
-from armslength.formats.canonical import read_json
-from armslength.laws.cumulants import Cumulants, uniform_cumulants
-from armslength.lazy import lazy
-from armslength.privacy.parameters import checked_delta, checked_epsilon, written
+from armslength.errors import (
+    CorruptFileError,
+    IncompatibleSketchesError,
+    InputError,
+    ParameterError,
+    printable,
+)
+from armslength.files import atomic_write, read_json, read_limited
+from armslength.laws import Cumulants, uniform_cumulants
+from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, exact_number, written
 from armslength.protocol import schema
-from armslength.protocol.choice import calibrated_law, choose_noise
-from armslength.protocol.fields import checked_on_grid, checked_unit, contribution_and_radius
-from armslength.protocol.grid import checked_range, checked_resolution, checked_touched
-from armslength.protocol.neighbors import NORMS, grid_neighbors
-from armslength.protocol.totals import checked_total_share, total_law
-from armslength.protocol.vocabulary import checked_vocabulary
-from armslength.protocol.work import DEFAULT_WORK, WorkBudget
-from armslength.transforms.base import Transform
+from armslength.protocol.neighbors import (
+    NORMS,
+    calibrated_law,
+    checked_range,
+    checked_resolution,
+    checked_total_share,
+    checked_touched,
+    choose_noise,
+    grid_neighbors,
+    total_law,
+)
+from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
+from armslength.randomness.seeds import canonical_text, length_prefixed
+from armslength.threads import lazy
 from armslength.transforms.fast_jl import FastJL
+from armslength.transforms.transform import Transform
 
 if TYPE_CHECKING:
-    from armslength.protocol.sketches import Sketches
-    from armslength.protocol.stream import SketchStream
+    from armslength.release.stream import SketchStream
+    from armslength.sketches.sketches import Sketches
+
+
+# Fields of a protocol that have rules of their own: the contribution, the unit in words, the promise of a grid.
+
+
+_LONGEST_UNIT = 1000
+
+
+def contribution_and_radius(contribution: Any, radius: Any, relation: str) -> tuple[int | None, Fraction]:
+    """(C, ρ): the radius is C for add/remove neighbors and 2C for replace, or as given, or 1."""
+    if contribution is not None:
+        if radius is not None:
+            raise ParameterError("radius must be left out when contribution is given: contribution sets it")
+        bound = integer("contribution", contribution, at_least=1, at_most=2**40)
+        return bound, Fraction(bound if relation == "add_remove" else 2 * bound)
+    checked = exact_number("radius", 1 if radius is None else radius)
+    if not 0 < checked <= 2**40:
+        raise ParameterError(f"radius must be above 0 and at most 2^40, got {shown(radius)}")
+    return None, checked
+
+
+def checked_unit(unit: Any) -> str:
+    """The unit of protection in words: one line."""
+    if not isinstance(unit, str) or len(unit) > _LONGEST_UNIT or not unit.isprintable():
+        raise ParameterError(
+            f"unit must be one line of at most {_LONGEST_UNIT} characters, got {shown(unit)}"
+        )
+    return unit
+
+
+def checked_on_grid(on_grid: Any, resolution: Any) -> bool:
+    """Whether data is promised to lie on the grid: yes unless said otherwise, or unless the grid is ours to choose."""
+    if on_grid is None:
+        return bool(resolution != "auto")
+    if not isinstance(on_grid, bool):
+        raise ParameterError(f"on_grid must be True, False or None, got {shown(on_grid)}")
+    return on_grid
+
+
+# The vocabulary: the hash of the ordered names of all coordinates, so that columns mean the same everywhere.
+
+
+_DOMAIN = b"armslength vocabulary v1"
+
+
+def vocabulary_hash(names: Sequence[str]) -> str:
+    """SHA-256 over the canonical texts of the names in their order, each after its length."""
+    digest = hashlib.sha256(length_prefixed(_DOMAIN))
+    for name in names:
+        if not isinstance(name, str):
+            raise ParameterError(f"vocabulary must hold strings, got {type(name).__name__}")
+        try:
+            digest.update(length_prefixed(canonical_text(name)))
+        except ValueError as problem:
+            raise ParameterError(f"vocabulary must hold {problem}") from None
+    return digest.hexdigest()
+
+
+def checked_vocabulary(value: Any, input_dim: int | None) -> str | None:
+    """The hash of a list of names, or a hash as it is; None for no vocabulary."""
+    if value is None:
+        return None
+    if input_dim is None:
+        raise ParameterError("vocabulary must be None for an open vocabulary, got one")
+    if isinstance(value, str):
+        if not re.fullmatch("[0-9a-f]{64}", value):
+            raise ParameterError(f"vocabulary must be a list of names or its hash, got {shown(value)}")
+        return value
+    names = list(value) if isinstance(value, Sequence) else None
+    if names is None or len(names) != input_dim:
+        raise ParameterError(
+            f"vocabulary must list {input_dim} names, one for each coordinate, got {shown(value)}"
+        )
+    hashed = vocabulary_hash(names)  # every name is text with a canonical form, or refused
+    if len({canonical_text(name) for name in names}) != len(names):
+        raise ParameterError("vocabulary must list each name once, got duplicates")
+    return hashed
+
+
+def check_columns(names: Sequence[str], vocabulary: str | None) -> None:
+    """Refuses a data frame whose columns are not the vocabulary, in its order."""
+    if vocabulary is not None and vocabulary_hash(names) != vocabulary:
+        raise InputError(
+            "columns must be the protocol's vocabulary in its order, got others; reorder or rename them"
+        )
+
 
 LARGEST_PROTOCOL_FILE = 64 * 2**20
 
@@ -173,9 +274,7 @@ class Protocol:
         return float(self.resolution**2 * self.transform.scale_squared)
 
     def document(self) -> dict[str, Any]:
-        """The protocol as a JSON document; what is derived is there to be read, and never trusted."""
-        from armslength.protocol.document import document_of  # noqa: PLC0415  # documents know protocols, not the other way
-
+        """The protocol as a JSON document; what is derived is there to be read, and never trusted."""  # documents know protocols, not the other way
         return document_of(self)
 
     @lazy
@@ -224,8 +323,7 @@ class Protocol:
         return cls._read(document, max_work, "the document")
 
     @classmethod
-    def _read(cls, document: Any, max_work: int | None, where: str) -> "Protocol":
-        from armslength.protocol.document import protocols_of  # noqa: PLC0415  # the same
+    def _read(cls, document: Any, max_work: int | None, where: str) -> "Protocol":  # the same
 
         (protocol,) = protocols_of([document], WorkBudget(max_work), where)
         return protocol
@@ -241,8 +339,8 @@ class Protocol:
         repeat: bool = False,
         threads: int | None = None,
     ) -> "Sketches":
-        """One private sketch for each row of X; charged to the ledger first. See `armslength.protocol.release`."""
-        from armslength.protocol.release import release  # noqa: PLC0415  # the one door to the secret noise
+        """One private sketch for each row of X; charged to the ledger first. See `armslength.release.release`."""
+        from armslength.release.release import release  # noqa: PLC0415  # the one door to the secret noise
 
         return release(
             self,
@@ -258,8 +356,8 @@ class Protocol:
     def stream(
         self, *, label: str, ledger: Any = None, population: str = "", repeat: bool = False
     ) -> "SketchStream":
-        """A sketch that takes events one by one; charged to the ledger now. See `armslength.protocol.stream`."""
-        from armslength.protocol.stream import SketchStream  # noqa: PLC0415  # the same
+        """A sketch that takes events one by one; charged to the ledger now. See `armslength.release.stream`."""
+        from armslength.release.stream import SketchStream  # noqa: PLC0415  # the same
 
         return SketchStream(self, label=label, ledger=ledger, population=population, repeat=repeat)
 
@@ -272,3 +370,98 @@ class Protocol:
             most = max((t for t in range(62) if 16 * 4**t <= self.law.second_moment), default=0)
             raise ParameterError(f"dropped_bits must be at most {most} for this noise, got {bits}")
         return bits
+
+
+# A protocol as a JSON document, and back: what is derived is written to be read, and never trusted.
+
+
+def document_of(protocol: Protocol) -> dict[str, Any]:
+    """The document of a protocol."""
+    limits = protocol.value_range
+    return {
+        "format": schema.FORMAT,
+        "version": schema.VERSION,
+        "transform": schema.transform_document(protocol.transform),
+        "epsilon": written(protocol.epsilon),
+        "delta": written(protocol.delta),
+        "noise": protocol.noise,
+        "radius": written(protocol.radius),
+        "resolution": float(protocol.resolution).hex(),
+        "norm": protocol.norm,
+        "relation": protocol.relation,
+        "contribution": protocol.contribution,
+        "unit": protocol.unit,
+        "noise_site": protocol.noise_site,
+        "on_grid": protocol.on_grid,
+        "touched": protocol.touched,
+        "value_range": None if limits is None else [written(limit) for limit in limits],
+        "dropped_bits": protocol.dropped_bits,
+        "total_share": written(protocol.total_share),
+        "items": protocol.items,
+        "vocabulary": protocol.vocabulary,
+        "derived": _derived(protocol),
+    }
+
+
+def _derived(protocol: Protocol) -> dict[str, str]:
+    neighbors = protocol.neighbors
+    radius = (
+        {"grid_radius": str(neighbors.radius)}
+        if protocol.norm == "l1"
+        else {"grid_radius_squared": str(neighbors.radius_squared)}
+    )
+    totals = {} if protocol.total_law is None else {"total_scale": protocol.total_law.scale.hex()}
+    return {**radius, "scale": protocol.law.scale.hex(), **totals}
+
+
+def protocols_of(documents: Sequence[Any], budget: WorkBudget, where: str) -> tuple[Protocol, ...]:
+    """The protocols of documents that must share one transform, whose matrix is scanned once for all of them.
+
+    Refuses unknown versions, unknown fields, derived values that differ, and, before anything is computed, too much work.
+
+    Args:
+        documents: What was read.
+        budget: The work that reading them may be.
+        where: The file, for messages.
+    """
+    for document in documents:
+        schema.check_document(document)
+        if document["transform"] != documents[0]["transform"]:
+            raise IncompatibleSketchesError(
+                "sketches must share one space, got different transforms in one file"
+            )
+    with _refusing_invalid():
+        transform = budget.shared(schema.read_transform(documents[0]["transform"]))
+    budget.charge_protocols(transform, documents, where)
+    return tuple(_protocol_of(document, transform) for document in documents)
+
+
+def _protocol_of(document: Any, transform: Transform) -> Protocol:
+    """The protocol of a document with this transform."""
+    fields = {name: document[name] for name in schema.FIELDS}
+    with _refusing_invalid():
+        fields["resolution"] = float.fromhex(fields["resolution"])
+        if fields["contribution"] is not None:
+            fields.pop("radius")
+        protocol = Protocol(transform, **fields)
+    again = protocol.document()
+    if again != document:
+        differing = sorted(name for name, value in again.items() if document[name] != value)
+        if differing == ["derived"] and isinstance(document["derived"], Mapping):
+            derived = document["derived"]
+            differing = [name for name, value in again["derived"].items() if derived.get(name) != value]
+        named = ", ".join(differing) or "derived"
+        raise CorruptFileError(
+            f"a protocol must be as armslength writes it, got another {named} than the other fields give: "
+            "this protocol was edited by hand; make a new one with `armslength protocol new` or al.Protocol"
+        )
+    return protocol
+
+
+@contextmanager
+def _refusing_invalid() -> Iterator[None]:
+    """Turns what an argument from a document breaks into one line about the protocol."""
+    try:
+        yield
+    except (ParameterError, ValueError, TypeError, OverflowError) as problem:
+        raise CorruptFileError(f"a protocol must be valid, got: {problem}") from None

@@ -6,9 +6,9 @@ from typing import Any
 
 from armslength.checks import shown
 from armslength.errors import CorruptFileError, UnsupportedVersionError
-from armslength.formats.canonical import canonical_json
-from armslength.transforms.base import Transform
+from armslength.files import canonical_json
 from armslength.transforms.registry import build_transform
+from armslength.transforms.transform import Transform
 
 FORMAT = "armslength protocol"
 VERSION = 1

@@ -5,12 +5,92 @@ Four-wise independence already gives every variance in the design; t of at least
 paper's condition for tails of probability β (Kane & Nelson 2014).
 """
 
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.compiled import kernel
-from armslength.randomness.field import PRIME, canonical, multiply_add
-from armslength.randomness.stream import Reader, Stream
+from armslength._numba import kernel, mul_wide
+from armslength.checks import type_name
+from armslength.errors import InputError
+from armslength.randomness.seeds import Reader, Stream, canonical_text, length_prefixed
+
+# Arithmetic modulo the prime 2^127 − 1, on pairs of words (specification, section 4).
+#
+# The field holds every 64-bit id and 120 bits of a string's hash without merging any; 2^61 − 1, the usual
+# choice, would merge ids.
+
+
+PRIME = 2**127 - 1
+
+_ONE = np.uint64(1)
+_63 = np.uint64(63)
+_LOW_63 = np.uint64(2**63 - 1)
+_ALL_ONES = np.uint64(2**64 - 1)
+
+
+@kernel
+def add_carry(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The sum of two words and its carry, 0 or 1."""
+    total = a + b
+    return total, np.uint64(total < a)
+
+
+@kernel
+def fold(high: np.uint64, low: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """A 128-bit number reduced to at most 2^127, the same modulo 2^127 − 1."""
+    low, carry = add_carry(low, high >> _63)
+    return (high & _LOW_63) + carry, low
+
+
+@kernel
+def multiply_add(
+    a_high: np.uint64,
+    a_low: np.uint64,
+    x_high: np.uint64,
+    x_low: np.uint64,
+    c_high: np.uint64,
+    c_low: np.uint64,
+) -> tuple[np.uint64, np.uint64]:
+    """a·x + c modulo 2^127 − 1, at most 2^127; for a ≤ 2^127 and x, c < 2^127."""
+    low_1, product_0 = mul_wide(a_low, x_low)
+    cross_1, cross_0 = mul_wide(a_low, x_high)
+    other_1, other_0 = mul_wide(a_high, x_low)
+    high_1, high_0 = mul_wide(a_high, x_high)
+    product_1, carry_a = add_carry(low_1, cross_0)
+    product_1, carry_b = add_carry(product_1, other_0)
+    product_2, carry_c = add_carry(cross_1, other_1)
+    product_2, carry_d = add_carry(product_2, high_0)
+    product_2, carry_e = add_carry(product_2, carry_a + carry_b)
+    product_3 = high_1 + carry_c + carry_d + carry_e
+
+    # The product is (its low 127 bits) + 2^127·(the rest), and 2^127 is 1 in the field.
+    rest_low = (product_1 >> _63) | (product_2 << _ONE)
+    rest_high = (product_2 >> _63) | (product_3 << _ONE)
+    low, carry = add_carry(product_0, rest_low)
+    high, low = fold((product_1 & _LOW_63) + rest_high + carry, low)
+    low, carry = add_carry(low, c_low)
+    return fold(high + c_high + carry, low)
+
+
+@kernel
+def canonical(high: np.uint64, low: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The number in 0 … 2^127 − 2 that is the same in the field; for a number of at most 2^127."""
+    high, low = fold(high, low)
+    if high == _LOW_63 and low == _ALL_ONES:
+        return np.uint64(0), np.uint64(0)
+    return high, low
+
+
+@kernel
+def scaled_to(high: np.uint64, low: np.uint64, bound: np.uint64) -> np.uint64:
+    """⌊ v·bound / 2^127 ⌋ for v < 2^127 and bound < 2^63."""
+    middle, _ = mul_wide(low, bound)
+    top_1, top_0 = mul_wide(high, bound)
+    top_0, carry = add_carry(top_0, middle)
+    return ((top_1 + carry) << _ONE) | (top_0 >> _63)
 
 
 def uniform_field_elements(reader: Reader, count: int) -> NDArray[np.uint64]:
@@ -52,3 +132,74 @@ def hash_value(
             high, low, item_high, item_low, coefficients[degree, 0], coefficients[degree, 1]
         )
     return canonical(high, low)
+
+
+# Items: what names a coordinate, as numbers that every party computes alike (specification, section 3).
+
+
+UNREADABLE = "items must be a list that can be read to its end, got an error in the middle"
+_PREFIX = length_prefixed(b"armslength item v1")
+_8, _56 = np.uint64(8), np.uint64(56)
+
+
+def _string_words(items: Sequence[str]) -> NDArray[np.uint64]:
+    """The first 120 bits of each item's digest, as (high word, low word)."""
+    sha256 = hashlib.sha256
+    try:
+        digests = [sha256(_PREFIX + length_prefixed(canonical_text(item))).digest() for item in items]
+    except ValueError as problem:
+        raise InputError(f"items must be {problem}") from None
+    words = np.frombuffer(b"".join(digests), dtype=">u8").reshape(len(items), 4)[:, :2].astype(np.uint64)
+    # 15 of 16 bytes: the number ends 8 bits earlier
+    low = (words[:, 0] << _56) | (words[:, 1] >> _8)
+    return np.stack([words[:, 0] >> _8, low], axis=1)
+
+
+def item_words(items: Any) -> NDArray[np.uint64]:
+    """Items as rows (high word, low word): all strings, or all integers that fit int64.
+
+    Args:
+        items: A sequence or array of `str`, or of integers. Anything else is refused, and so is a mixture.
+    """
+    if isinstance(items, range):
+        return _integer_words(np.asarray(items))
+    if isinstance(items, np.ndarray) and not isinstance(items, np.ma.MaskedArray):
+        if items.ndim != 1 or items.dtype.kind not in "iuUTO":
+            raise InputError(
+                f"items must be a list of strings or integers, got {items.ndim} dimensions of {type_name(items.dtype)}"
+            )
+        if items.dtype.kind in "iu":
+            return _integer_words(items)
+        items = items.tolist()
+    if not isinstance(items, Sequence) or isinstance(items, (str, bytes, bytearray, memoryview)):
+        kind = type(items).__name__
+        raise InputError(
+            f"items must be a list of strings or integers, got {kind}; a column has .tolist() or .to_list()"
+        )
+    items = read_to_the_end(items)
+    kinds = {str if isinstance(item, str) else type(item) for item in items}
+    if kinds <= {str}:
+        return _string_words(items)
+    if all(
+        issubclass(kind, (int, np.integer)) and not issubclass(kind, (bool, np.timedelta64)) for kind in kinds
+    ):
+        return _integer_words(np.array([int(item) for item in items], dtype=object))
+    names = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise InputError(f"items must be all strings or all integers, got {names}; convert them first")
+
+
+def _integer_words(items: NDArray[Any]) -> NDArray[np.uint64]:
+    """Integer items modulo 2^64, as their low word."""
+    if items.size and (items.min() < -(2**63) or items.max() >= 2**63):
+        raise InputError("integer items must fit int64 (−2^63 to 2^63 − 1), got a larger one; use strings")
+    words = np.zeros((len(items), 2), dtype=np.uint64)
+    words[:, 1] = items.astype(np.int64).view(np.uint64)
+    return words
+
+
+def read_to_the_end(items: Any) -> list[Any]:
+    """The items as a list; errors of whatever makes itself a list may quote the data, and are left out."""
+    try:
+        return list(items)
+    except Exception:  # noqa: BLE001  # whatever it is
+        raise InputError(UNREADABLE) from None

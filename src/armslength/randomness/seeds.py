@@ -5,9 +5,49 @@ import secrets
 import unicodedata
 from typing import Any
 
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
 from armslength.checks import shown
 from armslength.errors import ParameterError
-from armslength.randomness.text import canonical_text, length_prefixed
+
+# Canonical text, and bytes that cannot be confused (specification, sections 1 and 3).
+
+
+def canonical_text(text: str) -> bytes:
+    """The UTF-8 bytes of the NFC form: no trimming, no case folding.
+
+    Raises:
+        ValueError: What the text must be, and what came, without the text itself.
+    """
+    if text.isascii():
+        return text.encode("ascii")
+    # NFC is stable for assigned characters only: another party's tables may treat a newer one otherwise.
+    categories = {unicodedata.category(character) for character in text}
+    if "Cs" in categories:
+        raise ValueError("valid Unicode text, got a lone surrogate")
+    if "Cn" in categories:
+        raise ValueError(
+            f"text of characters assigned in Unicode {unicodedata.unidata_version}, got one that is not; "
+            "replace it, or use a newer Python"
+        )
+    return unicodedata.normalize("NFC", text).encode()
+
+
+def is_canonical(text: str) -> bool:
+    """Whether `canonical_text` takes it."""
+    try:
+        canonical_text(text)
+    except ValueError:
+        return False
+    return True
+
+
+def length_prefixed(part: bytes) -> bytes:
+    """The bytes after their own length, so that no two lists of parts read the same."""
+    return len(part).to_bytes(8, "little") + part
+
 
 VERSION = b"armslength public randomness v1"
 LONGEST_SEED = 256
@@ -41,3 +81,46 @@ def derive_key(seed: str, purpose: str) -> bytes:
     """The 32-byte key of one purpose under a seed; keys of different purposes are unrelated."""
     parts = (VERSION, canonical_text(seed), purpose.encode("ascii"))
     return hashlib.sha256(b"".join(length_prefixed(part) for part in parts)).digest()
+
+
+# The public stream of a seed and a purpose: words by position (specification, section 2).
+
+
+WORD_BYTES = 8
+BLOCK_BYTES = 16
+
+
+class Stream:
+    """AES-256-CTR under the key of (seed, purpose): any word can be computed alone."""
+
+    def __init__(self, seed: str, purpose: str) -> None:
+        self._algorithm = algorithms.AES(derive_key(seed, purpose))
+
+    def words(self, start: int, count: int) -> NDArray[np.uint64]:
+        """The words at positions start … start+count−1."""
+        first_block, skipped = divmod(start * WORD_BYTES, BLOCK_BYTES)
+        counter = first_block.to_bytes(BLOCK_BYTES, "big")
+        cipher = Cipher(self._algorithm, modes.CTR(counter)).encryptor()
+        keystream = cipher.update(bytes(skipped + count * WORD_BYTES))
+        return np.frombuffer(keystream, dtype="<u8", offset=skipped).astype(np.uint64, copy=False)
+
+    def bits(self, start: int, count: int) -> NDArray[np.uint8]:
+        """The bits at positions start … start+count−1, each 0 or 1."""
+        first_word, skipped = divmod(start, 64)
+        words = self.words(first_word, -(-(skipped + count) // 64))
+        unpacked = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")
+        return unpacked[skipped : skipped + count]
+
+
+class Reader:
+    """Words of a stream in sequence, for the procedures that may reject."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._position = 0
+
+    def take(self, count: int) -> NDArray[np.uint64]:
+        """The next words."""
+        words = self._stream.words(self._position, count)
+        self._position += count
+        return words

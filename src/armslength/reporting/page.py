@@ -8,14 +8,12 @@ from typing import Any
 
 from armslength.checks import shown
 from armslength.errors import ParameterError, counted
-from armslength.formats.atomic import atomic_write
-from armslength.protocol.sketches import Sketches
-from armslength.reporting import guarantee, words
-from armslength.reporting.embedded import numbers
-from armslength.reporting.findings import Findings, findings_of
-from armslength.reporting.markup import escaped, filled
-from armslength.reporting.numbers import level_text, percent
+from armslength.files import atomic_write
+from armslength.reporting import promise, statements
+from armslength.reporting.findings import Findings, findings_of, numbers
+from armslength.reporting.markup import escaped, filled, level_text, percent
 from armslength.reporting.sections import all_sections, contents
+from armslength.sketches.sketches import Sketches
 from armslength.version import __version__
 
 _SCRIPTS = (
@@ -84,9 +82,9 @@ def page_of(findings: Findings, sketches: Sketches, title: str | None) -> str:
             "style": style,
             "contents": links,
             "search": _search(findings),
-            "alarm": guarantee.alarm(sketches, findings.labels),
+            "alarm": promise.alarm(sketches, findings.labels),
             "heading": heading,
-            "lead": words.lead(findings),
+            "lead": statements.lead(findings),
             "figures": _figures(findings, sketches),
             "sections": all_sections(findings, sketches),
             "footnote": " but what is marked as in the clear" if any(sketches.in_clear) else "",
@@ -117,8 +115,8 @@ def _figures(findings: Findings, sketches: Sketches) -> str:
         ),
         (
             "Privacy of each release",
-            "none" if all(sketches.in_clear) else guarantee.epsilons(sketches),
-            "NOT ALL PRIVATE" if is_clear else guarantee.deltas(sketches),
+            "none" if all(sketches.in_clear) else promise.epsilons(sketches),
+            "NOT ALL PRIVATE" if is_clear else promise.deltas(sketches),
         ),
         (
             "Confidence",

@@ -12,16 +12,36 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from armslength.lazy import lazy
-from armslength.sklearn.kernels import spread_rows
-from armslength.threads import for_blocks
-from armslength.transforms.base import Transform, block_rows
+from armslength._numba import kernel
+from armslength.threads import for_blocks, lazy
+from armslength.transforms.dense_jl import IndependentEntries
 from armslength.transforms.fast_jl import FastJL
-from armslength.transforms.hadamard_jl import HadamardJL
+from armslength.transforms.hadamard_jl import HadamardJL, walsh
 from armslength.transforms.identity import Identity
-from armslength.transforms.independent import IndependentEntries
 from armslength.transforms.matrix_jl import MatrixJL
 from armslength.transforms.sparse_jl import SparseJL
+from armslength.transforms.transform import Transform, block_rows
+
+# The Walsh-Hadamard transform of rows of floats.
+
+
+@kernel
+def spread_rows(rows: NDArray[np.floating], signs: NDArray[np.int64], product: NDArray[np.float64]) -> None:
+    """product = H·D·row in float64, with zeros behind the row, for each row; one row at a time, so none sees another.
+
+    Args:
+        rows: n x d, of float32 or float64.
+        signs: The diagonal of D.
+        product: n x d', d' a power of two.
+    """
+    width = rows.shape[1]
+    for i in range(rows.shape[0]):
+        padded = product[i]
+        for j in range(width):
+            padded[j] = rows[i, j] * signs[j]
+        padded[width:] = 0
+        walsh(padded)  # written for integers, and compiled here for floats
+
 
 _COLUMNS_AT_ONCE = 1 << 16
 _KEPT_ENTRIES = 1 << 24  # 0.3 GB of a sparse A stay in memory; beyond that columns are made as needed

@@ -10,8 +10,8 @@ except ModuleNotFoundError:
         'armslength.spark must have PySpark, got none; run: pip install "armslength[spark]"'
     ) from None
 
-from armslength.spark.released_frame import to_frame
-from armslength.spark.row_release import release_rows
-from armslength.spark.table_release import release_table
+from armslength.spark.frames import to_frame
+from armslength.spark.spark_tables import release_table
+from armslength.spark.spark_vectors import release_rows
 
 __all__ = ["release_rows", "release_table", "to_frame"]

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armslength.errors import InputError, ParameterError
-from armslength.protocol.projection import Prepared
+from armslength.ingest.arrays import Prepared
+from armslength.ingest.sums import GroupSums
 from armslength.protocol.protocol import Protocol
-from armslength.spark.layout import Layout
-from armslength.spark.rows import (
+from armslength.spark.messages import (
     ARRIVED,
     LISTING,
     PROBLEM,
+    Layout,
     Row,
     Senders,
     add_senders,
@@ -20,7 +21,6 @@ from armslength.spark.rows import (
     packed_integers,
     packed_senders,
 )
-from armslength.tables.partial import GroupSums
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,15 +5,30 @@ Errors travel as rows because an exception in a task is tried again, and comes w
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from armslength.errors import InputError, ParameterError
-from armslength.spark.row_parts import together
-from armslength.spark.rows import PROBLEM, Row, in_batches, rows_of
+from armslength.ingest.sums import PartialSums, SumShape, parts_of
+from armslength.release.release_table import TableRelease
+from armslength.spark.messages import (
+    LISTING,
+    PROBLEM,
+    Layout,
+    Row,
+    in_batches,
+    packed_integers,
+    packed_senders,
+    rows_of,
+    tag_of,
+)
 from armslength.spark.summing import packed_problem, summed
+from armslength.spark.vector_tasks import together
 from armslength.version import __version__
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -89,3 +104,151 @@ def _other_version(driver: str) -> ParameterError:
         f"armslength must be of one version everywhere, got {driver} on the driver and {__version__} on a worker; "
         "install the same one"
     )
+
+
+# From one partition's events to rows of partial sums, **not private**: a function of the events, the key and public input alone.
+#
+# Nothing is drawn here, and nothing is kept: a task that runs twice on the same events sends the same rows. No Spark is needed: batches are Arrow's.
+
+
+BUCKET, FINGERPRINT = "bucket", "fingerprint"
+_MOST_HELD = 1 << 23  # 64 MB
+_WORD = 1 << 64
+
+
+@dataclass(frozen=True)
+class PartitionJob:
+    """What every task of a release is told.
+
+    Attributes:
+        release: The release; its source is the partition.
+        key: Puts each person's events into the order in which they are taken: drawn once, before any task.
+        layout: How sums are cut into chunks.
+    """
+
+    release: TableRelease
+    key: bytes
+    layout: Layout
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
+        """The rows of one partition.
+
+        Args:
+            batches: Its events under the names of their roles, each with the bucket of its person and the fingerprint of its row.
+        """
+        reading = Reading(batches)
+        if reading.schema is None:
+            return
+        release = replace(self.release, source=reading.events(), threads=1)
+        shape = SumShape.of(release.protocol, len(release.groups.labels))
+        held = HeldSums(self.layout)
+        sent, number = 0, 0
+        for events in release.taken(self.key):
+            for part in parts_of(release.protocol, events, shape, threads=1):
+                for chunk, cells in held.add(part):
+                    row, tag = reading.signed(chunk, cells, number)
+                    sent, number = (sent + tag) % _WORD, number + 1
+                    yield row
+        reading.finish()
+        for chunk, cells in held.drain():
+            row, tag = reading.signed(chunk, cells, number)
+            sent, number = (sent + tag) % _WORD, number + 1
+            yield row
+        yield LISTING, packed_integers(reading.buckets), packed_senders({reading.name: sent})
+
+
+class Reading:
+    """One reading of a partition: its events go on, and what tells this reading from another one stays.
+
+    Args:
+        batches: The partition.
+    """
+
+    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self._first = next((batch for batch in batches if batch.num_rows), None)
+        self._events = self._watched()
+        self._sum, self._count, self._is_done = 0, 0, False
+        self.buckets: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+    @property
+    def schema(self) -> pa.Schema | None:
+        """Of the events; None for a partition without any."""
+        if self._first is None:
+            return None
+        names = [name for name in self._first.schema.names if name not in (BUCKET, FINGERPRINT)]
+        return pa.schema([self._first.schema.field(name) for name in names])
+
+    @property
+    def name(self) -> tuple[int, int]:
+        """(the lowest bucket, the fingerprint of all events): the same for whoever reads the same events, in any order."""
+        if not self._is_done:
+            raise RuntimeError("a partition must be read to its end before any of its sums are sent")
+        return int(self.buckets[0]), (self._sum + self._count * 0x9E3779B97F4A7C15) % _WORD
+
+    def events(self) -> pa.RecordBatchReader:
+        """The events, without what only this class looks at."""
+        return pa.RecordBatchReader.from_batches(self.schema, self._events)
+
+    def finish(self) -> None:
+        """Reads what is left: an engine that sees that no event can be taken does not look at them all."""
+        for _ in self._events:
+            pass
+
+    def signed(self, chunk: int, cells: NDArray[np.int64], number: int) -> tuple[Row, int]:
+        """(the row of a chunk, its tag)."""
+        packed = packed_integers(cells)
+        tag = tag_of(*self.name, chunk, number, packed)
+        return (chunk, packed, packed_senders({self.name: tag})), tag
+
+    def _watched(self) -> Iterator[pa.RecordBatch]:
+        batch = self._first
+        while batch is not None:
+            buckets = pc.unique(batch.column(BUCKET)).to_numpy(zero_copy_only=False)
+            self.buckets = np.union1d(self.buckets, buckets).astype(np.int64)
+            words = batch.column(FINGERPRINT).to_numpy(zero_copy_only=False).view(np.uint64)
+            self._sum = (self._sum + int(words.sum(dtype=np.uint64))) % _WORD
+            self._count += batch.num_rows
+            yield batch.select([name for name in batch.schema.names if name not in (BUCKET, FINGERPRINT)])
+            batch = next(self._batches, None)
+        self._is_done = True
+
+
+class HeldSums:
+    """The sums of the groups that have come, until they are too many to hold.
+
+    Args:
+        layout: How they are cut.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._most = min(layout.groups, max(1, _MOST_HELD // layout.columns))
+        self._cells: dict[int, NDArray[np.int64]] = {}
+
+    def add(self, part: PartialSums) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Adds sums; gives what had to go first."""
+        for group, values, total in zip(part.groups.tolist(), part.values, part.totals, strict=True):
+            cells = self._cells.get(group)
+            if cells is None:
+                if len(self._cells) == self._most:
+                    yield from self.drain()
+                cells = self._cells[group] = np.zeros(self._layout.columns, dtype=np.int64)
+            cells[:-1] += values
+            cells[-1] += total
+
+    def drain(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """All that is held, chunk by chunk."""
+        layout = self._layout
+        held, self._cells = self._cells, {}
+        blocks: dict[int, list[int]] = {}
+        for group in sorted(held):
+            blocks.setdefault(group // layout.groups_at_once, []).append(group)
+        for block, groups in blocks.items():
+            rows, _ = layout.place(block * layout.pieces)
+            cells = np.zeros((rows.stop - rows.start, layout.columns), dtype=np.int64)
+            for group in groups:
+                cells[group - rows.start] = held.pop(group)
+            for piece in range(layout.pieces):
+                chunk = block * layout.pieces + piece
+                yield chunk, cells[:, layout.place(chunk)[1]]

@@ -13,33 +13,31 @@ from scipy import sparse
 
 from armslength.checks import number
 from armslength.errors import ParameterError
-from armslength.lazy import lazy
-from armslength.randomness.seeds import checked_seed, fresh_seed
-from armslength.randomness.stream import Stream
-from armslength.randomness.symmetric import SymmetricTable, sparse_normal_table
-from armslength.threads import available_threads, for_blocks
-from armslength.transforms.base import (
-    Transform,
-    block_rows,
-    check_dense_size,
-    checked_input_dim,
-    checked_sketch_dim,
-)
-from armslength.transforms.inputs import integer_rows
-from armslength.transforms.kernels.walsh import column_norms_of_walsh, project_combined, walsh_all
-from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
-from armslength.transforms.padding import (
+from armslength.randomness.sampling import SymmetricTable, sparse_normal_table
+from armslength.randomness.seeds import Stream, checked_seed, fresh_seed
+from armslength.threads import available_threads, for_blocks, lazy
+from armslength.transforms.hadamard_jl import (
     LARGEST_SCANNED_DIM,
+    column_norms_of_walsh,
     hadamard_entries,
     padded_dimension,
+    project_combined,
     random_signs,
+    walsh_all,
 )
-from armslength.transforms.work import (
+from armslength.transforms.integer_rows import integer_rows
+from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
+from armslength.transforms.transform import (
     DRAWN_ENTRY,
     FULL_PRODUCT,
     GRAM_ENTRY,
     SIGN,
     STORED_ENTRY,
+    Transform,
+    block_rows,
+    check_dense_size,
+    checked_input_dim,
+    checked_sketch_dim,
     dense_gram_work,
     proof_work,
 )

@@ -10,9 +10,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from armslength.threads import for_blocks
-from armslength.transforms.base import LARGEST_SKETCH_DIM, Transform, block_rows, checked_input_dim
-from armslength.transforms.inputs import integer_rows
-from armslength.transforms.work import STORED_ENTRY
+from armslength.transforms.integer_rows import integer_rows
+from armslength.transforms.transform import (
+    LARGEST_SKETCH_DIM,
+    STORED_ENTRY,
+    Transform,
+    block_rows,
+    checked_input_dim,
+)
 
 
 @dataclass(frozen=True)

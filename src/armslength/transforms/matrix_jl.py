@@ -13,13 +13,20 @@ from scipy import sparse
 
 from armslength.checks import number, shown
 from armslength.errors import ParameterError
-from armslength.lazy import lazy
-from armslength.threads import for_blocks
-from armslength.transforms.base import Transform, block_rows, checked_input_dim, checked_sketch_dim
-from armslength.transforms.inputs import SparseRows, integer_rows, plain_array, sparse_entries
-from armslength.transforms.kernels.product import multiply_columns
+from armslength.threads import for_blocks, lazy
+from armslength.transforms.dense_jl import multiply_columns
+from armslength.transforms.integer_rows import SparseRows, integer_rows, plain_array, sparse_entries
 from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
-from armslength.transforms.work import FULL_PRODUCT, GRAM_ENTRY, SCANNED_ENTRY, proof_work
+from armslength.transforms.transform import (
+    FULL_PRODUCT,
+    GRAM_ENTRY,
+    SCANNED_ENTRY,
+    Transform,
+    block_rows,
+    checked_input_dim,
+    checked_sketch_dim,
+    proof_work,
+)
 
 LARGEST_ENTRY = 2**31
 

@@ -9,14 +9,13 @@ from scipy import sparse
 
 from armslength.checks import one_of
 from armslength.errors import ParameterError
-from armslength.transforms.base import Transform
+from armslength.transforms.dense_jl import GaussianJL, SignJL
 from armslength.transforms.fast_jl import FastJL
-from armslength.transforms.gaussian_jl import GaussianJL
 from armslength.transforms.hadamard_jl import HadamardJL
 from armslength.transforms.identity import Identity
 from armslength.transforms.matrix_jl import MatrixJL
-from armslength.transforms.sign_jl import SignJL
 from armslength.transforms.sparse_jl import SparseJL
+from armslength.transforms.transform import Transform
 
 TRANSFORMS: Mapping[str, type[Transform]] = {
     transform.name: transform

@@ -9,23 +9,27 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from armslength._numba import LANES, Integers
 from armslength.checks import integer, one_of
-from armslength.compiled import Integers
 from armslength.errors import ParameterError
-from armslength.lazy import lazy
-from armslength.randomness.hashing import hash_coefficients
-from armslength.randomness.items import item_words
-from armslength.randomness.permutation import uniform_permutation
+from armslength.randomness.hashing import hash_coefficients, item_words
+from armslength.randomness.sampling import uniform_permutation
 from armslength.randomness.seeds import checked_seed, fresh_seed
-from armslength.threads import for_blocks, for_runs
-from armslength.transforms.base import Transform, checked_input_dim, checked_sketch_dim
-from armslength.transforms.inputs import DenseRows, SparseRows, integer_rows
-from armslength.transforms.kernels.scatter import scatter_dense, scatter_sparse
-from armslength.transforms.kernels.sparse_columns import balanced_columns, block_columns, graph_columns
-from armslength.transforms.kernels.tiles import TILE_COLUMNS, add_tiles
+from armslength.threads import for_blocks, for_runs, lazy
+from armslength.transforms.integer_rows import DenseRows, SparseRows, integer_rows
 from armslength.transforms.operator_norm import LARGEST_SCAN, check_gram_size, operator_norm_bound
-from armslength.transforms.tiling import TileRoom, listed_columns
-from armslength.transforms.work import (
+from armslength.transforms.sparse_kernels import (
+    TILE_COLUMNS,
+    TileRoom,
+    add_tiles,
+    balanced_columns,
+    block_columns,
+    graph_columns,
+    listed_columns,
+    scatter_dense,
+    scatter_sparse,
+)
+from armslength.transforms.transform import (
     DEALT_ENTRY,
     GRAM_ENTRY,
     HASH_COEFFICIENT,
@@ -33,9 +37,11 @@ from armslength.transforms.work import (
     HASH_STEP,
     SPARSE_ENTRY,
     SPARSE_PRODUCT,
+    Transform,
+    checked_input_dim,
+    checked_sketch_dim,
     proof_work,
 )
-from armslength.vectors import LANES
 
 CONSTRUCTIONS = ("block", "graph", "balanced")
 _COLUMNS_AT_ONCE = 1 << 16

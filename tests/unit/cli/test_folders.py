@@ -150,7 +150,7 @@ def test_nearest_searches_a_folder(folder):
 
 
 def test_inspect_counts_and_reads_no_row(folder, monkeypatch):
-    monkeypatch.setattr("armslength.protocol.sketch_file.SketchFile.sketches", None)  # must not be reached
+    monkeypatch.setattr("armslength.sketches.sketch_file.SketchFile.sketches", None)  # must not be reached
     shown = run("inspect", folder).output.splitlines()
     size = sum(path.stat().st_size for path in files_of(folder))
     assert shown[0] == f"{folder}: 3 files, 6 rows of 64 numbers, SparseJL, {size:,} bytes"

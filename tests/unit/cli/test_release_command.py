@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import armslength as al
 from armslength.cli.main import main
-from armslength.tables.engine import EventTable, LeftOut
+from armslength.ingest.engine import EventTable, LeftOut
 
 EVENTS = pa.table(
     {
@@ -76,7 +76,7 @@ def test_a_release_from_a_file_with_groups(folder):
 
 def test_a_dry_run_reads_no_event_and_spends_nothing(folder, monkeypatch):
     before = sorted(path.name for path in folder.iterdir())
-    monkeypatch.setattr("armslength.tables.engine.EventTable.batches", None)  # to read would fail
+    monkeypatch.setattr("armslength.ingest.engine.EventTable.batches", None)  # to read would fail
     done = run(*RELEASE, *GROUPS, "--dry-run")
     assert done.exit_code == 0, done.output
     assert "3 sketches of 16 numbers would be released" in done.output
@@ -97,7 +97,7 @@ def test_a_ledger_must_exist_or_be_asked_for_before_anything_is_read(folder, mon
     (folder / "ledger.sqlite").unlink()
     before = sorted(path.name for path in folder.iterdir())
     with monkeypatch.context() as unread:
-        unread.setattr("armslength.tables.engine.EventTable.batches", None)
+        unread.setattr("armslength.ingest.engine.EventTable.batches", None)
         for flags in ([], ["--dry-run"], ["--ledger", "other.sqlite"], ["--new-ledger", "--no-ledger"]):
             refused = run(*RELEASE, *GROUPS, *flags)
             assert refused.exit_code == 2, refused.output
@@ -132,7 +132,7 @@ def test_a_ledger_that_vanishes_while_events_are_read_is_noticed(folder, monkeyp
         (folder / "ledger.sqlite").unlink(missing_ok=True)
         return batches(*arguments, **known)
 
-    monkeypatch.setattr("armslength.tables.engine.EventTable.batches", removed)
+    monkeypatch.setattr("armslength.ingest.engine.EventTable.batches", removed)
     done = run(*RELEASE, *GROUPS)
     assert done.exit_code == 2
     assert "is gone" in done.stderr
@@ -152,7 +152,7 @@ def test_the_same_labels_twice_are_refused_unless_asked_for():
 
 def test_budget_is_asked_before_any_event_is_read(folder, monkeypatch):
     run("ledger", "budget", "--population", "visits-2026", "--epsilon", "0.5", "--unit", "one patient")
-    monkeypatch.setattr("armslength.tables.engine.EventTable.batches", None)
+    monkeypatch.setattr("armslength.ingest.engine.EventTable.batches", None)
     assert run(*RELEASE, *GROUPS).exit_code == 4
     assert not (folder / "sketches.parquet").exists()
 
@@ -206,7 +206,7 @@ def test_a_release_that_cannot_be_written_is_rescued(folder, monkeypatch):
             raise OSError(28, "No space left on device")
         replace(source, target)
 
-    monkeypatch.setattr("armslength.formats.atomic.os.replace", full)
+    monkeypatch.setattr("armslength.files.os.replace", full)
     done = run(*RELEASE, *GROUPS)
     assert done.exit_code == 6, done.output
     (saved,) = rescue.iterdir()
@@ -220,7 +220,7 @@ def test_a_release_that_can_be_written_nowhere_says_that_it_was_charged(folder, 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("armslength.formats.atomic.os.replace", full)
+    monkeypatch.setattr("armslength.files.os.replace", full)
     done = run(*RELEASE, *GROUPS)
     assert done.exit_code == 2
     assert "ε was charged, and nothing was written" in done.output

@@ -5,12 +5,12 @@ import pytest
 from scipy.special import gammaincinv, ndtr, ndtri
 
 import armslength as al
-from armslength.estimates import spread_law
+from armslength.estimates import quantiles
 from armslength.estimates.intervals import IntervalRule, Level
-from armslength.estimates.noise_models import PairNoise
-from armslength.estimates.spread_law import null_quantile, quantile_sheet
+from armslength.estimates.pair_noise import PairNoise
+from armslength.estimates.quantiles import null_quantile, quantile_sheet
 from armslength.estimates.variance import variance_curve
-from armslength.protocol.provenance import NoiseSource
+from armslength.sketches.noises import NoiseSource
 
 PROTOCOL = al.Protocol(al.SparseJL(100, 16, 1, "x"), 1)
 
@@ -229,8 +229,8 @@ def test_a_law_that_lost_something_does_not_call_itself_exact():
 
 def test_the_law_at_0_is_made_once_for_a_sheet_and_its_exact_quantiles(monkeypatch):
     ratios = []
-    made = spread_law._lattice_law
-    monkeypatch.setattr(spread_law, "_lattice_law", lambda *known: ratios.append(known[2]) or made(*known))
+    made = quantiles._lattice_law
+    monkeypatch.setattr(quantiles, "_lattice_law", lambda *known: ratios.append(known[2]) or made(*known))
     noise = noise_of(al.Protocol(al.SparseJL(300, 24, 1, "once"), "0.7"))
     sheet = quantile_sheet(noise, 24)
     for deviate in (1.0, 2.0, 3.0):
@@ -245,7 +245,7 @@ def test_powers_left_out_are_too_small_for_any_tail(coordinates):
     squares = np.zeros(3601)
     np.add.at(squares, np.arange(-60, 61) ** 2, law)
     transform = np.fft.rfft(squares, 1 << 17)
-    found, expected = spread_law._power(transform, coordinates), transform**coordinates
+    found, expected = quantiles._power(transform, coordinates), transform**coordinates
     assert np.abs(found - expected).max() < 1e-29
     if coordinates > 16:
         assert np.count_nonzero(found) < len(found) / 10

@@ -5,7 +5,7 @@ import pytest
 
 import armslength as al
 from armslength.estimates import shapes
-from armslength.estimates.ratio_grid import _noise, grid_numbers
+from armslength.estimates.intervals import _noise, grid_numbers
 
 PROTOCOL = al.Protocol(al.SparseJL(300, 64, 1, "shapes"), 1, total_share="0.25")
 RNG = np.random.default_rng(4)
@@ -184,8 +184,8 @@ def test_it_is_about_shapes_not_sizes():
 def test_blocks_are_what_all_at_once_is(monkeypatch):
     sketches = released()
     whole = al.shape_distances(sketches).to_arrow(simultaneous=True).to_pylist()
-    monkeypatch.setattr("armslength.search.blocks.ROWS", 2)
-    monkeypatch.setattr("armslength.search.blocks.SMALL", 1)
+    monkeypatch.setattr("armslength.answers.pairs.ROWS", 2)
+    monkeypatch.setattr("armslength.answers.pairs.SMALL", 1)
     lines = [
         row for batch in al.compare(sketches, by="shape", simultaneous=True) for row in batch.to_pylist()
     ]

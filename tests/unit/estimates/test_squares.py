@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import armslength as al
-from armslength.estimates import rising, squares
+from armslength.estimates import distances, quantiles
 from armslength.estimates.intervals import Level, interval_rule
-from armslength.estimates.noise_models import row_noises
-from armslength.estimates.rising import RisingFunction
-from armslength.protocol.provenance import Released
+from armslength.estimates.pair_noise import row_noises
+from armslength.estimates.quantiles import RisingFunction
+from armslength.sketches.noises import Released
 
 K = 19
 PROTOCOL = al.Protocol(al.SparseJL(40, K, 1, "x"), 1)
@@ -42,7 +42,7 @@ def test_all_squares_are_exact_where_they_say_so(n, m, seed, largest, base):
     common = np.full(K, base, dtype=np.int64)
     left, right = (sketches_of(generator.integers(-largest, largest, (rows, K)) + common) for rows in (n, m))
     for one, other in ((left, right), (left, left)):
-        found = squares.all_squares(one, other, 3.0, 2.0, 0.0)
+        found = distances.all_squares(one, other, 3.0, 2.0, 0.0)
         expected = 2.0 * (exact_squares(one, other) - 3)
         assert np.allclose(found, expected.astype(float), rtol=1e-14 if largest > 10**4 else 0, atol=0)
     assert np.array_equal(found, found.T)
@@ -52,14 +52,14 @@ def test_rounding_is_taken_only_where_it_is_harmless(monkeypatch):
     generator = np.random.default_rng(0)
     left = sketches_of(generator.integers(-(2**26), 2**26, (20, K)))
     used = []
-    real = squares._pair_by_pair
-    monkeypatch.setattr(squares, "_pair_by_pair", lambda *given: used.append(1) or real(*given))
+    real = distances._pair_by_pair
+    monkeypatch.setattr(distances, "_pair_by_pair", lambda *given: used.append(1) or real(*given))
     longest = 4 * float((np.asarray(left.values, dtype=float) ** 2).sum(axis=1).max())
     harmless = 4 * longest * (K + 8) * 2.0**-53
     expected = exact_squares(left, left).astype(float)
-    assert np.abs(squares.all_squares(left, left, 0.0, 1.0, harmless) - expected).max() <= harmless
+    assert np.abs(distances.all_squares(left, left, 0.0, 1.0, harmless) - expected).max() <= harmless
     assert not used
-    squares.all_squares(left, left, 0.0, 1.0, harmless / 1000)
+    distances.all_squares(left, left, 0.0, 1.0, harmless / 1000)
     assert used
 
 
@@ -67,7 +67,7 @@ def test_chosen_pairs_are_those_of_the_matrix():
     left, right = (sketches_of(np.random.default_rng(i).integers(-99, 99, (6, K))) for i in range(2))
     rows, columns = np.array([0, 5, 5]), np.array([3, 0, 5])
     expected = exact_squares(left, right)[rows, columns].astype(float)
-    assert np.array_equal(squares.chosen_squares(left, right, rows, columns), expected)
+    assert np.array_equal(distances.chosen_squares(left, right, rows, columns), expected)
 
 
 def searched(places, values, asked):
@@ -135,7 +135,7 @@ def test_intervals_are_those_of_a_search(epsilon, transform, level, monkeypatch)
         ]
     )
     found = rule.interval(asked, Level.of(level, "spread", 1))
-    monkeypatch.setattr(rising, "_HARMLESS", -1.0)
+    monkeypatch.setattr(quantiles, "_HARMLESS", -1.0)
     expected = rule.interval(asked, Level.of(level, "spread", 1))
     for ours, theirs in zip(found, expected, strict=True):
         assert np.array_equal(np.isinf(ours), np.isinf(theirs))
@@ -148,7 +148,7 @@ def test_estimates_do_not_depend_on_how_squares_are_made(monkeypatch):
     sketches = PROTOCOL.release(np.random.default_rng(1).poisson(5, (60, 40)), ledger=al.NO_LEDGER)
     both = al.concat([sketches, sketches[3] + sketches[4], sketches[0] * 2])
     fast = al.squared_distances(both)
-    monkeypatch.setattr(squares, "_products_will_do", lambda *_: False)
+    monkeypatch.setattr(distances, "_products_will_do", lambda *_: False)
     slow = al.squared_distances(both)
     assert np.allclose(fast.value, slow.value, rtol=1e-12, atol=1e-9)
     assert (np.diag(fast.value) == 0).all()

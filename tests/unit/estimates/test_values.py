@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.laws.cumulants import uniform_cumulants
+from armslength.laws import uniform_cumulants
 
 TRANSFORM = al.SparseJL(6, 8, 2, "x")
 LAPLACE = al.Protocol(TRANSFORM, 1)

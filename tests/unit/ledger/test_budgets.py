@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import armslength as al
-from armslength.ledger.periods import PERIODS, period_of
+from armslength.ledger.budgets import PERIODS, period_of
 from armslength.privacy.calibration import gaussian_scale
 
 UNIT = "one patient"

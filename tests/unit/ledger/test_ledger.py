@@ -8,7 +8,7 @@ import pytest
 
 import armslength as al
 from armslength.ledger.entry import Entry
-from armslength.ledger.file import LedgerFile
+from armslength.ledger.ledger_file import LedgerFile
 
 
 def test_lines_stay_in_their_order(tmp_path, entry):

@@ -17,11 +17,10 @@ import pytest
 
 import armslength as al
 from armslength.errors import ParameterError
-from armslength.laws.discrete_laplace import DiscreteLaplace
-from armslength.laws.rounded_normal import RoundedNormal
+from armslength.laws import DiscreteLaplace, RoundedNormal
 from armslength.noise import draw as door
-from armslength.noise.bits import SecretBits
 from armslength.noise.draw import add_draws, add_noise, draw
+from armslength.noise.inversion import SecretBits
 
 WIDE = DiscreteLaplace(2.0**35)
 SIGN = 2**63
@@ -265,7 +264,7 @@ def test_a_draw_that_is_forked_in_the_middle_is_refused_in_the_child(monkeypatch
 def test_a_fork_waits_for_a_compilation():
     code = (
         "import os, threading, time, numpy as np\n"
-        "from armslength.compiled import kernel\n"
+        "from armslength._numba import kernel\n"
         "@kernel\n"
         "def slow(x):\n"
         "    return x + 1\n"

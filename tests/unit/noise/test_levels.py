@@ -11,22 +11,21 @@ import pytest
 from audit.exactness.worst_places import level_1, level_2
 from flint import arb
 
-from armslength.balls import precision
-from armslength.laws.discrete_laplace import DiscreteLaplace
-from armslength.laws.rounded_normal import RoundedNormal
+from armslength._flint import precision
+from armslength.laws import DiscreteLaplace, RoundedNormal
 from armslength.noise import draw as door
-from armslength.noise.bits import SecretBits
-from armslength.noise.inversion import locate, polynomial
-from armslength.noise.quantiles import EXPONENTIAL, HALF_NORMAL, quantile_of
-from armslength.noise.small_scales import OPEN, look_up_table, open_places
-from armslength.noise.tables import (
+from armslength.noise.inversion import OPEN, SecretBits, locate, look_up_table, open_places, polynomial
+from armslength.noise.quantile_tables import (
     DOUBLE_DEGREE,
+    EXPONENTIAL,
     FLOAT_DEGREE,
+    HALF_NORMAL,
     OCTAVES,
     PIECES,
     build,
     double_table,
     float_table,
+    quantile_of,
     shift_of,
 )
 from reference.noise import is_magnitude, tail_bits
@@ -274,7 +273,7 @@ def check_double_radii(made, quantile):
 
 INSPECT = """
 import re
-from armslength.laws.rounded_normal import RoundedNormal
+from armslength.laws import RoundedNormal
 from armslength.noise.draw import draw
 from armslength.noise.inversion import invert_double, invert_float
 

@@ -8,12 +8,11 @@ import pytest
 
 import armslength as al
 from armslength.estimates.variance import variance_curve
-from armslength.laws.cumulants import Cumulants
+from armslength.laws import Cumulants
 from armslength.planner.families import families, sizes_up_to
-from armslength.planner.predict import members, predict, smallest_distance
+from armslength.planner.predictions import members, predict, smallest_distance
+from armslength.transforms.dense_jl import GaussianJL, SignJL
 from armslength.transforms.fast_jl import FastJL
-from armslength.transforms.gaussian_jl import GaussianJL
-from armslength.transforms.sign_jl import SignJL
 
 SITUATIONS = {
     "counts": {"input_dim": 300, "epsilon": 1, "delta": 1e-6, "distance": (20, 500)},

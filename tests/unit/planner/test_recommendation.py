@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 import armslength as al
-from armslength.planner.choose import recommended_of
-from armslength.planner.predict import failure_of, members, predict
+from armslength.planner.plan import recommended_of
+from armslength.planner.predictions import failure_of, members, predict
 
 
 def test_projecting_only_compresses_under_l2_neighbors():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from armslength.errors import ParameterError
 from armslength.privacy.calibration import gaussian_scale, laplace_scale
-from armslength.privacy.parameters import checked_delta, checked_epsilon, exact_number
+from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, exact_number
 
 EPSILONS = ["0.01", "0.03", "0.1", "0.3", "1", "2", "4.5", "8", "16", "20"]
 DELTAS = ["1e-12", "1e-9", "1e-6", "1e-3", "0.1", "0.5"]

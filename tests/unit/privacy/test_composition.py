@@ -9,15 +9,15 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from armslength.privacy.calibration import gaussian_scale
+from armslength.privacy.calibration import gaussian_epsilon, gaussian_scale, is_private_enough
 from armslength.privacy.composition import (
     compose,
     gaussian_loss,
     largest_pure_epsilon,
+    proved_epsilon,
     pure_loss,
+    renyi_epsilon,
 )
-from armslength.privacy.gaussian_curve import gaussian_epsilon, is_private_enough
-from armslength.privacy.renyi import proved_epsilon, renyi_epsilon
 
 DELTA = Fraction(1, 10**6)
 

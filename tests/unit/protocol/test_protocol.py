@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import armslength as al
-from armslength.formats.canonical import canonical_json
+from armslength.files import canonical_json
 from armslength.privacy.calibration import gaussian_scale
-from armslength.privacy.parameters import written
-from armslength.protocol.card_words import guarantee_in_words
+from armslength.privacy.exact_numbers import written
+from armslength.sketches.card import guarantee_in_words
 
 SCHEMA = json.loads(
     (Path(__file__).parents[3] / "docs/reference/protocol.schema.json").read_text(encoding="utf-8")

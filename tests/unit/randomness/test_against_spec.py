@@ -10,15 +10,27 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from armslength.errors import InputError
-from armslength.randomness import permutation
-from armslength.randomness.field import PRIME, canonical, multiply_add, scaled_to
-from armslength.randomness.hashing import hash_coefficients, hash_value, uniform_field_elements
-from armslength.randomness.items import item_words
-from armslength.randomness.normals import NORMAL_TAILS
-from armslength.randomness.permutation import _shuffle_down, uniform_permutation, uniform_sample
-from armslength.randomness.seeds import derive_key
-from armslength.randomness.stream import Stream
-from armslength.randomness.symmetric import achlioptas_table, normal_table, sparse_normal_table
+from armslength.randomness import sampling
+from armslength.randomness.hashing import (
+    PRIME,
+    canonical,
+    hash_coefficients,
+    hash_value,
+    item_words,
+    multiply_add,
+    scaled_to,
+    uniform_field_elements,
+)
+from armslength.randomness.sampling import (
+    NORMAL_TAILS,
+    _shuffle_down,
+    achlioptas_table,
+    normal_table,
+    sparse_normal_table,
+    uniform_permutation,
+    uniform_sample,
+)
+from armslength.randomness.seeds import Stream, derive_key
 from reference import spec
 
 SEED, PURPOSE = "trial-2026", "a test"
@@ -141,7 +153,7 @@ def test_permutations_reject_words_and_go_on():
 
 @pytest.mark.parametrize("at_once", [1, 3, 64])
 def test_permutations_in_pieces_of_words(at_once, monkeypatch):
-    monkeypatch.setattr(permutation, "_WORDS_AT_ONCE", at_once)
+    monkeypatch.setattr(sampling, "_WORDS_AT_ONCE", at_once)
     assert uniform_permutation(SEED, PURPOSE, 50).tolist() == spec.permutation(SEED, PURPOSE, 50)
 
 

@@ -5,11 +5,9 @@ import re
 import numpy as np
 import pytest
 
+from armslength.reporting.drawings import map_svg, still_heat, text_width, tree_svg
 from armslength.reporting.findings import findings_of
-from armslength.reporting.map_svg import map_svg, text_width
-from armslength.reporting.still_heat import still_heat
-from armslength.reporting.tables import nearest_table, pairs_table
-from armslength.reporting.tree_svg import tree_svg
+from armslength.reporting.sections import nearest_table, pairs_table
 from report_parties import hospitals
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.protocol.provenance import Released
-from armslength.protocol.sketches import Sketches
 from armslength.reporting.page import report
+from armslength.sketches.noises import Released
+from armslength.sketches.sketches import Sketches
 from report_parties import CODES, hospital_counts, hospitals, protocol_of, sketches_of
 
 ODD = [

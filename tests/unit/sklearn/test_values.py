@@ -7,7 +7,7 @@ from scipy import sparse
 import armslength as al
 from armslength import sklearn as transformers
 from armslength.sklearn import products
-from armslength.transforms import independent
+from armslength.transforms import dense_jl
 from statistical.limits import LIMIT, check_mean
 
 N, D, K = 23, 37, 16
@@ -48,7 +48,7 @@ def sizes(request, monkeypatch):
         monkeypatch.setattr(products, "_COLUMNS_AT_ONCE", 5)
         monkeypatch.setattr(products, "_KEPT_ENTRIES", 0)
         monkeypatch.setattr(products, "block_rows", lambda _: 4)
-        monkeypatch.setattr(independent, "_ENTRIES_AT_ONCE", 5 * K)
+        monkeypatch.setattr(dense_jl, "_ENTRIES_AT_ONCE", 5 * K)
 
 
 @each

@@ -10,8 +10,8 @@ import pytest
 from scipy.sparse import coo_array
 
 import armslength as al
-from armslength.randomness import permutation
-from armslength.transforms import fast_jl, independent, sparse_jl
+from armslength.randomness import sampling
+from armslength.transforms import dense_jl, fast_jl, sparse_jl
 from armslength.transforms.registry import build_transform
 from reference import spec
 from reference.transforms import CASES, dense
@@ -148,9 +148,9 @@ def test_millions_of_dimensions_fit_in_little_memory(build, size, megabytes):
 
 def test_parts_make_the_same_matrices_as_the_whole(monkeypatch):
     monkeypatch.setattr(fast_jl, "_WORDS_AT_ONCE", 40)
-    monkeypatch.setattr(permutation, "_WORDS_AT_ONCE", 7)
-    monkeypatch.setattr(independent, "_ENTRIES_AT_ONCE", 30)
-    monkeypatch.setattr(independent, "_KEPT_ENTRIES", 0)
+    monkeypatch.setattr(sampling, "_WORDS_AT_ONCE", 7)
+    monkeypatch.setattr(dense_jl, "_ENTRIES_AT_ONCE", 30)
+    monkeypatch.setattr(dense_jl, "_KEPT_ENTRIES", 0)
     monkeypatch.setattr(sparse_jl, "_COLUMNS_AT_ONCE", 5)
     for build, specified in CASES.values():
         transform, expected = build(), np.array(specified())

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import armslength as al
-from armslength.randomness.stream import Stream
-from armslength.transforms import fast_jl, operator_norm, sparse_jl, work
+from armslength.randomness.seeds import Stream
+from armslength.transforms import fast_jl, operator_norm, sparse_jl
+from armslength.transforms.transform import HASH_STEP
 from costly import GROWING
 
 SIZES = st.integers(1, 300)
@@ -53,7 +54,7 @@ def least(counted):
     """What this takes at the least, in the units of work."""
     return (
         counted["words"]
-        + work.HASH_STEP * counted["hash steps"]
+        + HASH_STEP * counted["hash steps"]
         + 0.7 * counted["walsh steps"]
         + counted["proofs"] / 48
     )

@@ -1,0 +1,468 @@
+"""The one place that meets Numba: how our hot loops are compiled.
+
+Kernels release the GIL and are never parallel inside: after a fork, Numba's own threading layers kill
+or abort the process. Threads are a pool over blocks (`threads.py`).
+"""
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.caching import NullCache
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.errors import TypingError
+from numba.core.event import Listener, register
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+Integers = NDArray[np.signedinteger[Any]]  # of any width; kernels sum in int64
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# fastmath off and no contraction into fused operations: the error bounds of docs/noise.md are about
+# IEEE operations exactly as they are written.
+_compile = numba.njit(nogil=True, fastmath=False, error_model="numpy")
+
+
+def kernel(function: Function) -> Function:
+    """The function, compiled on its first call and cached on disk."""
+    compiled = _compile(function)
+    _cache_by_content(compiled)
+    return cast("Function", compiled)
+
+
+class _Note(Listener):
+    """Tells whoever sits at a terminal, once, why the first call takes seconds."""
+
+    told = False
+
+    def on_start(self, event: Any) -> None:
+        """A kernel is about to be compiled, and was not in the cache."""
+        function = getattr(event.data.get("dispatcher"), "py_func", None)
+        ours = str(getattr(function, "__module__", "")).startswith("armslength.")
+        if ours and not self.told and sys.stderr is not None and sys.stderr.isatty():
+            self.told = True
+            sys.stderr.write("armslength: compiling for this machine, a few seconds, once …\n")
+
+    def on_end(self, event: Any) -> None:
+        """It was compiled."""
+
+
+register("numba:compile", _Note())  # type: ignore[no-untyped-call]  # Numba is typed in part
+
+
+@cache
+def source_digest() -> str:
+    """SHA-256 of every source file of the package."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _cache_by_content(compiled: Any) -> None:
+    """Caches a kernel on disk until any source of the package changes.
+
+    Numba's cache asks for the time stamp of the one file that defines a kernel, but a kernel also holds code and
+    constants of other files: with a stale cache the proofs would be about other code than what runs.
+    """
+    try:
+        compiled.enable_caching()
+    except RuntimeError:
+        return  # no folder that can be written to: compiled anew in every process
+    index: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if hasattr(index, "_source_stamp") and hasattr(index, "_data_name_pattern"):
+        index._source_stamp = source_digest()  # noqa: SLF001  # the only place where Numba can be told
+        index.save = partial(_save_under_own_name, index)
+    else:
+        compiled._cache = NullCache()  # noqa: SLF001  # a Numba that works otherwise: no cache rather than a stale one
+
+
+def _save_under_own_name(index: Any, key: Any, data: Any) -> None:
+    """Saves a compiled kernel in a file that is named after what it is: sources and types.
+
+    Numba numbers its files. Two processes that compile a kernel for different types at the same time take the same number,
+    and the index of one then leads to the code of the other: for arrays of another type, or another layout, which nobody checks.
+    """
+    said = f"{index._source_stamp} {key!r}"  # noqa: SLF001  # as above
+    name = index._data_name_pattern.replace("{number:d}", hashlib.sha256(said.encode()).hexdigest()[:16])  # noqa: SLF001  # as above
+    # On a full disk it is compiled anew in the next process; a release that was charged must not end here.
+    with suppress(OSError):
+        index._save_data(name, data)  # noqa: SLF001  # before the index leads there
+        overloads = index._load_index()  # noqa: SLF001  # as above
+        overloads[key] = name
+        index._save_index(overloads)  # noqa: SLF001  # as above
+
+
+# A fork waits until no other thread compiles: the child would inherit a lock that nobody releases.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )
+
+
+@intrinsic
+def _mul_wide(_typing: Any, _a: Any, _b: Any) -> Any:
+    """Numba intrinsic: the two words (high, low) of the 128-bit product of two words."""
+    pair = types.UniTuple(types.uint64, 2)  # type: ignore[no-untyped-call]  # Numba is typed in part
+    signature = pair(types.uint64, types.uint64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        wide = ir.IntType(128)
+        word = ir.IntType(64)
+        left, right = (builder.zext(argument, wide) for argument in arguments)
+        product = builder.mul(left, right)
+        high = builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), word)
+        low = builder.trunc(product, word)
+        return context.make_tuple(builder, signature.return_type, (high, low))
+
+    return signature, generate
+
+
+@kernel
+def mul_wide(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The two words (high, low) of the 128-bit product of two words."""
+    return _mul_wide(a, b)  # type: ignore[call-arg]  # the first argument is Numba's
+
+
+@intrinsic
+def _float_bits(_typing: Any, _value: Any) -> Any:
+    """Numba intrinsic: the bits of a float."""
+    signature = types.int64(types.float64)
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(64))
+
+    return signature, generate
+
+
+@kernel
+def float_bits(value: float) -> np.int64:
+    """The bits of a float: sign, exponent, digits."""
+    return _float_bits(value)  # type: ignore[call-arg]  # the first argument is Numba's
+
+
+@intrinsic
+def _leading_zeros(_typing: Any, _word: Any) -> Any:
+    """Numba intrinsic: how many zero bits stand above the highest one bit."""
+    signature = types.int64(types.uint64)
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return signature, generate
+
+
+@kernel
+def leading_zeros(word: np.uint64) -> int:
+    """How many zero bits stand above the highest one bit of a word; 64 for zero."""
+    return _leading_zeros(word)  # type: ignore[call-arg]  # the first argument is Numba's
+
+
+# Vector operations of the hot loops, written for LLVM.
+#
+# Numba's own loops keep no row of sums in registers, because the arrays might overlap, and do not transpose in vectors. These
+# are a few lines of LLVM's portable vectors, which it turns into whatever the machine has; decision 11 has what they
+# save. None of them checks a bound: kernels call them with places that exist.
+
+
+LANES = 16  # rows side by side in a tile of integers
+TILE_ROWS, TILE_WIDTH = 6, 8  # of a tile of floats: its sums fill the registers of AVX-512, and those of AVX2
+PAIR_ROWS, PAIR_WIDTH = (
+    6,
+    32,
+)  # of a tile of 16-bit integers: the same, where the machine multiplies them in pairs
+_WORD = ir.IntType(64)
+_operation: Callable[[Any], Any] = (
+    intrinsic  # whose type has the compiler's own argument, which callers do not give
+)
+_numba: Any = cgutils  # which has no types
+
+
+@_operation
+def sum_columns(
+    _typing: Any, tile: Any, columns: Any, first: Any, middle: Any, last: Any, totals: Any, row: Any
+) -> Any:
+    """totals[row] += Σ tile[columns[first:middle]] − Σ tile[columns[middle:last]], lane by lane, modulo 2^64.
+
+    Args:
+        tile: m x 16, contiguous, of int32 or int64.
+        columns: Positions in the tile, of int32.
+        first: Where the positions to add begin.
+        middle: Where they end, and those to subtract begin.
+        last: Where those end.
+        totals: k x 16, contiguous, of int64.
+        row: Which of the totals.
+    """
+    _check_layout(tile, columns, totals)
+    signature = types.void(tile, columns, first, middle, last, totals, row)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        tile_type, columns_type, *index_types, totals_type, row_type = signature.args
+        bounds = [
+            context.cast(builder, bound, kind, types.intp)
+            for bound, kind in zip(arguments[2:5], index_types, strict=True)
+        ]
+        number = context.cast(builder, arguments[6], row_type, types.intp)
+        entry = context.get_value_type(tile_type.dtype)
+        target = _place(context, builder, totals_type, arguments[5], (number, _WORD(0)))
+        total = _numba.alloca_once_value(builder, _load(builder, target, _WORD, LANES))
+        for start, stop, combine in (
+            (bounds[0], bounds[1], builder.add),
+            (bounds[1], bounds[2], builder.sub),
+        ):
+            with _numba.for_range_slice(builder, start, stop, _WORD(1)) as (position, _):
+                column = builder.load(_place(context, builder, columns_type, arguments[1], (position,)))
+                place = _place(
+                    context, builder, tile_type, arguments[0], (builder.sext(column, _WORD), _WORD(0))
+                )
+                values = _load(builder, place, entry, LANES)
+                if entry.width < 64:
+                    values = builder.sext(values, ir.VectorType(_WORD, LANES))
+                builder.store(combine(builder.load(total), values), total)
+        _store(builder, builder.load(total), target)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@_operation
+def transpose_block(
+    _typing: Any, source: Any, row: Any, column: Any, target: Any, to_row: Any, to_column: Any
+) -> Any:
+    """target[to_row+j, to_column+i] = source[row+i, column+j] for i, j < n: n = 16 for int32, 8 for int64.
+
+    Args:
+        source: A contiguous matrix of int32 or int64.
+        row: The block's first row there.
+        column: And its first column.
+        target: Another one, of the same type.
+        to_row: Its first row there.
+        to_column: And its first column.
+    """
+    _check_layout(target)
+    if source.layout == "F":
+        raise TypingError("source must have rows that lie together")
+    signature = types.void(source, row, column, target, to_row, to_column)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        source_type, target_type = signature.args[0], signature.args[3]
+        r, c, to_r, to_c = (
+            context.cast(builder, arguments[i], signature.args[i], types.intp) for i in (1, 2, 4, 5)
+        )
+        entry = context.get_value_type(source_type.dtype)
+        size = 512 // entry.width
+        vectors = [
+            _load(
+                builder,
+                _place(context, builder, source_type, arguments[0], (builder.add(r, _WORD(i)), c)),
+                entry,
+                size,
+            )
+            for i in range(size)
+        ]
+        half = 1
+        while half < size:
+            # Rows i and i+half exchange the quarters that lie off the diagonal of their 2·half square.
+            upper = [t if not t & half else size + t - half for t in range(size)]
+            lower = [t + half if not t & half else size + t for t in range(size)]
+            kinds = ir.VectorType(ir.IntType(32), size)
+            for i in range(size):
+                if not i & half:
+                    pair = vectors[i], vectors[i + half]
+                    vectors[i] = builder.shuffle_vector(*pair, ir.Constant(kinds, upper))
+                    vectors[i + half] = builder.shuffle_vector(*pair, ir.Constant(kinds, lower))
+            half *= 2
+        for j, vector in enumerate(vectors):
+            place = _place(context, builder, target_type, arguments[3], (builder.add(to_r, _WORD(j)), to_c))
+            _store(builder, vector, place)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@_operation
+def multiply_tile(_typing: Any, rows: Any, first: Any, panel: Any, tile: Any) -> Any:
+    """tile[i, j] = Σ rows[first+i, n]·panel[n, j] for i < 6, j < 8, the products in any order and fused or not.
+
+    Args:
+        rows: A contiguous matrix of float64, k wide.
+        first: The first of six of its rows.
+        panel: k x 8, contiguous.
+        tile: 6 x 8, contiguous.
+    """
+    _check_layout(rows, panel, tile)
+    signature = types.void(rows, first, panel, tile)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        rows_type, first_type, panel_type, tile_type = signature.args
+        first_row = context.cast(builder, arguments[1], first_type, types.intp)
+        number = ir.DoubleType()
+        vector = ir.VectorType(number, TILE_WIDTH)
+        sums = [
+            _numba.alloca_once_value(builder, ir.Constant(vector, [0.0] * TILE_WIDTH))
+            for _ in range(TILE_ROWS)
+        ]
+        (length, _) = _numba.unpack_tuple(
+            builder, context.make_array(panel_type)(context, builder, arguments[2]).shape
+        )
+        with _numba.for_range(builder, length) as loop:
+            line = _load(
+                builder,
+                _place(context, builder, panel_type, arguments[2], (loop.index, _WORD(0))),
+                number,
+                TILE_WIDTH,
+            )
+            for i, total in enumerate(sums):
+                row = builder.add(first_row, _WORD(i))
+                entry = builder.load(_place(context, builder, rows_type, arguments[0], (row, loop.index)))
+                factor = _everywhere(builder, entry, TILE_WIDTH)
+                product = builder.fmul(factor, line, flags=("contract",))
+                builder.store(builder.fadd(builder.load(total), product, flags=("contract",)), total)
+        for i, total in enumerate(sums):
+            target = _place(context, builder, tile_type, arguments[3], (_WORD(i), _WORD(0)))
+            _store(builder, builder.load(total), target)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@_operation
+def multiply_pairs(_typing: Any, rows: Any, first: Any, panel: Any, start: Any, tile: Any) -> Any:
+    """tile[i, j] = start + Σ low(rows[first+i, n])·low(panel[n, j]) + high(…)·high(…) for i < 6, j < 32, modulo 2^32.
+
+    Every int32 of rows and panel is two int16, a low one and a high one: x86 multiplies and adds such pairs in one
+    instruction, twice as many at once as float32.
+
+    Args:
+        rows: A contiguous matrix of int32, k/2 wide.
+        first: The first of six of its rows.
+        panel: k/2 x 32, contiguous, of int32.
+        start: Where every sum begins.
+        tile: 6 x 32, contiguous, of int32.
+    """
+    _check_layout(rows, panel, tile)
+    signature = types.void(rows, first, panel, start, tile)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        rows_type, first_type, panel_type, start_type, tile_type = signature.args
+        first_row = context.cast(builder, arguments[1], first_type, types.intp)
+        begin = context.cast(builder, arguments[3], start_type, types.int32)
+        lanes, add_products = _pair_products(context.codegen().magic_tuple()[2], builder)
+        number = ir.IntType(32)
+        (length, _) = _numba.unpack_tuple(
+            builder, context.make_array(panel_type)(context, builder, arguments[2]).shape
+        )
+        for left in range(
+            0, PAIR_WIDTH, 2 * lanes
+        ):  # two vectors at once: more sums than that leave the registers
+            columns = (left, left + lanes)
+            sums = [
+                [_numba.alloca_once(builder, ir.VectorType(number, lanes)) for _ in columns]
+                for _ in range(PAIR_ROWS)
+            ]
+            for total in (each for line in sums for each in line):
+                builder.store(_everywhere(builder, begin, lanes), total)
+            with _numba.for_range(builder, length) as loop:
+                lines = [
+                    _load(
+                        builder,
+                        _place(context, builder, panel_type, arguments[2], (loop.index, _WORD(column))),
+                        number,
+                        lanes,
+                    )
+                    for column in columns
+                ]
+                for i, totals in enumerate(sums):
+                    row = builder.add(first_row, _WORD(i))
+                    entry = builder.load(_place(context, builder, rows_type, arguments[0], (row, loop.index)))
+                    factor = _everywhere(builder, entry, lanes)
+                    for line, total in zip(lines, totals, strict=True):
+                        builder.store(builder.add(builder.load(total), add_products(factor, line)), total)
+            for i, totals in enumerate(sums):
+                for column, total in zip(columns, totals, strict=True):
+                    place = _place(context, builder, tile_type, arguments[4], (_WORD(i), _WORD(column)))
+                    _store(builder, builder.load(total), place)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def _pair_products(features: str, builder: Any) -> tuple[int, Callable[[Any, Any], Any]]:
+    """How many int32 a vector of the machine has, and what multiplies the int16 in two of them and adds each pair."""
+    has = set(features.split(","))
+    lanes, name = next(
+        (
+            (lanes, name)
+            for feature, lanes, name in (
+                ("+avx512bw", 16, "llvm.x86.avx512.pmaddw.d.512"),
+                ("+avx2", 8, "llvm.x86.avx2.pmadd.wd"),
+                ("+sse2", 4, "llvm.x86.sse2.pmadd.wd"),
+            )
+            if feature in has
+        ),
+        (4, ""),
+    )
+    wide, halves = ir.VectorType(ir.IntType(32), lanes), ir.VectorType(ir.IntType(16), 2 * lanes)
+
+    def by_instruction(a: Any, b: Any) -> Any:
+        operation = _numba.get_or_insert_function(
+            builder.module, ir.FunctionType(wide, [halves, halves]), name
+        )
+        return builder.call(operation, [builder.bitcast(a, halves), builder.bitcast(b, halves)])
+
+    def by_parts(a: Any, b: Any) -> Any:
+        bits = _everywhere(builder, ir.IntType(32)(16), lanes)
+        high = builder.mul(builder.ashr(a, bits), builder.ashr(b, bits))
+        low = [builder.ashr(builder.shl(each, bits), bits) for each in (a, b)]
+        return builder.add(high, builder.mul(*low))
+
+    return lanes, by_instruction if name else by_parts
+
+
+def _everywhere(builder: Any, entry: Any, count: int) -> Any:
+    """A vector that has the entry in every lane."""
+    nothing = ir.Constant(ir.VectorType(entry.type, count), ir.Undefined)
+    alone = builder.insert_element(nothing, entry, ir.IntType(32)(0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), count), [0] * count)
+    return builder.shuffle_vector(alone, nothing, zeros)
+
+
+def _check_layout(*arrays: Any) -> None:
+    """Refuses, when a kernel is compiled, arrays whose entries do not lie one behind the other."""
+    if any(array.layout != "C" for array in arrays):
+        raise TypingError("arrays must be contiguous, row by row")
+
+
+def _place(context: Any, builder: Any, kind: Any, array: Any, indices: tuple[Any, ...]) -> Any:
+    """A pointer to an entry of an array."""
+    view = context.make_array(kind)(context, builder, array)
+    return _numba.get_item_pointer(context, builder, kind, view, indices, wraparound=False, boundscheck=False)
+
+
+def _load(builder: Any, place: Any, entry: Any, count: int) -> Any:
+    """That many entries from a place on, aligned as entries are."""
+    vector = builder.bitcast(place, ir.VectorType(entry, count).as_pointer())
+    return builder.load(vector, align=_size(entry))
+
+
+def _store(builder: Any, vector: Any, place: Any) -> None:
+    """The vector's entries, to a place and those behind it."""
+    target = builder.bitcast(place, vector.type.as_pointer())
+    builder.store(vector, target, align=_size(vector.type.element))
+
+
+def _size(entry: Any) -> int:
+    """How many bytes an entry has."""
+    return 8 if isinstance(entry, ir.DoubleType) else int(entry.width) // 8

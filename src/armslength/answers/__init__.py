@@ -1,0 +1,1 @@
+"""Questions about many sketches: compare, nearest, cluster, outliers, drift, alike."""

@@ -1,0 +1,255 @@
+"""Who is nearest to whom: exact in the estimates, and how sure that is."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from typing import Protocol as Interface
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from armslength._numba import PAIR_WIDTH
+from armslength.answers.exact import ExactSearch
+from armslength.answers.pairs import Measure, checked_sketches, noted, row_blocks, squared_measure, tiles_of
+from armslength.answers.shortlists import Shortlist
+from armslength.checks import integer, one_of
+from armslength.errors import ParameterError
+from armslength.estimates.distances import clear_note, is_clear
+from armslength.estimates.intervals import METHODS, Level
+from armslength.progress import Advance, progress
+from armslength.protocol.protocol import Protocol
+from armslength.sketches.sketches import Sketches, check_same_space
+
+_ROWS = 65_536  # of the index that are read at once, at most
+_BYTES = 2**27  # that they may take
+_LARGEST = 2.0**200  # a number whose fourth power, times many rows and coordinates, is a number still
+
+
+class Index(Interface):
+    """What can be searched: `Sketches`, or rows that are read when they are needed."""
+
+    @property
+    def protocols(self) -> tuple[Protocol, ...]:
+        """The protocols of all rows; they share one space."""
+
+    def __len__(self) -> int: ...
+
+    def blocks(self, rows: int) -> Iterator[Sketches]:
+        """All rows in order, at most so many at a time."""
+
+    def rows(self, numbers: Sequence[int]) -> Sketches:
+        """Rows by number, in this order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """For each query the index rows of the smallest estimated distances, nearest first, in data units.
+
+    With probability at least `level`, for each query (with `simultaneous` for all queries together): every interval of
+    that query holds, so that the index row that is truly nearest is one of its `candidates`, and the true rank of every answer
+    (one more than the number of index rows that are truly nearer) lies from `best_rank` to `worst_rank`.
+
+    Attributes:
+        queries: The n queries' labels.
+        labels: The labels of the n x count answers.
+        indices: Their numbers in the index.
+        value: Their estimated distances.
+        lower: The lower ends.
+        upper: The upper ends.
+        possible: Whether each answer could truly be the nearest of all index rows.
+        candidates: For each query, how many index rows could; count + 1 stands for "more than were asked for".
+        best_rank: For each answer, one more than the number of answers that are surely nearer.
+        worst_rank: For each answer, its rank if all rows that could be nearer are; count + 1 stands for "or worse".
+        level: The confidence.
+        simultaneous: Whether it holds for all queries together.
+        by: "size" or "shape".
+        note: What must be known to read it; empty if nothing.
+    """
+
+    queries: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]
+    indices: NDArray[np.int64]
+    value: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    possible: NDArray[np.bool_]
+    candidates: NDArray[np.int64]
+    best_rank: NDArray[np.int64]
+    worst_rank: NDArray[np.int64]
+    level: float
+    simultaneous: bool
+    by: str
+    note: str
+
+    @property
+    def surely_nearest(self) -> NDArray[np.bool_]:
+        """For each query, whether its first answer is surely the nearest: nothing else is a candidate."""
+        only_one: NDArray[np.bool_] = self.candidates == 1
+        return only_one & self.possible[:, 0]
+
+    @property
+    def resolved(self) -> NDArray[np.bool_]:
+        """For each answer, whether its interval leaves out 0."""
+        return np.greater(self.lower, 0)
+
+    def to_arrow(self) -> pa.Table:
+        """One line for each answer: query, rank, label, value, lower, upper, resolved, possible, best_rank, worst_rank, in_clear.
+
+        `in_clear` says whether data without noise is part of the answers: ranks depend on all rows.
+        """
+        count = self.indices.shape[1]
+        columns = {
+            "query": pa.array([label for label in self.queries for _ in range(count)], pa.string()),
+            "rank": np.tile(np.arange(1, count + 1), len(self.queries)),
+            "label": pa.array([label for row in self.labels for label in row], pa.string()),
+            "value": self.value.ravel(),
+            "lower": self.lower.ravel(),
+            "upper": self.upper.ravel(),
+            "resolved": self.resolved.ravel(),
+            "possible": self.possible.ravel(),
+            "best_rank": self.best_rank.ravel(),
+            "worst_rank": self.worst_rank.ravel(),
+            "in_clear": np.full(self.value.size, is_clear(self.note)),
+        }
+        meta = {"quantity": "distances", "by": self.by, "level": repr(self.level), "note": self.note}
+        return pa.table(columns).replace_schema_metadata(meta)
+
+    def __str__(self) -> str:
+        lines = []
+        for query, names, sure, candidates in zip(
+            self.queries, self.labels, self.surely_nearest, self.candidates, strict=True
+        ):
+            shown = f"{candidates}" if candidates <= len(names) else f"more than {len(names)}"
+            how = "surely" if sure else f"one of {shown} that could be"
+            lines.append(f"{query}: nearest is {names[0]} ({how}, at {self.level:.6g})")
+        return "\n".join([*lines, *([self.note] if self.note else [])])
+
+
+def nearest(
+    queries: Sketches,
+    index: Index | None = None,
+    count: int = 10,
+    level: float = 0.95,
+    *,
+    by: str = "size",
+    method: str = "spread",
+    simultaneous: bool = False,
+    show_progress: bool = False,
+) -> Nearest:
+    """The `count` nearest index rows of each query, by estimated distance, with intervals and what they leave open.
+
+    Exact in the estimates: every pair is looked at, and no matrix of all pairs is made. What noise adds is subtracted pair by pair before ranking, so
+    an index whose rows have different noises is ranked rightly.
+
+    Args:
+        queries: Rows to ask about.
+        index: Rows to search, which are read once, block by block; None searches the queries themselves, each without itself.
+        count: How many answers to give, at most as many as there are.
+        level: With this probability all intervals of a query hold.
+        by: "size" for rows as they are, "shape" for rows divided by their totals.
+        method: "spread" or "guaranteed", as for `Estimate.interval`.
+        simultaneous: Whether the level holds for all queries together instead of for each.
+        show_progress: Whether to show a bar on a terminal.
+    """
+    _check_size("queries", checked_sketches("queries", queries, 1))
+    searched = _checked_index(queries, index)
+    others = len(searched) - (index is None)
+    kept = min(integer("count", count, at_least=1, at_most=2**31), others)
+    one_of("method", method, METHODS)
+    if not isinstance(simultaneous, bool):
+        raise ParameterError("simultaneous must be True or False, got something else")
+    pairs = others * (len(queries) if simultaneous else 1)
+    Level.of(level, method, pairs)  # before any work
+    measure = squared_measure(by)
+    shortlist = Shortlist(len(queries), kept)
+    held = (level, method, pairs)
+    search = ExactSearch(queries, kept, held, within=index is None) if by == "size" else None
+    first, clear = 0, clear_note(queries)
+    with progress("nearest", len(queries) * len(searched), "pairs", shown=show_progress) as advance:
+        for block in searched.blocks(rows_at_once(queries.values.shape[1])):
+            _check_size("index", block)
+            if search is None or not search.take(block, first, shortlist, advance):
+                _take_tiles(queries, block, measure, held, shortlist, (first, index is None), advance)
+            clear = clear or clear_note(block)
+            first += len(block)
+            del block  # or it would stay while the next is read
+        if search is not None:
+            search.finish(shortlist)
+    found = shortlist.answers()
+    return Nearest(
+        queries.labels,
+        _labels(searched, found.indices),
+        found.indices,
+        np.sqrt(np.maximum(found.value, 0.0)),
+        np.sqrt(found.lower),
+        np.sqrt(found.upper),
+        found.possible,
+        found.candidates,
+        found.best_rank,
+        found.worst_rank,
+        level,
+        simultaneous,
+        by,
+        "; ".join(part for part in (noted(by), clear) if part),
+    )
+
+
+def rows_at_once(coordinates: int) -> int:
+    """How many rows of the index are read at once: so many bytes, but a panel at least."""
+    return min(_ROWS, max(PAIR_WIDTH, _BYTES // (8 * coordinates)))
+
+
+def _check_size(name: str, rows: Sketches) -> None:
+    """Refuses rows that were scaled until their squares, or those of their noises, are no numbers."""
+    values = rows.values
+    if values.dtype.kind == "f" and not max(values.max(initial=0), -values.min(initial=0)) < _LARGEST:
+        raise ParameterError(f"{name} must have numbers below 2^200, got larger ones; divide its rows first")
+
+
+def _checked_index(queries: Sketches, index: Any) -> Index:
+    """What is searched, if it can be."""
+    if index is None:
+        return checked_sketches("index", queries, 2)
+    if isinstance(index, Sketches) or not all(
+        hasattr(index, name) for name in ("__len__", "protocols", "blocks", "rows")
+    ):
+        checked_sketches("index", index, 1)
+    if not len(index):
+        raise ParameterError("index must have at least 1 row, got 0")
+    check_same_space((*queries.protocols, *index.protocols))
+    searched: Index = index
+    return searched
+
+
+def _take_tiles(
+    queries: Sketches,
+    block: Sketches,
+    measure: Measure,
+    held: tuple[float, str, int],
+    shortlist: Shortlist,
+    place: tuple[int, bool],
+    advance: Advance,
+) -> None:
+    """All queries meet a block, every pair with its interval: whatever is measured, and whatever the noises are."""
+    first, within = place
+    for rows in row_blocks(len(queries)):
+        for tile in tiles_of(rows, queries, block, measure):
+            value, (lower, upper) = tile.estimate.value, tile.ends(*held)
+            start = first + tile.first_column
+            if within and rows.start < start + value.shape[1] and start < rows.stop:
+                own = np.arange(rows.start, rows.stop)[:, None] == np.arange(start, start + value.shape[1])
+                value, lower, upper = (np.where(own, np.inf, each) for each in (value, lower, upper))
+            shortlist.add_tile((value, lower, upper), rows.start, start)
+            advance(value.size)
+
+
+def _labels(searched: Index, indices: NDArray[np.int64]) -> tuple[tuple[str, ...], ...]:
+    """The labels of the answers."""
+    if isinstance(searched, Sketches):
+        labels = searched.labels
+        return tuple(tuple(labels[number] for number in row) for row in indices.tolist())
+    numbers, places = np.unique(indices, return_inverse=True)
+    labels = searched.rows(numbers.tolist()).labels
+    rows = places.reshape(len(indices), -1).tolist()
+    return tuple(tuple(labels[place] for place in row) for row in rows)

@@ -1,0 +1,138 @@
+"""Which parties are unlike the rest, such that none is falsely called so."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from armslength.answers.pairs import Measure, checked_sketches, noted, row_blocks, squared_measure, tiles_of
+from armslength.checks import number
+from armslength.estimates.distances import is_clear
+from armslength.estimates.intervals import Level
+from armslength.sketches.sketches import Sketches
+
+
+@dataclass(frozen=True, eq=False)
+class Outliers:
+    """How far each party is from half of the others, and whether that is surely unusual; in data units.
+
+    A party's score is the median of its true distances to the others; the typical score is the median over all parties.
+    An outlier is a party whose score is more than `factor` times the typical one. With probability at least `level`, no
+    party that is not an outlier is called one.
+
+    Attributes:
+        labels: The parties.
+        score: Each party's estimated score.
+        lower: The lower ends of the scores.
+        upper: The upper ends of the scores.
+        is_outlier: Whether each party is surely an outlier: its lower end is above `factor` times the upper end of `typical`.
+        typical: (estimate, lower, upper) of the typical score.
+        factor: How many times the typical score is still usual.
+        level: The confidence of all of it together.
+        by: "size" or "shape".
+        note: What must be known to read it; empty if nothing.
+    """
+
+    labels: tuple[str, ...]
+    score: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    is_outlier: NDArray[np.bool_]
+    typical: tuple[float, float, float]
+    factor: float
+    level: float
+    by: str
+    note: str
+
+    def sentence(self, row: int) -> str:
+        """What can be said of one party."""
+        name, least, most = self.labels[row], self.lower[row], self.upper[row]
+        typical, low, high = self.typical
+        if self.is_outlier[row]:
+            return (
+                f"{name} is unlike the rest: at least {least:.6g} from half of the others, where {typical:.6g} "
+                f"(at most {high:.6g}) is typical"
+            )
+        if most <= self.factor * low:
+            return f"{name} is like the rest: at most {most:.6g} from half of the others"
+        return f"{name} is not told from the rest: {least:.6g} to {most:.6g} from half of the others"
+
+    def to_arrow(self) -> pa.Table:
+        """One line for each party: label, score, lower, upper, is_outlier, in_clear (data without noise is part of the answer)."""
+        columns = {
+            "label": pa.array(self.labels, pa.string()),
+            "score": self.score,
+            "lower": self.lower,
+            "upper": self.upper,
+            "is_outlier": self.is_outlier,
+            # all parties go into every score
+            "in_clear": np.full(len(self.labels), is_clear(self.note)),
+        }
+        meta = {"by": self.by, "factor": repr(self.factor), "level": repr(self.level), "note": self.note}
+        return pa.table(columns).replace_schema_metadata(meta)
+
+    def __str__(self) -> str:
+        called = np.flatnonzero(self.is_outlier)
+        rate = f"with probability at least {self.level:.6g} no party is falsely called an outlier"
+        lines = [f"{len(called)} of {len(self.labels)} parties are outliers; {rate}"]
+        lines += [self.sentence(int(row)) for row in called[np.argsort(-self.score[called], kind="stable")]]
+        return "\n".join([*lines, *([self.note] if self.note else [])])
+
+
+def outliers(
+    sketches: Sketches,
+    level: float = 0.95,
+    *,
+    factor: float = 1.5,
+    by: str = "size",
+    method: str = "spread",
+) -> Outliers:
+    """Which parties are farther from half of the others than `factor` times what is typical.
+
+    Medians do not mind one or two outliers among the others. Their ends are the medians of simultaneous ends of all pairs.
+
+    Args:
+        sketches: One row for each party, at least three.
+        level: With this probability no party is falsely called an outlier.
+        factor: How many times the typical distance is still usual; at least 1.
+        by: "size" for rows as they are, "shape" for rows divided by their totals.
+        method: "spread" or "guaranteed", as for `Estimate.interval`.
+    """
+    checked_sketches("sketches", sketches, 3)
+    times = number("factor", factor, above=1.0 - 2**-53, at_most=1e6)
+    pairs = len(sketches) * (len(sketches) - 1) // 2
+    Level.of(level, method, pairs)  # before any work
+    measure = squared_measure(by)
+    found = [_medians(rows, sketches, measure, (level, method, pairs)) for rows in row_blocks(len(sketches))]
+    score, lower, upper = (np.concatenate([part[number] for part in found]) for number in range(3))
+    typical, low, high = (float(np.median(each)) for each in (score, lower, upper))
+    return Outliers(
+        sketches.labels,
+        score,
+        lower,
+        upper,
+        lower > times * high,
+        (typical, low, high),
+        times,
+        level,
+        by,
+        noted(by, sketches),
+    )
+
+
+def _medians(
+    rows: range, sketches: Sketches, measure: Measure, said: tuple[float, str, int]
+) -> tuple[NDArray[np.float64], ...]:
+    """(estimate, lower, upper) of the median distance of each row to the others."""
+    parts: list[list[NDArray[np.float64]]] = [[], [], []]
+    for tile in tiles_of(rows, sketches, None, measure):
+        value = tile.estimate.value
+        for part, each in zip(parts, (value, *tile.ends(*said)), strict=True):
+            # Nobody is among the others: each row of its own tile goes without itself.
+            own = each.shape[0], -1
+            part.append(
+                each[~np.eye(len(each), dtype=np.bool_)].reshape(own) if tile.estimate.within else each
+            )
+    found = (np.concatenate(part, axis=1) for part in parts)
+    return tuple(np.median(np.sqrt(np.maximum(each, 0.0)), axis=1) for each in found)

@@ -1,1 +1,0 @@
-"""The whole workflow on generated data: `armslength demo`."""

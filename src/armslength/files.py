@@ -1,0 +1,163 @@
+"""Files that appear whole or not at all, and files that are read only up to a size."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from armslength.checks import is_folder
+from armslength.errors import CorruptFileError, ParameterError, printable
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str], *, new: bool = False) -> Iterator[IO[bytes]]:
+    """A file to write to; it takes its name, in one step, when the block ends without an error.
+
+    Args:
+        path: Its name.
+        new: Whether to refuse a name that another file has by then; else that file is replaced.
+    """
+    target = Path(path)
+    where = printable(str(target))
+    if is_folder(target):
+        raise ParameterError(f"a file must have a name of its own, got the folder {where}")
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    except (OSError, ValueError) as problem:
+        raise ParameterError(f"the folder of {where} must be writable, got: {_reason(problem)}") from None
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes files for the owner alone; a published sketch is for others to read
+        os.chmod(name, 0o644)  # noqa: PTH101  # the name is a plain string
+        if new:
+            _take_new_name(name, target)
+        else:
+            os.replace(name, target)  # noqa: PTH105  # the same
+        _sync_folder(target.parent)
+    except BaseException as problem:
+        with suppress(OSError):
+            os.unlink(name)  # noqa: PTH108  # the same
+        if new and isinstance(problem, FileExistsError):
+            raise ParameterError(
+                f"{where} must be a new file, got one that somebody else has just made; look at that one first"
+            ) from None
+        if isinstance(problem, OSError):
+            raise ParameterError(
+                f"{where} must be written whole, got: {problem.strerror or problem}"
+            ) from None
+        raise
+
+
+def _take_new_name(name: str, target: Path) -> None:
+    """Renames the file unless the target exists, which a rename alone would replace."""
+    try:
+        os.link(name, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links: reserve the name first
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        try:
+            os.replace(name, target)  # noqa: PTH105  # the name is a plain string
+        except BaseException:
+            target.unlink()
+            raise
+    else:
+        os.unlink(name)  # noqa: PTH108  # the same
+
+
+def check_can_write(path: str | os.PathLike[str]) -> None:
+    """Refuses a path at which `atomic_write` would fail before it writes anything; leaves nothing behind."""
+    target = Path(path)
+    with suppress(_Tried), atomic_write(target):
+        raise _Tried
+
+
+class _Tried(Exception):  # noqa: N818  # no error: it ends the trial
+    """Ends a trial before the file takes its name."""
+
+
+def _sync_folder(folder: Path) -> None:
+    """Makes the rename itself last, where the system can. The file has its name and is whole whether or not it can."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def read_limited(path: str | os.PathLike[str], limit: int, what: str) -> bytes:
+    """The bytes of a file, if it is there and no larger than the limit."""
+    where = printable(os.fspath(path))
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(limit + 1)
+    except (OSError, ValueError) as problem:
+        raise ParameterError(f"{what} must be a readable file, got {where}: {_reason(problem)}") from None
+    if len(data) > limit:
+        raise CorruptFileError(f"{what} must be at most {limit} bytes, got a larger file: {where}")
+    return data
+
+
+def _reason(problem: OSError | ValueError) -> str:
+    """Why a file cannot be opened; names that no file can have are no error of the system."""
+    return (problem.strerror if isinstance(problem, OSError) else None) or "no name of a file"
+
+
+# Canonical JSON (RFC 8785) for documents without floats, and strict reading.
+
+
+LARGEST_SAFE_INTEGER = 2**53 - 1
+
+
+def canonical_json(document: Any) -> bytes:
+    """The one JSON text of a document of objects, lists, strings, booleans, null and integers.
+
+    RFC 8785: keys sorted, no white space, UTF-8. Floats are kept out of our documents (a float is written as
+    a string), so that its number format never matters.
+    """
+    _check(document)
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _check(value: Any) -> None:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if not (isinstance(key, str) and key.isascii()):
+                raise TypeError("keys of a canonical document are ASCII strings")
+            _check(inner)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            _check(inner)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        if abs(value) > LARGEST_SAFE_INTEGER:
+            raise TypeError("integers of a canonical document stay below 2^53")
+    elif not (value is None or isinstance(value, (str, bool))):
+        raise TypeError(f"a canonical document has no {type(value).__name__}")
+
+
+def read_json(data: bytes, what: str) -> Any:
+    """The document in the bytes; refuses duplicate keys, NaN, and what is not JSON."""
+    try:
+        return json.loads(data.decode(), object_pairs_hook=_no_duplicates, parse_constant=_no_constants)
+    except (ValueError, RecursionError):
+        raise CorruptFileError(f"{what} must be valid JSON, got something else") from None
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) != len(pairs):
+        raise ValueError("duplicate key")
+    return document
+
+
+def _no_constants(name: str) -> Any:
+    raise ValueError(name)

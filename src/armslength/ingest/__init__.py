@@ -1,0 +1,1 @@
+"""Data in: arrays, lists of events and event tables become exact integers."""

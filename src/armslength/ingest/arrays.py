@@ -1,0 +1,408 @@
+"""What a release accepts, block by block, as integers in grid units: arrays, sparse matrices, Arrow tables."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy import sparse
+
+from armslength._numba import Integers
+from armslength.checks import type_name
+from armslength.errors import InputError, ParameterError
+from armslength.ingest.grid import Grid
+from armslength.protocol.neighbors import row_totals
+from armslength.protocol.protocol import Protocol, check_columns
+from armslength.randomness.hashing import read_to_the_end
+from armslength.threads import for_blocks
+from armslength.transforms.integer_rows import (
+    DenseRows,
+    Rows,
+    SparseRows,
+    plain_array,
+    sparse_entries,
+    stored_rows,
+)
+from armslength.transforms.sparse_jl import SparseJL
+from armslength.transforms.transform import block_rows
+
+_ENTRIES_AT_ONCE = 1 << 22  # of a table: 32 MB of integers
+
+
+def opened(X: Any) -> Any:
+    """X with its Arrow stream opened, which some tables allow only once; anything else as it is."""
+    if sparse.issparse(X) or not hasattr(X, "__arrow_c_stream__"):
+        return X
+    try:
+        return pa.RecordBatchReader.from_stream(X)
+    except Exception:  # noqa: BLE001  # an engine's own error may quote the data
+        raise InputError(
+            "X must be a readable table of numbers with column names, got something else"
+        ) from None
+
+
+class GridRows(DenseRows):
+    """Dense rows of numbers, which become integers of the grid piece by piece, where they are needed.
+
+    A piece of floats is good until its thread asks for the next one: both stand in the same place, because new memory costs
+    more than the flooring.
+    """
+
+    def __init__(self, array: NDArray[Any], grid: Grid) -> None:
+        super().__init__(array)
+        self.may_refuse = not grid.takes_all(array.dtype)
+        self._grid = grid
+        self._of_thread = threading.local()
+
+    def integers(self, values: NDArray[Any]) -> Integers:
+        """Some of the values in grid units."""
+        room: NDArray[np.int64] | None = getattr(self._of_thread, "room", None)
+        if values.dtype.kind == "f" and (room is None or len(room) < values.size):
+            room = self._of_thread.room = np.empty(values.size, dtype=np.int64)
+        return self._grid.integers(values, room)
+
+
+class SparseGridRows(SparseRows):
+    """Sparse rows of numbers, which become integers of the grid where they are needed."""
+
+    def __init__(
+        self, starts: Integers, columns: Integers, values: NDArray[Any], width: int, grid: Grid
+    ) -> None:
+        super().__init__(starts, columns, values, width)
+        self.may_refuse = not grid.takes_all(values.dtype)
+        self._grid = grid
+
+    def integers(self, values: NDArray[Any]) -> Integers:
+        """Some of the values in grid units."""
+        return self._grid.integers(values)
+
+
+def integer_parts(X: Any, grid: Grid, width: int | None, vocabulary: str | None) -> Iterator[Rows]:
+    """Consecutive parts of X whose entries are integers in grid units: a whole array or matrix, batches of a table.
+
+    Values are read, and refused, when a part is used.
+
+    Args:
+        X: A dense array, a SciPy sparse matrix, or a table that `opened` has opened.
+        grid: How values become integers.
+        width: How many columns X must have; None for any.
+        vocabulary: The hash of the names that a table's columns must have, or None.
+    """
+    if sparse.issparse(X):
+        yield _sparse_rows(X, grid, width)
+    elif isinstance(X, pa.RecordBatchReader):
+        yield from _table_parts(X, grid, width, vocabulary)
+    else:
+        yield _dense_rows(X, grid, width)
+
+
+def column_names(X: Any) -> list[str] | None:
+    """The names of a table's columns; None for what has no names."""
+    return _data_columns(X.schema) if isinstance(X, pa.RecordBatchReader) else None
+
+
+def _data_columns(schema: pa.Schema) -> list[str]:
+    """The columns that are data: a pandas index travels as a column, and is none."""
+    try:
+        index = (schema.pandas_metadata or {}).get("index_columns", [])
+        names = [name for name in schema.names if name not in index]
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ):  # whoever wrote it may have written anything
+        raise InputError(
+            "X must have valid metadata of pandas or none, got something else; drop its metadata"
+        ) from None
+    if len(set(names)) != len(names):
+        raise InputError("columns of X must have different names, got duplicates")
+    return names
+
+
+def _check_shape(shape: tuple[int, ...], width: int | None) -> None:
+    if len(shape) != 2:
+        raise InputError(
+            f"X must have 2 dimensions (rows, coordinates), got {len(shape)}; try X.reshape(1, -1)"
+        )
+    if shape[0] == 0:
+        raise InputError("X must have a row, got none")
+    if width is not None and shape[1] != width:
+        raise InputError(f"X must have {width} columns, one for each coordinate, got {shape[1]}")
+
+
+def _dense_rows(X: Any, grid: Grid, width: int | None) -> GridRows:
+    array = plain_array(X, "X")
+    if (
+        isinstance(X, (list, tuple))
+        and array.dtype.kind == "f"
+        and np.any(np.abs(array) >= 2.0**53)
+        and _has_large_integers(X)
+    ):
+        raise InputError(
+            "X must be an array of one integer type when it holds large integers, got a list with floats"
+        )
+    _check_shape(array.shape, width)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"X must hold integers or floats, got {type_name(array.dtype)}")
+    return GridRows(array, grid)
+
+
+def _has_large_integers(values: Any) -> bool:
+    """Whether a nested list holds integers that NumPy has rounded to floats, beside other floats."""
+    if isinstance(values, (list, tuple)):
+        return any(_has_large_integers(inner) for inner in values)
+    return isinstance(values, (int, np.integer)) and abs(int(values)) > 2**53
+
+
+def _sparse_rows(X: Any, grid: Grid, width: int | None) -> SparseRows:
+    _check_shape(X.shape, width)
+    if X.dtype.kind not in "biuf":
+        raise InputError(f"X must hold integers or floats, got {type_name(X.dtype)}")
+    if not grid.zero_stays_zero:
+        raise InputError("value_range must hold 0 for sparse X, got a range without it; pass X.toarray()")
+    if X.shape[0] * X.shape[1] >= 2**63:
+        raise InputError("sparse X must have fewer than 2^63 places, got more; release it in parts")
+    # Integers that are only multiplied and added up need no order, and may come twice.
+    stored = stored_rows(X, any_order=grid.is_linear and X.dtype.kind != "f")
+    if stored is None:
+        stored = _by_rows(X, grid)
+    return SparseGridRows(*stored, X.shape[1], grid)
+
+
+def _by_rows(X: Any, grid: Grid) -> tuple[Integers, Integers, NDArray[Any]]:
+    """(starts, columns, values) of a matrix in any format; duplicates of integers are added up."""
+    rows, columns, entries = sparse_entries(X)
+    duplicates = _duplicates(rows * X.shape[1] + columns)
+    if duplicates:
+        if entries.dtype.kind == "f":
+            raise InputError(
+                "sparse X of real values must have each entry once, got duplicates; floats are never summed"
+            )
+        # Integers add up before they are clamped or floored, so the sums themselves must not wrap.
+        largest = max(abs(int(entries.max())), abs(int(entries.min())))
+        if not grid.is_linear and largest * (duplicates + 1) >= 2**63:
+            raise InputError("sparse X must have each large entry once, got duplicates that could overflow")
+        entries = entries.astype(np.int64)
+    by_row = sparse.coo_array((entries, (rows, columns)), shape=X.shape).tocsr()
+    by_row.sum_duplicates()
+    return by_row.indptr, by_row.indices, by_row.data
+
+
+def _duplicates(places: NDArray[np.int64]) -> int:
+    """How many entries stand where another one stands."""
+    if np.all(places[1:] > places[:-1]):  # as a canonical matrix has them
+        return 0
+    ordered = np.sort(places)
+    return int((ordered[1:] == ordered[:-1]).sum())
+
+
+def _table_parts(
+    reader: pa.RecordBatchReader, grid: Grid, width: int | None, vocabulary: str | None
+) -> Iterator[DenseRows]:
+    names = _data_columns(reader.schema)
+    for number, name in enumerate(names):
+        kind = reader.schema.field(name).type
+        whole_decimal = pa.types.is_decimal(kind) and kind.scale == 0
+        if not (
+            pa.types.is_integer(kind)
+            or pa.types.is_floating(kind)
+            or pa.types.is_boolean(kind)
+            or whole_decimal
+        ):
+            # a pivoted table has items of the data for names: no message shows them
+            shown_kind = "decimals with a fraction" if pa.types.is_decimal(kind) else type_name(kind)
+            raise InputError(
+                f"columns of X must hold numbers, got {shown_kind} in column number {number} (from 0); leave it out, or cast it"
+            )
+    check_columns(names, vocabulary)
+    found = False
+    rows_at_once = max(1, _ENTRIES_AT_ONCE // max(1, len(names)))
+    for batch in _batches(reader):
+        for start in range(0, batch.num_rows, rows_at_once):
+            part = batch.slice(start, rows_at_once)
+            found = True
+            _check_shape((part.num_rows, len(names)), width)
+            block = np.empty((part.num_rows, len(names)), dtype=np.int64)
+            for number, name in enumerate(names):
+                block[:, number] = grid.integers(_numbers(part.column(name), number))
+            yield DenseRows(block)
+    if not found:
+        raise InputError("X must have a row, got none")
+
+
+def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    while True:
+        try:
+            yield reader.read_next_batch()
+        except StopIteration:
+            return
+        except Exception:  # noqa: BLE001  # an engine's own error may quote the data
+            raise InputError(
+                "X must be a table that can be read to its end, got an error in the middle"
+            ) from None
+
+
+def _numbers(column: pa.Array, number: int) -> NDArray[Any]:
+    """The column as an array, if nothing is missing and whole decimals fit int64."""
+    if column.null_count:
+        raise InputError(
+            f"columns of X must have no missing values, got some in column number {number} (from 0); fill them first"
+        )
+    if pa.types.is_decimal(column.type):
+        try:
+            column = column.cast(pa.int64())
+        except pa.ArrowInvalid:
+            raise InputError(
+                f"decimals of X must fit int64, got larger ones in column number {number} (from 0)"
+            ) from None
+    values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+# What a release does before there is noise: it reads and checks all of X, and computes the exact integers A·x.
+
+
+_SHORT_SKETCH = 1 << 16
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Input that was read to its end and checked: what is still to do cannot fail because of it.
+
+    Attributes:
+        parts: The rows, in grid units.
+        product: A·x for all of them, **not private**; None where that waits until there is noise to add it to: with noise
+            on the input it must, and sparse rows are added to their noise while it is in the cache.
+        add_rows: What then adds rows start … stop−1 times Aᵀ to an array.
+        totals: Σⱼ xⱼ of each row in grid units, **not private**, where the protocol releases totals.
+    """
+
+    parts: list[Rows]
+    product: NDArray[np.int64] | None
+    add_rows: Callable[[int, int, NDArray[np.int64]], None] | None = None
+    totals: NDArray[np.int64] | None = None
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return sum(part.count for part in self.parts) if self.product is None else len(self.product)
+
+
+def prepared(protocol: Protocol, X: Any, items: Any, threads: int | None) -> Prepared:
+    """X, read and checked, and projected where that is done first."""
+    transform = protocol.transform
+    sums: list[NDArray[np.int64]] | None = [] if protocol.total_share else None
+    parts, named = _parts(protocol, X, items)
+    parts = parts if sums is None else _summed(parts, sums, threads)
+    if protocol.noise_site == "input":
+        listed = list(parts)
+        for part in listed:
+            _read_through(part, threads)
+        return Prepared(listed, None, None, _all_totals(sums))
+    first = next(parts)
+    short = transform.sketch_dim <= _SHORT_SKETCH and not named
+    if isinstance(first, SparseRows) and isinstance(transform, SparseJL) and short:
+        _read_through(first, threads)
+        return Prepared([first], None, transform.adder(first, threads), _all_totals(sums))
+    products = [transform.apply(first, **named, threads=threads)]
+    products += [transform.apply(part, **named, threads=threads) for part in parts]
+    return Prepared([], _joined(products), None, _all_totals(sums))
+
+
+def project(protocol: Protocol, X: Any, items: Any, threads: int | None) -> NDArray[np.int64]:
+    """The exact integers A·x, n x k, **not private**."""
+    return project_and_add_up(protocol, X, items, threads)[0]
+
+
+def project_and_add_up(
+    protocol: Protocol, X: Any, items: Any, threads: int | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+    """(the exact integers A·x, n x k; the total of each row where the protocol releases totals), **not private**."""
+    sums: list[NDArray[np.int64]] | None = [] if protocol.total_share else None
+    parts, named = _parts(protocol, X, items)
+    parts = parts if sums is None else _summed(parts, sums, threads)
+    product = _joined([protocol.transform.apply(part, **named, threads=threads) for part in parts])
+    return product, _all_totals(sums)
+
+
+def _summed(parts: Iterator[Rows], sums: list[NDArray[np.int64]], threads: int | None) -> Iterator[Rows]:
+    """The same parts; the totals of each are put aside as it comes by."""
+    for part in parts:
+        sums.append(row_totals(part, threads))
+        yield part
+
+
+def _all_totals(sums: list[NDArray[np.int64]] | None) -> NDArray[np.int64] | None:
+    return None if sums is None else np.concatenate(sums)
+
+
+def _parts(protocol: Protocol, X: Any, items: Any) -> tuple[Iterator[Rows], dict[str, Any]]:
+    """(parts of X in grid units, what else `apply` must be told about their columns)."""
+    transform = protocol.transform
+    grid = Grid.of(protocol.resolution, protocol.value_range, on_grid=protocol.on_grid)
+    X = opened(X)
+    named = {}
+    if transform.input_dim is None:
+        named["items"] = checked_items(protocol, column_names(X) if items is None else items)
+    elif items is not None:
+        raise ParameterError("items must be left out when input_dim is fixed")
+    return integer_parts(X, grid, transform.input_dim, protocol.vocabulary), named
+
+
+def _read_through(rows: Rows, threads: int | None) -> None:
+    """Reads every value once, so that one that must be refused is refused now."""
+    if not rows.may_refuse:
+        return
+
+    def read(start: int, stop: int) -> None:
+        if isinstance(rows, SparseRows):
+            rows.entries(start, stop)
+        else:
+            rows.block(start, stop)
+
+    width = max(1, len(rows.columns) // max(1, rows.count)) if isinstance(rows, SparseRows) else rows.width
+    for_blocks(rows.count, block_rows(width), read, threads)
+
+
+def _joined(products: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """All of them in one array; each is given back as soon as it is copied, so that two copies never exist."""
+    if len(products) == 1:
+        return products[0]
+    joined = np.empty((sum(map(len, products)), products[0].shape[1]), dtype=np.int64)
+    start = 0
+    products.reverse()
+    while products:
+        part = products.pop()
+        joined[start : start + len(part)] = part
+        start += len(part)
+    return joined
+
+
+def checked_items(protocol: Protocol, items: Any) -> Any:
+    """Items of the type that the protocol declares."""
+    if items is None:
+        raise InputError("items must name the columns of X for an open vocabulary, got None")
+    if isinstance(items, np.ndarray):
+        items = items.tolist()
+    if isinstance(items, (str, bytes)) or not isinstance(items, (Sequence, range)):
+        raise InputError(
+            f"items must be a list of the protocol's type {protocol.items}, got {type(items).__name__}"
+        )
+    listed = read_to_the_end(items)
+    check_item_types(protocol, listed)
+    if len(set(listed)) != len(listed):
+        raise InputError("items must name each column once, got duplicates; add those columns up first")
+    return listed
+
+
+def check_item_types(protocol: Protocol, items: list[Any]) -> None:
+    """Refuses items that are not of the type that the protocol declares."""
+    wanted = str if protocol.items == "string" else (int, np.integer)
+    if not all(issubclass(kind, wanted) and not issubclass(kind, bool) for kind in set(map(type, items))):
+        raise InputError(
+            f"items must be of the protocol's type {protocol.items}, got another; convert them first"
+        )

@@ -1,0 +1,386 @@
+"""Contribution bounds: no person adds more than C to a release, over all of its groups and items.
+
+Guarantee: what is taken of a person's events is a function of that person's events and the release's key alone, with
+Σ|amount| ≤ ⌊C/γ⌋ grid units. So adding or removing a person moves all rows together by at most that in ℓ1 norm, and replacing
+one by at most twice that: the protocol's radius.
+Reference: docs/privacy.md, event tables.
+"""
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+from armslength._numba import kernel
+from armslength.errors import InputError, ParameterError
+from armslength.protocol.protocol import Protocol
+
+# The order in which a person's events are taken: by a keyed hash of (person, group, item, occurrence number).
+#
+# Specification (docs/reference/contributions.md), so that every engine chooses the same events under the same key:
+#
+#     digest(kind, bytes) = BLAKE2b-128 of the bytes, keyed with the release's key, personalized with the kind
+#     block 0: digest("person", UTF-8 of the person)
+#     block 1: digest("group", UTF-8 of the group's label)
+#     block 2: digest("item", UTF-8 of the item, or its 8 bytes, little-endian, two's complement)
+#     block 3: the occurrence number, 16 bytes, little-endian
+#     hash = CBC-MAC of the four blocks under AES-256 with the key BLAKE2b-256 of nothing, keyed and personalized with "cipher"
+#
+# Events are taken in ascending order of the hash, read as a big-endian number. Guarantee: none of the privacy rests on this: for any key, which
+# events are taken is a function of that person's events alone. That the function is a keyed cryptographic one keeps anybody from
+# arranging for their favorite events to come first.
+
+
+KEY_BYTES = 32
+
+
+class TakingOrder:
+    """The order under one key.
+
+    Args:
+        key: 32 bytes, drawn anew for each release.
+        groups: The label of each group, by number.
+    """
+
+    def __init__(self, key: bytes, groups: Sequence[str]) -> None:
+        self._key = key
+        cipher_key = hashlib.blake2b(b"", digest_size=32, key=key, person=b"cipher").digest()
+        self._cipher = Cipher(algorithms.AES(cipher_key), modes.ECB())  # noqa: S305  # one block at a time: the chain is below
+        self._groups = self._digests("group", [label.encode() for label in groups])
+
+    @property
+    def group_count(self) -> int:
+        """How many groups there are."""
+        return len(self._groups)
+
+    def hashes(
+        self,
+        persons: pa.Array,
+        whose: NDArray[np.int64],
+        groups: NDArray[np.int32],
+        items: pa.Array,
+        occurrences: NDArray[np.int64],
+    ) -> NDArray[np.uint64]:
+        """The hash of each event as two words, the high one first: n x 2.
+
+        Args:
+            persons: Different persons.
+            whose: For each event, the number of its person among them.
+            groups: The number of its group.
+            items: Its item, as text or as int64.
+            occurrences: Its number among the person's events of the same group and item.
+        """
+        coded = items.dictionary_encode()
+        different = coded.dictionary.to_pylist()
+        item_bytes = [
+            item.encode() if isinstance(item, str) else item.to_bytes(8, "little", signed=True)
+            for item in different
+        ]
+        numbers = np.zeros((len(occurrences), 2), dtype="<u8")
+        numbers[:, 0] = occurrences
+        person_digests = self._digests("person", [person.encode() for person in persons.to_pylist()])
+        # the first step of the chain is the same for all events of a person
+        state = self._encrypted(person_digests)[whose]
+        state = self._encrypted(state ^ self._groups[groups])
+        state = self._encrypted(state ^ self._digests("item", item_bytes)[coded.indices.to_numpy()])
+        state = self._encrypted(state ^ numbers)
+        return state.view(">u8").astype(np.uint64)
+
+    def _digests(self, kind: str, texts: list[bytes]) -> NDArray[np.uint64]:
+        """16 bytes for each text, as two words."""
+        personal = kind.encode()
+        joined = b"".join(
+            hashlib.blake2b(text, digest_size=16, key=self._key, person=personal).digest() for text in texts
+        )
+        return np.frombuffer(joined, dtype="<u8").reshape(-1, 2)
+
+    def _encrypted(self, blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Each block of 16 bytes by itself."""
+        encryptor = self._cipher.encryptor()
+        done = encryptor.update(np.ascontiguousarray(blocks).tobytes())
+        return np.frombuffer(done, dtype="<u8").reshape(-1, 2)
+
+
+# Hot loops of event tables: records of text files, and contribution bounds in whole numbers that cannot overflow.
+
+
+@kernel
+def mark_persons_over(
+    starts: NDArray[np.int64], amounts: NDArray[np.int64], bound: int, is_over: NDArray[np.bool_]
+) -> None:
+    """Whether each person's Σ|amount| exceeds the bound; person i has rows starts[i] … starts[i+1]−1."""
+    for person in range(len(starts) - 1):
+        left = bound
+        over = False
+        for row in range(starts[person], starts[person + 1]):
+            magnitude = abs(amounts[row])
+            if not 0 <= magnitude <= left:  # the smallest int64 has no magnitude
+                over = True
+                break
+            left -= magnitude
+        is_over[person] = over
+
+
+@kernel
+def take_in_order(
+    starts: NDArray[np.int64],
+    order: NDArray[np.int64],
+    amounts: NDArray[np.int64],
+    bound: int,
+    taken: NDArray[np.int64],
+) -> None:
+    """What of each amount is taken: in order, until Σ|amount| reaches the bound; the last one is truncated.
+
+    Person i has the places starts[i] … starts[i+1]−1 of the order.
+    """
+    for person in range(len(starts) - 1):
+        left = bound
+        for place in range(starts[person], starts[person + 1]):
+            row = order[place]
+            magnitude = abs(amounts[row])
+            part = min(magnitude, left) if magnitude >= 0 else left
+            left -= part
+            taken[row] = part if amounts[row] > 0 else -part
+
+
+@kernel
+def number_occurrences(same_as_before: NDArray[np.bool_], before: int, numbers: NDArray[np.int64]) -> None:
+    """The number of each row in its run of equal rows; the first row goes on from the number `before` it if it is the same."""
+    number = before
+    for row in range(len(same_as_before)):
+        number = number + 1 if same_as_before[row] else 0
+        numbers[row] = number
+
+
+_FARTHEST = 2**62
+_MOST_WAITING = 1 << 20  # rows of one person that are held before those that cannot be taken are left out
+
+
+@dataclass(frozen=True)
+class BoundedEvents:
+    """Events that are within everybody's bound.
+
+    Attributes:
+        groups: The number of each event's group.
+        items: Its item.
+        amounts: What is taken of it, in grid units; not 0.
+    """
+
+    groups: NDArray[np.int32]
+    items: pa.Array
+    amounts: NDArray[np.int64]
+
+
+def contribution_in_grid_units(protocol: Protocol) -> int:
+    """⌊C/γ⌋, the most that one person may add to a release."""
+    if protocol.contribution is None:
+        raise ParameterError(
+            "contribution must be set in the protocol of an event table: the most that one person adds to a release"
+        )
+    bound = math.floor(protocol.contribution / protocol.resolution)
+    if not 1 <= bound < 2**62:
+        raise ParameterError(
+            "contribution must be 1 to 2^62 times the resolution of the protocol of an event table, got another"
+        )
+    return bound
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Sorted events with their occurrence numbers."""
+
+    person: pa.Array
+    group: NDArray[np.int32]
+    item: pa.Array
+    amount: NDArray[np.int64]
+    occurrence: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.amount)
+
+    def __getitem__(self, chosen: slice) -> "_Rows":
+        return _Rows(
+            self.person[chosen],
+            self.group[chosen],
+            self.item[chosen],
+            self.amount[chosen],
+            self.occurrence[chosen],
+        )
+
+    def take(self, chosen: NDArray[np.int64]) -> "_Rows":
+        """Rows by number."""
+        return _Rows(
+            self.person.take(pa.array(chosen)),
+            self.group[chosen],
+            self.item.take(pa.array(chosen)),
+            self.amount[chosen],
+            self.occurrence[chosen],
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence["_Rows"]) -> "_Rows":
+        """The rows of all parts, one after the other."""
+        return cls(
+            pa.concat_arrays([part.person for part in parts]),
+            np.concatenate([part.group for part in parts]),
+            pa.concat_arrays([part.item for part in parts]),
+            np.concatenate([part.amount for part in parts]),
+            np.concatenate([part.occurrence for part in parts]),
+        )
+
+
+def bounded(batches: Iterable[pa.RecordBatch], order: TakingOrder, bound: int) -> Iterator[BoundedEvents]:
+    """The events that are taken, from batches of (person, group, item, amount) that are sorted by all four.
+
+    Memory is that of a batch and of what one person may still give: at most as many rows as the bound. How the rows are cut
+    into batches changes nothing. Batches that are not what they must be are refused: the guarantee does not rest on an engine.
+    """
+    for rows, starts in _whole_persons(batches, order, bound):
+        yield _cut(rows, starts, order, bound)
+
+
+def bounded_in_parts(
+    parts: Iterable[Iterable[pa.RecordBatch]], order: TakingOrder, bound: int
+) -> Iterator[BoundedEvents]:
+    """The events that are taken, from several streams like that of `bounded`, where a person may be in all of them.
+
+    All events of one person, group and item must be in one part. What cannot be taken in its own part cannot be taken at all: there are
+    others before it.
+    """
+    possible = [
+        _still_possible(rows, starts, order, bound)
+        for batches in parts
+        for rows, starts in _whole_persons(batches, order, bound)
+    ]
+    if possible:
+        joined = _Rows.joined(possible)
+        rows = joined.take(pc.sort_indices(joined.person).to_numpy())
+        yield _cut(rows, _starts(rows.person), order, bound)
+
+
+def _whole_persons(
+    batches: Iterable[pa.RecordBatch], order: TakingOrder, bound: int
+) -> Iterator[tuple[_Rows, NDArray[np.int64]]]:
+    """Sorted rows of whole persons, as far as they could be taken, and where each person's begin."""
+    waiting: _Rows | None = None
+    last: _Rows | None = None
+    most = _MOST_WAITING
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        check_batch(batch, order.group_count, None if last is None else last.person[0])
+        rows = _numbered(batch, last)
+        last = rows[len(rows) - 1 :]
+        if waiting is not None:
+            rows = _Rows.joined([waiting, rows])
+        starts = _starts(rows.person)
+        whole = int(starts[-2])  # where the last person begins, who may go on in the next batch
+        if whole:
+            yield rows[:whole], starts[:-1]
+        waiting = rows[whole:]
+        most = most if whole == 0 else _MOST_WAITING
+        if len(waiting) > most:
+            waiting = _still_possible(waiting, np.array([0, len(waiting)]), order, bound)
+            most = max(
+                _MOST_WAITING, 2 * len(waiting)
+            )  # so that a large bound is not hashed again with every batch
+    if waiting is not None:
+        yield waiting, np.array([0, len(waiting)])
+
+
+def check_batch(batch: pa.RecordBatch, group_count: int, last_person: pa.Scalar | None) -> None:
+    """Refuses a batch with missing values, broken text, impossible amounts or groups, or persons out of order."""
+    person, group, _, amount = batch.columns
+    try:
+        batch.validate(full=True)
+    except pa.ArrowException:
+        raise InputError("events must be valid text and numbers, got something else") from None
+    broken = InputError(
+        "events must come sorted by person, complete, within 2^62; got others from the engine"
+    )
+    if any(column.null_count for column in batch.columns):
+        raise broken
+    amounts, groups = (column.to_numpy(zero_copy_only=False) for column in (amount, group))
+    if not (
+        (amounts >= -_FARTHEST).all()
+        and (amounts <= _FARTHEST).all()
+        and (groups >= 0).all()
+        and (groups < group_count).all()
+        and pc.all(pc.less_equal(person[:-1], person[1:]), min_count=0).as_py()
+        and (last_person is None or pc.less_equal(last_person, person[0]).as_py())
+    ):
+        raise broken
+
+
+def _numbered(batch: pa.RecordBatch, last: _Rows | None) -> _Rows:
+    """The batch with its occurrence numbers, which go on from the last row of the batch before."""
+    person, group, item, amount = batch.columns
+    same = np.zeros(batch.num_rows, dtype=np.bool_)
+    for column in (person, group, item):
+        equal = pc.equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+        same[1:] = equal if column is person else same[1:] & equal
+    groups = group.to_numpy()
+    before = -1
+    if last is not None:
+        same[0] = (
+            last.person[0] == person[0] and int(last.group[0]) == int(groups[0]) and last.item[0] == item[0]
+        )
+        before = int(last.occurrence[0])
+    numbers = np.empty(batch.num_rows, dtype=np.int64)
+    number_occurrences(same, before, numbers)
+    return _Rows(person, groups, item, amount.to_numpy(), numbers)
+
+
+def _starts(person: pa.Array) -> NDArray[np.int64]:
+    """Where each person's rows begin, and where the last one's end."""
+    changes = pc.not_equal(person[1:], person[:-1]).to_numpy(zero_copy_only=False)
+    return np.concatenate([[0], np.flatnonzero(changes) + 1, [len(person)]]).astype(np.int64)
+
+
+def _cut(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, bound: int) -> BoundedEvents:
+    """What is taken of the rows of whole persons."""
+    amounts = _taken(rows, starts, order, bound)
+    if amounts is rows.amount:
+        return BoundedEvents(rows.group, rows.item, rows.amount)
+    kept = np.flatnonzero(amounts)
+    return BoundedEvents(rows.group[kept], rows.item.take(pa.array(kept)), amounts[kept])
+
+
+def _still_possible(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, bound: int) -> _Rows:
+    """The rows that could still be taken, whatever rows of the same persons come later, in the order of the table.
+
+    Rows behind the first ones that reach the bound have these before them for ever.
+    """
+    amounts = _taken(rows, starts, order, bound)
+    return rows if amounts is rows.amount else rows.take(np.flatnonzero(amounts))
+
+
+def _taken(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, bound: int) -> NDArray[np.int64]:
+    """What is taken of each row if these are all rows of their persons; the rows' own amounts if that is everything."""
+    is_over = np.empty(len(starts) - 1, dtype=np.bool_)
+    mark_persons_over(starts, rows.amount, bound, is_over)
+    if not is_over.any():
+        return rows.amount
+    # Whoever is within the bound gives everything: only the others' events are put into order.
+    chosen = np.flatnonzero(np.repeat(is_over, np.diff(starts)))
+    over = rows.take(chosen)
+    over_starts = np.concatenate([[0], np.cumsum(np.diff(starts)[is_over])]).astype(np.int64)
+    taken = np.empty(len(over), dtype=np.int64)
+    take_in_order(over_starts, _in_order(over, over_starts, order), over.amount, bound, taken)
+    amounts = rows.amount.copy()
+    amounts[chosen] = taken
+    return amounts
+
+
+def _in_order(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder) -> NDArray[np.int64]:
+    """The rows, person by person, in the order in which they are taken."""
+    whose = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    persons = rows.person.take(pa.array(starts[:-1]))
+    hashes = order.hashes(persons, whose, rows.group, rows.item, rows.occurrence)
+    return np.lexsort((hashes[:, 1], hashes[:, 0], whose))

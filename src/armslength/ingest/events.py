@@ -1,0 +1,206 @@
+"""From events to one sketch, in exact integers, **not private**: a pure function of the events and the public matrix.
+
+Different items are counted first and hashed once each, however many events they have.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from armslength.checks import shown, type_name
+from armslength.errors import InputError
+from armslength.ingest.arrays import check_item_types
+from armslength.ingest.grid import add_amounts
+from armslength.protocol.protocol import Protocol
+from armslength.randomness.hashing import UNREADABLE, read_to_the_end
+from armslength.threads import available_threads, for_blocks
+from armslength.transforms.integer_rows import SparseRows, plain_array
+from armslength.transforms.sparse_jl import SparseJL
+from armslength.transforms.transform import Transform
+
+_EVENTS_AT_ONCE = 1 << 17
+_ENTRIES_AT_ONCE = 1 << 20
+_MOST_TOTALS = 1 << 21  # 16 MB for each thread
+
+
+def sketch_of_events(protocol: Protocol, items: Any, amounts: Any) -> NDArray[np.int64]:
+    """Σ amount·A[:, item] modulo 2^64 over all events: k integers, without noise.
+
+    Args:
+        protocol: What says which items there are.
+        items: Column numbers; or for an open vocabulary items of the protocol's type, as a list, an array or an Arrow column.
+        amounts: An integer in grid units, of either sign; or as many of them as there are items.
+    """
+    transform = protocol.transform
+    column = _arrow_column(items)
+    if transform.input_dim is not None:
+        numbers = transform.column_numbers(items if column is None else _plain(column))
+        return _sketch_of_numbers(transform, numbers, _whole_amounts(amounts, len(numbers)))
+    distinct, totals = (
+        _counted_list(protocol, items, amounts)
+        if column is None
+        else _counted_column(column, amounts, protocol.items)
+    )
+    sketch: NDArray[np.int64] = transform.apply(totals[None, :], items=distinct)[0]  # type: ignore[call-arg]  # open vocabularies are SparseJL's
+    return sketch
+
+
+def read_once(items: Any) -> Any:
+    """Items as they are; those of an iterator as a list, because it can be read only once."""
+    return read_to_the_end(items) if isinstance(items, Iterator) else items
+
+
+def total_of_events(items: Any, amounts: Any) -> np.int64:
+    """Σ amount modulo 2^64 over all events, in grid units, without noise; the arguments are those of `sketch_of_events`."""
+    column = _arrow_column(items)
+    count = len(items) if column is None else len(column)
+    return np.int64(_whole_amounts(amounts, count).sum(dtype=np.int64))
+
+
+def _sketch_of_numbers(
+    transform: Transform, numbers: NDArray[np.int64], amounts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """For a fixed input dimension: with `SparseJL` s additions for each event, with the others k for each column."""
+    width = transform.input_dim or 0
+    if width <= min(len(numbers), _MOST_TOTALS):
+        # More events than columns: adding to one total each is less work than to s coordinates.
+        return np.asarray(transform.apply(_totals(numbers, amounts, width)[None, :])[0])
+    if isinstance(transform, SparseJL):
+        # As rows of a sparse matrix that are added up, so that threads can share the work.
+        starts = np.append(np.arange(0, max(1, len(numbers)), _EVENTS_AT_ONCE), len(numbers))
+        rows = SparseRows(starts, numbers, amounts, width)
+        return np.asarray(transform.apply(rows).sum(axis=0))
+    present, positions = np.unique(numbers, return_inverse=True)
+    totals = np.zeros(len(present), dtype=np.int64)
+    add_amounts(positions, amounts, totals)
+    sketch = np.zeros(transform.sketch_dim, dtype=np.int64)
+    step = max(1, _ENTRIES_AT_ONCE // transform.sketch_dim)
+    for first in range(0, len(present), step):
+        sketch += transform.columns(present[first : first + step]) @ totals[first : first + step]
+    return sketch
+
+
+def _totals(numbers: NDArray[np.int64], amounts: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+    """The total amount of each column."""
+    parts: list[NDArray[np.int64]] = []
+
+    def add(start: int, stop: int) -> None:
+        totals = np.zeros(width, dtype=np.int64)
+        add_amounts(numbers[start:stop], amounts[start:stop], totals)
+        parts.append(totals)
+
+    for_blocks(len(numbers), -(-len(numbers) // available_threads()), add)
+    total = parts.pop()
+    for part in parts:
+        total += part
+    return total
+
+
+def _arrow_column(items: Any) -> pa.ChunkedArray | None:
+    """Items as an Arrow column, if that is what they are."""
+    if isinstance(items, pa.ChunkedArray):
+        return items
+    if not hasattr(items, "__arrow_c_array__") and not hasattr(items, "__arrow_c_stream__"):
+        return None
+    try:
+        return pa.chunked_array(items if hasattr(items, "__arrow_c_stream__") else [pa.array(items)])
+    except Exception:  # noqa: BLE001  # an engine's own error may quote the data
+        raise InputError("items must be one column, got something else") from None
+
+
+def _plain(column: pa.ChunkedArray) -> NDArray[Any]:
+    """A column of integers as an array."""
+    if column.null_count:
+        raise InputError("items must have no missing values, got some; leave those events out")
+    if not pa.types.is_integer(column.type):
+        raise InputError(f"columns must be a list of column numbers, got {type_name(column.type)}")
+    values: NDArray[Any] = column.to_numpy()
+    return values
+
+
+def _counted_column(column: pa.ChunkedArray, amounts: Any, kind: str) -> tuple[Any, NDArray[np.int64]]:
+    """(the different items of an Arrow column, the total amount of each)."""
+    found = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    text = pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found)
+    if not (text if kind == "string" else pa.types.is_integer(found)):
+        raise InputError(
+            f"items must be of the protocol's type {kind}, got {type_name(found)}; cast them first"
+        )
+    if column.null_count:
+        raise InputError("items must have no missing values, got some; leave those events out")
+    whole = _whole_amounts(amounts, len(column))
+    parts: list[tuple[pa.Array, NDArray[np.int64]]] = []
+
+    def count(start: int, stop: int) -> None:
+        for chunk in column.slice(start, stop - start).chunks:
+            coded = chunk if pa.types.is_dictionary(chunk.type) else pc.dictionary_encode(chunk)
+            totals = np.zeros(len(coded.dictionary), dtype=np.int64)
+            add_amounts(_checked_indices(coded), whole[start : start + len(chunk)], totals)
+            start += len(chunk)
+            parts.append((coded.dictionary.cast(found), totals))
+
+    for_blocks(len(column), max(1 << 16, len(column) // 8), count)
+    if not parts:
+        return [], np.zeros(0, dtype=np.int64)
+    together = pc.dictionary_encode(pa.concat_arrays([items for items, _ in parts]))
+    totals = np.zeros(len(together.dictionary), dtype=np.int64)
+    add_amounts(together.indices.to_numpy(), np.concatenate([part for _, part in parts]), totals)
+    if kind == "string":
+        return _texts(together.dictionary), totals
+    return together.dictionary.to_numpy(zero_copy_only=False), totals
+
+
+def _texts(items: pa.Array) -> list[str]:
+    """The items as text, if they are any: Arrow's buffers are what somebody says is UTF-8."""
+    try:
+        texts: list[str] = items.to_pylist()
+    except UnicodeDecodeError:
+        raise InputError("items must be valid Unicode text, got other bytes") from None
+    return texts
+
+
+def _checked_indices(coded: pa.DictionaryArray) -> NDArray[Any]:
+    """Which of its items each event has, if those are there: a dictionary may come from anywhere."""
+    indices: NDArray[Any] = coded.indices.to_numpy()
+    size = len(coded.dictionary)
+    if coded.dictionary.null_count or (len(indices) and not 0 <= indices.min() <= indices.max() < size):
+        raise InputError("a dictionary of items must be valid and have no missing values, got another")
+    return indices
+
+
+def _counted_list(protocol: Protocol, names: Any, amounts: Any) -> tuple[list[Any], NDArray[np.int64]]:
+    """(the different items of a list, the total amount of each)."""
+    if isinstance(names, Mapping):
+        raise InputError(
+            "items must be a list of items, got a mapping; pass its keys, and its values as amounts"
+        )
+    try:
+        listed = names.tolist() if isinstance(names, np.ndarray) else list(names)
+        check_item_types(protocol, listed)  # of all: 1, 1.0 and True are one key
+        position: dict[Any, int] = {}
+        positions = [position.setdefault(name, len(position)) for name in listed]
+    except InputError:
+        raise
+    except TypeError:
+        raise InputError(f"items must be a list of items, got {type(names).__name__}") from None
+    except Exception:  # noqa: BLE001  # an engine's own error may quote the data
+        raise InputError(UNREADABLE) from None
+    totals = np.zeros(len(position), dtype=np.int64)
+    add_amounts(np.array(positions, dtype=np.int64), _whole_amounts(amounts, len(positions)), totals)
+    return list(position), totals
+
+
+def _whole_amounts(amounts: Any, count: int) -> NDArray[np.int64]:
+    """Amounts as int64, one for each item; one amount for all of them takes no memory."""
+    array = plain_array(amounts, "amounts")
+    if array.size and array.dtype.kind not in "iu":
+        raise InputError(
+            f"amounts must be integers in grid units, got {type_name(array.dtype)}; floor them onto the grid first"
+        )
+    if array.ndim > 1 or (array.ndim == 1 and len(array) != count):
+        raise InputError(f"amounts must be one integer, or {count} of them, got shape {shown(array.shape)}")
+    return np.broadcast_to(array.astype(np.int64, copy=False), (count,))

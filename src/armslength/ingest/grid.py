@@ -1,0 +1,238 @@
+"""From data to integers: clamp to the public range, floor onto the public grid. No float is ever summed.
+
+Guarantee: coordinates of neighbors differ by at most ⌈|x−x'|/γ⌉ grid units after this, and by |x−x'|/γ if both lie on
+the grid: floor and clamp are monotone, and neither stretches a difference past the next whole unit.
+Reference: docs/privacy.md, steps 1 and 2.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armslength._numba import Integers, kernel
+from armslength.checks import type_name
+from armslength.errors import InputError
+from armslength.transforms.integer_rows import contiguous, narrow
+
+# Hot loops from data to integers: one pass, nothing copied but the result.
+
+
+NOT_FINITE, TOO_LARGE, OFF_GRID = 1, 2, 4
+
+
+@kernel
+def add_amounts(positions: Integers, amounts: NDArray[np.int64], totals: NDArray[np.int64]) -> None:
+    """Adds each amount to the total at its position, modulo 2^64."""
+    for i in range(len(positions)):
+        totals[positions[i]] += amounts[i]
+
+
+@kernel
+def all_floored(values: NDArray[Any], exponent: int, largest: float, result: Integers) -> bool:
+    """result = floor(values/2^exponent) for an exponent of at most 0; whether every one of them is finite and fits.
+
+    The usual case of `floor_to_grid`: nothing is clamped, and nothing asked but whether to look again.
+    """
+    down = math.ldexp(1.0, -exponent)
+    unfit = 0
+    for i in range(values.shape[0]):
+        row, target = values[i], result[i]
+        for j in range(len(row)):
+            floored = np.floor(np.float64(row[j]) * down)
+            fits = abs(floored) <= largest
+            unfit |= 0 if fits else 1
+            target[j] = floored if fits else 0.0
+    return unfit == 0
+
+
+@kernel
+def floor_to_grid(
+    values: NDArray[Any],
+    exponent: int,
+    low: float,
+    high: float,
+    largest: float,
+    must_lie_on_grid: bool,
+    result: Integers,
+) -> int:
+    """result = floor(clamp(values)/2^exponent); which of the three problems any value had.
+
+    Every scaling is by a power of two, and exact; for a positive exponent the value is floored first, which gives the
+    same floor and keeps tiny values from vanishing. Where there is a problem the result is 0. Without branches, so that
+    it runs in vectors.
+
+    Args:
+        values: A contiguous matrix of floats.
+        exponent: log2 of the resolution.
+        low: The least value.
+        high: The greatest.
+        largest: The largest magnitude that the result may have.
+        must_lie_on_grid: Whether to look for values off the grid.
+        result: As large as the values.
+    """
+    down, up = math.ldexp(1.0, -exponent), math.ldexp(1.0, exponent)
+    always_on_grid = math.ldexp(1.0, exponent + 53)
+    problems = 0
+    for i in range(values.shape[0]):
+        row, target = values[i], result[i]
+        for j in range(len(row)):
+            value = np.float64(row[j])
+            clamped = min(max(value, low), high)
+            floored = np.floor((np.floor(clamped) if exponent > 0 else clamped) * down)
+            is_finite = abs(value) < math.inf
+            fits = abs(floored) <= largest
+            problems |= (0 if is_finite else NOT_FINITE) | (0 if fits else TOO_LARGE)
+            target[j] = np.int64(floored if is_finite and fits else 0.0)
+        if must_lie_on_grid:
+            for j in range(len(row)):
+                value = np.float64(row[j])
+                # From 2^53 steps on, every float is a whole number of steps.
+                is_on_grid = abs(value) >= always_on_grid or np.floor(value * down) * up == value
+                problems |= 0 if is_on_grid else OFF_GRID
+    return problems
+
+
+_RESULTS = ((np.int32, 2.0**31 - 1), (np.int64, 2.0**62))  # what may hold grid units, the narrow one first
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Multiples of 2^exponent, clamped to [low, high] in grid units where there is a range.
+
+    Attributes:
+        exponent: log2 of the resolution.
+        on_grid: Whether data off the grid is refused.
+        limits: The public range in data units, or None.
+    """
+
+    exponent: int
+    on_grid: bool
+    limits: tuple[Fraction, Fraction] | None
+
+    @classmethod
+    def of(cls, resolution: Fraction, limits: tuple[Fraction, Fraction] | None, *, on_grid: bool) -> "Grid":
+        """The grid of a protocol's fields."""
+        exponent = resolution.numerator.bit_length() - resolution.denominator.bit_length()
+        return cls(exponent, on_grid, limits)
+
+    @property
+    def _low_and_high(self) -> tuple[int, int] | None:
+        """The range in grid units, floored like the data."""
+        if self.limits is None:
+            return None
+        unit = Fraction(2) ** self.exponent
+        low, high = (math.floor(limit / unit) for limit in self.limits)
+        return low, high
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether integers are only multiplied: then sums may wrap modulo 2^64 without harm."""
+        return self.limits is None and self.exponent <= 0
+
+    @property
+    def zero_stays_zero(self) -> bool:
+        """Whether the range holds 0, as sparse data needs."""
+        return self._low_and_high is None or self._low_and_high[0] <= 0 <= self._low_and_high[1]
+
+    def takes_all(self, kind: np.dtype[Any]) -> bool:
+        """Whether no value of this type is ever refused."""
+        return kind.kind in "biu" and not (self.on_grid and self.exponent > 0)
+
+    def integers(self, values: NDArray[Any], room: NDArray[np.int64] | None = None) -> Integers:
+        """The values in grid units, contiguous: as int32 where they fit, else as int64.
+
+        Values of an integer type without a range wrap modulo 2^64.
+
+        Args:
+            values: Integers or floats.
+            room: Where the result may stand, if it is large enough.
+        """
+        if values.dtype.kind in "biu":
+            if self.exponent == 0 and self.limits is None:
+                return narrow(values)
+            return self._from_integers(values)
+        if values.dtype.kind != "f" or values.dtype.itemsize > 8:
+            raise InputError(
+                f"X must hold integers or floats of at most 64 bits, got {type_name(values.dtype)}"
+            )
+        return self._from_floats(values, room)
+
+    def _from_integers(self, values: NDArray[Any]) -> Integers:
+        if values.dtype.kind == "b":
+            values = values.astype(np.int8)
+        # low bits of the two's complement, whatever the type: a negative number has them too
+        if self.on_grid and self.exponent > 0 and np.any(_modulo(values, self.exponent)):
+            raise _off_grid()
+        if self.limits is not None:
+            # One unit beyond the range on both sides: it clamps like the value itself, and cannot overflow below.
+            limits = np.iinfo(values.dtype)
+            low = min(max(math.floor(self.limits[0]) - 1, limits.min), limits.max)
+            high = max(min(math.ceil(self.limits[1]) + 1, limits.max), limits.min)
+            values = np.clip(values, low, high)
+        if self.exponent > 0:
+            shifted = values >> np.array(
+                min(self.exponent, values.dtype.itemsize * 8 - 1), dtype=values.dtype
+            )
+            if self.exponent >= values.dtype.itemsize * 8 and values.dtype.kind == "u":
+                shifted = np.zeros_like(values)
+            grid = shifted.astype(np.int64)
+        else:
+            grid = values.astype(np.int64) << np.int64(-self.exponent)
+        return self._clamped(grid)
+
+    def _from_floats(self, values: NDArray[Any], room: NDArray[np.int64] | None) -> Integers:
+        low, high = -np.inf, np.inf
+        if self.limits is not None:
+            # a hair outside of the range; the clamp in grid units follows
+            low, high = (float(limit) for limit in self.limits)
+            low, high = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
+        # half floats and foreign byte orders are rare: those are copied
+        native = values.astype(np.float64 if values.dtype.itemsize != 4 else np.float32, copy=False)
+        rows = contiguous(native.reshape(1, -1) if native.ndim == 1 else native)
+        found = 0
+        plain = self.limits is None and self.exponent <= 0 and not self.on_grid
+        for kind, largest in self._results:
+            space = np.empty(rows.size, dtype=kind) if room is None else room.view(kind)
+            grid: Integers = space[: rows.size].reshape(rows.shape)
+            if plain and all_floored(rows, self.exponent, largest, grid):
+                return grid.reshape(native.shape)
+            found = floor_to_grid(rows, self.exponent, low, high, largest, self.on_grid, grid)
+            if not found & TOO_LARGE:
+                break
+        if found & NOT_FINITE:
+            raise InputError("X must hold finite numbers, got NaN or infinity; remove or impute them")
+        if found & TOO_LARGE:
+            raise InputError(
+                "X must stay within 2^62 times the resolution, got a larger value; set value_range"
+            )
+        if found & OFF_GRID:
+            raise _off_grid()
+        return self._clamped(grid.reshape(native.shape))
+
+    def _clamped(self, grid: Integers) -> Integers:
+        bounds = self._low_and_high
+        return grid if bounds is None else np.clip(grid, *bounds)
+
+    @property
+    def _results(self) -> tuple[tuple[Any, float], ...]:
+        """What may hold floats in grid units: not int32 where an end of the range would not fit it."""
+        bounds = self._low_and_high or (0, 0)
+        return _RESULTS if -(2**31) < bounds[0] <= bounds[1] < 2**31 else _RESULTS[1:]
+
+
+def _modulo(values: NDArray[Any], exponent: int) -> NDArray[Any]:
+    """The remainder of integers modulo 2^exponent, or the values themselves where 2^exponent exceeds their type."""
+    if exponent >= np.iinfo(values.dtype).bits:
+        return values
+    return np.asarray(values & values.dtype.type((1 << exponent) - 1))
+
+
+def _off_grid() -> InputError:
+    return InputError(
+        "X must lie on the grid of the protocol's resolution, got a value off it; "
+        "use a protocol with on_grid=False, which floors"
+    )

@@ -1,0 +1,226 @@
+"""Events of whole persons, a part at a time, that fit memory: the rest waits in a temporary file that nobody else can read.
+
+The file has no name, so that the system removes it with the process, however it ends, and what is written to it is encrypted under a key
+that lives in this process alone. So a process that is killed leaves nothing readable behind, not even on the disk's free blocks.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+import pyarrow as pa
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from armslength.errors import InputError
+from armslength.ingest.contributions import BoundedEvents, TakingOrder, bounded, bounded_in_parts
+from armslength.ingest.engine import EVENT_HASH, PERSON_HASH, EventTable
+from armslength.threads import check_same_process
+
+if TYPE_CHECKING:
+    from io import FileIO
+
+    from numpy.typing import NDArray
+
+_PARTS, _BITS = 64, 6
+_LEVELS = 64 // _BITS
+_SHARE_SORTED = 4  # of the memory; sorting takes as much twice over
+_MOST_OF_IT = 0.95
+_LEAST_WRITTEN = 1 << 16
+
+
+def bounded_events(
+    table: EventTable, batches: Iterable[pa.RecordBatch], order: TakingOrder, bound: int, memory: int
+) -> Iterator[BoundedEvents]:
+    """The events that are taken, as `bounded` takes them, from batches in any order.
+
+    Guarantee: the same events whatever the memory is. Hashes say where a person's events wait; who is one person is
+    decided by the whole id.
+
+    Args:
+        table: What sorts a part.
+        batches: Its events, with their hashes.
+        order: The order in which a person's events are taken.
+        bound: The most that one person adds, in grid units.
+        memory: How many bytes may be held, roughly.
+    """
+    with _TemporaryFile() as file:
+        yield from _Cutter(table, order, bound, memory // _SHARE_SORTED, file).cut(batches)
+
+
+@dataclass
+class _Part:
+    """Events that wait in the temporary file.
+
+    Attributes:
+        segments: Where they are.
+        rows: How many there are.
+        bytes: How large they are in memory.
+    """
+
+    segments: list["_Segment"] = field(default_factory=list)
+    rows: int = 0
+    bytes: int = 0
+
+    def add(self, other: "_Part") -> None:
+        """Takes the events of another part as well."""
+        self.segments += other.segments
+        self.rows += other.rows
+        self.bytes += other.bytes
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """A piece of the temporary file: its number, its place and its length."""
+
+    number: int
+    start: int
+    length: int
+
+
+class _TemporaryFile:
+    """A file without a name, encrypted. AES-256-GCM: a key that is drawn here and kept nowhere, a number for each segment."""
+
+    def __init__(self) -> None:
+        self._cipher = AESGCM(AESGCM.generate_key(256))
+        self._process = os.getpid()
+        self._count, self._end = 0, 0
+        self._file: FileIO | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def write(self, batches: list[pa.RecordBatch]) -> _Segment:
+        """Adds events; where they are."""
+        check_same_process(self._process)  # two processes would write under one key and number
+        sink = pa.BufferOutputStream()
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        with pa.ipc.new_stream(sink, batches[0].schema, options=options) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        sealed = self._cipher.encrypt(self._count.to_bytes(12, "little"), sink.getvalue().to_pybytes(), None)
+        try:
+            file = self._file or tempfile.TemporaryFile(prefix="armslength-", buffering=0)  # noqa: SIM115  # closed at the end
+            self._file = file
+            file.seek(self._end)
+            left = memoryview(sealed)
+            while left:
+                left = left[file.write(left) or 0 :]
+        except OSError as problem:
+            raise InputError(
+                f"the temporary folder must have room for a copy of the events, got: {problem.strerror}; set TMPDIR to another"
+            ) from None
+        segment = _Segment(self._count, self._end, len(sealed))
+        self._count, self._end = self._count + 1, self._end + len(sealed)
+        return segment
+
+    def read(self, part: _Part) -> Iterator[pa.RecordBatch]:
+        """The events of a part."""
+        for segment in part.segments:
+            sealed = (
+                b"" if self._file is None else os.pread(self._file.fileno(), segment.length, segment.start)
+            )
+            opened = self._cipher.decrypt(segment.number.to_bytes(12, "little"), sealed, None)
+            with pa.ipc.open_stream(pa.py_buffer(opened)) as reader:
+                yield from reader
+
+
+@dataclass(frozen=True)
+class _Cutter:
+    """What `bounded_events` was told, and its temporary file.
+
+    Attributes:
+        most: How many bytes of events are sorted at once.
+    """
+
+    table: EventTable
+    order: TakingOrder
+    bound: int
+    most: int
+    file: _TemporaryFile
+
+    def cut(self, batches: Iterable[pa.RecordBatch], level: int = 0) -> Iterator[BoundedEvents]:
+        """The events that are taken of whole persons; those that do not fit memory are shared out by the hash of the person."""
+        stream = iter(batches)
+        held: list[pa.RecordBatch] = []
+        size = 0
+        for batch in stream:
+            held.append(batch)
+            size += batch.nbytes
+            if size > self.most:
+                break
+        else:
+            if held:
+                yield from bounded(self.table.in_order(pa.Table.from_batches(held)), self.order, self.bound)
+            return
+        parts = self._shared_out(held, stream, PERSON_HASH, level)
+        rows = sum(part.rows for part in parts)
+        for part in _joined(parts, self.most):
+            if level + 1 == _LEVELS or part.rows > _MOST_OF_IT * rows:
+                yield from self._cut_few_persons(part)
+            else:
+                yield from self.cut(self.file.read(part), level + 1)
+
+    def _cut_few_persons(self, part: _Part) -> Iterator[BoundedEvents]:
+        """The same where hashes of persons share out no further: somebody has more events than memory holds.
+
+        They are shared out by person, group and item instead, each part is cut to what may still be taken, and then all of these together.
+        """
+        parts = self._shared_out([], self.table.with_event_hash(self.file.read(part)), EVENT_HASH, 0)
+        streams = (self.table.runs_in_order(self.file.read(each)) for each in parts if each.rows)
+        yield from bounded_in_parts(streams, self.order, self.bound)
+
+    def _shared_out(
+        self, held: list[pa.RecordBatch], stream: Iterator[pa.RecordBatch], by: str, level: int
+    ) -> list[_Part]:
+        """All events in the temporary file, by bits of a hash; the list of what was held is emptied."""
+        parts = [_Part() for _ in range(_PARTS)]
+        waiting: list[list[pa.RecordBatch]] = [[] for _ in parts]
+        sizes = [0] * _PARTS
+        least = max(_LEAST_WRITTEN, self.most // _PARTS)
+
+        def write(number: int) -> None:
+            parts[number].segments.append(self.file.write(waiting[number]))
+            parts[number].rows += sum(map(len, waiting[number]))
+            parts[number].bytes += sizes[number]
+            waiting[number], sizes[number] = [], 0
+
+        while (batch := held.pop() if held else next(stream, None)) is not None:
+            for number, piece in _pieces(batch, by, level):
+                waiting[number].append(piece)
+                sizes[number] += piece.nbytes
+                if sizes[number] >= least:
+                    write(number)
+        for number in range(_PARTS):
+            if waiting[number]:
+                write(number)
+        return parts
+
+
+def _joined(parts: list[_Part], most: int) -> Iterator[_Part]:
+    """Parts together as long as they fit: what is read at once is hashed at once, and items that occur often are hashed seldom."""
+    together = _Part()
+    for part in parts:
+        if together.rows and together.bytes + part.bytes > most:
+            yield together
+            together = _Part()
+        together.add(part)
+    yield together
+
+
+def _pieces(batch: pa.RecordBatch, by: str, level: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of a batch by the bits of a hash that this level looks at."""
+    hashes: NDArray[np.uint64] = batch.column(by).to_numpy(zero_copy_only=False)
+    numbers = ((hashes >> np.uint64(_BITS * level)) & np.uint64(_PARTS - 1)).astype(np.uint8)
+    in_order = np.argsort(numbers, kind="stable")
+    moved = batch.take(pa.array(in_order))
+    ends = np.searchsorted(numbers[in_order], np.arange(_PARTS + 1))
+    for number in range(_PARTS):
+        if ends[number] < ends[number + 1]:
+            yield number, moved.slice(ends[number], ends[number + 1] - ends[number])

@@ -1,0 +1,152 @@
+"""From bounded events to exact integers for each group, **not private**: a pure function, and sums of what it gives.
+
+Sketches are linear, so partial ones from anywhere add up; noise is drawn once, at the end, in one place.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy import sparse
+
+from armslength.ingest.arrays import Prepared
+from armslength.ingest.contributions import BoundedEvents
+from armslength.protocol.protocol import Protocol
+from armslength.transforms.sparse_jl import SparseJL
+
+_MOST_COUNTS = 1 << 24  # 128 MB
+_MOST_ADDED = 1 << 22  # 32 MB
+
+
+@dataclass(frozen=True)
+class PartialSums:
+    """The exact integers of some events: to be added up, never to be released.
+
+    Attributes:
+        groups: The numbers of the groups that occur, each once.
+        values: A·x of each, modulo 2^64; or x itself, where that is projected at the end.
+        totals: Σ amount of each, modulo 2^64.
+    """
+
+    groups: NDArray[np.int64]
+    values: NDArray[np.int64]
+    totals: NDArray[np.int64]
+
+
+def partial_sums(
+    protocol: Protocol, events: BoundedEvents, *, counts_only: bool = False, threads: int | None = None
+) -> PartialSums:
+    """The integers of these events for each group that occurs in them.
+
+    Args:
+        protocol: What says which items there are.
+        events: Events within everybody's bound.
+        counts_only: Whether to count only, without the projection.
+        threads: At most this many threads; None takes all that the process may run.
+    """
+    groups, rows = np.unique(events.groups, return_inverse=True)
+    transform = protocol.transform
+    named: dict[str, Any] = {}
+    if transform.input_dim is None:
+        coded = events.items.dictionary_encode()
+        columns, width = coded.indices.to_numpy(), len(coded.dictionary)
+        named["items"] = coded.dictionary.to_pylist()
+    else:
+        columns, width = events.items.to_numpy(), transform.input_dim
+    shape = (len(groups), width)
+    counts = sparse.coo_array((events.amounts, (rows, columns)), shape=shape).tocsr()
+    counts.sum_duplicates()
+    values = counts.toarray() if counts_only else transform.apply(counts, **named, threads=threads)
+    totals = np.zeros(len(groups), dtype=np.int64)
+    np.add.at(totals, rows, events.amounts)
+    return PartialSums(groups.astype(np.int64), values, totals)
+
+
+@dataclass(frozen=True)
+class SumShape:
+    """What is added up for each group: the sketch, or the counts where those are projected at the end.
+
+    Attributes:
+        counts_only: Whether it is the counts.
+        width: How many integers a group has.
+    """
+
+    counts_only: bool
+    width: int
+
+    @classmethod
+    def of(cls, protocol: Protocol, count: int) -> "SumShape":
+        """The shape for so many groups."""
+        transform = protocol.transform
+        width = transform.input_dim
+        # SparseJL costs little for each event. The others cost much for each vector: they wait until all are counted, if
+        # that fits.
+        if not isinstance(transform, SparseJL) and width is not None and count * width <= _MOST_COUNTS:
+            return cls(True, width)
+        return cls(False, transform.sketch_dim)
+
+
+def parts_of(
+    protocol: Protocol, events: BoundedEvents, shape: SumShape, threads: int | None = None
+) -> Iterator[PartialSums]:
+    """The integers of these events, some groups at a time, so that each part stays small.
+
+    Args:
+        protocol: What says which items there are.
+        events: Events within everybody's bound.
+        shape: What is added up.
+        threads: At most this many threads; None takes all that the process may run.
+    """
+    at_once = max(1, _MOST_ADDED // shape.width)
+    present = np.unique(events.groups)
+    if len(present) <= at_once:
+        yield partial_sums(protocol, events, counts_only=shape.counts_only, threads=threads)
+        return
+    order = np.argsort(events.groups, kind="stable")
+    starts = np.searchsorted(events.groups[order], present[::at_once])
+    for rows in np.split(order, starts[1:]):
+        some = BoundedEvents(events.groups[rows], events.items.take(pa.array(rows)), events.amounts[rows])
+        yield partial_sums(protocol, some, counts_only=shape.counts_only, threads=threads)
+
+
+class GroupSums:
+    """The sum of partial sums, one row for each public group; a group without events keeps its zeros.
+
+    Args:
+        protocol: What the parties agreed on.
+        count: How many groups there are.
+        threads: At most this many threads; None takes all that the process may run.
+    """
+
+    def __init__(self, protocol: Protocol, count: int, threads: int | None = None) -> None:
+        self._protocol = protocol
+        self._threads = threads
+        self._shape = SumShape.of(protocol, count)
+        self._values = np.zeros((count, self._shape.width), dtype=np.int64)
+        self._totals = np.zeros(count, dtype=np.int64)
+
+    def add(self, events: BoundedEvents) -> None:
+        """Adds events."""
+        for part in parts_of(self._protocol, events, self._shape, self._threads):
+            self._values[part.groups] += part.values
+            self._totals[part.groups] += part.totals
+
+    def add_cells(self, first_group: int, first_column: int, cells: NDArray[np.int64]) -> None:
+        """Adds a rectangle of sums; the column after the last value is that of the totals."""
+        groups = slice(first_group, first_group + len(cells))
+        columns = self._values[groups, first_column : first_column + cells.shape[1]]
+        columns += cells[:, : columns.shape[1]]
+        if columns.shape[1] < cells.shape[1]:
+            self._totals[groups] += cells[:, -1]
+
+    def prepared(self) -> Prepared:
+        """All sums, ready for their noise."""
+        values = (
+            self._protocol.transform.apply(self._values, threads=self._threads)
+            if self._shape.counts_only
+            else self._values
+        )
+        return Prepared([], values, None, self._totals if self._protocol.total_share else None)

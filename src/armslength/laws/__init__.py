@@ -1,1 +1,0 @@
-"""The public mathematics of the noise: probabilities, moments and cumulants of integer laws."""

@@ -1,1 +1,0 @@
-"""Figures from plain numbers; Matplotlib is loaded by whoever draws."""

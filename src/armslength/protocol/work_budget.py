@@ -1,0 +1,95 @@
+"""How much work reading a protocol is, and the limit on it for protocols from elsewhere.
+
+A protocol of a few hundred bytes can name a matrix that takes hours to scan. What its sensitivities and estimates cost is known from its
+parameters alone, so that it is refused before any of it is computed.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from armslength.checks import integer
+from armslength.errors import CorruptFileError
+from armslength.transforms.fast_jl import FastJL
+from armslength.transforms.transform import Transform
+
+DEFAULT_WORK = 4 * 10**9  # about four seconds of one core, in the units of transforms/transform.py
+_LARGEST_LIMIT = 2**63 - 1
+_LAPLACE, _GAUSSIAN = 200_000, 3_000_000  # a protocol and its calibration, without its matrix
+_UNITS = (("year", 365 * 86400), ("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
+
+
+def matrix_work(transform: Transform, norm: str, noise_site: str) -> int:
+    """What a protocol needs to know of its matrix: sensitivities, and what becomes of noise on the input."""
+    return sum(_parts(transform, norm, noise_site).values())
+
+
+def _parts(transform: Transform, norm: Any, noise_site: Any) -> dict[str, int]:
+    """The same by what is computed; a transform computes each once."""
+    parts = {"scan": transform.scan_work}
+    if noise_site == "input":
+        parts["traces"] = transform.traces_work if isinstance(transform, FastJL) else 0
+    elif norm == "l2":
+        parts["norm"] = transform.operator_norm_work
+    return parts
+
+
+class WorkBudget:
+    """What one call may spend on protocols from elsewhere.
+
+    Protocols of one call share their transform if it is equal, so that it is scanned, and charged, once.
+    """
+
+    def __init__(self, max_work: int | None = DEFAULT_WORK) -> None:
+        self._limit = (
+            None if max_work is None else integer("max_work", max_work, at_least=0, at_most=_LARGEST_LIMIT)
+        )
+        self._spent = 0
+        self._transform: Transform | None = None
+        self._done: set[str] = set()
+
+    def shared(self, transform: Transform) -> Transform:
+        """The transform, or the equal one that this call already has."""
+        if self._transform is None:
+            self._transform = transform
+        return self._transform if transform == self._transform else transform
+
+    def charge_protocols(
+        self, transform: Transform, documents: Iterable[Mapping[str, Any]], where: str
+    ) -> None:
+        """Refuses protocols with this transform that together ask for more work than is left.
+
+        Args:
+            transform: The transform that all of them have.
+            documents: The protocols, unchecked.
+            where: The file, for messages.
+        """
+        parts: dict[str, int] = {}
+        work = 0
+        for document in documents:
+            parts |= _parts(transform, document["norm"], document["noise_site"])
+            work += _LAPLACE if document["noise"] == "laplace" else _GAUSSIAN
+        done = self._done if transform is self._transform else set()
+        self.charge(work + sum(cost for part, cost in parts.items() if part not in done), where)
+        done.update(parts)
+
+    def charge(self, work: int, where: str) -> None:
+        """Refuses work that is more than is left.
+
+        Args:
+            work: In the units of transforms/transform.py.
+            where: The file, for messages.
+        """
+        self._spent += work
+        if self._limit is not None and self._spent > self._limit:
+            raise CorruptFileError(
+                f"cannot read {where}: its protocol asks for {_in_words(self._spent)} of computing, and the limit is "
+                f"{_in_words(self._limit)}; if you trust whoever made it, pass max_work=None (--no-work-limit)"
+            )
+
+
+def _in_words(work: int) -> str:
+    """About how long that takes on one core."""
+    seconds = work / 10**9
+    unit, length = next((each for each in _UNITS if seconds >= 2 * each[1]), _UNITS[-1])
+    amount = seconds / length
+    return f"about {amount:.3g} {unit}s"

@@ -1,0 +1,100 @@
+"""A sketch of a stream: noise first, then O(s) integer updates, released once.
+
+The state is private from its first moment: whoever looks at it once, or at the release, but not at both, sees an
+ε-DP or (ε, δ)-DP value (the pan-privacy of the paper's fourth claim). Two looks under one noise differ by exact data,
+so a stream cannot be copied, pickled, or carried into another process, and it is released once.
+"""
+
+import os
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armslength.errors import ParameterError
+from armslength.ingest.events import read_once, sketch_of_events, total_of_events
+from armslength.ledger.ledger import opened_ledger
+from armslength.noise.draw import draw
+from armslength.protocol.protocol import Protocol
+from armslength.release.release import charge, check_population, drop_bits, new_provenance, with_total_noise
+from armslength.sketches.sketches import Sketches, checked_labels
+
+
+class SketchStream:
+    """One sketch that takes events; made by `protocol.stream`.
+
+    Guarantee: the released row is that of `protocol.release` on the sum of all updates, exactly the same integers
+    under the noise: ε-DP or (ε, δ)-DP for neighbors whose sums of updates differ by at most the radius, in the protocol's norm. You promise
+    that no person's updates move the sum further: nothing can check it. Updates are whole grid units, so `touched` does not matter.
+    The label is public, no setting may be chosen by looking at the data, and random bits are taken for ideal. The ledger is charged when the stream is made.
+    Reference: docs/privacy.md, theorem 1.
+    """
+
+    def __init__(
+        self, protocol: Protocol, *, label: str, ledger: Any, population: str = "", repeat: bool = False
+    ) -> None:
+        book = opened_ledger(ledger)
+        check_population(population, book)
+        (self._label,) = checked_labels([label], 1) or [label]
+        if protocol.value_range is not None:
+            raise ParameterError(
+                "value_range must be None for a stream: sums cannot be clamped before they are known"
+            )
+        if protocol.noise_site != "output":
+            raise ParameterError(f"noise_site must be 'output' for a stream, got {protocol.noise_site!r}")
+        self._process = os.getpid()  # before the charge, which is for this process alone
+        charge(protocol, book, population, [self._label], repeat=repeat)
+        self._protocol = protocol
+        self._state: NDArray[np.int64] | None = draw(protocol.law, (protocol.transform.sketch_dim,))
+        self._total = with_total_noise(protocol, np.zeros(1, dtype=np.int64))
+        self._lock = threading.Lock()
+
+    def update(self, items: Any, amounts: Any = 1) -> None:
+        """Adds amounts to coordinates.
+
+        Args:
+            items: A column number, or for an open vocabulary an item; or a list, an array or an Arrow column of them. One
+                may occur often: different items are hashed once each.
+            amounts: An integer in grid units, of either sign; or as many of them as there are items.
+        """
+        single = isinstance(items, (str, int, np.integer)) and not isinstance(items, bool)
+        listed = [items] if single else read_once(items)
+        added = sketch_of_events(self._protocol, listed, amounts)
+        total = total_of_events(listed, amounts) if self._protocol.total_share else 0
+        self._check_process()
+        with self._lock:
+            state = self._open_state()
+            state += added
+            if self._total is not None:
+                self._total += total
+
+    def release(self) -> Sketches:
+        """The sketch; the stream ends with it."""
+        self._check_process()
+        with self._lock:
+            values = self._open_state()
+            self._state = None
+        row = drop_bits(values[None, :], self._protocol)
+        noises = new_provenance(self._protocol, 1, "stream")
+        return Sketches(row, [self._label], noises, [self._protocol], self._total)
+
+    def _check_process(self) -> None:
+        """Before any lock: a forked child must be refused, and not wait for a lock of its parent."""
+        if os.getpid() != self._process:
+            raise ParameterError(
+                "a stream must stay in the process that made it: two of them would share noise"
+            )
+
+    def _open_state(self) -> NDArray[np.int64]:
+        if self._state is None:
+            raise ParameterError("a stream must be released once, got a second use; make a new stream")
+        return self._state
+
+    def __reduce__(self) -> str:
+        raise TypeError(
+            "a stream cannot be copied or pickled: two releases under one noise differ by exact data"
+        )
+
+    def __repr__(self) -> str:
+        return f"<SketchStream {self._label!r}, {'open' if self._state is not None else 'released'}>"

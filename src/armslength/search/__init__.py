@@ -1,1 +1,0 @@
-"""Answers over many sketches: who is near, who is an outlier, which clusters, what changed."""

@@ -1,0 +1,1 @@
+"""Sketches, their noises, files, folders of files, the card and verification."""

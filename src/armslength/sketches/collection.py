@@ -1,0 +1,236 @@
+"""Very many sketches in a folder of files: opened by their footers, read a block at a time."""
+
+import operator
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armslength.checks import integer, shown
+from armslength.errors import IncompatibleSketchesError, ParameterError, counted
+from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
+from armslength.sketches.sketch_file import DEFAULT_LIMIT, LARGEST_LIMIT, Form, SketchFile, paths_of
+from armslength.sketches.sketches import InOneSpace, Sketches, check_same_space
+from armslength.threads import lazy
+
+if TYPE_CHECKING:
+    from armslength.sketches.sketch_format import Head
+
+
+@dataclass(frozen=True)
+class _Group:
+    """One row group of one file.
+
+    Attributes:
+        file: Where it is.
+        number: Which of the file's groups it is.
+        without: Numbers of its rows that are left out, in order.
+    """
+
+    file: SketchFile
+    number: int
+    without: tuple[int, ...] = ()
+
+    def __len__(self) -> int:
+        return self.file.group_rows[self.number] - len(self.without)
+
+    def sketches(self) -> Sketches:
+        """Its rows."""
+        everything = self.file.sketches(self.number)
+        return everything.rows(self._kept()) if self.without else everything
+
+    def labels(self) -> list[str]:
+        """Their labels."""
+        everything = self.file.labels(self.number)
+        return [everything[row] for row in self._kept()] if self.without else everything
+
+    def in_clear(self) -> list[bool]:
+        """Whether data without noise is part of each."""
+        everything = self.file.in_clear(self.number)
+        return [everything[row] for row in self._kept()] if self.without else everything
+
+    def _kept(self) -> list[int]:
+        kept: list[int] = np.delete(np.arange(self.file.group_rows[self.number]), self.without).tolist()
+        return kept
+
+    def left_without(self, rows: Iterable[int]) -> "_Group":
+        """The group without more of its rows, which are numbered as it has them now."""
+        kept = self._kept()
+        return replace(self, without=tuple(sorted({*self.without, *(kept[row] for row in rows)})))
+
+
+class Collection(InOneSpace):
+    """Rows of many files as if they were one `Sketches`, of which a block at a time is in memory.
+
+    Rows come in the order of the files, and in each file in its own. Labels may come more than once, as in
+    `al.concat`: parties release again, and what tells rows apart is their noise. Made by `al.open_collection`.
+    Everything here is post-processing of released rows: it costs no privacy, however often it is done.
+
+    Attributes:
+        files: The files, in order.
+        protocols: The protocols of all rows; they share one space.
+        releases: The same, each with what was released under it: "events", "rows" or "stream"; "unknown" for a protocol without rows.
+        has_totals: Whether all rows have totals; if only some have, no block has any.
+    """
+
+    def __init__(self, groups: Sequence[_Group], files: Sequence[SketchFile]) -> None:
+        self.files = tuple(files)
+        self._form = Form(self.files)
+        self._groups = tuple(group for group in groups if len(group))
+        self._starts = np.cumsum([0, *map(len, self._groups)])
+        self.protocols = self._form.protocols
+        self.releases = self._form.releases
+        self.has_totals = self._form.has_totals
+
+    @lazy
+    def in_clear(self) -> tuple[bool, ...]:
+        """For each row, whether data without noise is part of it; reads that column once."""
+        return tuple(clear for group in self._groups for clear in group.in_clear())
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def __repr__(self) -> str:
+        size = f"{counted(len(self), 'row')} in {counted(len(self.files), 'file')}"
+        width = counted(self.transform.sketch_dim, "coordinate")
+        return f"<Collection of {size}, {width}, {self.transform.name}>"
+
+    def __iter__(self) -> Iterator[Sketches]:
+        return (block.span(row, row + 1) for block in self.blocks(1024) for row in range(len(block)))
+
+    def __getitem__(self, chosen: Any) -> Sketches:
+        """Rows by number, slice, list of numbers, or label (the first that has it); always `Sketches`."""
+        if isinstance(chosen, str):
+            return self.rows(self._numbers_of(chosen)[:1])
+        count = len(self)
+        if isinstance(chosen, slice):
+            return self.rows(range(count)[chosen])
+        try:
+            numbers = np.atleast_1d(np.asarray(chosen))
+        except ValueError:  # lists of different lengths
+            numbers = np.empty((0, 0))
+        if numbers.dtype == np.bool_ and numbers.shape == (count,):
+            numbers = np.flatnonzero(numbers)
+        if numbers.ndim != 1 or (numbers.dtype.kind not in "iu" and len(numbers)):
+            raise ParameterError(
+                f"rows must be numbers below {count}, a slice or a label, got {shown(chosen)}"
+            )
+        return self.rows([number + count if number < 0 else number for number in numbers.tolist()])
+
+    def blocks(self, rows: int, first: int = 0) -> Iterator[Sketches]:
+        """All rows in order from the first, so many at a time, and in the last block the rest.
+
+        In memory are a row group and two blocks: the one that was given and the one that is being filled.
+
+        Args:
+            rows: How many rows a block has, however the files are divided.
+            first: The number of the row to begin with.
+        """
+        integer("rows", rows, at_least=1, at_most=2**40)
+        start = integer("first", first, at_least=0, at_most=len(self))
+        return self._blocks(rows, start)
+
+    def _blocks(self, rows: int, start: int) -> Iterator[Sketches]:
+        left = len(self) - start
+        gathering = self._form.gathering(min(rows, left))
+        for piece in self._pieces(start):
+            taken = 0
+            while taken < len(piece):
+                stop = min(taken + gathering.room, len(piece))
+                gathering.add(piece.span(taken, stop))
+                left -= stop - taken
+                taken = stop
+                if not gathering.room:
+                    yield gathering.sketches()
+                    gathering = self._form.gathering(min(rows, left))
+
+    def _pieces(self, start: int) -> Iterator[Sketches]:
+        """The rows from this one on, a row group at a time."""
+        for group, first in zip(self._groups, self._starts[:-1].tolist(), strict=True):
+            if first + len(group) > start:
+                rows = group.sketches()
+                yield rows.span(max(0, start - first), len(rows))
+
+    def rows(self, numbers: Sequence[int]) -> Sketches:
+        """Rows by number, in this order; one may come more than once. Reads each row group that has one of them, once."""
+        try:
+            wanted = np.array([operator.index(number) for number in numbers], dtype=np.int64)
+        except (TypeError, OverflowError):  # no integers, or far beyond every row
+            wanted = np.array([-1])
+        if len(wanted) and not 0 <= wanted.min() <= wanted.max() < len(self):
+            raise ParameterError(f"rows must be numbers from 0 to {len(self) - 1}, got others")
+        different, places = np.unique(wanted, return_inverse=True)
+        homes = np.searchsorted(self._starts, different, side="right") - 1
+        pieces = (
+            self._groups[home].sketches().rows((different[homes == home] - self._starts[home]).tolist())
+            for home in np.unique(homes).tolist()
+        )
+        found = self._form.gathered(pieces, len(different))
+        return found if np.array_equal(different, wanted) else found.rows(places.tolist())
+
+    def without(self, label: str) -> "Collection":
+        """All rows but those of this label; reads the labels once."""
+        numbers = np.array(self._numbers_of(label))
+        homes = np.searchsorted(self._starts, numbers, side="right") - 1
+        groups = list(self._groups)
+        for home in np.unique(homes).tolist():
+            groups[home] = groups[home].left_without((numbers[homes == home] - self._starts[home]).tolist())
+        return Collection(groups, self.files)
+
+    def each_label(self) -> Iterator[str]:
+        """The labels of all rows, in order, a row group at a time; no other column is read."""
+        return (label for group in self._groups for label in group.labels())
+
+    def _numbers_of(self, label: str) -> list[int]:
+        numbers = [number for number, other in enumerate(self.each_label()) if other == label]
+        if not numbers:
+            raise ParameterError(f"label must be one of the collection's, got {shown(label)}")
+        return numbers
+
+    def to_sketches(self, *, limit: int = DEFAULT_LIMIT) -> Sketches:
+        """All rows in memory; refuses more than `limit` bytes of values."""
+        integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
+        needed = 8 * len(self) * self.transform.sketch_dim
+        if needed > limit:
+            raise ParameterError(
+                f"a collection must have at most {limit} bytes of values to be loaded, got {needed}; "
+                "take it in blocks, or raise limit"
+            )
+        return self._form.gathered(self._pieces(0), len(self))
+
+
+def open_collection(
+    source: Any, *, limit: int = DEFAULT_LIMIT, max_work: int | None = DEFAULT_WORK
+) -> Collection:
+    """The sketches in a folder, and in all folders within it, as one collection; reads no row yet.
+
+    Files come sorted by their paths. The footer of each is checked as `al.load` checks it, and all must share one
+    space. Every file must be a sketch file, except that names beginning with "." or "_" are left out. A file that is
+    replaced, changed or removed after this is noticed when it is read, and refused.
+
+    Args:
+        source: A folder, a file, or a list of either, in their order.
+        limit: How many bytes one row group of a file may unpack to.
+        max_work: How much work their protocols may ask for together, in operations of about a nanosecond; None: no limit.
+    """
+    single = isinstance(source, (str, os.PathLike))
+    listed = [source] if single else list(source) if isinstance(source, Sequence) else []
+    if not listed:
+        raise ParameterError("source must be a folder or a list of files, got nothing of the kind")
+    integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
+    heads: dict[bytes, Head] = {}
+    budget = WorkBudget(max_work)
+    files = [SketchFile.open(path, limit, heads, budget) for each in listed for path in paths_of(each)]
+    if len({file.stamp for file in files}) != len(files):
+        raise ParameterError("source must name each file once, got one of them twice")
+    for file in files:
+        try:
+            check_same_space((*files[0].head.protocols[:1], *file.head.protocols))
+        except IncompatibleSketchesError as problem:
+            raise IncompatibleSketchesError(f"{problem} in {file.name}") from None
+    groups = [_Group(file, number) for file in files for number in range(len(file.group_rows))]
+    for group in groups:
+        group.file.check_size([group.number])
+    return Collection(groups, files)

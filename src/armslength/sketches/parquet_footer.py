@@ -1,0 +1,323 @@
+"""What a Parquet file says of itself, read without trust: its footer, and what its pages unpack to.
+
+Arrow's own objects for a footer can end the whole process on a footer that was made to, and a footer may announce
+anything. Here every length is held against the bytes that are there, and every count is one that can be.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from armslength.errors import ArmslengthError, CorruptFileError
+
+# Thrift's compact protocol, in which Parquet writes its footer and page headers: only what is asked for is kept.
+#
+# A field is kept if it has the number and the type that were asked for; everything else is passed over without
+# making an object of it. Whatever another reader could understand differently is refused: numbers outside of their
+# type, fields that come twice, numbers of fields outside of 1 to 2^15 - 1.
+
+
+I32, I64, BINARY = 5, 6, 8  # as the protocol numbers them
+_BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _LISTS, _STRUCT = (1, 2), 3, (4, I32, I64), 7, (9, 10), 12
+_LONG_LIST = 15  # a length that stands by itself
+_DEEPEST = 16  # structs and lists in each other; Parquet needs eight
+_LARGEST_FIELD = 2**15 - 1
+
+
+class CompactReader:
+    """Reads structs one after the other. Raises ValueError for what is odd, and IndexError where the bytes end.
+
+    Attributes:
+        at: How many bytes have been read.
+    """
+
+    def __init__(self, data: bytes, most_items: int) -> None:
+        """Begins at the first byte.
+
+        Args:
+            data: What to read.
+            most_items: How many fields and elements of lists there may be in all.
+        """
+        self.at = 0
+        self._data = data
+        self._items_left = most_items
+
+    def struct(self, wanted: dict[int, Any], depth: int = 0) -> dict[int, Any]:
+        """The wanted fields of a struct that are there, by their numbers.
+
+        Args:
+            wanted: For the number of a field its type: I32, I64, BINARY, a dict for a struct of such fields, or a
+                list with the one type of all elements.
+            depth: How many structs and lists it is within.
+        """
+        found: dict[int, Any] = {}
+        number = 0
+        while head := self._byte():
+            step, kind = head >> 4, head & 15
+            number = number + step if step else self._integer(2**15)
+            if not 1 <= number <= _LARGEST_FIELD or number in found:
+                raise ValueError("number of a field")
+            self._spend(1)
+            if number in wanted:
+                found[number] = self._value(kind, wanted[number], depth)
+            else:
+                self._pass_over(kind, depth)
+        return found
+
+    def _value(self, kind: int, wanted: Any, depth: int) -> Any:
+        if isinstance(wanted, dict) and kind == _STRUCT:
+            return self.struct(wanted, _deeper(depth))
+        if isinstance(wanted, list) and kind in _LISTS:
+            inner, count = self._list_head()
+            return [self._value(inner, wanted[0], _deeper(depth)) for _ in range(count)]
+        if kind != wanted:
+            raise ValueError("type of a field")
+        if kind == BINARY:
+            length = self._varint()
+            start, self.at = self.at, self.at + length
+            return self._data[start : self.at]  # if it is cut off, so is the end of the struct
+        return self._integer(2**31 if kind == I32 else 2**63)
+
+    def _pass_over(self, kind: int, depth: int) -> None:
+        if kind in _INTEGERS:
+            self._varint()
+        elif kind == BINARY:
+            length = self._varint()
+            self.at += length
+        elif kind == _STRUCT:
+            self.struct({}, _deeper(depth))
+        elif kind in _LISTS:
+            inner, count = self._list_head()
+            if inner in _BOOLEANS:
+                self.at += count
+            else:
+                for _ in range(count):
+                    self._pass_over(inner, _deeper(depth))
+        elif kind in {_BYTE, _DOUBLE}:
+            self.at += 1 if kind == _BYTE else 8
+        elif kind not in _BOOLEANS:
+            raise ValueError("type of a field")
+
+    def _list_head(self) -> tuple[int, int]:
+        """The type of the elements, and how many there are."""
+        head = self._byte()
+        count = head >> 4
+        if count == _LONG_LIST:
+            count = self._varint()
+        self._spend(count)
+        return head & 15, count
+
+    def _integer(self, bound: int) -> int:
+        """A signed number, if it is within ± the bound as its type is."""
+        raw = self._varint()
+        number = (raw >> 1) ^ -(raw & 1)
+        if not -bound <= number < bound:
+            raise ValueError("range of a number")
+        return number
+
+    def _varint(self) -> int:
+        number = shift = 0
+        while (byte := self._byte()) >= 0x80:  # another byte follows
+            number |= (byte & 0x7F) << shift
+            shift += 7
+            if shift > 63:  # more than ten bytes
+                raise ValueError("length of a number")
+        return number | byte << shift
+
+    def _byte(self) -> int:
+        byte = self._data[self.at]
+        self.at += 1
+        return byte
+
+    def _spend(self, items: int) -> None:
+        self._items_left -= items
+        if self._items_left < 0:
+            raise ValueError("number of fields")
+
+
+def _deeper(depth: int) -> int:
+    if depth == _DEEPEST:
+        raise ValueError("depth")
+    return depth + 1
+
+
+_MAGIC = b"PAR1"
+_TAIL = 8  # the footer's length in four bytes, and the magic
+_LARGEST_FOOTER, _MOST_ITEMS = 2**26, 2**21  # 10,000 row groups of sketches have these: 204 items each
+_MOST_PAGES = 100_000  # of one column of one row group
+_HEADER_READS = (256, 2**16)  # bytes: what nearly every page header fits into, and what every one must
+_MOST_ITEMS_OF_A_PAGE = 1000
+_DATA_PAGE, _INDEX_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_V2 = range(4)
+_DELTA_BYTE_ARRAY = 7  # one long string and many that repeat it: a page says nothing of what these unpack to
+
+_COUNTS = {1: I32}
+_PAGE = {1: I32, 2: I32, 3: I32, 5: {**_COUNTS, 2: I32}, 7: _COUNTS, 8: {**_COUNTS, 4: I32}}
+_COLUMN = {1: BINARY, 3: {3: [BINARY], 5: I64, 6: I64, 7: I64, 9: I64, 11: I64}, 8: {}, 9: BINARY}
+_ENCRYPTION = 8
+_FOOTER = {3: I64, 4: [{1: [_COLUMN], 2: I64, 3: I64}], _ENCRYPTION: {}}
+_ELSEWHERE_OR_ENCRYPTED = {1, 8, 9}  # fields of a column that we never have
+_DAMAGE = (
+    pa.ArrowException,
+    OSError,
+    KeyError,
+    TypeError,
+    ValueError,
+    IndexError,
+    OverflowError,
+    AttributeError,
+    MemoryError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChunk:
+    """One column of one row group, as the footer has it; all numbers are at least 0.
+
+    Attributes:
+        path: Its name, and the names within it.
+        num_values: How many values it has, missing ones and empty lists included.
+        unpacked: Bytes of its pages once they are unpacked.
+        packed: Bytes of its pages in the file.
+        start: Where its first page begins. Its pages lie within the file, unless it has no value.
+    """
+
+    path: tuple[bytes, ...]
+    num_values: int
+    unpacked: int
+    packed: int
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """One row group, as the footer has it.
+
+    Attributes:
+        num_rows: How many rows it has.
+        unpacked: Bytes of all columns once they are unpacked, the most that the footer announces anywhere.
+        columns: Its columns, in order.
+    """
+
+    num_rows: int
+    unpacked: int
+    columns: tuple[ColumnChunk, ...]
+
+
+def read_row_groups(file: BinaryIO, where: str) -> tuple[RowGroup, ...]:
+    """The row groups of a file, from its footer alone.
+
+    Args:
+        file: The file, open for reading.
+        where: The file, for messages.
+    """
+    with as_corrupt_file(where):
+        size = file.seek(0, 2)
+        file.seek(max(0, size - _TAIL))
+        tail = file.read(_TAIL)
+        length = int.from_bytes(tail[:4], "little")
+        body = size - _TAIL - length
+        if tail[4:] != _MAGIC or not len(_MAGIC) <= body or length > _LARGEST_FOOTER:
+            raise ValueError("length of the footer")
+        file.seek(body)
+        footer = CompactReader(file.read(length), _MOST_ITEMS).struct(_FOOTER)
+        groups = tuple(_row_group(fields, body) for fields in footer[4])
+        if _ENCRYPTION in footer or footer[3] != sum(group.num_rows for group in groups):
+            raise ValueError("rows of the footer")
+        return groups
+
+
+def _row_group(fields: dict[int, Any], end: int) -> RowGroup:
+    columns = tuple(_column(column, end) for column in fields[1])
+    _check_counts(fields[2], fields[3])
+    # What was never packed is as large as it is in the file, whatever it says.
+    unpacked = sum(max(column.unpacked, column.packed) for column in columns)
+    return RowGroup(fields[3], max(fields[2], unpacked), columns)
+
+
+def _column(fields: dict[int, Any], end: int) -> ColumnChunk:
+    if not _ELSEWHERE_OR_ENCRYPTED.isdisjoint(fields):
+        raise ValueError("place of a column")
+    about = fields[3]
+    _check_counts(about[5], about[6], about[7])
+    # The dictionary's page is the first, if there is one.
+    start = min(about[9], about[11]) if about.get(11, 0) > 0 else about[9]
+    # A column without values has no page, and writers put anything there.
+    if about[5] and not len(_MAGIC) <= start <= start + about[7] <= end:
+        raise ValueError("offsets of a column")
+    return ColumnChunk(tuple(about[3]), about[5], about[6], about[7], start)
+
+
+def unpacked_bytes(file: BinaryIO, column: ColumnChunk, where: str) -> int:
+    """What the pages of a column unpack to, from their headers alone: their data are passed over.
+
+    A reader allocates what a page's header says, and stops with an error if the page unpacks to more. So this is
+    what unpacking takes at most, whatever the footer announces.
+
+    Args:
+        file: The file, open for reading.
+        column: The column, as the footer of this file has it.
+        where: The file, for messages.
+    """
+    at, end = column.start, column.start + column.packed
+    values_left, total = column.num_values, 0
+    with as_corrupt_file(where):
+        for _ in range(_MOST_PAGES):
+            if values_left == 0:
+                return total
+            page, length = _page_header(file, at, end)
+            _check_counts(page[2], page[3])
+            values_left -= _values_of(page, column.num_values)
+            at += length + page[3]
+            total += page[2]
+            if values_left < 0 or at > end:
+                raise ValueError("pages of a column")
+        raise ValueError("number of pages")
+
+
+def _page_header(file: BinaryIO, at: int, end: int) -> tuple[dict[int, Any], int]:
+    """The header of the page that begins here, and its length."""
+    for most in _HEADER_READS:
+        file.seek(at)
+        reader = CompactReader(file.read(min(most, end - at)), _MOST_ITEMS_OF_A_PAGE)
+        try:
+            return reader.struct(_PAGE), reader.at
+        except IndexError:
+            continue
+    raise ValueError("length of a page header")
+
+
+def _values_of(page: dict[int, Any], num_values: int) -> int:
+    """How many of its column's values a page has."""
+    kind = page[1]
+    if kind in {_DATA_PAGE, _DATA_PAGE_V2}:
+        about = page[5] if kind == _DATA_PAGE else page[8]
+        if about[2 if kind == _DATA_PAGE else 4] == _DELTA_BYTE_ARRAY:
+            raise ValueError("encoding of a page")
+        _check_counts(about[1])
+        return int(about[1])
+    if kind == _DICTIONARY_PAGE and not 0 <= page[7][1] <= num_values:  # a reader makes room for all of them
+        raise ValueError("values of a dictionary")
+    if kind not in {_DICTIONARY_PAGE, _INDEX_PAGE}:
+        raise ValueError("kind of a page")
+    return 0
+
+
+def _check_counts(*counts: int) -> None:
+    if min(counts) < 0:
+        raise ValueError("negative count")
+
+
+@contextmanager
+def as_corrupt_file(where: str) -> Iterator[None]:
+    """Turns what reading a damaged file raises into one clear line."""
+    try:
+        yield
+    except ArmslengthError:
+        raise
+    except _DAMAGE:
+        raise CorruptFileError(
+            f"{where} must be a sketch file of armslength, got a damaged or foreign file"
+        ) from None

@@ -1,0 +1,247 @@
+"""Rows that the noise they declare makes implausible: too little of it, copies, numbers beyond their range.
+
+Nobody can prove from outside that a party added the noise it says. But true noise leaves marks whatever the data is, and each test
+here is about such a mark: a row that was released as declared is flagged with a probability of at most 1e-9, all tests
+and all rows of a call together. What is flagged was not released as declared (or has numbers beyond 2^62, which mean nothing); what is not
+flagged need not be true.
+Reference: docs/guides/release-card.md.
+"""
+
+import math
+import secrets
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from armslength.laws import Law
+from armslength.protocol.protocol import Protocol
+from armslength.sketches.noises import Provenance
+from armslength.sketches.sketches import Sketches
+
+FALSE_ALARM = 1e-9
+_TESTS = 4  # kinds of finding that share the false alarms
+_WINDOWS = (0.04, 0.2, 0.6, 1.4)  # lengths in scales, beside those of one and two integers
+_LARGEST_SUM = 2**62
+_FIRST_STEPS = 12
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A row that was not released as it declares.
+
+    Attributes:
+        row: Its number.
+        label: Its name.
+        reason: What is implausible about it, in words.
+    """
+
+    row: int
+    label: str
+    reason: str
+
+
+def implausible(sketches: Sketches) -> list[Finding]:
+    """Rows whose numbers are implausible under the noise that their protocol declares, each with its reasons.
+
+    Rows that were combined or are in the clear declare no noise of their own and are not tested, nor are those with noise on the
+    input, whose numbers are not independent: `tested_rows` counts the others. Data that is spread far wider than its noise hides whether
+    there is any.
+
+    Args:
+        sketches: Released rows, as they were loaded.
+    """
+    found: list[Finding] = []
+    limit = FALSE_ALARM / (_TESTS * max(1, len(sketches)))
+    for protocol, numbers in _released_rows(sketches):
+        values = sketches.values[numbers].astype(np.int64, copy=False)
+        for reason, rows in _reasons(protocol, values, _ids(sketches, numbers), limit):
+            found += [Finding(row, sketches.labels[row], reason) for row in numbers[rows].tolist()]
+    found += _shared_noises(sketches)
+    return sorted(set(found), key=lambda each: (each.row, each.reason))
+
+
+def tested_rows(sketches: Sketches) -> int:
+    """How many rows `implausible` can say anything about."""
+    return sum(len(numbers) for _, numbers in _released_rows(sketches))
+
+
+def _released_rows(sketches: Sketches) -> Iterator[tuple[Protocol, NDArray[np.int64]]]:
+    """For each protocol the numbers of the rows that are as they were released under it, with noise on the output."""
+    rows: dict[Protocol, list[int]] = {}
+    if sketches.released is not None:
+        rows[sketches.released.protocol] = list(range(len(sketches)))
+    else:
+        whole = _whole_rows(sketches.values)
+        for number, row in enumerate(sketches.provenance):
+            if whole[number] and _is_one_release(row):
+                rows.setdefault(row.terms[0][0].protocol, []).append(number)
+    for protocol, numbers in rows.items():
+        if protocol.noise_site == "output" and numbers:
+            yield protocol, np.array(numbers, dtype=np.int64)
+
+
+def _is_one_release(row: Provenance) -> bool:
+    return len(row.terms) == 1 and row.terms[0][1] == 1.0 and not row.in_clear
+
+
+def _whole_rows(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows are of integers, whatever they are stored as."""
+    if values.dtype == np.int64:
+        return np.ones(len(values), dtype=bool)
+    whole: NDArray[np.bool_] = ((np.rint(values) == values) & (np.abs(values) < 2.0**63)).all(axis=1)
+    return whole
+
+
+def _ids(sketches: Sketches, numbers: NDArray[np.int64]) -> NDArray[Any]:
+    """The noise id of each of these rows."""
+    if sketches.released is not None:
+        return sketches.released.ids[numbers]
+    return np.array([sketches.provenance[number].terms[0][0].id for number in numbers.tolist()])
+
+
+def _reasons(
+    protocol: Protocol, values: NDArray[np.int64], ids: NDArray[Any], limit: float
+) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    ordered = np.sort(values, axis=1)
+    yield (
+        "less noise than declared: too many of its numbers are close together",
+        _crowded(protocol, ordered, limit),
+    )
+    yield (
+        "less noise than declared: its numbers are multiples of one number",
+        _multiples(protocol, ordered, limit),
+    )
+    yield "numbers beyond what its range and its noise can reach", _beyond(protocol, ordered, limit)
+    yield "numbers beyond 2^62, where sums wrap and mean nothing", _wrapping(ordered)
+    yield (
+        "the numbers of another row, with a noise that says it is another",
+        _copies(protocol, values, ids, limit),
+    )
+
+
+def _crowded(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
+    """Rows with too many numbers in some short interval.
+
+    Wherever the data puts a number, its noise falls into a given interval of L integers with a probability of at most p, that of
+    the L most central ones, for the law is symmetric and falls to both sides. So of the k − 1 others at least c − 1 lie in the interval that
+    begins at a given number with at most a binomial probability, and there are k numbers at which it may begin.
+    """
+    rows, width = ordered.shape
+    crowded = np.zeros(rows, dtype=bool)
+    dropped = (1 << protocol.dropped_bits) - 1
+    lengths = {1, 2, *(math.floor(part * protocol.law.scale) + 1 for part in _WINDOWS)}
+    for length in lengths:
+        central = _central(protocol.law, length + dropped)
+        most = _too_many(width, len(lengths), central, limit)
+        if most is not None:
+            # in unsigned words, where the difference of ordered numbers cannot overflow
+            spans = ordered[:, most - 1 :].view(np.uint64) - ordered[:, : width - most + 1].view(np.uint64)
+            crowded |= (spans < np.uint64(length)).any(axis=1)
+    return crowded
+
+
+def _too_many(width: int, lengths: int, central: float, limit: float) -> int | None:
+    """The smallest count c with lengths·k·P(Bin(k − 1, p) ≥ c − 1) ≤ limit; None if even k numbers are no surprise."""
+
+    def is_enough(count: int) -> bool:
+        return bool(lengths * width * special.bdtrc(count - 2, width - 1, central) <= limit)
+
+    if width < 2 or not central < 1 or not is_enough(width):
+        return None
+    return bisect_left(range(width + 1), True, lo=2, hi=width, key=is_enough)  # the tail falls with the count
+
+
+def _central(law: Law, length: int) -> float:
+    """P(N is one of the `length` most central integers), a hair above."""
+    upper = float(length // 2)
+    ends = law.cdf(np.array([upper, upper - length]))
+    return min(1.0, float(ends[0] - ends[1]) * (1 + 1e-6) + 1e-12)
+
+
+def _multiples(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
+    """Rows whose numbers are all the same modulo some q.
+
+    A law that rises to a peak and falls puts at most 1/q + P(0) on any residue modulo q. Over all q together, with weights
+    1/(q(q+1)) that add up to less than 1.
+    """
+    width = ordered.shape[1]
+    stored = ordered >> np.int64(protocol.dropped_bits)
+    steps = stored[:, 1:] - stored[:, :1]
+    steps[stored[:, -1].astype(float) - stored[:, 0].astype(float) > 2.0**62] = 1  # differences that may wrap
+    divisors = np.gcd.reduce(steps[:, :_FIRST_STEPS], axis=1)
+    open_rows = np.flatnonzero(divisors != 1)  # few: for most rows the first steps settle it
+    divisors[open_rows] = np.gcd.reduce(steps[open_rows], axis=1)
+    divisors = divisors.astype(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = np.minimum(1 / divisors + _central(protocol.law, 1 << protocol.dropped_bits), 1.0)
+        chances = divisors * (divisors + 1) * each ** (width - 1)
+    found: NDArray[np.bool_] = (divisors >= 2) & (chances <= limit)
+    return found
+
+
+def _beyond(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
+    """Rows with a number farther out than clamped data and its noise reach."""
+    transform = protocol.transform
+    if protocol.value_range is None or transform.input_dim is None:
+        return np.zeros(len(ordered), dtype=bool)
+    largest = max(abs(end) for end in protocol.value_range) / protocol.resolution + 1
+    data = math.ceil(largest) * transform.input_dim * transform.l1_sensitivity
+    # P(|N| > t·scale) ≤ 2e^−t for both laws (2e^(−t²/2) for the normal one, and here t > 2); the rest covers rounding
+    scales = math.log(2 * ordered.shape[1] / limit)
+    reach = data + math.ceil(protocol.law.scale * scales) + (1 << protocol.dropped_bits) + 1
+    if reach >= 2**63:
+        return np.zeros(len(ordered), dtype=bool)
+    found: NDArray[np.bool_] = (ordered[:, 0] < -reach) | (ordered[:, -1] > reach)
+    return found
+
+
+def _wrapping(ordered: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Rows with a number so large that sums of such wrap: no statement about noise."""
+    found: NDArray[np.bool_] = (ordered[:, 0] < -_LARGEST_SUM) | (ordered[:, -1] > _LARGEST_SUM)
+    return found
+
+
+def _copies(
+    protocol: Protocol, values: NDArray[np.int64], ids: NDArray[Any], limit: float
+) -> NDArray[np.bool_]:
+    """Rows that have the numbers of another one and another noise: two noises agree with at most P(0)^k, for each pair."""
+    rows, width = values.shape
+    agree = _central(protocol.law, 1 << protocol.dropped_bits)
+    if width * math.log(agree) + math.log(max(1, rows)) > math.log(limit):
+        return np.zeros(rows, dtype=bool)
+    # Rows that agree have the same fingerprint; the few that share one are compared in full.
+    weights = np.frombuffer(secrets.token_bytes(8 * width), dtype=np.int64) | 1
+    fingerprints = values @ weights
+    _, kinds, counts = np.unique(fingerprints, return_inverse=True, return_counts=True)
+    alike = np.flatnonzero(counts[kinds.ravel()] > 1)
+    copied = np.zeros(rows, dtype=bool)
+    if len(alike):
+        _, kinds = np.unique(values[alike], axis=0, return_inverse=True)
+        _, noises = np.unique(ids[alike], return_inverse=True)
+        pairs = np.unique(
+            np.stack([kinds.ravel(), noises.ravel()]), axis=1
+        )  # a row that was loaded twice is one pair
+        copied[alike] = np.bincount(pairs[0])[kinds.ravel()] > 1
+    return copied
+
+
+def _shared_noises(sketches: Sketches) -> Iterator[Finding]:
+    """Rows that say they have the same noise and are not the same: their difference is data without any."""
+    if sketches.released is not None and sketches.released.are_different:
+        return
+    first: dict[str, int] = {}
+    for number, row in enumerate(sketches.provenance):
+        if not _is_one_release(row):
+            continue
+        other = first.setdefault(row.terms[0][0].id, number)
+        # a row that was scaled and scaled back differs in its last digits
+        if not np.allclose(sketches.values[other], sketches.values[number], rtol=1e-9, atol=1e-9):
+            reason = (
+                f"other numbers than row {other}, with the same noise: their difference is data in the clear"
+            )
+            yield Finding(number, sketches.labels[number], reason)

@@ -1,0 +1,179 @@
+"""`armslength.spark.release_table`: one private sketch for each public group of the events in a Spark frame or table."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from armslength.ingest.arrays import Prepared
+from armslength.ingest.engine import check_names
+from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.event_table import public_groups_of
+from armslength.ingest.sums import SumShape
+from armslength.ledger.ledger import opened_ledger
+from armslength.protocol.protocol import Protocol
+from armslength.release.release import check_population
+from armslength.release.release_table import TableRelease
+from armslength.sketches.sketches import Sketches
+from armslength.spark.frames import (
+    arrow_types,
+    as_bytes,
+    check_functions,
+    checked_partitions,
+    local_rows,
+    opened_frame,
+    our_errors,
+    place_of_person,
+    quoted,
+    setting,
+)
+from armslength.spark.messages import SPARK_SCHEMA, Layout
+from armslength.spark.summing import Gathered
+from armslength.spark.tasks import BUCKET, FINGERPRINT, PartitionJob, summing_task, task_of
+
+DEFAULT_MEMORY = "512MB"
+_BUCKETS_PER_PARTITION = 128  # many, so that their hash fills partitions evenly
+_BATCH_BYTES = 1 << 26  # of the rows that Spark hands to Python at a time
+_CHUNK_BYTES = (1 << 12, 1 << 22)
+_SUMS_PER_TASK = 1 << 25
+
+
+def release_table(  # noqa: PLR0913  # each is a decision of its own
+    source: Any,
+    protocol: Protocol,
+    *,
+    person: str,
+    item: str,
+    ledger: Any = None,
+    group: str | None = None,
+    public_groups: Any = None,
+    label: str | None = None,
+    weight: str | None = None,
+    population: str = "",
+    vocabulary: Any = None,
+    repeat: bool = False,
+    partitions: int | None = None,
+    memory: str = DEFAULT_MEMORY,
+) -> Sketches:
+    """One private sketch for each group of the events in a Spark frame or table, as `al.release_table` makes of a file.
+
+    Tasks add up exact integers where the events lie. Noise is drawn once, on the driver, when all sums are there; the result is plain
+    numbers in the driver's memory, and no frame that Spark could compute again. Sums on their way, in the shuffle files and messages of Spark, are **not
+    private**: they are as secret as the source, and `spark.io.encryption.enabled` and `spark.network.crypto.enabled` protect them as Spark protects
+    any data.
+
+    Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for adding or removing, or for replacing, one
+    person with all of their events: whatever a person's events are, at most `contribution` of them, by weight, over all groups
+    are counted. Tasks that are lost, run twice or run again change nothing; a source that gives other rows when it is computed again is
+    refused where that could mix two readings of a person, and elsewhere each person is within the bound all the same. Which groups there are, how many rows, their order and labels are public input. Errors are raised before anything is charged or
+    drawn.
+    Reference: docs/privacy.md, event tables and theorem 1.
+
+    Args:
+        source: A Spark DataFrame, classic or of Spark Connect, or the name of a table.
+        protocol: What the parties agreed on: with a contribution, and a unit of protection in words.
+        person: The column that says who an event is about. Events without a person are left out.
+        item: The column that says what happened, of the protocol's type. Events without an item are left out.
+        ledger: A `Ledger`, the path of one that exists on the driver, or `al.NO_LEDGER`.
+        group: The column that says which group an event belongs to; with `public_groups`.
+        public_groups: Every group that gets a row, also without events, in this order. Events of others are left out.
+        label: Instead of both: the name of the one row that all events belong to.
+        weight: The column that says how much an event counts, of either sign, floored onto the protocol's grid; None: 1.
+        population: Whose budget the ledger charges.
+        vocabulary: For a protocol with a vocabulary: its list of names. Events with other items are left out.
+        repeat: Whether the same population and labels may be released again.
+        partitions: How many tasks share the events; None takes `spark.sql.shuffle.partitions`.
+        memory: About how much each task holds before events go to an encrypted temporary file on its worker.
+    """
+    book = opened_ledger(ledger)
+    check_population(population, book)
+    job = SparkTableRelease.of_frame(
+        opened_frame(source),
+        TableRelease.of(
+            None,
+            protocol,
+            EventColumns(person, item, group, weight),
+            public_groups_of(group, public_groups, label),
+            vocabulary,
+            memory=memory,
+        ),
+        partitions=partitions,
+    )
+    return job.release(ledger=book, population=population, repeat=repeat)
+
+
+@dataclass(frozen=True)
+class SparkTableRelease(TableRelease):
+    """A release of the events of a frame, checked as far as its schema tells.
+
+    Its `source` is a table without rows that has the frame's types.
+
+    Attributes:
+        frame: Where the events are.
+        partitions: How many tasks share them.
+        roles: The frame's column for each role.
+    """
+
+    frame: Any
+    partitions: int
+    roles: dict[str, str]
+
+    @classmethod
+    def of_frame(
+        cls, frame: Any, release: TableRelease, *, partitions: int | None = None
+    ) -> "SparkTableRelease":
+        """The release, if the frame has the columns and their types; no job runs."""
+        roles = release.columns.named
+        check_functions(frame)
+        with our_errors():
+            names = list(frame.columns)
+        check_names(roles, names, "source")
+        schema = arrow_types(frame, roles)
+        columns = EventColumns(**{role: role for role in roles})
+        whole = {**vars(release), "source": schema.empty_table(), "columns": columns}
+        job = cls(**whole, frame=frame, partitions=checked_partitions(frame, partitions), roles=roles)
+        with job.opened():
+            return job
+
+    def sums(self, key: bytes, *, show_progress: bool = False) -> Prepared:  # noqa: ARG002  # Spark shows its own
+        """The exact integers of all groups, **not private**, from the events that this key takes: one Spark job.
+
+        They are those of a single machine under the same key, however the frame is partitioned.
+        """
+        layout = self._layout()
+        gathered = Gathered(self.protocol, layout)
+        with our_errors():
+            sums = self._frame_of_sums(key, layout)
+        for row in local_rows(sums):
+            gathered.add(row)
+        return gathered.prepared()
+
+    def _layout(self) -> Layout:
+        """Chunks so small that as many as Spark hands to Python at a time fit its memory."""
+        at_once = setting(self.frame, "spark.sql.execution.arrow.maxRecordsPerBatch", 10_000)
+        least, most = _CHUNK_BYTES
+        size = min(most, max(least, _BATCH_BYTES // at_once)) if at_once > 0 else least
+        count = len(self.groups.labels)
+        return Layout(count, SumShape.of(self.protocol, count).width, size // 8)
+
+    def _frame_of_sums(self, key: bytes, layout: Layout) -> Any:
+        """The plan: events by bucket, partial sums, sums by chunk."""
+        kinds = self.source.schema
+        # quoted, because `group` is a word of SQL
+        hashed = {quoted(role): as_bytes(quoted(role), kinds.field(role).type) for role in self.roles}
+        place = place_of_person(quoted("person"), kinds.field("person").type)
+        buckets = self.partitions * _BUCKETS_PER_PARTITION
+        every = ", ".join(f"isnull({role}), {column}" for role, column in hashed.items())
+        events = (
+            self.frame.selectExpr(*(f"{quoted(name)} AS {quoted(role)}" for role, name in self.roles.items()))
+            .filter(f"{quoted('person')} IS NOT NULL")
+            .selectExpr(*hashed, f"CAST(pmod(xxhash64({place}), {buckets}) AS INT) AS {BUCKET}")
+            .repartition(self.partitions, BUCKET)
+            .selectExpr(*hashed, BUCKET, f"xxhash64({every}) AS {FINGERPRINT}")
+        )
+        release = TableRelease(**{name: getattr(self, name) for name in TableRelease.__dataclass_fields__})
+        job = PartitionJob(replace(release, source=None), key, layout)
+        tasks = min(layout.chunks, max(min(self.partitions, 32), -(-layout.bytes // _SUMS_PER_TASK)))
+        return (
+            events.mapInArrow(task_of(job), SPARK_SCHEMA)
+            .repartition(tasks, "chunk")
+            .mapInArrow(summing_task(), SPARK_SCHEMA)
+        )

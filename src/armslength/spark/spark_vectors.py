@@ -1,0 +1,194 @@
+"""`armslength.spark.release_rows`: one private sketch for each public row of a Spark frame or table of vectors."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from armslength.checks import shown, type_name
+from armslength.errors import InputError, ParameterError
+from armslength.ingest.arrays import Prepared
+from armslength.ingest.engine import check_names
+from armslength.ledger.ledger import opened_ledger
+from armslength.protocol.protocol import Protocol
+from armslength.release.release import check_population, checked_rows, preview_charge, released
+from armslength.sketches.sketches import Sketches
+from armslength.spark.frames import (
+    arrow_types,
+    batches_of,
+    checked_partitions,
+    local_rows,
+    opened_frame,
+    our_errors,
+    quoted,
+    setting,
+)
+from armslength.spark.messages import SPARK_SCHEMA
+from armslength.spark.tasks import gathering_task, task_of
+from armslength.spark.vector_tasks import BLOCK_BYTES, PACKED, GatheredRows, RowsJob, check_vector_type
+
+_BATCH_BYTES = 1 << 26
+_BYTES_PER_TASK = 1 << 25
+
+
+def release_rows(  # noqa: PLR0913  # each is a decision of its own
+    source: Any,
+    protocol: Protocol,
+    *,
+    row: str,
+    vector: str,
+    public_rows: Any,
+    ledger: Any = None,
+    dtype: str | None = None,
+    population: str = "",
+    repeat: bool = False,
+    partitions: int | None = None,
+) -> Sketches:
+    """One private sketch for each row of a Spark frame or table of vectors, as `Protocol.release` makes of a matrix.
+
+    Tasks multiply where the vectors lie, and send back A·x, which is **not private**: as secret as the source. Noise is drawn
+    once, on the driver. Vectors reach the workers' Python as they lie in a binary column; a column of lists works too. Moving either costs more
+    than sketching it. While the job runs, `spark.sql.execution.arrow.maxRecordsPerBatch` of the session is lowered if that many vectors would not
+    fit the workers' memory.
+
+    Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for neighbors with ‖x − x'‖₁ ≤ radius
+    over all rows (‖x − x'‖₂ if that is the protocol's norm). Off the grid, neighbors must also differ in at most `touched` entries over all rows.
+    You promise both: nothing can check them. Which rows there are, their order and labels are public input, no setting may be chosen by
+    looking at the vectors, and random bits are taken for ideal. Errors are raised
+    before anything is charged or drawn, and show no value of a vector.
+    Reference: docs/privacy.md, theorem 1.
+
+    Args:
+        source: A Spark DataFrame, classic or of Spark Connect, or the name of a table.
+        protocol: What the parties agreed on: with a fixed input_dim, and noise on the output.
+        row: The column that names each row, text or whole numbers. Rows without a name are left out.
+        vector: The column of vectors: binary, input_dim packed little-endian numbers; or lists of numbers.
+        public_rows: Every row that gets a sketch, in this order; one that is not in the source is a vector of zeros. Rows of other names are left out.
+        ledger: A `Ledger`, the path of one that exists on the driver, or `al.NO_LEDGER`.
+        dtype: What a binary vector holds: "float64", "float32", "int64" or "int32"; None for lists.
+        population: Whose budget the ledger charges.
+        repeat: Whether the same population and labels may be released again.
+        partitions: How many tasks share the rows; None leaves them where they lie.
+    """
+    book = opened_ledger(ledger)
+    check_population(population, book)
+    job = SparkRowsRelease.of(
+        opened_frame(source),
+        protocol,
+        row=row,
+        vector=vector,
+        public_rows=public_rows,
+        dtype=dtype,
+        partitions=partitions,
+    )
+    labels = list(job.labels)
+    preview_charge(protocol, book, population, labels, repeat=repeat)
+    return released(
+        protocol,
+        job.products(),
+        labels,
+        source="rows",
+        ledger=book,
+        population=population,
+        repeat=repeat,
+    )
+
+
+@dataclass(frozen=True)
+class SparkRowsRelease:
+    """A release of the vectors of a frame, checked as far as its schema tells.
+
+    Attributes:
+        frame: Where the vectors are.
+        protocol: What the parties agreed on.
+        row: The column of names.
+        vector: The column of vectors.
+        labels: The public rows.
+        dtype: What a binary vector holds.
+        partitions: How many tasks share the rows; None leaves them where they lie.
+    """
+
+    frame: Any
+    protocol: Protocol
+    row: str
+    vector: str
+    labels: tuple[str, ...]
+    dtype: str | None
+    partitions: int | None
+
+    @classmethod
+    def of(  # each is a decision of its own
+        cls,
+        frame: Any,
+        protocol: Protocol,
+        *,
+        row: str,
+        vector: str,
+        public_rows: Any,
+        dtype: str | None = None,
+        partitions: int | None = None,
+    ) -> "SparkRowsRelease":
+        """The release, if protocol, rows and columns fit each other; no job runs."""
+        if not isinstance(protocol, Protocol):
+            raise ParameterError(f"protocol must be al.Protocol, got {type(protocol).__name__}")
+        if protocol.transform.input_dim is None:
+            raise ParameterError("input_dim must be fixed for rows of vectors, got an open vocabulary")
+        if protocol.noise_site != "output":
+            raise ParameterError(f"noise_site must be 'output' in Spark, got {protocol.noise_site!r}")
+        if not isinstance(public_rows, (list, tuple)) or not public_rows:
+            raise ParameterError(f"public_rows must list the name of every row, got {shown(public_rows)}")
+        labels = tuple(checked_rows(protocol, len(public_rows), list(public_rows)) or ())
+        with our_errors():
+            names = list(frame.columns)
+        _check_columns(row, vector, names)
+        kinds = arrow_types(frame, {"row": row, "vector": vector})
+        _check_row_type(kinds.field("row").type)
+        check_vector_type(kinds.field("vector").type, dtype)
+        if partitions is not None:
+            partitions = checked_partitions(frame, partitions)
+        return cls(frame, protocol, row, vector, labels, dtype, partitions)
+
+    def products(self) -> Prepared:
+        """A·x of every public row, **not private**: one Spark job."""
+        gathered = GatheredRows(self.protocol, len(self.labels))
+        width = self.protocol.transform.input_dim or 0
+        size = width * (8 if self.dtype is None else np.dtype(PACKED[self.dtype]).itemsize)
+        with batches_of(self.frame, max(1, _BATCH_BYTES // max(1, size))):
+            with our_errors():
+                products = self._frame_of_products()
+            for row in local_rows(products):
+                gathered.add(row)
+        return gathered.prepared()
+
+    def _frame_of_products(self) -> Any:
+        named = self.frame.selectExpr(
+            f"CAST({quoted(self.row)} AS STRING) AS `row`", f"{quoted(self.vector)} AS vector"
+        )
+        if self.partitions is not None:
+            named = named.repartition(self.partitions, "row")
+        job = RowsJob(self.protocol, self.labels, self.dtype, BLOCK_BYTES)
+        sketched = named.mapInArrow(task_of(job), SPARK_SCHEMA)
+        # A shuffle of the small products: without one, partitions would be computed one after the other.
+        whole = 8 * len(self.labels) * (self.protocol.transform.sketch_dim + 2)
+        usual = min(32, max(1, setting(self.frame, "spark.sql.shuffle.partitions", 200)))
+        gathered = sketched.repartition(max(usual, math.ceil(whole / _BYTES_PER_TASK)), "chunk")
+        return gathered.mapInArrow(gathering_task(), SPARK_SCHEMA)
+
+
+def _check_columns(row: str, vector: str, names: list[str]) -> None:
+    """Refuses a schema that does not have both columns once."""
+    for role, name in (("row", row), ("vector", vector)):
+        if not isinstance(name, str) or name == "":  # type: ignore[redundant-expr]  # callers may have no type checker
+            raise ParameterError(f"{role} must be the name of a column, got {type(name).__name__}")
+    if row.casefold() == vector.casefold():
+        raise ParameterError("row and vector must be different columns, got one twice")
+    check_names({"row": row, "vector": vector}, names, "source")
+
+
+def _check_row_type(kind: pa.DataType) -> None:
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
+        raise InputError(
+            f"row must be a column of text or whole numbers, got {type_name(kind)}; cast it first"
+        )

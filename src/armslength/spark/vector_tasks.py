@@ -1,0 +1,213 @@
+"""From one partition's vectors to rows of exact integers, **not private**; and all of them, in order, on the driver."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from armslength.checks import type_name
+from armslength.errors import InputError, ParameterError
+from armslength.ingest.arrays import Prepared, project_and_add_up
+from armslength.protocol.protocol import Protocol
+from armslength.spark.messages import LISTING, PROBLEM, Row, integers, packed_integers, word_of
+from armslength.spark.summing import other_rows, problem_of
+
+# A column of vectors as a matrix: packed numbers as they lie in memory, or lists of numbers.
+
+
+PACKED = {"float64": "<f8", "float32": "<f4", "int64": "<i8", "int32": "<i4"}
+
+
+def check_vector_type(kind: pa.DataType, dtype: Any) -> None:
+    """Refuses a column that holds no vectors, and a `dtype` that does not go with it.
+
+    Args:
+        kind: The column's type.
+        dtype: What packed numbers are; None for a list of numbers, which says so itself.
+    """
+    if _is_binary(kind):
+        if dtype not in PACKED:
+            raise ParameterError(
+                f"dtype must say what a binary vector holds, one of {', '.join(PACKED)}, got {dtype!r}"
+            )
+        return
+    inner = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else None
+    if inner is None or not (pa.types.is_integer(inner) or pa.types.is_floating(inner)):
+        raise InputError(
+            f"vector must be a column of binary or of lists of numbers, got {type_name(kind)}; cast it first"
+        )
+    if dtype is not None:
+        raise ParameterError(f"dtype must be left out for lists of numbers, got {dtype!r}")
+
+
+def matrix_of(column: pa.Array, width: int, dtype: str | None) -> NDArray[Any]:
+    """The vectors of a column as rows.
+
+    Args:
+        column: Packed numbers, or lists.
+        width: How many numbers each vector must have.
+        dtype: What packed numbers are.
+    """
+    if column.null_count:
+        raise InputError("vector must be there in every listed row, got a missing one; leave such rows out")
+    if _is_binary(column.type):
+        return _unpacked(column.cast(pa.large_binary()), width, np.dtype(PACKED[str(dtype)]))
+    _check_lengths(pc.list_value_length(column), width, f"{width} numbers")
+    inner = column.flatten()
+    if inner.null_count:
+        raise InputError("vector must hold a number in every place, got a missing one")
+    matrix: NDArray[Any] = inner.to_numpy().reshape(len(column), width)
+    return matrix
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def _unpacked(column: pa.Array, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Packed numbers as they lie in memory, without a copy."""
+    size = width * dtype.itemsize
+    _check_lengths(pc.binary_length(column), size, f"{width} numbers of {dtype.itemsize} bytes")
+    if len(column) == 0:
+        return np.zeros((0, width), dtype=dtype.newbyteorder("="))
+    _, starts, data = column.buffers()
+    first = int(np.frombuffer(starts, dtype=np.int64)[column.offset])
+    numbers = np.frombuffer(data, dtype=dtype, count=len(column) * width, offset=first)
+    aligned = np.require(numbers.astype(dtype.newbyteorder("="), copy=False), requirements=["A"])
+    return aligned.reshape(len(column), width)
+
+
+def _check_lengths(lengths: pa.Array, expected: int, meaning: str) -> None:
+    if not pc.all(pc.equal(lengths, expected), min_count=0).as_py():
+        raise InputError(f"vector must have {meaning} in every listed row, got another length")
+
+
+BLOCK_BYTES = 1 << 20
+_WORD = 1 << 64
+
+
+@dataclass(frozen=True)
+class RowsJob:
+    """What every task of a release of rows is told.
+
+    Attributes:
+        protocol: What the parties agreed on.
+        labels: The public rows.
+        dtype: What packed numbers are; None for lists of numbers.
+        block_bytes: About how much a block of rows has.
+    """
+
+    protocol: Protocol
+    labels: tuple[str, ...]
+    dtype: str | None
+    block_bytes: int = BLOCK_BYTES
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
+        """(number, A·x, total) of each listed row, by blocks of the public list; and at last how many were sent, and which.
+
+        To which block a row belongs is a function of the row alone, whatever order it is read in.
+
+        Args:
+            batches: Rows with the columns `row`, as text, and `vector`.
+        """
+        sent, tags = 0, 0
+        numbers = {label: number for number, label in enumerate(self.labels)}
+        transform = self.protocol.transform
+        at_once = max(1, self.block_bytes // (8 * (max(transform.sketch_dim, transform.input_dim or 0) + 2)))
+        for batch in batches:
+            for start in range(0, batch.num_rows, at_once):
+                cells = self._cells(batch.slice(start, at_once), numbers)
+                sent, tags = sent + len(cells), (tags + tags_of(cells)) % _WORD
+                blocks = cells[:, 0] // at_once
+                for block in np.unique(blocks).tolist():
+                    yield block, packed_integers(cells[blocks == block]), b""
+        yield LISTING, packed_integers(np.array([sent, tags], dtype=np.uint64).view(np.int64)), b""
+
+    def _cells(self, batch: pa.RecordBatch, numbers: dict[str, int]) -> NDArray[np.int64]:
+        try:
+            batch.validate(full=True)
+        except pa.ArrowException:
+            raise InputError("rows must have valid text for their ids, got something else") from None
+        found = [numbers.get(label) for label in batch.column("row").to_pylist()]
+        listed = [place for place, number in enumerate(found) if number is not None]
+        if not listed:
+            return np.zeros((0, self.protocol.transform.sketch_dim + 2), dtype=np.int64)
+        vectors = batch.column("vector")
+        if len(listed) < len(found):
+            vectors = vectors.take(pa.array(listed))
+        matrix = matrix_of(vectors, self.protocol.transform.input_dim or 0, self.dtype)
+        values, totals = project_and_add_up(self.protocol, matrix, None, 1)
+        cells = np.zeros((len(values), values.shape[1] + 2), dtype=np.int64)
+        cells[:, 0] = [found[place] for place in listed]
+        cells[:, 1:-1] = values
+        if totals is not None:
+            cells[:, -1] = totals
+        return cells
+
+
+def tags_of(cells: NDArray[np.int64]) -> int:
+    """A word for some rows, whatever their order: the sum of one for each."""
+    return sum(word_of(row.tobytes()) for row in np.ascontiguousarray(cells, dtype="<i8")) % _WORD
+
+
+def together(rows: Iterable[Row]) -> Iterator[Row]:
+    """The same rows, those of a block in one piece. Notes go on as they are."""
+    held: dict[int, list[bytes]] = {}
+    for block, packed, note in rows:
+        if block < 0:
+            yield block, bytes(packed), note
+        else:
+            held.setdefault(block, []).append(bytes(packed))
+    for block, pieces in held.items():
+        yield block, b"".join(pieces), b""
+
+
+class GatheredRows:
+    """The integers of all public rows on the driver; a row that nobody sent is that of a vector of zeros.
+
+    What tasks say that they sent must be what came: a row that is lost on the way is not taken for one that was never there.
+
+    Args:
+        protocol: What the parties agreed on.
+        count: How many public rows there are.
+    """
+
+    def __init__(self, protocol: Protocol, count: int) -> None:
+        # zeros may be clamped to something else
+        nothing = np.zeros((1, protocol.transform.input_dim or 0), dtype=np.int64)
+        value, total = project_and_add_up(protocol, nothing, None, 1)
+        self._values = np.repeat(value, count, axis=0)
+        self._totals = None if total is None else np.repeat(total, count)
+        self._came = np.zeros(count, dtype=np.bool_)
+        self._sent, self._tags = 0, 0  # less what came
+
+    def add(self, row: Row) -> None:
+        """Puts rows where they belong, or raises the problem that came instead."""
+        chunk, packed, _ = row
+        if chunk == PROBLEM:
+            raise problem_of(bytes(packed))
+        if chunk == LISTING:
+            sent, tags = integers(packed).view(np.uint64).tolist()
+            self._sent, self._tags = self._sent + sent, self._tags + tags
+            return
+        cells = integers(packed).reshape(-1, self._values.shape[1] + 2)
+        self._sent, self._tags = self._sent - len(cells), self._tags - tags_of(cells)
+        numbers = cells[:, 0]
+        if self._came[numbers].any() or len(np.unique(numbers)) < len(numbers):
+            raise InputError(
+                "row must name each row once, got one that occurs twice; nothing was charged, and nothing is added up here"
+            )
+        self._came[numbers] = True
+        self._values[numbers] = cells[:, 1:-1]
+        if self._totals is not None:
+            self._totals[numbers] = cells[:, -1]
+
+    def prepared(self) -> Prepared:
+        """All rows, ready for their noise, if what was sent is what came."""
+        if self._sent or self._tags % _WORD:
+            raise other_rows()
+        return Prepared([], self._values, None, self._totals)

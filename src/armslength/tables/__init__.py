@@ -1,1 +1,0 @@
-"""From event tables to releases: contribution bounds, public groups, out of core."""

@@ -1,0 +1,381 @@
+"""What `GaussianJL` and `SignJL` share: a dense matrix of independent, symmetric, small integers."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armslength._numba import Integers, kernel
+from armslength.checks import one_of
+from armslength.randomness.sampling import SymmetricTable, achlioptas_table, normal_table
+from armslength.randomness.seeds import Stream, checked_seed, fresh_seed
+from armslength.threads import for_blocks, lazy
+from armslength.transforms.integer_rows import DenseRows, SparseRows, integer_rows
+from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
+from armslength.transforms.transform import (
+    DRAWN_ENTRY,
+    DRAWN_SIGN,
+    LONE_COLUMN,
+    SCANNED_ENTRY,
+    Transform,
+    block_rows,
+    check_dense_size,
+    checked_input_dim,
+    checked_sketch_dim,
+    dense_gram_work,
+    proof_work,
+)
+
+# The exact product of integer rows with a dense matrix of small integers, modulo 2^64.
+
+
+_EXACT_IN_FLOAT64 = 2**53
+
+
+def add_product(rows: Integers, columns: NDArray[np.int8], largest: int, product: NDArray[np.int64]) -> None:
+    """product += rows·columns modulo 2^64, exactly.
+
+    While largest·‖row‖₁ stays below 2^53, every partial sum of every order is an integer that float64
+    holds exactly, so the BLAS may be used; otherwise the sum is made in int64.
+
+    Args:
+        rows: n x m.
+        columns: m x k: row j is column j of A.
+        largest: An upper bound on |A|.
+        product: n x k.
+    """
+    if largest * _largest_l1(rows) < _EXACT_IN_FLOAT64:
+        product += (rows.astype(np.float64) @ columns.astype(np.float64)).astype(np.int64)
+    else:
+        _add_product(rows, columns, product)
+
+
+def _largest_l1(rows: Integers) -> int:
+    """An upper bound on the largest ℓ1 norm of a row, in Python integers."""
+    if rows.size == 0:
+        return 0
+    largest_entry = max(int(rows.max()), -int(rows.min()))
+    if largest_entry * rows.shape[1] < 2**62:
+        return int(np.abs(rows.astype(np.int64)).sum(axis=1).max())
+    return int(largest_entry * rows.shape[1])
+
+
+@kernel
+def _add_product(rows: Integers, columns: NDArray[np.int8], product: NDArray[np.int64]) -> None:
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            value = np.int64(rows[i, j])
+            if value != 0:
+                for number in range(columns.shape[1]):
+                    product[i, number] += value * np.int64(columns[j, number])
+
+
+@kernel
+def add_sparse_product(
+    starts: Integers,
+    positions: Integers,
+    values: Integers,
+    columns: NDArray[np.int8],
+    product: NDArray[np.int64],
+) -> None:
+    """product += rows·columns modulo 2^64, for rows of (position in columns, value) entries."""
+    for i in range(len(starts) - 1):
+        for entry in range(starts[i], starts[i + 1]):
+            for number in range(columns.shape[1]):
+                product[i, number] += np.int64(values[entry]) * np.int64(columns[positions[entry], number])
+
+
+@kernel
+def multiply_columns(
+    rows: Integers,
+    starts: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+    entries: NDArray[np.int64],
+    product: NDArray[np.int64],
+) -> None:
+    """product += rows·Aᵀ modulo 2^64, for a sparse A by columns of (row number, entry)."""
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            value = np.int64(rows[i, j])
+            if value != 0:
+                for position in range(starts[j], starts[j + 1]):
+                    product[i, numbers[position]] += value * entries[position]
+
+
+_KEPT_ENTRIES = 1 << 28  # 256 MB of bytes stay in memory; beyond that columns are made again as needed
+_ENTRIES_AT_ONCE = 1 << 22
+_FEW_OF = 16  # columns are few if they are fewer than one in so many
+
+
+class IndependentEntries(Transform):
+    """A dense matrix whose entries are independent draws of one symmetric table; c² = 1/(k·E[entry²]).
+
+    Guarantee: E‖Sz‖² = ‖z‖² and Var‖Sz‖² = (1/k)[2‖z‖₂⁴ + (κ−3)‖z‖₄⁴] over the seed, κ the exact
+    kurtosis of an entry (each coordinate of Sz is a sum of independent symmetric terms).
+    Sensitivities are exact: the published matrix is scanned once, on first use.
+    """
+
+    input_dim: int
+
+    @property
+    @abstractmethod
+    def _table(self) -> SymmetricTable:
+        """The law of an entry."""
+
+    @abstractmethod
+    def _make_columns(self, first: int, count: int) -> NDArray[np.int8]:
+        """Columns first … first+count−1 of A, each as a row."""
+
+    @property
+    def scale_squared(self) -> Fraction:
+        """c² = 1/(k·E[entry²])."""
+        return 1 / (self.sketch_dim * self._table.second_moment)
+
+    @property
+    def variance_coefficients(self) -> tuple[float, float]:
+        """a = 2/k and b = (3−κ)/k."""
+        return 2 / self.sketch_dim, float((3 - self._table.kurtosis) / self.sketch_dim)
+
+    @property
+    def l1_sensitivity(self) -> int:
+        """Δ₁, by a scan of all columns."""
+        return self._sensitivities[0]
+
+    @property
+    def l2_sensitivity_squared(self) -> int:
+        """Δ₂², by a scan of all columns."""
+        return self._sensitivities[1]
+
+    @lazy
+    def operator_norm_squared(self) -> Fraction:
+        """‖A‖², by a proved bound for the published matrix."""
+        check_gram_size(self.sketch_dim, self.input_dim * self.sketch_dim**2)
+        parts = (self._columns_from(first, count).T for first, count in self._parts())
+        return operator_norm_bound(parts, self.sketch_dim)
+
+    @property
+    def _entry_work(self) -> int:
+        """What an entry costs to draw."""
+        return DRAWN_ENTRY
+
+    @property
+    def scan_work(self) -> int:
+        """Every entry is drawn and measured."""
+        return self.input_dim * self.sketch_dim * (self._entry_work + SCANNED_ENTRY)
+
+    @property
+    def operator_norm_work(self) -> int:
+        """Every entry is drawn; then the Gram matrix, and the proofs of its bound."""
+        d, k = self.input_dim, self.sketch_dim
+        return d * k * self._entry_work + dense_gram_work(k, d) + proof_work(k)
+
+    def columns_work(self, count: int) -> int:
+        """The columns that are drawn; all of them, unless they are few."""
+        column = self._entry_work * self.sketch_dim
+        few = count * _FEW_OF < self.input_dim
+        return count * (LONE_COLUMN + column) if few else self.input_dim * column
+
+    @lazy
+    def _sensitivities(self) -> tuple[int, int]:
+        l1, l2_squared = 0, 0
+        for first, count in self._parts():
+            magnitudes = np.abs(self._columns_from(first, count).astype(np.int64))
+            l1 = max(l1, int(magnitudes.sum(axis=1).max()))
+            l2_squared = max(l2_squared, int((magnitudes**2).sum(axis=1).max()))
+        return l1, l2_squared
+
+    def columns(self, items: Any) -> NDArray[np.int64]:
+        """The columns of A at these column numbers, k x len(items)."""
+        return self._columns_at(self.column_numbers(items)).T.astype(np.int64)
+
+    def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
+        """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**."""
+        rows = integer_rows(X, self.input_dim)
+        product = np.zeros((rows.count, self.sketch_dim), dtype=np.int64)
+        if isinstance(rows, DenseRows):
+            for first, count in self._parts():
+                columns = self._columns_from(first, count)
+                add = partial(self._add_dense, rows, columns, first, product)
+                for_blocks(rows.count, block_rows(max(count, self.sketch_dim)), add, threads)
+            return product
+        present, positions = np.unique(rows.columns.astype(np.int64), return_inverse=True)
+        add = partial(_add_sparse, rows, positions, self._columns_at(present), product)
+        for_blocks(rows.count, max(1, rows.count // 64), add, threads)
+        return product
+
+    def _add_dense(
+        self,
+        rows: DenseRows,
+        columns: NDArray[np.int8],
+        first: int,
+        product: NDArray[np.int64],
+        start: int,
+        stop: int,
+    ) -> None:
+        """One block of rows against some columns."""
+        part = rows.piece(start, stop, first, first + len(columns))
+        add_product(part, columns, self._table.largest, product[start:stop])
+
+    def _parts(self) -> list[tuple[int, int]]:
+        """(first, count) of runs of columns that are handled at once."""
+        step = max(1, _ENTRIES_AT_ONCE // self.sketch_dim)
+        return [(first, min(step, self.input_dim - first)) for first in range(0, self.input_dim, step)]
+
+    @lazy
+    def _kept_columns(self) -> NDArray[np.int8] | None:
+        """All columns, each as a row, where they fit in memory."""
+        if self.input_dim * self.sketch_dim > _KEPT_ENTRIES:
+            return None
+        return np.concatenate([self._make_columns(first, count) for first, count in self._parts()])
+
+    def _columns_from(self, first: int, count: int) -> NDArray[np.int8]:
+        kept = self._kept_columns
+        return self._make_columns(first, count) if kept is None else kept[first : first + count]
+
+    def _columns_at(self, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Columns of these numbers, each as a row."""
+        # A few columns of a matrix that nobody has needed yet are made alone.
+        few = len(numbers) * _FEW_OF < self.input_dim and "_kept_columns" not in self.__dict__
+        kept = None if few else self._kept_columns
+        if kept is not None:
+            return kept[numbers]
+        made = [self._make_columns(number, 1) for number in numbers.tolist()]
+        return np.concatenate([np.empty((0, self.sketch_dim), dtype=np.int8), *made])
+
+
+def _add_sparse(
+    rows: SparseRows,
+    positions: NDArray[np.int64],
+    columns: NDArray[np.int8],
+    product: NDArray[np.int64],
+    start: int,
+    stop: int,
+) -> None:
+    """One block of sparse rows."""
+    starts, _, values = rows.entries(start, stop)
+    part = positions[rows.starts[start] : rows.starts[stop]]
+    add_sparse_product(starts, part, values, columns, product[start:stop])
+
+
+# GaussianJL: independent rounded normals, the transform of Kenthapadi et al. (2013).
+
+
+@dataclass(frozen=True)
+class GaussianJL(IndependentEntries):
+    """Independent normals of standard deviation 12, rounded to integers: the paper's comparator.
+
+    Guarantee: as `IndependentEntries`, with κ−3 = −4.0e-7: Var‖Sz‖² is (2/k)‖z‖₂⁴ to six digits.
+    Reference: paper, theorems of Kenthapadi et al.; erratum 2 (entries of variance 1/k, which c sets).
+
+    Args:
+        input_dim: How many coordinates.
+        sketch_dim: k, the size of the sketch.
+        seed: The public seed, a string that all parties share; None makes a fresh one.
+    """
+
+    name: ClassVar[str] = "GaussianJL"
+
+    input_dim: int
+    sketch_dim: int
+    seed: str = field(default_factory=fresh_seed)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "input_dim", checked_input_dim(self.input_dim))
+        object.__setattr__(self, "sketch_dim", checked_sketch_dim(self.sketch_dim))
+        object.__setattr__(self, "seed", checked_seed(self.seed))
+        check_dense_size(self.input_dim, self.sketch_dim)
+
+    @property
+    def _table(self) -> SymmetricTable:
+        return normal_table()
+
+    def _make_columns(self, first: int, count: int) -> NDArray[np.int8]:
+        words = Stream(self.seed, "GaussianJL entries").words(
+            first * self.sketch_dim, count * self.sketch_dim
+        )
+        return self._table.values(words).reshape(count, self.sketch_dim)
+
+    def parameters(self) -> Mapping[str, Any]:
+        """What builds this transform again."""
+        return {"input_dim": self.input_dim, "sketch_dim": self.sketch_dim, "seed": self.seed}
+
+
+# SignJL: the sign matrices of Achlioptas (2003), dense ±1 or two thirds zero.
+
+
+CONSTRUCTIONS = ("dense", "sparse")
+_PLUS_MINUS_ONE = SymmetricTable((2**63,))
+
+
+@dataclass(frozen=True)
+class SignJL(IndependentEntries):
+    """Independent signs: "dense" is ±1, "sparse" is +1, 0, −1 with probabilities 1/6, 2/3, 1/6.
+
+    Guarantee: as `IndependentEntries`: Var‖Sz‖² is (2/k)(‖z‖₂⁴ − ‖z‖₄⁴) for "dense" (κ = 1) and
+    (2/k)‖z‖₂⁴ for "sparse" (κ = 3, up to 2^−61). Dense: Δ₁ = Δ₂² = k, nothing to scan.
+
+    Args:
+        input_dim: How many coordinates.
+        sketch_dim: k, the size of the sketch.
+        seed: The public seed, a string that all parties share; None makes a fresh one.
+        construction: "dense" or "sparse".
+    """
+
+    name: ClassVar[str] = "SignJL"
+
+    input_dim: int
+    sketch_dim: int
+    seed: str = field(default_factory=fresh_seed)
+    construction: str = "dense"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "input_dim", checked_input_dim(self.input_dim))
+        object.__setattr__(self, "sketch_dim", checked_sketch_dim(self.sketch_dim))
+        object.__setattr__(self, "seed", checked_seed(self.seed))
+        check_dense_size(self.input_dim, self.sketch_dim)
+        object.__setattr__(self, "construction", one_of("construction", self.construction, CONSTRUCTIONS))
+
+    @property
+    def _table(self) -> SymmetricTable:
+        return _PLUS_MINUS_ONE if self.construction == "dense" else achlioptas_table()
+
+    @property
+    def l1_sensitivity(self) -> int:
+        """Δ₁: k if dense, else by a scan of all columns."""
+        return self.sketch_dim if self.construction == "dense" else super().l1_sensitivity
+
+    @property
+    def l2_sensitivity_squared(self) -> int:
+        """Δ₂²: k if dense, else by a scan of all columns."""
+        return self.sketch_dim if self.construction == "dense" else super().l2_sensitivity_squared
+
+    @property
+    def _entry_work(self) -> int:
+        return DRAWN_SIGN if self.construction == "dense" else super()._entry_work
+
+    @property
+    def scan_work(self) -> int:
+        """None if dense, else that of every entry."""
+        return 0 if self.construction == "dense" else super().scan_work
+
+    def _make_columns(self, first: int, count: int) -> NDArray[np.int8]:
+        start, size = first * self.sketch_dim, count * self.sketch_dim
+        if self.construction == "dense":
+            entries = 1 - 2 * Stream(self.seed, "SignJL signs").bits(start, size).astype(np.int8)
+        else:
+            entries = self._table.values(Stream(self.seed, "SignJL entries").words(start, size))
+        return entries.reshape(count, self.sketch_dim)
+
+    def parameters(self) -> Mapping[str, Any]:
+        """What builds this transform again."""
+        return {
+            "input_dim": self.input_dim,
+            "sketch_dim": self.sketch_dim,
+            "seed": self.seed,
+            "construction": self.construction,
+        }

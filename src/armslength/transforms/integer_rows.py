@@ -1,0 +1,267 @@
+"""What `apply` accepts: rows of integers, dense or sparse, read as int64 modulo 2^64.
+
+NumPy and SciPy keep narrow types in sums and turn uint64 into floats, so the cast to int64 comes before
+any arithmetic, the merging of duplicate entries included.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from armslength._numba import Integers, kernel, transpose_block
+from armslength.checks import type_name
+from armslength.errors import InputError
+from armslength.threads import for_blocks
+
+# Reading matrices that are stored by rows of (column, value) entries.
+
+
+@kernel
+def is_valid(starts: Integers, columns: Integers, width: int) -> bool:
+    """Whether rows follow each other, and all columns are from 0 to at most width−1, in any order.
+
+    Nothing is read that `starts` puts outside of `columns`.
+    """
+    for i in range(len(starts) - 1):
+        if not 0 <= starts[i] <= starts[i + 1] <= len(columns):
+            return False
+        for position in range(starts[i], starts[i + 1]):
+            if not 0 <= columns[position] < width:
+                return False
+    return True
+
+
+@kernel
+def in_order(starts: Integers, columns: Integers, width: int) -> bool:
+    """The same, and whether the columns of each row rise."""
+    for i in range(len(starts) - 1):
+        if not 0 <= starts[i] <= starts[i + 1] <= len(columns):
+            return False
+        before = np.int64(-1)
+        for position in range(starts[i], starts[i + 1]):
+            column = np.int64(columns[position])
+            if column <= before or column >= width:
+                return False
+            before = column
+    return True
+
+
+@kernel
+def fill_dense(starts: Integers, columns: Integers, values: Integers, dense: NDArray[np.int64]) -> None:
+    """dense += the rows, modulo 2^64."""
+    for i in range(len(starts) - 1):
+        for position in range(starts[i], starts[i + 1]):
+            dense[i, columns[position]] += np.int64(values[position])
+
+
+# A matrix, transposed block by block: NumPy's copy goes entry by entry.
+
+
+@kernel
+def turn(columns: Integers, rows: Integers) -> None:
+    """rows = columns, transposed; the entries of a column lie side by side, and so do those of a row.
+
+    Args:
+        columns: m x n, of int32 or int64.
+        rows: n x m, of the same type, contiguous.
+    """
+    size = 64 // rows.itemsize
+    whole_rows, whole_columns = rows.shape[0] // size * size, rows.shape[1] // size * size
+    for j in range(0, whole_columns, size):
+        for i in range(0, whole_rows, size):
+            transpose_block(columns, j, i, rows, i, j)
+    for j in range(whole_columns, rows.shape[1]):
+        for i in range(rows.shape[0]):
+            rows[i, j] = columns[j, i]
+    for i in range(whole_rows, rows.shape[0]):
+        for j in range(whole_columns):
+            rows[i, j] = columns[j, i]
+
+
+class DenseRows:
+    """A dense matrix of some integer type; only what is asked for is cast."""
+
+    may_refuse = False  # whether reading can fail because of a value
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+        self.count, self.width = (int(size) for size in array.shape)
+
+    def piece(self, start: int, stop: int, first: int, last: int) -> Integers:
+        """Columns first … last−1 of rows start … stop−1, contiguous: as int32 if their type fits, else int64 modulo 2^64."""
+        return contiguous(self.integers(self.array[start:stop, first:last]))
+
+    def integers(self, values: NDArray[Any]) -> Integers:
+        """Some of the values as int32 or int64."""
+        return narrow(values)
+
+    def block(self, start: int, stop: int) -> Integers:
+        """Rows start … stop−1."""
+        return self.piece(start, stop, 0, self.width)
+
+
+class SparseRows:
+    """A sparse matrix by rows, its values integers modulo 2^64; duplicates add up.
+
+    Args:
+        starts: Where each row begins, and where the last one ends.
+        columns: The column of each entry, of int32 or int64.
+        values: Its value, of an integer type.
+        width: How many columns there are.
+    """
+
+    may_refuse = False
+
+    def __init__(self, starts: Integers, columns: Integers, values: NDArray[Any], width: int) -> None:
+        self.starts, self.columns, self.values = starts, columns, values
+        self.count, self.width = len(starts) - 1, width
+
+    def block(self, start: int, stop: int) -> NDArray[np.int64]:
+        """Rows start … stop−1 as a dense matrix."""
+        dense = np.zeros((stop - start, self.width), dtype=np.int64)
+        starts, columns, values = self.entries(start, stop)
+        fill_dense(starts, columns, values, dense)
+        return dense
+
+    def entries(self, start: int, stop: int) -> tuple[Integers, Integers, Integers]:
+        """(starts, columns, values) of rows start … stop−1."""
+        starts = self.starts[start : stop + 1]
+        part = slice(starts[0], starts[-1])
+        return (
+            starts - starts[0],
+            contiguous(self.columns[part]),
+            contiguous(self.integers(self.values[part])),
+        )
+
+    def integers(self, values: NDArray[Any]) -> Integers:
+        """Some of the values as int32 or int64."""
+        return narrow(values)
+
+
+Rows = DenseRows | SparseRows
+
+
+def integer_rows(X: Any, width: int) -> Rows:
+    """X as rows of integers, if it is a matrix of an integer type with that many columns.
+
+    Args:
+        X: A dense array, or any SciPy sparse array or matrix, of any integer type or bool; or rows that are ready.
+        width: How many columns X must have.
+    """
+    if isinstance(X, (DenseRows, SparseRows)):
+        _check_width(X.width, width)
+        return X
+    is_sparse = sparse.issparse(X)
+    array = X if is_sparse else plain_array(X, "X")
+    if array.ndim != 2:
+        raise InputError(
+            f"X must have 2 dimensions (rows, coordinates), got {array.ndim}; try X.reshape(1, -1)"
+        )
+    _check_width(array.shape[1], width)
+    if array.dtype.kind not in "biu":
+        remedy = "floor real values onto a grid first" if array.dtype.kind == "f" else "use an integer type"
+        raise InputError(f"X must hold integers, got {type_name(array.dtype)}; {remedy}")
+    return _sparse_rows(array) if is_sparse else DenseRows(array)
+
+
+def narrow(values: NDArray[Any]) -> Integers:
+    """Integers as they are if their type fits int32, else as int64 modulo 2^64; contiguous, and copied only if they must be."""
+    kind: Any = np.int32 if np.can_cast(values.dtype, np.int32) else np.int64
+    return contiguous(values.astype(kind, copy=False))
+
+
+def contiguous(values: NDArray[Any]) -> NDArray[Any]:
+    """The values in rows that lie together; copied only if they do not."""
+    size = values.itemsize
+    if values.ndim != 2 or size not in (4, 8) or values.strides[0] != size or values.flags.c_contiguous:
+        return np.ascontiguousarray(values)
+    # A column lies together, as in data frames and Fortran order.
+    rows = np.empty(values.shape, dtype=values.dtype)
+    bits: Any = np.int32 if size == 4 else np.int64
+    turn(values.T.view(bits), rows.view(bits))
+    return rows
+
+
+def _check_width(found: int, width: int) -> None:
+    if found != width:
+        raise InputError(f"X must have {width} columns, one for each coordinate, got {found}")
+
+
+def plain_array(values: Any, name: str) -> NDArray[Any]:
+    """The values as an array, if they are one; a mask is never dropped in silence."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise InputError(f"{name} must have no masked entries, got a masked array; fill them first")
+    try:
+        return np.asarray(values)
+    except Exception:  # noqa: BLE001  # the error of whatever makes itself an array may quote the data
+        raise InputError(f"{name} must be an array of numbers, got something else") from None
+
+
+def sparse_entries(matrix: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+    """(rows, columns, values) of a SciPy sparse matrix of any format: checked, in its own type, nothing added up.
+
+    SciPy's conversions trust the indices of what they convert; broken ones can end the process.
+    """
+    problem = InputError("a sparse matrix must be valid, got one whose indices do not fit its shape")
+    try:
+        if hasattr(matrix, "indptr") and not _rises(matrix.indptr, len(matrix.indices)):
+            raise problem  # SciPy's own check passes over it where the last start is 0
+        if hasattr(matrix, "check_format"):
+            matrix.check_format(full_check=True)
+        entries = matrix.tocoo()
+        rows, columns = (np.asarray(index, dtype=np.int64) for index in (entries.row, entries.col))
+    except (ValueError, TypeError, IndexError, AttributeError):
+        raise problem from None
+    for index, size in zip((rows, columns), matrix.shape, strict=True):
+        if len(index) != len(entries.data) or (len(index) and not 0 <= index.min() <= index.max() < size):
+            raise problem
+    return rows, columns, entries.data
+
+
+def _rises(starts: Any, count: int) -> bool:
+    """Whether the starts of rows or columns begin at 0, never fall, and end within so many entries."""
+    listed = np.asarray(starts)
+    begins = listed.ndim == 1 and len(listed) > 0 and listed[0] == 0 and listed[-1] <= count
+    return bool(begins and (listed[:-1] <= listed[1:]).all())
+
+
+def _sparse_rows(matrix: Any) -> SparseRows:
+    """The rows of a SciPy sparse matrix of any format and integer type."""
+    stored = stored_rows(matrix, any_order=True)
+    if stored is not None:
+        return SparseRows(*stored, matrix.shape[1])
+    rows, columns, values = sparse_entries(matrix)
+    # Cast first: `tocsr` adds up duplicate entries in the type that it finds.
+    by_row = sparse.coo_array((values.astype(np.int64), (rows, columns)), shape=matrix.shape).tocsr()
+    return SparseRows(by_row.indptr, by_row.indices, by_row.data, by_row.shape[1])
+
+
+def stored_rows(matrix: Any, *, any_order: bool) -> tuple[Integers, Integers, NDArray[Any]] | None:
+    """(starts, columns, values) of a SciPy matrix that is stored by rows, validly. Nothing is copied. None for any other.
+
+    Args:
+        matrix: A sparse matrix of any format.
+        any_order: Whether a row's columns may come in any order, and more than once: where integers are only added up.
+            Otherwise they must rise.
+    """
+    if matrix.format != "csr":
+        return None
+    starts, columns, values = (np.asarray(part) for part in (matrix.indptr, matrix.indices, matrix.data))
+    if not {starts.dtype, columns.dtype} <= {np.dtype(np.int32), np.dtype(np.int64)}:
+        return None
+    if starts.shape != (matrix.shape[0] + 1,) or columns.ndim != 1 or columns.shape != values.shape:
+        return None
+    if not _rises(starts, len(columns)):
+        return None
+    used = slice(starts[-1])  # there may be spare room behind the last entry
+    columns, values = columns[used], values[used]
+    look_at = is_valid if any_order else in_order
+    in_all_parts = []
+
+    def look(start: int, stop: int) -> None:
+        in_all_parts.append(look_at(starts[start : stop + 1], columns, matrix.shape[1]))
+
+    for_blocks(len(starts) - 1, max(1, (len(starts) - 1) // 8), look)
+    return (starts, columns, values) if all(in_all_parts) else None

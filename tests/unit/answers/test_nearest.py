@@ -1,0 +1,173 @@
+"""Nearest rows: the ranking of all pairs at once, whatever the tiles and the noises are, and what could truly be nearest."""
+
+import numpy as np
+import pytest
+
+import armslength as al
+from armslength.answers import nearest, pairs
+
+TRANSFORM = al.SparseJL(300, 32, 1, "nearest")
+PROTOCOL = al.Protocol(TRANSFORM, 1)
+RNG = np.random.default_rng(2)
+
+
+def released(rows, protocol=PROTOCOL, largest=20, prefix="r"):
+    data = RNG.integers(0, largest + 1, (rows, 300))
+    return protocol.release(data, labels=[f"{prefix}{row}" for row in range(rows)], ledger=al.NO_LEDGER)
+
+
+@pytest.fixture(params=[False, True], ids=["one tile", "many tiles"])
+def tiles(request, monkeypatch):
+    if request.param:
+        monkeypatch.setattr(pairs, "ROWS", 4)
+        monkeypatch.setattr(pairs, "COLUMNS", 5)
+
+
+def naive(queries, index, count, level, *, within=False, simultaneous=False):
+    """(indices, lower, upper, possible, candidates) from all pairs at once."""
+    estimate = al.squared_distances(queries, index)
+    others = len(index) - within
+    pairs = others * (len(queries) if simultaneous else 1)
+    # Bonferroni by hand: the two-sided level of one among so many pairs
+    lower, upper = al.distances(queries, index).interval(1 - (1 - level) / pairs)
+    rows = []
+    for row, values in enumerate(estimate.value):
+        allowed = [column for column in range(len(index)) if not (within and column == row)]
+        order = sorted(allowed, key=lambda column: (values[column], column))
+        possible = {c for c in allowed if lower[row, c] <= min(upper[row, d] for d in allowed)}
+        rows.append((order[:count], lower[row], upper[row], possible, min(len(possible), count + 1)))
+    return rows
+
+
+def check(found, expected):
+    for row, (order, lower, upper, possible, candidates) in enumerate(expected):
+        assert found.indices[row].tolist() == order
+        np.testing.assert_allclose(found.lower[row], lower[order], rtol=1e-9)
+        np.testing.assert_allclose(found.upper[row], upper[order], rtol=1e-9)
+        assert found.possible[row].tolist() == [column in possible for column in order]
+        assert found.candidates[row] == candidates
+
+
+@pytest.mark.usefixtures("tiles")
+@pytest.mark.parametrize("count", [1, 3, 40])
+def test_against_an_index_of_different_noises(count):
+    queries = released(9)
+    index = al.concat(
+        [released(8, prefix="a"), released(8, al.Protocol(TRANSFORM, "0.05"), prefix="b"), released(3) * 0.5]
+    )
+    found = al.nearest(queries, index, count, level=0.8)
+    check(found, naive(queries, index, count, 0.8))
+    assert found.indices.shape == (9, min(count, 19))
+    assert found.labels[4][0] == index.labels[found.indices[4, 0]]
+    value = al.distances(queries, index).value
+    assert np.array_equal(found.value, np.take_along_axis(value, found.indices, axis=1))
+
+
+def test_noise_is_taken_away_before_ranking():
+    # A very noisy row, 14 away in every coordinate, is as near as its noise alone would have it; a precise one, 5 away, is not.
+    query, precise = released(1), released(1)
+    noisy = released(1, al.Protocol(TRANSFORM, "0.1"))
+    noisy, precise = (
+        al.Sketches(query.values + away, [name], row.released, row.protocols)
+        for row, away, name in ((noisy, 14, "noisy"), (precise, 5, "precise"))
+    )
+    found = al.nearest(query, al.concat([precise, noisy]))
+    assert found.labels == (("noisy", "precise"),)
+    assert found.value[0, 0] == 0
+    assert found.value[0, 1] > 0
+
+
+@pytest.mark.usefixtures("tiles")
+@pytest.mark.parametrize("simultaneous", [False, True])
+def test_within_one_set_nobody_is_its_own_neighbor(simultaneous):
+    sketches = released(14, largest=3)
+    found = al.nearest(sketches, count=5, level=0.9, simultaneous=simultaneous)
+    check(found, naive(sketches, sketches, 5, 0.9, within=True, simultaneous=simultaneous))
+    assert not (found.indices == np.arange(14)[:, None]).any()
+    assert al.nearest(sketches, count=50).indices.shape == (14, 13)
+
+
+def test_a_clear_neighbor_is_sure_and_said_so():
+    x = np.zeros((4, 300), dtype=int)
+    x[1, :] = 1
+    x[2:, :150] = 500
+    x[3, 200:] = 500
+    sketches = PROTOCOL.release(x, labels=["a", "b", "c", "d"], ledger=al.NO_LEDGER)
+    found = al.nearest(sketches, count=2)
+    assert found.labels[0][0] == "b"
+    assert found.surely_nearest[0]
+    assert found.candidates[0] == 1
+    assert "a: nearest is b (surely, at 0.95)" in str(found)
+    assert found.possible[0].tolist() == [True, False]
+    assert found.best_rank[0].tolist() == [1, 2]
+    assert found.worst_rank[0, 0] == 1
+
+
+def test_equal_parties_cannot_be_told_and_are_said_so():
+    sketches = PROTOCOL.release(np.zeros((9, 300), dtype=int), ledger=al.NO_LEDGER)
+    found = al.nearest(sketches, count=2, level=0.99999999)
+    assert not found.surely_nearest.any()
+    assert "one of more than 2 that could be, at 1" in str(found)
+    assert not found.resolved.any()
+
+
+def test_lines_and_notes():
+    clear = al.sketch_in_clear(PROTOCOL, np.zeros((1, 300), dtype=int), labels=["query"])
+    found = al.nearest(clear, released(5), count=3)
+    lines = found.to_arrow().to_pylist()
+    assert [line["rank"] for line in lines] == [1, 2, 3]
+    assert lines[0]["query"] == "query"
+    assert lines[1]["label"] == found.labels[0][1]
+    assert [line["best_rank"] for line in lines] == found.best_rank[0].tolist()
+    assert [line["worst_rank"] for line in lines] == found.worst_rank[0].tolist()
+    assert found.note == "data in the clear is part of it: not private"
+    assert str(found).endswith(found.note)
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ({"count": 0}, "count must be an integer"),
+        ({"level": 1.0}, "level must"),
+        ({"method": "normal"}, "method must be one of"),
+        ({"by": "color"}, "by must be one of"),
+        ({"index": "file.parquet"}, r"index must be al\.Sketches"),
+    ],
+)
+def test_wrong_arguments_are_refused(known, message):
+    with pytest.raises(al.ParameterError, match=message):
+        al.nearest(released(3), **known)
+
+
+def test_one_row_alone_has_no_neighbor():
+    with pytest.raises(al.ParameterError, match="must have at least 2 rows"):
+        al.nearest(released(1))
+    other = al.Protocol(al.SparseJL(300, 32, 1, "elsewhere"), 1)
+    with pytest.raises(al.IncompatibleSketchesError, match="transform seed"):
+        al.nearest(released(1), released(2, other))
+
+
+@pytest.mark.parametrize("by", ["size", "shape"])
+@pytest.mark.parametrize("clear_first", [False, True])
+def test_rows_in_the_clear_are_noted_in_whatever_block_they_are(monkeypatch, by, clear_first):
+    monkeypatch.setattr(nearest, "_ROWS", 3)
+    rule = al.Protocol(TRANSFORM, 1, total_share="0.5")
+    clear = al.sketch_in_clear(rule, np.ones((3, 300), dtype=int), labels=["c1", "c2", "c3"])
+    noisy = released(5, rule)
+    index = al.concat([clear, noisy] if clear_first else [noisy, clear])
+    note = al.nearest(released(2, rule), index, 1, by=by).note
+    assert note.endswith("data in the clear is part of it: not private")
+    assert note.count("private") == 1
+    assert ("; " in note) == (by == "shape")
+    assert "clear" not in al.nearest(released(2, rule), noisy, 1, by=by).note
+
+
+@pytest.mark.parametrize("by", ["size", "shape"])
+def test_numbers_too_large_to_measure_are_refused(by):
+    rule = al.Protocol(TRANSFORM, 1, total_share="0.5")
+    rows, large = released(3, rule), released(3, rule)
+    for _ in range(5):
+        large = large * 2.0**59
+    for queries, index, name in ((rows, large, "index"), (large, rows, "queries"), (large, None, "queries")):
+        with pytest.raises(al.ParameterError, match=f"{name} must have numbers below 2\\^200, got larger"):
+            al.nearest(queries, index, 1, by=by)

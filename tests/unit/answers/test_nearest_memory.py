@@ -1,0 +1,67 @@
+"""Memory of a search: blocks of the index are bounded in bytes, and only one is held at a time."""
+
+import weakref
+
+import numpy as np
+import pytest
+
+import armslength as al
+from armslength.answers import exact, nearest
+
+
+class Watched:
+    """An index that knows how many rows it was asked for, and that no block outlives its turn."""
+
+    def __init__(self, whole):
+        self._whole, self.protocols = whole, whole.protocols
+        self.asked, self.given = 0, 0
+
+    def __len__(self):
+        return len(self._whole)
+
+    def blocks(self, rows):
+        self.asked = rows
+        for start in range(0, len(self._whole), rows):
+            given = [self._whole.span(start, min(start + rows, len(self._whole)))]
+            left = weakref.ref(given[0])
+            yield given.pop()
+            assert left() is None, "a block is held while the next is read"
+            self.given += 1
+
+    def rows(self, numbers):
+        return self._whole.rows(numbers)
+
+
+def released(rows, coordinates):
+    protocol = al.Protocol(al.SparseJL(coordinates, coordinates, 1, "memory"), 1)
+    return protocol.release(np.ones((rows, coordinates), dtype=np.int32), ledger=al.NO_LEDGER)
+
+
+@pytest.mark.parametrize("classes", [0, 32], ids=["tiles", "heaps"])
+def test_a_block_is_gone_before_the_next_is_read(monkeypatch, classes):
+    monkeypatch.setattr(nearest, "_ROWS", 40)
+    monkeypatch.setattr(exact, "MOST_CLASSES", classes)
+    index = Watched(released(100, 16))
+    al.nearest(released(3, 16), index, 2)
+    assert (index.asked, index.given) == (40, 3)
+
+
+@pytest.mark.parametrize(("coordinates", "rows"), [(1, 65_536), (256, 65_536), (1000, 16_777), (2**20, 32)])
+def test_longer_rows_come_in_shorter_blocks(coordinates, rows):
+    assert nearest.rows_at_once(coordinates) == rows
+
+
+@pytest.mark.parametrize(("coordinates", "rows"), [(1, 16_384), (256, 16_384), (1000, 4194), (2**20, 32)])
+def test_rounded_rows_fit_into_a_cache(coordinates, rows):
+    assert exact.rows_in_cache(coordinates) == rows
+
+
+def test_both_sizes_are_used(monkeypatch):
+    monkeypatch.setattr(nearest, "_BYTES", 48 * 8 * 16)
+    monkeypatch.setattr(exact, "_ROUNDED", 33 * 2 * 16)
+    index, done = Watched(released(100, 16)), []
+    al.nearest(released(3, 16), index, 2)
+    assert (index.asked, index.given) == (48, 3)
+    search = exact.ExactSearch(released(1, 16), 2, (0.9, "spread", 100), within=False)
+    assert search.take(released(100, 16), 0, nearest.Shortlist(1, 2), done.append)
+    assert done == [33, 33, 33, 1]

@@ -1,0 +1,125 @@
+"""Shortlists: what they keep of tiles and pairs is what all pairs together would say, and merging costs what was met."""
+
+import numpy as np
+import pytest
+
+from armslength.answers import shortlists
+from armslength.answers.shortlists import Shortlist
+
+RNG = np.random.default_rng(11)
+STATE = RNG.bit_generator.state
+
+
+@pytest.fixture(autouse=True)
+def same_numbers():
+    RNG.bit_generator.state = STATE  # whatever has run before
+
+
+def tile(queries, rows, step=1.0):
+    """(value, lower, upper) of all pairs, with many ties where steps are large."""
+    value = np.rint(RNG.normal(9, 3, (queries, rows)) / step) * step
+    width = RNG.integers(1, 4, (queries, rows)) * 1.0
+    return value, value - width, value + width
+
+
+def part(whole, queries, rows):
+    return tuple(each[queries, rows] for each in whole)
+
+
+def naive(whole, count):
+    """(indices, candidates, best ranks, worst ranks) from all pairs; a pair that does not count is infinity."""
+    results = []
+    for value, lower, upper in zip(*whole, strict=True):
+        there = np.flatnonzero(lower != np.inf)
+        order = there[np.lexsort((there, value[there]))][:count]
+        candidates = min((lower[there] <= upper[there].min()).sum(), count + 1)
+        best = [1 + (upper[order] < lower[row]).sum() for row in order]
+        worst = [min((lower[there] <= upper[row]).sum(), count + 1) for row in order]
+        results.append((order.tolist(), candidates, best, worst))
+    return results
+
+
+def check(shortlist, whole):
+    found = shortlist.answers()
+    for row, (order, candidates, best, worst) in enumerate(naive(whole, shortlist.count)):
+        assert found.indices[row].tolist() == order
+        assert found.candidates[row] == candidates
+        assert found.best_rank[row].tolist() == best
+        assert found.worst_rank[row].tolist() == worst
+        np.testing.assert_array_equal(found.value[row], whole[0][row, order])
+
+
+@pytest.mark.parametrize("step", [0.001, 3.0])
+@pytest.mark.parametrize("together", [1, 7, 256])
+def test_tiles_and_pairs_in_any_order(monkeypatch, together, step):
+    monkeypatch.setattr(shortlists, "_TOGETHER", together)
+    whole = tile(20, 60, step)
+    shortlist = Shortlist(20, 4)
+    queries, numbers = (each.ravel() for each in np.mgrid[0:20, 40:60])
+    mixed = RNG.permutation(len(queries))
+    queries, numbers = queries[mixed], numbers[mixed]
+    shortlist.add((queries, numbers), *part(whole, queries, numbers))
+    for rows in (slice(12, 20), slice(0, 6), slice(6, 12)):
+        for columns in (slice(15, 40), slice(0, 15)):
+            shortlist.add_tile(part(whole, rows, columns), rows.start, columns.start)
+    check(shortlist, whole)
+
+
+def test_merging_a_tile_leaves_all_other_queries_alone(monkeypatch):
+    queries, count, sizes, sort = 2048, 3, [], np.lexsort
+
+    def counted(keys):
+        sizes.append(len(keys[0]))
+        return sort(keys)
+
+    monkeypatch.setattr(shortlists.np, "lexsort", counted)
+    whole = tile(queries, 20)
+    shortlist = Shortlist(queries, count)
+    for columns in (slice(0, 10), slice(10, 20)):
+        for first in range(0, queries, 256):
+            shortlist.add_tile(part(whole, slice(first, first + 256), columns), first, columns.start)
+    assert max(sizes) <= 256 * 2 * (2 * count + 1)
+    check(shortlist, whole)
+
+
+def test_ends_that_meet_up_to_rounding_leave_a_row_possible():
+    above = 1 + 2.0**-45
+    shortlist = Shortlist(1, 2)
+    shortlist.add_tile((np.array([[0.9, 1.1]]), np.array([[0.5, above]]), np.array([[1.0, 2.0]])), 0, 0)
+    found = shortlist.answers()
+    assert found.candidates.tolist() == [2]
+    assert found.possible.tolist() == [[True, True]]
+    assert found.best_rank.tolist() == [[1, 1]]
+    assert found.worst_rank.tolist() == [[2, 2]]
+
+
+def test_a_pair_that_does_not_count_is_no_answer_and_no_candidate():
+    # All that is known is infinite but for the lower ends: a pair that is not there must not stand in for one that is.
+    whole = tuple(np.full((3, 3), each) for each in (np.inf, 4.0, np.inf))
+    for each in whole:
+        np.fill_diagonal(each, np.inf)
+    shortlist = Shortlist(3, 2)
+    shortlist.add_tile(whole, 0, 0)
+    found = shortlist.answers()
+    assert found.indices.tolist() == [[1, 2], [0, 2], [0, 1]]
+    assert found.candidates.tolist() == [2, 2, 2]
+
+
+def test_of_equal_rows_the_first_are_answers():
+    equal = np.ones((2, 300))
+    shortlist = Shortlist(2, 3)
+    shortlist.add_tile((equal, equal - 1, equal + 1), 0, 0)
+    assert shortlist.answers().indices.tolist() == [[0, 1, 2]] * 2
+    several = Shortlist(1, 2)
+    numbers = np.array([7, 5, 6, 4])
+    several.add((np.zeros(4, dtype=np.int64), numbers), np.ones(4), np.zeros(4), np.ones(4))
+    assert several.answers().indices.tolist() == [[4, 5]]
+
+
+def test_no_rank_is_worse_than_the_worst_one():
+    value = np.array([1.0, 4.0, np.inf])
+    shortlist = Shortlist(1, 3)
+    shortlist.add((np.zeros(3, dtype=np.int64), np.arange(3)), value, value, value)
+    found = shortlist.answers()
+    assert found.best_rank.tolist() == [[1, 2, 3]]
+    assert found.worst_rank.tolist() == [[1, 2, 3]]

@@ -1,0 +1,253 @@
+"""alike, closer, outliers and drift: the rules by which they decide, what they say, and what they refuse."""
+
+import numpy as np
+import pytest
+
+import armslength as al
+from armslength.answers.pairs import ends
+
+TRANSFORM = al.SparseJL(400, 64, 1, "questions")
+PROTOCOL = al.Protocol(TRANSFORM, 1)
+CLEAR = "data in the clear is part of it: not private"
+
+
+def released(data, labels=None, protocol=PROTOCOL):
+    return protocol.release(np.atleast_2d(data), labels=labels, ledger=al.NO_LEDGER)
+
+
+def steps(*heights):
+    """Rows that differ on 100 coordinates each."""
+    x = np.zeros((len(heights), 400), dtype=int)
+    for row, height in enumerate(heights):
+        x[row, 100 * (row % 4) : 100 * (row % 4) + 100] = height
+    return x
+
+
+A, B = (released(x, [name]) for x, name in zip(steps(20, 20), ("a", "b"), strict=True))
+
+
+def test_alike_by_one_sided_ends():
+    lower, upper = (float(end[0, 0]) for end in al.distances(A, B).interval(0.9))
+    found = al.alike(A, B, within=1e6)
+    assert found.interval == pytest.approx((lower, upper), rel=1e-12)
+    lower, upper = found.interval
+    assert found.distance == al.distances(A, B).value[0, 0]
+    for within, verdict in [
+        (upper, "alike"),
+        (np.nextafter(upper, 0), "undecided"),
+        (lower, "undecided"),
+        (np.nextafter(lower, 0), "different"),
+        (0, "different"),
+    ]:
+        assert al.alike(A, B, within=within).verdict == verdict
+
+
+def test_alike_takes_two_sided_ends_where_the_bound_is_on_both():
+    found = al.alike(A, B, within=1, method="guaranteed")
+    expected = al.distances(A, B).interval(0.95, method="guaranteed")
+    assert found.interval == pytest.approx([float(end[0, 0]) for end in expected], rel=1e-12)
+    rows = released(steps(20, 30), ["a", "b"], al.Protocol(TRANSFORM, 4, total_share="0.5"))
+    shapes = al.alike(rows[0], rows[1], within=1, by="shape")
+    expected = al.shape_distances(rows[0], rows[1]).interval(0.95)
+    assert shapes.interval == pytest.approx([float(end[0, 0]) for end in expected], rel=1e-12)
+
+
+def test_many_questions_at_once_need_wider_ends():
+    one, many = (al.alike(A, B, within=300, pairs=pairs) for pairs in (1, 100))
+    expected = al.distances(A, B).interval(1 - 0.1 / 100)
+    assert many.interval == pytest.approx([float(end[0, 0]) for end in expected], rel=1e-9)
+    assert many.interval[0] < one.interval[0] < one.interval[1] < many.interval[1]
+
+
+def test_what_alike_says():
+    assert str(al.alike(A, B, within=1000)).startswith("a and b are alike: their distance is at most ")
+    assert str(al.alike(A, B, within=1000)).endswith("; saying so is wrong with probability at most 0.05")
+    assert "are not alike: their distance is at least" in str(al.alike(A, B, within=10, level=0.99))
+    assert "may be alike or not" in str(al.alike(A, B, within=al.distances(A, B).value[0, 0]))
+    clear = al.sketch_in_clear(PROTOCOL, steps(20), labels=["query"])
+    assert al.alike(clear, B, within=1).note == CLEAR
+    assert al.alike(A, A, within=0).verdict == "alike"  # the same release
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ({"within": -1}, "within must be a number"),
+        ({"within": float("nan")}, "within must be a number"),
+        ({"within": 1, "level": 0.5}, "level must be a number above 0.5"),
+        ({"within": 1, "pairs": 0}, "pairs must be an integer"),
+        ({"within": 1, "by": "color"}, "by must be one of"),
+        ({"within": 1, "method": "normal"}, "method must be one of"),
+    ],
+)
+def test_wrong_limits_and_levels_are_refused(known, message):
+    with pytest.raises(al.ParameterError, match=message):
+        al.alike(A, B, **known)
+
+
+def test_questions_are_about_one_row_each():
+    two = al.concat([A, B])
+    with pytest.raises(al.ParameterError, match="a must be one row, got 2; choose one by its label"):
+        al.alike(two, B, within=1)
+    with pytest.raises(al.ParameterError, match="c must be one row, got 2"):
+        al.closer(A, B, two)
+    with pytest.raises(al.ParameterError, match=r"b must be al\.Sketches of one row, got list"):
+        al.closer(A, [1], B)
+
+
+def test_closer_when_it_is_clear_and_when_it_is_not():
+    near = released(steps(22), ["near"])
+    far = released(steps(0, 200)[1], ["far"])
+    for method, level in (
+        ("spread", 0.95),
+        ("guaranteed", 0.8),
+    ):  # Chebyshev at 0.95 decides nothing with 64 rows
+        assert al.closer(A, near, far, level, method=method).verdict == "b"
+        assert al.closer(A, far, near, level, method=method).verdict == "c"
+    assert str(al.closer(A, near, far)).startswith(
+        "a is closer to near than to far; saying so is wrong with probability at most 0.05 (approximate)"
+    )
+    assert str(al.closer(A, near, far, 0.75, method="guaranteed")).endswith("at most 0.25")
+    equal = al.closer(A, near, near)
+    assert equal.verdict == "undecided"
+    assert equal.difference == 0
+    assert "cannot be told" in str(equal)
+
+
+def test_closer_is_unbiased_and_antisymmetric_with_different_noises():
+    c = released(steps(0, 0, 30)[2], ["c"], al.Protocol(TRANSFORM, "0.5"))
+    found = al.closer(A, B, c)
+    squared = al.squared_distances(A, al.concat([B, c])).value[0]
+    assert found.difference == pytest.approx(squared[0] - squared[1], rel=1e-12)
+    turned = al.closer(A, c, B)
+    assert turned.difference == pytest.approx(-found.difference)
+    assert turned.interval == pytest.approx((-found.interval[1], -found.interval[0]))
+    lower, upper = al.closer(A, B, c, 0.95, method="guaranteed").interval
+    # Chebyshev bounds both ends of an interval together, so each of the two gets half of the error
+    ends = al.squared_distances(A, al.concat([B, c])).interval(0.975, method="guaranteed")
+    assert (lower, upper) == (ends[0][0, 0] - ends[1][0, 1], ends[1][0, 0] - ends[0][0, 1])
+
+
+def test_outliers_are_called_by_medians_of_simultaneous_ends():
+    sketches = released(np.vstack([steps(20, 20, 20, 20), steps(0, 0, 0, 2000)[3:]]), list("abcde"))
+    found = al.outliers(sketches, factor=2)
+    lower, upper = al.distances(sketches).interval(0.95, simultaneous=True)
+    value = al.distances(sketches).value
+    off = ~np.eye(5, dtype=bool)
+    for ours, matrix in ((found.score, value), (found.lower, lower), (found.upper, upper)):
+        assert ours.tolist() == [np.median(matrix[row, off[row]]) for row in range(5)]
+    assert found.typical == tuple(np.median(each) for each in (found.score, found.lower, found.upper))
+    assert found.is_outlier.tolist() == [False, False, False, False, True]
+    assert found.is_outlier.tolist() == (found.lower > 2 * found.typical[2]).tolist()
+    # Whether a party is called depends on the upper end of what is typical, not on its estimate.
+    between = found.lower[4] / ((found.typical[0] + found.typical[2]) / 2)
+    assert not al.outliers(sketches, factor=between).is_outlier.any()
+    assert "1 of 5 parties are outliers" in str(found)
+    assert "e is unlike the rest: at least" in str(found)
+    assert found.to_arrow().column("is_outlier").to_pylist()[4] is True
+
+
+def test_two_outliers_do_not_hide_each_other():
+    far = np.vstack([steps(20, 20, 20, 20), steps(20, 20), steps(0, 2000)[1:], steps(0, 0, 2000)[2:]])
+    found = al.outliers(released(far, list("abcdefgh")))
+    assert np.flatnonzero(found.is_outlier).tolist() == [6, 7]
+    assert "a is" in found.sentence(0)
+
+
+def test_sentences_say_what_is_known():
+    sketches = released(np.zeros((4, 400), dtype=int))
+    assert "is not told from the rest" in al.outliers(sketches).sentence(0)
+    clear = al.sketch_in_clear(PROTOCOL, np.vstack([steps(5, 5, 5, 5), steps(5)]), labels=list("abcde"))
+    found = al.outliers(clear, factor=100)
+    assert "is like the rest: at most" in found.sentence(1)
+    assert found.note == CLEAR
+
+
+@pytest.mark.parametrize("known", [{"factor": 0.9}, {"factor": float("nan")}, {"level": 1}, {"by": "color"}])
+def test_wrong_outlier_rules_are_refused(known):
+    with pytest.raises(al.ParameterError, match="must"):
+        al.outliers(released(steps(1, 2, 3)), **known)
+
+
+def test_two_parties_have_no_outlier():
+    with pytest.raises(al.ParameterError, match="at least 3 rows, got 2"):
+        al.outliers(released(steps(1, 2)))
+
+
+def test_drift_is_matched_by_label_and_shares_noise():
+    before = released(steps(20, 20, 20), ["a", "b", "c"])
+    new = released(steps(20, 500)[1:], ["b"])
+    after = al.concat([before["c"], new, before["a"]])
+    found = al.drift(before, after)
+    assert found.labels == ("a", "b", "c")
+    assert found.value[[0, 2]].tolist() == [0, 0]
+    assert found.upper[[0, 2]].tolist() == [0, 0]
+    assert found.resolved.tolist() == [False, True, False]
+    pair = al.distances(before["b"], after["b"])
+    assert found.value[1] == pair.value[0, 0]
+    ends = pair.interval(1 - 0.05 / 3)
+    assert (found.lower[1], found.upper[1]) == pytest.approx((ends[0][0, 0], ends[1][0, 0]), rel=1e-12)
+    lines = str(found).splitlines()
+    assert lines[0].startswith("1 of 3 parties changed")
+    assert lines[1].startswith("b: moved by")
+    assert lines[2] == "a: not resolved: moved by at most 0"
+    assert found.to_arrow().column("resolved").to_pylist() == [False, True, False]
+
+
+def test_the_drift_of_the_drift():
+    months = [released(steps(height, 20), ["a", "b"]) for height in (20, 520, 1020)]
+    first, second = al.drift(months[0], months[1]), al.drift(months[1], months[2])
+    assert first.change.labels == ("a", "b")
+    again = al.drift(first.change, second.change)
+    assert first.resolved[0]
+    assert second.resolved[0]
+    # twice the same step: the noise of the middle month counts twice, (m3 − m2) − (m2 − m1)
+    middle = [term for _, term in again.change.provenance[0].terms]
+    assert sorted(middle) == [-2.0, 1.0, 1.0]
+    assert again.value[0] < 0.2 * first.value[0]
+
+
+def test_parties_that_are_missing_are_reported_or_refused():
+    before, after = released(steps(1, 2, 3), ["a", "b", "c"]), released(steps(1, 2), ["b", "d"])
+    with pytest.raises(al.ParameterError, match="got 2 only before and 1 only after; partial=True"):
+        al.drift(before, after)
+    found = al.drift(before, after, partial=True)
+    assert (found.labels, found.only_before, found.only_after) == (("b",), ("a", "c"), ("d",))
+    assert "only before: a, c" in str(found)
+    assert "only after: d" in str(found)
+    with pytest.raises(al.ParameterError, match="got none in both"):
+        al.drift(before, released(steps(1), ["z"]), partial=True)
+    with pytest.raises(al.ParameterError, match="labels of after must differ"):
+        al.drift(before["b"], al.concat([after["b"], after["b"]]))
+
+
+def test_drift_keeps_totals_so_that_changes_of_size_can_be_read():
+    protocol = al.Protocol(TRANSFORM, 1, total_share="0.5")
+    before, after = (released(steps(height), ["a"], protocol) for height in (20, 500))
+    change = al.drift(before, after).change
+    assert change.totals.tolist() == (after.totals - before.totals).tolist()
+
+
+def test_drift_of_shapes_is_that_of_each_pair_whatever_the_sizes():
+    rng = np.random.default_rng(7)
+    shapes = rng.multinomial(10**6, np.full(300, 1 / 300), 3)
+    protocol = al.Protocol(al.SparseJL(300, 64, 1, "drift"), 2, total_share="0.2")
+    before = protocol.release(shapes, labels=["a", "b", "c"], ledger=al.NO_LEDGER)
+    # b has grown to twice its size, and c has another shape
+    after = protocol.release(
+        np.array([np.roll(shapes[2], 7) * np.arange(300) // 100, shapes[0], 2 * shapes[1]]),
+        labels=["c", "a", "b"],
+        ledger=al.NO_LEDGER,
+    )
+    found = al.drift(before, after, by="shape")
+    assert found.labels == ("a", "b", "c")
+    assert found.resolved.tolist() == [False, False, True]
+    assert al.drift(before, after).resolved.tolist() == [False, True, True]
+    for row, label in enumerate(found.labels):
+        one = al.shape_distances(before[label], after[label])
+        lower, upper = ends(one, 0.95, "spread", 3)
+        assert [found.value[row], found.lower[row], found.upper[row]] == [one.value, lower, upper]
+    assert "shapes" in found.note
+    assert al.drift(before, before, by="shape").upper.tolist() == [0, 0, 0]
+    with pytest.raises(al.ParameterError, match="by must be one of"):
+        al.drift(before, after, by="weight")

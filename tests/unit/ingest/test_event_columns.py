@@ -1,0 +1,379 @@
+"""Columns: every type that is read, exactly, and every one that is refused. A single value that breaks its rule leaves out its own event."""
+
+import json
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import armslength as al
+from armslength.ingest import text_files
+from armslength.ingest.engine import LeftOut
+from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.event_table import PublicGroups
+from armslength.ingest.grid import Grid
+from armslength.release.release_table import TableRelease
+from unit.ingest.tables_of_events import KEY, counting_protocol
+
+OPEN = al.SparseJL(None, 64, seed="columns")
+ONE = PublicGroups(("all",), None)
+SECRET = "zq-secret-zq"  # noqa: S105  # a value that no message may show
+
+
+def open_protocol(items="string", **known):
+    return al.Protocol(OPEN, 1, contribution=1000, unit="one person", items=items, **known)
+
+
+def integers(source, protocol, weight=None):
+    return (
+        TableRelease.of(source, protocol, EventColumns("who", "what", None, weight), ONE).sums(KEY).product[0]
+    )
+
+
+def sketch(items, kind="string"):
+    return al.sketch_in_clear(open_protocol(kind), [[1] * len(items)], items=items).values[0]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        pa.array(["0042", "42", " 42", "É", "E\u0301"]),
+        pa.array(["0042", "42", " 42", "É", "E\u0301"], pa.large_string()),
+        pa.array(["0042", "42", " 42", "É", "E\u0301"], pa.string_view()),
+        pa.array(["0042", "42", " 42", "É", "E\u0301"]).dictionary_encode(),
+    ],
+    ids=lambda column: str(column.type)[:12],
+)
+def test_text_stays_as_it_is_but_for_its_canonical_form(items):
+    table = pa.table({"who": ["a"] * 5, "what": items})
+    product = integers(table, open_protocol())
+    once = sketch(["0042", "42", " 42"])
+    both = 2 * sketch(["\u00c9"])
+    assert product.tolist() == (once + both).tolist()
+
+
+def test_a_csv_keeps_zeros_spaces_and_commas(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text('who,what\n1,0042\n1," 42"\n01,"a,b"\n,lost\n2,\n', encoding="utf-8")
+    assert integers(path, open_protocol()).tolist() == sketch(["0042", " 42", "a,b"]).tolist()
+    as_numbers = tmp_path / "n.csv"
+    as_numbers.write_text("who,what\n1,0042\n1,-7\n", encoding="utf-8")
+    assert integers(as_numbers, open_protocol("int64")).tolist() == sketch([42, -7], "int64").tolist()
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint32", "int64", "uint64"])
+def test_whole_numbers_of_every_type(kind):
+    table = pa.table({"who": pa.array([7, 7], kind), "what": pa.array([1, 100], kind)})
+    assert integers(table, open_protocol("int64")).tolist() == sketch([1, 100], "int64").tolist()
+
+
+def test_the_same_person_under_different_types_is_one_person(tmp_path):
+    pq.write_table(pa.table({"who": pa.array([12], pa.int16()), "what": ["a"]}), tmp_path / "1.parquet")
+    (tmp_path / "2.csv").write_text("who,what\n12,b\n", encoding="utf-8")
+    (tmp_path / "3.jsonl").write_text(
+        '{"who": 12, "what": "c"}\n{"who": "12", "what": "d"}\n', encoding="utf-8"
+    )
+    once = al.Protocol(OPEN, 1, contribution=1, unit="one person", total_share="0.5")
+    job = TableRelease.of(sorted(tmp_path.iterdir()), once, EventColumns("who", "what"), ONE)
+    assert job.sums(KEY).totals.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("column", "role"),
+    [
+        ({"what": pa.array([1.0])}, "item must be of the protocol's type"),
+        ({"what": pa.array([True])}, "item must be of the protocol's type"),
+        ({"what": pa.array([b"x"])}, "item must be of the protocol's type"),
+        ({"who": pa.array([1.5])}, "person must be a column of text or whole numbers"),
+        ({"who": pa.array([["a"]])}, "person must be a column of text or whole numbers"),
+        ({"amount": pa.array(["1"])}, "weight must be a column of numbers"),
+        ({"amount": pa.array([True])}, "weight must be a column of numbers"),
+    ],
+)
+@pytest.mark.parametrize("items", ["string", "int64"])
+def test_columns_of_other_types_are_refused(column, role, items):
+    good = {
+        "who": pa.array(["a"]),
+        "what": pa.array(["x"] if items == "string" else [1]),
+        "amount": pa.array([1]),
+    }
+    with pytest.raises(al.InputError, match=role):
+        integers(pa.table({**good, **column}), open_protocol(items), "amount")
+
+
+def test_items_of_the_other_declared_type_are_refused():
+    with pytest.raises(al.InputError, match="type string, got BIGINT"):
+        integers(pa.table({"who": ["a"], "what": [1]}), open_protocol())
+    with pytest.raises(al.InputError, match="type int64, got VARCHAR"):
+        integers(pa.table({"who": ["a"], "what": ["1"]}), open_protocol("int64"))
+
+
+# Each of these events ended the release once, so that its success told that nobody had such an event.
+
+
+@pytest.mark.parametrize("item", ["\u0378", "x\U0003fffdy"])
+@pytest.mark.parametrize("kind", ["table", "csv", "jsonl"])
+def test_an_item_with_a_character_that_nobody_has_assigned_is_left_out(item, kind, tmp_path):
+    rows = [("a", "x"), ("a", item), ("b", "y"), ("b", "é")]
+    who, what = zip(*rows, strict=True)
+    source = pa.table({"who": who, "what": what})
+    if kind == "csv":
+        source = tmp_path / "e.csv"
+        source.write_text("who,what\n" + "".join(f"{a},{b}\n" for a, b in rows), encoding="utf-8")
+    elif kind == "jsonl":
+        source = tmp_path / "e.jsonl"
+        lines = [json.dumps({"who": a, "what": b}) + "\n" for a, b in rows]
+        source.write_text("".join(lines), encoding="utf-8")
+    assert integers(source, open_protocol()).tolist() == sketch(["x", "y", "é"]).tolist()
+
+
+def test_a_character_that_nobody_has_assigned_is_left_out_before_the_bound():
+    # it must not take the place of an event that counts
+    one = al.Protocol(OPEN, 1, contribution=1, unit="one person")
+    table = pa.table({"who": ["a"] * 9, "what": ["x", *(f"\u0378{n}" for n in range(8))]})
+    for key in (bytes([number]) * 32 for number in range(8)):
+        product = TableRelease.of(table, one, EventColumns("who", "what"), ONE).sums(key).product[0]
+        assert product.tolist() == sketch(["x"]).tolist()
+
+
+def test_a_number_that_does_not_fit_is_left_out():
+    table = pa.table({"who": ["a", "a"], "what": pa.array([2**63, 5], pa.uint64())})
+    assert integers(table, open_protocol("int64")).tolist() == sketch([5], "int64").tolist()
+
+
+@pytest.mark.parametrize("bad", ["1.5", "1e3", " 1", "x", "9223372036854775808", "0x10", SECRET])
+def test_text_that_is_no_whole_number_is_left_out(bad, tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text(f"who,what\n1,5\n1,{bad}\n", encoding="utf-8")
+    assert integers(path, open_protocol("int64")).tolist() == sketch([5], "int64").tolist()
+
+
+@pytest.mark.parametrize(
+    ("row", "items"),
+    [
+        ({"who": "a", "what": 5}, "string"),
+        ({"who": "a", "what": "5"}, "int64"),
+        ({"who": "a", "what": 5.5}, "int64"),
+        ({"who": "a", "what": [SECRET]}, "string"),
+        ({"who": 1.5, "what": "x"}, "string"),
+        ({"who": {"a": SECRET}, "what": "x"}, "string"),
+        ({"who": True, "what": "x"}, "string"),
+        ({"who": "a", "what": "x", "amount": SECRET}, "string"),
+        ({"who": "a", "what": "x", "amount": None}, "string"),
+        ({"who": "a", "what": "x", "amount": 1e300}, "string"),
+        ({"who": "a", "what": "x", "amount": float("inf")}, "string"),
+    ],
+)
+def test_json_values_of_other_types_are_left_out(row, items, tmp_path):
+    path = tmp_path / "e.jsonl"
+    good = {"who": "b", "what": "x" if items == "string" else 1, "amount": 1}
+    path.write_text(json.dumps(good) + "\n" + json.dumps(row) + "\n", encoding="utf-8")
+    found = integers(path, open_protocol(items), "amount" if "amount" in row else None)
+    assert found.tolist() == sketch([good["what"]], items).tolist()
+
+
+def test_a_person_in_json_may_be_a_whole_number_of_any_length(tmp_path):
+    path = tmp_path / "e.jsonl"
+    path.write_text(
+        f'{{"who": {10**30}, "what": "x"}}\n{{"who": "{10**30}", "what": "x"}}\n', encoding="utf-8"
+    )
+    once = al.Protocol(OPEN, 1, contribution=1, unit="one person")
+    job = TableRelease.of(path, once, EventColumns("who", "what"), ONE)
+    assert job.sums(KEY).product[0].tolist() == sketch(["x"]).tolist()
+
+
+SPELLINGS = ["Ren\u00e9", "Rene\u0301", "Ren\u00e9 ", "\tRene\u0301\u00a0", "\u2003Ren\u00e9\n"]
+
+
+@pytest.mark.parametrize("kind", ["table", "parquet", "csv", "jsonl"])
+def test_one_person_in_several_spellings_is_one_person(kind, tmp_path):
+    table = pa.table({"who": [*SPELLINGS, "Rene", " ", "\u3000"], "what": ["x"] * 8})
+    source = table
+    if kind == "parquet":
+        source = tmp_path / "e.parquet"
+        pq.write_table(table, source)
+    elif kind == "csv":
+        source = tmp_path / "e.csv"
+        source.write_text(
+            "who,what\n" + "".join(f'"{who}",x\n' for who in table["who"].to_pylist()), encoding="utf-8"
+        )
+    elif kind == "jsonl":
+        source = tmp_path / "e.jsonl"
+        source.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()), encoding="utf-8")
+    once = al.Protocol(OPEN, 1, contribution=1, unit="one person", total_share="0.5")
+    job = TableRelease.of(source, once, EventColumns("who", "what"), ONE)
+    assert job.sums(KEY).totals.tolist() == [2]  # René in five spellings, and Rene; blanks name nobody
+
+
+def test_a_nul_is_part_of_an_id(tmp_path):
+    # the engine's own normal form ends at it: one person counted twice, and two persons were one
+    once = al.Protocol(OPEN, 1, contribution=1, unit="one person", total_share="0.5")
+    ids = ["x\0a", "\u00a0x\0a", "\u00e9\0a", "e\u0301\0a", "\u00e9\0b", "\u00e9"]
+    job = TableRelease.of(pa.table({"who": ids, "what": ["i"] * 6}), once, EventColumns("who", "what"), ONE)
+    assert job.sums(KEY).totals.tolist() == [4]
+    path = tmp_path / "e.jsonl"
+    path.write_text("".join(json.dumps({"who": who, "what": "i"}) + "\n" for who in ids), encoding="utf-8")
+    assert TableRelease.of(path, once, EventColumns("who", "what"), ONE).sums(KEY).totals.tolist() == [4]
+
+
+def test_an_item_of_a_vocabulary_does_not_end_at_a_nul():
+    names = ["\u00e9", "b"]
+    protocol = al.Protocol(al.Identity(2), 1, contribution=9, unit="u", vocabulary=names)
+    table = pa.table({"who": ["a", "b"], "what": ["\u00e9\0junk", "e\u0301"]})
+    job = TableRelease.of(table, protocol, EventColumns("who", "what"), ONE, names)
+    assert job.sums(KEY).product.tolist() == [[1, 0]]
+
+
+ODD_LINES = {
+    "half a character": '{"who": "a", "what": "y", "note": "\\ud800"}',
+    "half a character in a key": '{"who": "a", "what": "y", "\\udfff": 1}',
+    "deep nesting": '{"who": "a", "what": "y", "note": ' + "[" * 3000 + "]" * 3000 + "}",
+    "a long number": '{"who": "a", "what": "y", "note": ' + "1" * 6000 + "}",
+    "other capitals": '{"who": "a", "what": "y", "Who": 3}',
+    "very many keys": '{"who": "a", "what": "y", ' + ", ".join(f'"k{n}": 0' for n in range(20_001)) + "}",
+    "an escaped backslash": '{"who": "a", "what": "y", "note": "\\\\ud800"}',
+    "a whole character": '{"who": "a", "what": "y", "note": "\\ud83d\\ude00"}',
+}
+
+
+@pytest.mark.parametrize("odd", ODD_LINES)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_no_line_of_json_decides_whether_there_is_a_release(odd, is_first, tmp_path):
+    lines = [ODD_LINES[odd], '{"who": "b", "what": "x"}']
+    path = tmp_path / "e.jsonl"
+    path.write_text("\n".join(lines if is_first else lines[::-1]) + "\n", encoding="utf-8")
+    assert integers(path, open_protocol()).tolist() == sketch(["x", "y"]).tolist()
+
+
+def test_half_a_character_in_an_item_is_replaced(tmp_path):
+    path = tmp_path / "e.jsonl"
+    path.write_text(
+        '{"who": "a", "what": "p\\uD800q"}\n{"who": "a", "what": "\\ud83d\\ude00"}\n', encoding="utf-8"
+    )
+    assert integers(path, open_protocol()).tolist() == sketch(["p\ufffdq", "\U0001f600"]).tolist()
+
+
+def test_a_line_of_json_that_is_too_long_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_files, "_LONGEST_LINE", 1000)
+    path = tmp_path / "e.jsonl"
+    path.write_text(
+        json.dumps({"who": "a", "what": "y", "note": "x" * 2000}) + '\n{"who": "b", "what": "x"}\n',
+        encoding="utf-8",
+    )
+    assert integers(path, open_protocol()).tolist() == sketch(["x"]).tolist()
+
+
+def test_typed_json_is_refused_by_its_type():
+    column = pa.ExtensionArray.from_storage(pa.json_(), pa.array(['"a"', "b"]))
+    with pytest.raises(al.InputError, match="person must be a column of text or numbers, got JSON"):
+        integers(pa.table({"who": column, "what": ["x", "y"]}), open_protocol())
+
+
+def test_what_was_left_out_is_counted_for_the_data_holder(tmp_path):
+    path = tmp_path / "e.csv"
+    rows = [
+        "a,x,north,1",
+        ",x,north,1",
+        "a,,north,1",
+        "a,x,nowhere,1",
+        "a,\u0378,north,1",
+        "a,x,north,0",
+        "a,x,north,z",
+    ]
+    path.write_text("who,what,where,w\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    job = TableRelease.of(
+        path, open_protocol(), EventColumns("who", "what", "where", "w"), PublicGroups(("north",), "where")
+    )
+    with job.opened() as opened:
+        list(opened.batches(job.groups, None, weighted=True))
+        assert opened.left_out == LeftOut(rows=7, person=1, group=1, item=2, weight=2)
+
+
+WEIGHTS = st.lists(
+    st.one_of(
+        st.floats(-1e6, 1e6),
+        st.integers(-(2**40), 2**40).map(float),
+        st.sampled_from([0.0, -0.0, 5e-324, -5e-324, 0.1, 2.5, -2.5, 2.0**60, -(2.0**52) - 0.5]),
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+@given(weights=WEIGHTS, exponent=st.integers(-4, 4))
+def test_weights_are_floored_as_matrices_are(weights, exponent):
+    protocol = counting_protocol(2**40, resolution=2.0**exponent, on_grid=False, touched=12, epsilon=1000)
+    table = pa.table(
+        {
+            "who": [str(i) for i in range(len(weights))],
+            "what": [i % 12 for i in range(len(weights))],
+            "w": weights,
+        }
+    )
+    found = integers(table, protocol, "w")
+    grid = Grid.of(protocol.resolution, None, on_grid=False)
+    bound = protocol.contribution / protocol.resolution
+    expected = np.zeros(12, dtype=np.int64)
+    for number, weight in enumerate(weights):
+        if abs(weight) / 2.0**exponent > 2.0**62:
+            continue  # left out
+        (amount,) = grid.integers(np.array([weight])).tolist()
+        expected[number % 12] += max(min(amount, bound), -bound)
+    assert found.tolist() == expected.tolist()
+
+
+@given(
+    values=st.lists(st.integers(-(2**61), 2**61), min_size=1, max_size=9), exponent=st.sampled_from([0, 1, 4])
+)
+def test_whole_weights_are_never_floats(values, exponent):
+    protocol = counting_protocol(2**40, resolution=2.0**exponent, on_grid=False, touched=12, epsilon=1000)
+    table = pa.table(
+        {"who": [str(i) for i in range(len(values))], "what": list(range(len(values))), "w": values}
+    )
+    bound = 2**40 >> exponent
+    assert integers(table, protocol, "w")[: len(values)].tolist() == [
+        max(min(value >> exponent, bound), -bound) for value in values
+    ]
+
+
+@pytest.mark.parametrize(
+    "weight",
+    [
+        pa.array([float("nan"), 2.0]),
+        pa.array([float("inf"), 2.0]),
+        pa.array([None, 2.0]),
+        pa.array([1e300, 2.0]),
+        pa.array([0.5, 2.0]),
+        pa.array([5e-324, 2.0]),
+        pa.array([2**63, 2], pa.uint64()),
+        pa.array([2**63 - 1, 2]),
+        pa.array([None, 2]),
+    ],
+)
+def test_weights_that_no_grid_holds_are_left_out(weight):
+    product = integers(pa.table({"who": ["a", "b"], "what": ["x", "y"], "w": weight}), open_protocol(), "w")
+    assert product.tolist() == (2 * sketch(["y"])).tolist()
+
+
+@pytest.mark.parametrize("text", ["1_000", " 5", "0x10", "1,5", "", "five", "1e999"])
+def test_text_that_is_no_number_is_no_weight(text, tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text(f'who,what,w\na,x,"{text}"\nb,y,2\n', encoding="utf-8")
+    assert integers(path, open_protocol(), "w").tolist() == (2 * sketch(["y"])).tolist()
+
+
+def test_whole_weights_off_a_coarse_grid_are_left_out():
+    table = pa.table({"who": ["a", "b", "c"], "what": ["x", "y", "z"], "w": [4, -6, 3]})
+    expected = 2 * sketch(["x"]) - 3 * sketch(["y"])
+    assert integers(table, open_protocol(resolution=2), "w").tolist() == expected.tolist()
+
+
+def test_decimals_are_weights():
+    protocol = open_protocol(resolution=0.5, on_grid=False, touched=1)
+    column = pa.array([Decimal("1.75")], pa.decimal128(10, 2))
+    product = integers(pa.table({"who": ["a"], "what": ["x"], "w": column}), protocol, "w")
+    assert product.tolist() == (3 * sketch(["x"])).tolist()

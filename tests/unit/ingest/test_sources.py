@@ -1,0 +1,263 @@
+"""Sources: every kind of file and table, what is damaged or awkward in them, and what stays behind."""
+
+import tempfile
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import armslength as al
+from armslength.ingest import engine, spill
+from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.event_table import PublicGroups
+from armslength.release.release_table import TableRelease
+from unit.ingest.tables_of_events import (
+    KEY,
+    SECRET,
+    release,
+    table,
+    write_csv,
+    write_json,
+)
+
+DAMAGED = {
+    "e.parquet": b"PAR1 this is not a Parquet file PAR1",
+    "e.csv": f'who,where,what\n"{SECRET},x,y\n1,2,3,4,5\n'.encode(),
+    "ragged.csv": f"who,where,what\n1,2\n{SECRET},2,3,4\n".encode(),
+    "latin.csv": b"who,where,what\na,b,\xff\xfe" + SECRET.encode() + b"\n",
+    "e.csv.gz": b"\x1f\x8b" + SECRET.encode(),
+    "e.jsonl": f'{{"who": 1, "where": "a", "what": "x"}}\n{{"who": "{SECRET}\n'.encode(),
+    "e.arrow": b"ARROW1" + SECRET.encode(),
+    "quotes.csv": f'who,where,what\n"{SECRET}"b,north,x\n'.encode(),
+    "list.jsonl": f'["{SECRET}"]\n'.encode(),
+}
+
+
+def broken_text(data):
+    """An Arrow column whose bytes are no text."""
+    offsets = np.array([0, len(data)], dtype=np.int32).tobytes()
+    return pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+@pytest.mark.parametrize("column", ["who", "what", "where"])
+@pytest.mark.parametrize("form", ["table", "file"])
+def test_arrow_text_that_is_no_text_is_refused(column, form, tmp_path):
+    # the engine trusts Arrow's buffers: unchecked, these bytes became another person, and an amount of -2^63
+    broken = {"who": pa.array(["a"]), "where": pa.array(["north"]), "what": pa.array(["x"])}
+    broken[column] = broken_text(b"x\xff\x00" + b"\xff" * 8)
+    source = pa.table(broken)
+    if form == "file":
+        with (
+            pa.OSFile(str(tmp_path / "e.arrow"), "wb") as file,
+            pa.ipc.new_file(file, source.schema) as writer,
+        ):
+            writer.write_table(source)
+        source = tmp_path / "e.arrow"
+    with pytest.raises(al.InputError):
+        release(source)
+
+
+def test_dictionary_indices_that_lead_nowhere_are_refused():
+    bad = pa.DictionaryArray.from_arrays(pa.array([7000], pa.int32()), pa.array(["a", "b"]), safe=False)
+    with pytest.raises(al.InputError):
+        release(pa.table({"who": bad, "where": ["north"], "what": ["x"]}))
+
+
+@pytest.mark.parametrize("names", [["who", "Who", "Who_1", "what"], ["Who_1", "Who", "who", "what"]])
+@pytest.mark.parametrize("form", ["table", "parquet", "csv"])
+def test_columns_are_the_files_own_and_not_what_the_engine_renames(names, form, tmp_path):
+    # one person in the column Who_1, another two in Who: the engine gives the name Who_1 to Who
+    columns = {"who": ["x", "y"], "Who": ["x", "y"], "Who_1": ["one", "one"], "what": ["a", "b"]}
+    source = pa.table([pa.array(columns[name]) for name in names], names=names)
+    known = {"group": None, "public_groups": None, "label": "all"}
+    protocol = al.Protocol(al.SparseJL(None, 32, seed="t"), 1000, contribution=1, unit="u", total_share="0.5")
+    if form == "parquet":
+        pq.write_table(source, tmp_path / "e.parquet")
+        source = tmp_path / "e.parquet"
+    elif form == "csv":
+        write_csv(source, tmp_path / "e.csv")
+        source = tmp_path / "e.csv"
+    assert release(source, protocol, person="Who_1", **known).totals.tolist() == [1]
+    with pytest.raises(al.InputError, match="several that are spelled like"):
+        release(source, protocol, person="who", **known)
+
+
+def test_folders_named_like_partitions_are_only_folders(tmp_path, monkeypatch):
+    inside = tmp_path / "who=HIVE"
+    inside.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(inside))
+    protocol = al.Protocol(al.SparseJL(None, 32, seed="t"), 1000, contribution=1, unit="u", total_share="0.5")
+    source = table([("p", "north", 1, 1), ("q", "north", 1, 1)])
+    pq.write_table(source, inside / "e.parquet")
+    write_csv(source, inside / "e.csv")
+    write_json(source, inside / "e.jsonl")
+    for name in ("e.parquet", "e.csv", "e.jsonl"):
+        assert release(inside / name, protocol).totals.tolist() == [2, 0, 0, 0], name
+
+
+def test_without_events_there_are_zeros_in_every_form(tmp_path):
+    (tmp_path / "e.jsonl").write_text("", encoding="utf-8")
+    (tmp_path / "e.csv").write_text("who,where,what\n", encoding="utf-8")
+    nobody = pa.table({"who": pa.nulls(2), "where": ["north", "south"], "what": ["x", "y"]})
+    for source in (tmp_path / "e.jsonl", tmp_path / "e.csv", nobody, nobody.to_pandas()):
+        assert not release(source).values.any()
+
+
+def test_json_keys_may_come_late_and_differ_in_capitals(tmp_path):
+    lines = ['{"who": "p", "where": "north", "what": "x", "WHAT": 5}']
+    lines += [
+        f'{{"who": "p{number}", "where": "north", "what": "x", "k{number % 50}": 1}}'
+        for number in range(3000)
+    ]
+    (tmp_path / "e.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    protocol = al.Protocol(al.SparseJL(None, 32, seed="t"), 1000, contribution=1, unit="u", total_share="0.5")
+    assert release(tmp_path / "e.jsonl", protocol).totals.tolist() == [3001, 0, 0, 0]
+    with pytest.raises(al.InputError, match="did you mean 'who'"):
+        release(tmp_path / "e.jsonl", protocol, person="Who")
+
+
+def test_very_many_files_are_one_scan(tmp_path):
+    for number in range(600):
+        (tmp_path / f"{number}.csv").write_text(
+            f"who,where,what\np{number % 300},north,x\n", encoding="utf-8"
+        )
+    protocol = al.Protocol(al.SparseJL(None, 32, seed="t"), 1000, contribution=1, unit="u", total_share="0.5")
+    assert release(tmp_path, protocol, memory="100MB").totals.tolist() == [300, 0, 0, 0]
+
+
+def test_the_engine_is_silent_and_brings_nothing_in():
+    protocol = al.Protocol(al.SparseJL(None, 8, seed="t"), 1, contribution=1, unit="u")
+    source = table([("p", "south", 1, 1)])
+    with engine.opened_table(source, EventColumns("who", "what"), protocol, by_number=False) as opened:
+        for setting in (
+            "enable_progress_bar",  # on standard output
+            "autoinstall_known_extensions",
+            "autoload_known_extensions",
+        ):
+            assert opened._connection.sql(f"SELECT current_setting('{setting}')").fetchall() == [(False,)], (
+                setting
+            )
+
+
+def test_an_interrupted_query_is_an_interrupt(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(KeyboardInterrupt), engine._our_errors([]):
+        raise RuntimeError("Query interrupted")
+    with pytest.raises(al.InputError), engine._our_errors([]):
+        raise RuntimeError(SECRET)
+
+
+@pytest.mark.parametrize("form", ["table", "csv"])
+def test_an_interruption_in_a_reader_is_an_interrupt(form, tmp_path, monkeypatch):
+    def interrupted(*_):
+        yield pa.record_batch({"person": ["a"], "group": ["north"], "item": ["x"]})
+        raise KeyboardInterrupt
+
+    if form == "csv":
+        source = tmp_path / "e.csv"
+        source.write_text("who,where,what\na,north,x\n", encoding="utf-8")
+        monkeypatch.setattr("armslength.ingest.engine.records", interrupted)
+    else:
+        source = pa.table({"who": ["a"], "where": ["north"], "what": ["x"]})
+
+        class Stream(list):
+            schema = source.schema
+
+            def __iter__(self):
+                yield from source.to_batches()
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr("armslength.ingest.engine.table_stream", lambda _: Stream())
+    with pytest.raises(KeyboardInterrupt):
+        release(source)
+
+
+@pytest.mark.parametrize("memory", ["lots", "-1", "1", "", "1PB", 5])
+def test_memory_is_a_size(memory):
+    with pytest.raises(al.ParameterError, match="memory must be a size"):
+        release(table([("p", "south", 1, 1)]), memory=memory)
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_files_get_one_line_without_data_and_cost_nothing(name, tmp_path):
+    (tmp_path / name).write_bytes(DAMAGED[name])
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
+    with pytest.raises(al.InputError) as caught:
+        release(tmp_path / name, population="p", ledger=ledger)
+    assert SECRET not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("nowhere.parquet", "file that is there"),
+        ("events.xlsx", "whose name ends in"),
+        ([], "must be a file, a list of files"),
+        (3, "must be a file, a list of files"),
+        (np.zeros((2, 2)), "must be a file, a list of files"),
+    ],
+)
+def test_sources_that_are_none(source, says):
+    with pytest.raises(al.ArmslengthError, match=says):
+        release(source)
+
+
+def test_an_empty_folder_is_no_source(tmp_path):
+    with pytest.raises(al.ParameterError, match="folder with event files"):
+        release(tmp_path)
+
+
+def test_nothing_stays_in_the_temporary_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    release(table([("p", "south", 1, 1)]))
+    with pytest.raises(al.InputError):
+        release(table([("p", "south", 1, 1)]), item="nothing")
+    assert list(tmp_path.iterdir()) == []
+
+
+def one_large_table():
+    count = 300_000
+    rng = np.random.default_rng(0)
+    return pa.table(
+        {"who": rng.integers(0, 9_000, count).astype(str), "what": rng.integers(0, 999, count).astype(str)}
+    )
+
+
+def one_heavy_person():
+    often = pa.table({"who": ["bot"] * 200_000, "what": np.arange(200_000).astype(str)})
+    same = pa.table({"who": ["other bot"] * 200_000, "what": ["same"] * 200_000})
+    return pa.concat_tables([one_large_table().slice(0, 20_000), often, same])
+
+
+@pytest.mark.parametrize("source", [one_large_table, one_heavy_person])
+def test_a_small_memory_spills_and_gives_the_same(source, monkeypatch):
+    events = source()
+    protocol = al.Protocol(al.SparseJL(None, 16, seed="t"), 1, contribution=7, unit="u")
+    groups, columns = PublicGroups(("all",), None), EventColumns("who", "what")
+    wrote, split = [], []
+    monkeypatch.setattr(
+        spill._TemporaryFile, "write", lambda *a, real=spill._TemporaryFile.write: wrote.append(1) or real(*a)
+    )
+    monkeypatch.setattr(
+        spill, "bounded_in_parts", lambda *a, real=spill.bounded_in_parts: split.append(1) or real(*a)
+    )
+    found = {}
+    for memory in ("1GB", "20MB", "8MB"):
+        wrote.clear()
+        split.clear()
+        job = TableRelease.of(events, protocol, columns, groups, memory=memory)
+        found[memory] = job.sums(KEY).product.tolist()
+        assert bool(wrote) == (memory != "1GB")
+        assert bool(split) == (memory != "1GB" and source is one_heavy_person)
+    assert found["1GB"] == found["20MB"] == found["8MB"]
+
+
+def test_too_little_memory_gets_one_line():
+    protocol = al.Protocol(al.SparseJL(None, 16, seed="t"), 1, contribution=1000, unit="u")
+    with pytest.raises(al.InputError, match="within the memory given"):
+        release(one_large_table(), protocol, memory="300KB", group=None, public_groups=None, label="all")

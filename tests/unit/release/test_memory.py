@@ -1,0 +1,128 @@
+"""A release holds its result and little else, whatever comes in and however much; and it survives forks and threads."""
+
+import os
+import threading
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+import armslength as al
+from armslength.ingest.arrays import project
+
+MEGABYTE = 2**20
+WIDTH = 2048
+
+
+def peak_beyond_output(protocol, X):
+    """Bytes that NumPy asked for at the worst moment, less those of the result."""
+    protocol.release(X[:20] if hasattr(X, "shape") else X(), ledger=al.NO_LEDGER)  # compiled, and tables made
+    given = X if hasattr(X, "shape") else X()
+    tracemalloc.start()
+    sketches = protocol.release(given, ledger=al.NO_LEDGER)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak - sketches.values.nbytes
+
+
+TRANSFORMS = [
+    al.SparseJL(WIDTH, 64, 4, "x"),
+    al.HadamardJL(WIDTH, 64, "x"),
+    al.FastJL(WIDTH, 64, "x"),
+]
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda t: t.name)
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32, np.uint8])
+def test_large_arrays_are_never_copied(transform, kind, tmp_path):
+    rows = 64 * MEGABYTE // (WIDTH * np.dtype(kind).itemsize)
+    protocol = al.Protocol(transform, 1, 1e-6, resolution="auto", touched=WIDTH)
+    path = tmp_path / "input"
+    with path.open("wb") as file:
+        file.truncate(rows * WIDTH * np.dtype(kind).itemsize)
+    X = np.memmap(path, dtype=kind, mode="r", shape=(rows, WIDTH))
+    assert peak_beyond_output(protocol, X) < 40 * MEGABYTE
+
+
+def test_noise_on_the_input_holds_a_few_rows():
+    protocol = al.Protocol(
+        al.FastJL(WIDTH, 64, "x"), 1, 1e-6, noise_site="input", resolution="auto", touched=WIDTH
+    )
+    X = np.zeros((16_000, WIDTH), dtype=np.float32)  # 125 MB; what is spread out would be twice that
+    assert peak_beyond_output(protocol, X) < 90 * MEGABYTE
+
+
+def test_sparse_real_values_are_not_copied():
+    protocol = al.Protocol(al.SparseJL(10**6, 64, 4, "x"), 1, resolution="auto", touched=100)
+    columns = np.arange(8_000_000, dtype=np.int32) % 10**6
+    starts = np.arange(0, 8_000_001, 1000, dtype=np.int32)
+    X = sparse.csr_array((np.full(8_000_000, 0.5), columns, starts), shape=(8000, 10**6))
+    assert peak_beyond_output(protocol, X) < 30 * MEGABYTE  # the values alone are 64
+
+
+def test_a_stream_of_batches_is_held_one_at_a_time():
+    protocol = al.Protocol(al.SparseJL(256, 16, 4, "x"), 1, resolution="auto", touched=256)
+    schema = pa.schema([(f"c{number}", pa.float32()) for number in range(256)])
+
+    def batches():
+        block = [np.zeros(20_000, dtype=np.float32)] * 256
+        made = (pa.record_batch(block, schema=schema) for _ in range(8))
+        return pa.RecordBatchReader.from_batches(schema, made)
+
+    # 8 parts of 40 MB as integers
+    assert peak_beyond_output(protocol, batches) < 100 * MEGABYTE
+
+
+def test_parts_of_a_table_are_joined_in_their_order():
+    protocol = al.Protocol(al.SparseJL(3, 4, 1, "x"), 1)
+    X = np.arange(30).reshape(10, 3)
+    names = list("abc")
+    table = pa.concat_tables(
+        [pa.table(dict(zip(names, X[start : start + 4].T, strict=True))) for start in (0, 4, 8)]
+    )
+    assert np.array_equal(project(protocol, table, None, 1), protocol.transform.apply(X))
+
+
+def work(seed):
+    generator = np.random.default_rng(seed)
+    protocol = al.Protocol(al.SparseJL(300, 64, 4, "x"), 1)
+    for X in (generator.poisson(2.0, (50, 300)), sparse.random_array((50, 300), density=0.1, rng=seed)):
+        whole = X if isinstance(X, np.ndarray) else (X * 9).astype(np.int64)
+        sketches = protocol.release(whole, ledger=al.NO_LEDGER)
+        estimate = al.squared_distances(sketches)
+        assert (np.diag(estimate.value) == 0).all()
+        assert (estimate.interval()[1] >= 0).all()
+    return True
+
+
+def test_several_threads_at_once():
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_children_of_a_process_that_has_worked_and_works():
+    work(0)
+    stop = threading.Event()
+
+    def go_on():
+        while not stop.is_set():
+            work(1)
+
+    busy = threading.Thread(target=go_on)
+    busy.start()
+    try:
+        for _ in range(5):
+            child = os.fork()
+            if child == 0:
+                try:
+                    os._exit(0 if work(2) else 1)
+                finally:
+                    os._exit(2)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stop.set()
+        busy.join()

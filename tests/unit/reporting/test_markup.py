@@ -1,0 +1,114 @@
+"""How numbers are written, and what the page's script reads."""
+
+import base64
+import json
+import math
+
+import numpy as np
+import pytest
+
+from armslength.errors import counted
+from armslength.reporting.drawings import round_step, ticks
+from armslength.reporting.findings import color_ends, findings_of, longest, numbers, safe_json
+from armslength.reporting.markup import NumberStyle, level_text, percent
+from report_parties import hospitals
+
+
+@pytest.mark.parametrize(
+    ("typical", "value", "text"),
+    [
+        (300.0, 1234.4, "1,234"),
+        (30.0, 31.26, "31.3"),
+        (3.0, 0.0, "0.00"),
+        (0.02, 0.0123, "0.0123"),
+        (1e9, 1.5e9, "1.50e+09"),
+        (1e9, 0.0, "0"),
+        (1e-7, 2.25e-7, "2.25e-07"),
+        (30.0, math.inf, "∞"),
+    ],
+)
+def test_one_style_for_all_numbers(typical, value, text):
+    assert NumberStyle.of(np.array([typical, 0.0, math.inf])).text(value) == text
+
+
+def test_without_any_distance_there_is_a_style_too():
+    assert NumberStyle.of(np.zeros(3)).interval(0.0, math.inf) == "0.00 to ∞"
+
+
+def test_shares_are_all_or_nothing_only_if_they_are():
+    assert [percent(share) for share in (0.0, 0.001, 0.5, 0.999, 1.0)] == [
+        "0%",
+        "under 1%",
+        "50%",
+        "over 99%",
+        "100%",
+    ]
+    assert level_text(0.95) == "95%"
+    assert level_text(0.999) == "99.9%"
+    assert counted(1, "pair") == "1 pair"
+    assert counted(2000, "party", "parties") == "2,000 parties"
+
+
+@pytest.mark.parametrize(
+    ("most", "step"), [(1.0, 1.0), (9.9, 5.0), (30, 20), (0.2, 0.2), (1e-7, 1e-7), (0, 0)]
+)
+def test_steps_are_round(most, step):
+    assert round_step(most) == pytest.approx(step)
+
+
+def test_ticks_begin_at_zero_and_end_at_the_top():
+    assert ticks(100.0) == [0, 20, 40, 60, 80, 100]
+    assert ticks(0.0) == [0.0]
+
+
+def test_json_cannot_end_its_element():
+    document = ["</script><!--", "&amp;", "\u2028", "é"]
+    text = safe_json(document)
+    assert not set("<>&\u2028") & set(text)
+    assert "é" in text
+    assert json.loads(text) == document
+
+
+def unpacked(text):
+    return np.frombuffer(base64.b64decode(text), dtype="<f4")
+
+
+def test_the_script_gets_the_estimates():
+    findings = findings_of(hospitals(5), level=0.9, simultaneous=True, by="size")
+    document = json.loads(numbers(findings))
+    rows, columns = np.triu_indices(5, 1)
+    np.testing.assert_allclose(unpacked(document["value"]), findings.distance[rows, columns], rtol=1e-6)
+    np.testing.assert_allclose(unpacked(document["lower"]), findings.lower[rows, columns], rtol=1e-6)
+    np.testing.assert_allclose(unpacked(document["upper"]), findings.upper[rows, columns], rtol=1e-6)
+    assert sorted(document["order"]) == [0, 1, 2, 3, 4]
+    assert document["clear"] == []
+
+
+def changed(findings, **fields):
+    for name, value in fields.items():
+        object.__setattr__(findings, name, value)
+    return findings
+
+
+def test_negative_squares_infinite_ends_and_tiny_lower_ends_survive():
+    findings = findings_of(hospitals(2), level=0.9, simultaneous=True, by="size")
+    one = np.array([[0.0, 1.0], [1.0, 0.0]])
+    changed(findings, squared=-9 * one, lower=1e-60 * one, upper=np.where(one > 0, np.inf, 0.0))
+    document = json.loads(numbers(findings))
+    assert unpacked(document["value"]) == [-3]
+    assert unpacked(document["lower"]) > 0
+    assert unpacked(document["upper"]) == [np.inf]
+    assert longest(findings, findings.pairs) == 1.0
+
+
+def test_colors_run_over_resolved_pairs_and_stop_before_a_far_one():
+    findings = findings_of(hospitals(6), level=0.9, simultaneous=True, by="size")
+    distance = np.full((6, 6), 10.0)
+    lower = np.full((6, 6), 5.0)
+    distance[0, 1], lower[0, 1] = 2.0, 0.0
+    assert color_ends(changed(findings, squared=distance**2, lower=lower)) == (10.0, 10.0)
+    distance[0, 2] = 1000.0
+    del findings.__dict__["distance"]
+    low, high = color_ends(changed(findings, squared=distance**2))
+    assert low == 10.0
+    assert high < 1000

@@ -1,0 +1,179 @@
+"""The release card: facts that are those of the protocol, words that an officer can read, and nothing of the data."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import armslength as al
+from armslength.files import canonical_json
+from armslength.sketches.card import check_card, guarantee_in_words, officer_page, release_card, release_facts
+from golden.write_files import protocols
+
+PROTOCOLS = protocols()
+LAPLACE = al.Protocol(
+    al.SparseJL(100, 8, 2, "card"), "0.5", contribution=20, unit="one patient", total_share="0.2"
+)
+GAUSSIAN = al.Protocol(
+    al.HadamardJL(100, 8, "card"), 1, "1e-6", noise="gaussian", radius=3, value_range=(0, 9)
+)
+
+
+def test_facts_of_laplace_noise():
+    facts = release_facts(LAPLACE, "rows")
+    assert facts["protocol"] == LAPLACE.fingerprint
+    assert (facts["unit"], facts["relation"], facts["norm"]) == ("one patient", "add_remove", "l1")
+    assert (facts["radius"], facts["epsilon"], facts["delta"], facts["totals_epsilon"]) == (
+        "20",
+        "0.5",
+        "0",
+        "0.1",
+    )
+    assert facts["calibration"] == {
+        "rule": "laplace: scale >= sensitivity / epsilon",
+        "epsilon": "0.4",
+        "sensitivity": "40",
+    }
+    assert float.fromhex(facts["scale"]) == 100.0
+    assert float.fromhex(facts["mechanism"]["totals_scale"]) == 200.0
+    assert facts["bounds"]["contribution"] == 20
+
+
+def test_facts_of_gaussian_noise():
+    facts = release_facts(GAUSSIAN, "rows")
+    assert facts["calibration"]["sensitivity_squared"] == str(9 * 8)
+    assert (facts["epsilon"], facts["delta"]) == ("1", "0.000001")
+    assert facts["bounds"]["value_range"] == ["0", "9"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.fingerprint[:8])
+def test_every_protocol_has_a_card_that_is_json_and_belongs_to_it_alone(protocol):
+    card = release_card([(protocol, "rows")], in_clear=False, page=True)
+    assert json.loads(canonical_json(card)) == card
+    check_card(card, [(protocol, "rows")], "file")
+    assert all(words and "\n" not in words for words in card["releases"][0]["page"].values())
+    for other in PROTOCOLS:
+        if other != protocol:
+            with pytest.raises(al.CorruptFileError, match="release card of its protocols"):
+                check_card(card, [(other, "rows")], "file")
+
+
+FACTS = [
+    name for name in release_facts(LAPLACE, "rows") if name not in ("mechanism", "calibration", "bounds")
+]
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_one_changed_fact_is_refused(name):
+    card = release_card([(LAPLACE, "rows")], in_clear=False)
+    card["releases"][0][name] = "another"
+    with pytest.raises(al.CorruptFileError, match="release card"):
+        check_card(card, [(LAPLACE, "rows")], "file")
+
+
+@pytest.mark.parametrize("group", ["mechanism", "calibration", "bounds"])
+def test_one_changed_fact_inside_is_refused(group):
+    for name in release_facts(LAPLACE, "rows")[group]:
+        card = release_card([(LAPLACE, "rows")], in_clear=False)
+        card["releases"][0][group][name] = "another"
+        with pytest.raises(al.CorruptFileError, match="release card"):
+            check_card(card, [(LAPLACE, "rows")], "file")
+
+
+def test_cards_that_are_none_are_refused():
+    card = release_card([(LAPLACE, "rows")], in_clear=False)
+    for other in (
+        None,
+        [],
+        {},
+        {**card, "releases": {}},
+        {**card, "releases": []},
+        {**card, "releases": card["releases"] * 2},
+        {**card, "releases": [5]},
+        {**card, "releases": [{}]},
+        {**card, "in_clear": 0},
+        {**card, "in_clear": True},
+    ):
+        with pytest.raises(al.CorruptFileError, match="release card"):
+            check_card(other, [(LAPLACE, "rows")], "file")
+
+
+def test_facts_may_be_added_and_words_may_differ_but_no_fact_may_be_missing():
+    card = release_card([(LAPLACE, "rows")], in_clear=False)
+    card["releases"][0] |= {"words": "put better", "new fact": 5}
+    check_card(card, [(LAPLACE, "rows")], "file")
+    for name in release_facts(LAPLACE, "rows"):
+        release = {key: value for key, value in card["releases"][0].items() if key != name}
+        with pytest.raises(al.CorruptFileError, match="release card"):
+            check_card({**card, "releases": [release]}, [(LAPLACE, "rows")], "file")
+
+
+def test_data_in_the_clear_has_no_guarantee():
+    card = release_card([(LAPLACE, "rows")], in_clear=True)
+    assert card["releases"] == []
+    assert card["words"].startswith("NOT PRIVATE")
+    check_card(card, [(LAPLACE, "rows")], "file")
+
+
+def test_the_page_says_what_an_officer_asks():
+    page = dict(officer_page(LAPLACE, "events"))
+    assert "one patient" in page["Who is protected"]
+    assert "at most 20" in page["Who is protected"]
+    assert "1.65 times" in page["What anybody can learn at most"]  # e^0.5
+    assert "δ" not in page["What anybody can learn at most"]
+    assert "0.1 of ε" in page["What was released"]
+    assert "in two, at one party or at two, 1." in page["What adds up"]
+    assert LAPLACE.fingerprint in page["How to check this"]
+    assert "the software enforces that" in page["What this rests on"]
+    page = dict(officer_page(GAUSSIAN, "rows"))
+    assert "δ = 0.000001" in page["What anybody can learn at most"]
+    assert "δ is added up" in page["What adds up"]
+    assert "clamped to 0 to 9" in page["Which limits were set beforehand"]
+    assert "a radius of 3 in l1 norm" in page["Which limits were set beforehand"]
+    assert "the software cannot check it" in page["What this rests on"]
+    fast = al.Protocol(al.FastJL(16, 8, "card"), 1, "1e-6", noise_site="input")
+    assert "goes into it" in dict(officer_page(fast, "rows"))["How it is protected"]
+    assert "before its last step" in guarantee_in_words(fast, "rows")
+    assert (
+        "a copy of 3 numbers"
+        in dict(officer_page(al.Protocol(al.Identity(3), 1), "rows"))["What was released"]
+    )
+
+
+def test_a_large_epsilon_is_called_weak():
+    words = dict(officer_page(al.Protocol(al.Identity(3), 30), "rows"))["What anybody can learn at most"]
+    assert "astronomical" in words
+    assert "weak promise" in words
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "is_weak"),
+    [(10, 0, False), ("10.001", 0, True), (1, "0.001", False), (1, "0.0011", True), (1, "1e-6", False)],
+)
+def test_weak_promises_are_called_weak_in_the_paragraph_and_on_the_page(epsilon, delta, is_weak):
+    noise = "gaussian" if delta else "laplace"
+    protocol = al.Protocol(al.Identity(3), epsilon, delta, noise)
+    for text in (
+        guarantee_in_words(protocol, "rows"),
+        dict(officer_page(protocol, "rows"))["What anybody can learn at most"],
+    ):
+        assert ("weak promise" in text) == is_weak
+
+
+def test_a_delta_that_is_not_spent_is_no_weakness():
+    assert "weak" not in guarantee_in_words(al.Protocol(al.Identity(3), 1, "0.1", "laplace"), "rows")
+
+
+def test_a_card_does_not_depend_on_the_data(tmp_path):
+    def card_of(counts):
+        LAPLACE.release(counts, labels=["a", "b"], ledger=al.NO_LEDGER).save(tmp_path / "s.parquet")
+        from armslength.sketches.sketch_file import SketchFile  # noqa: PLC0415  # here alone
+
+        return SketchFile.open(tmp_path / "s.parquet", 10**9).head.card
+
+    first = card_of(np.zeros((2, 100), dtype=int))
+    assert first == card_of(np.full((2, 100), 987_654))
+    assert not re.search(
+        "987|654", json.dumps(first).replace(LAPLACE.fingerprint, "").replace(LAPLACE.space, "")
+    )

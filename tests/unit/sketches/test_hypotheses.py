@@ -1,0 +1,163 @@
+"""Every hypothesis of theorem 1 stands in every text that states the guarantee, with its numbers."""
+
+import html
+import itertools
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armslength as al
+from armslength.release.release import release
+from armslength.release.stream import SketchStream
+from armslength.reporting.promise import cards
+from armslength.sketches import card
+from armslength.sketches.card import guarantee_in_words, hypotheses, officer_page, protection_in_words
+from armslength.sketches.noises import SOURCES, UNKNOWN
+
+ROOT = Path(__file__).parents[3]
+GRIDS = {"on": {"on_grid": True}, "touched": {"on_grid": False, "touched": 7}, "one row": {"on_grid": False}}
+CHANGES = {"add_remove": "adding or removing one patient", "replace": "replacing one patient"}
+
+
+def kinds():
+    """(protocol, source) of every kind that can be made."""
+    bounds = {"contribution": {"contribution": 6}, "radius": {"radius": "2.5"}}
+    for norm, grid, bound, relation, noise, site, share, source in itertools.product(
+        ("l1", "l2"),
+        GRIDS,
+        bounds,
+        CHANGES,
+        ("laplace", "gaussian"),
+        ("output", "input"),
+        (0, "0.1"),
+        (*SOURCES, UNKNOWN),
+    ):
+        if norm == "l2" and (bound == "contribution" or noise == "laplace" or share):
+            continue
+        if site == "input" and (noise == "laplace" or source in ("events", "stream")):
+            continue
+        if source == "events" and bound == "radius":
+            continue
+        transform = al.Identity(16) if site == "output" else al.FastJL(16, 4, "kinds")
+        yield (
+            al.Protocol(
+                transform,
+                1,
+                "1e-6" if noise == "gaussian" else 0,
+                noise,
+                resolution=0.5,
+                norm=norm,
+                relation=relation,
+                unit="one patient",
+                noise_site=site,
+                total_share=share,
+                **GRIDS[grid],
+                **bounds[bound],
+            ),
+            source,
+        )
+
+
+def expected(protocol, source):
+    """By hypothesis, what must be said of it: written down here a second time, so that nothing can be dropped unnoticed."""
+    change, radius = CHANGES[protocol.relation], f"{float(protocol.radius):g}"
+    distance = f"moves the data by at most {radius} in {protocol.norm} norm over all rows"
+    promised = ["The party promises that", f"{change} {distance}", "the software cannot check it"]
+    enforced = [
+        f"At most {protocol.contribution} of each person's events",
+        "the software enforces that",
+        distance,
+    ]
+    if source == "events":
+        grid = ["counts a multiple of 0.5", "left out" if protocol.on_grid else "rounded down"]
+    elif source == "stream":
+        grid = ["Every update is a multiple of 0.5"]
+    elif protocol.on_grid:
+        grid = ["Every value is a multiple of 0.5"]
+    elif protocol.touched:
+        grid = [f"{change} changes at most 7 entries over all rows", "rounded down to multiples of 0.5"]
+    else:
+        grid = ["any entry may change", "one row only", "rounded down to multiples of 0.5"]
+    return {
+        "labels": ["public", "does not depend on the data"],
+        "radius": enforced if source == "events" else promised,
+        "grid": grid,
+        "settings": ["all settings and the public matrix were fixed without looking at the data"],
+        "random bits": ["the operating system's generator", "AES-256"],
+    }
+
+
+def check(protocol, source):
+    known = expected(protocol, source)
+    paragraph = guarantee_in_words(protocol, source)
+    assert all(words in paragraph for said in known.values() for words in said)
+    page = " ".join(words for _, words in officer_page(protocol, source))
+    assert all(words in page for said in known.values() for words in said)
+    assert source == "events" or "enforces that" not in paragraph + page
+    reach = known["radius"] + (known["grid"] if source != "events" else [])
+    assert all(words in protection_in_words(protocol, source) for words in reach)
+
+
+def test_every_hypothesis_of_every_kind_of_release_is_said():
+    made = list(kinds())
+    assert len(made) > 200
+    for protocol, source in made:
+        check(protocol, source)
+
+
+@pytest.mark.parametrize("dropped", range(5))
+def test_a_hypothesis_that_is_left_out_is_noticed(dropped, monkeypatch):
+    def fewer(*release):
+        listed = hypotheses(*release)
+        return listed[:dropped] + listed[dropped + 1 :]
+
+    monkeypatch.setattr(card, "hypotheses", fewer)
+    for protocol, source in kinds():
+        with pytest.raises(AssertionError):
+            check(protocol, source)
+
+
+def test_the_list_is_that_of_the_theorem():
+    page = (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8")
+    theorem = page[page.index("**Theorem 1.**") : page.index("Then for every set of outputs")]
+    found = re.findall(r"^\* \*\*H(\d), ([a-z ]+):\*\* ", theorem, re.MULTILINE)
+    protocol = al.Protocol(al.Identity(4), 1, contribution=2)
+    for source in (*SOURCES, UNKNOWN):
+        names = [each.name for each in hypotheses(protocol, source)]
+        assert [(str(number), name) for number, name in enumerate(names, 1)] == found
+
+
+def test_a_report_says_them_too():
+    protocol = al.Protocol(al.Identity(4), 1, on_grid=False, touched=3, unit="one patient")
+    said = html.unescape(cards(protocol.release(np.zeros((2, 4)), ledger=al.NO_LEDGER)))
+    assert all(each.words in said for each in hypotheses(protocol, "rows"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        al.Protocol.__doc__,
+        release.__doc__,
+        SketchStream.__doc__,
+        pytest.importorskip("armslength.spark").release_rows.__doc__,
+        (ROOT / "SECURITY.md").read_text(encoding="utf-8"),
+    ],
+    ids=["Protocol", "release", "SketchStream", "release_rows", "SECURITY"],
+)
+def test_docstrings_and_the_threat_model_name_every_hypothesis(text):
+    said = " ".join(text.split())
+    for words in ("public", "radius", "touched", "looking at", "andom bits are", "promise"):
+        assert words in said, words
+
+
+def test_why_touched_must_be_said():
+    """Two inputs within the radius that break the promise of `touched`: the integers move a thousand times as far as planned for."""
+    protocol = al.Protocol(al.Identity(1000), 1, on_grid=False, touched=1, radius=1)
+    x, other = np.full((1, 1000), 1 - 0.0005), np.ones((1, 1000))
+    assert np.abs(x - other).sum() == pytest.approx(0.5)
+    moved = al.sketch_in_clear(protocol, other).values - al.sketch_in_clear(protocol, x).values
+    assert np.abs(moved).sum() == 1000
+    assert protocol.neighbors.radius == 1
+    assert "changes at most 1 entry over all rows" in guarantee_in_words(protocol, "rows")

@@ -1,0 +1,118 @@
+"""What the footer of a sketch file announces is held against itself before anything is unpacked."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import armslength as al
+from armslength.sketches.parquet_footer import ColumnChunk, RowGroup
+from armslength.sketches.sketch_file import SketchFile
+from armslength.sketches.sketch_format import Head, check_size, sketches_of
+
+PROTOCOL = al.Protocol(al.SparseJL(6, 8, 2, "x"), 1)
+
+
+NAMES = (b"label", b"values", b"noise", b"noise", b"noise", b"offset", b"in_clear")
+
+
+def group_of(rows, counts, size=0, names=NAMES):
+    columns = [ColumnChunk((name,), count, 0, 0, 4) for name, count in zip(names, counts, strict=True)]
+    return RowGroup(rows, size, tuple(columns))
+
+
+def check(*groups, limit):
+    """Row groups of (rows, values, terms, bytes) with the columns of a sketch file."""
+    made = [
+        group_of(rows, (rows, values, terms, terms, terms, rows, rows), size)
+        for rows, values, terms, size in groups
+    ]
+    check_size(made, 4, limit, "file", totals=False)
+
+
+@pytest.mark.parametrize("group", [(10, 41, 10, 0), (2**40, 40, 10, 0), (-1, -4, 10, 0)])
+def test_rows_are_as_many_as_their_values(group):
+    with pytest.raises(al.CorruptFileError, match="4 values in each row"):
+        check(group, limit=2**60)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        (9, 40, 10, 10, 10, 10, 10),
+        (10, 40, 10, 10, 10, 11, 10),
+        (10, 40, 10, 10, 10, 10, 0),
+        (10, 40, 12, 11, 12, 10, 10),
+        (10, 40, 12, 12, 11, 10, 10),
+        (10, 40, 9, 9, 9, 10, 10),
+        (10, 40, -1, -1, -1, 10, 10),
+    ],
+)
+def test_every_column_is_in_each_row(counts):
+    with pytest.raises(al.CorruptFileError, match="every column in each row"):
+        check_size([group_of(10, counts)], 4, 2**60, "file", totals=False)
+
+
+def test_columns_are_stored_in_their_order():
+    counts = (10, 40, 10, 10, 10, 10, 10)
+    others = (*NAMES[:5], b"in_clear", b"offset")
+    check_size([group_of(10, counts)], 4, 2**60, "file", totals=False)
+    check_size([group_of(10, (*counts, 10), names=(*NAMES, b"total"))], 4, 2**60, "file", totals=True)
+    for group, totals in (
+        (group_of(10, counts, names=others), False),
+        (group_of(10, counts), True),
+        (group_of(10, (*counts, 10), names=(*NAMES, b"total")), False),
+        (group_of(10, counts[:6], names=NAMES[:6]), False),
+        (RowGroup(10, 0, ()), False),
+    ):
+        with pytest.raises(al.CorruptFileError, match="columns of a sketch file"):
+            check_size([group], 4, 2**60, "file", totals=totals)
+
+
+def test_numbers_count_sixteen_bytes_each():
+    entries = 10 + 40 + 30 + 20
+    check((10, 40, 10, 0), limit=16 * entries)
+    with pytest.raises(al.CorruptFileError, match="unpack"):
+        check((10, 40, 10, 0), limit=16 * entries - 1)
+
+
+def test_terms_count_as_objects_where_rows_were_combined():
+    check((10, 40, 11, 0), limit=512 * 11)
+    with pytest.raises(al.CorruptFileError, match="unpack"):
+        check((10, 40, 11, 0), limit=512 * 11 - 1)
+
+
+def test_all_groups_count_together():
+    check((10, 40, 10, 3000), limit=5000)
+    with pytest.raises(al.CorruptFileError, match="unpack"):
+        check((10, 40, 10, 3000), (10, 40, 10, 3000), limit=5000)
+
+
+def test_a_part_of_a_table_is_read_as_such(tmp_path):
+    sketches = PROTOCOL.release(np.arange(30).reshape(5, 6), ledger=al.NO_LEDGER)
+    for each in (sketches, 2 * sketches):
+        each.save(tmp_path / "all.parquet")
+        table = pq.read_table(tmp_path / "all.parquet", read_dictionary=["label"])
+        found = sketches_of(table.slice(2, 2), Head(0, ((PROTOCOL, "rows"),), {}), 10**6, "file")
+        assert np.array_equal(found.values, each.values[2:4])
+        assert (found.labels, found.provenance) == (each.labels[2:4], each.provenance[2:4])
+
+
+def test_objects_of_rows_that_were_changed_count_against_the_limit(tmp_path):
+    path = tmp_path / "many.parquet"
+    many = PROTOCOL.release(np.zeros((2000, 6), dtype=int), ledger=al.NO_LEDGER)
+    many.save(path)
+    assert al.load(path, limit=500_000).released is not None
+    (2 * many).save(path)
+    with pytest.raises(al.CorruptFileError, match="unpack to at most 500000"):
+        al.load(path, limit=500_000)
+    assert len(al.load(path, limit=2_000_000)) == 2000
+
+
+def test_a_group_has_the_rows_that_its_footer_says(tmp_path):
+    PROTOCOL.release(np.zeros((3, 6), dtype=int), ledger=al.NO_LEDGER).save(tmp_path / "three.parquet")
+    file = SketchFile.open(tmp_path / "three.parquet", 10**6)
+    assert len(file.sketches(0)) == 3
+    with pytest.raises(al.CorruptFileError, match="as many rows as its footer says"):
+        replace(file, group_rows=(4,)).sketches(0)

@@ -1,0 +1,194 @@
+"""Sketches: they combine like the data they stand for, and keep track of their noises."""
+
+import numpy as np
+import pytest
+
+import armslength as al
+from armslength.ingest.arrays import project
+
+TRANSFORM = al.SparseJL(6, 8, 2, "x")
+PROTOCOL = al.Protocol(TRANSFORM, 1)
+X = np.arange(18).reshape(3, 6)
+
+
+@pytest.fixture
+def sketches():
+    return PROTOCOL.release(X, ledger=al.NO_LEDGER, labels=["a", "b", "c"])
+
+
+def coefficients(sketch):
+    return [{source.id: c for source, c in row.terms} for row in sketch.provenance]
+
+
+def test_rows_by_number_slice_list_and_label(sketches):
+    assert sketches["b"].labels == ("b",)
+    assert sketches[1:].labels == ("b", "c")
+    assert sketches[-1].labels == ("c",)
+    assert sketches[[2, 0]].labels == ("c", "a")
+    assert sketches[np.array([True, False, True])].labels == ("a", "c")
+    assert [row.labels for row in sketches] == [("a",), ("b",), ("c",)]
+    assert np.array_equal(sketches[1].values, sketches.values[1:2])
+    assert sketches[1].provenance == sketches.provenance[1:2]
+    for bad in (3, "d", None, 1.5, [5], {}):
+        with pytest.raises(al.ParameterError):
+            sketches[bad]
+
+
+def test_sums_differences_and_multiples(sketches):
+    a, b = sketches["a"], sketches["b"]
+    total = a + b
+    assert np.array_equal(total.values, a.values + b.values)
+    assert total.labels == ("a + b",)
+    assert coefficients(total)[0] == {**coefficients(a)[0], **coefficients(b)[0]}
+    assert set(coefficients(a - b)[0].values()) == {1.0, -1.0}
+    assert np.array_equal((2 * a).values, 2 * a.values)
+    assert (2 * a).values.dtype == np.int64
+    assert (a * 0.5).values.dtype == np.float64
+    assert coefficients(a / 4)[0] == dict.fromkeys(coefficients(a)[0], 0.25)
+    assert np.array_equal((-a).values, -a.values)
+
+
+def test_shared_noise_is_merged(sketches):
+    a, b, c = sketches
+    ab_minus_bc = (a + b) - (b + c)
+    assert np.array_equal(ab_minus_bc.values, (a - c).values)
+    assert coefficients(ab_minus_bc) == coefficients(a - c)
+    assert coefficients(a - a) == [{}]
+    assert coefficients(a + a) == coefficients(2 * a)
+    # 0.1 + 0.2 − 0.3 leaves 5e-17, which is rounding and no noise
+    assert set(coefficients((a * 0.1 + a * 0.2 + b) - (a * 0.3 + c))[0].values()) == {1.0, -1.0}
+
+
+def test_small_multiples_keep_their_noise(sketches):
+    a, b, _ = sketches
+    small = a * 2.0**-50
+    assert coefficients(small)[0] == dict.fromkeys(coefficients(a)[0], 2.0**-50)
+    # Beside a large row, and in every order: only what cancels is rounding.
+    for total in (small + b * 1000, b * 1000 + small):
+        assert coefficients(total)[0] == {**coefficients(small)[0], **dict.fromkeys(coefficients(b)[0], 1000)}
+    assert coefficients(small - small) == [{}]
+    assert coefficients(small - a * 2.0**-51) == coefficients(a * 2.0**-51)
+    assert coefficients(a * 0) == [{}]
+    one_part = coefficients(a * (1 + 1e-10) - a)[0]
+    assert list(one_part.values()) == pytest.approx([1e-10], rel=1e-5)
+
+
+def test_small_multiples_have_the_distances_of_small_data(sketches):
+    whole, small = (al.squared_distances(each) for each in (sketches, sketches * 2.0**-50))
+    assert np.allclose(small.value * 2.0**100, whole.value, rtol=1e-9)
+    assert np.allclose(small.std_error * 2.0**100, whole.std_error, rtol=1e-9)
+
+
+def test_one_row_combines_with_every_row(sketches):
+    drift = sketches - sketches["a"]
+    assert np.array_equal(drift.values, sketches.values - sketches.values[0])
+    assert coefficients(drift)[0] == {}
+    with pytest.raises(al.ParameterError, match="as many rows"):
+        sketches + sketches[:2]
+
+
+def test_concat_joins_rows_of_different_protocols(sketches):
+    other = al.Protocol(TRANSFORM, 2, 1e-6, "gaussian").release(X, ledger=al.NO_LEDGER)
+    joined = al.concat([sketches, other])
+    assert len(joined) == 6
+    assert len(joined.protocols) == 2
+    with pytest.raises(al.ParameterError, match="one for all rows"):
+        joined.protocol  # noqa: B018  # the access is the test
+    for bad in ([], [1], "abc"):
+        with pytest.raises(al.ParameterError):
+            al.concat(bad)
+
+
+@pytest.mark.parametrize(
+    ("other", "names"),
+    [
+        (al.Protocol(al.SparseJL(6, 8, 2, "y"), 1), "transform seed"),
+        (al.Protocol(al.SparseJL(6, 8, 4, "x"), 1), "transform sparsity"),
+        (al.Protocol(al.SignJL(6, 8, "x"), 1), "transform"),
+        (al.Protocol(TRANSFORM, 1, resolution=0.5), "resolution"),
+    ],
+)
+def test_sketches_of_other_spaces_do_not_meet(sketches, other, names):
+    stranger = other.release(X, ledger=al.NO_LEDGER)
+    for meet in (
+        lambda: sketches + stranger,
+        lambda: al.concat([sketches, stranger]),
+        lambda: al.squared_distances(sketches, stranger),
+        lambda: al.cosines(sketches, stranger),
+    ):
+        with pytest.raises(al.IncompatibleSketchesError, match=names):
+            meet()
+
+
+def test_noise_on_the_input_does_not_mix_with_noise_on_the_output():
+    transform = al.FastJL(6, 4, "x")
+    inside = al.Protocol(transform, 1, 1e-6, noise_site="input").release(X, ledger=al.NO_LEDGER)
+    outside = al.Protocol(transform, 1, 1e-6).release(X, ledger=al.NO_LEDGER)
+    with pytest.raises(al.IncompatibleSketchesError, match="noise_site"):
+        al.squared_distances(inside, outside)
+
+
+def test_released_values_cannot_be_written_to(sketches):
+    with pytest.raises(ValueError, match="read-only"):
+        sketches.values[0, 0] = 1
+
+
+def test_what_is_no_number_or_sketch_is_refused(sketches):
+    for bad in ("2", None, np.nan, True, 1j, 1e300, 1e-300):
+        with pytest.raises(al.ParameterError, match="factor of sketches"):
+            sketches * bad
+    for bad in (0, 1e-300, "2"):
+        with pytest.raises(al.ParameterError, match="divisor of sketches"):
+            sketches / bad
+    with pytest.raises(TypeError, match="combine with sketches"):
+        sketches + 1
+
+
+def test_stream_and_batch_are_the_same_integers_under_the_noise(monkeypatch):
+    monkeypatch.setattr("armslength.release.stream.draw", lambda _law, shape: np.zeros(shape, dtype=np.int64))
+    stream = PROTOCOL.stream(label="s", ledger=al.NO_LEDGER)
+    stream.update(0)
+    stream.update(3, 5)
+    stream.update([1, 1, 5], [2, -7, 10])
+    stream.update(np.array([2, 2], dtype=np.int32))
+    stream.update([], [])
+    batch = project(PROTOCOL, [[1, -5, 2, 5, 0, 10]], None, 1)
+    assert np.array_equal(stream.release().values, batch)
+
+
+@pytest.mark.parametrize(
+    "transform", [al.HadamardJL(6, 4, "x"), al.GaussianJL(6, 4, "x"), al.FastJL(6, 4, "x"), al.Identity(6)]
+)
+def test_streams_of_every_transform(transform, monkeypatch):
+    monkeypatch.setattr("armslength.release.stream.draw", lambda _law, shape: np.zeros(shape, dtype=np.int64))
+    protocol = al.Protocol(transform, 1)
+    stream = protocol.stream(label="s", ledger=al.NO_LEDGER)
+    stream.update([1, 5, 1], [2, 3, -4])
+    assert np.array_equal(stream.release().values, project(protocol, [[0, -2, 0, 0, 0, 3]], None, 1))
+
+
+def test_streams_of_open_vocabularies(monkeypatch):
+    monkeypatch.setattr("armslength.release.stream.draw", lambda _law, shape: np.zeros(shape, dtype=np.int64))
+    protocol = al.Protocol(al.SparseJL(None, 8, 2, "x"), 1)
+    stream = protocol.stream(label="s", ledger=al.NO_LEDGER)
+    stream.update("flu")
+    stream.update(["flu", "cold", "flu"], [1, -2, 3])
+    assert np.array_equal(stream.release().values, project(protocol, [[5, -2]], ["flu", "cold"], 1))
+    other = protocol.stream(label="t", ledger=al.NO_LEDGER)
+    for bad in ([1], [None], 3.5, [["a"]]):
+        with pytest.raises(al.InputError):
+            other.update(bad)
+
+
+def test_blocks_are_of_one_row_at_least(sketches):
+    assert [len(block) for block in sketches.blocks(2, len(sketches) - 1)] == [1]
+    for bad in (0, -1, 1.5, "many", None):
+        with pytest.raises(al.ParameterError, match="rows must be an integer"):
+            sketches.blocks(bad)
+    for bad in (-1, len(sketches) + 1, 0.5):
+        with pytest.raises(al.ParameterError, match="first must be an integer"):
+            sketches.blocks(2, bad)
+
+
+def test_the_space_of_sketches_is_that_of_their_protocol(sketches):
+    assert sketches.space == PROTOCOL.space
