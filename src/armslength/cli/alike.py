@@ -10,7 +10,6 @@ from armslength.cli.output import FORMAT, as_csv, as_json
 
 
 @click.command(
-    short_help="Decide whether two parties are alike.",
     epilog="""\b
 Examples:
   armslength alike sketches.parquet --left north --right south --within 40

@@ -13,7 +13,6 @@ from armslength.sketches.noises import UNKNOWN
 
 
 @click.command(
-    short_help="Print the release card for a data-protection officer.",
     epilog="""\b
 Examples:
   armslength card sketches.parquet

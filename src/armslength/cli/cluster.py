@@ -17,7 +17,6 @@ _MOST_DRAWN = 200  # leaves
 
 
 @click.command(
-    short_help="Group the parties; says which groups are certain.",
     epilog="""\b
 Examples:
   armslength cluster sketches.parquet

@@ -21,7 +21,6 @@ _LINES_AT_ONCE = 8192
 
 
 @click.command(
-    short_help="Distances between all parties, with error bars.",
     epilog="""\b
 Examples:
   armslength compare sketches.parquet

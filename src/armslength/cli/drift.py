@@ -13,7 +13,6 @@ _FILE = LocalPath(exists=True)
 
 
 @click.command(
-    short_help="What changed between two releases of the same parties.",
     epilog="""\b
 Examples:
   armslength drift march.parquet april.parquet

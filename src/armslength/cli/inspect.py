@@ -84,7 +84,6 @@ _MOST_FLAGGED = 10  # in the table
 
 
 @click.command(
-    short_help="Show what a sketch file holds, and its guarantee.",
     epilog="""\b
 Examples:
   armslength inspect sketches.parquet

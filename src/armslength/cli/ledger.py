@@ -25,7 +25,6 @@ _WIDEST = 40
 
 
 @click.group(
-    short_help="Show what was spent, and set budgets.",
     epilog="""\b
 Examples:
   armslength ledger budget --new-ledger --population visits-2026 --epsilon 4 --unit "one patient"

@@ -10,7 +10,6 @@ from armslength.cli.output import Column, echo_rows, heading, line
 
 
 @click.command(
-    short_help="Find the nearest parties of each party.",
     epilog="""\b
 Examples:
   armslength nearest sketches.parquet

@@ -10,7 +10,6 @@ from armslength.cli.output import echo_rows
 
 
 @click.command(
-    short_help="Find the parties that are unlike the rest.",
     epilog="""\b
 Examples:
   armslength outliers sketches.parquet

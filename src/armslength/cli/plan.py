@@ -20,7 +20,6 @@ from armslength.plots import check_format
 
 
 @click.command(
-    short_help="Choose the settings; says how accurate, and whether it can work.",
     epilog="""\b
 Examples:
   armslength plan --input-dim 70000 --epsilon 1 --people 500 --contribution 1

@@ -27,7 +27,7 @@ from armslength.transforms.registry import TRANSFORMS
 _TRANSFORMS = ("SparseJL", "HadamardJL", "FastJL", "GaussianJL", "SignJL", "Identity")
 
 
-@click.group(short_help="Make or show what all parties agree on.")
+@click.group()
 def protocol() -> None:
     """Make or show a protocol: what all parties agree on before any data is seen.
 

@@ -27,7 +27,6 @@ _LOST = "ε was charged, and nothing was written: releasing again, with --repeat
 
 
 @click.command(
-    short_help="Release one private sketch for each group of an event table.",
     epilog="""\b
 Examples:
   armslength release visits.parquet --person patient_id --item code --group hospital \\

@@ -7,7 +7,6 @@ from armslength.cli.options import BY, LEVEL, LocalPath, check_new_file, sketch_
 
 
 @click.command(
-    short_help="Write one offline page with all results.",
     epilog="""\b
 Examples:
   armslength report sketches.parquet -o report.html

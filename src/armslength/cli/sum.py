@@ -10,7 +10,6 @@ from armslength.sketches.sketches import summed
 
 
 @click.command(
-    short_help="Add sketches: two wards make one hospital.",
     epilog="""\b
 Examples:
   armslength sum wards.parquet --label hospital -o hospital.parquet          all rows make one

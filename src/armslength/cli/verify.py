@@ -13,7 +13,6 @@ from armslength.sketches.verify import FAILS
 
 
 @click.command(
-    short_help="Recheck a sketch file that you received.",
     epilog="""\b
 Examples:
   armslength verify sketches.parquet
