@@ -124,7 +124,7 @@ class CleanErrors(click.Group):
                     # Our own files raise our own errors: this is standard output, as a rule.
                     _silence()
                     click.echo(
-                        f"armslength: cannot write the output: {error.strerror}; free some space and run again",
+                        f"armslength: cannot write the output: {error.strerror}",
                         err=True,
                     )
                     ctx.exit(BAD_INPUT)
