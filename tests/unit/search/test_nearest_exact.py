@@ -8,8 +8,8 @@ import pytest
 import armslength as al
 from armslength.estimates import squares
 from armslength.protocol.provenance import Released
-from armslength.search import exact, nearest, shortlists
-from armslength.search.sharing import Holders
+from armslength.search import candidates, nearest, shortlist
+from armslength.search.candidates import SharedNoises
 
 RNG = np.random.default_rng(5)
 HUGE = 2**62
@@ -70,8 +70,8 @@ def no_tiles(monkeypatch):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(shortlists, "_TOGETHER", 6)
-    monkeypatch.setattr(exact, "ROWS", 70)
+    monkeypatch.setattr(shortlist, "_TOGETHER", 6)
+    monkeypatch.setattr(candidates, "ROWS", 70)
     monkeypatch.setattr(nearest, "_ROWS", 150)
 
 
@@ -158,8 +158,8 @@ def test_when_everything_shares_a_noise():
 
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("most", [0, 1, 2])
-def test_more_noises_than_have_heaps(monkeypatch, most):
-    monkeypatch.setattr(exact, "MOST_CLASSES", most)
+def test_more_noises_than_the_search_keeps_apart(monkeypatch, most):
+    monkeypatch.setattr(candidates, "MOST_NOISES", most)
     check(*SIDES["three noises"]())
     check(drawn(170), None)
 
@@ -199,10 +199,11 @@ def test_an_index_that_is_read_block_by_block():
 
 def test_work_is_reported_as_it_is_done(monkeypatch):
     done = []
-    monkeypatch.setattr(exact, "ROWS", 64)
-    search = exact.ExactSearch(drawn(5), 3, (0.9, "spread", 200), within=False)
-    assert search.take(drawn(200), 0, nearest.Shortlist(5, 3), done.append)
-    assert done == [320, 320, 320, 40]
+    monkeypatch.setattr(candidates, "ROWS", 64)
+    search = candidates.Candidates(drawn(5), 3, (0.9, "spread", 200), within=False)
+    assert search.search(drawn(200), 0, nearest.Shortlist(5, 3), done.append)
+    assert sum(done) == 5 * 200
+    assert max(done) == 5 * 64
 
 
 def in_clear(rows, prefix="c"):
@@ -240,16 +241,16 @@ def test_within_one_set_rows_need_no_objects(monkeypatch):
 
 def test_a_pair_that_shares_two_noises_is_one_pair():
     a, b = drawn(1), drawn(1, prefix="b")
-    holders = Holders(a + b, within=False)
+    holders = SharedNoises(a + b, within=False)
     pairs = holders.pairs_with(al.concat([drawn(1), a - b]), 0, 10)
     assert [each.tolist() for each in pairs] == [[0], [1]]
     check(al.concat([a + b, drawn(2, prefix="q")]), al.concat([a - b, drawn(9, prefix="r")]), 3)
 
 
 def test_noises_are_counted_over_all_blocks(monkeypatch):
-    monkeypatch.setattr(exact, "MOST_CLASSES", 2)
-    search = exact.ExactSearch(drawn(3), 2, (0.9, "spread", 30), within=False)
+    monkeypatch.setattr(candidates, "MOST_NOISES", 2)
+    search = candidates.Candidates(drawn(3), 2, (0.9, "spread", 30), within=False)
     shortlist = nearest.Shortlist(3, 2)
     blocks = [drawn(9, rule=protocol(17, epsilon)) for epsilon in ("1", "0.5", "0.25", "1")]
-    taken = [search.take(block, 9 * number, shortlist, int) for number, block in enumerate(blocks)]
-    assert taken == [True, True, False, True]
+    searched = [search.search(block, 9 * number, shortlist, int) for number, block in enumerate(blocks)]
+    assert searched == [True, True, False, True]

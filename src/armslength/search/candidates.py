@@ -1,0 +1,407 @@
+"""Candidates for the nearest rows: float products rule out nearly all pairs, exact distances decide about the rest.
+
+Among pairs of one noise, both ends of an interval rise with the estimate. So the count + 1 smallest estimates of each noise hold
+everything that its rows can add: answers, the smallest upper end, and count + 1 of the smallest lower ends.
+
+A row b can be among them only if ‖a−b‖² ≤ T, that is ⟨a, b⟩ − ‖b‖²/2 ≥ (‖a‖² − T)/2. Products come from the BLAS in float32,
+and the limit is lowered by more than all rounding can do. Decision 19 has the proof.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armslength.compiled import kernel
+from armslength.estimates.kernels import squared_difference
+from armslength.estimates.noise_models import PairNoise, PairNoises, Term, noise_classes
+from armslength.estimates.squared_distances import interval
+from armslength.estimates.squares import chosen_squares
+from armslength.estimates.variance import debias
+from armslength.progress import Advance
+from armslength.protocol.sketches import Sketches
+from armslength.search.shortlist import Shortlist
+from armslength.threads import for_blocks
+
+MOST_NOISES = 32  # different ones in the index; each keeps candidates of its own
+ROWS, QUERIES = 4096, 1024  # at once, at most: 16 MiB of products
+_NUMBERS = 2**21  # of the rows at once, at most
+_LARGEST_DIM32 = 2**17  # coordinates up to which float32 products are of use
+_FARTHEST, _LONGEST = 2.0**60, 2.0**40  # from the origin, before and after scaling
+_LEAST = 2.0**-40  # squared length that rounding is relative to, at least: covers underflow
+_SAMPLE = 128  # queries that the origin is the median of
+_TOGETHER = 64  # products that are compared in one go
+
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def margin(coordinates: int, kind: type[np.floating[Any]]) -> float:
+    """How far rounding can move ‖a‖² + ‖b‖² − 2⟨a, b⟩ − T, as a share of ‖a‖² + ‖b‖² + |T| (decision 19)."""
+    return 1.125 * (coordinates + 16) * (2.0**-24 if kind is np.float32 else 2.0**-50)
+
+
+@dataclass(frozen=True)
+class Floats:
+    """Rows as floats, relative to an origin and scaled.
+
+    Attributes:
+        near: n x k; zeros for a row that is too far from the origin.
+        square: Squared lengths; −∞ for such a row, so that it is always a candidate.
+        slack: What rounding errors are relative to: squared lengths, and those of the offsets.
+    """
+
+    near: NDArray[Any]
+    square: NDArray[np.float64]
+    slack: NDArray[np.float64]
+
+
+class Origin:
+    """The point that rows are measured from, and the scale at which a typical query has length 1.
+
+    Any point is right. What rows have in common would only cost digits, so it is the median of some queries.
+    """
+
+    def __init__(self, values: NDArray[Any], offsets: NDArray[np.float64]) -> None:
+        sample = values[:: -(-len(values) // _SAMPLE)]
+        middle = np.median((sample - sample[0]).astype(np.float64), axis=0)
+        self._point = sample[0] + np.rint(np.clip(middle, -_FARTHEST, _FARTHEST)).astype(values.dtype)
+        self._offset = offsets[0]
+        lengths = np.linalg.norm((sample - self._point).astype(np.float64), axis=1)
+        typical = float(np.median(lengths[lengths > 0])) if lengths.any() else 1.0
+        self.scale = 2.0 ** -round(math.log2(typical))  # a power of two: scaling rounds nothing
+
+    def floats(
+        self, values: NDArray[Any], offsets: NDArray[np.float64], kind: type[np.floating[Any]]
+    ) -> Floats:
+        """These rows, which have the type of the origin's."""
+        result = Floats(np.zeros(values.shape, kind), np.empty(len(values)), np.empty(len(values)))
+        longest = min(_LONGEST, _FARTHEST * self.scale) ** 2
+        shifts = self.scale * (offsets - self._offset)
+
+        def fill(first: int, last: int) -> None:
+            # Integers are subtracted modulo 2^64: this is the true difference of rows within 2^61 of the origin.
+            away = (values[first:last] - self._point).astype(np.float64)
+            away *= self.scale
+            away += shifts[first:last, None]
+            square = np.einsum("ij,ij->i", away, away)
+            slack = square + values.shape[1] * shifts[first:last] ** 2
+            close = slack < longest
+            result.near[first:last] = away if close.all() else np.where(close[:, None], away, 0.0)
+            result.square[first:last] = np.where(close, square, -np.inf)
+            result.slack[first:last] = np.where(close, slack, 0.0) + _LEAST
+
+        for_blocks(len(values), max(1, 2**15 // values.shape[1]), fill)
+        return result
+
+
+@dataclass
+class Smallest:
+    """For each of n queries, the smallest values among the rows of one noise; of equal values, the first rows.
+
+    Attributes:
+        terms: The noise of the rows.
+        bias: n: what noise adds to a squared distance, in squared integer units.
+        kept: How many values a query keeps.
+        value: n x 2·kept: the smallest so far, rising, and behind them what came since.
+        number: The numbers of their rows.
+        filled: n: how many there are.
+        worst: n: the largest value that counts; ∞ until there are enough.
+        rows: How many rows were searched.
+    """
+
+    terms: tuple[Term, ...]
+    bias: NDArray[np.float64]
+    kept: int
+    value: NDArray[np.float64]
+    number: NDArray[np.int64]
+    filled: NDArray[np.int64]
+    worst: NDArray[np.float64]
+    rows: int = 0
+
+    @classmethod
+    def empty(cls, terms: tuple[Term, ...], bias: NDArray[np.float64], kept: int) -> "Smallest":
+        """Nothing searched yet."""
+        n, room = len(bias), (len(bias), 2 * kept)
+        value, number = np.empty(room), np.empty(room, dtype=np.int64)
+        return cls(terms, bias, kept, value, number, np.zeros(n, dtype=np.int64), np.full(n, np.inf))
+
+    def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """(query, row number, value) of all candidates."""
+        there = np.arange(self.value.shape[1]) < self.filled[:, None]
+        return np.nonzero(there)[0], self.number[there], self.value[there]
+
+
+class Candidates:
+    """The queries, and their best candidates so far.
+
+    Args:
+        queries: The n queries.
+        count: How many answers each will get.
+        confidence: (level, method, pairs) of the intervals.
+        within: Whether the index is the queries themselves: nobody is its own neighbor.
+    """
+
+    def __init__(
+        self, queries: Sketches, count: int, confidence: tuple[float, str, int], *, within: bool
+    ) -> None:
+        self._queries, self._kept, self._confidence, self._within = queries, count + 1, confidence, within
+        self._shared = SharedNoises(queries, within=within)
+        self._classes, self._terms = noise_classes(queries)
+        self._smallest: dict[PairNoise, Smallest] = {}
+        dim = queries.values.shape[1]
+        self._kind: type[np.floating[Any]] = np.float32 if dim <= _LARGEST_DIM32 else np.float64
+        self._as_floats: dict[Any, tuple[Origin, NDArray[Any], Floats]] = {}
+
+    def search(self, block: Sketches, first_number: int, shortlist: Shortlist, advance: Advance) -> bool:
+        """Searches consecutive rows of the index; False, with nothing done, if too many noises differ or are shared."""
+        shared = self._shared.pairs_with(block, first_number, 4 * (len(self._queries) + len(block)))
+        by_noise = None if shared is None else self._by_noise(block)
+        if shared is None or by_noise is None:
+            return False
+        if len(shared[0]):
+            value, noises = shared_values(self._queries, block, shared)
+            ends = interval(self._queries.protocols[0], noises, value, *self._confidence)
+            shortlist.add((shared[0], shared[1] + first_number), value, *ends)
+        if self._within:  # nor is a row paired with itself
+            own = np.arange(len(block))
+            shared = np.concatenate([shared[0], own + first_number]), np.concatenate([shared[1], own])
+        offsets, at_once = block.offsets, rows_at_once(block.values.shape[1])
+        for smallest, rows in by_noise:
+            start = 0
+            while start < len(rows):
+                # Few rows first: as long as little is known, everything is a candidate.
+                stop = min(start + min(at_once, max(self._kept, smallest.rows)), len(rows))
+                self._search_rows(smallest, (block.values, offsets, first_number), rows[start:stop], shared)
+                advance(len(self._queries) * (stop - start))
+                start = stop
+        return True
+
+    def finish(self, shortlist: Shortlist) -> None:
+        """Gives all candidates to the shortlist."""
+        for smallest in self._smallest.values():
+            queries, numbers, value = smallest.entries()
+            classes = self._classes[queries]
+            groups = [
+                (PairNoise.of((*mine, *smallest.terms)), np.flatnonzero(classes == number))
+                for number, mine in enumerate(self._terms)
+            ]
+            noises = PairNoises((len(value),), tuple(group for group in groups if len(group[1])))
+            ends = interval(self._queries.protocols[0], noises, value, *self._confidence)
+            shortlist.add((queries, numbers), value, *ends)
+
+    def _by_noise(self, block: Sketches) -> list[tuple[Smallest, NDArray[np.int64]]] | None:
+        """The rows of each noise; None if there are too many noises."""
+        classes, members = noise_classes(block)
+        noises = [PairNoise.of(terms) for terms in members]
+        if len(self._smallest.keys() | set(noises)) > MOST_NOISES:
+            return None
+        protocol = self._queries.protocols[0]
+        for noise, terms in zip(noises, members, strict=True):
+            if noise not in self._smallest:
+                k2 = [PairNoise.of((*mine, *terms)).cumulants.k2 for mine in self._terms]
+                bias = debias(protocol, np.array(k2))[self._classes]
+                self._smallest[noise] = Smallest.empty(terms, bias, self._kept)
+        return [(self._smallest[noise], np.flatnonzero(classes == i)) for i, noise in enumerate(noises)]
+
+    def _query_floats(self, dtype: np.dtype[Any]) -> tuple[Origin, NDArray[Any], Floats]:
+        """An origin, and the queries as numbers of this type and as floats."""
+        key = dtype, self._kind
+        if key not in self._as_floats:
+            values = np.ascontiguousarray(self._queries.values, dtype=dtype)
+            values.flags.writeable = False
+            origin = Origin(values, self._queries.offsets)
+            floats = origin.floats(values, self._queries.offsets, self._kind)
+            self._as_floats[key] = origin, values, floats
+        return self._as_floats[key]
+
+    def _search_rows(
+        self,
+        smallest: Smallest,
+        block: tuple[NDArray[Any], NDArray[np.float64], int],
+        rows: NDArray[np.int64],
+        left_out: Pairs,
+    ) -> None:
+        """All queries against rows of one noise in a block (values, offsets, first number), but for pairs that are left out."""
+        all_values, all_offsets, first_number = block
+        same = self._queries.values.dtype == all_values.dtype
+        origin, queries, asked = self._query_floats(all_values.dtype if same else np.dtype(np.float64))
+        consecutive = rows[-1] - rows[0] == len(rows) - 1
+        values = all_values[rows[0] : rows[-1] + 1] if consecutive else all_values[rows]
+        values = np.ascontiguousarray(values, dtype=queries.dtype)
+        values.flags.writeable = False
+        offsets, share = all_offsets[rows], margin(values.shape[1], self._kind)
+        floats = origin.floats(values, offsets, self._kind)
+        half = ((floats.square - share * floats.slack) / 2).astype(self._kind)
+        places = np.full(len(all_values), -1)
+        places[rows] = np.arange(len(rows))
+        here = places[left_out[1]] >= 0
+        left_queries, left_rows = left_out[0][here], places[left_out[1][here]]
+        measured = np.zeros(len(queries), dtype=np.int64)
+        constants = smallest.kept, self._queries.protocols[0].unit_squared, origin.scale**2, share
+        for first in range(0, len(queries), QUERIES):
+            part = slice(first, first + QUERIES)
+            products = asked.near[part] @ floats.near.T
+            now = (left_queries >= first) & (left_queries < first + QUERIES)
+            products[left_queries[now] - first, left_rows[now]] = np.nan  # never above a limit
+
+            def work(start: int, stop: int, first: int = first, products: NDArray[Any] = products) -> None:
+                mine = slice(first + start, first + stop)
+                _keep_smallest(
+                    products[start:stop],
+                    half,
+                    (queries[mine], values, self._queries.offsets[mine], offsets, rows + first_number),
+                    (asked.square[mine], asked.slack[mine], smallest.bias[mine]),
+                    constants,
+                    (smallest.value[mine], smallest.number[mine], smallest.filled[mine]),
+                    smallest.worst[mine],
+                    measured[mine],
+                )
+
+            for_blocks(len(products), 64, work)
+        smallest.rows += len(rows)
+        # More than new rows explain: distances are small beside lengths, and float64 tells more of them apart.
+        if measured.sum() > len(queries) * (2 * smallest.kept + len(rows) / 32):
+            self._kind = np.float64
+
+
+def rows_at_once(coordinates: int) -> int:
+    """How many rows are searched at once: as many as a cache holds, but some at least."""
+    return min(ROWS, max(32, _NUMBERS // coordinates))
+
+
+@kernel
+def _keep_smallest(
+    products: NDArray[Any],
+    half: NDArray[Any],
+    sides: Any,
+    queries: Any,
+    constants: tuple[int, float, float, float],
+    smallest: Any,
+    worst: NDArray[np.float64],
+    measured: NDArray[np.int64],
+) -> None:
+    """Measures every pair whose product does not rule it out, and keeps the smallest values of each query."""
+    left, right, left_offsets, right_offsets, numbers = sides
+    square, slack, bias = queries
+    kept, unit = constants[:2]
+    value, number, filled = smallest
+    limit = np.empty(1, products.dtype)
+    for i in range(products.shape[0]):
+        limit[0] = _limit(square[i], slack[i], bias[i], worst[i], constants)
+        for start in range(0, products.shape[1], _TOGETHER):
+            stop = min(start + _TOGETHER, products.shape[1])
+            if _above(products[i, start:stop], half[start:stop], limit[0]) == 0:
+                continue
+            for j in range(start, stop):
+                if not products[i, j] - half[j] >= limit[0]:
+                    continue
+                measured[i] += 1
+                raw = squared_difference(left[i], right[j], left_offsets[i] - right_offsets[j])
+                estimate = unit * (raw - bias[i])
+                # Rows come in order: a later one of equal value never takes the place of an earlier one.
+                if filled[i] >= kept and not estimate < worst[i]:
+                    continue
+                if filled[i] == value.shape[1]:
+                    _drop_largest(value[i], number[i], kept)
+                    filled[i] = kept
+                    worst[i] = value[i, kept - 1]
+                    limit[0] = _limit(square[i], slack[i], bias[i], worst[i], constants)
+                value[i, filled[i]] = estimate
+                number[i, filled[i]] = numbers[j]
+                filled[i] += 1
+        if filled[i] >= kept:
+            _drop_largest(value[i, : filled[i]], number[i, : filled[i]], kept)
+            filled[i] = kept
+            worst[i] = value[i, kept - 1]
+
+
+@kernel
+def _limit(
+    square: float, slack: float, bias: float, worst: float, constants: tuple[int, float, float, float]
+) -> float:
+    """What ⟨a, b⟩ − ‖b‖²/2 is at least, up to rounding, if the value of a pair is at most the worst one."""
+    _, unit, scale_squared, share = constants
+    if worst == np.inf:
+        return -np.inf
+    most = worst / unit * scale_squared
+    noise = bias * scale_squared
+    return (square - (most + noise) - share * (slack + abs(most) + noise)) / 2
+
+
+@kernel
+def _above(products: NDArray[Any], half: NDArray[Any], limit: Any) -> int:
+    """How many pairs are not ruled out."""
+    count = 0
+    for j in range(len(products)):
+        count += products[j] - half[j] >= limit
+    return count
+
+
+@kernel
+def _drop_largest(value: NDArray[np.float64], number: NDArray[np.int64], kept: int) -> None:
+    """Sorts, stably, and keeps the smallest in front."""
+    order = np.argsort(value, kind="mergesort")[:kept]
+    value[:kept], number[:kept] = value[order], number[order]
+
+
+class SharedNoises:
+    """Pairs of queries and index rows that have a noise in common: few, found without a look at every pair.
+
+    Args:
+        queries: Whose noises they are.
+        within: Whether blocks are rows of the queries themselves: a row and itself are no pair.
+    """
+
+    def __init__(self, queries: Sketches, *, within: bool) -> None:
+        self._queries, self._within = queries, within
+        self._owners: dict[str, list[int]] = {}
+        self._words = None if queries.released is None else np.unique(_first_words(queries.released.ids))
+
+    def pairs_with(self, block: Sketches, first_number: int, at_most: int) -> Pairs | None:
+        """The pairs (query, row of the block) that share a noise; None if there are more than `at_most`."""
+        rows = np.arange(len(block))
+        if block.released is not None and self._words is not None:
+            # Half of an id rules nearly all rows out, without an object for each.
+            alone = self._within and len(self._words) == len(self._queries)
+            rows = (
+                rows[:0] if alone else np.flatnonzero(np.isin(_first_words(block.released.ids), self._words))
+            )
+            if not len(rows):
+                return rows, rows
+        if not self._owners:
+            for query, noises in enumerate(self._queries.provenance):
+                for source, _ in noises.terms:
+                    self._owners.setdefault(source.id, []).append(query)
+        shared = [
+            (self._owners[source.id], row)
+            for row in rows.tolist()
+            for source, _ in block.provenance[row].terms
+            if source.id in self._owners
+        ]
+        if sum(len(queries) for queries, _ in shared) > at_most:
+            return None
+        pairs = {(query, row) for queries, row in shared for query in queries}
+        if self._within:
+            pairs -= {(first_number + row, row) for row in rows.tolist()}
+        queries, columns = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2).T
+        return queries, columns
+
+
+def _first_words(ids: NDArray[np.void]) -> NDArray[np.uint64]:
+    """The first half of every id."""
+    return np.frombuffer(ids.tobytes(), dtype=np.uint64)[::2]
+
+
+def shared_values(queries: Sketches, block: Sketches, pairs: Pairs) -> tuple[NDArray[np.float64], PairNoises]:
+    """The estimated squared distances of pairs that share a noise, and what is left of their noises."""
+    members: dict[PairNoise, list[int]] = {}
+    for place, (i, j) in enumerate(zip(*(each.tolist() for each in pairs), strict=True)):
+        noise = PairNoise.of(queries.provenance[i].plus(block.provenance[j], -1.0).terms)
+        members.setdefault(noise, []).append(place)
+    groups: list[tuple[PairNoise, Any]] = [(noise, np.array(places)) for noise, places in members.items()]
+    noises = PairNoises((len(pairs[0]),), tuple(groups))
+    protocol = queries.protocols[0]
+    value = chosen_squares(queries, block, *pairs) - debias(protocol, noises.each("k2"))
+    return protocol.unit_squared * value, noises
