@@ -8,6 +8,7 @@ and the limit is lowered by more than all rounding can do. Decision 19 has the p
 """
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from armslength.compiled import kernel
 from armslength.estimates.kernels import squared_difference
-from armslength.estimates.noise_models import PairNoise, PairNoises, Term, noise_classes
+from armslength.estimates.noise_models import PairNoise, PairNoises, Term, noise_classes, sharing_pairs
 from armslength.estimates.squared_distances import interval
 from armslength.estimates.squares import chosen_squares
 from armslength.estimates.variance import debias
@@ -32,6 +33,9 @@ _LARGEST_DIM32 = 2**17  # coordinates up to which float32 products are of use
 _FARTHEST, _LONGEST = 2.0**60, 2.0**40  # from the origin, before and after scaling
 _LEAST = 2.0**-40  # squared length that rounding is relative to, at least: covers underflow
 _SAMPLE = 128  # queries that the origin is the median of
+_MANY = (
+    2**16
+)  # exact distances after which threads pay: those of the BLAS spin on between its calls, and ours compete with them
 _TOGETHER = 64  # products that are compared in one go
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -43,16 +47,20 @@ def margin(coordinates: int, kind: type[np.floating[Any]]) -> float:
 
 
 @dataclass(frozen=True)
-class Floats:
-    """Rows as floats, relative to an origin and scaled.
+class FloatRows:
+    """Rows as they are, and as floats: relative to an origin and scaled.
 
     Attributes:
-        near: n x k; zeros for a row that is too far from the origin.
+        values: n x k: the exact rows.
+        offsets: n: what is added to them when they are read.
+        floats: n x k; zeros for a row that is too far from the origin.
         square: Squared lengths; −∞ for such a row, so that it is always a candidate.
         slack: What rounding errors are relative to: squared lengths, and those of the offsets.
     """
 
-    near: NDArray[Any]
+    values: NDArray[Any]
+    offsets: NDArray[np.float64]
+    floats: NDArray[Any]
     square: NDArray[np.float64]
     slack: NDArray[np.float64]
 
@@ -72,28 +80,27 @@ class Origin:
         typical = float(np.median(lengths[lengths > 0])) if lengths.any() else 1.0
         self.scale = 2.0 ** -round(math.log2(typical))  # a power of two: scaling rounds nothing
 
-    def floats(
+    def float_rows(
         self, values: NDArray[Any], offsets: NDArray[np.float64], kind: type[np.floating[Any]]
-    ) -> Floats:
-        """These rows, which have the type of the origin's."""
-        result = Floats(np.zeros(values.shape, kind), np.empty(len(values)), np.empty(len(values)))
+    ) -> FloatRows:
+        """These rows, which have the type of the origin's, as floats of this kind."""
+        floats, squares, slacks = np.zeros(values.shape, kind), np.empty(len(values)), np.empty(len(values))
         longest = min(_LONGEST, _FARTHEST * self.scale) ** 2
         shifts = self.scale * (offsets - self._offset)
-
-        def fill(first: int, last: int) -> None:
+        step = max(1, 2**15 // values.shape[1])  # rows that a core's own cache holds
+        for first in range(0, len(values), step):
+            part = slice(first, first + step)
             # Integers are subtracted modulo 2^64: this is the true difference of rows within 2^61 of the origin.
-            away = (values[first:last] - self._point).astype(np.float64)
+            away = (values[part] - self._point).astype(np.float64)
             away *= self.scale
-            away += shifts[first:last, None]
+            away += shifts[part, None]
             square = np.einsum("ij,ij->i", away, away)
-            slack = square + values.shape[1] * shifts[first:last] ** 2
+            slack = square + values.shape[1] * shifts[part] ** 2
             close = slack < longest
-            result.near[first:last] = away if close.all() else np.where(close[:, None], away, 0.0)
-            result.square[first:last] = np.where(close, square, -np.inf)
-            result.slack[first:last] = np.where(close, slack, 0.0) + _LEAST
-
-        for_blocks(len(values), max(1, 2**15 // values.shape[1]), fill)
-        return result
+            floats[part] = away if close.all() else np.where(close[:, None], away, 0.0)
+            squares[part] = np.where(close, square, -np.inf)
+            slacks[part] = np.where(close, slack, 0.0) + _LEAST
+        return FloatRows(values, offsets, floats, squares, slacks)
 
 
 @dataclass
@@ -147,24 +154,34 @@ class Candidates:
         self, queries: Sketches, count: int, confidence: tuple[float, str, int], *, within: bool
     ) -> None:
         self._queries, self._kept, self._confidence, self._within = queries, count + 1, confidence, within
-        self._shared = SharedNoises(queries, within=within)
+        ids = None if queries.released is None or not within else _first_words(queries.released.ids)
+        self._all_differ = ids is not None and len(np.unique(ids)) == len(
+            ids
+        )  # no row shares another's noise
         self._classes, self._terms = noise_classes(queries)
         self._smallest: dict[PairNoise, Smallest] = {}
         dim = queries.values.shape[1]
         self._kind: type[np.floating[Any]] = np.float32 if dim <= _LARGEST_DIM32 else np.float64
-        self._as_floats: dict[Any, tuple[Origin, NDArray[Any], Floats]] = {}
+        self._threads: int | None = 1
+        self._offsets = queries.offsets
+        self._as_floats: dict[np.dtype[Any], tuple[Origin, FloatRows]] = {}
 
     def search(self, block: Sketches, first_number: int, shortlist: Shortlist, advance: Advance) -> bool:
         """Searches consecutive rows of the index; False, with nothing done, if too many noises differ or are shared."""
-        shared = self._shared.pairs_with(block, first_number, 4 * (len(self._queries) + len(block)))
+        none = np.empty(0, dtype=np.int64)
+        at_most = 4 * (len(self._queries) + len(block))
+        shared = (none, none) if self._all_differ else shared_pairs(self._queries, block, at_most)
         by_noise = None if shared is None else self._by_noise(block)
         if shared is None or by_noise is None:
             return False
+        if self._within:  # nobody is its own neighbor
+            others = shared[0] != shared[1] + first_number
+            shared = shared[0][others], shared[1][others]
         if len(shared[0]):
             value, noises = shared_values(self._queries, block, shared)
             ends = interval(self._queries.protocols[0], noises, value, *self._confidence)
             shortlist.add((shared[0], shared[1] + first_number), value, *ends)
-        if self._within:  # nor is a row paired with itself
+        if self._within:
             own = np.arange(len(block))
             shared = np.concatenate([shared[0], own + first_number]), np.concatenate([shared[1], own])
         offsets, at_once = block.offsets, rows_at_once(block.values.shape[1])
@@ -205,65 +222,71 @@ class Candidates:
                 self._smallest[noise] = Smallest.empty(terms, bias, self._kept)
         return [(self._smallest[noise], np.flatnonzero(classes == i)) for i, noise in enumerate(noises)]
 
-    def _query_floats(self, dtype: np.dtype[Any]) -> tuple[Origin, NDArray[Any], Floats]:
-        """An origin, and the queries as numbers of this type and as floats."""
-        key = dtype, self._kind
-        if key not in self._as_floats:
-            values = np.ascontiguousarray(self._queries.values, dtype=dtype)
-            values.flags.writeable = False
-            origin = Origin(values, self._queries.offsets)
-            floats = origin.floats(values, self._queries.offsets, self._kind)
-            self._as_floats[key] = origin, values, floats
-        return self._as_floats[key]
+    def _float_queries(self, dtype: np.dtype[Any]) -> tuple[Origin, FloatRows]:
+        """An origin, and the queries relative to it, as numbers of this type."""
+        if dtype not in self._as_floats:
+            values = _read_only(self._queries.values, dtype)
+            origin = Origin(values, self._offsets)
+            self._as_floats[dtype] = origin, origin.float_rows(values, self._offsets, self._kind)
+        return self._as_floats[dtype]
 
     def _search_rows(
         self,
         smallest: Smallest,
         block: tuple[NDArray[Any], NDArray[np.float64], int],
-        rows: NDArray[np.int64],
+        chosen: NDArray[np.int64],
         left_out: Pairs,
     ) -> None:
         """All queries against rows of one noise in a block (values, offsets, first number), but for pairs that are left out."""
-        all_values, all_offsets, first_number = block
-        same = self._queries.values.dtype == all_values.dtype
-        origin, queries, asked = self._query_floats(all_values.dtype if same else np.dtype(np.float64))
-        consecutive = rows[-1] - rows[0] == len(rows) - 1
-        values = all_values[rows[0] : rows[-1] + 1] if consecutive else all_values[rows]
-        values = np.ascontiguousarray(values, dtype=queries.dtype)
-        values.flags.writeable = False
-        offsets, share = all_offsets[rows], margin(values.shape[1], self._kind)
-        floats = origin.floats(values, offsets, self._kind)
-        half = ((floats.square - share * floats.slack) / 2).astype(self._kind)
-        places = np.full(len(all_values), -1)
-        places[rows] = np.arange(len(rows))
-        here = places[left_out[1]] >= 0
-        left_queries, left_rows = left_out[0][here], places[left_out[1][here]]
-        measured = np.zeros(len(queries), dtype=np.int64)
+        values, offsets, first_number = block
+        same = self._queries.values.dtype == values.dtype
+        origin, queries = self._float_queries(values.dtype if same else np.dtype(np.float64))
+        consecutive = chosen[-1] - chosen[0] == len(chosen) - 1
+        part = values[chosen[0] : chosen[-1] + 1] if consecutive else values[chosen]
+        rows = origin.float_rows(_read_only(part, queries.values.dtype), offsets[chosen], self._kind)
+        share = margin(part.shape[1], self._kind)
+        half = ((rows.square - share * rows.slack) / 2).astype(self._kind)
+        place = np.full(len(values), -1)
+        place[chosen] = np.arange(len(chosen))
+        here = place[left_out[1]] >= 0
+        left_out = left_out[0][here], place[left_out[1][here]]
+        numbers, measured = chosen + first_number, np.zeros(len(self._queries), dtype=np.int64)
         constants = smallest.kept, self._queries.protocols[0].unit_squared, origin.scale**2, share
-        for first in range(0, len(queries), QUERIES):
-            part = slice(first, first + QUERIES)
-            products = asked.near[part] @ floats.near.T
-            now = (left_queries >= first) & (left_queries < first + QUERIES)
-            products[left_queries[now] - first, left_rows[now]] = np.nan  # never above a limit
+        for first in range(0, len(self._queries), QUERIES):
+            products = queries.floats[first : first + QUERIES] @ rows.floats.T
+            now = left_out[0] // QUERIES == first // QUERIES
+            products[left_out[0][now] - first, left_out[1][now]] = np.nan  # never above a limit
 
             def work(start: int, stop: int, first: int = first, products: NDArray[Any] = products) -> None:
                 mine = slice(first + start, first + stop)
                 _keep_smallest(
                     products[start:stop],
                     half,
-                    (queries[mine], values, self._queries.offsets[mine], offsets, rows + first_number),
-                    (asked.square[mine], asked.slack[mine], smallest.bias[mine]),
+                    (queries.values[mine], rows.values, queries.offsets[mine], rows.offsets, numbers),
+                    (queries.square[mine], queries.slack[mine], smallest.bias[mine]),
                     constants,
                     (smallest.value[mine], smallest.number[mine], smallest.filled[mine]),
                     smallest.worst[mine],
                     measured[mine],
                 )
 
-            for_blocks(len(products), 64, work)
-        smallest.rows += len(rows)
+            for_blocks(len(products), 64, work, self._threads)
+        smallest.rows += len(chosen)
+        self._threads = None if measured.sum() > _MANY else 1
         # More than new rows explain: distances are small beside lengths, and float64 tells more of them apart.
-        if measured.sum() > len(queries) * (2 * smallest.kept + len(rows) / 32):
+        if (
+            measured.sum() > len(measured) * (2 * smallest.kept + len(chosen) / 32)
+            and self._kind is np.float32
+        ):
             self._kind = np.float64
+            self._as_floats.clear()
+
+
+def _read_only(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The rows one behind the other, as one type of array: for another, the hot loop would be compiled again."""
+    view = np.ascontiguousarray(values, dtype=dtype).view()
+    view.flags.writeable = False
+    return view
 
 
 def rows_at_once(coordinates: int) -> int:
@@ -346,47 +369,22 @@ def _drop_largest(value: NDArray[np.float64], number: NDArray[np.int64], kept: i
     value[:kept], number[:kept] = value[order], number[order]
 
 
-class SharedNoises:
-    """Pairs of queries and index rows that have a noise in common: few, found without a look at every pair.
-
-    Args:
-        queries: Whose noises they are.
-        within: Whether blocks are rows of the queries themselves: a row and itself are no pair.
-    """
-
-    def __init__(self, queries: Sketches, *, within: bool) -> None:
-        self._queries, self._within = queries, within
-        self._owners: dict[str, list[int]] = {}
-        self._words = None if queries.released is None else np.unique(_first_words(queries.released.ids))
-
-    def pairs_with(self, block: Sketches, first_number: int, at_most: int) -> Pairs | None:
-        """The pairs (query, row of the block) that share a noise; None if there are more than `at_most`."""
-        rows = np.arange(len(block))
-        if block.released is not None and self._words is not None:
-            # Half of an id rules nearly all rows out, without an object for each.
-            alone = self._within and len(self._words) == len(self._queries)
-            rows = (
-                rows[:0] if alone else np.flatnonzero(np.isin(_first_words(block.released.ids), self._words))
-            )
-            if not len(rows):
-                return rows, rows
-        if not self._owners:
-            for query, noises in enumerate(self._queries.provenance):
-                for source, _ in noises.terms:
-                    self._owners.setdefault(source.id, []).append(query)
-        shared = [
-            (self._owners[source.id], row)
-            for row in rows.tolist()
-            for source, _ in block.provenance[row].terms
-            if source.id in self._owners
-        ]
-        if sum(len(queries) for queries, _ in shared) > at_most:
-            return None
-        pairs = {(query, row) for queries, row in shared for query in queries}
-        if self._within:
-            pairs -= {(first_number + row, row) for row in rows.tolist()}
-        queries, columns = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2).T
-        return queries, columns
+def shared_pairs(queries: Sketches, block: Sketches, at_most: int) -> Pairs | None:
+    """The pairs (query, row of the block) that have a noise in common, by query; None if there are more than `at_most`."""
+    rows = np.arange(len(block))
+    if queries.released is not None and block.released is not None:
+        # Half of an id rules nearly all rows out, without an object for each.
+        words = _first_words(block.released.ids), _first_words(queries.released.ids)
+        rows = np.flatnonzero(np.isin(*words))
+        if not len(rows):
+            return rows, rows
+        block = block.rows(rows.tolist())
+    owners = Counter(source.id for noises in queries.provenance for source, _ in noises.terms)
+    count = sum(owners[source.id] for noises in block.provenance for source, _ in noises.terms)
+    if count > at_most:
+        return None
+    pairs = np.array(sorted(sharing_pairs(queries, block)) if count else [], dtype=np.int64).reshape(-1, 2)
+    return pairs[:, 0], rows[pairs[:, 1]]
 
 
 def _first_words(ids: NDArray[np.void]) -> NDArray[np.uint64]:

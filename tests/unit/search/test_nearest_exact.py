@@ -9,7 +9,7 @@ import armslength as al
 from armslength.estimates import squares
 from armslength.protocol.provenance import Released
 from armslength.search import candidates, nearest, shortlist
-from armslength.search.candidates import SharedNoises
+from armslength.search.candidates import shared_pairs
 
 RNG = np.random.default_rng(5)
 HUGE = 2**62
@@ -241,8 +241,7 @@ def test_within_one_set_rows_need_no_objects(monkeypatch):
 
 def test_a_pair_that_shares_two_noises_is_one_pair():
     a, b = drawn(1), drawn(1, prefix="b")
-    holders = SharedNoises(a + b, within=False)
-    pairs = holders.pairs_with(al.concat([drawn(1), a - b]), 0, 10)
+    pairs = shared_pairs(a + b, al.concat([drawn(1), a - b]), 10)
     assert [each.tolist() for each in pairs] == [[0], [1]]
     check(al.concat([a + b, drawn(2, prefix="q")]), al.concat([a - b, drawn(9, prefix="r")]), 3)
 
