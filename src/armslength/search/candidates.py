@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.compiled import kernel
-from armslength.estimates.kernels import squared_difference
+from armslength.estimates.kernels import chosen_squared_differences
 from armslength.estimates.noise_models import PairNoise, PairNoises, Term, noise_classes, sharing_pairs
 from armslength.estimates.squared_distances import interval
 from armslength.estimates.squares import chosen_squares
@@ -33,10 +32,6 @@ _LARGEST_DIM32 = 2**17  # coordinates up to which float32 products are of use
 _FARTHEST, _LONGEST = 2.0**60, 2.0**40  # from the origin, before and after scaling
 _LEAST = 2.0**-40  # squared length that rounding is relative to, at least: covers underflow
 _SAMPLE = 128  # queries that the origin is the median of
-_MANY = (
-    2**16
-)  # exact distances after which threads pay: those of the BLAS spin on between its calls, and ours compete with them
-_TOGETHER = 64  # products that are compared in one go
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -103,41 +98,42 @@ class Origin:
         return FloatRows(values, offsets, floats, squares, slacks)
 
 
-@dataclass
 class Smallest:
     """For each of n queries, the smallest values among the rows of one noise; of equal values, the first rows.
 
     Attributes:
         terms: The noise of the rows.
         bias: n: what noise adds to a squared distance, in squared integer units.
-        kept: How many values a query keeps.
-        value: n x 2·kept: the smallest so far, rising, and behind them what came since.
+        value: n x kept, rising; ∞ where there are no more.
         number: The numbers of their rows.
-        filled: n: how many there are.
-        worst: n: the largest value that counts; ∞ until there are enough.
         rows: How many rows were searched.
     """
 
-    terms: tuple[Term, ...]
-    bias: NDArray[np.float64]
-    kept: int
-    value: NDArray[np.float64]
-    number: NDArray[np.int64]
-    filled: NDArray[np.int64]
-    worst: NDArray[np.float64]
-    rows: int = 0
+    def __init__(self, terms: tuple[Term, ...], bias: NDArray[np.float64], kept: int) -> None:
+        self.terms, self.bias, self.rows = terms, bias, 0
+        self.value = np.full((len(bias), kept), np.inf)
+        self.number = np.full((len(bias), kept), -1)
 
-    @classmethod
-    def empty(cls, terms: tuple[Term, ...], bias: NDArray[np.float64], kept: int) -> "Smallest":
-        """Nothing searched yet."""
-        n, room = len(bias), (len(bias), 2 * kept)
-        value, number = np.empty(room), np.empty(room, dtype=np.int64)
-        return cls(terms, bias, kept, value, number, np.zeros(n, dtype=np.int64), np.full(n, np.inf))
-
-    def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """(query, row number, value) of all candidates."""
-        there = np.arange(self.value.shape[1]) < self.filled[:, None]
-        return np.nonzero(there)[0], self.number[there], self.value[there]
+    def add(self, queries: NDArray[np.int64], numbers: NDArray[np.int64], value: NDArray[np.float64]) -> None:
+        """Candidates by query, and of each query by row number; the rows come behind all before them."""
+        better = (
+            value < self.value[queries, -1]
+        )  # a later row of equal value never takes the place of an earlier one
+        queries, numbers, value = queries[better], numbers[better], value[better]
+        changed, starts, counts = np.unique(queries, return_index=True, return_counts=True)
+        if not len(changed):
+            return
+        new_value, new_number = (np.full((len(changed), counts.max()), fill) for fill in (np.inf, -1))
+        place = (
+            np.repeat(np.arange(len(changed)), counts),
+            np.arange(len(queries)) - np.repeat(starts, counts),
+        )
+        new_value[place], new_number[place] = value, numbers
+        values = np.concatenate([self.value[changed], new_value], axis=1)
+        order = np.argsort(values, axis=1, kind="stable")[:, : self.value.shape[1]]
+        self.value[changed] = np.take_along_axis(values, order, axis=1)
+        new_number = np.concatenate([self.number[changed], new_number], axis=1)
+        self.number[changed] = np.take_along_axis(new_number, order, axis=1)
 
 
 class Candidates:
@@ -162,7 +158,6 @@ class Candidates:
         self._smallest: dict[PairNoise, Smallest] = {}
         dim = queries.values.shape[1]
         self._kind: type[np.floating[Any]] = np.float32 if dim <= _LARGEST_DIM32 else np.float64
-        self._threads: int | None = 1
         self._offsets = queries.offsets
         self._as_floats: dict[np.dtype[Any], tuple[Origin, FloatRows]] = {}
 
@@ -198,7 +193,8 @@ class Candidates:
     def finish(self, shortlist: Shortlist) -> None:
         """Gives all candidates to the shortlist."""
         for smallest in self._smallest.values():
-            queries, numbers, value = smallest.entries()
+            there = smallest.number >= 0
+            queries, numbers, value = np.nonzero(there)[0], smallest.number[there], smallest.value[there]
             classes = self._classes[queries]
             groups = [
                 (PairNoise.of((*mine, *smallest.terms)), np.flatnonzero(classes == number))
@@ -219,7 +215,7 @@ class Candidates:
             if noise not in self._smallest:
                 k2 = [PairNoise.of((*mine, *terms)).cumulants.k2 for mine in self._terms]
                 bias = debias(protocol, np.array(k2))[self._classes]
-                self._smallest[noise] = Smallest.empty(terms, bias, self._kept)
+                self._smallest[noise] = Smallest(terms, bias, self._kept)
         return [(self._smallest[noise], np.flatnonzero(classes == i)) for i, noise in enumerate(noises)]
 
     def _float_queries(self, dtype: np.dtype[Any]) -> tuple[Origin, FloatRows]:
@@ -242,44 +238,64 @@ class Candidates:
         same = self._queries.values.dtype == values.dtype
         origin, queries = self._float_queries(values.dtype if same else np.dtype(np.float64))
         consecutive = chosen[-1] - chosen[0] == len(chosen) - 1
-        part = values[chosen[0] : chosen[-1] + 1] if consecutive else values[chosen]
-        rows = origin.float_rows(_read_only(part, queries.values.dtype), offsets[chosen], self._kind)
-        share = margin(part.shape[1], self._kind)
+        exact = values[chosen[0] : chosen[-1] + 1] if consecutive else values[chosen]
+        rows = origin.float_rows(_read_only(exact, queries.values.dtype), offsets[chosen], self._kind)
+        share = margin(exact.shape[1], self._kind)
         half = ((rows.square - share * rows.slack) / 2).astype(self._kind)
         place = np.full(len(values), -1)
         place[chosen] = np.arange(len(chosen))
         here = place[left_out[1]] >= 0
         left_out = left_out[0][here], place[left_out[1][here]]
-        numbers, measured = chosen + first_number, np.zeros(len(self._queries), dtype=np.int64)
-        constants = smallest.kept, self._queries.protocols[0].unit_squared, origin.scale**2, share
+        unit, measured = self._queries.protocols[0].unit_squared, 0
         for first in range(0, len(self._queries), QUERIES):
-            products = queries.floats[first : first + QUERIES] @ rows.floats.T
+            part = slice(first, first + QUERIES)
+            products = queries.floats[part] @ rows.floats.T
+            products -= half
             now = left_out[0] // QUERIES == first // QUERIES
-            products[left_out[0][now] - first, left_out[1][now]] = np.nan  # never above a limit
-
-            def work(start: int, stop: int, first: int = first, products: NDArray[Any] = products) -> None:
-                mine = slice(first + start, first + stop)
-                _keep_smallest(
-                    products[start:stop],
-                    half,
-                    (queries.values[mine], rows.values, queries.offsets[mine], rows.offsets, numbers),
-                    (queries.square[mine], queries.slack[mine], smallest.bias[mine]),
-                    constants,
-                    (smallest.value[mine], smallest.number[mine], smallest.filled[mine]),
-                    smallest.worst[mine],
-                    measured[mine],
-                )
-
-            for_blocks(len(products), 64, work, self._threads)
+            products[left_out[0][now] - first, left_out[1][now]] = -np.inf  # below any limit
+            limit = self._limits(queries, smallest, origin.scale**2, part)
+            open_queries = np.flatnonzero(products.max(axis=1) >= limit)
+            i, j = np.divmod(np.flatnonzero(products[open_queries] >= limit[open_queries, None]), len(chosen))
+            i = open_queries[i] + first
+            raw = _squares(queries, rows, i, j)
+            smallest.add(i, chosen[j] + first_number, unit * (raw - smallest.bias[i]))
+            measured += len(i)
         smallest.rows += len(chosen)
-        self._threads = None if measured.sum() > _MANY else 1
         # More than new rows explain: distances are small beside lengths, and float64 tells more of them apart.
-        if (
-            measured.sum() > len(measured) * (2 * smallest.kept + len(chosen) / 32)
-            and self._kind is np.float32
-        ):
+        if self._kind is np.float32 and measured > len(self._queries) * (2 * self._kept + len(chosen) / 32):
             self._kind = np.float64
             self._as_floats.clear()
+
+    def _limits(
+        self, queries: FloatRows, smallest: Smallest, scale_squared: float, part: slice
+    ) -> NDArray[Any]:
+        """For some queries, what ⟨a, b⟩ − ‖b‖²/2 is at least, up to rounding, for a value at most the worst one so far."""
+        most = smallest.value[part, -1] / self._queries.protocols[0].unit_squared * scale_squared
+        noise = smallest.bias[part] * scale_squared
+        lowered = margin(queries.floats.shape[1], self._kind) * (queries.slack[part] + np.abs(most) + noise)
+        limit = (queries.square[part] - (most + noise) - lowered) / 2
+        return np.maximum(limit, np.finfo(self._kind).min).astype(self._kind)
+
+
+def _squares(
+    queries: FloatRows, rows: FloatRows, i: NDArray[np.int64], j: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """‖u−v‖² for some pairs, each measured by itself from the exact rows."""
+    result = np.empty(len(i))
+
+    def fill(start: int, stop: int) -> None:
+        chosen_squared_differences(
+            queries.values,
+            rows.values,
+            queries.offsets,
+            rows.offsets,
+            i[start:stop],
+            j[start:stop],
+            result[start:stop],
+        )
+
+    for_blocks(len(i), 2**13, fill)
+    return result
 
 
 def _read_only(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -292,81 +308,6 @@ def _read_only(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
 def rows_at_once(coordinates: int) -> int:
     """How many rows are searched at once: as many as a cache holds, but some at least."""
     return min(ROWS, max(32, _NUMBERS // coordinates))
-
-
-@kernel
-def _keep_smallest(
-    products: NDArray[Any],
-    half: NDArray[Any],
-    sides: Any,
-    queries: Any,
-    constants: tuple[int, float, float, float],
-    smallest: Any,
-    worst: NDArray[np.float64],
-    measured: NDArray[np.int64],
-) -> None:
-    """Measures every pair whose product does not rule it out, and keeps the smallest values of each query."""
-    left, right, left_offsets, right_offsets, numbers = sides
-    square, slack, bias = queries
-    kept, unit = constants[:2]
-    value, number, filled = smallest
-    limit = np.empty(1, products.dtype)
-    for i in range(products.shape[0]):
-        limit[0] = _limit(square[i], slack[i], bias[i], worst[i], constants)
-        for start in range(0, products.shape[1], _TOGETHER):
-            stop = min(start + _TOGETHER, products.shape[1])
-            if _above(products[i, start:stop], half[start:stop], limit[0]) == 0:
-                continue
-            for j in range(start, stop):
-                if not products[i, j] - half[j] >= limit[0]:
-                    continue
-                measured[i] += 1
-                raw = squared_difference(left[i], right[j], left_offsets[i] - right_offsets[j])
-                estimate = unit * (raw - bias[i])
-                # Rows come in order: a later one of equal value never takes the place of an earlier one.
-                if filled[i] >= kept and not estimate < worst[i]:
-                    continue
-                if filled[i] == value.shape[1]:
-                    _drop_largest(value[i], number[i], kept)
-                    filled[i] = kept
-                    worst[i] = value[i, kept - 1]
-                    limit[0] = _limit(square[i], slack[i], bias[i], worst[i], constants)
-                value[i, filled[i]] = estimate
-                number[i, filled[i]] = numbers[j]
-                filled[i] += 1
-        if filled[i] >= kept:
-            _drop_largest(value[i, : filled[i]], number[i, : filled[i]], kept)
-            filled[i] = kept
-            worst[i] = value[i, kept - 1]
-
-
-@kernel
-def _limit(
-    square: float, slack: float, bias: float, worst: float, constants: tuple[int, float, float, float]
-) -> float:
-    """What ⟨a, b⟩ − ‖b‖²/2 is at least, up to rounding, if the value of a pair is at most the worst one."""
-    _, unit, scale_squared, share = constants
-    if worst == np.inf:
-        return -np.inf
-    most = worst / unit * scale_squared
-    noise = bias * scale_squared
-    return (square - (most + noise) - share * (slack + abs(most) + noise)) / 2
-
-
-@kernel
-def _above(products: NDArray[Any], half: NDArray[Any], limit: Any) -> int:
-    """How many pairs are not ruled out."""
-    count = 0
-    for j in range(len(products)):
-        count += products[j] - half[j] >= limit
-    return count
-
-
-@kernel
-def _drop_largest(value: NDArray[np.float64], number: NDArray[np.int64], kept: int) -> None:
-    """Sorts, stably, and keeps the smallest in front."""
-    order = np.argsort(value, kind="mergesort")[:kept]
-    value[:kept], number[:kept] = value[order], number[order]
 
 
 def shared_pairs(queries: Sketches, block: Sketches, at_most: int) -> Pairs | None:
