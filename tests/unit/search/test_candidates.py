@@ -110,6 +110,14 @@ def test_rows_too_far_for_floats_are_marked(kind):
     assert np.isneginf(origin.float_rows(rows, zeros + 2.0**60, kind).square).all()
 
 
+def test_offsets_count_where_they_cancel():
+    # What is left of 2^30 − 2^30 is small, its rounding is not.
+    origin = Origin(np.zeros((3, 5), dtype=np.int64), np.zeros(3))
+    rows = origin.float_rows(np.full((2, 5), -(2**30)), np.full(2, 2.0**30 + 1), np.float32)
+    assert rows.square.tolist() == [5.0, 5.0]
+    assert (rows.slack >= 5 * 2.0**60).all()
+
+
 @pytest.mark.parametrize("outlier", [2**20, 2**40, 2**60])
 @pytest.mark.parametrize("place", [0, 7])
 def test_an_outlier_moves_the_origin_little(outlier, place):
