@@ -148,10 +148,9 @@ class Candidates:
         self, queries: Sketches, count: int, confidence: tuple[float, str, int], *, within: bool
     ) -> None:
         self._queries, self._kept, self._confidence, self._within = queries, count + 1, confidence, within
-        ids = None if queries.released is None or not within else _first_words(queries.released.ids)
-        self._all_differ = ids is not None and len(np.unique(ids)) == len(
-            ids
-        )  # no row shares another's noise
+        # Rows as they were released, against themselves: if all ids differ, no two rows share a noise.
+        ids = _first_words(queries.released.ids) if within and queries.released is not None else None
+        self._all_differ = ids is not None and len(np.unique(ids)) == len(ids)
         self._classes, self._terms = noise_classes(queries)
         self._smallest: dict[PairNoise, Smallest] = {}
         dim = queries.values.shape[1]
