@@ -179,10 +179,6 @@ def leading_zeros(word: np.uint64) -> int:
 
 LANES = 16  # rows side by side in a tile of integers
 TILE_ROWS, TILE_WIDTH = 6, 8  # of a tile of floats: its sums fill the registers of AVX-512, and those of AVX2
-PAIR_ROWS, PAIR_WIDTH = (
-    6,
-    32,
-)  # of a tile of 16-bit integers: the same, where the machine multiplies them in pairs
 _WORD = ir.IntType(64)
 _operation: Callable[[Any], Any] = (
     intrinsic  # whose type has the compiler's own argument, which callers do not give
@@ -336,99 +332,6 @@ def multiply_tile(_typing: Any, rows: Any, first: Any, panel: Any, tile: Any) ->
         return context.get_dummy_value()
 
     return signature, generate
-
-
-@_operation
-def multiply_pairs(_typing: Any, rows: Any, first: Any, panel: Any, start: Any, tile: Any) -> Any:
-    """tile[i, j] = start + Σ low(rows[first+i, n])·low(panel[n, j]) + high(…)·high(…) for i < 6, j < 32, modulo 2^32.
-
-    Every int32 of rows and panel is two int16, a low one and a high one: x86 multiplies and adds such pairs in one
-    instruction, twice as many at once as float32.
-
-    Args:
-        rows: A contiguous matrix of int32, k/2 wide.
-        first: The first of six of its rows.
-        panel: k/2 x 32, contiguous, of int32.
-        start: Where every sum begins.
-        tile: 6 x 32, contiguous, of int32.
-    """
-    _check_layout(rows, panel, tile)
-    signature = types.void(rows, first, panel, start, tile)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        rows_type, first_type, panel_type, start_type, tile_type = signature.args
-        first_row = context.cast(builder, arguments[1], first_type, types.intp)
-        begin = context.cast(builder, arguments[3], start_type, types.int32)
-        lanes, add_products = _pair_products(context.codegen().magic_tuple()[2], builder)
-        number = ir.IntType(32)
-        (length, _) = _numba.unpack_tuple(
-            builder, context.make_array(panel_type)(context, builder, arguments[2]).shape
-        )
-        for left in range(
-            0, PAIR_WIDTH, 2 * lanes
-        ):  # two vectors at once: more sums than that leave the registers
-            columns = (left, left + lanes)
-            sums = [
-                [_numba.alloca_once(builder, ir.VectorType(number, lanes)) for _ in columns]
-                for _ in range(PAIR_ROWS)
-            ]
-            for total in (each for line in sums for each in line):
-                builder.store(_everywhere(builder, begin, lanes), total)
-            with _numba.for_range(builder, length) as loop:
-                lines = [
-                    _load(
-                        builder,
-                        _place(context, builder, panel_type, arguments[2], (loop.index, _WORD(column))),
-                        number,
-                        lanes,
-                    )
-                    for column in columns
-                ]
-                for i, totals in enumerate(sums):
-                    row = builder.add(first_row, _WORD(i))
-                    entry = builder.load(_place(context, builder, rows_type, arguments[0], (row, loop.index)))
-                    factor = _everywhere(builder, entry, lanes)
-                    for line, total in zip(lines, totals, strict=True):
-                        builder.store(builder.add(builder.load(total), add_products(factor, line)), total)
-            for i, totals in enumerate(sums):
-                for column, total in zip(columns, totals, strict=True):
-                    place = _place(context, builder, tile_type, arguments[4], (_WORD(i), _WORD(column)))
-                    _store(builder, builder.load(total), place)
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
-def _pair_products(features: str, builder: Any) -> tuple[int, Callable[[Any, Any], Any]]:
-    """How many int32 a vector of the machine has, and what multiplies the int16 in two of them and adds each pair."""
-    has = set(features.split(","))
-    lanes, name = next(
-        (
-            (lanes, name)
-            for feature, lanes, name in (
-                ("+avx512bw", 16, "llvm.x86.avx512.pmaddw.d.512"),
-                ("+avx2", 8, "llvm.x86.avx2.pmadd.wd"),
-                ("+sse2", 4, "llvm.x86.sse2.pmadd.wd"),
-            )
-            if feature in has
-        ),
-        (4, ""),
-    )
-    wide, halves = ir.VectorType(ir.IntType(32), lanes), ir.VectorType(ir.IntType(16), 2 * lanes)
-
-    def by_instruction(a: Any, b: Any) -> Any:
-        operation = _numba.get_or_insert_function(
-            builder.module, ir.FunctionType(wide, [halves, halves]), name
-        )
-        return builder.call(operation, [builder.bitcast(a, halves), builder.bitcast(b, halves)])
-
-    def by_parts(a: Any, b: Any) -> Any:
-        bits = _everywhere(builder, ir.IntType(32)(16), lanes)
-        high = builder.mul(builder.ashr(a, bits), builder.ashr(b, bits))
-        low = [builder.ashr(builder.shl(each, bits), bits) for each in (a, b)]
-        return builder.add(high, builder.mul(*low))
-
-    return lanes, by_instruction if name else by_parts
 
 
 def _everywhere(builder: Any, entry: Any, count: int) -> Any:

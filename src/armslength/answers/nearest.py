@@ -9,10 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from armslength._numba import PAIR_WIDTH
-from armslength.answers.exact import ExactSearch
+from armslength.answers.candidates import Candidates
 from armslength.answers.pairs import Measure, checked_sketches, noted, row_blocks, squared_measure, tiles_of
-from armslength.answers.shortlists import Shortlist
+from armslength.answers.shortlist import Shortlist
 from armslength.checks import integer, one_of
 from armslength.errors import ParameterError
 from armslength.estimates.distances import clear_note, is_clear
@@ -163,14 +162,14 @@ def nearest(
     Level.of(level, method, pairs)  # before any work
     measure = squared_measure(by)
     shortlist = Shortlist(len(queries), kept)
-    held = (level, method, pairs)
-    search = ExactSearch(queries, kept, held, within=index is None) if by == "size" else None
+    confidence = (level, method, pairs)
+    search = Candidates(queries, kept, confidence, within=index is None) if by == "size" else None
     first, clear = 0, clear_note(queries)
     with progress("nearest", len(queries) * len(searched), "pairs", shown=show_progress) as advance:
         for block in searched.blocks(rows_at_once(queries.values.shape[1])):
             _check_size("index", block)
-            if search is None or not search.take(block, first, shortlist, advance):
-                _take_tiles(queries, block, measure, held, shortlist, (first, index is None), advance)
+            if search is None or not search.search(block, first, shortlist, advance):
+                _take_tiles(queries, block, measure, confidence, shortlist, (first, index is None), advance)
             clear = clear or clear_note(block)
             first += len(block)
             del block  # or it would stay while the next is read
@@ -196,8 +195,8 @@ def nearest(
 
 
 def rows_at_once(coordinates: int) -> int:
-    """How many rows of the index are read at once: so many bytes, but a panel at least."""
-    return min(_ROWS, max(PAIR_WIDTH, _BYTES // (8 * coordinates)))
+    """How many rows of the index are read at once: so many bytes, but some at least."""
+    return min(_ROWS, max(32, _BYTES // (8 * coordinates)))
 
 
 def _check_size(name: str, rows: Sketches) -> None:
@@ -226,7 +225,7 @@ def _take_tiles(
     queries: Sketches,
     block: Sketches,
     measure: Measure,
-    held: tuple[float, str, int],
+    confidence: tuple[float, str, int],
     shortlist: Shortlist,
     place: tuple[int, bool],
     advance: Advance,
@@ -235,7 +234,7 @@ def _take_tiles(
     first, within = place
     for rows in row_blocks(len(queries)):
         for tile in tiles_of(rows, queries, block, measure):
-            value, (lower, upper) = tile.estimate.value, tile.ends(*held)
+            value, (lower, upper) = tile.estimate.value, tile.ends(*confidence)
             start = first + tile.first_column
             if within and rows.start < start + value.shape[1] and start < rows.stop:
                 own = np.arange(rows.start, rows.stop)[:, None] == np.arange(start, start + value.shape[1])

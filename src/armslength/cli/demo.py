@@ -4,9 +4,10 @@ from pathlib import Path
 
 import click
 
+from armslength.demo import run_demo
+
 
 @click.command(
-    short_help="The whole workflow on generated data.",
     epilog="""\b
 Examples:
   armslength demo
@@ -26,7 +27,5 @@ def demo(folder: Path) -> None:
     24 hospitals in four hidden regions each have a private table of diagnoses. They plan, agree on a protocol, and release
     one sketch each, in separate processes; then anybody compares and clusters them and looks at a report.
     """
-    from armslength.demo import run_demo  # noqa: PLC0415  # --help must not wait for it
-
     folder.mkdir(parents=True, exist_ok=True)
     run_demo(folder, click.echo)

@@ -1,29 +1,26 @@
 """`armslength drift`: what changed between two releases of the same parties."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+import armslength as al
 from armslength.cli.options import BY, LEVEL, METHOD, NO_WORK_LIMIT, LocalPath, load_all
 from armslength.cli.output import FORMAT, Column, echo_rows, heading, line
 from armslength.errors import counted
-
-if TYPE_CHECKING:
-    from armslength.answers.drift import Drift
 
 _FILE = LocalPath(exists=True)
 
 
 @click.command(
-    short_help="What changed between two releases of the same parties.",
     epilog="""\b
 Examples:
   armslength drift march.parquet april.parquet
   armslength drift march.parquet april.parquet --by shape
   armslength drift march.parquet april.parquet --partial --format csv
 
-Parties are matched by their labels. All intervals hold together with the probability of --level, so that every party that
-is said to have changed truly did.
+Parties are matched by label. All intervals hold together with probability --level, so every party that is listed as
+changed has changed.
 """,
 )
 @click.argument("before", type=_FILE)
@@ -39,18 +36,16 @@ is said to have changed truly did.
 def drift(before: str, after: str, form: str, **known: Any) -> None:
     """How far each party moved from one release to the next, with intervals.
 
-    The second release cost its own ε; comparing the two costs nothing.
+    The second release cost its own ε. Comparing the two costs nothing.
     """
-    from armslength.answers.drift import drift as compare_by_label  # noqa: PLC0415  # --help must not wait for it
-
-    found = compare_by_label(load_all((before,)), load_all((after,)), **known)
+    found = al.drift(load_all((before,)), load_all((after,)), **known)
     if form == "table":
         click.echo(_table(found))
         return
     echo_rows(found.to_arrow().to_pylist(), form, _notes(found))
 
 
-def _table(found: "Drift") -> str:
+def _table(found: "al.Drift") -> str:
     columns = [
         Column.of_labels("party", found.labels),
         *(Column.of_numbers(name) for name in ("moved by", "from", "to")),
@@ -67,7 +62,7 @@ def _table(found: "Drift") -> str:
     return "\n".join([*lines, *_notes(found)])
 
 
-def _notes(found: "Drift") -> list[str]:
+def _notes(found: "al.Drift") -> list[str]:
     missing = (("before", found.only_before), ("after", found.only_after))
     only = [f"only {when}: {', '.join(labels)}" for when, labels in missing if labels]
     return [*only, *([found.note] if found.note else [])]

@@ -1,32 +1,22 @@
-"""`armslength inspect`: what a sketch file holds, and under which guarantee."""
+"""`armslength inspect`: show what a sketch file holds, and its guarantee."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from armslength.cli.options import max_work, sketch_files
+import armslength as al
+from armslength.cli.options import sketch_files, work_limit
 from armslength.cli.output import FORMAT, LONGEST_LABEL, Column, as_csv, as_json, heading, line, paragraph
-from armslength.errors import counted
+from armslength.errors import counted, printable
+from armslength.sketches.card import release_card
 
-if TYPE_CHECKING:
-    from armslength.sketches.collection import Collection
-    from armslength.sketches.sketches import Sketches
-
-
-# What a folder of sketch files holds: from their footers, and of their rows only whether they are in the clear.
-
-
-_MOST_FILES, _MOST_PROTOCOLS = 20, 2  # that are shown to people
+_MOST_FILES, _MOST_PROTOCOLS = 20, 2  # in the table
 
 
 def collection_listing(paths: tuple[str, ...], form: str) -> str:
     """The files of a collection as a "table" of the first of them, or all of them as "json" or "csv"."""
-    from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
-    from armslength.sketches.card import release_card  # noqa: PLC0415  # the same
-    from armslength.sketches.collection import open_collection  # noqa: PLC0415  # the same
-
-    collection = open_collection(paths, max_work=max_work())
+    collection = al.open_collection(paths, **work_limit())
     files: list[dict[str, Any]] = [
         {
             "file": file.path,
@@ -47,9 +37,8 @@ def collection_listing(paths: tuple[str, ...], form: str) -> str:
 
 
 def _collection_page(
-    name: str, collection: "Collection", card: dict[str, Any], files: list[dict[str, Any]]
+    name: str, collection: "al.Collection", card: dict[str, Any], files: list[dict[str, Any]]
 ) -> str:
-    from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
 
     words = [card["words"]] if card["in_clear"] else [release["words"] for release in card["releases"]]
     columns = [
@@ -91,11 +80,10 @@ def _more(count: int, noun: str) -> list[str]:
     return [f"… and {counted(count, noun)} more; --format json has all"] if count > 0 else []
 
 
-_MOST_FLAGGED = 10  # that are shown to people
+_MOST_FLAGGED = 10  # in the table
 
 
 @click.command(
-    short_help="What a sketch file holds, and under which guarantee.",
     epilog="""\b
 Examples:
   armslength inspect sketches.parquet
@@ -109,17 +97,14 @@ Examples:
 def inspect(files: tuple[str, ...], form: str) -> None:
     """Show what sketch files hold: rows, sizes, protocols, and the guarantee in words.
 
-    If a folder is among them, all of them are shown as one collection: how many files and rows, and not each row.
-    Rows are flagged as implausible if noise as their protocol declares it would hardly ever give such numbers (in one of 10^9
-    calls, if all was released as declared). Everything here is public: a sketch file holds no count of people, no hash of data, and no time.
+    With a folder, all files are shown as one collection: files and row counts, not each row. Rows are flagged as implausible if
+    the noise that their protocol declares would hardly ever give such numbers (one call in 10^9). Everything here is public:
+    a sketch file holds no count of people, no hash of data and no time.
     """
-    from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
-    from armslength.sketches.sketch_file import load  # noqa: PLC0415  # the same
-
     if any(Path(name).is_dir() for name in files):
         click.echo(collection_listing(files, form))
         return
-    each = [(name, load(name, max_work=max_work())) for name in files]
+    each = [(name, al.load(name, **work_limit())) for name in files]
     if form == "json":
         click.echo(as_json([{"file": name, **_document(sketches)} for name, sketches in each]))
     elif form == "csv":
@@ -129,13 +114,11 @@ def inspect(files: tuple[str, ...], form: str) -> None:
         click.echo("\n\n".join(_page(name, sketches) for name, sketches in each))
 
 
-def _rows(sketches: "Sketches") -> list[dict[str, Any]]:
+def _rows(sketches: "al.Sketches") -> list[dict[str, Any]]:
     """One line for each row: its label, how many noises are in it, whether data in the clear is, and what is implausible."""
-    from armslength.sketches.plausibility import implausible  # noqa: PLC0415  # --help must not wait for it
-
     totals = [None] * len(sketches) if sketches.totals is None else sketches.totals.tolist()
     flags: dict[int, list[str]] = {}
-    for finding in implausible(sketches):
+    for finding in al.implausible(sketches):
         flags.setdefault(finding.row, []).append(finding.reason)
     counts = (sketches.noises.starts[1:] - sketches.noises.starts[:-1]).tolist()
     rows = zip(sketches.labels, counts, sketches.in_clear, totals, strict=True)
@@ -151,8 +134,7 @@ def _rows(sketches: "Sketches") -> list[dict[str, Any]]:
     ]
 
 
-def _document(sketches: "Sketches") -> dict[str, Any]:
-    from armslength.sketches.card import release_card  # noqa: PLC0415  # --help must not wait for it
+def _document(sketches: "al.Sketches") -> dict[str, Any]:
 
     return {
         "rows": _rows(sketches),
@@ -162,8 +144,7 @@ def _document(sketches: "Sketches") -> dict[str, Any]:
     }
 
 
-def _page(name: str, sketches: "Sketches") -> str:
-    from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
+def _page(name: str, sketches: "al.Sketches") -> str:
 
     document = _document(sketches)
     card = document["card"]
@@ -207,10 +188,10 @@ def _page(name: str, sketches: "Sketches") -> str:
 
 
 def _warned(flagged: list[str]) -> list[str]:
-    """Rows that were not released as they declare, and what that means."""
+    """The warning about implausible rows."""
     if not flagged:
         return []
-    meaning = "Such rows were not released as their protocol says. Their own distances mean nothing; those between the others are not affected."
+    meaning = "These rows were not released as their protocol says. Their own distances mean nothing; distances between the others are not affected."
     return [
         "",
         *flagged[:_MOST_FLAGGED],

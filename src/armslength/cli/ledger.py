@@ -6,22 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import armslength as al
 from armslength.cli.options import LocalPath
 from armslength.cli.output import CSV_HELP, FORMATS, Column, as_csv, as_json, heading, line, shortened
 from armslength.errors import printable
+from armslength.ledger.entry import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from armslength.ledger.ledger import Budget, Entry, Spent
 
-NEW_LEDGER = click.option("--new-ledger", is_flag=True, help="Make the ledger, where no file may exist yet.")
+NEW_LEDGER = click.option(
+    "--new-ledger", is_flag=True, help="Make a new ledger; the file must not exist yet."
+)
 _DEFAULT = "ledger.sqlite"
 _WIDEST = 40
 
 
 @click.group(
-    short_help="What was spent, and how much may be.",
     epilog="""\b
 Examples:
   armslength ledger budget --new-ledger --population visits-2026 --epsilon 4 --unit "one patient"
@@ -29,10 +32,10 @@ Examples:
 """,
 )
 def ledger() -> None:
-    """What was spent, and how much may be.
+    """Show what was spent, and set budgets.
 
-    A ledger is one SQLite file (ledger.sqlite in the current folder, if none is named). Every release writes a line to it before
-    anything leaves, and is refused if a budget of its population does not allow it. The lines hold public parameters only.
+    A ledger is one SQLite file (ledger.sqlite in the current folder, if none is named). Every release writes a line to it first,
+    and is refused if a budget of its population does not allow it. The lines hold public parameters only.
     """
 
 
@@ -66,10 +69,7 @@ def show(path: str, population: str | None, past: bool, form: str) -> None:
 
     LEDGER is a file that exists (ledger.sqlite by default). Nothing is written.
     """
-    from armslength.ledger.entry import COLUMNS  # noqa: PLC0415  # --help must not wait for it
-    from armslength.ledger.ledger import Ledger  # noqa: PLC0415  # the same
-
-    book = Ledger(path, read_only=True)
+    book = al.Ledger(path, read_only=True)
     entries = book.entries(population)
     if form == "csv":
         click.echo(as_csv([asdict(entry) for entry in entries]) if entries else ",".join(COLUMNS))
@@ -133,9 +133,7 @@ def budget(path: str, new_ledger: bool, dry_run: bool, **known: Any) -> None:
 
     LEDGER is a file that exists (ledger.sqlite by default), or a new one with --new-ledger. What was charged before counts.
     """
-    from armslength.ledger.ledger import Ledger  # noqa: PLC0415  # --help must not wait for it
-
-    book = Ledger(path, create=new_ledger)
+    book = al.Ledger(path, create=new_ledger)
     before = [old for old in book.budgets(known["population"]) if old.period == known["period"]]
     new = (book.preview_budget if dry_run else book.set_budget)(**known)
     spent = book.spent_under(new)

@@ -1,34 +1,38 @@
 """`armslength protocol`: make or show what all parties agree on before any data is seen."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+import armslength as al
 from armslength.cli.options import (
     NO_WORK_LIMIT,
     OVERWRITE,
     LocalPath,
     check_dimension,
     check_new_file,
-    max_work,
     protocol_options,
     read_vocabulary,
+    work_limit,
 )
 from armslength.cli.output import as_json, paragraph
-
-if TYPE_CHECKING:
-    from armslength.protocol.protocol import Protocol
+from armslength.planner.predictions import told_apart_from
+from armslength.privacy.exact_numbers import weakness
+from armslength.randomness.seeds import fresh_seed
+from armslength.sketches.card import guarantee_in_words
+from armslength.sketches.noises import UNKNOWN
+from armslength.transforms.registry import TRANSFORMS
 
 _TRANSFORMS = ("SparseJL", "HadamardJL", "FastJL", "GaussianJL", "SignJL", "Identity")
 
 
-@click.group(short_help="Make or show what all parties agree on.")
+@click.group()
 def protocol() -> None:
     """Make or show a protocol: what all parties agree on before any data is seen.
 
-    It holds the public matrix (as a seed), the privacy parameters, the unit of protection in words, and how data becomes
-    integers. All parties use the same file; sketches of protocols with the same space can be compared.
+    It holds the public matrix (as a seed), the privacy parameters, who is protected, and how data becomes integers. All
+    parties use the same file. Sketches of protocols with the same space can be compared.
     """
 
 
@@ -101,10 +105,9 @@ def new(
         if not is_terminal():
             raise click.UsageError('--unit must say who is protected, such as --unit "one patient"')
         unit = click.prompt("Who is protected? Say it in words, such as: one patient")
-    from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # --help must not wait for it
 
     sizes = {name: known.pop(name) for name in ("sketch_dim", "sparsity", "construction", "seed")}
-    made = Protocol(
+    made = al.Protocol(
         _built(transform, input_dim, **sizes), unit=unit, vocabulary=read_vocabulary(vocabulary), **known
     )
     made.save(output)
@@ -126,10 +129,7 @@ def _built(
     construction: str,
     seed: str | None,
 ) -> Any:
-    """The transform of that name; what it does not have must not be said."""
-    from armslength.randomness.seeds import fresh_seed  # noqa: PLC0415  # --help must not wait for it
-    from armslength.transforms.registry import TRANSFORMS  # noqa: PLC0415  # the same
-
+    """The transform of that name; refuses options that it does not have."""
     if name != "SparseJL" and input_dim is None:
         raise click.UsageError(f"--open-vocabulary must go with SparseJL, got {name}; say --input-dim")
     if name != "SparseJL" and (sparsity != 1 or construction != "block"):
@@ -157,9 +157,7 @@ Examples:
 @NO_WORK_LIMIT
 def show(file: str, form: str) -> None:
     """Show a protocol: who is protected, how, and which distances can be told from 0."""
-    from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # --help must not wait for it
-
-    loaded = Protocol.load(file, max_work=max_work())
+    loaded = al.Protocol.load(file, **work_limit())
     if form == "json":
         ids = {"fingerprint": loaded.fingerprint, "space": loaded.space}
         click.echo(as_json({**loaded.document(), **ids}))
@@ -167,13 +165,8 @@ def show(file: str, form: str) -> None:
         click.echo(described(loaded))
 
 
-def described(protocol: "Protocol") -> str:
-    """A protocol for people."""
-    from armslength.planner.predictions import told_apart_from  # noqa: PLC0415  # --help must not wait for it
-    from armslength.privacy.exact_numbers import weakness  # noqa: PLC0415  # the same
-    from armslength.sketches.card import guarantee_in_words  # noqa: PLC0415  # the same
-    from armslength.sketches.noises import UNKNOWN  # noqa: PLC0415  # the same
-
+def described(protocol: "al.Protocol") -> str:
+    """The protocol in words."""
     weak = weakness(protocol.epsilon, protocol.released_delta)
     lines = [
         paragraph(guarantee_in_words(protocol, UNKNOWN)),

@@ -1,18 +1,15 @@
-"""`armslength sum`: add sketches up. Two wards are one hospital, twelve months are a year."""
-
-from typing import TYPE_CHECKING
+"""`armslength sum`: add sketches. Two wards make one hospital, twelve months a year."""
 
 import click
 
-from armslength.cli.options import OVERWRITE, LocalPath, check_new_file, max_work, sketch_files
-from armslength.errors import counted
-
-if TYPE_CHECKING:
-    from armslength.sketches.sketches import Sketches
+import armslength as al
+from armslength.cli.options import OVERWRITE, LocalPath, check_new_file, sketch_files, work_limit
+from armslength.errors import counted, printable
+from armslength.sketches.sketch_file import list_files
+from armslength.sketches.sketches import sum_rows
 
 
 @click.command(
-    short_help="Add sketches up: two wards are one hospital.",
     epilog="""\b
 Examples:
   armslength sum wards.parquet --label hospital -o hospital.parquet          all rows make one
@@ -33,18 +30,16 @@ Examples:
 def sum(  # noqa: A001  # the verb's name
     files: tuple[str, ...], label: str | None, by_label: bool, overwrite: bool, output: str
 ) -> None:
-    """Add sketches up: the sum of sketches is the sketch of the sum_rows data, with the noises of all of them.
+    """Add sketches: the sum is the sketch of the added data, with the noise of all of them.
 
-    It costs no privacy. Whoever is in the data of several rows is counted in each, and spent ε at each.
+    It costs no privacy. A person in several rows counts in each, and spent ε in each.
     """
     if (label is None) != by_label:
         raise click.UsageError("either --label or --by-label must be given, and not both")
-    from armslength.errors import printable  # noqa: PLC0415  # --help must not wait for it
-    from armslength.sketches.sketch_file import list_files, load  # noqa: PLC0415  # the same
 
     paths = [path for name in files for path in list_files(name)]
     check_new_file(output, overwrite=overwrite, read=map(str, paths))
-    parts = [load(path, max_work=max_work()) for path in paths]
+    parts = [al.load(path, **work_limit()) for path in paths]
     _check_different(parts)
     added = _by_label(parts) if label is None else _all_rows(parts, label)
     added.save(output)
@@ -57,25 +52,24 @@ def sum(  # noqa: A001  # the verb's name
         )
 
 
-def _check_different(parts: "list[Sketches]") -> None:
-    """Refuses to add a release to itself: its data and its noise would count twice."""
+def _check_different(parts: "list[al.Sketches]") -> None:
+    """Refuse to add a release to itself: its data and its noise would count twice."""
     ids = [noise for part in parts for noise in part.noises.ids.tolist()]
     if len(set(ids)) != len(ids):
         raise click.UsageError("each release must be added once, got one that is in several rows or files")
 
 
-def _all_rows(parts: "list[Sketches]", label: str) -> "Sketches":
-    from armslength.sketches.sketches import concat, sum_rows  # noqa: PLC0415  # --help must not wait for it
+def _all_rows(parts: "list[al.Sketches]", label: str) -> "al.Sketches":
 
-    return sum_rows(concat(parts), label)
+    return sum_rows(al.concat(parts), label)
 
 
-def _by_label(parts: "list[Sketches]") -> "Sketches":
-    from armslength.errors import ParameterError  # noqa: PLC0415  # --help must not wait for it
-    from armslength.sketches.sketches import concat, sum_rows  # noqa: PLC0415  # the same
+def _by_label(parts: "list[al.Sketches]") -> "al.Sketches":
 
     labels = parts[0].labels
     for part in parts:
         if sorted(part.labels) != sorted(labels) or len(set(part.labels)) != len(part):
-            raise ParameterError("labels must be the same in every file, each once, got others; use --label")
-    return concat([sum_rows(concat([part[label] for part in parts]), label) for label in labels])
+            raise al.ParameterError(
+                "labels must be the same in every file, each once, got others; use --label"
+            )
+    return al.concat([sum_rows(al.concat([part[label] for part in parts]), label) for label in labels])

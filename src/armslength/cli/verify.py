@@ -1,14 +1,18 @@
-"""`armslength verify`: all that is public about sketch files, computed anew."""
+"""`armslength verify`: recheck sketch files that you received."""
+
+import textwrap
 
 import click
 
+import armslength as al
 from armslength.cli.exit_codes import INCOMPATIBLE
-from armslength.cli.options import LocalPath, max_work, sketch_files
+from armslength.cli.options import LocalPath, sketch_files, work_limit
 from armslength.cli.output import TEXT_WIDTH, as_json
+from armslength.sketches.sketch_file import list_files
+from armslength.sketches.verify import FAILS
 
 
 @click.command(
-    short_help="Compute all that is public about a sketch file anew.",
     epilog="""\b
 Examples:
   armslength verify sketches.parquet
@@ -33,23 +37,16 @@ Examples:
 def verify(
     ctx: click.Context, files: tuple[str, ...], agreed: str | None, ledger: str | None, form: str
 ) -> None:
-    """Hold sketch files against all that is public: was anything edited, and is the noise enough for what the card says?
+    """Recheck sketch files that you received: was anything edited, and is the noise enough for the guarantee?
 
-    Computed anew are digests of all rows, columns of the matrix, sensitivity, scale and guarantee, and the release card. Rows
-    are flagged whose numbers the declared noise makes implausible. That the noise was really added, no file can prove.
+    It recomputes the digests of all rows, columns of the matrix, sensitivity, noise scale, guarantee and release card, and flags
+    rows whose numbers are implausible for the declared noise. No file can prove that the noise was really added.
 
-    Ends with 5 if anything fails.
+    Exit code 5: something failed.
     """
-    import textwrap  # noqa: PLC0415  # --help must not wait for it
-
-    from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # the same
-    from armslength.sketches.sketch_file import list_files  # noqa: PLC0415  # the same
-    from armslength.sketches.verify import FAILS  # noqa: PLC0415  # the same
-    from armslength.sketches.verify import verify as verified  # noqa: PLC0415  # the same
-
-    protocol = None if agreed is None else Protocol.load(agreed, max_work=max_work())
+    protocol = None if agreed is None else al.Protocol.load(agreed, **work_limit())
     done = [
-        verified(path, protocol=protocol, ledger=ledger, max_work=max_work())
+        al.verify(path, protocol=protocol, ledger=ledger, **work_limit())
         for name in files
         for path in list_files(name)
     ]
@@ -66,7 +63,5 @@ def verify(
                 )
     failing = sum(not each.holds for each in done)
     if failing:
-        click.echo(
-            f"armslength: files must be what they say, got {failing} of {len(done)} that fail", err=True
-        )
+        click.echo(f"armslength: {failing} of {len(done)} files failed verification", err=True)
         ctx.exit(INCOMPATIBLE)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.answers import exact, nearest, shortlists
-from armslength.answers.sharing import Holders
+from armslength.answers import candidates, nearest, shortlist
+from armslength.answers.candidates import shared_pairs
 from armslength.estimates import distances
 from armslength.sketches.noises import Noises
 
@@ -70,8 +70,8 @@ def no_tiles(monkeypatch):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(shortlists, "_TOGETHER", 6)
-    monkeypatch.setattr(exact, "ROWS", 70)
+    monkeypatch.setattr(shortlist, "_TOGETHER", 6)
+    monkeypatch.setattr(candidates, "ROWS", 70)
     monkeypatch.setattr(nearest, "_ROWS", 150)
 
 
@@ -110,6 +110,35 @@ SIDES = {
         drawn(9, rule=protocol(17, "0.01", dropped_bits=4)),
         al.concat([drawn(200), drawn(200, rule=protocol(17, "0.01", dropped_bits=3), prefix="q")]),
     ),
+    # Distances that differ by one or not at all, beside lengths of which float32 and float64 lose that.
+    "near ties far out": lambda: (
+        made(2**20 + RNG.integers(0, 2, (8, 17)) - 2**21 * (np.arange(8) % 2)[:, None]),
+        made(2**20 + RNG.integers(0, 2, (600, 17)) - 2**21 * (np.arange(600) % 2)[:, None]),
+    ),
+    "near ties very far out": lambda: (
+        made(2**40 + RNG.integers(0, 2, (8, 17)) - 2**41 * (np.arange(8) % 2)[:, None]),
+        made(2**40 + RNG.integers(0, 2, (600, 17)) - 2**41 * (np.arange(600) % 2)[:, None]),
+    ),
+    "ties of different rows": lambda: (
+        made(np.zeros((5, 17))),
+        made(RNG.permuted(np.tile(np.arange(17) * 10**5, (500, 1)), axis=1) * RNG.choice([-1, 1], (500, 17))),
+    ),
+    "values that cancel": lambda: (
+        made(RNG.integers(-3, 4, (8, 17)) + RNG.integers(-HUGE, HUGE, 17) // 4),
+        made(RNG.integers(-3, 4, (400, 17)) + RNG.integers(-HUGE, HUGE, (2, 17))[np.arange(400) % 2] // 4),
+    ),
+    "many equal rows": lambda: (
+        drawn(8),
+        made(np.rint(RNG.normal(0, 40, (6, 17)))[RNG.integers(0, 6, 700)]),
+    ),
+    "a first query far away": lambda: (
+        made(np.rint(RNG.normal(0, 40, (9, 17))) + 2**55 * (np.arange(9) == 0)[:, None]),
+        made(np.rint(RNG.normal(0, 40, (400, 17))) + 2**55 * (np.arange(400) % 50 == 0)[:, None]),
+    ),
+    "nearer and nearer": lambda: (
+        made(np.zeros((3, 17))),
+        made(np.arange(900, 0, -1)[:, None] + np.zeros((1, 17))),
+    ),
     "one coordinate": lambda: (drawn(9, 1), drawn(200, 1)),
     "two coordinates": lambda: (drawn(9, 2), drawn(200, 2)),
     "many coordinates": lambda: (drawn(7, 1500), drawn(100, 1500)),
@@ -124,6 +153,38 @@ SIDES = {
 @pytest.mark.parametrize("name", SIDES)
 def test_the_same_as_from_all_pairs(name):
     check(*SIDES[name]())
+
+
+@pytest.mark.usefixtures("no_tiles", "small_parts")
+@pytest.mark.parametrize("seed", range(12))
+def test_the_same_as_from_all_pairs_whatever_is_drawn(seed):
+    # Clusters of any size at any distance, of several noises, some rows equal, some in the queries too.
+    generator = np.random.default_rng(seed)
+    coordinates = int(generator.integers(1, 30))
+    centers = generator.integers(-HUGE, HUGE, (4, coordinates)) >> generator.integers(0, 62, (4, 1))
+    sides = []
+    for rows in (9, 250):
+        spread = generator.integers(-HUGE, HUGE, (rows, coordinates)) >> generator.integers(50, 63)
+        values = centers[generator.integers(0, 4, rows)] + spread[generator.integers(0, rows, rows)]
+        rules = [protocol(coordinates, epsilon) for epsilon in ("1", "0.1")]
+        halves = (made(part, rule) for part, rule in zip(np.array_split(values, 2), rules, strict=True))
+        sides.append(al.concat([half.rows(range(len(half))) for half in halves]))
+    check(*sides, count=int(generator.integers(1, 20)))
+    check(al.concat([sides[0], sides[1][::50]]), sides[1], 5)
+
+
+@pytest.mark.usefixtures("no_tiles", "small_parts")
+@pytest.mark.parametrize("name", ["plain", "near ties far out"])
+def test_float64_where_float32_tells_too_little_apart(monkeypatch, name):
+    kinds, floats = set(), candidates.Origin.float_rows
+
+    def watched(self, values, offsets, kind):
+        kinds.add(kind)
+        return floats(self, values, offsets, kind)
+
+    monkeypatch.setattr(candidates.Origin, "float_rows", watched)
+    check(*SIDES[name]())
+    assert kinds == ({np.float32} if name == "plain" else {np.float32, np.float64})
 
 
 @pytest.mark.usefixtures("no_tiles")
@@ -158,8 +219,8 @@ def test_when_everything_shares_a_noise():
 
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("most", [0, 1, 2])
-def test_more_noises_than_have_heaps(monkeypatch, most):
-    monkeypatch.setattr(exact, "MOST_CLASSES", most)
+def test_more_noises_than_the_search_keeps_apart(monkeypatch, most):
+    monkeypatch.setattr(candidates, "MOST_NOISES", most)
     check(*SIDES["three noises"]())
     check(drawn(170), None)
 
@@ -199,10 +260,11 @@ def test_an_index_that_is_read_block_by_block():
 
 def test_work_is_reported_as_it_is_done(monkeypatch):
     done = []
-    monkeypatch.setattr(exact, "ROWS", 64)
-    search = exact.ExactSearch(drawn(5), 3, (0.9, "spread", 200), within=False)
-    assert search.take(drawn(200), 0, nearest.Shortlist(5, 3), done.append)
-    assert done == [320, 320, 320, 40]
+    monkeypatch.setattr(candidates, "ROWS", 64)
+    search = candidates.Candidates(drawn(5), 3, (0.9, "spread", 200), within=False)
+    assert search.search(drawn(200), 0, nearest.Shortlist(5, 3), done.append)
+    assert sum(done) == 5 * 200
+    assert max(done) == 5 * 64
 
 
 def in_clear(rows, prefix="c"):
@@ -235,16 +297,15 @@ def test_within_one_set_no_pair_of_noises_is_searched(monkeypatch):
 
 def test_a_pair_that_shares_two_noises_is_one_pair():
     a, b = drawn(1), drawn(1, prefix="b")
-    holders = Holders(a + b, within=False)
-    pairs = holders.pairs_with(al.concat([drawn(1), a - b]), 0, 10)
+    pairs = shared_pairs(a + b, al.concat([drawn(1), a - b]), 10)
     assert [each.tolist() for each in pairs] == [[0], [1]]
     check(al.concat([a + b, drawn(2, prefix="q")]), al.concat([a - b, drawn(9, prefix="r")]), 3)
 
 
 def test_noises_are_counted_over_all_blocks(monkeypatch):
-    monkeypatch.setattr(exact, "MOST_CLASSES", 2)
-    search = exact.ExactSearch(drawn(3), 2, (0.9, "spread", 30), within=False)
+    monkeypatch.setattr(candidates, "MOST_NOISES", 2)
+    search = candidates.Candidates(drawn(3), 2, (0.9, "spread", 30), within=False)
     shortlist = nearest.Shortlist(3, 2)
     blocks = [drawn(9, rule=protocol(17, epsilon)) for epsilon in ("1", "0.5", "0.25", "1")]
-    taken = [search.take(block, 9 * number, shortlist, int) for number, block in enumerate(blocks)]
-    assert taken == [True, True, False, True]
+    searched = [search.search(block, 9 * number, shortlist, int) for number, block in enumerate(blocks)]
+    assert searched == [True, True, False, True]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.answers import exact, nearest
+from armslength.answers import candidates, nearest
 
 
 class Watched:
@@ -37,10 +37,10 @@ def released(rows, coordinates):
     return protocol.release(np.ones((rows, coordinates), dtype=np.int32), ledger=al.NO_LEDGER)
 
 
-@pytest.mark.parametrize("classes", [0, 32], ids=["tiles", "heaps"])
+@pytest.mark.parametrize("classes", [0, 32], ids=["tiles", "candidates"])
 def test_a_block_is_gone_before_the_next_is_read(monkeypatch, classes):
     monkeypatch.setattr(nearest, "_ROWS", 40)
-    monkeypatch.setattr(exact, "MOST_CLASSES", classes)
+    monkeypatch.setattr(candidates, "MOST_NOISES", classes)
     index = Watched(released(100, 16))
     al.nearest(released(3, 16), index, 2)
     assert (index.asked, index.given) == (40, 3)
@@ -51,17 +51,33 @@ def test_longer_rows_come_in_shorter_blocks(coordinates, rows):
     assert nearest.rows_at_once(coordinates) == rows
 
 
-@pytest.mark.parametrize(("coordinates", "rows"), [(1, 16_384), (256, 16_384), (1000, 4194), (2**20, 32)])
-def test_rounded_rows_fit_into_a_cache(coordinates, rows):
-    assert exact.rows_in_cache(coordinates) == rows
+@pytest.mark.parametrize(("coordinates", "rows"), [(1, 4096), (256, 4096), (1000, 2097), (2**20, 32)])
+def test_rows_as_floats_fit_into_a_cache(coordinates, rows):
+    assert candidates.rows_at_once(coordinates) == rows
+
+
+def test_products_are_never_those_of_all_pairs(monkeypatch):
+    sizes, squares = [], candidates._squares
+
+    def watched(queries, rows, i, j):
+        sizes.append(len(i))
+        return squares(queries, rows, i, j)
+
+    monkeypatch.setattr(candidates, "_squares", watched)
+    monkeypatch.setattr(candidates, "ROWS", 30)
+    monkeypatch.setattr(candidates, "QUERIES", 20)
+    equal = al.concat([released(1, 16)] * 100)  # nothing is ruled out
+    al.nearest(released(50, 16), equal, 2)
+    assert max(sizes) == 20 * 30
 
 
 def test_both_sizes_are_used(monkeypatch):
     monkeypatch.setattr(nearest, "_BYTES", 48 * 8 * 16)
-    monkeypatch.setattr(exact, "_ROUNDED", 33 * 2 * 16)
+    monkeypatch.setattr(candidates, "_NUMBERS", 33 * 16)
     index, done = Watched(released(100, 16)), []
     al.nearest(released(3, 16), index, 2)
     assert (index.asked, index.given) == (48, 3)
-    search = exact.ExactSearch(released(1, 16), 2, (0.9, "spread", 100), within=False)
-    assert search.take(released(100, 16), 0, nearest.Shortlist(1, 2), done.append)
-    assert done == [33, 33, 33, 1]
+    search = candidates.Candidates(released(1, 16), 2, (0.9, "spread", 100), within=False)
+    assert search.search(released(100, 16), 0, nearest.Shortlist(1, 2), done.append)
+    assert sum(done) == 100
+    assert max(done) == 33

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength._numba import kernel
-
 # Ends are read off lines that meet up to rounding, and so rise with the estimate up to rounding: far less than this.
 _ALMOST = 1 + 2.0**-40
 _TOGETHER = 256  # consecutive queries whose pairs are held together: as many as a tile has
@@ -137,23 +135,8 @@ class Shortlist:
 
 def _counts(rising: NDArray[np.float64], limits: NDArray[np.float64]) -> NDArray[np.int64]:
     """For each row, how many of its rising numbers lie below each of its limits."""
-    result = np.empty(limits.shape, dtype=np.int64)
-    _count_below(rising, limits, result)
-    return result
-
-
-@kernel
-def _count_below(rising: NDArray[np.float64], limits: NDArray[np.float64], result: NDArray[np.int64]) -> None:
-    for i in range(limits.shape[0]):
-        for j in range(limits.shape[1]):
-            low, high = 0, rising.shape[1]
-            while low < high:
-                middle = (low + high) // 2
-                if rising[i, middle] < limits[i, j]:
-                    low = middle + 1
-                else:
-                    high = middle
-            result[i, j] = low
+    pairs = zip(rising, limits, strict=True)
+    return np.array([np.searchsorted(row, limit) for row, limit in pairs]).reshape(limits.shape)
 
 
 def _ranks(groups: NDArray[np.int64]) -> NDArray[np.int64]:

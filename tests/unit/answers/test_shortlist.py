@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from armslength.answers import shortlists
-from armslength.answers.shortlists import Shortlist
+from armslength.answers import shortlist as module
+from armslength.answers.shortlist import Shortlist
 
 RNG = np.random.default_rng(11)
 STATE = RNG.bit_generator.state
@@ -52,7 +52,7 @@ def check(shortlist, whole):
 @pytest.mark.parametrize("step", [0.001, 3.0])
 @pytest.mark.parametrize("together", [1, 7, 256])
 def test_tiles_and_pairs_in_any_order(monkeypatch, together, step):
-    monkeypatch.setattr(shortlists, "_TOGETHER", together)
+    monkeypatch.setattr(module, "_TOGETHER", together)
     whole = tile(20, 60, step)
     shortlist = Shortlist(20, 4)
     queries, numbers = (each.ravel() for each in np.mgrid[0:20, 40:60])
@@ -72,7 +72,7 @@ def test_merging_a_tile_leaves_all_other_queries_alone(monkeypatch):
         sizes.append(len(keys[0]))
         return sort(keys)
 
-    monkeypatch.setattr(shortlists.np, "lexsort", counted)
+    monkeypatch.setattr(module.np, "lexsort", counted)
     whole = tile(queries, 20)
     shortlist = Shortlist(queries, count)
     for columns in (slice(0, 10), slice(10, 20)):

@@ -1,0 +1,324 @@
+"""Candidates for the nearest rows: float products rule out nearly all pairs, exact distances decide about the rest.
+
+Among pairs of one noise, both ends of an interval rise with the estimate. So the count + 1 smallest estimates of each noise hold
+everything that its rows can add: answers, the smallest upper end, and count + 1 of the smallest lower ends.
+
+A row b can be among them only if ‖a−b‖² ≤ T, that is ⟨a, b⟩ − ‖b‖²/2 ≥ (‖a‖² − T)/2. Products come from the BLAS in float32,
+and the limit is lowered by more than all rounding can do. Decision 19 has the proof.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armslength.answers.shortlist import Shortlist
+from armslength.estimates.distances import chosen_squared_differences, chosen_squares, interval
+from armslength.estimates.pair_noise import PairNoise, PairNoises, noise_classes
+from armslength.estimates.variance import debias
+from armslength.progress import Advance
+from armslength.sketches.noises import Term
+from armslength.sketches.sketches import Sketches
+from armslength.threads import for_blocks
+
+MOST_NOISES = 32  # different ones in the index; each keeps candidates of its own
+ROWS, QUERIES = 4096, 1024  # at once, at most: 16 MiB of products
+_NUMBERS = 2**21  # of the rows at once, at most
+_LARGEST_DIM32 = 2**17  # coordinates up to which float32 products are of use
+_FARTHEST, _LONGEST = 2.0**60, 2.0**40  # from the origin, before and after scaling
+_LEAST = 2.0**-40  # squared length that rounding is relative to, at least: covers underflow
+_SAMPLE = 128  # queries that the origin is the median of
+
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def margin(coordinates: int, kind: type[np.floating[Any]]) -> float:
+    """How far rounding can move ‖a‖² + ‖b‖² − 2⟨a, b⟩ − T, as a share of ‖a‖² + ‖b‖² + |T| (decision 19)."""
+    return 1.125 * (coordinates + 16) * (2.0**-24 if kind is np.float32 else 2.0**-50)
+
+
+@dataclass(frozen=True)
+class FloatRows:
+    """Rows as they are, and as floats: relative to an origin and scaled.
+
+    Attributes:
+        values: n x k: the exact rows.
+        offsets: n: what is added to them when they are read.
+        floats: n x k; zeros for a row that is too far from the origin.
+        square: Squared lengths; −∞ for such a row, so that it is always a candidate.
+        slack: What rounding errors are relative to: squared lengths, and those of the offsets.
+    """
+
+    values: NDArray[Any]
+    offsets: NDArray[np.float64]
+    floats: NDArray[Any]
+    square: NDArray[np.float64]
+    slack: NDArray[np.float64]
+
+
+class Origin:
+    """The point that rows are measured from, and the scale at which a typical query has length 1.
+
+    Any point is right. What rows have in common would only cost digits, so it is the median of some queries.
+    """
+
+    def __init__(self, values: NDArray[Any], offsets: NDArray[np.float64]) -> None:
+        sample = values[:: -(-len(values) // _SAMPLE)]
+        middle = np.median((sample - sample[0]).astype(np.float64), axis=0)
+        self._point = sample[0] + np.rint(np.clip(middle, -_FARTHEST, _FARTHEST)).astype(values.dtype)
+        self._offset = offsets[0]
+        lengths = np.linalg.norm((sample - self._point).astype(np.float64), axis=1)
+        typical = float(np.median(lengths[lengths > 0])) if lengths.any() else 1.0
+        self.scale = 2.0 ** -round(math.log2(typical))  # a power of two: scaling rounds nothing
+
+    def float_rows(
+        self, values: NDArray[Any], offsets: NDArray[np.float64], kind: type[np.floating[Any]]
+    ) -> FloatRows:
+        """These rows, which have the type of the origin's, as floats of this kind."""
+        floats, squares, slacks = np.zeros(values.shape, kind), np.empty(len(values)), np.empty(len(values))
+        longest = min(_LONGEST, _FARTHEST * self.scale) ** 2
+        shifts = self.scale * (offsets - self._offset)
+        step = max(1, 2**15 // values.shape[1])  # rows that a core's own cache holds
+        for first in range(0, len(values), step):
+            part = slice(first, first + step)
+            # Integers are subtracted modulo 2^64: this is the true difference of rows within 2^61 of the origin.
+            away = (values[part] - self._point).astype(np.float64)
+            away *= self.scale
+            away += shifts[part, None]
+            square = np.einsum("ij,ij->i", away, away)
+            slack = square + values.shape[1] * shifts[part] ** 2
+            close = slack < longest
+            floats[part] = away if close.all() else np.where(close[:, None], away, 0.0)
+            squares[part] = np.where(close, square, -np.inf)
+            slacks[part] = np.where(close, slack, 0.0) + _LEAST
+        return FloatRows(values, offsets, floats, squares, slacks)
+
+
+class Smallest:
+    """For each of n queries, the smallest values among the rows of one noise; of equal values, the first rows.
+
+    Attributes:
+        terms: The noise of the rows.
+        bias: n: what noise adds to a squared distance, in squared integer units.
+        value: n x kept, rising; ∞ where there are no more.
+        number: The numbers of their rows.
+        rows: How many rows were searched.
+    """
+
+    def __init__(self, terms: tuple[Term, ...], bias: NDArray[np.float64], kept: int) -> None:
+        self.terms, self.bias, self.rows = terms, bias, 0
+        self.value = np.full((len(bias), kept), np.inf)
+        self.number = np.full((len(bias), kept), -1)
+
+    def add(self, queries: NDArray[np.int64], numbers: NDArray[np.int64], value: NDArray[np.float64]) -> None:
+        """Candidates by query, and of each query by row number; the rows come behind all before them."""
+        better = (
+            value < self.value[queries, -1]
+        )  # a later row of equal value never takes the place of an earlier one
+        queries, numbers, value = queries[better], numbers[better], value[better]
+        changed, starts, counts = np.unique(queries, return_index=True, return_counts=True)
+        if not len(changed):
+            return
+        new_value, new_number = (np.full((len(changed), counts.max()), fill) for fill in (np.inf, -1))
+        place = (
+            np.repeat(np.arange(len(changed)), counts),
+            np.arange(len(queries)) - np.repeat(starts, counts),
+        )
+        new_value[place], new_number[place] = value, numbers
+        values = np.concatenate([self.value[changed], new_value], axis=1)
+        order = np.argsort(values, axis=1, kind="stable")[:, : self.value.shape[1]]
+        self.value[changed] = np.take_along_axis(values, order, axis=1)
+        new_number = np.concatenate([self.number[changed], new_number], axis=1)
+        self.number[changed] = np.take_along_axis(new_number, order, axis=1)
+
+
+class Candidates:
+    """The queries, and their best candidates so far.
+
+    Args:
+        queries: The n queries.
+        count: How many answers each will get.
+        confidence: (level, method, pairs) of the intervals.
+        within: Whether the index is the queries themselves: nobody is its own neighbor.
+    """
+
+    def __init__(
+        self, queries: Sketches, count: int, confidence: tuple[float, str, int], *, within: bool
+    ) -> None:
+        self._queries, self._kept, self._confidence, self._within = queries, count + 1, confidence, within
+        self._all_differ = within and queries.noises.are_fresh  # then no two rows share a noise
+        self._classes, self._terms = noise_classes(queries)
+        self._smallest: dict[PairNoise, Smallest] = {}
+        dim = queries.values.shape[1]
+        self._kind: type[np.floating[Any]] = np.float32 if dim <= _LARGEST_DIM32 else np.float64
+        self._offsets = queries.offsets
+        self._as_floats: dict[np.dtype[Any], tuple[Origin, FloatRows]] = {}
+
+    def search(self, block: Sketches, first_number: int, shortlist: Shortlist, advance: Advance) -> bool:
+        """Searches consecutive rows of the index; False, with nothing done, if too many noises differ or are shared."""
+        none = np.empty(0, dtype=np.int64)
+        at_most = 4 * (len(self._queries) + len(block))
+        shared = (none, none) if self._all_differ else shared_pairs(self._queries, block, at_most)
+        by_noise = None if shared is None else self._by_noise(block)
+        if shared is None or by_noise is None:
+            return False
+        if self._within:  # nobody is its own neighbor
+            others = shared[0] != shared[1] + first_number
+            shared = shared[0][others], shared[1][others]
+        if len(shared[0]):
+            value, noises = shared_values(self._queries, block, shared)
+            ends = interval(self._queries.protocols[0], noises, value, *self._confidence)
+            shortlist.add((shared[0], shared[1] + first_number), value, *ends)
+        if self._within:
+            own = np.arange(len(block))
+            shared = np.concatenate([shared[0], own + first_number]), np.concatenate([shared[1], own])
+        offsets, at_once = block.offsets, rows_at_once(block.values.shape[1])
+        for smallest, rows in by_noise:
+            start = 0
+            while start < len(rows):
+                # Few rows first: as long as little is known, everything is a candidate.
+                stop = min(start + min(at_once, max(self._kept, smallest.rows)), len(rows))
+                self._search_rows(smallest, (block.values, offsets, first_number), rows[start:stop], shared)
+                advance(len(self._queries) * (stop - start))
+                start = stop
+        return True
+
+    def finish(self, shortlist: Shortlist) -> None:
+        """Gives all candidates to the shortlist."""
+        for smallest in self._smallest.values():
+            there = smallest.number >= 0
+            queries, numbers, value = np.nonzero(there)[0], smallest.number[there], smallest.value[there]
+            classes = self._classes[queries]
+            groups = [
+                (PairNoise.of((*mine, *smallest.terms)), np.flatnonzero(classes == number))
+                for number, mine in enumerate(self._terms)
+            ]
+            noises = PairNoises((len(value),), tuple(group for group in groups if len(group[1])))
+            ends = interval(self._queries.protocols[0], noises, value, *self._confidence)
+            shortlist.add((queries, numbers), value, *ends)
+
+    def _by_noise(self, block: Sketches) -> list[tuple[Smallest, NDArray[np.int64]]] | None:
+        """The rows of each noise; None if there are too many noises."""
+        classes, members = noise_classes(block)
+        noises = [PairNoise.of(terms) for terms in members]
+        if len(self._smallest.keys() | set(noises)) > MOST_NOISES:
+            return None
+        protocol = self._queries.protocols[0]
+        for noise, terms in zip(noises, members, strict=True):
+            if noise not in self._smallest:
+                k2 = [PairNoise.of((*mine, *terms)).cumulants.k2 for mine in self._terms]
+                bias = debias(protocol, np.array(k2))[self._classes]
+                self._smallest[noise] = Smallest(terms, bias, self._kept)
+        return [(self._smallest[noise], np.flatnonzero(classes == i)) for i, noise in enumerate(noises)]
+
+    def _float_queries(self, dtype: np.dtype[Any]) -> tuple[Origin, FloatRows]:
+        """An origin, and the queries relative to it, as numbers of this type."""
+        if dtype not in self._as_floats:
+            values = _read_only(self._queries.values, dtype)
+            origin = Origin(values, self._offsets)
+            self._as_floats[dtype] = origin, origin.float_rows(values, self._offsets, self._kind)
+        return self._as_floats[dtype]
+
+    def _search_rows(
+        self,
+        smallest: Smallest,
+        block: tuple[NDArray[Any], NDArray[np.float64], int],
+        chosen: NDArray[np.int64],
+        left_out: Pairs,
+    ) -> None:
+        """All queries against rows of one noise in a block (values, offsets, first number), but for pairs that are left out."""
+        values, offsets, first_number = block
+        same = self._queries.values.dtype == values.dtype
+        origin, queries = self._float_queries(values.dtype if same else np.dtype(np.float64))
+        consecutive = chosen[-1] - chosen[0] == len(chosen) - 1
+        exact = values[chosen[0] : chosen[-1] + 1] if consecutive else values[chosen]
+        rows = origin.float_rows(_read_only(exact, queries.values.dtype), offsets[chosen], self._kind)
+        share = margin(exact.shape[1], self._kind)
+        half = ((rows.square - share * rows.slack) / 2).astype(self._kind)
+        place = np.full(len(values), -1)
+        place[chosen] = np.arange(len(chosen))
+        here = place[left_out[1]] >= 0
+        left_out = left_out[0][here], place[left_out[1][here]]
+        unit, measured = self._queries.protocols[0].unit_squared, 0
+        for first in range(0, len(self._queries), QUERIES):
+            part = slice(first, first + QUERIES)
+            products = queries.floats[part] @ rows.floats.T
+            products -= half
+            now = left_out[0] // QUERIES == first // QUERIES
+            products[left_out[0][now] - first, left_out[1][now]] = -np.inf  # below any limit
+            limit = self._limits(queries, smallest, origin.scale**2, part)
+            open_queries = np.flatnonzero(products.max(axis=1) >= limit)
+            i, j = np.divmod(np.flatnonzero(products[open_queries] >= limit[open_queries, None]), len(chosen))
+            i = open_queries[i] + first
+            raw = _squares(queries, rows, i, j)
+            smallest.add(i, chosen[j] + first_number, unit * (raw - smallest.bias[i]))
+            measured += len(i)
+        smallest.rows += len(chosen)
+        # More than new rows explain: distances are small beside lengths, and float64 tells more of them apart.
+        if self._kind is np.float32 and measured > len(self._queries) * (2 * self._kept + len(chosen) / 32):
+            self._kind = np.float64
+            self._as_floats.clear()
+
+    def _limits(
+        self, queries: FloatRows, smallest: Smallest, scale_squared: float, part: slice
+    ) -> NDArray[Any]:
+        """For some queries, what ⟨a, b⟩ − ‖b‖²/2 is at least, up to rounding, for a value at most the worst one so far."""
+        most = smallest.value[part, -1] / self._queries.protocols[0].unit_squared * scale_squared
+        noise = smallest.bias[part] * scale_squared
+        lowered = margin(queries.floats.shape[1], self._kind) * (queries.slack[part] + np.abs(most) + noise)
+        limit = (queries.square[part] - (most + noise) - lowered) / 2
+        return np.maximum(limit, np.finfo(self._kind).min).astype(self._kind)
+
+
+def _squares(
+    queries: FloatRows, rows: FloatRows, i: NDArray[np.int64], j: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """‖u−v‖² for some pairs, each measured by itself from the exact rows."""
+    result = np.empty(len(i))
+
+    def fill(start: int, stop: int) -> None:
+        chosen_squared_differences(
+            queries.values,
+            rows.values,
+            queries.offsets,
+            rows.offsets,
+            i[start:stop],
+            j[start:stop],
+            result[start:stop],
+        )
+
+    for_blocks(len(i), 2**13, fill)
+    return result
+
+
+def _read_only(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The rows one behind the other, as one type of array: for another, the hot loop would be compiled again."""
+    view = np.ascontiguousarray(values, dtype=dtype).view()
+    view.flags.writeable = False
+    return view
+
+
+def rows_at_once(coordinates: int) -> int:
+    """How many rows are searched at once: as many as a cache holds, but some at least."""
+    return min(ROWS, max(32, _NUMBERS // coordinates))
+
+
+def shared_pairs(queries: Sketches, block: Sketches, at_most: int) -> Pairs | None:
+    """The pairs (query, row of the block) that have a noise in common, by query; None if there are more than `at_most`."""
+    if queries.noises.shared_count(block.noises) > at_most:
+        return None
+    return queries.noises.shared_pairs(block.noises)
+
+
+def shared_values(queries: Sketches, block: Sketches, pairs: Pairs) -> tuple[NDArray[np.float64], PairNoises]:
+    """The estimated squared distances of pairs that share a noise, and what is left of their noises."""
+    classes, terms = queries.noises.take(pairs[0]).plus(block.noises.take(pairs[1]), -1.0).classes()
+    groups: list[tuple[PairNoise, Any]] = [
+        (PairNoise.of(each), np.flatnonzero(classes == number)) for number, each in enumerate(terms)
+    ]
+    noises = PairNoises((len(pairs[0]),), tuple(groups))
+    protocol = queries.protocols[0]
+    value = chosen_squares(queries, block, *pairs) - debias(protocol, noises.each("k2"))
+    return protocol.unit_squared * value, noises
