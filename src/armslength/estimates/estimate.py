@@ -1,6 +1,5 @@
 """What an estimate is: values with their variances, intervals and labels."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength.errors import ParameterError
-
-Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
+from armslength.estimates.intervals import Bounds, Level, Rule
 
 
 @dataclass(frozen=True)
@@ -24,6 +22,7 @@ class Estimate:
         in_clear: Along each axis, whether data without noise is part of the row.
         within: Whether the pairs are those of one set of sketches, each counted once.
         note: What must be known to read it; empty if nothing.
+        rule: How the values become variances and intervals.
     """
 
     quantity: str
@@ -32,17 +31,17 @@ class Estimate:
     in_clear: tuple[tuple[bool, ...], ...]
     within: bool
     note: str
-    _variance: Callable[[], NDArray[np.float64]] | None
-    _interval: Callable[[float, str, int], Bounds]
+    rule: Rule
 
     @property
     def variance(self) -> NDArray[np.float64]:
         """The variance over seed and noise: the exact formula, at the estimate where the formula has an unknown."""
-        if self._variance is None:
+        variance = self.rule.variance
+        if variance is None:
             raise ParameterError(
                 f"variance must be asked of squared quantities, got {self.quantity}; use interval"
             )
-        return self._variance()
+        return variance
 
     @property
     def std_error(self) -> NDArray[np.float64]:
@@ -65,7 +64,7 @@ class Estimate:
                 "guaranteed", which holds for all.
             simultaneous: Whether all intervals must hold together (Bonferroni).
         """
-        return self._interval(level, method, self.pairs if simultaneous else 1)
+        return self.rule.interval(Level.of(level, method, self.pairs if simultaneous else 1))
 
     def resolved(
         self, level: float = 0.95, *, method: str = "spread", simultaneous: bool = False
