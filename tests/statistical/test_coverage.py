@@ -11,8 +11,8 @@ from scipy.special import ndtri
 
 import armslength as al
 from armslength.estimates.intervals import IntervalRule, Level, interval_rule
-from armslength.estimates.pair_noise import PairNoise
-from armslength.estimates.variance import variance_curve
+from armslength.estimates.pair_noise import NO_NOISE, PairNoise
+from armslength.estimates.variance import ErrorModel, variance_curve
 from armslength.laws import Cumulants
 from armslength.noise.draw import draw
 from armslength.sketches.noises import NoiseSource
@@ -24,7 +24,8 @@ D = 1024
 
 def rule_of(protocol):
     return interval_rule(
-        protocol, PairNoise.of((NoiseSource(f"{i:032x}", protocol, "rows"), 1.0) for i in range(2))
+        ErrorModel.of(protocol),
+        PairNoise.of((NoiseSource(f"{i:032x}", protocol, "rows"), 1.0) for i in range(2)),
     )
 
 
@@ -113,7 +114,7 @@ def test_the_spread_that_is_claimed_is_enough(k, level):
     m, count = int(4 * np.sqrt(k)), 400_000
     generator = np.random.default_rng(6)
     clear = al.Protocol(al.SparseJL(D, k, 1, "x"), 1)
-    rule = IntervalRule(PairNoise((), ()), variance_curve(clear, Cumulants()), k, 0.0)
+    rule = IntervalRule(NO_NOISE, variance_curve(clear, Cumulants()), k, 0.0)
     above = below = 0
     for _ in range(count // 20_000):
         bins = generator.integers(0, k, (20_000, m)) + k * np.arange(20_000)[:, None]

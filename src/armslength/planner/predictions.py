@@ -10,7 +10,7 @@ import numpy as np
 from armslength.errors import ParameterError
 from armslength.estimates.intervals import IntervalRule, Level, interval_rule
 from armslength.estimates.pair_noise import PairNoise
-from armslength.estimates.variance import VarianceCurve, curve_of
+from armslength.estimates.variance import ErrorModel, VarianceCurve, curve_of
 from armslength.laws import LARGEST_SCALE, SMALLEST_SCALE, Cumulants, DiscreteLaplace, Law, RoundedNormal
 from armslength.planner.failure_bounds import chebyshev, failure_bound, pair_moments, usual_median
 from armslength.planner.families import Family
@@ -299,7 +299,9 @@ def is_bounded(protocol: Protocol, distance: float, pairs: int = 1) -> bool:
 
 def _rule(protocol: Protocol) -> IntervalRule:
     """How estimates of two parties under this protocol become intervals."""
-    return interval_rule(protocol, PairNoise.sum_of([(protocol.law, protocol.dropped_bits, 1.0)] * 2))
+    return interval_rule(
+        ErrorModel.of(protocol), PairNoise.sum_of([(protocol.law, protocol.dropped_bits, 1.0)] * 2)
+    )
 
 
 def told_apart_from(protocol: Protocol, pairs: int = 1) -> float:

@@ -11,7 +11,7 @@ from armslength.estimates import pair_noise, quantiles
 from armslength.estimates.intervals import IntervalRule, Level, pair_intervals
 from armslength.estimates.pair_noise import PairNoise, PairNoises, noise_with_kurtosis
 from armslength.estimates.quantiles import estimate_quantiles, null_quantile
-from armslength.estimates.variance import variance_curve
+from armslength.estimates.variance import ErrorModel, variance_curve
 from armslength.laws import DiscreteLaplace, RoundedNormal
 from armslength.sketches.noises import NoiseSource
 
@@ -267,7 +267,7 @@ def test_different_noises_are_never_resolved_too_soon(name, k):
     deviation = np.sqrt(k * (noise.cumulants.k4 + 2 * noise.cumulants.k2**2))
     value = np.linspace(0, 40, 4001) * deviation
     for level in (0.9, 0.95, 0.99, 1 - 1e-5):
-        lower, _ = pair_intervals(protocol, noises, value, Level.of(level, "spread", 1))
+        lower, _ = pair_intervals(ErrorModel.of(protocol), noises, value, Level.of(level, "spread", 1))
         found = value[np.argmax(lower > 0)]
         exact = null_quantile(noise, k, -ndtri((1 - level) / 2)) * deviation
         # Sums of squares are whole numbers, and the exact threshold lies half a step behind the last that is not rare.

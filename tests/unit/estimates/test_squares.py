@@ -10,6 +10,7 @@ from armslength.estimates import distances, intervals
 from armslength.estimates.distances import Rows
 from armslength.estimates.intervals import Level, interval_rule
 from armslength.estimates.pair_noise import PairNoise
+from armslength.estimates.variance import ErrorModel
 from armslength.sketches.noises import Released
 
 K = 19
@@ -77,7 +78,7 @@ def test_intervals_are_those_of_a_fine_search(epsilon, transform, level, monkeyp
     # Where noise is nearly always 0 the limits have steps.
     protocol = al.Protocol(transform, epsilon)
     row = protocol.release(np.zeros((1, transform.input_dim), dtype=int), ledger=al.NO_LEDGER)
-    rule = interval_rule(protocol, PairNoise.of(row.provenance[0].terms))
+    rule = interval_rule(ErrorModel.of(protocol), PairNoise.of(row.provenance[0].terms))
     threshold = rule.smallest_resolved(Level.of(level, "spread", 1))
     asked = np.concatenate(
         [np.linspace(-2, 4, 5000), 10 ** np.linspace(1, 9, 500), [threshold, np.nan, np.inf]]
