@@ -39,7 +39,7 @@ def estimates_of(protocol, products):
 
 
 def misses(rule, estimates, truth, level):
-    lower, upper = rule.interval(estimates, Level.of(level, "spread", 1))
+    lower, upper = rule.interval(estimates, Level.of(level, "asymptotic", 1))
     return int((lower > truth).sum()), int((upper < truth).sum())
 
 
@@ -134,11 +134,11 @@ def test_guaranteed_holds_where_spread_does_not():
     z[0, :2] = size
     products = np.concatenate([al.SparseJL(D, k, 1, f"two {i}").apply(z) for i in range(seeds)])
     values, truth = estimates_of(protocol, products), float(2 * size**2)
-    for method, most in (("guaranteed", 0.01), ("spread", 1.0)):
+    for method, most in (("guaranteed", 0.01), ("asymptotic", 1.0)):
         lower, upper = rule.interval(values, Level.of(0.99, method, 1))
         rate = ((lower > truth) | (upper < truth)).mean()
         assert rate <= most
-    assert rate > 0.01  # of "spread": outside of what it claims
+    assert rate > 0.01  # of "asymptotic": outside of what it claims
 
 
 @pytest.mark.parametrize("dimensions", [16, 256])

@@ -16,7 +16,7 @@ from armslength.estimates.variance import ErrorModel, VarianceCurve
 
 Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-METHODS = ("spread", "guaranteed")
+METHODS = ("asymptotic", "guaranteed")
 _NODES_PER_UNIT = 256  # of arcsinh(D/start): two neighbors differ by at most 0.4 percent
 _FARTHEST = 2.0**40  # times the estimate: beyond that no upper end is looked for
 
@@ -32,7 +32,7 @@ class Level:
         one_of("method", self.method, METHODS)
         if not self.tail > 0:
             raise ParameterError("level must be below 1, got one that leaves no error")
-        if self.method == "spread" and not ndtri(self.tail) >= -LARGEST_DEVIATE:
+        if self.method == "asymptotic" and not ndtri(self.tail) >= -LARGEST_DEVIATE:
             raise ParameterError(
                 f"level must leave a tail of at least 1e-12 to each end, got {self.tail:.3g}; "
                 'lower the level, compare fewer pairs, or use method="guaranteed"'

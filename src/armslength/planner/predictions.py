@@ -293,7 +293,7 @@ def is_bounded(protocol: Protocol, distance: float, pairs: int = 1) -> bool:
     if protocol.transform.sketch_dim > _SURELY_BOUNDED:
         return True
     rule = _rule(protocol)
-    _, upper = rule.interval(np.array([distance**2]), Level.of(0.95, "spread", pairs))
+    _, upper = rule.interval(np.array([distance**2]), Level.of(0.95, "asymptotic", pairs))
     return bool(np.isfinite(upper[0]))
 
 
@@ -307,7 +307,7 @@ def _rule(protocol: Protocol) -> IntervalRule:
 def told_apart_from(protocol: Protocol, pairs: int = 1) -> float:
     """The distance at which about half of all pairs are told apart from 0 at 95 percent (over all pairs), in data units."""
     rule = _rule(protocol)
-    needed = rule.smallest_resolved(Level.of(0.95, "spread", pairs))
+    needed = rule.smallest_resolved(Level.of(0.95, "asymptotic", pairs))
     if protocol.noise_site == "input":
         return math.sqrt(needed)
     noise, k = pair_moments(protocol.law, protocol.unit_squared), protocol.transform.sketch_dim
