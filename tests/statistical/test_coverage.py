@@ -10,8 +10,8 @@ import pytest
 from scipy.special import ndtri
 
 import armslength as al
-from armslength.estimates.intervals import IntervalRule, Level, interval_rule
-from armslength.estimates.pair_noise import NO_NOISE, PairNoise
+from armslength.estimates.intervals import IntervalRule, Level, interval_rule, pair_intervals
+from armslength.estimates.pair_noise import NO_NOISE, PairNoise, PairNoises
 from armslength.estimates.variance import ErrorModel, variance_curve
 from armslength.laws import Cumulants
 from armslength.noise.draw import draw
@@ -60,6 +60,27 @@ def test_at_zero_the_rate_is_the_nominal_one(noise, k, epsilon):
         assert at_most(above, total, tail, 1.005), (level, above / (total * tail))
         assert above >= total * tail * 0.93 - LIMIT * np.sqrt(total * tail), (level, above / (total * tail))
         assert below == 0
+
+
+@pytest.mark.parametrize("k", [8, 64])
+@pytest.mark.parametrize(("epsilon", "other"), [(1, "0.8"), ("0.1", "0.03"), (4, 5)])
+def test_at_zero_different_noises_miss_no_more_than_stated(epsilon, other, k):
+    # One law stands for all noises with its kurtosis: it may be a little wide, and never narrow.
+    first, second = (al.Protocol(al.SparseJL(D, k, 1, "x"), each) for each in (epsilon, other))
+    noise = PairNoise.sum_of((protocol.law, 0, 1.0) for protocol in (first, second))
+    assert not noise.has_one_law
+    total = 400_000
+    drawn = draw(first.law, (total, k)) - draw(second.law, (total, k))
+    values = first.unit_squared * ((drawn.astype(float) ** 2).sum(axis=1) - k * noise.cumulants.k2)
+    noises = PairNoises.of([noise], np.zeros(total, dtype=np.int64))
+    for level in LEVELS:
+        tail = (1 - level) / 2
+        lower, _ = pair_intervals(ErrorModel.of(first), noises, values, Level.of(level, "asymptotic", 1))
+        above = int((lower > 0).sum())
+        assert at_most(above, total, tail, 1.005), (level, above / (total * tail))
+    # and not because they are vacuous
+    lower, _ = pair_intervals(ErrorModel.of(first), noises, values, Level.of(0.8, "asymptotic", 1))
+    assert (lower > 0).mean() > 0.1 * (0.6 if epsilon == 4 else 0.8)
 
 
 def test_normal_quantiles_would_miss_far_too_often_at_zero():

@@ -154,11 +154,11 @@ class IntervalRule:
         Args:
             estimates: Of D.
             level: What each interval must hold.
-            slack: What is subtracted from each estimate before its lower end is looked up.
+            slack: By how much each estimate is taken as smaller for its lower end, and as larger for its upper end.
         """
         if self.curve.b == 0 and self.curve.c == 0:
             return self._without_noise(estimates, level)
-        top = float(np.max(estimates, initial=0.0, where=np.isfinite(estimates)))
+        top = float(np.max(estimates + slack, initial=0.0, where=np.isfinite(estimates)))
         start = max(math.sqrt(self.curve.c), self.curve.b, 1e-300)
         farthest = max(top, start)
         while True:
@@ -174,7 +174,7 @@ class IntervalRule:
         high = estimates - slack
         lower = np.interp(high, above, nodes)
         lower[high <= above[0]] = 0.0
-        return lower, np.interp(np.maximum(estimates, 0.0), below, nodes, right=np.inf)
+        return lower, np.interp(np.maximum(estimates, 0.0) + slack, below, nodes, right=np.inf)
 
     def smallest_resolved(self, level: Level) -> float:
         """The estimate from which on an interval leaves out 0: the upper quantile of the exact law at D = 0."""

@@ -177,8 +177,8 @@ class PairNoises:
         """The few laws that the different noises have up to a unit.
 
         Returns:
-            The laws; and for each different noise the number of its law, its unit (of squares, in integer units), and by how much
-            an estimate is taken as smaller before it is compared with the law at 0, in the same units.
+            The laws; and for each different noise the number of its law, its unit (of squares, in integer units), and the
+            slack that its law needs at both ends of an interval, in squared integer units.
         """
         has_noise = self.k2 > 0
         unit = np.where(has_noise, self.k2, 1.0)
