@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.answers.shortlist import Shortlist
-from armslength.estimates.distances import chosen_squared_differences, chosen_squares, interval
+from armslength.estimates.distances import chosen_squares
+from armslength.estimates.intervals import Level, pair_intervals
 from armslength.estimates.pair_noise import PairNoise, PairNoises, noise_classes
-from armslength.estimates.variance import debias
+from armslength.estimates.variance import ErrorModel
 from armslength.progress import Advance
-from armslength.sketches.noises import Term
 from armslength.sketches.sketches import Sketches
-from armslength.threads import for_blocks
 
 MOST_NOISES = 32  # different ones in the index; each keeps candidates of its own
 ROWS, QUERIES = 4096, 1024  # at once, at most: 16 MiB of products
@@ -100,15 +99,15 @@ class Smallest:
     """For each of n queries, the smallest values among the rows of one noise; of equal values, the first rows.
 
     Attributes:
-        terms: The noise of the rows.
+        noise: The noise of the rows.
         bias: n: what noise adds to a squared distance, in squared integer units.
         value: n x kept, rising; ∞ where there are no more.
         number: The numbers of their rows.
         rows: How many rows were searched.
     """
 
-    def __init__(self, terms: tuple[Term, ...], bias: NDArray[np.float64], kept: int) -> None:
-        self.terms, self.bias, self.rows = terms, bias, 0
+    def __init__(self, noise: PairNoise, bias: NDArray[np.float64], kept: int) -> None:
+        self.noise, self.bias, self.rows = noise, bias, 0
         self.value = np.full((len(bias), kept), np.inf)
         self.number = np.full((len(bias), kept), -1)
 
@@ -140,16 +139,15 @@ class Candidates:
     Args:
         queries: The n queries.
         count: How many answers each will get.
-        confidence: (level, method, pairs) of the intervals.
+        level: Of the intervals.
         within: Whether the index is the queries themselves: nobody is its own neighbor.
     """
 
-    def __init__(
-        self, queries: Sketches, count: int, confidence: tuple[float, str, int], *, within: bool
-    ) -> None:
-        self._queries, self._kept, self._confidence, self._within = queries, count + 1, confidence, within
+    def __init__(self, queries: Sketches, count: int, level: Level, *, within: bool) -> None:
+        self._queries, self._kept, self._level, self._within = queries, count + 1, level, within
         self._all_differ = within and queries.noises.are_fresh  # then no two rows share a noise
-        self._classes, self._terms = noise_classes(queries)
+        self._classes, self._noises = noise_classes(queries)
+        self._model = ErrorModel.of(queries.protocols[0])
         self._smallest: dict[PairNoise, Smallest] = {}
         dim = queries.values.shape[1]
         self._kind: type[np.floating[Any]] = np.float32 if dim <= _LARGEST_DIM32 else np.float64
@@ -168,8 +166,8 @@ class Candidates:
             others = shared[0] != shared[1] + first_number
             shared = shared[0][others], shared[1][others]
         if len(shared[0]):
-            value, noises = shared_values(self._queries, block, shared)
-            ends = interval(self._queries.protocols[0], noises, value, *self._confidence)
+            value, noises = shared_values(self._model, self._queries, block, shared)
+            ends = pair_intervals(self._model, noises, value, self._level)
             shortlist.add((shared[0], shared[1] + first_number), value, *ends)
         if self._within:
             own = np.arange(len(block))
@@ -190,27 +188,21 @@ class Candidates:
         for smallest in self._smallest.values():
             there = smallest.number >= 0
             queries, numbers, value = np.nonzero(there)[0], smallest.number[there], smallest.value[there]
-            classes = self._classes[queries]
-            groups = [
-                (PairNoise.of((*mine, *smallest.terms)), np.flatnonzero(classes == number))
-                for number, mine in enumerate(self._terms)
-            ]
-            noises = PairNoises((len(value),), tuple(group for group in groups if len(group[1])))
-            ends = interval(self._queries.protocols[0], noises, value, *self._confidence)
+            different = [noise.plus(smallest.noise) for noise in self._noises]
+            noises = PairNoises.of(different, self._classes[queries])
+            ends = pair_intervals(self._model, noises, value, self._level)
             shortlist.add((queries, numbers), value, *ends)
 
     def _by_noise(self, block: Sketches) -> list[tuple[Smallest, NDArray[np.int64]]] | None:
         """The rows of each noise; None if there are too many noises."""
-        classes, members = noise_classes(block)
-        noises = [PairNoise.of(terms) for terms in members]
+        classes, noises = noise_classes(block)
         if len(self._smallest.keys() | set(noises)) > MOST_NOISES:
             return None
-        protocol = self._queries.protocols[0]
-        for noise, terms in zip(noises, members, strict=True):
+        for noise in noises:
             if noise not in self._smallest:
-                k2 = [PairNoise.of((*mine, *terms)).cumulants.k2 for mine in self._terms]
-                bias = debias(protocol, np.array(k2))[self._classes]
-                self._smallest[noise] = Smallest(terms, bias, self._kept)
+                k2 = [own.plus(noise).cumulants.k2 for own in self._noises]
+                bias = self._model.bias * np.array(k2)[self._classes]
+                self._smallest[noise] = Smallest(noise, bias, self._kept)
         return [(self._smallest[noise], np.flatnonzero(classes == i)) for i, noise in enumerate(noises)]
 
     def _float_queries(self, dtype: np.dtype[Any]) -> tuple[Origin, FloatRows]:
@@ -241,7 +233,7 @@ class Candidates:
         place[chosen] = np.arange(len(chosen))
         here = place[left_out[1]] >= 0
         left_out = left_out[0][here], place[left_out[1][here]]
-        unit, measured = self._queries.protocols[0].unit_squared, 0
+        unit, measured = self._model.unit, 0
         for first in range(0, len(self._queries), QUERIES):
             part = slice(first, first + QUERIES)
             products = queries.floats[part] @ rows.floats.T
@@ -252,7 +244,7 @@ class Candidates:
             open_queries = np.flatnonzero(products.max(axis=1) >= limit)
             i, j = np.divmod(np.flatnonzero(products[open_queries] >= limit[open_queries, None]), len(chosen))
             i = open_queries[i] + first
-            raw = _squares(queries, rows, i, j)
+            raw = chosen_squares(queries, rows, i, j)
             smallest.add(i, chosen[j] + first_number, unit * (raw - smallest.bias[i]))
             measured += len(i)
         smallest.rows += len(chosen)
@@ -265,32 +257,11 @@ class Candidates:
         self, queries: FloatRows, smallest: Smallest, scale_squared: float, part: slice
     ) -> NDArray[Any]:
         """For some queries, what ⟨a, b⟩ − ‖b‖²/2 is at least, up to rounding, for a value at most the worst one so far."""
-        most = smallest.value[part, -1] / self._queries.protocols[0].unit_squared * scale_squared
+        most = smallest.value[part, -1] / self._model.unit * scale_squared
         noise = smallest.bias[part] * scale_squared
         lowered = margin(queries.floats.shape[1], self._kind) * (queries.slack[part] + np.abs(most) + noise)
         limit = (queries.square[part] - (most + noise) - lowered) / 2
         return np.maximum(limit, np.finfo(self._kind).min).astype(self._kind)
-
-
-def _squares(
-    queries: FloatRows, rows: FloatRows, i: NDArray[np.int64], j: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """‖u−v‖² for some pairs, each measured by itself from the exact rows."""
-    result = np.empty(len(i))
-
-    def fill(start: int, stop: int) -> None:
-        chosen_squared_differences(
-            queries.values,
-            rows.values,
-            queries.offsets,
-            rows.offsets,
-            i[start:stop],
-            j[start:stop],
-            result[start:stop],
-        )
-
-    for_blocks(len(i), 2**13, fill)
-    return result
 
 
 def _read_only(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -312,13 +283,11 @@ def shared_pairs(queries: Sketches, block: Sketches, at_most: int) -> Pairs | No
     return queries.noises.shared_pairs(block.noises)
 
 
-def shared_values(queries: Sketches, block: Sketches, pairs: Pairs) -> tuple[NDArray[np.float64], PairNoises]:
+def shared_values(
+    model: ErrorModel, queries: Sketches, block: Sketches, pairs: Pairs
+) -> tuple[NDArray[np.float64], PairNoises]:
     """The estimated squared distances of pairs that share a noise, and what is left of their noises."""
     classes, terms = queries.noises.take(pairs[0]).plus(block.noises.take(pairs[1]), -1.0).classes()
-    groups: list[tuple[PairNoise, Any]] = [
-        (PairNoise.of(each), np.flatnonzero(classes == number)) for number, each in enumerate(terms)
-    ]
-    noises = PairNoises((len(pairs[0]),), tuple(groups))
-    protocol = queries.protocols[0]
-    value = chosen_squares(queries, block, *pairs) - debias(protocol, noises.each("k2"))
-    return protocol.unit_squared * value, noises
+    noises = PairNoises.of([PairNoise.of(each) for each in terms], classes)
+    value = chosen_squares(queries, block, *pairs) - model.bias * noises.each("k2")
+    return model.unit * value, noises

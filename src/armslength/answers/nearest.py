@@ -132,7 +132,7 @@ def nearest(
     level: float = 0.95,
     *,
     by: str = "size",
-    method: str = "spread",
+    method: str = "asymptotic",
     simultaneous: bool = False,
     show_progress: bool = False,
 ) -> Nearest:
@@ -147,7 +147,7 @@ def nearest(
         count: How many answers to give, at most as many as there are.
         level: With this probability all intervals of a query hold.
         by: "size" for rows as they are, "shape" for rows divided by their totals.
-        method: "spread" or "guaranteed", as for `Estimate.interval`.
+        method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
         simultaneous: Whether the level holds for all queries together instead of for each.
         show_progress: Whether to show a bar on a terminal.
     """
@@ -159,10 +159,9 @@ def nearest(
     if not isinstance(simultaneous, bool):
         raise ParameterError("simultaneous must be True or False, got something else")
     pairs = others * (len(queries) if simultaneous else 1)
-    Level.of(level, method, pairs)  # before any work
+    confidence = Level.of(level, method, pairs)  # before any work
     measure = squared_measure(by)
     shortlist = Shortlist(len(queries), kept)
-    confidence = (level, method, pairs)
     search = Candidates(queries, kept, confidence, within=index is None) if by == "size" else None
     first, clear = 0, clear_note(queries)
     with progress("nearest", len(queries) * len(searched), "pairs", shown=show_progress) as advance:
@@ -225,7 +224,7 @@ def _take_tiles(
     queries: Sketches,
     block: Sketches,
     measure: Measure,
-    confidence: tuple[float, str, int],
+    confidence: Level,
     shortlist: Shortlist,
     place: tuple[int, bool],
     advance: Advance,
@@ -234,7 +233,7 @@ def _take_tiles(
     first, within = place
     for rows in row_blocks(len(queries)):
         for tile in tiles_of(rows, queries, block, measure):
-            value, (lower, upper) = tile.estimate.value, tile.ends(*confidence)
+            value, (lower, upper) = tile.estimate.value, tile.estimate.rule.interval(confidence)
             start = first + tile.first_column
             if within and rows.start < start + value.shape[1] and start < rows.stop:
                 own = np.arange(rows.start, rows.stop)[:, None] == np.arange(start, start + value.shape[1])

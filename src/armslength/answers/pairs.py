@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from armslength.checks import one_of
 from armslength.errors import ParameterError
 from armslength.estimates.distances import clear_note, squared_distances
-from armslength.estimates.estimate import Bounds, Estimate
+from armslength.estimates.estimate import Estimate
+from armslength.estimates.intervals import Bounds, Level
 from armslength.estimates.shapes import NOTE, squared_shape_distances
 from armslength.sketches.collection import Collection
 from armslength.sketches.sketches import Sketches
@@ -51,7 +52,7 @@ class Tile:
 
 def ends(estimate: Estimate, level: float, method: str, pairs: int) -> Bounds:
     """(lower, upper) of every estimate, each one of `pairs` that hold together at this level (Bonferroni)."""
-    return estimate._interval(level, method, pairs)  # noqa: SLF001  # how many pairs there are in all, a tile does not know
+    return estimate.rule.interval(Level.of(level, method, pairs))
 
 
 def row_blocks(count: int) -> Iterator[range]:

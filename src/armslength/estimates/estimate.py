@@ -1,6 +1,5 @@
 """What an estimate is: values with their variances, intervals and labels."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength.errors import ParameterError
-
-Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
+from armslength.estimates.intervals import Bounds, Level, Rule
 
 
 @dataclass(frozen=True)
@@ -24,6 +22,7 @@ class Estimate:
         in_clear: Along each axis, whether data without noise is part of the row.
         within: Whether the pairs are those of one set of sketches, each counted once.
         note: What must be known to read it; empty if nothing.
+        rule: How the values become variances and intervals.
     """
 
     quantity: str
@@ -32,17 +31,17 @@ class Estimate:
     in_clear: tuple[tuple[bool, ...], ...]
     within: bool
     note: str
-    _variance: Callable[[], NDArray[np.float64]] | None
-    _interval: Callable[[float, str, int], Bounds]
+    rule: Rule
 
     @property
     def variance(self) -> NDArray[np.float64]:
         """The variance over seed and noise: the exact formula, at the estimate where the formula has an unknown."""
-        if self._variance is None:
+        variance = self.rule.variance
+        if variance is None:
             raise ParameterError(
                 f"variance must be asked of squared quantities, got {self.quantity}; use interval"
             )
-        return self._variance()
+        return variance
 
     @property
     def std_error(self) -> NDArray[np.float64]:
@@ -56,26 +55,28 @@ class Estimate:
             return max(1, len(self.labels[0]) * (len(self.labels[0]) - 1) // 2)
         return self.value.size
 
-    def interval(self, level: float = 0.95, *, method: str = "spread", simultaneous: bool = False) -> Bounds:
+    def interval(
+        self, level: float = 0.95, *, method: str = "asymptotic", simultaneous: bool = False
+    ) -> Bounds:
         """(lower, upper) ends that hold the truth with this confidence, over seed and noise.
 
         Args:
             level: The confidence, such as 0.95.
-            method: "spread", for differences spread over many coordinates (docs/estimates.md says how many), or
+            method: "asymptotic", for differences spread over many coordinates (docs/estimates.md says how many), or
                 "guaranteed", which holds for all.
             simultaneous: Whether all intervals must hold together (Bonferroni).
         """
-        return self._interval(level, method, self.pairs if simultaneous else 1)
+        return self.rule.interval(Level.of(level, method, self.pairs if simultaneous else 1))
 
     def resolved(
-        self, level: float = 0.95, *, method: str = "spread", simultaneous: bool = False
+        self, level: float = 0.95, *, method: str = "asymptotic", simultaneous: bool = False
     ) -> NDArray[np.bool_]:
         """Whether the interval excludes 0. The threshold is that of the exact law at 0."""
         lower, upper = self.interval(level, method=method, simultaneous=simultaneous)
         return (lower > 0) | (upper < 0)
 
     def to_arrow(
-        self, level: float = 0.95, *, method: str = "spread", simultaneous: bool = False
+        self, level: float = 0.95, *, method: str = "asymptotic", simultaneous: bool = False
     ) -> pa.Table:
         """One line for each row or pair: labels, value, lower, upper, resolved, in_clear.
 
@@ -96,7 +97,9 @@ class Estimate:
         meta = {"quantity": self.quantity, "level": repr(level), "method": method, "note": self.note}
         return pa.table(columns).replace_schema_metadata(meta)
 
-    def to_pandas(self, level: float = 0.95, *, method: str = "spread", simultaneous: bool = False) -> Any:
+    def to_pandas(
+        self, level: float = 0.95, *, method: str = "asymptotic", simultaneous: bool = False
+    ) -> Any:
         """`to_arrow` as a pandas data frame; pandas must be installed."""
         table = self.to_arrow(level, method=method, simultaneous=simultaneous)
         frame = table.to_pandas()

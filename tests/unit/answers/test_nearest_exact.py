@@ -9,6 +9,7 @@ import armslength as al
 from armslength.answers import candidates, nearest, shortlist
 from armslength.answers.candidates import shared_pairs
 from armslength.estimates import distances
+from armslength.estimates.intervals import Level
 from armslength.sketches.noises import Noises
 
 RNG = np.random.default_rng(5)
@@ -42,7 +43,7 @@ def check(queries, index, count=4, level=0.9, **known):
         estimate = al.squared_distances(queries, queries if within else index)
     others = estimate.value.shape[1] - within
     count = min(count, others)
-    lower, upper = estimate._interval(level, known.get("method", "spread"), others)
+    lower, upper = estimate.rule.interval(Level.of(level, known.get("method", "asymptotic"), others))
     for row, value in enumerate(estimate.value):
         rest = np.delete(np.arange(len(value)), [row] if within else [])
         order = rest[np.lexsort((rest, value[rest]))][:count]
@@ -261,7 +262,7 @@ def test_an_index_that_is_read_block_by_block():
 def test_work_is_reported_as_it_is_done(monkeypatch):
     done = []
     monkeypatch.setattr(candidates, "ROWS", 64)
-    search = candidates.Candidates(drawn(5), 3, (0.9, "spread", 200), within=False)
+    search = candidates.Candidates(drawn(5), 3, Level.of(0.9, "asymptotic", 200), within=False)
     assert search.search(drawn(200), 0, nearest.Shortlist(5, 3), done.append)
     assert sum(done) == 5 * 200
     assert max(done) == 5 * 64
@@ -304,7 +305,7 @@ def test_a_pair_that_shares_two_noises_is_one_pair():
 
 def test_noises_are_counted_over_all_blocks(monkeypatch):
     monkeypatch.setattr(candidates, "MOST_NOISES", 2)
-    search = candidates.Candidates(drawn(3), 2, (0.9, "spread", 30), within=False)
+    search = candidates.Candidates(drawn(3), 2, Level.of(0.9, "asymptotic", 30), within=False)
     shortlist = nearest.Shortlist(3, 2)
     blocks = [drawn(9, rule=protocol(17, epsilon)) for epsilon in ("1", "0.5", "0.25", "1")]
     searched = [search.search(block, 9 * number, shortlist, int) for number, block in enumerate(blocks)]

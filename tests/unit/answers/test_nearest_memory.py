@@ -7,6 +7,7 @@ import pytest
 
 import armslength as al
 from armslength.answers import candidates, nearest
+from armslength.estimates.intervals import Level
 
 
 class Watched:
@@ -57,13 +58,13 @@ def test_rows_as_floats_fit_into_a_cache(coordinates, rows):
 
 
 def test_products_are_never_those_of_all_pairs(monkeypatch):
-    sizes, squares = [], candidates._squares
+    sizes, squares = [], candidates.chosen_squares
 
     def watched(queries, rows, i, j):
         sizes.append(len(i))
         return squares(queries, rows, i, j)
 
-    monkeypatch.setattr(candidates, "_squares", watched)
+    monkeypatch.setattr(candidates, "chosen_squares", watched)
     monkeypatch.setattr(candidates, "ROWS", 30)
     monkeypatch.setattr(candidates, "QUERIES", 20)
     equal = al.concat([released(1, 16)] * 100)  # nothing is ruled out
@@ -77,7 +78,7 @@ def test_both_sizes_are_used(monkeypatch):
     index, done = Watched(released(100, 16)), []
     al.nearest(released(3, 16), index, 2)
     assert (index.asked, index.given) == (48, 3)
-    search = candidates.Candidates(released(1, 16), 2, (0.9, "spread", 100), within=False)
+    search = candidates.Candidates(released(1, 16), 2, Level.of(0.9, "asymptotic", 100), within=False)
     assert search.search(released(100, 16), 0, nearest.Shortlist(1, 2), done.append)
     assert sum(done) == 100
     assert max(done) == 33

@@ -99,7 +99,7 @@ def test_closer_when_it_is_clear_and_when_it_is_not():
     near = released(steps(22), ["near"])
     far = released(steps(0, 200)[1], ["far"])
     for method, level in (
-        ("spread", 0.95),
+        ("asymptotic", 0.95),
         ("guaranteed", 0.8),
     ):  # Chebyshev at 0.95 decides nothing with 64 rows
         assert al.closer(A, near, far, level, method=method).verdict == "b"
@@ -245,7 +245,7 @@ def test_drift_of_shapes_is_that_of_each_pair_whatever_the_sizes():
     assert al.drift(before, after).resolved.tolist() == [False, True, True]
     for row, label in enumerate(found.labels):
         one = al.shape_distances(before[label], after[label])
-        lower, upper = ends(one, 0.95, "spread", 3)
+        lower, upper = ends(one, 0.95, "asymptotic", 3)
         assert [found.value[row], found.lower[row], found.upper[row]] == [one.value, lower, upper]
     assert "shapes" in found.note
     assert al.drift(before, before, by="shape").upper.tolist() == [0, 0, 0]
