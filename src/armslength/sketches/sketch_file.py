@@ -1,10 +1,10 @@
 """One sketch file, opened by its footer and read group by group; and `load`, which reads files whole."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,7 @@ from armslength.sketches.sketch_format import (
     read_columns,
     read_digests,
     read_header,
+    read_in_clear,
     read_labels,
 )
 from armslength.sketches.sketches import Sketches, check_same_space
@@ -114,6 +115,7 @@ def _read_group(place: "tuple[SketchFile, int]") -> Sketches:
 
 
 FileIdentity = tuple[int, int, int, int, int]
+Content = TypeVar("Content")
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,30 +211,24 @@ class SketchFile:
 
     def sketches(self, group: int) -> Sketches:
         """The rows of one group."""
-        with as_corrupt_file(self.path):
-            table = self._table(group)
-            values, labels, noises, totals = read_columns(table, self.header)
-            self.digests.check(table, group)
-            return Sketches(values, labels, noises, self.header.protocols, totals)
+        values, labels, noises, totals = self._read(group, lambda table: read_columns(table, self.header))
+        return Sketches(values, labels, noises, self.header.protocols, totals)
 
     def labels(self, group: int) -> list[str]:
         """The labels of one group; no other column is read."""
-        with as_corrupt_file(self.path):
-            table = self._table(group, "label")
-            labels = read_labels(table.column("label"))
-            self.digests.check(table, group)
-            return labels
+        return self._read(group, lambda table: read_labels(table.column("label")), "label")
 
     def in_clear(self, group: int) -> list[bool]:
         """For each row of one group, whether data without noise is part of it; no other column is read."""
+        return self._read(group, lambda table: read_in_clear(table.column("in_clear")).tolist(), "in_clear")
+
+    def _read(self, group: int, convert: Callable[[pa.Table], Content], only: str | None = None) -> Content:
+        """What is made of one row group, or of only one column of it, if it is as it was written."""
         with as_corrupt_file(self.path):
-            table = self._table(group, "in_clear")
-            column = table.column("in_clear")
-            listed: list[bool] = column.to_pylist()
-            if column.null_count:
-                raise DamagedFileError("must have no missing values, got some")
+            table = self._table(group, only)
+            content = convert(table)  # which refuses missing values, of which digests know nothing
             self.digests.check(table, group)
-            return listed
+            return content
 
     def _table(self, group: int, only: str | None = None) -> pa.Table:
         """One row group, or only one column of it, if the file is still the one that was opened."""

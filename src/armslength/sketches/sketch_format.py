@@ -307,6 +307,14 @@ def read_labels(column: pa.ChunkedArray) -> list[str]:
     return [names[number] for number in labels.indices.to_pylist()]
 
 
+def read_in_clear(column: pa.ChunkedArray) -> NDArray[np.bool_]:
+    """For each row, whether data without noise is part of it."""
+    if column.null_count:
+        raise DamagedFileError("must have no missing values, got some")
+    in_clear: NDArray[np.bool_] = column.to_numpy()
+    return in_clear
+
+
 def _read_values(table: pa.Table, header: FileHeader) -> NDArray[Any]:
     """n x k numbers with their dropped bits."""
     column = table.column("values").combine_chunks()
@@ -345,7 +353,7 @@ def _read_noises(table: pa.Table, releases: tuple[Release, ...]) -> Noises:
     if not ((sizes >= SMALLEST_FACTOR) & (sizes <= LARGEST_FACTOR)).all():
         raise ValueError("coefficient")
     starts = np.concatenate(([0], np.cumsum(np.diff(column.offsets.to_numpy()), dtype=np.int64)))
-    in_clear = table.column("in_clear").to_numpy()
+    in_clear = read_in_clear(table.column("in_clear"))
     noises = Noises(starts, _id_array(fields["id"]), coefficients, numbers, releases, offsets, in_clear)
     if not noises.are_merged:
         raise ValueError("noise ids")
