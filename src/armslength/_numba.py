@@ -178,11 +178,10 @@ def leading_zeros(word: np.uint64) -> int:
 
 
 LANES = 16  # rows side by side in a tile of integers
-TILE_ROWS, TILE_WIDTH = 6, 8  # of a tile of floats: its sums fill the registers of AVX-512, and those of AVX2
 PAIR_ROWS, PAIR_WIDTH = (
     6,
     32,
-)  # of a tile of 16-bit integers: the same, where the machine multiplies them in pairs
+)  # of a tile of 16-bit integers, whose sums fill the registers where the machine multiplies them in pairs
 _WORD = ir.IntType(64)
 _operation: Callable[[Any], Any] = (
     intrinsic  # whose type has the compiler's own argument, which callers do not give
@@ -287,52 +286,6 @@ def transpose_block(
         for j, vector in enumerate(vectors):
             place = _place(context, builder, target_type, arguments[3], (builder.add(to_r, _WORD(j)), to_c))
             _store(builder, vector, place)
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
-@_operation
-def multiply_tile(_typing: Any, rows: Any, first: Any, panel: Any, tile: Any) -> Any:
-    """tile[i, j] = Σ rows[first+i, n]·panel[n, j] for i < 6, j < 8, the products in any order and fused or not.
-
-    Args:
-        rows: A contiguous matrix of float64, k wide.
-        first: The first of six of its rows.
-        panel: k x 8, contiguous.
-        tile: 6 x 8, contiguous.
-    """
-    _check_layout(rows, panel, tile)
-    signature = types.void(rows, first, panel, tile)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        rows_type, first_type, panel_type, tile_type = signature.args
-        first_row = context.cast(builder, arguments[1], first_type, types.intp)
-        number = ir.DoubleType()
-        vector = ir.VectorType(number, TILE_WIDTH)
-        sums = [
-            _numba.alloca_once_value(builder, ir.Constant(vector, [0.0] * TILE_WIDTH))
-            for _ in range(TILE_ROWS)
-        ]
-        (length, _) = _numba.unpack_tuple(
-            builder, context.make_array(panel_type)(context, builder, arguments[2]).shape
-        )
-        with _numba.for_range(builder, length) as loop:
-            line = _load(
-                builder,
-                _place(context, builder, panel_type, arguments[2], (loop.index, _WORD(0))),
-                number,
-                TILE_WIDTH,
-            )
-            for i, total in enumerate(sums):
-                row = builder.add(first_row, _WORD(i))
-                entry = builder.load(_place(context, builder, rows_type, arguments[0], (row, loop.index)))
-                factor = _everywhere(builder, entry, TILE_WIDTH)
-                product = builder.fmul(factor, line, flags=("contract",))
-                builder.store(builder.fadd(builder.load(total), product, flags=("contract",)), total)
-        for i, total in enumerate(sums):
-            target = _place(context, builder, tile_type, arguments[3], (_WORD(i), _WORD(0)))
-            _store(builder, builder.load(total), target)
         return context.get_dummy_value()
 
     return signature, generate
@@ -465,4 +418,4 @@ def _store(builder: Any, vector: Any, place: Any) -> None:
 
 def _size(entry: Any) -> int:
     """How many bytes an entry has."""
-    return 8 if isinstance(entry, ir.DoubleType) else int(entry.width) // 8
+    return int(entry.width) // 8
