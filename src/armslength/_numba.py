@@ -137,23 +137,6 @@ def mul_wide(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
 
 
 @intrinsic
-def _float_bits(_typing: Any, _value: Any) -> Any:
-    """Numba intrinsic: the bits of a float."""
-    signature = types.int64(types.float64)
-
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.IntType(64))
-
-    return signature, generate
-
-
-@kernel
-def float_bits(value: float) -> np.int64:
-    """The bits of a float: sign, exponent, digits."""
-    return _float_bits(value)  # type: ignore[call-arg]  # the first argument is Numba's
-
-
-@intrinsic
 def _leading_zeros(_typing: Any, _word: Any) -> Any:
     """Numba intrinsic: how many zero bits stand above the highest one bit."""
     signature = types.int64(types.uint64)
@@ -178,7 +161,6 @@ def leading_zeros(word: np.uint64) -> int:
 
 
 LANES = 16  # rows side by side in a tile of integers
-TILE_ROWS, TILE_WIDTH = 6, 8  # of a tile of floats: its sums fill the registers of AVX-512, and those of AVX2
 _WORD = ir.IntType(64)
 _operation: Callable[[Any], Any] = (
     intrinsic  # whose type has the compiler's own argument, which callers do not give
@@ -286,60 +268,6 @@ def transpose_block(
         return context.get_dummy_value()
 
     return signature, generate
-
-
-@_operation
-def multiply_tile(_typing: Any, rows: Any, first: Any, panel: Any, tile: Any) -> Any:
-    """tile[i, j] = Σ rows[first+i, n]·panel[n, j] for i < 6, j < 8, the products in any order and fused or not.
-
-    Args:
-        rows: A contiguous matrix of float64, k wide.
-        first: The first of six of its rows.
-        panel: k x 8, contiguous.
-        tile: 6 x 8, contiguous.
-    """
-    _check_layout(rows, panel, tile)
-    signature = types.void(rows, first, panel, tile)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        rows_type, first_type, panel_type, tile_type = signature.args
-        first_row = context.cast(builder, arguments[1], first_type, types.intp)
-        number = ir.DoubleType()
-        vector = ir.VectorType(number, TILE_WIDTH)
-        sums = [
-            _numba.alloca_once_value(builder, ir.Constant(vector, [0.0] * TILE_WIDTH))
-            for _ in range(TILE_ROWS)
-        ]
-        (length, _) = _numba.unpack_tuple(
-            builder, context.make_array(panel_type)(context, builder, arguments[2]).shape
-        )
-        with _numba.for_range(builder, length) as loop:
-            line = _load(
-                builder,
-                _place(context, builder, panel_type, arguments[2], (loop.index, _WORD(0))),
-                number,
-                TILE_WIDTH,
-            )
-            for i, total in enumerate(sums):
-                row = builder.add(first_row, _WORD(i))
-                entry = builder.load(_place(context, builder, rows_type, arguments[0], (row, loop.index)))
-                factor = _everywhere(builder, entry, TILE_WIDTH)
-                product = builder.fmul(factor, line, flags=("contract",))
-                builder.store(builder.fadd(builder.load(total), product, flags=("contract",)), total)
-        for i, total in enumerate(sums):
-            target = _place(context, builder, tile_type, arguments[3], (_WORD(i), _WORD(0)))
-            _store(builder, builder.load(total), target)
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
-def _everywhere(builder: Any, entry: Any, count: int) -> Any:
-    """A vector that has the entry in every lane."""
-    nothing = ir.Constant(ir.VectorType(entry.type, count), ir.Undefined)
-    alone = builder.insert_element(nothing, entry, ir.IntType(32)(0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), count), [0] * count)
-    return builder.shuffle_vector(alone, nothing, zeros)
 
 
 def _check_layout(*arrays: Any) -> None:

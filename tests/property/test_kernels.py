@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numba.core.dispatcher import Dispatcher
 
 import armslength as al
-from armslength._numba import kernel, multiply_tile, sum_columns, transpose_block
+from armslength._numba import kernel, sum_columns, transpose_block
 from armslength.ingest.grid import add_amounts
 from armslength.threads import for_blocks, for_runs
 from armslength.transforms import sparse_jl
@@ -89,18 +89,6 @@ def test_sum_columns_modulo_2_to_the_64(kind):
     expected[2] += exact[3] + exact[3] + exact[8] - exact[1] - exact[7]
     add(tile, columns, totals)
     assert np.array_equal(totals, modular(expected))
-
-
-def test_multiply_tile():
-    @kernel
-    def multiply(rows, panel, tile):
-        multiply_tile(rows, 2, panel, tile)
-
-    generator = np.random.default_rng(2)
-    rows, panel = generator.integers(-999, 999, (9, 31)) * 1.0, generator.integers(-999, 999, (31, 8)) * 1.0
-    tile = np.full((6, 8), np.nan)
-    multiply(rows, panel, tile)
-    assert np.array_equal(tile, rows[2:8] @ panel)
 
 
 @pytest.mark.parametrize("kind", KINDS)
