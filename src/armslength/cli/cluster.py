@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armslength.cli.options import answer_options, open_all, sketch_files
-from armslength.cli.output import LONGEST_LABEL, as_csv, as_json, shortened
+from armslength.cli.output import as_csv, as_json
+from armslength.results import LONGEST_LABEL, shortened
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from armslength.answers.cluster import Clustering
+    from armslength.answers.cluster import Clusters
 
 _MOST_DRAWN = 200  # leaves
 
@@ -90,7 +91,7 @@ def cluster(
         click.echo(f"armslength: {found.note}", err=True)
 
 
-def _text(found: "Clustering", clusters: "NDArray[np.int64]", *, chosen: bool) -> str:
+def _text(found: "Clusters", clusters: "NDArray[np.int64]", *, chosen: bool) -> str:
     lines = []
     if len(found.labels) <= _MOST_DRAWN:
         lines += [*drawn_tree(found), ""]
@@ -102,7 +103,7 @@ def _text(found: "Clustering", clusters: "NDArray[np.int64]", *, chosen: bool) -
     return "\n".join(lines)
 
 
-def drawn_tree(found: "Clustering") -> list[str]:
+def drawn_tree(found: "Clusters") -> list[str]:
     """The tree, root first: heights, question marks at merges that are not sure, and leaves."""
     leaves = len(found.labels)
     lines: list[str] = []

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armslength.cli.options import answer_options, one_against_others, open_all, sketch_files
-from armslength.cli.output import LONGEST_LABEL, Column, finite, heading, line, without_formulas
+from armslength.cli.output import finite, without_formulas
 from armslength.errors import counted
+from armslength.results import LONGEST_LABEL, Column, heading, line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,10 +79,10 @@ def compare(files: tuple[str, ...], against: str | None, form: str, **known: Any
 
     sketches = open_all(files, 2)
     left, right = (sketches, None) if against is None else one_against_others(sketches, against)
-    batches = compare_rows(left, right, show_progress=True, **known)
-    first = next(batches)  # what is wrong is said before anything is printed
-    said = {key.decode(): value.decode() for key, value in first.schema.metadata.items()}
-    lines = _lines(first, batches)
+    reader = compare_rows(left, right, show_progress=True, **known)
+    first = reader.read_next_batch()  # what is wrong is said before anything is printed
+    said = {key.decode(): value.decode() for key, value in reader.schema.metadata.items()}
+    lines = _lines(first, reader)
     if form == "csv":
         _write_csv(lines)
     elif form == "json":

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armslength.cli.options import BY, LEVEL, METHOD, NO_WORK_LIMIT, LocalPath, load_all
-from armslength.cli.output import FORMAT, Column, echo_rows, heading, line
+from armslength.cli.output import FORMAT, echo_rows
 from armslength.errors import counted
+from armslength.results import Column, heading, line
 
 if TYPE_CHECKING:
     from armslength.answers.drift import Drift

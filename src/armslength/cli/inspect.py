@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armslength.cli.options import max_work, sketch_files
-from armslength.cli.output import FORMAT, LONGEST_LABEL, Column, as_csv, as_json, heading, line, paragraph
+from armslength.cli.output import FORMAT, as_csv, as_json, paragraph
 from armslength.errors import counted
+from armslength.results import LONGEST_LABEL, Column, heading, line
 
 if TYPE_CHECKING:
     from armslength.sketches.collection import Collection

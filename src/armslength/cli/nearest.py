@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armslength.cli.options import LocalPath, answer_options, one_against_others, open_all, sketch_files
-from armslength.cli.output import Column, echo_rows, heading, line
+from armslength.cli.output import echo_rows
+from armslength.results import Column, heading, line
 
 if TYPE_CHECKING:
     from armslength.answers.nearest import Nearest

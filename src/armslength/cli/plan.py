@@ -103,7 +103,7 @@ def plan(  # noqa: PLR0913, PLR0917  # one argument for each option
 
 
 def _listed(found: "Plan", form: str) -> str:
-    rows = found.table.to_pylist()
+    rows = found.to_arrow().to_pylist()
     if form == "csv":
         return as_csv(rows)
     if form == "table":
