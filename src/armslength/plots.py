@@ -25,8 +25,10 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#00
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1)), "-")
 FORMATS = (".html", ".svg", ".png")
 NOT_RESOLVED = "not resolved: may be 0"
-_GRAY, _LIGHT = "#767676", "#e8e8e8"
+_GRAY, _MIDDLE, _LIGHT = "#767676", "#a8a8a8", "#ececec"
+_DASHED = (0, (3, 2))
 _MOST_LABELS = 60  # of an axis
+_MOST_LINES = 2000  # of a forest plot
 _MOST_NUMBERS = 12  # rows and columns of a heat map with numbers in its cells
 _LOWEST, _HIGHEST = 1e-4, 100.0  # relative errors in the figure of a plan
 
@@ -45,8 +47,10 @@ def heat_map(
         within: Whether rows and columns are the same, so that the diagonal is left empty.
     """
     rows, columns = value.shape
-    axes = _axes(ax, 3.2 + 0.36 * min(columns, 30), 2.2 + 0.36 * min(rows, 30))
-    from matplotlib.patches import Patch, PathPatch  # noqa: PLC0415  # an extra: _axes has checked that it is there
+    has_numbers = max(rows, columns) <= _MOST_NUMBERS
+    inches = 0.52 if has_numbers else 0.36  # of a cell
+    axes = _axes(ax, 3.2 + inches * min(columns, 30), 2.2 + inches * min(rows, 30))
+    from matplotlib.patches import PathPatch  # noqa: PLC0415  # an extra: _axes has checked that it is there
     from matplotlib.path import Path as Outline  # noqa: PLC0415  # the same
 
     own = np.eye(rows, columns, dtype=np.bool_) if within else np.zeros(value.shape, dtype=np.bool_)
@@ -58,19 +62,13 @@ def heat_map(
         axes.set_title(label, fontsize=10)
     hatched = ~resolved & ~own
     if hatched.any():
-        style: dict[str, Any] = {"facecolor": _LIGHT, "edgecolor": _GRAY, "hatch": "////", "linewidth": 0.0}
-        axes.add_patch(PathPatch(Outline(*_cell_outlines(hatched)), **style))
-        axes.legend(
-            handles=[Patch(**style, label=NOT_RESOLVED)],
-            loc="lower left",
-            bbox_to_anchor=(0.0, 1.0),
-            frameon=False,
-            fontsize=9,
-        )
+        style: dict[str, Any] = {"facecolor": _LIGHT, "edgecolor": _MIDDLE, "hatch": "////", "linewidth": 0.0}
+        axes.add_patch(PathPatch(Outline(*_cell_outlines(hatched)), **style, label=NOT_RESOLVED))
+        _legend(axes)
     for axis, names in ((axes.yaxis, labels[0]), (axes.xaxis, labels[1])):
         _name_ticks(axis, names)
     axes.tick_params(axis="x", rotation=90 if _longest(labels[1]) > 3 else 0)
-    if max(rows, columns) <= _MOST_NUMBERS:
+    if has_numbers:
         for i, j in zip(*np.nonzero(colored | hatched), strict=True):
             light = hatched[i, j] or image.norm(value[i, j]) < 0.5
             box = {"facecolor": _LIGHT, "linewidth": 0, "pad": 1.0} if hatched[i, j] else None
@@ -89,7 +87,7 @@ def heat_map(
 
 
 def forest(
-    labels: Sequence[str],
+    labels: Sequence[str | tuple[str, str]],
     ends: tuple[Numbers, Numbers, Numbers],
     resolved: Marks,
     label: str,
@@ -101,7 +99,7 @@ def forest(
     """Axes with a line for each interval, in the given order from the top.
 
     Args:
-        labels: A name for each interval.
+        labels: A name, or a pair of names, for each interval.
         ends: Values, lower ends and upper ends; an infinite end is drawn as an arrow.
         resolved: Which intervals get a filled dot and a full line.
         label: What the numbers are, with their unit.
@@ -109,32 +107,29 @@ def forest(
         marks: Numbers to mark by a vertical line, with what each is.
         words: What a full and what a dashed line mean.
     """
-    value, lower, upper = ends
+    step = max(1, -(-len(labels) // _MOST_LINES))
+    value, lower, upper = (each[::step] for each in ends)
+    resolved, labels = resolved[::step], labels[::step]
     count = len(value)
+    is_short = count <= _MOST_LABELS
     axes = _axes(ax, 7.0, 1.4 + 0.24 * min(max(count, 2), _MOST_LABELS))
-    finite = np.concatenate([each[np.isfinite(each)] for each in ends] + [[x for x, _ in marks], [0.0]])
+    numbers = np.concatenate([value, lower, upper, [x for x, _ in marks], [0.0]])
+    finite = numbers[np.isfinite(numbers)]
     low, high = float(finite.min()), float(finite.max())
     margin = 0.04 * (high - low) or 1.0
-    left, right = low - margin * (low < 0), high + margin
+    left, right = low - margin, high + margin
     places = np.arange(count)
     for chosen, word, color, dashes, fill in (
         (resolved, words[0], COLORS[0], "-", COLORS[0]),
-        (~resolved, words[1], _GRAY, (0, (3, 2)), "white"),
+        (~resolved, words[1], _GRAY, _DASHED if is_short else "-", "white"),
     ):
         if not chosen.any():
             continue
         y = places[chosen]
-        width = 1.6 if count <= _MOST_LABELS else 0.8
-        axes.hlines(
-            y,
-            np.maximum(lower[chosen], left),
-            np.minimum(upper[chosen], right),
-            colors=color,
-            linestyles=[dashes],
-            linewidth=width,
-        )
-        size = 5 if count <= _MOST_LABELS else 2
-        style = {"linestyle": "none", "color": color, "markersize": size}
+        starts, stops = np.maximum(lower[chosen], left), np.minimum(upper[chosen], right)
+        look = {"linewidth": 1.6} if is_short else {"linewidth": 0.8, "alpha": 0.35}
+        axes.hlines(y, starts, stops, colors=color, linestyles=[dashes], **look)
+        style = {"linestyle": "none", "color": color, "markersize": 5 if is_short else 2}
         axes.plot(value[chosen], y, marker="o", markerfacecolor=fill, label=word, **style)
         for end, edge, arrow in ((lower, left, "<"), (upper, right, ">")):
             open_ends = places[chosen & ~np.isfinite(end)]
@@ -144,13 +139,15 @@ def forest(
         color = COLORS[1 + number]
         axes.axvline(x, color=color, linestyle="--", linewidth=1.2, zorder=0, label=text)
     axes.set_xlim(left, right)
-    axes.set_ylim(count - 0.4, -0.6)
+    axes.set_ylim(max(count, 1) - 0.4, -0.6)
+    if not count:
+        axes.text(0.5, 0.5, "no pairs", ha="center", transform=axes.transAxes, color=_GRAY)
     _name_ticks(axes.yaxis, labels)
+    if step > 1:
+        axes.set_ylabel(f"one row in {step} is drawn")
     axes.set_xlabel(label)
     _clean(axes, "x")
-    axes.legend(
-        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False, fontsize=9, borderaxespad=0.2
-    )
+    _legend(axes)
     return axes
 
 
@@ -169,6 +166,7 @@ def tree(
     """
     leaves = len(labels)
     axes = _axes(ax, 7.0, 1.4 + 0.24 * min(leaves, _MOST_LABELS))
+    dashes = _DASHED if leaves <= _MOST_LABELS else "-"
     place, height = np.zeros(2 * leaves - 1), np.zeros(2 * leaves - 1)
     place[list(order)] = np.arange(leaves)
     height[leaves:] = linkage[:, 2]
@@ -180,24 +178,22 @@ def tree(
             [x[0], top, top, x[1]],
             [y[0], y[0], y[1], y[1]],
             color=COLORS[0] if supported[merge] else _GRAY,
-            linestyle="-" if supported[merge] else (0, (3, 2)),
+            linestyle="-" if supported[merge] else dashes,
             linewidth=1.8 if leaves <= _MOST_LABELS else 0.8,
             solid_capstyle="round",
         )
-    for word, color, dashes in (
-        ("supported", COLORS[0], "-"),
-        ("not supported by the intervals", _GRAY, (0, (3, 2))),
+    for chosen, word, color, style in (
+        (supported, "supported", COLORS[0], "-"),
+        (~supported, "not supported by the intervals", _GRAY, dashes),
     ):
-        if (supported if word == "supported" else ~supported).any():
-            axes.plot([], [], color=color, linestyle=dashes, label=word)
+        if chosen.any():
+            axes.plot([], [], color=color, linestyle=style, label=word)
     axes.set_xlim(0, 1.04 * float(height.max()) or 1.0)
     axes.set_ylim(leaves - 0.4, -0.6)
     _name_ticks(axes.yaxis, [labels[leaf] for leaf in order])
     axes.set_xlabel(label)
     _clean(axes, "x")
-    axes.legend(
-        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False, fontsize=9, borderaxespad=0.2
-    )
+    _legend(axes)
     return axes
 
 
@@ -227,23 +223,28 @@ def scatter_map(
             offset_transform=axes.transData,
             facecolor=COLORS[4],
             edgecolor=COLORS[0],
-            alpha=0.25 if len(places) <= _MOST_LABELS else 0.08,
+            alpha=min(0.25, 8 / len(places)),
             linewidth=0.8,
         )
     )
     axes.plot(*places.T, "o", color=COLORS[0], markersize=5 if len(places) <= _MOST_LABELS else 2)
-    low, high = (places - reach).min(axis=0), (places + reach).max(axis=0)
-    margin = 0.06 * float((high - low).max()) or 1.0
-    axes.set_xlim(low[0] - margin, high[0] + margin)
-    axes.set_ylim(low[1] - margin, high[1] + margin)
+    axes.update_datalim(np.concatenate([places - reach, places + reach]))
+    axes.margins(0.06)
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_xlabel(label)
     axes.set_ylabel(label)
     axes.set_title(title, fontsize=10, loc="left")
     _clean(axes, "both")
     if len(places) <= _MOST_LABELS:
-        _name_points(axes, places, [shortened(name, LONGEST_LABEL) for name in labels])
+        _name_points(axes, places, [short_name(label) for label in labels])
     return axes
+
+
+def short_name(label: str | tuple[str, str]) -> str:
+    """A label, or a pair of them, for a figure: not too long, and without formulas that dollar signs would begin."""
+    if isinstance(label, tuple):
+        return " – ".join(map(short_name, label))
+    return shortened(label, LONGEST_LABEL).replace("$", r"\$")
 
 
 def _axes(ax: Any, width: float, height: float) -> Any:
@@ -271,18 +272,25 @@ def _cell_outlines(chosen: Marks) -> tuple[Numbers, NDArray[np.uint8]]:
     return np.stack([x.ravel(), y.ravel()], axis=1), codes
 
 
-def _name_ticks(axis: Any, labels: Sequence[str]) -> None:
+def _name_ticks(axis: Any, labels: Sequence[str | tuple[str, str]]) -> None:
     """Names at the ticks: all of them, or evenly chosen ones where there are too many to read."""
-    step = -(-len(labels) // _MOST_LABELS)
+    step = max(1, -(-len(labels) // _MOST_LABELS))
     numbers = range(0, len(labels), step)
     size = 9 if len(labels) <= _MOST_LABELS // 2 else 7
-    axis.set_ticks(numbers, [shortened(labels[number], LONGEST_LABEL) for number in numbers], fontsize=size)
+    axis.set_ticks(numbers, [short_name(labels[number]) for number in numbers], fontsize=size)
     if step > 1:
         axis.set_label_text(f"{counted(len(labels), 'row')}, one name in {step}")
 
 
 def _longest(labels: Sequence[str]) -> int:
     return max(map(len, labels), default=0)
+
+
+def _legend(axes: Any) -> None:
+    """What lines and hatches mean, above the picture; nothing where nothing is drawn."""
+    if axes.get_legend_handles_labels()[0]:
+        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+        axes.legend(**place, ncols=2, frameon=False, fontsize=9, handleheight=1.2)
 
 
 def _clean(axes: Any, grid: str) -> None:
@@ -297,21 +305,22 @@ def _name_points(axes: Any, places: Numbers, labels: Sequence[str]) -> None:
     pixels = axes.transData.transform(places)
     scale = axes.figure.dpi / 72
     height = 11 * scale
-    taken = [(x - 4 * scale, y - 4 * scale, x + 4 * scale, y + 4 * scale) for x, y in pixels]
-    for (x, y), label in zip(pixels, labels, strict=True):
+    occupied = [(x - 4 * scale, y - 4 * scale, x + 4 * scale, y + 4 * scale) for x, y in pixels]
+    for place, (x, y), label in zip(places, pixels, labels, strict=True):
         width = 5.2 * scale * len(label)
         for dx, dy in ((7, -4), (-7, -4), (0, 8), (0, -16), (6, 5), (6, -13), (-6, 5), (-6, -13)):
             start = x + dx * scale - (width if dx < 0 else width / 2 if dx == 0 else 0)
             bottom = y + dy * scale
             box = (start, bottom, start + width, bottom + height)
-            if not any(
+            inside = axes.bbox.x0 <= box[0] and box[2] <= axes.bbox.x1
+            if inside and not any(
                 box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
-                for other in taken
+                for other in occupied
             ):
-                taken.append(box)
+                occupied.append(box)
                 axes.annotate(
                     label,
-                    axes.transData.inverted().transform((x, y)),
+                    place,
                     xytext=(dx, dy),
                     textcoords="offset points",
                     ha="right" if dx < 0 else "center" if dx == 0 else "left",

@@ -64,7 +64,7 @@ class Alike(Result):
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of the distance and the limit."""
         return plots.forest(
-            [" – ".join(self.labels)],
+            [self.labels],
             _arrays(self.distance, self.interval),
             np.array([self.verdict != "undecided"]),
             f"distance{unit_of(self.by)}",
@@ -128,9 +128,9 @@ class Closer(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of the difference: left of 0, b is closer; right of 0, c is."""
-        a, b, c = self.labels
+        b, c = map(plots.short_name, self.labels[1:])
         return plots.forest(
-            [a],
+            [self.labels[0]],
             _arrays(self.difference, self.interval),
             np.array([self.verdict != "undecided"]),
             f"closer to {b} ← 0 → closer to {c}\n(difference of squared distances, squared data units)",

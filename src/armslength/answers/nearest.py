@@ -129,7 +129,7 @@ class Nearest(Result):
         """Matplotlib axes with the interval of each answer, nearest first; answers that could be the nearest stand out."""
         several = len(self.queries) > 1
         names = [
-            f"{query} – {label}" if several else label
+            (query, label) if several else label
             for query, row in zip(self.queries, self.labels, strict=True)
             for label in row
         ]
@@ -137,9 +137,9 @@ class Nearest(Result):
             names,
             (self.value.ravel(), self.lower.ravel(), self.upper.ravel()),
             self.possible.ravel(),
-            f"distance{'' if several else f' from {self.queries[0]}'}{unit_of(self.by)}",
+            f"distance{'' if several else f' from {plots.short_name(self.queries[0])}'}{unit_of(self.by)}",
             ax,
-            words=("could be the nearest", "is not the nearest"),
+            words=("could be the nearest", "cannot be the nearest"),
         )
 
     def _title(self) -> str:

@@ -85,11 +85,11 @@ class Outliers(Result):
         return pa.table(columns).replace_schema_metadata(meta)
 
     def plot(self, ax: Any = None) -> Any:
-        """Matplotlib axes with the interval of each party's score, largest first, and what is still usual."""
+        """Matplotlib axes with the interval of each party's score, largest first, the typical score and the limit for outliers."""
         order = np.argsort(-self.score, kind="stable")
         ends = (self.score[order], self.lower[order], self.upper[order])
         typical, _, high = self.typical
-        marks = [(typical, "typical score"), (self.factor * high, "usual up to here")]
+        marks = [(typical, "typical score"), (self.factor * high, "limit for outliers")]
         return plots.forest(
             [self.labels[row] for row in order],
             ends,

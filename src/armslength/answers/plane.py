@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from armslength import plots
 from armslength.answers.pairs import answer_note, checked_sketches, pair_estimator
 from armslength.checks import number
+from armslength.errors import counted
 from armslength.estimates.distances import is_clear
 from armslength.estimates.pair_noise import row_noises
 from armslength.estimates.shapes import totals
@@ -69,12 +70,11 @@ class Plane(Result):
         return plots.scatter_map(self.places, self.reach, self.labels, label, self._title(), ax)
 
     def _title(self) -> str:
+        parties = counted(len(self.labels), "party", "parties")
         if not self.axes:
-            return f"{len(self.labels)} parties: noise hides all distances"
-        return (
-            f"{len(self.labels)} parties; the map shows {self.share:.0%} of their squared distances; "
-            f"ellipses at {self.level:.6g}"
-        )
+            return f"{parties}: noise hides all distances" if len(self.labels) > 1 else parties
+        shown = f"the map shows {self.share:.0%} of their squared distances"
+        return f"{parties}; {shown}; ellipses at {100 * self.level:.6g}%"
 
 
 def plane(sketches: Sketches, level: float = 0.95, *, by: str = "size") -> Plane:

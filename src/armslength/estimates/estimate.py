@@ -188,9 +188,12 @@ class Estimate(Result):
         if self.value.ndim == 2 and 1 in self.value.shape and not self.within:
             # One row against others: its own name is said once.
             axis = self.value.shape.index(1)
-            label, names = f"{label} from {self.labels[axis][0]}", [names[1 - axis]]
-        labels = [" – ".join(each) for each in zip(*names, strict=True)]
-        return plots.forest(labels, ends, resolved[lines][order], f"{label}, {level:.6g} intervals", ax)
+            label = f"{label}\nfrom {plots.short_name(self.labels[axis][0])}"
+            names = [names[1 - axis]]
+        labels = names[0] if len(names) == 1 else list(zip(*names, strict=True))
+        return plots.forest(
+            labels, ends, resolved[lines][order], f"{label}, {100 * level:.6g}% intervals", ax
+        )
 
     def clear_lines(self, lines: tuple[NDArray[np.int64], ...]) -> NDArray[np.bool_]:
         """For some rows or pairs, given by their numbers along each axis, whether data without noise is part of them."""

@@ -38,6 +38,26 @@ from armslength.transforms.sparse_jl import SparseJL
 # Errors within a percent are as good as equal: then less data, less trust and less work decide.
 _NEARLY = 1.01
 _HARDLY = 1.25
+_COLUMNS = pa.schema(
+    {
+        "label": pa.string(),
+        "sketch_dim": pa.int64(),
+        "noise": pa.string(),
+        "guarantee": pa.string(),
+        "relative_error": pa.float64(),
+        "relative_error_high": pa.float64(),
+        "std_error": pa.float64(),
+        "std_error_high": pa.float64(),
+        "smallest_distance": pa.float64(),
+        "bytes": pa.int64(),
+        "additions": pa.int64(),
+        "set_up": pa.int64(),
+        "failure_bound": pa.float64(),
+        "is_choice": pa.bool_(),
+        "is_exact": pa.bool_(),
+        "is_recommended": pa.bool_(),
+    }
+)
 _PRINTED = ["label", "sketch_dim", "noise", "relative_error", "smallest_distance", "is_recommended"]
 
 
@@ -171,29 +191,9 @@ class Plan(Result):
 
     def to_arrow(self) -> pa.Table:
         """All configurations as an Arrow table, the most accurate first."""
-        columns = [
-            "label",
-            "sketch_dim",
-            "noise",
-            "guarantee",
-            "relative_error",
-            "relative_error_high",
-            "std_error",
-            "std_error_high",
-            "smallest_distance",
-            "bytes",
-            "additions",
-            "set_up",
-            "failure_bound",
-            "is_choice",
-            "is_exact",
-        ]
-        rows: dict[str, list[Any]] = {
-            name: [getattr(line, name) for line in self.configurations] for name in columns
-        }
-        return pa.table(
-            {**rows, "is_recommended": [line is self.recommended for line in self.configurations]}
-        )
+        lines = [[getattr(line, name) for line in self.configurations] for name in _COLUMNS.names[:-1]]
+        is_recommended = [line is self.recommended for line in self.configurations]
+        return pa.table([*lines, is_recommended], schema=_COLUMNS)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
         """Error against sketch size and against ε, as a Matplotlib figure; or written to an .html, .svg or .png file."""
