@@ -93,10 +93,11 @@ def forest(
     label: str,
     ax: Any,
     *,
+    is_sorted: bool = False,
     marks: Sequence[tuple[float, str]] = (),
     words: tuple[str, str] = ("resolved", NOT_RESOLVED),
 ) -> Any:
-    """Axes with a line for each interval, in the given order from the top.
+    """Axes with a line for each interval, the largest value at the top.
 
     Args:
         labels: A name, or a pair of names, for each interval.
@@ -104,12 +105,15 @@ def forest(
         resolved: Which intervals get a filled dot and a full line.
         label: What the numbers are, with their unit.
         ax: Where to draw; None for a new figure.
+        is_sorted: Whether to keep the given order instead.
         marks: Numbers to mark by a vertical line, with what each is.
         words: What a full and what a dashed line mean.
     """
     step = max(1, -(-len(labels) // _MOST_LINES))
-    value, lower, upper = (each[::step] for each in ends)
-    resolved, labels = resolved[::step], labels[::step]
+    order = np.arange(len(labels)) if is_sorted else np.argsort(-ends[0], kind="stable")
+    order = order[::step]
+    value, lower, upper = (each[order] for each in ends)
+    resolved, labels = resolved[order], [labels[place] for place in order]
     count = len(value)
     is_short = count <= _MOST_LABELS
     axes = _axes(ax, 7.0, 1.4 + 0.24 * min(max(count, 2), _MOST_LABELS))

@@ -22,15 +22,12 @@ from armslength.sketches.sketches import Sketches, check_same_space
 _PRODUCTS = ("inner-product", "cosine")
 QUANTITIES = ("distance", "squared-distance", *_PRODUCTS)
 SCHEMA = pa.schema(
-    [
-        pa.field("left", pa.string()),
-        pa.field("right", pa.string()),
-        pa.field("value", pa.float64()),
-        pa.field("lower", pa.float64()),
-        pa.field("upper", pa.float64()),
-        pa.field("resolved", pa.bool_()),
-        pa.field("in_clear", pa.bool_()),
-    ]
+    {
+        "left": pa.string(),
+        "right": pa.string(),
+        **dict.fromkeys(("value", "lower", "upper"), pa.float64()),
+        **dict.fromkeys(("resolved", "in_clear"), pa.bool_()),
+    }
 )
 # What is collected of a pair before it is given out: its place, and squares where distances are asked for.
 _PAIRS = pa.schema(
@@ -54,12 +51,14 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     possibly: bool = False,
     show_progress: bool = False,
 ) -> pa.RecordBatchReader:
-    """An Arrow reader of pairs: left, right, value, lower, upper, resolved, in_clear. All pairs, in memory that does not grow with them.
+    """An Arrow reader of pairs: left, right, value, lower, upper, resolved, in_clear.
 
-    A loop over the reader computes one batch of pairs after the other; `read_all()` gives one table, `read_pandas()` one data frame.
-    Its schema's metadata has the quantity, the level and the note. Every row of a against every row of b, or each pair within a once, in tiles: the numbers are those of `al.distances` on
-    all rows at once. Up to 1,024 rows within a come in its order. Of a collection some thousand rows are held while the other side
-    passes by, block after block; the pairs are the same, and come in the order of those blocks.
+    Every row of a against every row of b, or each pair within a once. A loop over the reader computes one batch after the
+    other, in memory that does not grow with the pairs; `read_all()` gives one table, `read_pandas()` one data frame. The metadata
+    of its schema has the quantity, the level and the note.
+
+    The numbers are those of `al.distances` on all rows at once. Up to 1,024 rows within a come in its order. A collection is
+    read in blocks of some thousand rows, and its pairs come in the order of those blocks.
 
     Args:
         a: Rows on the left, in memory or in files.
@@ -76,19 +75,22 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
         possibly: With `below` or `above`: also pairs of which it is not sure that they do not.
         show_progress: Whether to show a bar on a terminal.
     """
-    left, right = _checked_sides(a, b)
+    checked_rows("a", a, 2 if b is None else 1)
+    right = a if b is None else checked_rows("b", b, 1)
+    check_same_space((*a.protocols, *right.protocols))
     estimator = _estimator(quantity, by)
     is_root = quantity == "distance"
     one_of("method", method, METHODS)
     pairs = len(a) * (len(a) - 1) // 2 if b is None else len(a) * len(right)
-    confidence = {"level": level, "method": method, "comparisons": pairs if simultaneous else 1}
-    Level.of(level, method, pairs if simultaneous else 1)  # before any work
+    comparisons = pairs if simultaneous else 1
+    Level.of(level, method, comparisons)  # before any work
+    confidence = {"level": level, "method": method, "comparisons": comparisons}
     limits = _Limits.of(below, above, possibly, is_root)
     if top is not None:
         integer("top", top, at_least=1, at_most=10**7)
     elif farthest:
         raise ParameterError("farthest must come with a number of top pairs, got it alone")
-    clear = CLEAR_NOTE if any(any(side.in_clear) for side in (left, right)) else ""
+    clear = CLEAR_NOTE if any(any(side.in_clear) for side in (a, right)) else ""
     special = APPROXIMATE if quantity in _PRODUCTS else SHAPES if by == "shape" else ""
     schema = SCHEMA.with_metadata(
         {
@@ -113,18 +115,6 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
                 yield from _answer(table, schema, is_root=is_root)
 
     return pa.RecordBatchReader.from_batches(schema, batches())
-
-
-def _checked_sides(
-    a: Sketches | Collection, b: Sketches | Collection | None
-) -> tuple[Sketches | Collection, Sketches | Collection]:
-    """Both sides, if they can be compared."""
-    checked_rows("a", a, 2 if b is None else 1)
-    if b is None:
-        return a, a
-    checked_rows("b", b, 1)
-    check_same_space((*a.protocols, *b.protocols))
-    return a, b
 
 
 def _estimator(quantity: str, by: str) -> PairEstimator:
@@ -156,11 +146,13 @@ class _Limits:
             raise ParameterError("possibly must come with below or above, got it alone")
         return cls(below, above, possibly, is_root)
 
-    def contain(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Whether each pair is within the limits."""
-        wanted = np.ones(lower.shape, dtype=np.bool_)
-        if self.is_root and (self.below is not None or self.above is not None):
+    def chosen(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> slice | NDArray[np.bool_]:
+        """Which pairs are within the limits."""
+        if self.below is None and self.above is None:
+            return slice(None)
+        if self.is_root:
             lower, upper = np.sqrt(lower), np.sqrt(upper)
+        wanted = np.ones(lower.shape, dtype=np.bool_)
         if self.below is not None:
             wanted &= (lower if self.possibly else upper) <= self.below
         if self.above is not None:
@@ -185,7 +177,7 @@ def _pairs_of(
     """Those pairs at these rows and columns of a tile that are within the limits."""
     numbers = (tile.estimate.value, *tile.estimate.interval(**confidence))
     value, lower, upper = (each[places] for each in numbers)
-    kept = np.flatnonzero(limits.contain(lower, upper))
+    kept = limits.chosen(lower, upper)
     rows, columns = (each[kept] for each in places)
     left, right = (
         pa.array(labels, pa.string()).take(pa.array(chosen))
@@ -232,9 +224,9 @@ def _answer(pairs: pa.Table, schema: pa.Schema, *, is_root: bool) -> Iterator[pa
     """The pairs as they are given out: distances are roots of estimated squares, clipped at 0."""
     value, lower, upper = (pairs[name].to_numpy() for name in ("value", "lower", "upper"))
     if is_root:
-        value, lower, upper = (np.sqrt(np.maximum(each, 0.0)) for each in (value, lower, upper))
+        value, lower, upper = np.sqrt(np.maximum(value, 0.0)), np.sqrt(lower), np.sqrt(upper)
     resolved = (lower > 0) | (upper < 0)
     columns = [pairs["left"], pairs["right"], value, lower, upper, resolved, pairs["in_clear"]]
     table = pa.table(columns, schema=schema).combine_chunks()
-    # A table without rows has no batches, and yet its reader must not end without one.
+    # A table without rows has no batches, but every reader gives at least one.
     return iter(table.to_batches() or [pa.RecordBatch.from_pylist([], schema=schema)])

@@ -65,10 +65,8 @@ class Drift(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of how far each party moved, largest first."""
-        order = np.argsort(-self.value, kind="stable")
-        ends = (self.value[order], self.lower[order], self.upper[order])
-        names = [self.labels[row] for row in order]
-        return plots.forest(names, ends, self.resolved[order], f"moved by{unit_of(self.by)}", ax)
+        ends = (self.value, self.lower, self.upper)
+        return plots.forest(self.labels, ends, self.resolved, f"moved by{unit_of(self.by)}", ax)
 
     def _title(self) -> str:
         parties = counted(len(self.labels), "party", "parties")

@@ -139,6 +139,7 @@ class Nearest(Result):
             self.possible.ravel(),
             f"distance{'' if several else f' from {plots.short_name(self.queries[0])}'}{unit_of(self.by)}",
             ax,
+            is_sorted=True,
             words=("could be the nearest", "cannot be the nearest"),
         )
 

@@ -86,14 +86,12 @@ class Outliers(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of each party's score, largest first, the typical score and the limit for outliers."""
-        order = np.argsort(-self.score, kind="stable")
-        ends = (self.score[order], self.lower[order], self.upper[order])
         typical, _, high = self.typical
         marks = [(typical, "typical score"), (self.factor * high, "limit for outliers")]
         return plots.forest(
-            [self.labels[row] for row in order],
-            ends,
-            self.is_outlier[order],
+            self.labels,
+            (self.score, self.lower, self.upper),
+            self.is_outlier,
             f"median distance to the others{unit_of(self.by)}",
             ax,
             marks=marks,

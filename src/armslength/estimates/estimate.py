@@ -182,18 +182,15 @@ class Estimate(Result):
         if chosen == "heatmap":
             return plots.heat_map(self.value, resolved, self.labels, label, ax, within=self.within)
         lines = self._lines()
-        order = np.argsort(-self.value[lines], kind="stable")
-        ends = (self.value[lines][order], lower[lines][order], upper[lines][order])
-        names = [column.take(order).to_pylist() for column in self._label_columns(lines).values()]
+        names = [column.to_pylist() for column in self._label_columns(lines).values()]
         if self.value.ndim == 2 and 1 in self.value.shape and not self.within:
             # One row against others: its own name is said once.
             axis = self.value.shape.index(1)
             label = f"{label}\nfrom {plots.short_name(self.labels[axis][0])}"
             names = [names[1 - axis]]
         labels = names[0] if len(names) == 1 else list(zip(*names, strict=True))
-        return plots.forest(
-            labels, ends, resolved[lines][order], f"{label}, {100 * level:.6g}% intervals", ax
-        )
+        ends = (self.value[lines], lower[lines], upper[lines])
+        return plots.forest(labels, ends, resolved[lines], f"{label}, {100 * level:.6g}% intervals", ax)
 
     def clear_lines(self, lines: tuple[NDArray[np.int64], ...]) -> NDArray[np.bool_]:
         """For some rows or pairs, given by their numbers along each axis, whether data without noise is part of them."""
