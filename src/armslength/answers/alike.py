@@ -11,6 +11,7 @@ from armslength.answers.pairs import pair_estimator, unit_of
 from armslength.checks import integer, number
 from armslength.errors import ParameterError
 from armslength.estimates.distances import as_distances, checked_pair, is_clear
+from armslength.estimates.intervals import Level
 from armslength.estimates.products import contrast
 from armslength.results import Result
 from armslength.sketches.sketches import Sketches
@@ -188,7 +189,7 @@ def alike(
     # Each end of a spread interval of sizes holds by itself. Chebyshev's bound is on both ends together, and so is the split
     # of the error for shapes: there the whole error goes to the two.
     asked = two_sided(sure) if (method, by) == ("spread", "size") else sure
-    lower, upper = (float(end[0, 0]) for end in estimate.interval(asked, method=method, comparisons=count))
+    lower, upper = (float(end[0, 0]) for end in estimate.rule.interval(Level.of(asked, method, count)))
     verdict = "alike" if upper <= limit else "different" if lower > limit else "undecided"
     labels = (a.labels[0], b.labels[0])
     clear = any(map(any, estimate.in_clear))

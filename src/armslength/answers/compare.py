@@ -1,6 +1,6 @@
 """All pairs with their intervals, or some of them, as an Arrow reader."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,9 +82,7 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     is_root = quantity == "distance"
     one_of("method", method, METHODS)
     pairs = len(a) * (len(a) - 1) // 2 if b is None else len(a) * len(right)
-    comparisons = pairs if simultaneous else 1
-    Level.of(level, method, comparisons)  # before any work
-    confidence = {"level": level, "method": method, "comparisons": comparisons}
+    each = Level.of(level, method, pairs if simultaneous else 1)  # of each pair; checked before any work
     limits = _Limits.of(below, above, possibly, is_root)
     if top is not None:
         integer("top", top, at_least=1, at_most=10**7)
@@ -108,9 +106,9 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
             tiles = _count(each_pair_once(a, b, estimator), advance)
             tables: Iterator[pa.Table]
             if top is None:
-                tables = (_pairs_of(tile, tile.pairs(), confidence, limits) for tile in tiles)
+                tables = (_pairs_of(tile, tile.pairs(), each, limits) for tile in tiles)
             else:
-                tables = iter([_smallest(tiles, confidence, limits, top, -1.0 if farthest else 1.0)])
+                tables = iter([_smallest(tiles, each, limits, top, -1.0 if farthest else 1.0)])
             for table in tables:
                 yield from _answer(table, schema, is_root=is_root)
 
@@ -171,11 +169,11 @@ def _count(tiles: Iterator[Tile], advance: Advance) -> Iterator[Tile]:
 def _pairs_of(
     tile: Tile,
     places: tuple[NDArray[np.int64], ...],
-    confidence: Mapping[str, Any],
+    level: Level,
     limits: _Limits,
 ) -> pa.Table:
     """Those pairs at these rows and columns of a tile that are within the limits."""
-    numbers = (tile.estimate.value, *tile.estimate.interval(**confidence))
+    numbers = (tile.estimate.value, *tile.estimate.rule.interval(level))
     value, lower, upper = (each[places] for each in numbers)
     kept = limits.chosen(lower, upper)
     rows, columns = (each[kept] for each in places)
@@ -198,9 +196,7 @@ def _pairs_of(
     )
 
 
-def _smallest(
-    tiles: Iterator[Tile], confidence: Mapping[str, Any], limits: _Limits, count: int, sign: float
-) -> pa.Table:
+def _smallest(tiles: Iterator[Tile], level: Level, limits: _Limits, count: int, sign: float) -> pa.Table:
     """The pairs of the smallest values (sign 1) or of the largest (sign −1), in order; equal ones by their rows."""
     best = _PAIRS.empty_table()
     last = np.inf
@@ -211,7 +207,7 @@ def _smallest(
         )
         if not len(places[0]):
             continue
-        both = pa.concat_tables([best, _pairs_of(tile, places, confidence, limits)])
+        both = pa.concat_tables([best, _pairs_of(tile, places, level, limits)])
         values = sign * both["value"].to_numpy()
         order = np.lexsort((both["column"].to_numpy(), both["row"].to_numpy(), values))[:count]
         best = both.take(pa.array(order)).combine_chunks()

@@ -12,6 +12,7 @@ from armslength.answers.pairs import BY, answer_note, checked_sketches, unit_of
 from armslength.checks import one_of
 from armslength.errors import ParameterError, counted
 from armslength.estimates.distances import as_distances, checked_pair, squared_norms
+from armslength.estimates.intervals import Level
 from armslength.estimates.shapes import shape_distances
 from armslength.results import Result, sentences
 from armslength.sketches.sketches import Sketches
@@ -130,13 +131,13 @@ def drift(
     )
     moved = new - old
     change = Sketches(moved.values, both, moved.provenance, moved.protocols, moved.totals)
-    confidence: dict[str, Any] = {"level": level, "method": method, "comparisons": len(both)}
+    each = Level.of(level, method, len(both))  # of each party
     if by == "size":
         estimate = as_distances(squared_norms(change))
-        value, (lower, upper) = estimate.value, estimate.interval(**confidence)
+        value, (lower, upper) = estimate.value, estimate.rule.interval(each)
     else:
-        each = [shape_distances(old[row], new[row]) for row in range(len(both))]
-        ends = [(one.value, *one.interval(**confidence)) for one in each]
+        estimates = [shape_distances(old[row], new[row]) for row in range(len(both))]
+        ends = [(one.value, *one.rule.interval(each)) for one in estimates]
         value, lower, upper = np.array(ends).reshape(-1, 3).T
     return Drift(
         tuple(both),

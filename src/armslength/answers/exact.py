@@ -14,7 +14,7 @@ from armslength.answers.heaps import Asked, Columns, Heaps, meet
 from armslength.answers.rounding import LARGEST_DIM, Center, Rounded, margin, panel_order
 from armslength.answers.sharing import Holders, Pairs, shared_values
 from armslength.answers.shortlists import Shortlist
-from armslength.estimates.distances import interval
+from armslength.estimates.intervals import Level, pair_intervals
 from armslength.estimates.pair_noise import PairNoise, PairNoises, Term, noise_classes
 from armslength.estimates.variance import debias
 from armslength.progress import Advance
@@ -65,7 +65,7 @@ class ExactSearch:
             return False
         if len(shared[0]):
             value, noises = shared_values(self._queries, block, shared)
-            ends = interval(self._queries.protocols[0], noises, value, *self._held)
+            ends = pair_intervals(self._queries.protocols[0], noises, value, Level.of(*self._held))
             shortlist.add((shared[0], shared[1] + first_number), value, *ends)
         skipped = _with_own(shared, first_number, len(block)) if self._within else shared
         offsets, at_once = block.offsets, rows_in_cache(block.values.shape[1])
@@ -83,13 +83,9 @@ class ExactSearch:
         """Gives the shortlist what the heaps hold."""
         for terms, heaps in zip(self._members, self._heaps, strict=True):
             queries, numbers, value = heaps.entries()
-            classes = self._classes[queries]
-            groups = [
-                (PairNoise.of((*mine, *terms)), np.flatnonzero(classes == number))
-                for number, mine in enumerate(self._terms)
-            ]
-            noises = PairNoises((len(value),), tuple(group for group in groups if len(group[1])))
-            ends = interval(self._queries.protocols[0], noises, value, *self._held)
+            different = [PairNoise.of((*mine, *terms)) for mine in self._terms]
+            noises = PairNoises.of(different, self._classes[queries])
+            ends = pair_intervals(self._queries.protocols[0], noises, value, Level.of(*self._held))
             shortlist.add((queries, numbers), value, *ends)
 
     def _numbered(self, block: Sketches) -> NDArray[np.int64] | None:

@@ -269,7 +269,7 @@ def _take_tiles(
         for tile in tiles_of(rows, queries, block, measure):
             value, (lower, upper) = (
                 tile.estimate.value,
-                tile.estimate.interval(held[0], method=held[1], comparisons=held[2]),
+                tile.estimate.rule.interval(Level.of(*held)),
             )
             start = first + tile.first_column
             if within and rows.start < start + value.shape[1] and start < rows.stop:

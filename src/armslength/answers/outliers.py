@@ -1,6 +1,5 @@
 """Which parties are unlike the rest, such that none is falsely called so."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,10 +129,9 @@ def outliers(
     checked_sketches("sketches", sketches, 3)
     times = number("factor", factor, above=1.0 - 2**-53, at_most=1e6)
     pairs = len(sketches) * (len(sketches) - 1) // 2
-    Level.of(level, method, pairs)  # before any work
-    confidence = {"level": level, "method": method, "comparisons": pairs}
+    each = Level.of(level, method, pairs)  # of each pair; checked before any work
     estimator = pair_estimator(by)
-    medians = [_medians(rows, sketches, estimator, confidence) for rows in row_blocks(len(sketches))]
+    medians = [_medians(rows, sketches, estimator, each) for rows in row_blocks(len(sketches))]
     score, lower, upper = (np.concatenate(parts) for parts in zip(*medians, strict=True))
     typical, low, high = (float(np.median(each)) for each in (score, lower, upper))
     return Outliers(
@@ -151,12 +149,12 @@ def outliers(
 
 
 def _medians(
-    rows: range, sketches: Sketches, estimator: PairEstimator, confidence: Mapping[str, Any]
+    rows: range, sketches: Sketches, estimator: PairEstimator, level: Level
 ) -> tuple[NDArray[np.float64], ...]:
     """(estimate, lower, upper) of the median distance of each row to the others."""
     tiles: list[list[NDArray[np.float64]]] = []
     for tile in tiles_of(rows, sketches, None, estimator):
-        numbers = [tile.estimate.value, *tile.estimate.interval(**confidence)]
+        numbers = [tile.estimate.value, *tile.estimate.rule.interval(level)]
         if tile.estimate.within:
             # Nobody is among the others: each row of its own tile goes without itself.
             others = ~np.eye(len(rows), dtype=np.bool_)

@@ -1,7 +1,5 @@
 """Pairs of queries and index rows that have a noise in common: few, found without a look at every pair."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -77,12 +75,12 @@ def _first_words(ids: NDArray[np.void]) -> NDArray[np.uint64]:
 
 def shared_values(queries: Sketches, block: Sketches, pairs: Pairs) -> tuple[NDArray[np.float64], PairNoises]:
     """The estimated squared distances of pairs that share a noise, and what is left of their noises."""
-    members: dict[PairNoise, list[int]] = {}
-    for place, (i, j) in enumerate(zip(*(each.tolist() for each in pairs), strict=True)):
+    different: dict[PairNoise, int] = {}
+    numbers = []
+    for i, j in zip(*(each.tolist() for each in pairs), strict=True):
         noise = PairNoise.of(queries.provenance[i].plus(block.provenance[j], -1.0).terms)
-        members.setdefault(noise, []).append(place)
-    groups: list[tuple[PairNoise, Any]] = [(noise, np.array(places)) for noise, places in members.items()]
-    noises = PairNoises((len(pairs[0]),), tuple(groups))
+        numbers.append(different.setdefault(noise, len(different)))
+    noises = PairNoises.of(list(different), np.array(numbers, dtype=np.int64))
     protocol = queries.protocols[0]
     value = chosen_squares(queries, block, *pairs) - debias(protocol, noises.each("k2"))
     return protocol.unit_squared * value, noises

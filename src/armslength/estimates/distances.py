@@ -1,377 +1,26 @@
-"""Distances: the square root of what squared distances say, with the mapped interval."""
+"""Squared distances, distances and squared norms: unbiased squares with their exact variance, and roots with the mapped interval."""
 
 import math
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength._numba import TILE_ROWS, TILE_WIDTH, kernel, multiply_tile, transpose_block
+from armslength._numba import kernel
 from armslength.errors import ParameterError
-from armslength.estimates.estimate import Bounds, Estimate
-from armslength.estimates.intervals import Level, interval_rule
+from armslength.estimates.estimate import Estimate
+from armslength.estimates.intervals import Bounds, Level, Rule, pair_intervals
 from armslength.estimates.pair_noise import PairNoises, pair_noises, row_noises
 from armslength.estimates.variance import debias, variance_curve
 from armslength.protocol.protocol import Protocol
 from armslength.sketches.sketches import Sketches, check_same_space
 from armslength.threads import for_blocks
 
-# Hot loops over pairs of sketches.
-
-
-BAND = 8 * TILE_ROWS  # rows
-
-
-@kernel
-def squared_differences(
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    left_offset: NDArray[np.float64],
-    right_offset: NDArray[np.float64],
-    result: NDArray[np.float64],
-) -> None:
-    """result[i, j] = ‖left_i − right_j‖², the difference taken modulo 2^64 before it becomes a float."""
-    for i in range(left.shape[0]):
-        for j in range(right.shape[0]):
-            result[i, j] = squared_difference(left[i], right[j], left_offset[i] - right_offset[j])
-
-
-@kernel
-def chosen_squared_differences(
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    left_offset: NDArray[np.float64],
-    right_offset: NDArray[np.float64],
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    result: NDArray[np.float64],
-) -> None:
-    """result[p] = ‖left_i − right_j‖² for the pairs i = rows[p], j = columns[p]."""
-    for number in range(len(rows)):
-        i, j = rows[number], columns[number]
-        result[number] = squared_difference(left[i], right[j], left_offset[i] - right_offset[j])
-
-
-@kernel
-def squared_difference(left: NDArray[np.int64], right: NDArray[np.int64], shift: float) -> float:
-    """‖left − right + shift‖²."""
-    total = 0.0
-    for number in range(len(left)):
-        difference = np.float64(left[number] - right[number]) + shift
-        total += difference * difference
-    return total
-
-
-@kernel
-def squares_from_products(
-    rows: NDArray[np.float64],
-    panels: NDArray[np.float64],
-    row_squares: NDArray[np.float64],
-    column_squares: NDArray[np.float64],
-    bias_and_unit: tuple[float, float],
-    first: int,
-    mirrored: bool,
-    result: NDArray[np.float64],
-) -> None:
-    """result[i, j] = unit·(‖u_i‖² + ‖v_j‖² − 2⟨u_i, v_j⟩ − bias), for one band of rows i.
-
-    Args:
-        rows: The u_i; zeros follow them up to a whole band.
-        panels: The v_j, eight at a time, transposed; zeros follow them up to a whole panel.
-        row_squares: ‖u_i‖².
-        column_squares: ‖v_j‖².
-        bias_and_unit: What noise adds to a squared norm, and a factor for all.
-        first: The first row of the band.
-        mirrored: Whether v is u: then only what lies on or below the diagonal is computed, and copied across it.
-        result: For all i and j.
-    """
-    bias, unit = bias_and_unit
-    last = min(first + BAND, result.shape[0])
-    stop = last if mirrored else result.shape[1]
-    part = np.empty((BAND, TILE_WIDTH))
-    for left in range(0, stop, TILE_WIDTH):
-        right = min(left + TILE_WIDTH, result.shape[1])
-        for top in range(first, last, TILE_ROWS):
-            tile = part[top - first : top - first + TILE_ROWS]
-            multiply_tile(rows, top, panels[left // TILE_WIDTH], tile)
-        for i in range(first, last):
-            for j in range(left, right):
-                total = (row_squares[i] + column_squares[j] - 2 * part[i - first, j - left]) - bias
-                part[i - first, j - left] = unit * total
-                result[i, j] = part[i - first, j - left]
-        if mirrored and left < first:
-            if last - first == BAND:
-                for top in range(0, BAND, TILE_WIDTH):
-                    transpose_block(part.view(np.int64), top, 0, result.view(np.int64), left, first + top)
-            else:
-                for j in range(left, right):
-                    for i in range(first, last):
-                        result[j, i] = part[i - first, j - left]
-
-
-# ‖u−v‖² for all pairs of rows: by products where their rounding cannot matter, pair by pair where it could.
-#
-# The products are our own and not the BLAS's: its threads go on spinning for 25 ms after a call and take time from ours, and
-# what follows the product can be done here while a tile is in the cache.
-
-
-_EXACT = 2.0**53
-
-
-def all_squares(
-    left: Sketches, right: Sketches, bias: float, unit: float, tolerance: float
-) -> NDArray[np.float64]:
-    """unit·(‖u−v‖² − bias) for every row u of left and v of right, u and v in integer units.
-
-    Differences are taken modulo 2^64, so it does not matter where the integers have wrapped.
-
-    Args:
-        left: n rows.
-        right: m rows.
-        bias: What noise adds to a squared norm, in squared integer units.
-        unit: What turns those into data units.
-        tolerance: How large an error of ‖u−v‖² does no harm; 0 if none does.
-    """
-    if not len(left) or not len(right):
-        return np.empty((len(left), len(right)))
-    u, v = _from_first_row(left, right)
-    left_squares = np.einsum("ij,ij->i", u, u)
-    right_squares = left_squares if v is u else np.einsum("ij,ij->i", v, v)
-    if not _products_will_do((u,) if v is u else (u, v), (left_squares, right_squares), tolerance):
-        return _pair_by_pair(left, right, bias, unit)
-    rows, panels = _padded(u), panels_of(v)
-    result = np.empty((len(u), len(v)))
-    bands = -(-len(u) // BAND)
-    mirrored = v is u
-
-    def fill(start: int, stop: int) -> None:
-        for number in range(start, stop):
-            # With a mirror image the bands grow: a short one with a long one, so that every thread has as much to do.
-            for band in {number, bands - 1 - number}:
-                squares_from_products(
-                    rows, panels, left_squares, right_squares, (bias, unit), band * BAND, mirrored, result
-                )
-
-    for_blocks(-(-bands // 2), 1, fill)
-    return result
-
-
-def _padded(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The rows, with zeros up to a whole band."""
-    padded = np.zeros((-(-len(rows) // BAND) * BAND, rows.shape[1]))
-    padded[: len(rows)] = rows
-    return padded
-
-
-def panels_of(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The rows, eight at a time, transposed, with zeros up to a whole panel."""
-    count = -(-len(rows) // TILE_WIDTH)
-    padded = np.zeros((count * TILE_WIDTH, rows.shape[1]))
-    padded[: len(rows)] = rows
-    return np.ascontiguousarray(padded.reshape(count, TILE_WIDTH, -1).transpose(0, 2, 1))
-
-
-def chosen_squares(
-    left: Sketches, right: Sketches, rows: NDArray[np.int64], columns: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """‖u−v‖² for some pairs, in squared integer units."""
-    result = np.empty(len(rows))
-    chosen_squared_differences(*_same_type(left, right), left.offsets, right.offsets, rows, columns, result)
-    return result
-
-
-def _from_first_row(left: Sketches, right: Sketches) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Both sides less the first row of all: what the rows have in common would only cost digits."""
-    a, b = _same_type(left, right)
-    offset = left.offsets[0]
-
-    def relative(side: NDArray[Any], offsets: NDArray[np.float64]) -> NDArray[np.float64]:
-        difference: NDArray[np.float64] = (side - a[:1]).astype(np.float64)
-        if (offsets != offset).any():
-            difference += (offsets - offset)[:, None]
-        return difference
-
-    u = relative(a, left.offsets)
-    return u, u if left is right else relative(b, right.offsets)
-
-
-def _same_type(left: Sketches, right: Sketches) -> tuple[NDArray[Any], NDArray[Any]]:
-    if left.values.dtype == right.values.dtype:
-        return left.values, right.values
-    return left.values.astype(np.float64), right.values.astype(np.float64)
-
-
-def _products_will_do(
-    sides: tuple[NDArray[np.float64], ...],
-    squares: tuple[NDArray[np.float64], ...],
-    tolerance: float,
-) -> bool:
-    """Whether ‖u‖² + ‖v‖² − 2⟨u, v⟩ is exact in any order, or its rounding within the tolerance.
-
-    Sums of k products are wrong by at most k·2^−53 times the sum of their magnitudes, in any order, fused or not; the
-    magnitudes add up to at most (‖u‖ + ‖v‖)². Eight more for the rounding of u, of v and of the three terms.
-    """
-    coordinates = sides[0].shape[1]
-    largest = max(float(max(side.max(), -side.min())) for side in sides)
-    if 4 * coordinates * largest**2 < _EXACT and all(np.array_equal(side, np.floor(side)) for side in sides):
-        return True
-    longest = max(float(each.max(initial=0.0)) for each in squares)
-    return bool(4 * longest * (coordinates + 8) / _EXACT <= tolerance)
-
-
-def _pair_by_pair(left: Sketches, right: Sketches, bias: float, unit: float) -> NDArray[np.float64]:
-    (a, b), (p, q) = _same_type(left, right), (left.offsets, right.offsets)
-    result = np.empty((len(a), len(b)))
-
-    def fill(start: int, stop: int) -> None:
-        part = result[start:stop]
-        squared_differences(a[start:stop], b, p[start:stop], q, part)
-        part -= bias
-        part *= unit
-
-    for_blocks(len(a), max(1, len(a) // 64), fill)
-    return result
-
-
-# Squared distances and squared norms: unbiased, with their exact variance curve.
-
-
-_UNNOTICED = 1e-6  # of a standard error
 CLEAR_NOTE = "data in the clear is part of it: not private"
-
-
-def squared_distances(a: Sketches, b: Sketches | None = None) -> Estimate:
-    """‖x−y‖² for every row of a against every row of b, or for all pairs within a.
-
-    ‖u−v‖² − k·κ₂, in data units. May be negative; a row against itself is exactly 0.
-    Guarantee: unbiased over the public seed, for any noise whose cumulants are known.
-    Reference: paper, general estimator lemma; erratum 1 (the main theorem's own constant is half of what it must be).
-    """
-    left, right = checked_pair(a, b)
-    noises = pair_noises(left, right)
-    value = _values(left, right, noises)
-    return _estimate(
-        "squared distances",
-        value,
-        noises,
-        (left, right),
-        b is None,
-    )
-
-
-def squared_norms(a: Sketches) -> Estimate:
-    """‖x‖² for every row: ‖u‖² − k·κ₂, in data units; unbiased over the public seed."""
-    checked_pair(a, None)
-    noises = row_noises(a)
-    protocol = a.protocols[0]
-    zero = np.zeros((1, a.values.shape[1]), dtype=a.values.dtype)
-    raw = np.empty((len(a), 1))
-    squared_differences(a.values, zero, a.offsets, np.zeros(1), raw)
-    value = protocol.unit_squared * (raw[:, 0] - debias(protocol, noises.each("k2")))
-    return _estimate("squared norms", value, noises, (a,), False)
-
-
-def _estimate(
-    quantity: str,
-    value: NDArray[np.float64],
-    noises: PairNoises,
-    sides: tuple[Sketches, ...],
-    within: bool,
-) -> Estimate:
-    protocol = sides[0].protocols[0]
-    return Estimate(
-        quantity,
-        value,
-        tuple(side.labels for side in sides),
-        tuple(side.in_clear for side in sides),
-        within,
-        clear_note(*sides),
-        partial(plug_in_variance, protocol, noises, value),
-        partial(interval, protocol, noises, value),
-    )
-
-
-def _values(left: Sketches, right: Sketches, noises: PairNoises) -> NDArray[np.float64]:
-    """γ²c²(‖u−v‖² − bias) for all pairs."""
-    protocol = left.protocols[0]
-    unit = protocol.unit_squared
-    biases = [float(debias(protocol, np.asarray(noise.cumulants.k2))) for noise, _ in noises.groups]
-    smallest = min((noise.cumulants.k2 for noise, chosen in noises.groups if _is_block(chosen)), default=0.0)
-    # √(2k)·κ₂ is what noise alone makes of the squared norm; input noise, which is summed, makes no less.
-    harmless = _UNNOTICED * math.sqrt(2 * protocol.transform.sketch_dim) * smallest
-    alike = sum(_is_block(chosen) for _, chosen in noises.groups) == 1
-    # One bias for nearly all is taken away in the same pass. Several are not: a large one would cost a small one its digits.
-    first_bias, first_unit = (biases[0], unit) if alike else (0.0, 1.0)
-    value = all_squares(left, right, first_bias, first_unit, harmless)
-    for (_, chosen), bias in zip(noises.groups, biases, strict=True):
-        if not _is_block(chosen):
-            # A noise that both rows have may cancel, and then nothing hides any rounding: these are done one by one.
-            value[chosen] = unit * (chosen_squares(left, right, *chosen) - bias)
-        elif not alike:
-            value[chosen] = unit * (value[chosen] - bias)
-    return value
-
-
-def _is_block(chosen: Any) -> bool:
-    """Whether a group is all pairs, or all of some rows with some columns, and not a list of pairs."""
-    return chosen is ... or chosen[0].ndim == 2
-
-
-def plug_in_variance(
-    protocol: Protocol, noises: PairNoises, value: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """V at the estimate, or at 0 where the estimate is negative."""
-    result = np.empty_like(value)
-    for noise, chosen in noises.groups:
-        variance = variance_curve(protocol, noise.cumulants).at(value[chosen])
-        if chosen is ...:
-            result = variance
-        else:
-            result[chosen] = variance
-    return result
-
-
-def interval(
-    protocol: Protocol,
-    noises: PairNoises,
-    value: NDArray[np.float64],
-    confidence: float,
-    method: str,
-    pairs: int,
-) -> Bounds:
-    """Intervals pair by pair, each by the rule of its noise."""
-    level = Level.of(confidence, method, pairs)
-    lower, upper = np.empty_like(value), np.empty_like(value)
-    for noise, chosen in noises.groups:
-        ends = interval_rule(protocol, noise).interval(value[chosen], level)
-        if chosen is ...:
-            lower, upper = ends
-        else:
-            lower[chosen], upper[chosen] = ends
-    return lower, upper
-
-
-def checked_pair(a: Sketches, b: Sketches | None) -> tuple[Sketches, Sketches]:
-    """Both sides of a comparison, if they can be compared."""
-    for sketches in (a, b):
-        if sketches is not None and not isinstance(sketches, Sketches):
-            raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}")
-    if b is None:
-        return a, a
-    check_same_space((*a.protocols, *b.protocols))
-    return a, b
-
-
-def clear_note(*sides: Sketches) -> str:
-    """What every output says when data without noise is part of it."""
-    return CLEAR_NOTE if any(any(side.in_clear) for side in sides) else ""
-
-
-def is_clear(note: str) -> bool:
-    """Whether a note says that data without noise is part of an answer."""
-    return CLEAR_NOTE in note
+_UNNOTICED = 1e-6  # of a standard error
+_EXACT = 2.0**53
+_BLOCK_ROWS = 64  # of a matrix of pairs
 
 
 def distances(a: Sketches, b: Sketches | None = None) -> Estimate:
@@ -382,21 +31,36 @@ def distances(a: Sketches, b: Sketches | None = None) -> Estimate:
     return as_distances(squared_distances(a, b))
 
 
+def squared_distances(a: Sketches, b: Sketches | None = None) -> Estimate:
+    """‖x−y‖² for every row of a against every row of b, or for all pairs within a.
+
+    ‖u−v‖² − k·κ₂, in data units. May be negative; a row against itself is exactly 0.
+    Guarantee: unbiased over the public seed, for any noise whose cumulants are known.
+    Reference: paper, general estimator lemma; erratum 1 (the main theorem's own constant is half of what it must be).
+    """
+    left, right = checked_pair(a, b)
+    protocol = left.protocols[0]
+    noises = pair_noises(left, right)
+    value = debiased_squares(protocol, Rows.of(left), Rows.of(right), noises)
+    rule = Pair(protocol, noises, value)
+    return pair_estimate("squared distances", value, (left, right), rule, within=b is None)
+
+
+def squared_norms(a: Sketches) -> Estimate:
+    """‖x‖² for every row: ‖u‖² − k·κ₂, in data units; unbiased over the public seed."""
+    checked_pair(a, None)
+    protocol, noises, rows = a.protocols[0], row_noises(a), Rows.of(a)
+    u = rows.values.astype(np.float64) + rows.offsets[:, None]
+    value = protocol.unit_squared * (np.einsum("ij,ij->i", u, u) - debias(protocol, noises.each("k2")))
+    return pair_estimate("squared norms", value, (a,), Pair(protocol, noises, value))
+
+
 def as_distances(squared: Estimate) -> Estimate:
     """The square roots of estimated squares, clipped at 0, with the square roots of their intervals."""
-    value = np.sqrt(np.maximum(squared.value, 0.0))
+    value = np.maximum(squared.value, 0.0)
+    np.sqrt(value, out=value)
     quantity = squared.quantity.replace("squared ", "").replace("norms", "lengths")
-    return replace(
-        squared, quantity=quantity, value=value, _variance=None, _interval=partial(_root_interval, squared)
-    )
-
-
-def _root_interval(squared: Estimate, confidence: float, method: str, pairs: int) -> Bounds:
-    lower, upper = squared.interval(confidence, method=method, comparisons=pairs)
-    return np.sqrt(lower), np.sqrt(upper)
-
-
-# A matrix of squared distances that points could really have, near the estimated one.
+    return replace(squared, quantity=quantity, value=value, rule=Root(squared.rule))
 
 
 def valid_squared_distances(estimate: Estimate) -> NDArray[np.float64]:
@@ -418,3 +82,224 @@ def valid_squared_distances(estimate: Estimate) -> NDArray[np.float64]:
     valid: NDArray[np.float64] = np.maximum(squares[:, None] + squares[None, :] - 2 * gram, 0.0)
     np.fill_diagonal(valid, 0.0)
     return valid
+
+
+def checked_pair(a: Sketches, b: Sketches | None) -> tuple[Sketches, Sketches]:
+    """Both sides of a comparison, if they can be compared."""
+    for sketches in (a, b):
+        if sketches is not None and not isinstance(sketches, Sketches):
+            raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}")
+    if b is None:
+        return a, a
+    check_same_space((*a.protocols, *b.protocols))
+    return a, b
+
+
+def pair_estimate(
+    quantity: str,
+    value: NDArray[np.float64],
+    sides: tuple[Sketches, ...],
+    rule: Rule,
+    *,
+    within: bool = False,
+    note: str = "",
+) -> Estimate:
+    """An estimate for rows or pairs of rows, with their labels, and a note where data in the clear is part of it."""
+    notes = "; ".join(part for part in (note, clear_note(*sides)) if part)
+    labels, in_clear = (tuple(getattr(side, name) for side in sides) for name in ("labels", "in_clear"))
+    return Estimate(quantity, value, labels, in_clear, within, notes, rule)
+
+
+def clear_note(*sides: Sketches) -> str:
+    """What every output says when data without noise is part of it."""
+    return CLEAR_NOTE if any(any(side.in_clear) for side in sides) else ""
+
+
+def is_clear(note: str) -> bool:
+    """Whether a note says that data without noise is part of an answer."""
+    return CLEAR_NOTE in note
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The rule of squared distances and squared norms: each by the law of its noise."""
+
+    protocol: Protocol
+    noises: PairNoises
+    value: NDArray[np.float64]
+
+    @property
+    def variance(self) -> NDArray[np.float64]:
+        """V at the estimate, or at 0 where the estimate is negative."""
+        return plug_in_variance(self.protocol, self.noises, self.value)
+
+    def interval(self, level: Level) -> Bounds:
+        """Every D that could have given the estimate."""
+        return pair_intervals(self.protocol, self.noises, self.value, level)
+
+
+@dataclass(frozen=True)
+class Root:
+    """The rule of the square roots of what another rule is about."""
+
+    squared: Rule
+    variance: None = None
+
+    def interval(self, level: Level) -> Bounds:
+        """The square roots of the ends."""
+        lower, upper = self.squared.interval(level)
+        return np.sqrt(lower), np.sqrt(upper)
+
+
+def plug_in_variance(
+    protocol: Protocol, noises: PairNoises, value: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """V at the estimate, or at 0 where the estimate is negative."""
+    result = variance_curve(protocol, noises.cumulants).at(value)
+    if noises.shared is not None:
+        pairs, merged = noises.shared
+        result[pairs] = plug_in_variance(protocol, merged, value[pairs])
+    return result
+
+
+# The squares themselves. Differences are taken modulo 2^64, so it does not matter where the integers have wrapped.
+
+
+class Rows(NamedTuple):
+    """Rows of numbers in integer units, and what is added to each row when it is read."""
+
+    values: NDArray[Any]
+    offsets: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, sketches: Sketches) -> "Rows":
+        """The numbers of sketches."""
+        return cls(sketches.values, sketches.offsets)
+
+
+def debiased_squares(protocol: Protocol, left: Rows, right: Rows, noises: PairNoises) -> NDArray[np.float64]:
+    """γ²c²(‖u−v‖² − bias) for all pairs."""
+    unit = protocol.unit_squared
+    k2 = noises.k2[noises.index]
+    # √(2k)·κ₂ is what noise alone makes of the squared norm; input noise, which is summed, makes no less.
+    spread = math.sqrt(2 * protocol.transform.sketch_dim) * float(np.min(k2, initial=np.inf))
+    value = all_squares(left, right, _UNNOTICED * spread if math.isfinite(spread) else 0.0)
+    value -= debias(protocol, k2)
+    if noises.shared is not None:
+        # A noise that both rows have may cancel, and then nothing hides any rounding: these are done one by one.
+        pairs, merged = noises.shared
+        value[pairs] = chosen_squares(left, right, *pairs) - debias(protocol, merged.each("k2"))
+    value *= unit
+    return value
+
+
+def all_squares(left: Rows, right: Rows, tolerance: float) -> NDArray[np.float64]:
+    """‖u−v‖² for every row u of left and v of right, in squared integer units.
+
+    By a product of matrices where its rounding cannot matter, and pair by pair where it could.
+
+    Args:
+        left: n rows.
+        right: m rows; the same arrays as left for all pairs within one set.
+        tolerance: How large an error of ‖u−v‖² does no harm; 0 if none does.
+    """
+    result = np.empty((len(left.values), len(right.values)))
+    if not result.size:
+        return result
+    is_symmetric = left.values is right.values
+    u = _from_first_row(left, left)
+    v = u if is_symmetric else _from_first_row(right, left)
+    left_squares = np.einsum("ij,ij->i", u, u)
+    right_squares = left_squares if is_symmetric else np.einsum("ij,ij->i", v, v)
+    if not _products_will_do((u, v), (left_squares, right_squares), tolerance):
+        return _pair_by_pair(left, right, result)
+    # In one call: threads of the BLAS wait for each other at the end of each. Of u with itself it makes a symmetric matrix.
+    np.matmul(u, v.T, out=result)
+    for start in range(0, len(u), _BLOCK_ROWS):
+        block = result[start : start + _BLOCK_ROWS]  # what follows stays in the cache
+        block *= -2
+        block += left_squares[start : start + _BLOCK_ROWS, None]
+        block += right_squares
+    return result
+
+
+def chosen_squares(
+    left: Rows | Sketches, right: Rows | Sketches, rows: NDArray[np.int64], columns: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """‖u−v‖² for some pairs, in squared integer units."""
+    a, b = _same_type(left.values, right.values)
+    result = np.empty(len(rows))
+    for start in range(0, len(rows), _BLOCK_ROWS):
+        i, j = rows[start : start + _BLOCK_ROWS], columns[start : start + _BLOCK_ROWS]
+        difference = (a[i] - b[j]).astype(np.float64) + (left.offsets[i] - right.offsets[j])[:, None]
+        result[start : start + _BLOCK_ROWS] = np.einsum("ij,ij->i", difference, difference)
+    return result
+
+
+def _from_first_row(rows: Rows, left: Rows) -> NDArray[np.float64]:
+    """The rows less the first of the left side: what all rows have in common would only cost digits."""
+    values, first = _same_type(rows.values, left.values[:1])
+    difference: NDArray[np.float64] = (values - first).astype(np.float64)
+    if (rows.offsets != left.offsets[0]).any():
+        difference += (rows.offsets - left.offsets[0])[:, None]
+    return difference
+
+
+def _same_type(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    if left.dtype == right.dtype:
+        return left, right
+    return left.astype(np.float64), right.astype(np.float64)
+
+
+def _products_will_do(
+    sides: tuple[NDArray[np.float64], ...],
+    squares: tuple[NDArray[np.float64], ...],
+    tolerance: float,
+) -> bool:
+    """Whether ‖u‖² + ‖v‖² − 2⟨u, v⟩ is exact in any order, or its rounding within the tolerance.
+
+    Sums of k products are wrong by at most k·2^−53 times the sum of their magnitudes, in any order, fused or not; the
+    magnitudes add up to at most (‖u‖ + ‖v‖)². Eight more for the rounding of u, of v and of the three terms.
+    """
+    coordinates = sides[0].shape[1]
+    largest = max(float(max(side.max(), -side.min())) for side in sides)
+    if 4 * coordinates * largest**2 < _EXACT and all(np.array_equal(side, np.floor(side)) for side in sides):
+        return True
+    longest = max(float(each.max(initial=0.0)) for each in squares)
+    return bool(4 * longest * (coordinates + 8) / _EXACT <= tolerance)
+
+
+def _pair_by_pair(left: Rows, right: Rows, result: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same, from the differences of each pair."""
+    a, b = _same_type(left.values, right.values)
+
+    def fill(start: int, stop: int) -> None:
+        rows = slice(start, stop)
+        squared_differences(a[rows], b, left.offsets[rows], right.offsets, result[rows])
+
+    for_blocks(len(a), max(1, len(a) // 64), fill)
+    return result
+
+
+@kernel
+def squared_differences(
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    left_offset: NDArray[np.float64],
+    right_offset: NDArray[np.float64],
+    result: NDArray[np.float64],
+) -> None:
+    """result[i, j] = ‖left_i − right_j‖², the difference taken modulo 2^64 before it becomes a float."""
+    for i in range(left.shape[0]):
+        for j in range(right.shape[0]):
+            result[i, j] = squared_difference(left[i], right[j], left_offset[i] - right_offset[j])
+
+
+@kernel
+def squared_difference(left: NDArray[np.int64], right: NDArray[np.int64], shift: float) -> float:
+    """‖left − right + shift‖²."""
+    total = 0.0
+    for number in range(len(left)):
+        difference = np.float64(left[number] - right[number]) + shift
+        total += difference * difference
+    return total

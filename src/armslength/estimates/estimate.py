@@ -1,8 +1,7 @@
 """Estimates: values with their variances, intervals and labels."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -11,11 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.checks import integer, one_of, shown
+from armslength.checks import one_of, shown
 from armslength.errors import ParameterError
+from armslength.estimates.intervals import Bounds, Level, Rule
 from armslength.results import Result, data_frame
-
-Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 KINDS = ("heatmap", "intervals")
 _QUICK = 100_000  # values whose intervals take no noticeable time
@@ -35,6 +33,7 @@ class Estimate(Result):
         in_clear: Along each axis, whether data without noise is part of the row.
         within: Whether the pairs are those of one set of sketches, each counted once.
         note: What must be known to read it; empty if nothing.
+        rule: How the values become variances and intervals.
     """
 
     quantity: str
@@ -43,17 +42,17 @@ class Estimate(Result):
     in_clear: tuple[tuple[bool, ...], ...]
     within: bool
     note: str
-    _variance: Callable[[], NDArray[np.float64]] | None
-    _interval: Callable[[float, str, int], Bounds]
+    rule: Rule
 
     @property
     def variance(self) -> NDArray[np.float64]:
         """The variance over seed and noise: the exact formula, at the estimate where the formula has an unknown."""
-        if self._variance is None:
+        variance = self.rule.variance
+        if variance is None:
             raise ParameterError(
                 f"variance must be asked of squared quantities, got {self.quantity}; use interval"
             )
-        return self._variance()
+        return variance
 
     @property
     def std_error(self) -> NDArray[np.float64]:
@@ -67,14 +66,7 @@ class Estimate(Result):
             return max(1, len(self.labels[0]) * (len(self.labels[0]) - 1) // 2)
         return max(1, self.value.size)
 
-    def interval(
-        self,
-        level: float = 0.95,
-        *,
-        method: str = "spread",
-        simultaneous: bool = False,
-        comparisons: int | None = None,
-    ) -> Bounds:
+    def interval(self, level: float = 0.95, *, method: str = "spread", simultaneous: bool = False) -> Bounds:
         """(lower, upper) ends that hold the truth with this confidence, over seed and noise.
 
         Args:
@@ -82,11 +74,8 @@ class Estimate(Result):
             method: "spread", for differences spread over many coordinates (docs/estimates.md says how many), or
                 "guaranteed", which holds for all.
             simultaneous: Whether all intervals must hold together (Bonferroni).
-            comparisons: How many intervals must hold together, if these are some of more.
         """
-        if comparisons is None:
-            comparisons = self.pairs if simultaneous else 1
-        return self._interval(level, method, integer("comparisons", comparisons, at_least=1, at_most=2**63))
+        return self.rule.interval(Level.of(level, method, self.pairs if simultaneous else 1))
 
     def resolved(
         self, level: float = 0.95, *, method: str = "spread", simultaneous: bool = False
@@ -108,15 +97,13 @@ class Estimate(Result):
             others = np.delete(everything, numbers[0]) if self.within else everything
             numbers.append(numbers[0] if within else others)
         part = np.ix_(*numbers)
-        variance = None if self._variance is None else partial(_part_of_variance, self, part)
         return replace(
             self,
             value=self.value[part],
             labels=tuple(tuple(labels[i] for i in n) for labels, n in zip(self.labels, numbers, strict=True)),
             in_clear=tuple(tuple(axis[i] for i in n) for axis, n in zip(self.in_clear, numbers, strict=True)),
             within=within,
-            _variance=variance,
-            _interval=partial(_part_of_interval, self, part),
+            rule=_Part(self.rule, part),
         )
 
     def __float__(self) -> float:
@@ -257,11 +244,18 @@ class Estimate(Result):
         return pa.table(columns), self.pairs
 
 
-def _part_of_variance(whole: Estimate, part: Any) -> NDArray[np.float64]:
-    chosen: NDArray[np.float64] = whole.variance[part]
-    return chosen
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The rule of some rows or pairs of an estimate."""
 
+    rule: Rule
+    part: tuple[NDArray[np.int64], ...]
 
-def _part_of_interval(whole: Estimate, part: Any, level: float, method: str, comparisons: int) -> Bounds:
-    lower, upper = whole.interval(level, method=method, comparisons=comparisons)
-    return lower[part], upper[part]
+    @property
+    def variance(self) -> NDArray[np.float64] | None:
+        variance = self.rule.variance
+        return None if variance is None else variance[self.part]
+
+    def interval(self, level: Level) -> Bounds:
+        lower, upper = self.rule.interval(level)
+        return lower[self.part], upper[self.part]

@@ -1,6 +1,6 @@
 """Squared distances when the norms are known: the known part of the error is taken out."""
 
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,16 +9,18 @@ from numpy.typing import NDArray
 from armslength.checks import number
 from armslength.errors import ParameterError
 from armslength.estimates.distances import (
+    Rows,
     checked_pair,
-    clear_note,
+    debiased_squares,
+    pair_estimate,
     plug_in_variance,
-    squared_distances,
     squared_norms,
 )
-from armslength.estimates.estimate import Bounds, Estimate
-from armslength.estimates.intervals import approximate_interval
-from armslength.estimates.pair_noise import pair_noises, row_noises
+from armslength.estimates.estimate import Estimate
+from armslength.estimates.intervals import Approximate, Bounds, Level
+from armslength.estimates.pair_noise import PairNoises, pair_noises, row_noises, sharing_pairs
 from armslength.estimates.variance import projection_coefficient
+from armslength.protocol.protocol import Protocol
 from armslength.sketches.sketches import Sketches
 from armslength.transforms.integer_rows import plain_array
 
@@ -46,42 +48,75 @@ def squared_distances_with_norms(
     protocol = left.protocols[0]
     if protocol.noise_site == "input":
         raise ParameterError("the control variate must have noise on the output, got noise on the input")
-    ids = [{source.id for row in side.provenance for source, _ in row.terms} for side in (left, right)]
-    if ids[0] & ids[1]:
+    if sharing_pairs(left, right):
         raise ParameterError("the control variate must have different noises on both sides, got a shared one")
-    plain = squared_distances(left, right)
-    unit, k = protocol.unit_squared, protocol.transform.sketch_dim
-    x2, x4 = (each[:, None] for each in _noise(left, unit))
-    y2, y4 = (each[None, :] for each in _noise(right, unit))
-    constants = k * (x4 + 2 * x2**2), k * (y4 + 2 * y2**2)
-    f = projection_coefficient(protocol.transform) / 2
+    noises = pair_noises(left, right)
+    plain = debiased_squares(protocol, Rows.of(left), Rows.of(right), noises)
+    moments = _NormMoments.of(protocol, (x, y), (left, right))
+    covariance, variance = moments.at(np.asarray(planned))
+    beta = covariance / variance
+    estimated = squared_norms(left).value[:, None], squared_norms(right).value[None, :]
+    value = plain - beta * ((estimated[0] - x) + (estimated[1] - y))
+    rule = ControlVariate(protocol, noises, value, beta, moments)
+    return pair_estimate("squared distances", value, (left, right), rule, note=NOTE)
 
-    def parts(d: NDArray[np.float64] | float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Cov(D̂, estimated norms) and Var(estimated norms) at D = d, for these norms."""
+
+@dataclass(frozen=True)
+class _NormMoments:
+    """What the error of the estimated norms has to do with that of D̂, for known norms; in data units, rows by columns."""
+
+    coefficient: float  # half of a, with Var‖Sz‖² ≤ a‖z‖⁴
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    x_noise: NDArray[np.float64]  # κ₂
+    y_noise: NDArray[np.float64]
+    constant: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        protocol: Protocol,
+        norms: tuple[NDArray[np.float64], NDArray[np.float64]],
+        sides: tuple[Sketches, Sketches],
+    ) -> "_NormMoments":
+        unit, k = protocol.unit_squared, protocol.transform.sketch_dim
+        noises = [row_noises(side) for side in sides]
+        x2, y2 = noises[0].each("k2")[:, None] * unit, noises[1].each("k2")[None, :] * unit
+        x4, y4 = noises[0].each("k4")[:, None] * unit**2, noises[1].each("k4")[None, :] * unit**2
+        constant = k * (x4 + 2 * x2**2) + k * (y4 + 2 * y2**2)
+        return cls(projection_coefficient(protocol.transform) / 2, *norms, x2, y2, constant)
+
+    def at(self, d: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Cov(D̂, estimated norms) and Var(estimated norms) at D = d."""
+        x, y, f = self.x, self.y, self.coefficient
         inner = (x + y - d) / 2
         along_x, along_y = x - inner, y - inner  # ⟨z, x⟩ and −⟨z, y⟩
-        covariance = 2 * f * (along_x**2 + along_y**2) + 4 * (x2 * along_x + y2 * along_y) + sum(constants)
-        spread = 2 * f * (x**2 + y**2 + 2 * inner**2) + 4 * (x2 * x + y2 * y) + sum(constants)
-        return covariance, spread
+        covariance = 2 * f * (along_x**2 + along_y**2) + 4 * (self.x_noise * along_x + self.y_noise * along_y)
+        variance = 2 * f * (x**2 + y**2 + 2 * inner**2) + 4 * (self.x_noise * x + self.y_noise * y)
+        return covariance + self.constant, variance + self.constant
 
-    covariance, spread = parts(planned)
-    beta = covariance / spread
-    known = (squared_norms(left).value[:, None] - x) + (squared_norms(right).value[None, :] - y)
-    value = plain.value - beta * known
-    noises = pair_noises(left, right)
-    note = "; ".join(part for part in (NOTE, clear_note(left, right)) if part)
 
-    def variance() -> NDArray[np.float64]:
-        at = np.maximum(value, 0.0)
-        own = plug_in_variance(protocol, noises, value)
-        covariance, spread = parts(at)
-        return np.maximum(own - 2 * beta * covariance + beta**2 * spread, 0.0)
+@dataclass(frozen=True)
+class ControlVariate(Approximate):
+    """The rule of D̂ − β·(estimated norms − known norms)."""
 
-    def interval(confidence: float, method: str, pairs: int) -> Bounds:
-        lower, upper = approximate_interval(value, variance, confidence, method, pairs)
+    protocol: Protocol
+    noises: PairNoises
+    value: NDArray[np.float64]
+    beta: NDArray[np.float64]
+    moments: _NormMoments
+
+    @property
+    def variance(self) -> NDArray[np.float64]:
+        """V − 2β·Cov + β²·Var, at the estimates."""
+        covariance, variance = self.moments.at(np.maximum(self.value, 0.0))
+        own = plug_in_variance(self.protocol, self.noises, self.value)
+        return np.maximum(own - 2 * self.beta * covariance + self.beta**2 * variance, 0.0)
+
+    def interval(self, level: Level) -> Bounds:
+        """value ± z·√variance, not below 0."""
+        lower, upper = super().interval(level)
         return np.maximum(lower, 0.0), np.maximum(upper, 0.0)
-
-    return replace(plain, value=value, note=note, _variance=variance, _interval=interval)
 
 
 def _known(name: str, norms: Any, count: int) -> NDArray[np.float64]:
@@ -90,9 +125,3 @@ def _known(name: str, norms: Any, count: int) -> NDArray[np.float64]:
     if array.shape != (count,) or not np.isfinite(array).all() or (array < 0).any():
         raise ParameterError(f"{name} must be {count} finite numbers of at least 0, got others")
     return array
-
-
-def _noise(side: Sketches, unit: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """κ₂ and κ₄ of each row, in data units."""
-    noises = row_noises(side)
-    return noises.each("k2") * unit, noises.each("k4") * unit**2

@@ -1,23 +1,34 @@
-"""The noise of a pair: what is left of two rows' noises when one is subtracted from the other."""
+"""The noise of rows, and of pairs of rows: what is left of two rows' noises when one is subtracted from the other."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.laws import Cumulants, Law, uniform_cumulants
+from armslength.errors import ParameterError
+from armslength.laws import SMALLEST_SCALE, Cumulants, DiscreteLaplace, Law, RoundedNormal, uniform_cumulants
 from armslength.sketches.noises import NoiseSource
 from armslength.sketches.sketches import Sketches
 from armslength.threads import lazy
 
 Term = tuple[NoiseSource, float]
+Floats = NDArray[np.float64]
+Moments = tuple[Floats, Floats, Floats]  # κ₂, κ₄ and the squared step of several noises
+
+MOST_LAWS = 2048  # exact ones in one comparison: each takes a good 50 milliseconds to tabulate
+_LARGEST_MULTIPLE = 16  # of the smallest coefficient, up to which a lattice is short enough for the exact law
+# To a unit: the variance is counted at most 3 percent larger, 1.8 percent for two Laplace noises.
+_KURTOSIS_STEPS = 16
+_STEPS_PER_OCTAVE = 16  # for the large kurtosis of noise that is nearly always 0
+_SMOOTH_SCALE = 256.0  # from which on a law on the integers is as good as continuous
 
 
 @dataclass(frozen=True, order=True)
-class Part:
+class NoiseComponent:
     """One independent noise: a law, its dropped bits, and how often it is taken."""
 
     name: str
@@ -31,122 +42,241 @@ class Part:
         scales = 46 * self.scale if self.name == "laplace" else 9.2 * self.scale
         return self.coefficient * (scales + 1 + 2.0**self.dropped_bits)
 
+    @property
+    def step(self) -> float:
+        """The distance of two neighboring values."""
+        return self.coefficient * 2.0**self.dropped_bits
+
 
 @dataclass(frozen=True)
 class PairNoise:
     """A sum of independent noises, the same in every coordinate.
 
     Attributes:
-        parts: Sorted, so that equal noises are equal objects.
-        laws: The law of each part.
-        is_rounded: Whether coefficients were rounded or parts left out, so that quantiles are near and not exact.
+        components: Sorted, so that equal noises are equal objects.
+        laws: The law of each component.
+        is_exact: Whether it is the noise itself, and not one that stands for others with its kurtosis.
     """
 
-    parts: tuple[Part, ...]
+    components: tuple[NoiseComponent, ...]
     laws: tuple[Law, ...]
-    is_rounded: bool = False
+    is_exact: bool = True
 
     @classmethod
     def of(cls, terms: Iterable[Term]) -> "PairNoise":
         """The noise of these terms; terms of one noise must have been merged."""
+        return cls.sum_of(
+            (source.law, source.protocol.dropped_bits, abs(coefficient)) for source, coefficient in terms
+        )
+
+    @classmethod
+    def sum_of(cls, laws: Iterable[tuple[Law, int, float]], *, is_exact: bool = True) -> "PairNoise":
+        """The sum of independent noises, each with its law, its dropped bits and its coefficient."""
         both = sorted(
             (
-                (
-                    Part(source.law.name, source.law.scale, source.protocol.dropped_bits, abs(coefficient)),
-                    source.law,
-                )
-                for source, coefficient in terms
+                (NoiseComponent(law.name, law.scale, bits, coefficient), law)
+                for law, bits, coefficient in laws
             ),
             key=lambda pair: pair[0],
         )
-        return cls(tuple(part for part, _ in both), tuple(law for _, law in both))
+        return cls(tuple(component for component, _ in both), tuple(law for _, law in both), is_exact)
 
     @lazy
     def cumulants(self) -> Cumulants:
         """Σ coefficient^n·κ_n, in integer units."""
         total = Cumulants()
-        for part, law in zip(self.parts, self.laws, strict=True):
-            each = law.cumulants + uniform_cumulants(part.dropped_bits)
-            total += each.times(part.coefficient)
+        for component, law in zip(self.components, self.laws, strict=True):
+            each = law.cumulants + uniform_cumulants(component.dropped_bits)
+            total += each.times(component.coefficient)
         return total
 
-    def shape(self) -> "PairNoise":
-        """The same noise up to its unit, for quantiles that are counted in standard deviations.
+    @property
+    def has_one_law(self) -> bool:
+        """Whether all components are small whole multiples of one noise: then the exact law of the estimate at 0 is at hand."""
+        if not self.components:
+            return True
+        smallest = min(component.coefficient for component in self.components)
+        multiples = [component.coefficient / smallest for component in self.components]
+        return len({replace(component, coefficient=1.0) for component in self.components}) == 1 and all(
+            multiple % 1 == 0 and multiple <= _LARGEST_MULTIPLE for multiple in multiples
+        )
 
-        Parts that have less than a ten-thousandth of the variance are left out. Coefficients become whole multiples of
-        the smallest where they are; otherwise they are divided by the largest and rounded to eighths of an octave, so
-        that rows that were scaled one by one do not each need a law of their own. `is_rounded` says if anything was lost.
-        """
-        shares = [
-            law.cumulants.k2 * part.coefficient**2 for part, law in zip(self.parts, self.laws, strict=True)
-        ]
-        kept = [
-            (p, w) for p, w, v in zip(self.parts, self.laws, shares, strict=True) if v > 1e-4 * sum(shares)
-        ]
-        if not kept:
-            return PairNoise((), ())
-        largest = max(part.coefficient for part, _ in kept)
-        smallest = min(part.coefficient for part, _ in kept)
-        whole = all((part.coefficient / smallest) % 1 == 0 for part, _ in kept) and largest <= 16 * smallest
-        rescaled = []
-        for part, law in kept:
-            ratio = (
-                part.coefficient / smallest
-                if whole
-                else 2 ** (round(8 * math.log2(part.coefficient / largest)) / 8)
-            )
-            rescaled.append((replace(part, coefficient=ratio), law))
-        rescaled.sort(key=lambda pair: pair[0])
-        lost = not whole or len(kept) < len(self.parts)
-        return PairNoise(tuple(p for p, _ in rescaled), tuple(w for _, w in rescaled), is_rounded=lost)
+    def normalized(self) -> "PairNoise":
+        """The same noise in units of its smallest coefficient, for quantiles that are counted in standard deviations."""
+        if not self.is_exact or not self.components:
+            return self
+        smallest = min(component.coefficient for component in self.components)
+        parts = tuple(replace(each, coefficient=each.coefficient / smallest) for each in self.components)
+        return PairNoise(parts, self.laws)
+
+
+NO_NOISE = PairNoise((), ())
+
+
+@lru_cache(maxsize=4096)
+def noise_with_kurtosis(kurtosis: float) -> PairNoise:
+    """A noise of variance 1 and this κ₄/κ₂² that stands for all others with it.
+
+    Up to 3 it is a Laplace noise with the share √(kurtosis/3) of the variance, and a normal one with the rest. Of all sums of
+    Laplace and normal noises with this variance and kurtosis it has the largest higher cumulants: those are proportional to
+    Σ wⁿ, with w the shares of the Laplace noises, and Σ wⁿ ≤ (Σ w²)^(n/2). Above 3 it is a discrete Laplace noise, whose
+    kurtosis is 3 + 1/κ₂.
+    """
+    if kurtosis > 3:
+        k2 = 1 / (kurtosis - 3)
+        ratio = k2 / (1 + k2 + math.sqrt(1 + 2 * k2))  # α of κ₂ = 2α/(1−α)²
+        law = DiscreteLaplace(max(-1 / math.log(ratio), SMALLEST_SCALE) if ratio > 0 else SMALLEST_SCALE)
+        return PairNoise.sum_of([(law, 0, 1 / math.sqrt(law.cumulants.k2))], is_exact=False)
+    share = math.sqrt(kurtosis / 3)
+    shares = ((DiscreteLaplace(_SMOOTH_SCALE), share), (RoundedNormal(_SMOOTH_SCALE), 1 - share))
+    return PairNoise.sum_of(
+        ((law, 0, math.sqrt(each / law.cumulants.k2)) for law, each in shares if each > 0), is_exact=False
+    )
 
 
 @dataclass(frozen=True)
 class PairNoises:
-    """The noises of rows or of all pairs: few different ones, each with the pairs that have it.
+    """The noises of rows, or of pairs of rows.
 
     Attributes:
         shape: How many rows, or pairs, there are.
-        groups: (noise, an index of all its pairs); together they are all pairs, and later ones overrule earlier ones.
+        index: Which of the different noises each of them has: `k2[index]` broadcasts to the shape.
+        k2: κ₂ of each different noise, in integer units.
+        k4: κ₄ of each.
+        step: The largest squared distance of two neighboring values.
+        exact: Those of the different noises whose exact law is used, by their place in k2.
+        shared: The pairs that have a noise in common, and what is left of their noises; these overrule the rest.
     """
 
     shape: tuple[int, ...]
-    groups: tuple[tuple[PairNoise, Any], ...]
+    index: tuple[Any, ...]
+    k2: NDArray[np.float64]
+    k4: NDArray[np.float64]
+    step: NDArray[np.float64]
+    exact: dict[tuple[int, ...], PairNoise]
+    shared: "tuple[tuple[NDArray[np.int64], NDArray[np.int64]], PairNoises] | None" = None
+
+    @classmethod
+    def of(cls, different: Sequence[PairNoise], numbers: NDArray[np.int64]) -> "PairNoises":
+        """Noises by number: one number for each row or pair of a list."""
+        moments = _moments(different)
+        exact: dict[tuple[int, ...], PairNoise] = {
+            (number,): noise for number, noise in enumerate(different) if noise.has_one_law
+        }
+        return cls(numbers.shape, (numbers,), *moments, exact)
+
+    @property
+    def cumulants(self) -> Cumulants:
+        """κ₂ and κ₄, as arrays that broadcast to the shape."""
+        return Cumulants(self.k2[self.index], self.k4[self.index])
 
     def each(self, name: str) -> NDArray[np.float64]:
-        """A cumulant ("k2", "k4", …) of every pair."""
-        result = np.empty(self.shape)
-        for noise, chosen in self.groups:
-            result[chosen] = getattr(noise.cumulants, name)
-        return result
+        """A cumulant ("k2" or "k4") of every row or pair; shared noises count as two."""
+        return np.broadcast_to(getattr(self, name)[self.index], self.shape)
+
+    def by_law(self) -> tuple[list[PairNoise], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """The few laws that the different noises have up to a unit.
+
+        Returns:
+            The laws; and for each different noise the number of its law, its unit (of squares, in integer units), and by how much
+            an estimate is taken as smaller before it is compared with the law at 0, in the same units.
+        """
+        has_noise = self.k2 > 0
+        unit = np.where(has_noise, self.k2, 1.0)
+        rounded = np.where(has_noise, _rounded_kurtosis(self.k4 / unit**2), -1.0)
+        kurtoses, number = np.unique(rounded, return_inverse=True)
+        number = number.reshape(self.k2.shape)
+        # Half a step: a law that stands for others knows nothing of where their lattice lies.
+        slack = np.where(has_noise, self.step / 2, 0.0)
+        laws = [NO_NOISE if kurtosis < 0 else noise_with_kurtosis(kurtosis) for kurtosis in kurtoses.tolist()]
+        numbers: dict[PairNoise, int] = {}
+        for place, noise in self.exact.items():
+            if noise not in numbers:
+                if len(numbers) == MOST_LAWS:
+                    raise ParameterError(
+                        f"pairs must have at most {MOST_LAWS} different noises, got more; compare fewer rows at a time"
+                    )
+                numbers[noise] = len(laws)
+                laws.append(noise)
+            number[place], unit[place], slack[place] = numbers[noise], 1.0, 0.0
+        return laws, number, unit, slack
 
 
-def pair_noises(left: Sketches, right: Sketches) -> PairNoises:
-    """The noise of every difference left_i − right_j: κ_n = Σ (α−β)^n·κ_n over the noises that either row has."""
-    # Rows with the same parts are of one class; pairs of classes give nearly all pairs their noise.
-    rows, row_terms = noise_classes(left)
-    columns, column_terms = noise_classes(right)
-    only_one = len(row_terms) == len(column_terms) == 1
-    groups: list[tuple[PairNoise, Any]] = [
-        (
-            PairNoise.of((*mine, *theirs)),
-            ... if only_one else np.ix_(np.flatnonzero(rows == i), np.flatnonzero(columns == j)),
-        )
-        for i, mine in enumerate(row_terms)
-        for j, theirs in enumerate(column_terms)
-    ]
-    groups += _shared_groups(left, right)
-    return PairNoises((len(left), len(right)), tuple(groups))
+def _rounded_kurtosis(kurtosis: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The kurtosis rounded up to a grid, so that few laws stand for all noises and no variance is counted too small."""
+    above = np.maximum(kurtosis - 3, 1.0)
+    coarse = 3 + 2 ** (np.ceil(_STEPS_PER_OCTAVE * np.log2(above)) / _STEPS_PER_OCTAVE)
+    fine = np.ceil(np.maximum(kurtosis, 0.0) * _KURTOSIS_STEPS - 1e-6) / _KURTOSIS_STEPS
+    return np.where(kurtosis > 4, coarse, fine)
+
+
+def _moments(noises: Sequence[PairNoise]) -> Moments:
+    """κ₂, κ₄ and the squared step of each noise."""
+    steps = [max((component.step for component in noise.components), default=0.0) ** 2 for noise in noises]
+    return (
+        np.array([noise.cumulants.k2 for noise in noises]),
+        np.array([noise.cumulants.k4 for noise in noises]),
+        np.array(steps),
+    )
 
 
 def row_noises(sketches: Sketches) -> PairNoises:
     """The noise of every row by itself."""
     classes, terms = noise_classes(sketches)
-    groups = [
-        (PairNoise.of(each), ... if len(terms) == 1 else np.flatnonzero(classes == number))
-        for number, each in enumerate(terms)
-    ]
-    return PairNoises((len(sketches),), tuple(groups))
+    return PairNoises.of([PairNoise.of(each) for each in terms], classes)
+
+
+def pair_noises(left: Sketches, right: Sketches) -> PairNoises:
+    """The noise of every difference left_i − right_j: κ_n = Σ (α−β)^n·κ_n over the noises that either row has."""
+    rows, row_terms = noise_classes(left)
+    columns, column_terms = noise_classes(right)
+    mine, theirs = (_moments([PairNoise.of(each) for each in terms]) for terms in (row_terms, column_terms))
+    exact: dict[tuple[int, ...], PairNoise] = {
+        (i, j): noise
+        for i, j in _may_have_one_law(row_terms, column_terms)
+        if (noise := PairNoise.of((*row_terms[i], *column_terms[j]))).has_one_law
+    }
+    index: tuple[Any, ...] = (rows[:, None], columns[None, :])
+    if len(row_terms) == len(column_terms) == 1:
+        index = (0, 0)  # one number for all pairs, and no matrix of them
+    return PairNoises(
+        (len(left), len(right)), index, *_of_pairs(mine, theirs), exact, _shared_noises(left, right)
+    )
+
+
+def scaled_pair_noises(
+    left: Sketches, right: Sketches, factors: tuple[NDArray[np.float64], NDArray[np.float64]]
+) -> PairNoises:
+    """The noise of every difference f_i·left_i − g_j·right_j, with a factor for each row."""
+    moments: list[Moments] = []
+    for side, factor in zip((left, right), factors, strict=True):
+        classes, terms = noise_classes(side)
+        k2, k4, step = (each[classes] for each in _moments([PairNoise.of(each) for each in terms]))
+        moments.append((k2 * factor**2, k4 * factor**4, step * factor**2))
+    shape = len(left), len(right)
+    return PairNoises(shape, (...,), *_of_pairs(*moments), {}, _shared_noises(left, right, factors))
+
+
+def _of_pairs(mine: Moments, theirs: Moments) -> Moments:
+    """κ₂, κ₄ and the squared step of all pairs of two lists of independent noises."""
+    (k2, k4, step), (other_k2, other_k4, other_step) = mine, theirs
+    return (
+        k2[:, None] + other_k2[None, :],
+        k4[:, None] + other_k4[None, :],
+        np.maximum(step[:, None], other_step[None, :]),
+    )
+
+
+def _may_have_one_law(
+    left: Sequence[tuple[Term, ...]], right: Sequence[tuple[Term, ...]]
+) -> Iterator[tuple[int, int]]:
+    """The pairs of classes whose first noises have one law, or of which one has no noise: few, where there are many laws."""
+    columns: dict[Law | None, list[int]] = {}
+    for j, terms in enumerate(right):
+        columns.setdefault(terms[0][0].law if terms else None, []).append(j)
+    for i, terms in enumerate(left):
+        found = [*columns.get(None, []), *columns.get(terms[0][0].law, [])] if terms else range(len(right))
+        yield from ((i, j) for j in found)
 
 
 def noise_classes(sketches: Sketches) -> tuple[NDArray[np.int64], list[tuple[Term, ...]]]:
@@ -156,33 +286,41 @@ def noise_classes(sketches: Sketches) -> tuple[NDArray[np.int64], list[tuple[Ter
         return np.zeros(len(sketches), dtype=np.int64), [first.terms]
     known: dict[PairNoise, int] = {}
     # Most rows have the protocols and coefficients of one before them: an object for each would take longer than the search.
-    met: dict[tuple[tuple[int, float], ...], int] = {}
+    numbers: dict[tuple[tuple[int, float], ...], int] = {}
     members: list[tuple[Term, ...]] = []
     classes = []
     for row in sketches.provenance:
-        alike = tuple([(id(source.protocol), coefficient) for source, coefficient in row.terms])
-        if alike not in met:
+        key = tuple([(id(source.protocol), coefficient) for source, coefficient in row.terms])
+        if key not in numbers:
             noise = PairNoise.of(row.terms)
             if noise not in known:
                 known[noise] = len(members)
                 members.append(row.terms)
-            met[alike] = known[noise]
-        classes.append(met[alike])
+            numbers[key] = known[noise]
+        classes.append(numbers[key])
     return np.array(classes, dtype=np.int64), members
 
 
-def _shared_groups(left: Sketches, right: Sketches) -> list[tuple[PairNoise, Any]]:
-    """The pairs of rows that have a noise in common: it is merged, and not counted twice."""
+def _shared_noises(
+    left: Sketches,
+    right: Sketches,
+    factors: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+) -> "tuple[tuple[NDArray[np.int64], NDArray[np.int64]], PairNoises] | None":
+    """The pairs of rows that have a noise in common, which is merged and not counted twice."""
     if left is right and left.released is not None and left.released.are_different:
-        diagonal = np.arange(len(left))
-        return [(PairNoise((), ()), (diagonal, diagonal))]
-    found: dict[PairNoise, tuple[list[int], list[int]]] = {}
-    for i, j in sharing_pairs(left, right):
-        merged = PairNoise.of(left.provenance[i].plus(right.provenance[j], -1.0).terms)
-        pairs = found.setdefault(merged, ([], []))
-        pairs[0].append(i)
-        pairs[1].append(j)
-    return [(noise, (np.array(i), np.array(j))) for noise, (i, j) in found.items()]
+        rows = columns = np.arange(len(left))
+        return (rows, columns), PairNoises.of([NO_NOISE], np.zeros(len(left), dtype=np.int64))
+    pairs = sorted(sharing_pairs(left, right))
+    if not pairs:
+        return None
+    different: dict[PairNoise, int] = {}
+    numbers = []
+    for i, j in pairs:
+        alpha, beta = (1.0, 1.0) if factors is None else (float(factors[0][i]), float(factors[1][j]))
+        merged = left.provenance[i].times(alpha).plus(right.provenance[j], -beta)
+        numbers.append(different.setdefault(PairNoise.of(merged.terms), len(different)))
+    rows, columns = np.array(pairs, dtype=np.int64).T
+    return (rows, columns), PairNoises.of(list(different), np.array(numbers, dtype=np.int64))
 
 
 def sharing_pairs(left: Sketches, right: Sketches) -> set[tuple[int, int]]:
@@ -200,3 +338,16 @@ def sharing_pairs(left: Sketches, right: Sketches) -> set[tuple[int, int]]:
         for source, _ in row.terms
         for j in holders.get(source.id, ())
     }
+
+
+def shared_cumulants(left: Sketches, right: Sketches) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Σαβκ₂ and Σα²β²κ₄ over the noises that both rows have, in integer units."""
+    second, fourth = np.zeros((len(left), len(right))), np.zeros((len(left), len(right)))
+    for i, j in sharing_pairs(left, right):
+        theirs = {source.id: coefficient for source, coefficient in right.provenance[j].terms}
+        for source, alpha in left.provenance[i].terms:
+            if source.id in theirs:
+                each = source.law.cumulants + uniform_cumulants(source.protocol.dropped_bits)
+                second[i, j] += alpha * theirs[source.id] * each.k2
+                fourth[i, j] += (alpha * theirs[source.id]) ** 2 * each.k4
+    return second, fourth

@@ -5,24 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength._numba import kernel
 from armslength.errors import ParameterError
 from armslength.laws import Cumulants
 from armslength.protocol.protocol import Protocol
-from armslength.threads import for_blocks
 from armslength.transforms.fast_jl import FastJL
 from armslength.transforms.transform import Transform
-
-
-@kernel
-def parabola(values: NDArray[np.float64], a: float, b: float, c: float, result: NDArray[np.float64]) -> None:
-    """result = a·v² + b·v + c, where v is the value, or 0 if that is negative."""
-    for i in range(len(values)):
-        value = max(values[i], 0.0)
-        result[i] = (a * value + b) * value + c
-
-
-_ESTIMATES_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -34,19 +21,13 @@ class VarianceCurve:
     c: float
 
     def at_point(self, squared_distance: float) -> float:
-        """V(D) of one number D ≥ 0: plain arithmetic, for plans, which need no compiled code."""
+        """V(D) of one number D ≥ 0."""
         return (self.a * squared_distance + self.b) * squared_distance + self.c
 
     def at(self, squared_distance: NDArray[np.float64] | float) -> NDArray[np.float64]:
         """V(D), at 0 where D is negative."""
-        d = np.asarray(squared_distance, dtype=np.float64, order="C")
-        given, result = d.reshape(-1), np.empty(d.size)
-
-        def evaluate(first: int, last: int) -> None:
-            parabola(given[first:last], self.a, self.b, self.c, result[first:last])
-
-        for_blocks(d.size, _ESTIMATES_AT_ONCE, evaluate)
-        return result.reshape(d.shape)
+        d = np.maximum(squared_distance, 0.0)
+        return np.asarray((self.a * d + self.b) * d + self.c)
 
 
 def variance_curve(protocol: Protocol, noise: Cumulants) -> VarianceCurve:

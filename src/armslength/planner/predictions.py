@@ -9,7 +9,7 @@ import numpy as np
 
 from armslength.errors import ParameterError
 from armslength.estimates.intervals import IntervalRule, Level, interval_rule
-from armslength.estimates.pair_noise import PairNoise, Part
+from armslength.estimates.pair_noise import PairNoise
 from armslength.estimates.variance import VarianceCurve, curve_of
 from armslength.laws import LARGEST_SCALE, SMALLEST_SCALE, Cumulants, DiscreteLaplace, Law, RoundedNormal
 from armslength.planner.failure_bounds import chebyshev, failure_bound, pair_moments, usual_median
@@ -299,8 +299,7 @@ def is_bounded(protocol: Protocol, distance: float, pairs: int = 1) -> bool:
 
 def _rule(protocol: Protocol) -> IntervalRule:
     """How estimates of two parties under this protocol become intervals."""
-    part = Part(protocol.law.name, protocol.law.scale, protocol.dropped_bits, 1.0)
-    return interval_rule(protocol, PairNoise((part, part), (protocol.law, protocol.law)))
+    return interval_rule(protocol, PairNoise.sum_of([(protocol.law, protocol.dropped_bits, 1.0)] * 2))
 
 
 def told_apart_from(protocol: Protocol, pairs: int = 1) -> float:

@@ -9,6 +9,7 @@ import armslength as al
 from armslength.answers import exact, nearest, shortlists
 from armslength.answers.sharing import Holders
 from armslength.estimates import distances
+from armslength.estimates.intervals import Level
 from armslength.sketches.noises import Released
 
 RNG = np.random.default_rng(5)
@@ -42,7 +43,7 @@ def check(queries, index, count=4, level=0.9, **known):
         estimate = al.squared_distances(queries, queries if within else index)
     others = estimate.value.shape[1] - within
     count = min(count, others)
-    lower, upper = estimate._interval(level, known.get("method", "spread"), others)
+    lower, upper = estimate.rule.interval(Level.of(level, known.get("method", "spread"), others))
     for row, value in enumerate(estimate.value):
         rest = np.delete(np.arange(len(value)), [row] if within else [])
         order = rest[np.lexsort((rest, value[rest]))][:count]

@@ -5,7 +5,7 @@ import pytest
 
 import armslength as al
 from armslength.estimates import shapes
-from armslength.estimates.intervals import _noise, grid_numbers
+from armslength.estimates.intervals import Level
 
 PROTOCOL = al.Protocol(al.SparseJL(300, 64, 1, "shapes"), 1, total_share="0.25")
 RNG = np.random.default_rng(4)
@@ -59,33 +59,11 @@ def test_the_noise_of_a_rule_is_never_smaller_and_hardly_larger(monkeypatch):
     assert width.max() < 1.04
 
 
-def test_ratios_are_rounded_up_to_the_grid():
-    left, right = 2.0 ** RNG.uniform(-8, 8, (2, 60))
-    left[:3], right[:3] = 0.25, (0.25, 0.125, 2.0**-20)
-    numbers = grid_numbers(left, right)
-    ratio = np.minimum(left[:, None] / right, right / left[:, None])
-    taken = 2.0 ** (-np.abs(numbers) / 64)
-    assert (taken >= ratio * (1 - 1e-12)).all()
-    assert (taken <= np.maximum(ratio * 2 ** (1 / 64), 2.0**-10) * (1 + 1e-12)).all()
-    assert ((numbers > 0) == (taken > 0) & (right > left[:, None]))[taken < 1].all()
-    assert numbers[0, :3].tolist() == [0, -64, -640]
-
-
 def _distance_ends(a, b, monkeypatch):
     """The interval of ‖x/T̂x − y/T̂y‖² alone, as if the totals were exact."""
     with monkeypatch.context() as patched:
-        patched.setattr(shapes._Side, "ratios", lambda side, *_: (np.ones(len(side.total)),) * 2)
+        patched.setattr(shapes._Side, "total_ratios", lambda side, _: (np.ones(len(side.total)),) * 2)
         return shapes.squared_shape_distances(a, b).interval()
-
-
-@pytest.mark.parametrize("number", [0, -1, -64, 100, 640])
-def test_a_grid_point_is_a_ratio(number):
-    (source, _), *_ = released().provenance[0].terms
-    (other, _), *_ = released().provenance[0].terms
-    noise = _noise(((source, 1.0),), ((other, 1.0),), number)
-    smaller, larger = sorted(part.coefficient for part in noise.parts)
-    assert larger == 1
-    assert smaller == pytest.approx(2 ** (-abs(number) / 64))
 
 
 def test_bounds_are_those_of_a_search():
@@ -94,11 +72,11 @@ def test_bounds_are_those_of_a_search():
         squares = [np.sort(RNG.uniform(0.7, 1.4, 2)) * (v @ v) for v in (p, q)]
         m = np.sort(RNG.uniform(0.7, 1.4, 2)) * ((p - q) @ (p - q))
         rho, sigma = (np.sort(RNG.uniform(0.8, 1.25, 2)) for _ in range(2))
-        ranges = [
-            shapes._Range(np.array([[low]]), np.array([[high]])) for low, high in (*squares, rho, sigma)
-        ]
-        least = shapes._least(np.array([[m[0]]]), tuple(ranges[:2]), tuple(ranges[2:]))[0, 0]
-        most = shapes._most(np.array([[m[1]]]), tuple(ranges[:2]), tuple(ranges[2:]))[0, 0]
+        norms, ratios = (
+            shapes._Ranges.of(*(np.array(ends)[:, None] for ends in pair)) for pair in (squares, (rho, sigma))
+        )
+        least = shapes._least(np.array([[m[0]]]), norms, ratios)[0, 0]
+        most = shapes._most(np.array([[m[1]]]), norms, ratios)[0, 0]
         grid_r, grid_s = np.meshgrid(np.linspace(*rho, 121), np.linspace(*sigma, 121))
         forms = [
             grid_r * grid_s * distance + (grid_r - grid_s) * (grid_r * x - grid_s * y)
@@ -116,10 +94,11 @@ def test_exact_totals_and_norms_leave_the_distance_alone():
     exact = shapes._Range(np.ones((1, 1)), np.ones((1, 1)))
     unknown = shapes._Range(np.zeros((1, 1)), np.full((1, 1), np.inf))
     value = np.array([[0.3]])
-    for norms in ((exact, exact), (unknown, unknown)):
-        assert shapes._most(value, norms, (exact, exact)) == 0.3
-    assert shapes._least(value, (exact, exact), (exact, exact)) == 0.3
-    assert shapes._least(value, (unknown, exact), (exact, exact)) == 0
+    both = shapes._Ranges(exact, exact)
+    for norms in (both, shapes._Ranges(unknown, unknown)):
+        assert shapes._most(value, norms, both) == 0.3
+    assert shapes._least(value, both, both) == 0.3
+    assert shapes._least(value, shapes._Ranges(unknown, exact), both) == 0
 
 
 def test_the_error_is_split_and_not_exceeded(monkeypatch):
@@ -128,22 +107,22 @@ def test_the_error_is_split_and_not_exceeded(monkeypatch):
     error = 0.3
     asked = []
     with monkeypatch.context() as patched:
-        for name in ("norms", "ratios"):
+        for name in ("squared_norms", "total_ratios"):
             part = getattr(shapes._Side, name)
             patched.setattr(
-                shapes._Side, name, lambda side, *said, part=part: asked.append(said[0]) or part(side, *said)
+                shapes._Side,
+                name,
+                lambda side, level, part=part: asked.append(level.tail) or part(side, level),
             )
         shapes.squared_shape_distances(sketches).interval(1 - error)
-    assert asked == pytest.approx([1 - 0.05 * error] * 4)
-    found = shapes.squared_shape_distances(sketches)
-    left = shapes._Side.of(sketches)
-    lower, upper = al.totals(sketches)._interval(1 - 0.05 * error, "spread", 7)
-    ratios = left.ratios(1 - 0.05 * error, "spread", 7)
-    np.testing.assert_allclose(ratios, (left.total / upper, left.total / lower))
-    lower, upper = al.squared_norms(sketches)._interval(1 - 0.05 * error, "spread", 7)
-    norms = left.norms(1 - 0.05 * error, "spread", 7)
-    np.testing.assert_allclose(norms, (lower / left.total**2, upper / left.total**2))
-    narrow, wide = found._interval(1 - error, "spread", 1), found._interval(1 - error, "spread", 7)
+    assert asked == pytest.approx([0.05 * error / 2] * 4)
+    left, level = shapes._Side.of(sketches), Level.of(1 - 0.05 * error, "spread", 7)
+    lower, upper = al.totals(sketches).rule.interval(level)
+    np.testing.assert_allclose(left.total_ratios(level), (left.total / upper, left.total / lower))
+    lower, upper = al.squared_norms(sketches).rule.interval(level)
+    np.testing.assert_allclose(left.squared_norms(level), (lower / left.total**2, upper / left.total**2))
+    rule = shapes.squared_shape_distances(sketches).rule
+    narrow, wide = (rule.interval(Level.of(1 - error, "spread", pairs)) for pairs in (1, 7))
     off = ~np.eye(len(sketches), dtype=bool)
     assert (wide[0] <= narrow[0]).all()
     assert (wide[1] > narrow[1])[off].all()

@@ -1,4 +1,4 @@
-"""All pairs of squares, in each of their three ways, and the functions that intervals are read off."""
+"""All pairs of squares, in each of their ways, and the intervals that are read off a table."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import armslength as al
-from armslength.estimates import distances, quantiles
+from armslength.estimates import distances, intervals
+from armslength.estimates.distances import Rows
 from armslength.estimates.intervals import Level, interval_rule
-from armslength.estimates.pair_noise import row_noises
-from armslength.estimates.quantiles import RisingFunction
+from armslength.estimates.pair_noise import PairNoise
 from armslength.sketches.noises import Released
 
 K = 19
@@ -42,8 +42,8 @@ def test_all_squares_are_exact_where_they_say_so(n, m, seed, largest, base):
     common = np.full(K, base, dtype=np.int64)
     left, right = (sketches_of(generator.integers(-largest, largest, (rows, K)) + common) for rows in (n, m))
     for one, other in ((left, right), (left, left)):
-        found = distances.all_squares(one, other, 3.0, 2.0, 0.0)
-        expected = 2.0 * (exact_squares(one, other) - 3)
+        found = distances.all_squares(Rows.of(one), Rows.of(other), 0.0)
+        expected = exact_squares(one, other)
         assert np.allclose(found, expected.astype(float), rtol=1e-14 if largest > 10**4 else 0, atol=0)
     assert np.array_equal(found, found.T)
 
@@ -57,9 +57,9 @@ def test_rounding_is_taken_only_where_it_is_harmless(monkeypatch):
     longest = 4 * float((np.asarray(left.values, dtype=float) ** 2).sum(axis=1).max())
     harmless = 4 * longest * (K + 8) * 2.0**-53
     expected = exact_squares(left, left).astype(float)
-    assert np.abs(distances.all_squares(left, left, 0.0, 1.0, harmless) - expected).max() <= harmless
+    assert np.abs(distances.all_squares(Rows.of(left), Rows.of(left), harmless) - expected).max() <= harmless
     assert not used
-    distances.all_squares(left, left, 0.0, 1.0, harmless / 1000)
+    distances.all_squares(Rows.of(left), Rows.of(left), harmless / 1000)
     assert used
 
 
@@ -70,78 +70,30 @@ def test_chosen_pairs_are_those_of_the_matrix():
     assert np.array_equal(distances.chosen_squares(left, right, rows, columns), expected)
 
 
-def searched(places, values, asked):
-    return np.where(asked < places[0], 0.0, np.interp(asked, places, values))
-
-
-def test_a_rising_function_is_its_interpolation():
-    values = 50 * np.sinh(np.linspace(0, 12, 4096))
-    places = values + 3 * np.sqrt(values**2 / 100 + 40 * values + 900)
-    function = RisingFunction.of(places, values, 50 * 2.0**-24, beyond=np.inf, zero_at_origin=False)
-    assert function.has_cells
-    generator = np.random.default_rng(5)
-    far = places[0] + 10 ** generator.uniform(-3, np.log10(places[-1]), 100_000)
-    asked = np.concatenate([far, places, [-1e9, places[0] - 0.1]])
-    asked = asked[asked <= places[-1]]
-    found = np.empty_like(asked)
-    function.read(asked, found)
-    expected = searched(places, values, asked)
-    assert (np.abs(found - expected) <= 1e-4 * np.abs(asked - expected)).all()
-    beyond = np.array([np.nextafter(places[-1], np.inf), places[-1] * 1.01, np.inf])
-    function.read(beyond, found[:3])
-    assert np.isinf(found[:3]).all()
-
-
-def test_a_function_that_jumps_is_searched():
-    values = np.linspace(0, 100, 4096)
-    places = np.maximum.accumulate(10 + values - 8 * (values > 50))  # it stands still from 50 to 58
-    function = RisingFunction.of(places, values, 1e-6, beyond=100.0, zero_at_origin=True)
-    assert not function.has_cells
-    asked = np.random.default_rng(1).uniform(0, places[-1], 1000)
-    found = np.empty_like(asked)
-    function.read(asked, found)
-    assert np.array_equal(found, searched(places, values, asked))
-
-
-@pytest.mark.parametrize("jumps", [False, True])
-def test_what_happens_at_the_origin(jumps):
-    places, values = np.array([10.0, 20.0, 30.0]), np.array([0.0, 5.0, 9.0])
-    if jumps:
-        places[1] = 10.0
-    asked = np.array([np.nextafter(10.0, 0), 10.0, np.nextafter(10.0, 11), -np.inf, np.nan])
-    found = np.empty(5)
-    for zero_at_origin in (True, False):
-        function = RisingFunction.of(places, values, 1e-9, beyond=9.0, zero_at_origin=zero_at_origin)
-        function.read(asked, found)
-        assert found[0] == found[3] == 0.0
-        assert found[1] == (0.0 if zero_at_origin or not jumps else 5.0)
-        assert found[2] > (4.9 if jumps else 0)
-        assert np.isnan(found[4])
-
-
 @pytest.mark.parametrize("epsilon", [0.3, 3, 8, 20])
 @pytest.mark.parametrize("transform", [al.Identity(3), al.Identity(300), al.SparseJL(300, 256, 1, "x")])
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.99])
-def test_intervals_are_those_of_a_search(epsilon, transform, level, monkeypatch):
-    # Where noise is nearly always 0 the limits have steps, which cells would smear: an end was once off by half.
+def test_intervals_are_those_of_a_fine_search(epsilon, transform, level, monkeypatch):
+    # Where noise is nearly always 0 the limits have steps.
     protocol = al.Protocol(transform, epsilon)
     row = protocol.release(np.zeros((1, transform.input_dim), dtype=int), ledger=al.NO_LEDGER)
-    rule = interval_rule(protocol, row_noises(row).groups[0][0])
+    rule = interval_rule(protocol, PairNoise.of(row.provenance[0].terms))
+    threshold = rule.smallest_resolved(Level.of(level, "spread", 1))
     asked = np.concatenate(
-        [
-            np.linspace(-2, 4, 5000),
-            10 ** np.linspace(1, 9, 500),
-            rule._limits(np.zeros(1), Level.of(level, "spread", 1))[0],
-        ]
+        [np.linspace(-2, 4, 5000), 10 ** np.linspace(1, 9, 500), [threshold, np.nan, np.inf]]
     )
-    found = rule.interval(asked, Level.of(level, "spread", 1))
-    monkeypatch.setattr(quantiles, "_HARMLESS", -1.0)
-    expected = rule.interval(asked, Level.of(level, "spread", 1))
-    for ours, theirs in zip(found, expected, strict=True):
-        assert np.array_equal(np.isinf(ours), np.isinf(theirs))
-        assert np.array_equal(ours == 0, theirs == 0)
-        finite = np.isfinite(theirs)
-        assert (np.abs(ours - theirs)[finite] <= 2e-4 * np.abs(asked - theirs)[finite]).all()
+    one = Level.of(level, "spread", 1)
+    coarse = rule.interval(asked, one)
+    monkeypatch.setattr(intervals, "_NODES_PER_UNIT", 4096)
+    # Two nodes differ by 0.4 percent: near a step, an end is that of an estimate which is as near.
+    near = 0.005 * (np.abs(asked[:-2]) + np.sqrt(rule.curve.c))
+    fine, less, more = (rule.interval(each, one) for each in (asked, asked[:-2] - near, asked[:-2] + near))
+    for end in (0, 1):
+        assert np.array_equal(np.isinf(coarse[end]), np.isinf(fine[end]))
+        assert np.array_equal(coarse[end] == 0, fine[end] == 0)
+        assert np.isnan(coarse[end][-2])
+        assert (less[end] <= coarse[end][:-2] * (1 + 1e-5)).all()
+        assert (coarse[end][:-2] <= more[end] * (1 + 1e-5)).all()
 
 
 def test_estimates_do_not_depend_on_how_squares_are_made(monkeypatch):
