@@ -1,6 +1,7 @@
 """Plots: they show what results say, for few and many rows; the plot of a plan in every kind of file."""
 
 import builtins
+import functools
 import io
 import re
 import xml.etree.ElementTree as ET
@@ -88,6 +89,7 @@ def test_other_endings_are_refused_before_anything_is_written(plan, tmp_path):
 PROTOCOL = al.Protocol(al.SparseJL(input_dim=40, sketch_dim=32, seed="plots"), epsilon=1, total_share="0.1")
 
 
+@functools.cache
 def parties(count, *, people=3):
     """Groups of equal and of different rows; one label is half a formula of Matplotlib's, one as long as labels can be."""
     rates = np.random.default_rng(0).gamma(1.0, 1.0, (3, 40))

@@ -47,16 +47,12 @@ class Alike(Result):
 
     def to_arrow(self) -> pa.Table:
         """One line: left, right, verdict, within, distance, lower, upper, level, in_clear."""
-        left, right = self.labels
-        lower, upper = self.interval
         line = {
-            "left": left,
-            "right": right,
+            **dict(zip(("left", "right"), self.labels, strict=True)),
             "verdict": self.verdict,
             "within": self.within,
             "distance": self.distance,
-            "lower": lower,
-            "upper": upper,
+            **dict(zip(("lower", "upper"), self.interval, strict=True)),
             "level": self.level,
             "in_clear": self.in_clear,
         }
@@ -74,10 +70,10 @@ class Alike(Result):
             words=(self.verdict, "undecided"),
         )
 
-    def _title(self) -> str:
-        return str(self)
-
     def __str__(self) -> str:
+        return f"{self._title()} ({self.note})" if self.note else self._title()
+
+    def _title(self) -> str:
         (a, b), (lower, upper) = self.labels, self.interval
         limit, rate = f"{self.within:.6g}", f"{1 - self.level:.4g}"
         verdict = {
@@ -86,8 +82,7 @@ class Alike(Result):
             "undecided": f"{a} and {b} may be alike or not: their distance is between {lower:.6g} and {upper:.6g}, "
             f"and {limit} lies between",
         }[self.verdict]
-        note = f" ({self.note})" if self.note else ""
-        return f"{verdict}; saying so is wrong with probability at most {rate}{note}"
+        return f"{verdict}; saying so is wrong with probability at most {rate}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,13 +110,11 @@ class Closer(Result):
 
     def to_arrow(self) -> pa.Table:
         """One line: a, b, c, verdict, difference, lower, upper, level, in_clear."""
-        lower, upper = self.interval
         line = {
             **dict(zip("abc", self.labels, strict=True)),
             "verdict": self.verdict,
             "difference": self.difference,
-            "lower": lower,
-            "upper": upper,
+            **dict(zip(("lower", "upper"), self.interval, strict=True)),
             "level": self.level,
             "in_clear": is_clear(self.note),
         }
@@ -139,10 +132,10 @@ class Closer(Result):
             words=(f"closer to {b if self.verdict == 'b' else c}", "undecided"),
         )
 
-    def _title(self) -> str:
-        return str(self)
-
     def __str__(self) -> str:
+        return f"{self._title()} ({self.note})" if self.note else self._title()
+
+    def _title(self) -> str:
         a, b, c = self.labels
         verdict = {
             "b": f"{a} is closer to {b} than to {c}",
@@ -150,8 +143,7 @@ class Closer(Result):
             "undecided": f"whether {a} is closer to {b} or to {c} cannot be told",
         }[self.verdict]
         about = "" if self.method == "guaranteed" else " (approximate)"
-        note = f" ({self.note})" if self.note else ""
-        return f"{verdict}; saying so is wrong with probability at most {1 - self.level:.4g}{about}{note}"
+        return f"{verdict}; saying so is wrong with probability at most {1 - self.level:.4g}{about}"
 
 
 def alike(

@@ -35,17 +35,7 @@ def alike(files: tuple[str, ...], left: str, right: str, form: str, **known: Any
 
     sketches = load_all(files)
     found = decide(sketches[left], sketches[right], **known)
-    row = {
-        "left": left,
-        "right": right,
-        "verdict": found.verdict,
-        "within": found.within,
-        "distance": found.distance,
-        "lower": found.interval[0],
-        "upper": found.interval[1],
-        "level": found.level,
-        "in_clear": found.in_clear,
-    }
+    (row,) = found.to_arrow().to_pylist()
     click.echo(str(found) if form == "table" else as_csv([row]) if form == "csv" else as_json(row))
     if found.note and form != "table":
         click.echo(f"armslength: {found.note}", err=True)
