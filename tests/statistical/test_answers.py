@@ -156,7 +156,7 @@ def test_shapes_lie_in_their_intervals(k, epsilon, share, monkeypatch):
         except al.ParameterError:  # a total that may be 0: no interval, and no miss
             continue
         with monkeypatch.context() as patched:
-            patched.setattr(shapes._Side, "ratios", lambda side, *_: (np.ones(len(side.total)),) * 2)
+            patched.setattr(shapes._Side, "total_ratios", lambda side, *_: (np.ones(len(side.total)),) * 2)
             narrow = [end[pairs] for end in al.shape_distances(sketches).interval(level)]
         missed += (lower > truth[pairs]) | (truth[pairs] > upper)
         naive += (narrow[0] > truth[pairs]) | (truth[pairs] > narrow[1])

@@ -93,10 +93,10 @@ class Closer(Result):
         verdict: "b", "c" or "undecided".
         labels: The parties a, b and c.
         difference: The estimate of ‖a−b‖² − ‖a−c‖², in squared data units: negative if b is closer.
-        interval: (lower, upper) of the difference. With "guaranteed" it holds at `level`; with "spread" its ends are made for the
+        interval: (lower, upper) of the difference. With "guaranteed" it holds at `level`; with "asymptotic" its ends are made for the
             comparison with 0, and miss the difference itself more often.
         level: A wrong verdict comes with probability at most 1 − level, whatever the truth is.
-        method: "guaranteed" is proven for all data; "spread" is approximate.
+        method: "guaranteed" is proven for all data; "asymptotic" is approximate.
         note: What must be known to read it; empty if nothing.
     """
 
@@ -154,7 +154,7 @@ def alike(
     level: float = 0.95,
     pairs: int = 1,
     by: str = "size",
-    method: str = "spread",
+    method: str = "asymptotic",
 ) -> Alike:
     """Whether the distance of two parties is at most `within`: "alike", "different" or "undecided".
 
@@ -169,7 +169,7 @@ def alike(
         level: 1 − the probability of a wrong verdict; above one half.
         pairs: How many such questions are asked together: the level then holds for all of their verdicts (Bonferroni).
         by: "size" for rows as they are, "shape" for rows divided by their totals.
-        method: "spread" or "guaranteed", as for `Estimate.interval`.
+        method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
     """
     for name, side in (("a", a), ("b", b)):
         one_row(name, side)
@@ -178,9 +178,9 @@ def alike(
     sure = one_sided(level)
     count = integer("pairs", pairs, at_least=1, at_most=10**12)
     estimate = as_distances(pair_estimator(by)(a, b))
-    # Each end of a spread interval of sizes holds by itself. Chebyshev's bound is on both ends together, and so is the split
+    # Each end of an asymptotic interval of sizes holds by itself. Chebyshev's bound is on both ends together, and so is the split
     # of the error for shapes: there the whole error goes to the two.
-    asked = two_sided(sure) if (method, by) == ("spread", "size") else sure
+    asked = two_sided(sure) if (method, by) == ("asymptotic", "size") else sure
     lower, upper = (float(end[0, 0]) for end in estimate.rule.interval(Level.of(asked, method, count)))
     verdict = "alike" if upper <= limit else "different" if lower > limit else "undecided"
     labels = (a.labels[0], b.labels[0])
@@ -188,7 +188,9 @@ def alike(
     return Alike(verdict, labels, limit, float(estimate), (lower, upper), sure, by, clear, estimate.note)
 
 
-def closer(a: Sketches, b: Sketches, c: Sketches, level: float = 0.95, *, method: str = "spread") -> Closer:
+def closer(
+    a: Sketches, b: Sketches, c: Sketches, level: float = 0.95, *, method: str = "asymptotic"
+) -> Closer:
     """Whether a is closer to b than to c: "b", "c" or "undecided".
 
     The difference of the two squared distances is estimated as one quantity, which shares the noise of a; two
@@ -199,7 +201,7 @@ def closer(a: Sketches, b: Sketches, c: Sketches, level: float = 0.95, *, method
         b: One row.
         c: One row.
         level: 1 − the probability of a wrong verdict; above one half.
-        method: "spread", approximate, or "guaranteed", proven for all data.
+        method: "asymptotic", approximate, or "guaranteed", proven for all data.
     """
     for name, row in (("a", a), ("b", b), ("c", c)):
         one_row(name, row)

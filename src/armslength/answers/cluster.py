@@ -129,7 +129,7 @@ def cluster(
     linkage: str = "average",
     level: float = 0.95,
     by: str = "size",
-    method: str = "spread",
+    method: str = "asymptotic",
 ) -> Clusters:
     """A tree of the parties by their estimated distances, and which of its groups the intervals bear out.
 
@@ -138,7 +138,7 @@ def cluster(
         linkage: "average", "single" or "complete".
         level: With this probability, all supported groups are groups of the true distances' tree.
         by: "size" for rows as they are, "shape" for rows divided by their totals.
-        method: "spread" or "guaranteed", as for `Estimate.interval`.
+        method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
     """
     checked_rows("sketches", sketches, 2)
     one_of("linkage", linkage, LINKAGES)

@@ -42,7 +42,7 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     quantity: str = "distance",
     by: str = "size",
     level: float = 0.95,
-    method: str = "spread",
+    method: str = "asymptotic",
     simultaneous: bool = False,
     top: int | None = None,
     farthest: bool = False,
@@ -66,7 +66,7 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
         quantity: "distance", "squared-distance", "inner-product" or "cosine".
         by: "size" for rows as they are, "shape" for rows divided by their totals (distances alone).
         level: The confidence of the intervals.
-        method: "spread" or "guaranteed", as for `Estimate.interval`.
+        method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
         simultaneous: Whether all intervals hold together at the level: those of *all* pairs, chosen or not.
         top: Only this many pairs, those of the smallest values, smallest first.
         farthest: With `top`: those of the largest values, largest first.

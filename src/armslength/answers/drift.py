@@ -92,7 +92,7 @@ def drift(
     level: float = 0.95,
     *,
     by: str = "size",
-    method: str = "spread",
+    method: str = "asymptotic",
     partial: bool = False,
 ) -> Drift:
     """How far each party moved from one release to the next, matched by label, all intervals together at the level.
@@ -104,7 +104,7 @@ def drift(
         after: The second release, in the same space.
         level: With this probability all intervals hold together.
         by: "size" for rows as they are, "shape" for rows divided by their totals.
-        method: "spread" or "guaranteed", as for `Estimate.interval`.
+        method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
         partial: Whether parties may be missing on a side; they are then listed in the result.
     """
     checked_sketches("before", before, 1)

@@ -15,8 +15,8 @@ from armslength.answers.rounding import LARGEST_DIM, Center, Rounded, margin, pa
 from armslength.answers.sharing import Holders, Pairs, shared_values
 from armslength.answers.shortlists import Shortlist
 from armslength.estimates.intervals import Level, pair_intervals
-from armslength.estimates.pair_noise import PairNoise, PairNoises, Term, noise_classes
-from armslength.estimates.variance import debias
+from armslength.estimates.pair_noise import PairNoise, PairNoises, noise_classes
+from armslength.estimates.variance import ErrorModel
 from armslength.progress import Advance
 from armslength.sketches.sketches import Sketches
 from armslength.threads import available_threads, for_blocks
@@ -40,10 +40,10 @@ class ExactSearch:
     def __init__(self, queries: Sketches, count: int, held: tuple[float, str, int], *, within: bool) -> None:
         self._queries, self._kept, self._held, self._within = queries, count + 1, held, within
         self._holders = Holders(queries, within=within)
-        self._classes, self._terms = noise_classes(queries)
+        self._classes, self._query_noises = noise_classes(queries)
+        self._model = ErrorModel.of(queries.protocols[0])
         self._prepared: tuple[Center, Asked] | None = None
         self._noises: dict[PairNoise, int] = {}  # of the index: the number of its heaps
-        self._members: list[tuple[Term, ...]] = []
         self._heaps: list[Heaps] = []
 
     def take(self, block: Sketches, first_number: int, shortlist: Shortlist, advance: Advance) -> bool:
@@ -65,7 +65,7 @@ class ExactSearch:
             return False
         if len(shared[0]):
             value, noises = shared_values(self._queries, block, shared)
-            ends = pair_intervals(self._queries.protocols[0], noises, value, Level.of(*self._held))
+            ends = pair_intervals(self._model, noises, value, Level.of(*self._held))
             shortlist.add((shared[0], shared[1] + first_number), value, *ends)
         skipped = _with_own(shared, first_number, len(block)) if self._within else shared
         offsets, at_once = block.offsets, rows_in_cache(block.values.shape[1])
@@ -81,27 +81,25 @@ class ExactSearch:
 
     def finish(self, shortlist: Shortlist) -> None:
         """Gives the shortlist what the heaps hold."""
-        for terms, heaps in zip(self._members, self._heaps, strict=True):
+        for noise, number in self._noises.items():
+            heaps = self._heaps[number]
             queries, numbers, value = heaps.entries()
-            different = [PairNoise.of((*mine, *terms)) for mine in self._terms]
+            different = [mine.plus(noise) for mine in self._query_noises]
             noises = PairNoises.of(different, self._classes[queries])
-            ends = pair_intervals(self._queries.protocols[0], noises, value, Level.of(*self._held))
+            ends = pair_intervals(self._model, noises, value, Level.of(*self._held))
             shortlist.add((queries, numbers), value, *ends)
 
     def _numbered(self, block: Sketches) -> NDArray[np.int64] | None:
         """For each row the number of its heaps; None if there would be too many."""
-        classes, members = noise_classes(block)
-        noises = [PairNoise.of(terms) for terms in members]
+        classes, noises = noise_classes(block)
         new = [number for number, noise in enumerate(noises) if noise not in self._noises]
         if len(self._heaps) + len(new) > MOST_CLASSES:
             return None
-        protocol = self._queries.protocols[0]
         for number in new:
             self._noises[noises[number]] = len(self._heaps)
-            k2 = [PairNoise.of((*mine, *members[number])).cumulants.k2 for mine in self._terms]
-            bias = debias(protocol, np.array(k2))[self._classes]
-            self._members.append(members[number])
-            self._heaps.append(Heaps.empty(self._kept, bias, protocol.unit_squared))
+            k2 = [mine.plus(noises[number]).cumulants.k2 for mine in self._query_noises]
+            bias = self._model.bias * np.array(k2)[self._classes]
+            self._heaps.append(Heaps.empty(self._kept, bias, self._model.unit))
         return np.array([self._noises[noise] for noise in noises], dtype=np.int64)[classes]
 
     def _meet(

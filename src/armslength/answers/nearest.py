@@ -165,7 +165,7 @@ def nearest(
     level: float = 0.95,
     *,
     by: str = "size",
-    method: str = "spread",
+    method: str = "asymptotic",
     simultaneous: bool = False,
     show_progress: bool = False,
 ) -> Nearest:
@@ -180,7 +180,7 @@ def nearest(
         count: How many answers to give, at most as many as there are.
         level: With this probability all intervals of a query hold.
         by: "size" for rows as they are, "shape" for rows divided by their totals.
-        method: "spread" or "guaranteed", as for `Estimate.interval`.
+        method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
         simultaneous: Whether the level holds for all queries together instead of for each.
         show_progress: Whether to show a bar on a terminal.
     """

@@ -113,7 +113,7 @@ def outliers(
     *,
     factor: float = 1.5,
     by: str = "size",
-    method: str = "spread",
+    method: str = "asymptotic",
 ) -> Outliers:
     """Which parties are farther from half of the others than `factor` times what is typical.
 
@@ -124,7 +124,7 @@ def outliers(
         level: With this probability no party is falsely called an outlier.
         factor: How many times the typical distance is still usual; at least 1.
         by: "size" for rows as they are, "shape" for rows divided by their totals.
-        method: "spread" or "guaranteed", as for `Estimate.interval`.
+        method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
     """
     checked_sketches("sketches", sketches, 3)
     times = number("factor", factor, above=1.0 - 2**-53, at_most=1e6)

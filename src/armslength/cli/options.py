@@ -85,8 +85,8 @@ BY = click.option(
 )
 METHOD = click.option(
     "--method",
-    type=click.Choice(["spread", "guaranteed"]),
-    default="spread",
+    type=click.Choice(["asymptotic", "guaranteed"]),
+    default="asymptotic",
     show_default=True,
     help="guaranteed: holds for all data, and is several times wider.",
 )

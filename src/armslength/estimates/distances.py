@@ -12,8 +12,7 @@ from armslength.errors import ParameterError
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Bounds, Level, Rule, pair_intervals
 from armslength.estimates.pair_noise import PairNoises, pair_noises, row_noises
-from armslength.estimates.variance import debias, variance_curve
-from armslength.protocol.protocol import Protocol
+from armslength.estimates.variance import ErrorModel
 from armslength.sketches.sketches import Sketches, check_same_space
 from armslength.threads import for_blocks
 
@@ -39,20 +38,20 @@ def squared_distances(a: Sketches, b: Sketches | None = None) -> Estimate:
     Reference: paper, general estimator lemma; erratum 1 (the main theorem's own constant is half of what it must be).
     """
     left, right = checked_pair(a, b)
-    protocol = left.protocols[0]
-    noises = pair_noises(left, right)
-    value = debiased_squares(protocol, Rows.of(left), Rows.of(right), noises)
-    rule = Pair(protocol, noises, value)
+    model, noises = ErrorModel.of(left.protocols[0]), pair_noises(left, right)
+    rows = Rows.of(left)
+    value = debiased_squares(model, rows, rows if right is left else Rows.of(right), noises)
+    rule = Pair(model, noises, value)
     return pair_estimate("squared distances", value, (left, right), rule, within=b is None)
 
 
 def squared_norms(a: Sketches) -> Estimate:
     """‖x‖² for every row: ‖u‖² − k·κ₂, in data units; unbiased over the public seed."""
     checked_pair(a, None)
-    protocol, noises, rows = a.protocols[0], row_noises(a), Rows.of(a)
+    model, noises, rows = ErrorModel.of(a.protocols[0]), row_noises(a), Rows.of(a)
     u = rows.values.astype(np.float64) + rows.offsets[:, None]
-    value = protocol.unit_squared * (np.einsum("ij,ij->i", u, u) - debias(protocol, noises.each("k2")))
-    return pair_estimate("squared norms", value, (a,), Pair(protocol, noises, value))
+    value = model.unit * (np.einsum("ij,ij->i", u, u) - model.bias * noises.each("k2"))
+    return pair_estimate("squared norms", value, (a,), Pair(model, noises, value))
 
 
 def as_distances(squared: Estimate) -> Estimate:
@@ -105,8 +104,10 @@ def pair_estimate(
     note: str = "",
 ) -> Estimate:
     """An estimate for rows or pairs of rows, with their labels, and a note where data in the clear is part of it."""
-    notes = "; ".join(part for part in (note, clear_note(*sides)) if part)
-    labels, in_clear = (tuple(getattr(side, name) for side in sides) for name in ("labels", "in_clear"))
+    different = {id(side): (side.labels, side.in_clear) for side in sides}
+    labels, in_clear = zip(*(different[id(side)] for side in sides), strict=True)
+    clear = CLEAR_NOTE if any(any(side) for side in in_clear) else ""
+    notes = "; ".join(part for part in (note, clear) if part)
     return Estimate(quantity, value, labels, in_clear, within, notes, rule)
 
 
@@ -124,18 +125,18 @@ def is_clear(note: str) -> bool:
 class Pair:
     """The rule of squared distances and squared norms: each by the law of its noise."""
 
-    protocol: Protocol
+    model: ErrorModel
     noises: PairNoises
     value: NDArray[np.float64]
 
     @property
     def variance(self) -> NDArray[np.float64]:
         """V at the estimate, or at 0 where the estimate is negative."""
-        return plug_in_variance(self.protocol, self.noises, self.value)
+        return plug_in_variance(self.model, self.noises, self.value)
 
     def interval(self, level: Level) -> Bounds:
         """Every D that could have given the estimate."""
-        return pair_intervals(self.protocol, self.noises, self.value, level)
+        return pair_intervals(self.model, self.noises, self.value, level)
 
 
 @dataclass(frozen=True)
@@ -152,13 +153,13 @@ class Root:
 
 
 def plug_in_variance(
-    protocol: Protocol, noises: PairNoises, value: NDArray[np.float64]
+    model: ErrorModel, noises: PairNoises, value: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """V at the estimate, or at 0 where the estimate is negative."""
-    result = variance_curve(protocol, noises.cumulants).at(value)
+    result = model.variance_curve(noises.cumulants).at(value)
     if noises.shared is not None:
         pairs, merged = noises.shared
-        result[pairs] = plug_in_variance(protocol, merged, value[pairs])
+        result[pairs] = plug_in_variance(model, merged, value[pairs])
     return result
 
 
@@ -177,19 +178,18 @@ class Rows(NamedTuple):
         return cls(sketches.values, sketches.offsets)
 
 
-def debiased_squares(protocol: Protocol, left: Rows, right: Rows, noises: PairNoises) -> NDArray[np.float64]:
+def debiased_squares(model: ErrorModel, left: Rows, right: Rows, noises: PairNoises) -> NDArray[np.float64]:
     """γ²c²(‖u−v‖² − bias) for all pairs."""
-    unit = protocol.unit_squared
     k2 = noises.k2[noises.index]
     # √(2k)·κ₂ is what noise alone makes of the squared norm; input noise, which is summed, makes no less.
-    spread = math.sqrt(2 * protocol.transform.sketch_dim) * float(np.min(k2, initial=np.inf))
-    value = all_squares(left, right, _UNNOTICED * spread if math.isfinite(spread) else 0.0)
-    value -= debias(protocol, k2)
+    smallest = math.sqrt(2 * model.coordinates) * float(np.min(k2, initial=np.inf))
+    value = all_squares(left, right, _UNNOTICED * smallest)
+    value -= model.bias * k2
     if noises.shared is not None:
         # A noise that both rows have may cancel, and then nothing hides any rounding: these are done one by one.
         pairs, merged = noises.shared
-        value[pairs] = chosen_squares(left, right, *pairs) - debias(protocol, merged.each("k2"))
-    value *= unit
+        value[pairs] = chosen_squares(left, right, *pairs) - model.bias * merged.each("k2")
+    value *= model.unit
     return value
 
 

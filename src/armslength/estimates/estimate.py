@@ -66,19 +66,21 @@ class Estimate(Result):
             return max(1, len(self.labels[0]) * (len(self.labels[0]) - 1) // 2)
         return max(1, self.value.size)
 
-    def interval(self, level: float = 0.95, *, method: str = "spread", simultaneous: bool = False) -> Bounds:
+    def interval(
+        self, level: float = 0.95, *, method: str = "asymptotic", simultaneous: bool = False
+    ) -> Bounds:
         """(lower, upper) ends that hold the truth with this confidence, over seed and noise.
 
         Args:
             level: The confidence, such as 0.95.
-            method: "spread", for differences spread over many coordinates (docs/estimates.md says how many), or
+            method: "asymptotic", for differences spread over many coordinates (docs/estimates.md says how many), or
                 "guaranteed", which holds for all.
             simultaneous: Whether all intervals must hold together (Bonferroni).
         """
         return self.rule.interval(Level.of(level, method, self.pairs if simultaneous else 1))
 
     def resolved(
-        self, level: float = 0.95, *, method: str = "spread", simultaneous: bool = False
+        self, level: float = 0.95, *, method: str = "asymptotic", simultaneous: bool = False
     ) -> NDArray[np.bool_]:
         """Whether the interval excludes 0. The threshold is that of the exact law at 0."""
         lower, upper = self.interval(level, method=method, simultaneous=simultaneous)
@@ -117,7 +119,7 @@ class Estimate(Result):
         return float(self.value[lines][0])
 
     def to_arrow(
-        self, level: float = 0.95, *, method: str = "spread", simultaneous: bool = False
+        self, level: float = 0.95, *, method: str = "asymptotic", simultaneous: bool = False
     ) -> pa.Table:
         """One line for each row or pair: labels, value, lower, upper, resolved, in_clear.
 
@@ -137,7 +139,9 @@ class Estimate(Result):
         meta = {"quantity": self.quantity, "level": repr(level), "method": method, "note": self.note}
         return pa.table(columns).replace_schema_metadata(meta)
 
-    def to_pandas(self, level: float = 0.95, *, method: str = "spread", simultaneous: bool = False) -> Any:
+    def to_pandas(
+        self, level: float = 0.95, *, method: str = "asymptotic", simultaneous: bool = False
+    ) -> Any:
         """`to_arrow` as a pandas data frame; pandas must be installed."""
         return data_frame(self.to_arrow(level, method=method, simultaneous=simultaneous))
 
@@ -147,7 +151,7 @@ class Estimate(Result):
         *,
         kind: str | None = None,
         level: float = 0.95,
-        method: str = "spread",
+        method: str = "asymptotic",
         simultaneous: bool = False,
     ) -> Any:
         """Matplotlib axes with a heat map of all pairs, or with the interval of each row or pair, largest first.

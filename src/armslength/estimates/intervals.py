@@ -12,14 +12,11 @@ from armslength.checks import number, one_of
 from armslength.errors import ParameterError
 from armslength.estimates.pair_noise import NO_NOISE, PairNoise, PairNoises
 from armslength.estimates.quantiles import LARGEST_DEVIATE, chi_square_quantile, estimate_quantiles
-from armslength.estimates.variance import VarianceCurve, debias, input_noise_law, variance_curve
-from armslength.protocol.protocol import Protocol
-from armslength.transforms.fast_jl import FastJL
-from armslength.transforms.hadamard_jl import HadamardJL
+from armslength.estimates.variance import ErrorModel, VarianceCurve
 
 Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-METHODS = ("spread", "guaranteed")
+METHODS = ("asymptotic", "guaranteed")
 _NODES_PER_UNIT = 256  # of arcsinh(D/start): two neighbors differ by at most 0.4 percent
 _FARTHEST = 2.0**40  # times the estimate: beyond that no upper end is looked for
 
@@ -35,7 +32,7 @@ class Level:
         one_of("method", self.method, METHODS)
         if not self.tail > 0:
             raise ParameterError("level must be below 1, got one that leaves no error")
-        if self.method == "spread" and not ndtri(self.tail) >= -LARGEST_DEVIATE:
+        if self.method == "asymptotic" and not ndtri(self.tail) >= -LARGEST_DEVIATE:
             raise ParameterError(
                 f"level must leave a tail of at least 1e-12 to each end, got {self.tail:.3g}; "
                 'lower the level, compare fewer pairs, or use method="guaranteed"'
@@ -79,18 +76,16 @@ class Approximate:
         return self.value - reach, self.value + reach
 
 
-def pair_intervals(
-    protocol: Protocol, noises: PairNoises, value: NDArray[np.float64], level: Level
-) -> Bounds:
+def pair_intervals(model: ErrorModel, noises: PairNoises, value: NDArray[np.float64], level: Level) -> Bounds:
     """(lower, upper) of ‖z‖² for rows or pairs, each by the law of its noise.
 
     Up to its unit, an interval depends on the law alone: estimates are divided by κ₂, and few laws do for all of them.
     """
     laws, numbers, units, slacks = noises.by_law()
     number, unit = numbers[noises.index], units[noises.index]
-    slack = slacks[noises.index] * protocol.unit_squared
+    slack = slacks[noises.index] * model.unit
     if np.ndim(number) == 0:
-        lower, upper = _scaled_interval(protocol, laws[int(number)], (value, unit, slack), level)
+        lower, upper = _scaled_interval(model, laws[int(number)], (value, unit, slack), level)
     else:
         number, unit, slack = (np.broadcast_to(each, value.shape) for each in (number, unit, slack))
         lower, upper = np.empty(value.shape), np.empty(value.shape)
@@ -102,15 +97,15 @@ def pair_intervals(
         used, starts = used[used >= 0], starts[used >= 0]
         for law, chosen in zip(used.tolist(), np.split(order, starts)[1:], strict=True):
             parts = value.flat[chosen], unit.flat[chosen], slack.flat[chosen]
-            lower.flat[chosen], upper.flat[chosen] = _scaled_interval(protocol, laws[law], parts, level)
+            lower.flat[chosen], upper.flat[chosen] = _scaled_interval(model, laws[law], parts, level)
     if noises.shared is not None:
         pairs, merged = noises.shared
-        lower[pairs], upper[pairs] = pair_intervals(protocol, merged, value[pairs], level)
+        lower[pairs], upper[pairs] = pair_intervals(model, merged, value[pairs], level)
     return lower, upper
 
 
 def _scaled_interval(
-    protocol: Protocol,
+    model: ErrorModel,
     law: PairNoise,
     estimates: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
     level: Level,
@@ -118,26 +113,21 @@ def _scaled_interval(
     """The intervals of estimates whose noise has this law, with their units and slacks."""
     value, unit, slack = estimates
     if law.is_exact:
-        return interval_rule(protocol, law).interval(value, level)
-    lower, upper = interval_rule(protocol, law).interval(value / unit, level, slack / unit)
+        return interval_rule(model, law).interval(value, level)
+    lower, upper = interval_rule(model, law).interval(value / unit, level, slack / unit)
     return lower * unit, upper * unit
 
 
-def interval_rule(protocol: Protocol, noise: PairNoise) -> "IntervalRule":
+def interval_rule(model: ErrorModel, noise: PairNoise) -> "IntervalRule":
     """How estimates of pairs with this noise become intervals."""
-    transform = protocol.transform
-    curve = variance_curve(protocol, noise.cumulants)
-    k2 = float(debias(protocol, np.asarray(noise.cumulants.k2))) * protocol.unit_squared
-    if protocol.noise_site == "input" and isinstance(transform, FastJL):
-        # Noise that has gone through P is as good as normal, and its squares are not independent: a chi-square law of
-        # fewer degrees, with the published P's own variance where that is larger.
-        degrees, variance = input_noise_law(transform, noise.cumulants, protocol.unit_squared)
-        wider = VarianceCurve(curve.a, curve.b, max(curve.c, variance))
-        return IntervalRule(NO_NOISE, wider, degrees, k2 / degrees)
-    left_out = None
-    if isinstance(transform, HadamardJL) and 2 * transform.sketch_dim > transform.padded_dim:
-        left_out = transform.padded_dim - transform.sketch_dim
-    return IntervalRule(noise, curve, transform.sketch_dim, k2 / transform.sketch_dim, left_out)
+    curve, cumulants = model.variance_curve(noise.cumulants), noise.cumulants
+    k2 = model.bias * cumulants.k2 * model.unit
+    if model.null_degrees is not None:
+        second, fourth = model.null_variance
+        null_variance = second * cumulants.k2**2 + fourth * cumulants.k4
+        wider = VarianceCurve(curve.a, curve.b, max(curve.c, null_variance))
+        return IntervalRule(NO_NOISE, wider, model.null_degrees, k2 / model.null_degrees)
+    return IntervalRule(noise, curve, model.coordinates, k2 / model.coordinates, model.left_out)
 
 
 @dataclass(frozen=True)
@@ -164,11 +154,11 @@ class IntervalRule:
         Args:
             estimates: Of D.
             level: What each interval must hold.
-            slack: What is subtracted from each estimate before its lower end is looked up.
+            slack: By how much each estimate is taken as smaller for its lower end, and as larger for its upper end.
         """
         if self.curve.b == 0 and self.curve.c == 0:
             return self._without_noise(estimates, level)
-        top = float(np.max(estimates, initial=0.0, where=np.isfinite(estimates)))
+        top = float(np.max(estimates + slack, initial=0.0, where=np.isfinite(estimates)))
         start = max(math.sqrt(self.curve.c), self.curve.b, 1e-300)
         farthest = max(top, start)
         while True:
@@ -184,7 +174,7 @@ class IntervalRule:
         high = estimates - slack
         lower = np.interp(high, above, nodes)
         lower[high <= above[0]] = 0.0
-        return lower, np.interp(np.maximum(estimates, 0.0), below, nodes, right=np.inf)
+        return lower, np.interp(np.maximum(estimates, 0.0) + slack, below, nodes, right=np.inf)
 
     def smallest_resolved(self, level: Level) -> float:
         """The estimate from which on an interval leaves out 0: the upper quantile of the exact law at D = 0."""

@@ -19,8 +19,8 @@ from armslength.estimates.distances import (
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Approximate, Bounds, Level
 from armslength.estimates.pair_noise import PairNoises, pair_noises, row_noises, sharing_pairs
-from armslength.estimates.variance import projection_coefficient
-from armslength.protocol.protocol import Protocol
+from armslength.estimates.variance import ErrorModel
+from armslength.laws import Cumulants
 from armslength.sketches.sketches import Sketches
 from armslength.transforms.integer_rows import plain_array
 
@@ -50,14 +50,14 @@ def squared_distances_with_norms(
         raise ParameterError("the control variate must have noise on the output, got noise on the input")
     if sharing_pairs(left, right):
         raise ParameterError("the control variate must have different noises on both sides, got a shared one")
-    noises = pair_noises(left, right)
-    plain = debiased_squares(protocol, Rows.of(left), Rows.of(right), noises)
-    moments = _NormMoments.of(protocol, (x, y), (left, right))
+    model, noises = ErrorModel.of(protocol), pair_noises(left, right)
+    plain = debiased_squares(model, Rows.of(left), Rows.of(right), noises)
+    moments = _NormMoments.of(model, (x, y), (left, right))
     covariance, variance = moments.at(np.asarray(planned))
     beta = covariance / variance
     estimated = squared_norms(left).value[:, None], squared_norms(right).value[None, :]
     value = plain - beta * ((estimated[0] - x) + (estimated[1] - y))
-    rule = ControlVariate(protocol, noises, value, beta, moments)
+    rule = ControlVariate(model, noises, value, beta, moments)
     return pair_estimate("squared distances", value, (left, right), rule, note=NOTE)
 
 
@@ -75,16 +75,16 @@ class _NormMoments:
     @classmethod
     def of(
         cls,
-        protocol: Protocol,
+        model: ErrorModel,
         norms: tuple[NDArray[np.float64], NDArray[np.float64]],
         sides: tuple[Sketches, Sketches],
     ) -> "_NormMoments":
-        unit, k = protocol.unit_squared, protocol.transform.sketch_dim
+        unit, k = model.unit, model.coordinates
         noises = [row_noises(side) for side in sides]
         x2, y2 = noises[0].each("k2")[:, None] * unit, noises[1].each("k2")[None, :] * unit
         x4, y4 = noises[0].each("k4")[:, None] * unit**2, noises[1].each("k4")[None, :] * unit**2
         constant = k * (x4 + 2 * x2**2) + k * (y4 + 2 * y2**2)
-        return cls(projection_coefficient(protocol.transform) / 2, *norms, x2, y2, constant)
+        return cls(model.variance_curve(Cumulants()).a / 2, *norms, x2, y2, constant)
 
     def at(self, d: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Cov(D̂, estimated norms) and Var(estimated norms) at D = d."""
@@ -100,7 +100,7 @@ class _NormMoments:
 class ControlVariate(Approximate):
     """The rule of D̂ − β·(estimated norms − known norms)."""
 
-    protocol: Protocol
+    model: ErrorModel
     noises: PairNoises
     value: NDArray[np.float64]
     beta: NDArray[np.float64]
@@ -110,7 +110,7 @@ class ControlVariate(Approximate):
     def variance(self) -> NDArray[np.float64]:
         """V − 2β·Cov + β²·Var, at the estimates."""
         covariance, variance = self.moments.at(np.maximum(self.value, 0.0))
-        own = plug_in_variance(self.protocol, self.noises, self.value)
+        own = plug_in_variance(self.model, self.noises, self.value)
         return np.maximum(own - 2 * self.beta * covariance + self.beta**2 * variance, 0.0)
 
     def interval(self, level: Level) -> Bounds:

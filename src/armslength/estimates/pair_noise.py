@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +13,6 @@ from armslength.errors import ParameterError
 from armslength.laws import SMALLEST_SCALE, Cumulants, DiscreteLaplace, Law, RoundedNormal, uniform_cumulants
 from armslength.sketches.noises import NoiseSource
 from armslength.sketches.sketches import Sketches
-from armslength.threads import lazy
 
 Term = tuple[NoiseSource, float]
 Floats = NDArray[np.float64]
@@ -55,11 +54,13 @@ class PairNoise:
     Attributes:
         components: Sorted, so that equal noises are equal objects.
         laws: The law of each component.
+        cumulants: Σ coefficient^n·κ_n, in integer units.
         is_exact: Whether it is the noise itself, and not one that stands for others with its kurtosis.
     """
 
     components: tuple[NoiseComponent, ...]
-    laws: tuple[Law, ...]
+    laws: tuple[Law, ...] = field(compare=False)
+    cumulants: Cumulants = field(compare=False)
     is_exact: bool = True
 
     @classmethod
@@ -72,23 +73,21 @@ class PairNoise:
     @classmethod
     def sum_of(cls, laws: Iterable[tuple[Law, int, float]], *, is_exact: bool = True) -> "PairNoise":
         """The sum of independent noises, each with its law, its dropped bits and its coefficient."""
-        both = sorted(
-            (
-                (NoiseComponent(law.name, law.scale, bits, coefficient), law)
-                for law, bits, coefficient in laws
-            ),
-            key=lambda pair: pair[0],
-        )
-        return cls(tuple(component for component, _ in both), tuple(law for _, law in both), is_exact)
-
-    @lazy
-    def cumulants(self) -> Cumulants:
-        """Σ coefficient^n·κ_n, in integer units."""
-        total = Cumulants()
-        for component, law in zip(self.components, self.laws, strict=True):
-            each = law.cumulants + uniform_cumulants(component.dropped_bits)
-            total += each.times(component.coefficient)
+        total = PairNoise((), (), Cumulants(), is_exact)
+        for law, bits, coefficient in laws:
+            component = NoiseComponent(law.name, law.scale, bits, coefficient)
+            cumulants = (law.cumulants + uniform_cumulants(bits)).times(coefficient)
+            total = total.plus(PairNoise((component,), (law,), cumulants, is_exact))
         return total
+
+    def plus(self, other: "PairNoise") -> "PairNoise":
+        """The sum of this noise and an independent one."""
+        components, laws = self.components + other.components, self.laws + other.laws
+        order = sorted(range(len(components)), key=components.__getitem__)
+        cumulants = Cumulants(self.cumulants.k2 + other.cumulants.k2, self.cumulants.k4 + other.cumulants.k4)
+        return PairNoise(
+            tuple(components[i] for i in order), tuple(laws[i] for i in order), cumulants, self.is_exact
+        )
 
     @property
     def has_one_law(self) -> bool:
@@ -106,11 +105,11 @@ class PairNoise:
         if not self.is_exact or not self.components:
             return self
         smallest = min(component.coefficient for component in self.components)
-        parts = tuple(replace(each, coefficient=each.coefficient / smallest) for each in self.components)
-        return PairNoise(parts, self.laws)
+        components = tuple(replace(each, coefficient=each.coefficient / smallest) for each in self.components)
+        return PairNoise(components, self.laws, self.cumulants.times(1 / smallest))
 
 
-NO_NOISE = PairNoise((), ())
+NO_NOISE = PairNoise((), (), Cumulants())
 
 
 @lru_cache(maxsize=4096)
@@ -150,9 +149,9 @@ class PairNoises:
 
     shape: tuple[int, ...]
     index: tuple[Any, ...]
-    k2: NDArray[np.float64]
-    k4: NDArray[np.float64]
-    step: NDArray[np.float64]
+    k2: Floats
+    k4: Floats
+    step: Floats
     exact: dict[tuple[int, ...], PairNoise]
     shared: "tuple[tuple[NDArray[np.int64], NDArray[np.int64]], PairNoises] | None" = None
 
@@ -170,16 +169,16 @@ class PairNoises:
         """κ₂ and κ₄, as arrays that broadcast to the shape."""
         return Cumulants(self.k2[self.index], self.k4[self.index])
 
-    def each(self, name: str) -> NDArray[np.float64]:
+    def each(self, name: str) -> Floats:
         """A cumulant ("k2" or "k4") of every row or pair; shared noises count as two."""
         return np.broadcast_to(getattr(self, name)[self.index], self.shape)
 
-    def by_law(self) -> tuple[list[PairNoise], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    def by_law(self) -> tuple[list[PairNoise], NDArray[np.int64], Floats, Floats]:
         """The few laws that the different noises have up to a unit.
 
         Returns:
-            The laws; and for each different noise the number of its law, its unit (of squares, in integer units), and by how much
-            an estimate is taken as smaller before it is compared with the law at 0, in the same units.
+            The laws; and for each different noise the number of its law, its unit (of squares, in integer units), and the
+            slack that its law needs at both ends of an interval, in squared integer units.
         """
         has_noise = self.k2 > 0
         unit = np.where(has_noise, self.k2, 1.0)
@@ -202,7 +201,7 @@ class PairNoises:
         return laws, number, unit, slack
 
 
-def _rounded_kurtosis(kurtosis: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rounded_kurtosis(kurtosis: Floats) -> Floats:
     """The kurtosis rounded up to a grid, so that few laws stand for all noises and no variance is counted too small."""
     above = np.maximum(kurtosis - 3, 1.0)
     coarse = 3 + 2 ** (np.ceil(_STEPS_PER_OCTAVE * np.log2(above)) / _STEPS_PER_OCTAVE)
@@ -222,38 +221,33 @@ def _moments(noises: Sequence[PairNoise]) -> Moments:
 
 def row_noises(sketches: Sketches) -> PairNoises:
     """The noise of every row by itself."""
-    classes, terms = noise_classes(sketches)
-    return PairNoises.of([PairNoise.of(each) for each in terms], classes)
+    classes, noises = noise_classes(sketches)
+    return PairNoises.of(noises, classes)
 
 
 def pair_noises(left: Sketches, right: Sketches) -> PairNoises:
     """The noise of every difference left_i − right_j: κ_n = Σ (α−β)^n·κ_n over the noises that either row has."""
-    rows, row_terms = noise_classes(left)
-    columns, column_terms = noise_classes(right)
-    mine, theirs = (_moments([PairNoise.of(each) for each in terms]) for terms in (row_terms, column_terms))
+    rows, mine = noise_classes(left)
+    columns, theirs = (rows, mine) if right is left else noise_classes(right)
     exact: dict[tuple[int, ...], PairNoise] = {
         (i, j): noise
-        for i, j in _may_have_one_law(row_terms, column_terms)
-        if (noise := PairNoise.of((*row_terms[i], *column_terms[j]))).has_one_law
+        for i, j in _may_have_one_law(mine, theirs)
+        if (noise := mine[i].plus(theirs[j])).has_one_law
     }
-    index: tuple[Any, ...] = (rows[:, None], columns[None, :])
-    if len(row_terms) == len(column_terms) == 1:
-        index = (0, 0)  # one number for all pairs, and no matrix of them
-    return PairNoises(
-        (len(left), len(right)), index, *_of_pairs(mine, theirs), exact, _shared_noises(left, right)
-    )
+    # One number for all pairs, where they have one noise, and no matrix of them.
+    index = (0, 0) if len(mine) == len(theirs) == 1 else (rows[:, None], columns[None, :])
+    moments = _of_pairs(_moments(mine), _moments(theirs))
+    return PairNoises((len(rows), len(columns)), index, *moments, exact, _shared_noises(left, right))
 
 
-def scaled_pair_noises(
-    left: Sketches, right: Sketches, factors: tuple[NDArray[np.float64], NDArray[np.float64]]
-) -> PairNoises:
+def scaled_pair_noises(left: Sketches, right: Sketches, factors: tuple[Floats, Floats]) -> PairNoises:
     """The noise of every difference f_i·left_i − g_j·right_j, with a factor for each row."""
     moments: list[Moments] = []
     for side, factor in zip((left, right), factors, strict=True):
-        classes, terms = noise_classes(side)
-        k2, k4, step = (each[classes] for each in _moments([PairNoise.of(each) for each in terms]))
+        classes, noises = noise_classes(side)
+        k2, k4, step = (each[classes] for each in _moments(noises))
         moments.append((k2 * factor**2, k4 * factor**4, step * factor**2))
-    shape = len(left), len(right)
+    shape = len(factors[0]), len(factors[1])
     return PairNoises(shape, (...,), *_of_pairs(*moments), {}, _shared_noises(left, right, factors))
 
 
@@ -267,49 +261,42 @@ def _of_pairs(mine: Moments, theirs: Moments) -> Moments:
     )
 
 
-def _may_have_one_law(
-    left: Sequence[tuple[Term, ...]], right: Sequence[tuple[Term, ...]]
-) -> Iterator[tuple[int, int]]:
+def _may_have_one_law(left: Sequence[PairNoise], right: Sequence[PairNoise]) -> Iterator[tuple[int, int]]:
     """The pairs of classes whose first noises have one law, or of which one has no noise: few, where there are many laws."""
     columns: dict[Law | None, list[int]] = {}
-    for j, terms in enumerate(right):
-        columns.setdefault(terms[0][0].law if terms else None, []).append(j)
-    for i, terms in enumerate(left):
-        found = [*columns.get(None, []), *columns.get(terms[0][0].law, [])] if terms else range(len(right))
-        yield from ((i, j) for j in found)
+    for j, noise in enumerate(right):
+        columns.setdefault(noise.laws[0] if noise.laws else None, []).append(j)
+    for i, noise in enumerate(left):
+        same = [*columns.get(None, []), *columns.get(noise.laws[0], [])] if noise.laws else range(len(right))
+        yield from ((i, j) for j in same)
 
 
-def noise_classes(sketches: Sketches) -> tuple[NDArray[np.int64], list[tuple[Term, ...]]]:
-    """For each row the number of its class, and the terms of one member of each class."""
-    if sketches.released is not None and len(sketches):
+def noise_classes(sketches: Sketches) -> tuple[NDArray[np.int64], list[PairNoise]]:
+    """For each row the number of its class, and the noise of each class."""
+    if sketches.released is not None and len(sketches.values):
         (first,) = sketches.released.take([0]).rows()
-        return np.zeros(len(sketches), dtype=np.int64), [first.terms]
-    known: dict[PairNoise, int] = {}
+        return np.zeros(len(sketches.values), dtype=np.int64), [PairNoise.of(first.terms)]
+    different: dict[PairNoise, int] = {}
     # Most rows have the protocols and coefficients of one before them: an object for each would take longer than the search.
     numbers: dict[tuple[tuple[int, float], ...], int] = {}
-    members: list[tuple[Term, ...]] = []
     classes = []
     for row in sketches.provenance:
         key = tuple([(id(source.protocol), coefficient) for source, coefficient in row.terms])
         if key not in numbers:
-            noise = PairNoise.of(row.terms)
-            if noise not in known:
-                known[noise] = len(members)
-                members.append(row.terms)
-            numbers[key] = known[noise]
+            numbers[key] = different.setdefault(PairNoise.of(row.terms), len(different))
         classes.append(numbers[key])
-    return np.array(classes, dtype=np.int64), members
+    return np.array(classes, dtype=np.int64), list(different)
 
 
 def _shared_noises(
     left: Sketches,
     right: Sketches,
-    factors: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+    factors: tuple[Floats, Floats] | None = None,
 ) -> "tuple[tuple[NDArray[np.int64], NDArray[np.int64]], PairNoises] | None":
     """The pairs of rows that have a noise in common, which is merged and not counted twice."""
     if left is right and left.released is not None and left.released.are_different:
-        rows = columns = np.arange(len(left))
-        return (rows, columns), PairNoises.of([NO_NOISE], np.zeros(len(left), dtype=np.int64))
+        rows = columns = np.arange(len(left.values))
+        return (rows, columns), PairNoises.of([NO_NOISE], np.zeros(len(rows), dtype=np.int64))
     pairs = sorted(sharing_pairs(left, right))
     if not pairs:
         return None
@@ -340,9 +327,9 @@ def sharing_pairs(left: Sketches, right: Sketches) -> set[tuple[int, int]]:
     }
 
 
-def shared_cumulants(left: Sketches, right: Sketches) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def shared_cumulants(left: Sketches, right: Sketches) -> tuple[Floats, Floats]:
     """Σαβκ₂ and Σα²β²κ₄ over the noises that both rows have, in integer units."""
-    second, fourth = np.zeros((len(left), len(right))), np.zeros((len(left), len(right)))
+    second, fourth = np.zeros((2, len(left.values), len(right.values)))
     for i, j in sharing_pairs(left, right):
         theirs = {source.id: coefficient for source, coefficient in right.provenance[j].terms}
         for source, alpha in left.provenance[i].terms:

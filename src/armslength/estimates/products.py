@@ -163,7 +163,7 @@ def contrast(x: Sketches, y: Sketches, z: Sketches, level: float, method: str) -
         z: One row.
         level: 1 − the probability that an end is on the wrong side of 0, where the truth is not.
         method: "guaranteed" subtracts two intervals, each at half of the error: proven for all data, as an interval too.
-            "spread" is Student's t for the k products of coordinates: approximate, and made for the comparison with 0; far from
+            "asymptotic" is Student's t for the k products of coordinates: approximate, and made for the comparison with 0; far from
             0 its ends miss more often, several times so for few coordinates.
     """
     one_of("method", method, METHODS)

@@ -23,6 +23,7 @@ from armslength.estimates.distances import (
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Bounds, Level, Rule
 from armslength.estimates.pair_noise import scaled_pair_noises
+from armslength.estimates.variance import ErrorModel
 from armslength.laws import DiscreteLaplace
 from armslength.sketches.sketches import Sketches
 
@@ -42,14 +43,14 @@ def shape_distances(a: Sketches, b: Sketches | None = None) -> Estimate:
 def squared_shape_distances(a: Sketches, b: Sketches | None = None) -> Estimate:
     """‖x/Tx − y/Ty‖² for all pairs of rows: estimated at the released totals, with an interval for the true ones."""
     left, right = checked_pair(a, b)
-    protocol = left.protocols[0]
+    model = ErrorModel.of(left.protocols[0])
     mine = _Side.of(left)
     theirs = mine if right is left else _Side.of(right)
     rows = mine.divided(left)
     columns = rows if right is left else theirs.divided(right)
     noises = scaled_pair_noises(left, right, (1 / mine.total, 1 / theirs.total))
-    value = debiased_squares(protocol, rows, columns, noises)
-    rule = Shape(Pair(protocol, noises, value), mine, theirs)
+    value = debiased_squares(model, rows, columns, noises)
+    rule = Shape(Pair(model, noises, value), mine, theirs)
     return pair_estimate("squared shape distances", value, (left, right), rule, within=b is None, note=NOTE)
 
 

@@ -9,7 +9,10 @@ from armslength.errors import ParameterError
 from armslength.laws import Cumulants
 from armslength.protocol.protocol import Protocol
 from armslength.transforms.fast_jl import FastJL
+from armslength.transforms.hadamard_jl import HadamardJL
 from armslength.transforms.transform import Transform
+
+UNKNOWN_VARIANCE = "variance must know the transform's variance_coefficients, got none; pass them to MatrixJL"
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,64 @@ class VarianceCurve:
         """V(D), at 0 where D is negative."""
         d = np.maximum(squared_distance, 0.0)
         return np.asarray((self.a * d + self.b) * d + self.c)
+
+
+@dataclass(frozen=True)
+class ErrorModel:
+    """What estimates must know of a protocol, as plain numbers that are asked for once.
+
+    Attributes:
+        unit: γ²c²: data units in a squared integer unit.
+        coordinates: k.
+        bias: What noise of κ₂ = 1 a coordinate adds to a squared norm, in squared integer units.
+        curve: V for noise of κ₂ = 1 and κ₄ = 0; None where the transform's own variance is not known.
+        kurtosis: What κ₄ = 1 adds to V.
+        null_degrees: Of the chi-square law at D = 0 where coordinates are not independent; else None.
+        null_variance: V at D = 0 of that law, for κ₂ = 1 and κ₄ = 0; and what κ₄ = 1 adds.
+        left_out: How many coordinates a projection without replacement has left out; None if too many to matter.
+    """
+
+    unit: float
+    coordinates: int
+    bias: float
+    curve: VarianceCurve | None
+    kurtosis: float
+    null_degrees: int | None
+    null_variance: tuple[float, float]
+    left_out: int | None
+
+    @classmethod
+    def of(cls, protocol: Protocol) -> "ErrorModel":
+        """Of the rows of a protocol."""
+        transform, unit = protocol.transform, protocol.unit_squared
+        one, fourth = Cumulants(1.0, 0.0), Cumulants(0.0, 1.0)
+        degrees, null_variance = None, (0.0, 0.0)
+        if protocol.noise_site == "input" and isinstance(transform, FastJL):
+            # Noise that has gone through P is as good as normal, and its squares are not independent: a chi-square law of
+            # fewer degrees, with the published P's own variance where that is larger.
+            degrees, second = input_noise_law(transform, one, unit)
+            null_variance = second, input_noise_law(transform, fourth, unit)[1]
+        left_out = None
+        if isinstance(transform, HadamardJL) and 2 * transform.sketch_dim > transform.padded_dim:
+            left_out = transform.padded_dim - transform.sketch_dim
+        is_known = transform.variance_coefficients is not None
+        return cls(
+            unit,
+            transform.sketch_dim,
+            float(debias(protocol, np.asarray(1.0))),
+            variance_curve(protocol, one) if is_known else None,
+            variance_curve(protocol, fourth).c if is_known else 0.0,
+            degrees,
+            null_variance,
+            left_out,
+        )
+
+    def variance_curve(self, noise: Cumulants) -> VarianceCurve:
+        """V for noise with these cumulants in each coordinate (integer units)."""
+        curve = self.curve
+        if curve is None:
+            raise ParameterError(UNKNOWN_VARIANCE)
+        return VarianceCurve(curve.a, curve.b * noise.k2, curve.c * noise.k2**2 + self.kurtosis * noise.k4)
 
 
 def variance_curve(protocol: Protocol, noise: Cumulants) -> VarianceCurve:
@@ -52,9 +113,7 @@ def curve_of(transform: Transform, noise_site: str, resolution: float, noise: Cu
 def projection_coefficient(transform: Transform) -> float:
     """a of Var‖Sz‖² ≤ a‖z‖₂⁴, whatever z is."""
     if transform.variance_coefficients is None:
-        raise ParameterError(
-            "variance must know the transform's variance_coefficients, got none; pass them to MatrixJL"
-        )
+        raise ParameterError(UNKNOWN_VARIANCE)
     a, b = transform.variance_coefficients
     return max(a, a - b)
 

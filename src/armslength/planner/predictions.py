@@ -10,7 +10,7 @@ import numpy as np
 from armslength.errors import ParameterError
 from armslength.estimates.intervals import IntervalRule, Level, interval_rule
 from armslength.estimates.pair_noise import PairNoise
-from armslength.estimates.variance import VarianceCurve, curve_of
+from armslength.estimates.variance import ErrorModel, VarianceCurve, curve_of
 from armslength.laws import LARGEST_SCALE, SMALLEST_SCALE, Cumulants, DiscreteLaplace, Law, RoundedNormal
 from armslength.planner.failure_bounds import chebyshev, failure_bound, pair_moments, usual_median
 from armslength.planner.families import Family
@@ -293,19 +293,21 @@ def is_bounded(protocol: Protocol, distance: float, pairs: int = 1) -> bool:
     if protocol.transform.sketch_dim > _SURELY_BOUNDED:
         return True
     rule = _rule(protocol)
-    _, upper = rule.interval(np.array([distance**2]), Level.of(0.95, "spread", pairs))
+    _, upper = rule.interval(np.array([distance**2]), Level.of(0.95, "asymptotic", pairs))
     return bool(np.isfinite(upper[0]))
 
 
 def _rule(protocol: Protocol) -> IntervalRule:
     """How estimates of two parties under this protocol become intervals."""
-    return interval_rule(protocol, PairNoise.sum_of([(protocol.law, protocol.dropped_bits, 1.0)] * 2))
+    return interval_rule(
+        ErrorModel.of(protocol), PairNoise.sum_of([(protocol.law, protocol.dropped_bits, 1.0)] * 2)
+    )
 
 
 def told_apart_from(protocol: Protocol, pairs: int = 1) -> float:
     """The distance at which about half of all pairs are told apart from 0 at 95 percent (over all pairs), in data units."""
     rule = _rule(protocol)
-    needed = rule.smallest_resolved(Level.of(0.95, "spread", pairs))
+    needed = rule.smallest_resolved(Level.of(0.95, "asymptotic", pairs))
     if protocol.noise_site == "input":
         return math.sqrt(needed)
     noise, k = pair_moments(protocol.law, protocol.unit_squared), protocol.transform.sketch_dim

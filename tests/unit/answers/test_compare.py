@@ -41,7 +41,7 @@ def by_pair(lines):
 
 @pytest.mark.usefixtures("small_tiles")
 @pytest.mark.parametrize("simultaneous", [False, True])
-@pytest.mark.parametrize("method", ["spread", "guaranteed"])
+@pytest.mark.parametrize("method", ["asymptotic", "guaranteed"])
 def test_tiles_are_exactly_what_all_at_once_is(simultaneous, method):
     sketches = released(40)
     known = {"method": method, "simultaneous": simultaneous}

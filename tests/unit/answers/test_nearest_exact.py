@@ -43,7 +43,7 @@ def check(queries, index, count=4, level=0.9, **known):
         estimate = al.squared_distances(queries, queries if within else index)
     others = estimate.value.shape[1] - within
     count = min(count, others)
-    lower, upper = estimate.rule.interval(Level.of(level, known.get("method", "spread"), others))
+    lower, upper = estimate.rule.interval(Level.of(level, known.get("method", "asymptotic"), others))
     for row, value in enumerate(estimate.value):
         rest = np.delete(np.arange(len(value)), [row] if within else [])
         order = rest[np.lexsort((rest, value[rest]))][:count]
@@ -201,7 +201,7 @@ def test_an_index_that_is_read_block_by_block():
 def test_work_is_reported_as_it_is_done(monkeypatch):
     done = []
     monkeypatch.setattr(exact, "ROWS", 64)
-    search = exact.ExactSearch(drawn(5), 3, (0.9, "spread", 200), within=False)
+    search = exact.ExactSearch(drawn(5), 3, (0.9, "asymptotic", 200), within=False)
     assert search.take(drawn(200), 0, nearest.Shortlist(5, 3), done.append)
     assert done == [320, 320, 320, 40]
 
@@ -249,7 +249,7 @@ def test_a_pair_that_shares_two_noises_is_one_pair():
 
 def test_noises_are_counted_over_all_blocks(monkeypatch):
     monkeypatch.setattr(exact, "MOST_CLASSES", 2)
-    search = exact.ExactSearch(drawn(3), 2, (0.9, "spread", 30), within=False)
+    search = exact.ExactSearch(drawn(3), 2, (0.9, "asymptotic", 30), within=False)
     shortlist = nearest.Shortlist(3, 2)
     blocks = [drawn(9, rule=protocol(17, epsilon)) for epsilon in ("1", "0.5", "0.25", "1")]
     taken = [search.take(block, 9 * number, shortlist, int) for number, block in enumerate(blocks)]

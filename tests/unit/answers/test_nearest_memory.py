@@ -62,6 +62,6 @@ def test_both_sizes_are_used(monkeypatch):
     index, done = Watched(released(100, 16)), []
     al.nearest(released(3, 16), index, 2)
     assert (index.asked, index.given) == (48, 3)
-    search = exact.ExactSearch(released(1, 16), 2, (0.9, "spread", 100), within=False)
+    search = exact.ExactSearch(released(1, 16), 2, (0.9, "asymptotic", 100), within=False)
     assert search.take(released(100, 16), 0, nearest.Shortlist(1, 2), done.append)
     assert done == [33, 33, 33, 1]

@@ -98,7 +98,7 @@ def test_closer_when_it_is_clear_and_when_it_is_not():
     near = released(steps(22), ["near"])
     far = released(steps(0, 200)[1], ["far"])
     for method, level in (
-        ("spread", 0.95),
+        ("asymptotic", 0.95),
         ("guaranteed", 0.8),
     ):  # Chebyshev at 0.95 decides nothing with 64 rows
         assert al.closer(A, near, far, level, method=method).verdict == "b"

@@ -11,7 +11,7 @@ from armslength.estimates import pair_noise, quantiles
 from armslength.estimates.intervals import IntervalRule, Level, pair_intervals
 from armslength.estimates.pair_noise import PairNoise, PairNoises, noise_with_kurtosis
 from armslength.estimates.quantiles import estimate_quantiles, null_quantile
-from armslength.estimates.variance import variance_curve
+from armslength.estimates.variance import ErrorModel, variance_curve
 from armslength.laws import DiscreteLaplace, RoundedNormal
 from armslength.sketches.noises import NoiseSource
 
@@ -30,7 +30,7 @@ def rule_of(protocol, coefficients=(1.0, -1.0)):
 
 def test_an_interval_is_every_distance_that_could_have_given_the_estimate():
     rule = rule_of(PROTOCOL)
-    level = Level.of(0.95, "spread", 1)
+    level = Level.of(0.95, "asymptotic", 1)
     estimates = np.array([-500.0, -50.0, 0.0, 30.0, 100.0, 1000.0, 1e5])
     lower, upper = rule.interval(estimates, level)
     grid = np.concatenate([[0.0], np.geomspace(1e-3, 1e7, 20001)])
@@ -44,7 +44,7 @@ def test_an_interval_is_every_distance_that_could_have_given_the_estimate():
 
 def test_below_zero_the_upper_end_is_that_of_zero():
     given = np.array([-1e6, -1.0, 0.0, 1.0])
-    lower, upper = rule_of(PROTOCOL).interval(given, Level.of(0.95, "spread", 1))
+    lower, upper = rule_of(PROTOCOL).interval(given, Level.of(0.95, "asymptotic", 1))
     assert (lower == 0).all()
     assert upper[0] == upper[1] == upper[2] > 0
     assert upper[3] > upper[2]
@@ -53,7 +53,7 @@ def test_below_zero_the_upper_end_is_that_of_zero():
 def test_no_upper_end_where_the_projection_is_too_coarse():
     # q²a ≥ 1: with k = 4 rows and a high level, no distance is too large.
     rule = rule_of(al.Protocol(al.SparseJL(100, 4, 1, "x"), 1))
-    _, upper = rule.interval(np.array([10.0, 1e4]), Level.of(0.999, "spread", 1))
+    _, upper = rule.interval(np.array([10.0, 1e4]), Level.of(0.999, "asymptotic", 1))
     assert np.isinf(upper).all()
 
 
@@ -82,7 +82,7 @@ def test_guaranteed_is_chebyshev():
     for end in (lower, upper):
         if np.isfinite(end[0]) and end[0] > 0:
             assert (value[0] - end[0]) ** 2 == pytest.approx(10 * float(rule.curve.at(end[0])), rel=1e-3)
-    spread = rule.interval(value, Level.of(0.9, "spread", 1))
+    spread = rule.interval(value, Level.of(0.9, "asymptotic", 1))
     assert lower < spread[0]
     assert upper > spread[1]
 
@@ -267,7 +267,7 @@ def test_different_noises_are_never_resolved_too_soon(name, k):
     deviation = np.sqrt(k * (noise.cumulants.k4 + 2 * noise.cumulants.k2**2))
     value = np.linspace(0, 40, 4001) * deviation
     for level in (0.9, 0.95, 0.99, 1 - 1e-5):
-        lower, _ = pair_intervals(protocol, noises, value, Level.of(level, "spread", 1))
+        lower, _ = pair_intervals(ErrorModel.of(protocol), noises, value, Level.of(level, "asymptotic", 1))
         found = value[np.argmax(lower > 0)]
         exact = null_quantile(noise, k, -ndtri((1 - level) / 2)) * deviation
         # Sums of squares are whole numbers, and the exact threshold lies half a step behind the last that is not rare.

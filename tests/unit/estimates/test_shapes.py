@@ -116,13 +116,13 @@ def test_the_error_is_split_and_not_exceeded(monkeypatch):
             )
         shapes.squared_shape_distances(sketches).interval(1 - error)
     assert asked == pytest.approx([0.05 * error / 2] * 4)
-    left, level = shapes._Side.of(sketches), Level.of(1 - 0.05 * error, "spread", 7)
+    left, level = shapes._Side.of(sketches), Level.of(1 - 0.05 * error, "asymptotic", 7)
     lower, upper = al.totals(sketches).rule.interval(level)
     np.testing.assert_allclose(left.total_ratios(level), (left.total / upper, left.total / lower))
     lower, upper = al.squared_norms(sketches).rule.interval(level)
     np.testing.assert_allclose(left.squared_norms(level), (lower / left.total**2, upper / left.total**2))
     rule = shapes.squared_shape_distances(sketches).rule
-    narrow, wide = (rule.interval(Level.of(1 - error, "spread", pairs)) for pairs in (1, 7))
+    narrow, wide = (rule.interval(Level.of(1 - error, "asymptotic", pairs)) for pairs in (1, 7))
     off = ~np.eye(len(sketches), dtype=bool)
     assert (wide[0] <= narrow[0]).all()
     assert (wide[1] > narrow[1])[off].all()
@@ -130,7 +130,7 @@ def test_the_error_is_split_and_not_exceeded(monkeypatch):
 
 def test_a_coarse_sketch_has_no_upper_end():
     coarse = al.Protocol(al.SparseJL(300, 8, 1, "coarse"), 1, total_share="0.25")
-    for method in ("spread", "guaranteed"):
+    for method in ("asymptotic", "guaranteed"):
         lower, upper = al.shape_distances(released(protocol=coarse)).interval(0.9999, method=method)
         off = ~np.eye(len(SIZES), dtype=bool)
         assert np.isinf(upper[off]).all()

@@ -10,6 +10,7 @@ from armslength.estimates import distances, intervals
 from armslength.estimates.distances import Rows
 from armslength.estimates.intervals import Level, interval_rule
 from armslength.estimates.pair_noise import PairNoise
+from armslength.estimates.variance import ErrorModel
 from armslength.sketches.noises import Released
 
 K = 19
@@ -77,12 +78,12 @@ def test_intervals_are_those_of_a_fine_search(epsilon, transform, level, monkeyp
     # Where noise is nearly always 0 the limits have steps.
     protocol = al.Protocol(transform, epsilon)
     row = protocol.release(np.zeros((1, transform.input_dim), dtype=int), ledger=al.NO_LEDGER)
-    rule = interval_rule(protocol, PairNoise.of(row.provenance[0].terms))
-    threshold = rule.smallest_resolved(Level.of(level, "spread", 1))
+    rule = interval_rule(ErrorModel.of(protocol), PairNoise.of(row.provenance[0].terms))
+    threshold = rule.smallest_resolved(Level.of(level, "asymptotic", 1))
     asked = np.concatenate(
         [np.linspace(-2, 4, 5000), 10 ** np.linspace(1, 9, 500), [threshold, np.nan, np.inf]]
     )
-    one = Level.of(level, "spread", 1)
+    one = Level.of(level, "asymptotic", 1)
     coarse = rule.interval(asked, one)
     monkeypatch.setattr(intervals, "_NODES_PER_UNIT", 4096)
     # Two nodes differ by 0.4 percent: near a step, an end is that of an estimate which is as near.
