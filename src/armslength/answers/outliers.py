@@ -1,20 +1,31 @@
 """Which parties are unlike the rest, such that none is falsely called so."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from armslength.answers.pairs import Measure, checked_sketches, noted, row_blocks, squared_measure, tiles_of
+from armslength import plots
+from armslength.answers.pairs import (
+    PairEstimator,
+    answer_note,
+    checked_sketches,
+    pair_estimator,
+    row_blocks,
+    tiles_of,
+    unit_of,
+)
 from armslength.checks import number
 from armslength.estimates.distances import is_clear
 from armslength.estimates.intervals import Level
+from armslength.results import Result, sentences
 from armslength.sketches.sketches import Sketches
 
 
-@dataclass(frozen=True, eq=False)
-class Outliers:
+@dataclass(frozen=True, eq=False, repr=False)
+class Outliers(Result):
     """How far each party is from half of the others, and whether that is surely unusual; in data units.
 
     A party's score is the median of its true distances to the others; the typical score is the median over all parties.
@@ -72,12 +83,28 @@ class Outliers:
         meta = {"by": self.by, "factor": repr(self.factor), "level": repr(self.level), "note": self.note}
         return pa.table(columns).replace_schema_metadata(meta)
 
+    def plot(self, ax: Any = None) -> Any:
+        """Matplotlib axes with the interval of each party's score, largest first, the typical score and the limit for outliers."""
+        typical, _, high = self.typical
+        marks = [(typical, "typical score"), (self.factor * high, "limit for outliers")]
+        return plots.forest(
+            self.labels,
+            (self.score, self.lower, self.upper),
+            self.is_outlier,
+            f"median distance to the others{unit_of(self.by)}",
+            ax,
+            marks=marks,
+            words=("outlier", "not surely an outlier"),
+        )
+
+    def _title(self) -> str:
+        rate = f"with probability at least {self.level:.6g} no party is falsely called an outlier"
+        return f"{int(self.is_outlier.sum())} of {len(self.labels)} parties are outliers; {rate}"
+
     def __str__(self) -> str:
         called = np.flatnonzero(self.is_outlier)
-        rate = f"with probability at least {self.level:.6g} no party is falsely called an outlier"
-        lines = [f"{len(called)} of {len(self.labels)} parties are outliers; {rate}"]
-        lines += [self.sentence(int(row)) for row in called[np.argsort(-self.score[called], kind="stable")]]
-        return "\n".join([*lines, *([self.note] if self.note else [])])
+        order = called[np.argsort(-self.score[called], kind="stable")]
+        return sentences([self._title(), *(self.sentence(int(row)) for row in order)], self.note)
 
 
 def outliers(
@@ -102,10 +129,10 @@ def outliers(
     checked_sketches("sketches", sketches, 3)
     times = number("factor", factor, above=1.0 - 2**-53, at_most=1e6)
     pairs = len(sketches) * (len(sketches) - 1) // 2
-    Level.of(level, method, pairs)  # before any work
-    measure = squared_measure(by)
-    found = [_medians(rows, sketches, measure, (level, method, pairs)) for rows in row_blocks(len(sketches))]
-    score, lower, upper = (np.concatenate([part[number] for part in found]) for number in range(3))
+    each = Level.of(level, method, pairs)  # of each pair; checked before any work
+    estimator = pair_estimator(by)
+    medians = [_medians(rows, sketches, estimator, each) for rows in row_blocks(len(sketches))]
+    score, lower, upper = (np.concatenate(parts) for parts in zip(*medians, strict=True))
     typical, low, high = (float(np.median(each)) for each in (score, lower, upper))
     return Outliers(
         sketches.labels,
@@ -117,22 +144,21 @@ def outliers(
         times,
         level,
         by,
-        noted(by, sketches),
+        answer_note(by, sketches),
     )
 
 
 def _medians(
-    rows: range, sketches: Sketches, measure: Measure, said: tuple[float, str, int]
+    rows: range, sketches: Sketches, estimator: PairEstimator, level: Level
 ) -> tuple[NDArray[np.float64], ...]:
     """(estimate, lower, upper) of the median distance of each row to the others."""
-    parts: list[list[NDArray[np.float64]]] = [[], [], []]
-    for tile in tiles_of(rows, sketches, None, measure):
-        value = tile.estimate.value
-        for part, each in zip(parts, (value, *tile.ends(*said)), strict=True):
+    tiles: list[list[NDArray[np.float64]]] = []
+    for tile in tiles_of(rows, sketches, None, estimator):
+        numbers = [tile.estimate.value, *tile.estimate.rule.interval(level)]
+        if tile.estimate.within:
             # Nobody is among the others: each row of its own tile goes without itself.
-            own = each.shape[0], -1
-            part.append(
-                each[~np.eye(len(each), dtype=np.bool_)].reshape(own) if tile.estimate.within else each
-            )
-    found = (np.concatenate(part, axis=1) for part in parts)
-    return tuple(np.median(np.sqrt(np.maximum(each, 0.0)), axis=1) for each in found)
+            others = ~np.eye(len(rows), dtype=np.bool_)
+            numbers = [each[others].reshape(len(rows), -1) for each in numbers]
+        tiles.append(numbers)
+    whole = (np.concatenate(parts, axis=1) for parts in zip(*tiles, strict=True))
+    return tuple(np.median(np.sqrt(np.maximum(each, 0.0)), axis=1) for each in whole)

@@ -31,17 +31,7 @@ def alike(files: tuple[str, ...], left: str, right: str, form: str, **known: Any
     """Decide whether two parties are alike, different, or undecided, with a known error rate."""
     sketches = load_all(files)
     answer = al.alike(sketches[left], sketches[right], **known)
-    row = {
-        "left": left,
-        "right": right,
-        "verdict": answer.verdict,
-        "within": answer.within,
-        "distance": answer.distance,
-        "lower": answer.interval[0],
-        "upper": answer.interval[1],
-        "level": answer.level,
-        "in_clear": answer.in_clear,
-    }
+    (row,) = answer.to_arrow().to_pylist()
     click.echo(str(answer) if form == "table" else as_csv([row]) if form == "csv" else as_json(row))
     if answer.note and form != "table":
         click.echo(f"armslength: {answer.note}", err=True)

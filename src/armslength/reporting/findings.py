@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.answers.cluster import Clustering, cluster
+from armslength.answers.cluster import Clusters, cluster
 from armslength.answers.outliers import Outliers, outliers
-from armslength.answers.pairs import squared_measure
-from armslength.answers.plane import Plane, noise_of_rows, plane_of
+from armslength.answers.pairs import pair_estimator
+from armslength.answers.plane import Plane, plane_of
 from armslength.errors import ParameterError
-from armslength.estimates.variance import projection_coefficient
 from armslength.reporting.markup import NumberStyle
 from armslength.sketches.sketches import Sketches
 from armslength.threads import lazy
@@ -51,7 +50,7 @@ class Findings:
     lower: Matrix
     upper: Matrix
     together: tuple[Matrix, Matrix]
-    clustering: Clustering | None
+    clustering: Clusters | None
     plane: Plane | None
     outliers: Outliers | None
     in_clear: tuple[bool, ...]
@@ -120,7 +119,7 @@ def findings_of(sketches: Sketches, *, level: float, simultaneous: bool, by: str
         )
     if not isinstance(simultaneous, bool):
         raise ParameterError("simultaneous must be True or False, got something else")
-    estimate = squared_measure(by)(sketches, None)
+    estimate = pair_estimator(by)(sketches, None)
     if not np.isfinite(estimate.value).all():
         raise ParameterError("estimates must be finite to report, got infinity or NaN")
     lowest, highest = estimate.interval(level, simultaneous=True)
@@ -130,7 +129,6 @@ def findings_of(sketches: Sketches, *, level: float, simultaneous: bool, by: str
         low, high = estimate.interval(level)
         lower, upper = np.sqrt(low), np.sqrt(high)
     several = len(sketches) > 1
-    transform = sketches.transform
     return Findings(
         _told_apart(sketches.labels),
         level,
@@ -141,15 +139,7 @@ def findings_of(sketches: Sketches, *, level: float, simultaneous: bool, by: str
         upper,
         together,
         cluster(sketches, level=level, by=by) if several else None,
-        plane_of(
-            estimate.value,
-            noise_of_rows(sketches, by),
-            transform.sketch_dim,
-            projection_coefficient(transform),
-            level,
-        )
-        if several
-        else None,
+        plane_of(estimate.value, sketches, level, by) if several else None,
         outliers(sketches, level, by=by) if len(sketches) > 2 else None,
         sketches.in_clear,
     )

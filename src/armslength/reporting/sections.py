@@ -239,7 +239,7 @@ def _map(findings: Findings) -> str:
         else " Names that would cover each other appear under the pointer."
     )
     caption = (
-        f"<figcaption><p><strong>It is a picture, not a measurement.</strong> {what} {percent(plane.shown)} of the squared distances "
+        f"<figcaption><p><strong>It is a picture, not a measurement.</strong> {what} {percent(plane.share)} of the squared distances "
         f"(classical scaling of the estimates).{against} Two parties that look close can differ in what the plane does not show: the tables decide.</p>"
         f"<p><strong>Ellipses</strong> show where a party would be drawn, at {level_text(findings.level)}, if its noise and the public projection were drawn again and "
         f"the axes stayed.{' The released totals are taken as they are.' if findings.by == 'shape' else ''}</p><p>The bar at the lower left is a distance."

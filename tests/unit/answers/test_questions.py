@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.answers.pairs import ends
 
 TRANSFORM = al.SparseJL(400, 64, 1, "questions")
 PROTOCOL = al.Protocol(TRANSFORM, 1)
@@ -245,8 +244,9 @@ def test_drift_of_shapes_is_that_of_each_pair_whatever_the_sizes():
     assert al.drift(before, after).resolved.tolist() == [False, True, True]
     for row, label in enumerate(found.labels):
         one = al.shape_distances(before[label], after[label])
-        lower, upper = ends(one, 0.95, "asymptotic", 3)
-        assert [found.value[row], found.lower[row], found.upper[row]] == [one.value, lower, upper]
+        lower, upper = one.interval(1 - 0.05 / 3)
+        assert found.value[row] == float(one)
+        assert (found.lower[row], found.upper[row]) == pytest.approx((lower[0, 0], upper[0, 0]))
     assert "shapes" in found.note
     assert al.drift(before, before, by="shape").upper.tolist() == [0, 0, 0]
     with pytest.raises(al.ParameterError, match="by must be one of"):
