@@ -1,13 +1,14 @@
 """Which parties belong together, and which of the groups the error bars bear out."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.answers.pairs import checked_rows, ends, noted, squared_measure
+from armslength.answers.pairs import checked_rows, ends, squared_measure
 from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError
+from armslength.estimates.estimate import Bounds, Estimate
 from armslength.sketches.collection import Collection
 from armslength.sketches.sketches import Sketches, concat
 
@@ -123,26 +124,27 @@ def cluster(
             "for more, use scikit-learn on their values"
         )
     rows = sketches if isinstance(sketches, Sketches) else concat(list(sketches.blocks(MOST_ROWS)))
-    return _tree_of(rows, linkage, level, by, method)
-
-
-def _tree_of(sketches: Sketches, linkage: str, level: float, by: str, method: str) -> Clustering:
     one_of("linkage", linkage, LINKAGES)
-    estimate = squared_measure(by)(sketches, None)
-    lower, upper = (np.sqrt(each) for each in ends(estimate, level, method, estimate.pairs))
-    distances = np.sqrt(np.maximum(estimate.value, 0.0))
-    merges, order = _tree(distances, linkage)
-    found = Clustering(
-        sketches.labels,
-        merges,
-        np.zeros(len(merges), dtype=np.bool_),
-        order,
-        linkage,
-        level,
-        by,
-        noted(by, sketches),
-    )
-    return replace(found, supported=_supported(merges, lower, upper))
+    estimate = squared_measure(by)(rows, None)
+    interval = ends(estimate, level, method, estimate.pairs)
+    return cluster_estimate(estimate, interval, linkage=linkage, level=level, by=by)
+
+
+def cluster_estimate(
+    estimate: Estimate, interval: Bounds, *, linkage: str = "average", level: float, by: str
+) -> Clustering:
+    """The tree of squared distances that are estimated already.
+
+    Args:
+        estimate: Squared distances of all pairs of one set of sketches.
+        interval: (lower, upper) of all pairs, which hold together at this level.
+        linkage: As for `cluster`.
+        level: As for `cluster`.
+        by: As for `cluster`.
+    """
+    merges, order = _tree(np.sqrt(np.maximum(estimate.value, 0.0)), linkage)
+    supported = _supported(merges, np.sqrt(interval[0]), np.sqrt(interval[1]))
+    return Clustering(estimate.labels[0], merges, supported, order, linkage, level, by, estimate.note)
 
 
 def _tree(distances: NDArray[np.float64], linkage: str) -> tuple[NDArray[np.float64], tuple[int, ...]]:

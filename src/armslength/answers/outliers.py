@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from armslength.answers.pairs import Measure, checked_sketches, noted, row_blocks, squared_measure, tiles_of
 from armslength.checks import number
 from armslength.estimates.distances import is_clear
+from armslength.estimates.estimate import Bounds, Estimate
 from armslength.estimates.intervals import Level
 from armslength.sketches.sketches import Sketches
 
@@ -104,35 +105,58 @@ def outliers(
     pairs = len(sketches) * (len(sketches) - 1) // 2
     Level.of(level, method, pairs)  # before any work
     measure = squared_measure(by)
-    found = [_medians(rows, sketches, measure, (level, method, pairs)) for rows in row_blocks(len(sketches))]
-    score, lower, upper = (np.concatenate([part[number] for part in found]) for number in range(3))
-    typical, low, high = (float(np.median(each)) for each in (score, lower, upper))
-    return Outliers(
-        sketches.labels,
-        score,
-        lower,
-        upper,
-        lower > times * high,
-        (typical, low, high),
-        times,
-        level,
-        by,
-        noted(by, sketches),
-    )
+    parts = [_medians(rows, sketches, measure, (level, method, pairs)) for rows in row_blocks(len(sketches))]
+    medians = [np.concatenate(part) for part in zip(*parts, strict=True)]
+    return _judged(medians, sketches.labels, times, level, by, noted(by, sketches))
+
+
+def estimate_outliers(
+    estimate: Estimate, interval: Bounds, *, factor: float = 1.5, level: float, by: str
+) -> Outliers:
+    """The outliers among squared distances that are estimated already.
+
+    Args:
+        estimate: Squared distances of all pairs of one set of sketches.
+        interval: (lower, upper) of all pairs, which hold together at this level.
+        factor: As for `outliers`.
+        level: As for `outliers`.
+        by: As for `outliers`.
+    """
+    medians = [_median_distance(_without_itself(end)) for end in (estimate.value, *interval)]
+    return _judged(medians, estimate.labels[0], factor, level, by, estimate.note)
+
+
+def _judged(
+    medians: list[NDArray[np.float64]],
+    labels: tuple[str, ...],
+    factor: float,
+    level: float,
+    by: str,
+    note: str,
+) -> Outliers:
+    """Outliers by the (estimate, lower, upper) of each party's median distance."""
+    score, lower, upper = medians
+    typical, low, high = (float(np.median(each)) for each in medians)
+    is_outlier = lower > factor * high
+    return Outliers(labels, score, lower, upper, is_outlier, (typical, low, high), factor, level, by, note)
 
 
 def _medians(
-    rows: range, sketches: Sketches, measure: Measure, said: tuple[float, str, int]
+    rows: range, sketches: Sketches, measure: Measure, settings: tuple[float, str, int]
 ) -> tuple[NDArray[np.float64], ...]:
     """(estimate, lower, upper) of the median distance of each row to the others."""
     parts: list[list[NDArray[np.float64]]] = [[], [], []]
     for tile in tiles_of(rows, sketches, None, measure):
-        value = tile.estimate.value
-        for part, each in zip(parts, (value, *tile.ends(*said)), strict=True):
-            # Nobody is among the others: each row of its own tile goes without itself.
-            own = each.shape[0], -1
-            part.append(
-                each[~np.eye(len(each), dtype=np.bool_)].reshape(own) if tile.estimate.within else each
-            )
-    found = (np.concatenate(part, axis=1) for part in parts)
-    return tuple(np.median(np.sqrt(np.maximum(each, 0.0)), axis=1) for each in found)
+        for part, each in zip(parts, (tile.estimate.value, *tile.ends(*settings)), strict=True):
+            part.append(_without_itself(each) if tile.estimate.within else each)
+    return tuple(_median_distance(np.concatenate(part, axis=1)) for part in parts)
+
+
+def _without_itself(squares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The matrix without its diagonal: each party is compared with the others only."""
+    return squares[~np.eye(len(squares), dtype=np.bool_)].reshape(len(squares), -1)
+
+
+def _median_distance(squares: NDArray[np.float64]) -> NDArray[np.float64]:
+    medians: NDArray[np.float64] = np.median(np.sqrt(np.maximum(squares, 0.0)), axis=1)
+    return medians
