@@ -17,7 +17,7 @@ from scipy.special import gammaincinv, ndtr
 
 from armslength._numba import float_bits, kernel
 from armslength.estimates.pair_noise import PairNoise
-from armslength.threads import in_order
+from armslength.threads import ordered_map
 
 CELL_BITS = 7  # cells in each doubling: 128
 _CELL_SHIFT = np.int64(52 - CELL_BITS)
@@ -99,7 +99,7 @@ def quantile_sheet(noise: PairNoise, coordinates: int) -> QuantileSheet:
         law = _lattice_law(noise, coordinates, ratio) if ratio else _null_law(noise, coordinates)
         return None if law is None else law.quantiles(_DEVIATES)
 
-    found = list(in_order(quantiles, _RATIOS[:-1]))
+    found = list(ordered_map(quantiles, _RATIOS[:-1]))
     null = found[0] or far  # at D = 0 there is always a law
     # Noise so seldom and so large that no lattice holds both it and s: the wider of the two ends.
     wider = np.maximum(null[0], far[0]), np.maximum(null[1], far[1])

@@ -36,7 +36,7 @@ from armslength.sketches.sketch_format import (
     sketches_of,
 )
 from armslength.sketches.sketches import Sketches, check_same_space
-from armslength.threads import in_order
+from armslength.threads import ordered_map
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -387,7 +387,7 @@ def rows_of(files: Sequence[SketchFile]) -> Sketches:
     form = Form(files)
     check_same_space(form.protocols)
     groups = [(file, group) for file in files for group, rows in enumerate(file.group_rows) if rows]
-    pieces = in_order(_read, groups) if len(groups) > 1 else map(_read, groups)
+    pieces = ordered_map(_read, groups) if len(groups) > 1 else map(_read, groups)
     return form.gathered(pieces, sum(file.rows for file in files))
 
 
