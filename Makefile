@@ -1,4 +1,4 @@
-# Each target does its own set-up in a fresh clone: it needs Python 3.11+, make and the package registries.
+# Every target sets itself up in a fresh clone. It needs Python 3.11+, make and access to the package registries.
 PYTHON ?= python3
 VENV := .venv
 BENCH_VENV := .venv-bench
@@ -7,15 +7,15 @@ SPARK35_VENV := .venv-spark35
 .PHONY: help demo test test-spark35 lint types imports audit bench bench-tables bench-spark docs paper clean
 
 help:
-	@echo "make demo    24 generated hospitals: event tables, plan, releases in separate processes, clusters, report.html"
+	@echo "make demo    24 generated hospitals: plan, releases in separate processes, clusters, report.html"
 	@echo "make test    lint, types, layers, all tests"
-	@echo "make test-spark35   the tests of Spark again, on PySpark 3.5 (needs Java 17)"
-	@echo "make audit   attacks, exactness, faults and fuzzing at full size, and docs/audit.md (up to an hour; QUICK=1: a few minutes, no page)"
-	@echo "make bench   speed, as ratios against named peers, and docs/benchmarks.md (QUICK=1: two minutes, no page)"
+	@echo "make test-spark35   the Spark tests on PySpark 3.5 (needs Java 17)"
+	@echo "make audit   attacks, exactness, faults and fuzzing at full size; writes docs/audit.md (up to an hour; QUICK=1: a few minutes, no page)"
+	@echo "make bench   speed ratios against named peers; writes docs/benchmarks.md (QUICK=1: two minutes, no page)"
 	@echo "make bench-tables   time and memory of event tables up to 10^8 rows (ten minutes)"
-	@echo "make bench-spark    events a second under Spark, against executors and events up to 10^8 (fifteen minutes; needs Java)"
-	@echo "make docs    the reference of every command and option, generated"
-	@echo "make paper   the paper's claims beside measurements: docs/paper.md and docs/figures (ten minutes)"
+	@echo "make bench-spark    events per second under Spark, by executors and by events up to 10^8 (fifteen minutes; needs Java)"
+	@echo "make docs    generate the reference of all commands and options"
+	@echo "make paper   compare the paper's claims with measurements; writes docs/paper.md and docs/figures (ten minutes)"
 	@echo "make clean   remove the environments and caches"
 
 $(VENV)/bin/python:
@@ -63,7 +63,7 @@ test: lint types imports
 	$(VENV)/bin/python -m pytest --numprocesses auto --dist loadgroup --quiet
 
 test-spark35: $(SPARK35_VENV)/.spark35
-	$(SPARK35_VENV)/bin/python -m pytest --quiet -W "ignore:unclosed <socket:ResourceWarning" tests/spark  # that Spark leaves them
+	$(SPARK35_VENV)/bin/python -m pytest --quiet -W "ignore:unclosed <socket:ResourceWarning" tests/spark  # Spark 3.5 leaves sockets open
 
 audit: $(VENV)/.audit
 	PYTHONPATH=.:examples:tests $(VENV)/bin/python -m audit $(if $(QUICK),--quick) $(PARTS)

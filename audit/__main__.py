@@ -1,4 +1,4 @@
-"""`make audit`: every part after the other, then docs/audit.md; ends with 1 if a claim does not hold.
+"""`make audit`: run all parts and write docs/audit.md. Exits with 1 if a claim does not hold.
 
 python -m audit [--quick] [PART ...]
 """
@@ -10,7 +10,7 @@ from importlib import import_module
 from audit.page import write_page
 from audit.sections import measured
 
-# In the order of the page. A part `p` is the function `audit` of its module, which takes whether to be quick.
+# In the order of the page. Each part is a module with a function `audit(quick)`.
 PARTS = (
     "recovery",
     "membership",
@@ -27,12 +27,10 @@ PARTS = (
 
 
 def main() -> int:
-    """Runs the parts that are named, or all."""
+    """Run the named parts, or all."""
     parser = argparse.ArgumentParser(prog="python -m audit", description=__doc__)
-    parser.add_argument(
-        "parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all if none is named"
-    )
-    parser.add_argument("--quick", action="store_true", help="small sizes, and no page")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"one of {', '.join(PARTS)}; all by default")
+    parser.add_argument("--quick", action="store_true", help="run small sizes and write no page")
     chosen = parser.parse_args()
     unknown = sorted(set(chosen.parts) - set(PARTS))
     if unknown:

@@ -67,9 +67,10 @@ def audit(quick: bool) -> Section:
     )
     return Section(
         "Averaging repeated releases",
-        f"The same data released n times at ε = {EPSILON} with fresh noise and without a ledger. The attacker knows all but whether one person is there, and "
-        "takes the likelihood of all n releases together. For Laplace noise composition bounds him by e^(nε)/(1+e^(nε)); for Gaussian noise the bound Φ(√n·μ/2) is "
-        "what he reaches. In brackets: what is predicted or allowed. Limits are at 4.9 standard errors (1e-6).",
+        f"The same data is released n times at ε = {EPSILON} with fresh noise and without a ledger. The attacker knows "
+        "everything except whether one person is there, and uses the likelihood of all n releases together. For Laplace "
+        "noise, composition limits the share of right guesses to e^(nε)/(1+e^(nε)). For Gaussian noise, the attacker reaches "
+        "the bound Φ(√n·μ/2). Parentheses show the predicted or allowed value. Limits are at 4.9 standard errors (1e-6).",
         (
             "n",
             "error of the mean",
@@ -102,7 +103,7 @@ def _checks(found: list[Measured], *, quick: bool) -> list[Check]:
             f"within {worst_error:.1%} of σ/√n at every n",
         ),
         Check(
-            "with Laplace noise nobody guesses better than n·ε allows",
+            "with Laplace noise, no guess is better than n·ε allows",
             all(
                 one.guesses[0] <= one.allowed[0] + LIMIT * error_of_share(one.allowed[0], one.trials)
                 for one in found
@@ -110,7 +111,7 @@ def _checks(found: list[Measured], *, quick: bool) -> list[Check]:
             f"{found[-1].guesses[0]:.1%} at n = {found[-1].times}, and at n = 1 {found[0].guesses[0]:.2%} of {found[0].allowed[0]:.2%}",
         ),
         Check(
-            "with Gaussian noise guesses are as good as composition says, neither better nor worse",
+            "with Gaussian noise, guesses are as good as composition predicts, not better or worse",
             max(gaussian) <= LIMIT,
             f"at most {max(gaussian):.1f} standard errors off",
         ),
@@ -127,7 +128,7 @@ def _teeth(found: list[Measured]) -> Check:
         for factor in (0.9, 1.1)
     ]
     return Check(
-        f"and 0.9 or 1.1 of that advantage would not fit (n = {sharpest.times})",
+        f"0.9 or 1.1 times that advantage would not fit (n = {sharpest.times})",
         all(teeth),
         f"{sharpest.guesses[1]:.2%} of {sharpest.trials:,} trials",
     )
@@ -136,7 +137,7 @@ def _teeth(found: list[Measured]) -> Check:
 def _ledger_checks(released: list[str], refusals: list[str]) -> list[Check]:
     return [
         Check(
-            "a ledger refuses the same label, and new labels when the budget is spent",
+            "a ledger refuses a repeated label, and new labels once the budget is spent",
             released == ["first", "second", "third", "fourth"]
             and "labels must be new" in refusals[0]
             and "must fit the budget" in refusals[1],

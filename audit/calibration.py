@@ -181,21 +181,23 @@ def audit(quick: bool) -> Section:
     checks = (
         *gaussian_checks(found),
         _all_of(
-            "Laplace scales are the smallest floats that are enough, and dp-accounting says so too; beyond 2^40 they are refused",
+            "Laplace scales are the smallest sufficient floats, and dp-accounting agrees; scales beyond 2^40 are refused",
             laplace,
         ),
         Check(
-            "what several releases cost is never less than privacy loss distributions say, and at most a third more",
+            "our cost of several releases is never below that of privacy loss distributions, and at most a third above",
             all(1 <= ratio <= 4 / 3 for ratio in ratios),
             f"{min(ratios):.4f} to {max(ratios):.4f} times, {len(ratios)} mixes",
         ),
     )
     return Section(
         "Calibration",
-        f"Our scales against dp-accounting over a grid of ε from {EPSILONS[0]} to {EPSILONS[-1]}, δ from {DELTAS[0]} to {DELTAS[-1]} and sensitivities. Whether a point has a "
-        "scale in the range of 0.01 to 2^40 is decided in 100 digits, not by our code: there it must give one, and nowhere else. dp-accounting computes in floats, so the exact δ is computed in 100 digits beside it. Composition, as the ledger does it, is "
-        f"held against privacy loss distributions that are rounded down, for mixes of Gaussian and Laplace releases.",
-        ("what", "points", "ours beside theirs, relative"),
+        f"Our scales are compared with dp-accounting over a grid of ε from {EPSILONS[0]} to {EPSILONS[-1]}, δ from {DELTAS[0]} "
+        f"to {DELTAS[-1]} and sensitivities. A 100-digit computation, not our code, decides whether a point has a scale "
+        "between 0.01 and 2^40. Our code must give a scale there and nowhere else. dp-accounting computes in floats, so the "
+        "exact δ is also computed in 100 digits. The ledger's composition is compared with privacy loss distributions, "
+        "rounded down, for mixes of Gaussian and Laplace releases.",
+        ("what", "points", "ours relative to theirs"),
         rows,
         checks,
     )
@@ -207,7 +209,7 @@ def gaussian_checks(found: list[Calibrated]) -> tuple[Check, ...]:
     right = sum(one.has_scale == (one.worth is not None) for one in found)
     return (
         Check(
-            "a scale is given wherever one up to 2^40 is enough, and nowhere else",
+            "our code gives a scale exactly where one up to 2^40 is enough",
             right == len(found) and 0 < len(inside) < len(found),
             f"right at {right:,} of {len(found):,} points, of which {len(inside):,} have one",
         ),
@@ -215,9 +217,11 @@ def gaussian_checks(found: list[Calibrated]) -> tuple[Check, ...]:
             "the exact δ of our σ is at most δ, in 100 digits",
             [one is not None and one.is_enough for one in inside],
         ),
-        _all_of("and that of σ·(1 − 2^−46) is not", [one is not None and one.is_least for one in inside]),
         _all_of(
-            "our σ is never below dp-accounting's, and never above, by more than its own rounding of 1e-9",
+            "the exact δ of σ·(1 − 2^−46) is above δ", [one is not None and one.is_least for one in inside]
+        ),
+        _all_of(
+            "our σ differs from dp-accounting's by at most its rounding of 1e-9",
             [one is not None and abs(one.to_peer - 1) <= _PEER_ROUNDING for one in inside],
         ),
     )

@@ -43,13 +43,13 @@ def audit(quick: bool) -> Section:
     )
     checks = (
         Check(
-            "float noise gives the entry away with certainty in most releases",
+            "float noise reveals the entry with certainty in most releases",
             min(told) > 0.5 and wrong == 0,
             f"{told[0]:.1%} and {told[1]:.1%}; {wrong} wrong",
         ),
         judged_claims(right_claims, claims),
         Check(
-            "so is the likeliest guess from all coordinates",
+            "the most likely guess from all coordinates is right no more often either",
             best <= allowed + LIMIT * error_of_share(allowed, 2 * count),
             f"{best:.2%}",
         ),
@@ -57,10 +57,11 @@ def audit(quick: bool) -> Section:
     )
     return Section(
         "Floating point",
-        f"An entry is 0 or 1, protected at ε = {EPSILON} in {SPARSITY} coordinates. The broken release adds NumPy's float Laplace noise to a float; the attacker "
-        f"asks which entry can give the very float that he sees, from one coordinate, and believes to know it where only one can. Each was released {count:,} times under "
-        "either entry. Limits are at 4.9 standard errors (1e-6); that of the largest of several deviations is higher, so that 1e-6 is for all of them together.",
-        ("noise", "releases", "he believes to know", "and is right", "right, by the likeliest guess"),
+        f"An entry is 0 or 1, protected at ε = {EPSILON} in {SPARSITY} coordinates. The broken release adds NumPy's float "
+        "Laplace noise to a float. The attacker asks which entry can produce exactly the observed float in one coordinate, "
+        f"and claims to know the entry if only one can. Each entry was released {count:,} times. Limits are at 4.9 standard "
+        "errors (1e-6). The limit for the largest of several deviations is higher, so that 1e-6 covers all of them together.",
+        ("noise", "releases", "claims to know", "and is right", "most likely guess is right"),
         rows,
         checks,
     )
@@ -70,7 +71,7 @@ def judged_claims(right: int, claims: int) -> Check:
     """Where the attack believes to know our entry; one that never does so was not tried."""
     allowed = allowed_accuracy(EPSILON)
     return Check(
-        "the same attack on ours is right no more often than ε allows",
+        "the same attack on armslength is right no more often than ε allows",
         claims > 0 and right / claims <= allowed + LIMIT * error_of_share(allowed, claims),
         f"{right / claims:.2%} of {claims:,} claims; ε allows {allowed:.1%}"
         if claims
@@ -82,7 +83,7 @@ def judged_excess(excess: float, tried: int) -> Check:
     """The largest excess over e^(ε/3), against the limit for so many."""
     limit = limit_of_largest(max(tried, 1))
     return Check(
-        "no integer comes out more than e^(ε/3) times as often under one entry, in one coordinate",
+        "in one coordinate, no integer occurs more than e^(ε/3) times as often under one entry as under the other",
         tried > 0 and excess <= limit,
         f"at most {excess:.1f} standard errors above; {limit:.1f} is the limit for the largest of {tried}",
     )

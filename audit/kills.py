@@ -161,19 +161,21 @@ def _checks(trials: list[_Trial], *, quick: bool) -> tuple[Check, ...]:
     had = sum(trial.ended.spilled > 0 for trial in spilled)
     fewest = 8 if quick else 300
     return (
-        Check(f"At least {fewest} releases died of kill -9", len(killed) >= fewest, f"{len(killed)} did"),
         Check(
-            "Never a half-written sketch that loads, a release missing from the ledger, or a ledger that does not open; and a retry works",
+            f"At least {fewest} releases were killed by kill -9", len(killed) >= fewest, f"{len(killed)} were"
+        ),
+        Check(
+            "No half-written sketch loads, no release is missing from the ledger, every ledger opens, and a retry works",
             not any(trial.wrong for trial in killed),
             _first_wrong(killed),
         ),
         Check(
-            "Where a release fails or is interrupted: one line of ours, the right exit code, what was spent is said, and no private row stays",
+            "A failed or interrupted release prints one line of ours, says what was spent, exits with the right code and leaves no private row",
             not any(trial.wrong for trial in others),
             _first_wrong(others),
         ),
         Check(
-            "So it is where private rows were in the temporary file when the signal came; no value can be read there, and nothing is left, also by kill -9",
+            "The same holds if private rows were in the temporary file when the signal came: no value can be read there and nothing is left, even after kill -9",
             had == len(spilled) > 0 and not any(trial.wrong for trial in spilled),
             f"{had} of {len(spilled)} releases had rows there, up to {max((trial.ended.spilled for trial in spilled), default=0):,} bytes",
         ),
@@ -191,19 +193,24 @@ def _first_wrong(trials: list[_Trial]) -> str:
 
 def _words() -> str:
     calls = (
-        "Under ptrace, the process is killed before each system call of its main thread that changes a file, and in the middle of each write; "
-        "between two such calls nothing changes on the disk, so that these are all the states that a kill of this release can leave. "
-        "In the same way each such call is made to fail, once or from then on."
+        "Under ptrace, the process is killed before each system call of its main thread that changes a file, and in the "
+        "middle of each write. Nothing changes on disk between two such calls, so these are all the states that a kill can "
+        "leave. Each such call is also made to fail, once or from then on."
         if can_trace()
-        else "This system allows no ptrace, or is not x86-64 Linux: faults at system calls were left out."
+        else "This system has no ptrace or is not x86-64 Linux: faults at system calls were skipped."
     )
+    signals = ", ".join(each.name for each in _ENDINGS)
     return (
-        "The real command `armslength release` runs in a forked child, for a party that has released nothing yet and for one that replaces an "
-        f"earlier release. {calls} Kills also come at lines of our code, spread evenly over all that run, and at random times from outside; every other signal that would end a process and can be caught ({', '.join(each.name for each in _ENDINGS)}) "
-        "comes at such lines. A third party has "
-        f"{MANY_ROWS:,} events and may hold {LITTLE_MEMORY}, so that private rows go to the temporary file; there the signal comes as soon as it holds any, and its bytes are searched for values of the table.\n\n"
-        "After each fault a judge looks: the output is as it was, or new and loads whole; the ledger opens, passes SQLite's integrity check and has one "
-        "line if any value with noise is on the disk, also in a temporary file; and a retry succeeds, which needs `--repeat` where ε was charged. "
-        "*Charged, no file* is what a crash may cost: the ledger over-counts and never under-counts. A file `.NAME.….part` that a killed process leaves is harmless: no reader "
-        "takes it for data, and it may be removed. Of private rows nothing stays, whatever ends the process: the temporary file has no name, and it is encrypted under a key that only the process had. Power failures are not played here; the ledger syncs each step before the next."
+        "The real command `armslength release` runs in a forked child, for a party that has released nothing yet and for one "
+        f"that replaces an earlier release. {calls} Kills also come at lines of our code, spread evenly over all lines that "
+        f"run, and at random times from outside. Every other catchable signal that would end a process ({signals}) comes at "
+        f"such lines. A third party has {MANY_ROWS:,} events and {LITTLE_MEMORY} of memory, so private rows go to the "
+        "temporary file. There the signal comes as soon as the file holds any, and the bytes of the file are searched for "
+        "values of the table.\n\n"
+        "After each fault we check: the output is unchanged, or new and complete; the ledger opens, passes SQLite's integrity "
+        "check and has one line if any noisy value is on disk, even in a temporary file; and a retry succeeds, with "
+        "`--repeat` if ε was charged. *Charged, no file* is the possible cost of a crash: the ledger over-counts and never "
+        "under-counts. A killed process may leave a file `.NAME.….part`; it is harmless, no reader takes it for data, and you "
+        "may delete it. No private rows remain, whatever ends the process: the temporary file has no name and is encrypted "
+        "with a key that only the process had. Power failures are not tested; the ledger syncs each step before the next."
     )

@@ -164,22 +164,24 @@ def _section(
     smallest = min(one.rows for one in found)
     return Section(
         "Membership: the best test between two neighbors",
-        f"The attacker knows the matrix, the law and both neighbors, and computes the exact likelihood ratio of every release. {len(found)} of {len(all_cases())} "
-        f"cases: every transform with every law, {smallest:,} releases of each neighbor or more, by `Protocol.release`. Neighbors differ by the radius "
-        "where the matrix is most sensitive. His trade-off curve is measured at 97 thresholds from −1.5ε to 1.5ε that are fixed beforehand, in both "
-        f"directions, with exact (Clopper-Pearson) bounds that hold for all thresholds of all cases together but for a probability of {FALSE_ALARM:g}: "
-        '"at least" is a lower bound in that sense, "measured" what the events at ±ε show, both directions together. Noise on the input of FastJL is attacked through what is published: '
-        "with six rows and four columns P can be undone, and the test is exact; with fewer rows it is that of the normal law with the same covariance. "
-        f"Then the same audit looks at releases whose noise has {WEAK} of its scale; it assumes the promised law, as it would if it knew of no fault. "
-        "The likelihood ratio takes the noise of different coordinates to be independent, and can miss it if they are not. So a second test, in "
-        f"{len(dependence)} of the cases, measures the covariance of all coordinates and weighs them accordingly.",
+        "The attacker knows the matrix, the law and both neighbors, and computes the exact likelihood ratio of every release. "
+        f"The audit covers {len(found)} of {len(all_cases())} cases: every transform with every law, with at least {smallest:,} "
+        "releases of each neighbor by `Protocol.release`. Neighbors differ by the radius where the matrix is most sensitive. "
+        "The attacker's trade-off curve is measured at 97 fixed thresholds from −1.5ε to 1.5ε, in both directions. Exact "
+        f'(Clopper-Pearson) bounds hold for all thresholds of all cases together, except with probability {FALSE_ALARM:g}. "At '
+        'least" is such a lower bound; "measured" is the estimate from the events at ±ε, both directions together.\n\n'
+        "Noise on the input of FastJL is attacked through the published values. With six rows and four columns P can be "
+        "inverted, and the test is exact; with fewer rows the test uses the normal law with the same covariance. The audit "
+        f"also tests releases with {WEAK} of the noise scale, while the attacker still assumes the promised law. The "
+        "likelihood ratio assumes that coordinates have independent noise, so it could miss dependent noise. A second test, "
+        f"in {len(dependence)} of the cases, measures the covariance of all coordinates and weights them accordingly.",
         HEADS,
         tuple(map(_row, found)),
         (
             _never_crosses(found),
             *(() if quick else _comes_close([one for one in found if one.tight])),
             *(
-                Check(f"a fault is seen: {fault}", seen, "crosses" if seen else "does not cross")
+                Check(f"a fault is detected: {fault}", seen, "crosses" if seen else "does not cross")
                 for fault, seen in zip(FAULTS, faults, strict=True)
             ),
             _independent(dependence),
@@ -200,7 +202,7 @@ def _independent(dependence: list[tuple[bool, bool]]) -> Check:
     honest = sum(not crosses for crosses, _ in dependence)
     faulty = sum(crosses for _, crosses in dependence)
     return Check(
-        "a test that looks for dependent noise stays below the bound, and crosses where coordinates share their noise",
+        "a test for dependent noise stays below the bound, and crosses it if coordinates share their noise",
         honest == faulty == len(dependence) > 0,
         f"{honest} of {len(dependence)} stay below; with shared noise {faulty} of {len(dependence)} cross",
     )
@@ -223,7 +225,7 @@ def _comes_close(tight: list[Found]) -> tuple[Check, ...]:
             f"from {min(deltas):.3f} to {max(deltas):.3f}",
         ),
         Check(
-            f"noise of {WEAK} of its scale crosses in every tight case",
+            f"noise at {WEAK} of its scale crosses in every tight case",
             seen == len(tight),
             f"{seen} of {len(tight)}",
         ),

@@ -95,8 +95,8 @@ def _euclidean_neighbors() -> Iterator[Case]:
 
 
 def _noise_on_the_input() -> Iterator[Case]:
-    """FastJL with its noise before P: with as many rows as columns P can be undone, with fewer it hides something too."""
-    for name, rows, tight in (("P can be undone", 6, True), ("P cannot be undone", 3, False)):
+    """FastJL with its noise before P: with as many rows as columns P can be inverted, with fewer it hides something too."""
+    for name, rows, tight in (("P can be inverted", 6, True), ("P cannot be inverted", 3, False)):
         transform = al.FastJL(4, rows, SEED, 1.0)
         protocol = al.Protocol(transform, 1, DELTA, "gaussian", 4, noise_site="input")
         other = _base(transform) + np.array([0, 4, 0, 0])
@@ -104,7 +104,7 @@ def _noise_on_the_input() -> Iterator[Case]:
     transform = al.FastJL(4, 6, SEED, 1.0)
     protocol = al.Protocol(transform, 1, DELTA, "gaussian", 9, norm="l2", noise_site="input")
     z = np.array([1, 4, -8, 0])  # of length 9
-    name = "FastJL, noise on the input, P can be undone, ℓ2 neighbors"
+    name = "FastJL, noise on the input, P can be inverted, ℓ2 neighbors"
     yield Case(name, protocol, _base(transform), _base(transform) + z)
 
 

@@ -1,4 +1,4 @@
-"""docs/audit.md, from the figures of the last run of each part."""
+"""Write docs/audit.md from the figures of the last run of each part."""
 
 import json
 import os
@@ -15,7 +15,7 @@ _TEXT = Path(__file__).parent / "page.md"
 
 
 def write_page(parts: Sequence[str]) -> None:
-    """Writes the page. A part that was not run in this folder keeps its figures on the page; one that nobody ran is named as such."""
+    """Write the page. A part without results here keeps its figures on the page; a part that never ran is listed as "not run"."""
     before = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     PAGE.write_text(
         _TEXT.read_text(encoding="utf-8").format(
@@ -28,7 +28,7 @@ def write_page(parts: Sequence[str]) -> None:
 
 
 def _kept(name: str, before: str) -> tuple[str, str] | None:
-    """The line of the summary and the section that a part has on the page already; sections are marked with their part."""
+    """The summary line and the section of a part on the existing page, found by its mark."""
     mark = f"<!-- {name} -->\n"
     if mark not in before:
         return None
@@ -65,7 +65,7 @@ def _summary(parts: Sequence[str], before: str) -> str:
             f"| {_commit(origin)} | {origin.date} |"
         )
     if edited:
-        lines += ["", "\\* Files were edited after that commit: these figures are of no commit."]
+        lines += ["", "\\* Files were edited after that commit, so these figures belong to no commit."]
     return "\n".join(lines)
 
 

@@ -152,15 +152,18 @@ def audit(quick: bool) -> Section:
     return Section(
         "Readers: one person's rows in a file",
         (
-            "An independent attack broke the guarantee here, before its proof begins: the engine's parallel CSV reader could begin inside a quoted field and go on with "
-            f"quoting inverted, so that two valid events of one person erased {OTHERS:,} other people's and invented others (`examples/attacks/quoted_line_breaks.py`). "
-            "Text is now cut by our own reader, record by record from one state, and records are counted a second way. Here one person's rows are added to a file at "
-            "random places: texts with quotes, delimiters, line breaks of all kinds and rows inside them. "
-            f"{count} pairs of files of each kind, text read in chunks of 1 byte to 4 MiB, one thread and two; the exact sums of neighbors must differ by "
-            f"at most the contribution, {CONTRIBUTION}, and be those of the same rows in memory. `tests/property/test_row_locality.py` puts a quoted line break at every offset around a border. "
-            "Readers of Parquet and Arrow files are trusted to return what the file holds (`docs/privacy.md`); their rows here show that this trust is not misplaced for such texts."
+            "An independent attack broke the guarantee here, before its proof begins. The engine's parallel CSV reader could "
+            f"start inside a quoted field and continue with quoting inverted. Two valid events of one person erased {OTHERS:,} "
+            "other people's events and invented others (`examples/attacks/quoted_line_breaks.py`). Our own reader now reads text "
+            "record by record, always from the same state, and counts records a second way.\n\n"
+            "This part adds one person's rows to a file at random places: texts with quotes, delimiters, all kinds of line "
+            f"breaks, and rows inside them. There are {count} pairs of files of each kind, read in chunks of 1 byte to 4 MiB with "
+            f"one thread and two. The exact sums of neighbors must differ by at most the contribution, {CONTRIBUTION}, and equal "
+            "those of the same rows in memory. `tests/property/test_row_locality.py` puts a quoted line break at every offset "
+            "around a border. We trust readers of Parquet and Arrow files to return what the file contains (`docs/privacy.md`); "
+            "this part checks it for such texts."
         ),
-        ("file", "pairs", "largest change, of 3 allowed", "as in memory"),
+        ("file", "pairs", "largest change, of 3 allowed", "same as in memory"),
         tuple(rows),
         (
             Check(
@@ -169,7 +172,7 @@ def audit(quick: bool) -> Section:
                 f"by {farthest} at most",
             ),
             Check(
-                "A file gives the sums of its rows in memory",
+                "A file gives the same sums as its rows in memory",
                 all_same,
                 "in all pairs" if all_same else "not in all pairs",
             ),

@@ -51,11 +51,12 @@ def audit(quick: bool) -> Section:
     checks += _crowd_checks(400 if quick else 4000)
     return Section(
         "Sparse recovery",
-        f"One person holds {HELD} of {ITEMS:,} items and is all there is behind a sketch of {SKETCH} numbers. The attacker knows the matrix and "
-        f"takes the {HELD} columns that orthogonal matching pursuit finds. Chance is {HELD} items from a hat: {CHANCE:.2f} right ones on average. "
-        "That the mean is at chance is tested at 4.9 standard errors (1e-6). A large count is seen by the same attacker and is meant to be: it is about a "
-        f"crowd of {_CROWD:,} people, and a crowd of one less looks the same to him, up to ε.",
-        ("transform", "noise", "persons", "items found", "by chance"),
+        f"One person with {HELD} of {ITEMS:,} items is the only person behind a sketch of {SKETCH} numbers. The attacker knows "
+        f"the matrix and picks the {HELD} columns that orthogonal matching pursuit finds. Guessing {HELD} items at random gets "
+        f"{CHANCE:.2f} right on average. The test that the mean is at chance allows 4.9 standard errors (1e-6). The same "
+        f"attacker can see a large count, as intended: it is about a crowd of {_CROWD:,} people, and a crowd with one person "
+        "less looks the same, up to ε.",
+        ("transform", "noise", "people", "items found", "by chance"),
         tuple(rows),
         tuple(checks),
     )
@@ -65,18 +66,20 @@ def _judged(name: str, epsilon: float | None, found: int, people: int) -> Check:
     mean = found / people
     if epsilon is None:
         return Check(
-            f"{name}: without noise almost all items are found", mean > 0.99 * HELD, f"{mean:.3f} of {HELD}"
+            f"{name}: without noise the attack finds almost all items",
+            mean > 0.99 * HELD,
+            f"{mean:.3f} of {HELD}",
         )
     if epsilon == EPSILON:
         # items from a hat: a hypergeometric count, whose variance is below its mean
         spread = LIMIT * math.sqrt(CHANCE / people)
         return Check(
-            f"{name}: at ε = {epsilon:g} no more than by chance, and never more than e^ε times that",
+            f"{name}: at ε = {epsilon:g} it finds no more than by chance, and no more than e^ε times that",
             mean <= CHANCE + spread and mean <= math.exp(epsilon) * CHANCE,
             f"{mean:.3f} of {HELD}; chance is {CHANCE:.3f} ± {spread:.3f}",
         )
     return Check(
-        f"{name}: the attack itself works through weak noise (ε = {epsilon:,})",
+        f"{name}: the attack works through weak noise (ε = {epsilon:,})",
         mean > 10 * CHANCE,
         f"{mean:.2f} of {HELD}",
     )
@@ -90,12 +93,12 @@ def _crowd_checks(releases: int) -> list[Check]:
     allowed = 1 / (1 + math.exp(-EPSILON))
     return [
         Check(
-            f"an item of {_CROWD:,} people is found: a sketch tells crowds",
+            f"an item of {_CROWD:,} people is found: a sketch shows crowds",
             seen > 0.99,
             f"in {seen:.1%} of {releases:,} releases",
         ),
         Check(
-            "whether there are 4,000 or 3,999 is guessed right no more often than e^ε/(1+e^ε)",
+            "guesses between 4,000 and 3,999 people are right no more often than e^ε/(1+e^ε)",
             right <= allowed + LIMIT * error_of_share(allowed, 2 * releases),
             f"{right:.1%}; ε allows {allowed:.1%}",
         ),

@@ -1,4 +1,4 @@
-"""What a part of the audit hands in: measured figures as a table, and the claims that they decide."""
+"""The result of one part of the audit: a table of figures, and the claims that they decide."""
 
 import json
 import time
@@ -47,8 +47,8 @@ class Section:
 
 
 def measured(name: str, audit: Callable[[bool], Section], *, quick: bool) -> dict[str, Any]:
-    """Runs a part and keeps its figures under audit/results, with the code that gave them; a quick run is kept nowhere."""
-    origin, start = Origin.here(), time.monotonic()  # before it runs: so was the code that was imported
+    """Run a part and store its figures and commit under audit/results. A quick run is not stored."""
+    origin, start = Origin.here(), time.monotonic()  # before the run, like the imports
     section = audit(quick)
     document = {**asdict(section), "seconds": round(time.monotonic() - start), "origin": asdict(origin)}
     if not quick:

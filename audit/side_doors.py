@@ -27,20 +27,23 @@ def audit(quick: bool) -> Section:
     return Section(
         "Side doors",
         (
-            "Two tables under the same public settings are released by the command, each in a folder of its own, and all that can be seen is compared: exit "
-            "codes, standard output and error, warnings and logs, names and modes of files, what is left in the temporary folder, rows and labels, "
-            "the types, encodings and metadata of the sketch file, its card, which digests it has, `inspect`, every row of the ledger, its listing and its size. Every release "
-            "must have worked: two that fail alike count as a difference. Times, noise ids, values with noise and digests of them are left out; that noise ids are "
-            "random bytes and nothing else is a test of its own. The size of a sketch file depends on its values with noise, as small integers take fewer bits: that it depends on "
-            "nothing else is shown by making each file again from what was loaded of it: all bytes must be the same. "
-            f"{pairs} pairs, {rounds} of each kind with other events; this is a comparison for equality and needs no confidence. Not covered: how long a release takes, "
-            "refusals of data of the wrong form, and the progress bar of a terminal, which the data holder alone sees."
+            "The command releases two tables under the same public settings, each in its own folder. Everything visible is "
+            "compared: exit codes, standard output and error, warnings and logs, names and modes of files, files left in the "
+            "temporary folder, rows and labels, the types, encodings and metadata of the sketch file, its card, the digests it "
+            "has, `inspect`, every row of the ledger, its listing and its size. Every release must succeed: two equal failures "
+            "count as a difference. Times, noise ids, noisy values and their digests are excluded; a separate test shows that "
+            "noise ids are random bytes. The size of a sketch file depends on its noisy values, because small integers take fewer "
+            "bits. To show that it depends on nothing else, each file is written again from its loaded contents, and all bytes "
+            "must be the same.\n\n"
+            f"{pairs} pairs, {rounds} of each kind with different events. This compares for equality and needs no confidence "
+            "level. Not covered: the time a release takes, refusals of malformed data, and the progress bar, which only the data "
+            "holder sees."
         ),
         ("the tables differ by", "pairs", "pairs with an open door"),
         tuple((kind, str(rounds), str(len(doors))) for kind, doors in found.items()),
         (
             Check(
-                "Every release works, and all that is seen beside the noise is equal, whatever the table holds",
+                "Every release succeeds, and everything visible except the noise is the same, whatever the table contains",
                 not wrong,
                 f"not so: {', '.join(wrong)}" if wrong else f"equal for all {pairs} pairs",
             ),

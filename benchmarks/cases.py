@@ -72,7 +72,7 @@ class Sizes:
     pairs: tuple[int, int] = (5000, 256)
     nearest: tuple[int, int, int] = (1_000_000, 1000, 256)  # rows of the index, queries, k
     memory: tuple[int, int, int] = (100_000, 4096, 256)
-    growth: tuple[int, int, int, int, int] = (2000, 1_000_000, 1024, 4, 200)  # n, d, k, s, non-zeros a row
+    growth: tuple[int, int, int, int, int] = (2000, 1_000_000, 1024, 4, 200)  # n, d, k, s, non-zeros per row
     growth_steps: int = 6  # doublings of each, less one
     repeats: int = 7
     generator: np.random.Generator = field(default_factory=lambda: np.random.default_rng(2021))
@@ -245,7 +245,7 @@ def sparse_release(sizes: Sizes) -> Iterator[Case]:
     for sparsity, target in ((1, 2.0), (8, 6.0)):
         protocol = al.Protocol(al.SparseJL(d, k, sparsity, "bench"), 1)
         yield Case(
-            f"release, sparse {n} x {d:,}, {per_row} non-zeros a row -> {k}, s={sparsity}",
+            f"release, sparse {n} x {d:,}, {per_row} non-zeros per row -> {k}, s={sparsity}",
             "scikit-learn SparseRandomProjection, equal density",
             target,
             _release(protocol, X),
@@ -340,7 +340,7 @@ def nearest_rows(sizes: Sizes) -> Iterator[Case]:
     wide, alike = 2 * k, np.full((1, 2 * k), 5.0)
     queries = _released_counts(precise, asked, alike, sizes.generator)
     half = _released_counts(precise, rows // 2, alike, sizes.generator)
-    for other, noises in ((precise, "one noise"), (noisy, "two noises, which the peer takes for distance")):
+    for other, noises in ((precise, "one noise level"), (noisy, "two noise levels, which the peer ignores")):
         index = al.concat([half, _released_counts(other, rows - rows // 2, alike, sizes.generator)])
         yield _nearest_case(faiss, queries, index, noises)
     del half, index
@@ -349,7 +349,7 @@ def nearest_rows(sizes: Sizes) -> Iterator[Case]:
         faiss,
         _released_counts(precise, asked, clusters, sizes.generator),
         _released_counts(precise, rows, clusters, sizes.generator),
-        f"one noise, {_CLUSTERS} far clusters",
+        f"one noise level, {_CLUSTERS} far clusters",
     )
 
 

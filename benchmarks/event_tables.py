@@ -51,10 +51,10 @@ _WINDOW = """
         FROM read_parquet('{path}')) WHERE place <= {contribution} GROUP BY ALL''').fetchall()
 """
 PROGRAMS = {
-    "armslength, at most 20 events a person": (_START + _OURS + _END, 20),
-    "armslength, at most 5 events a person": (_START + _OURS + _END, 5),
-    "DuckDB: counts, nobody bounded, not private": (_START + _ENGINE + _COUNTS + _END, 20),
-    "DuckDB: counts, bounded to 20 by a window function, not private": (
+    "armslength, at most 20 events per person": (_START + _OURS + _END, 20),
+    "armslength, at most 5 events per person": (_START + _OURS + _END, 5),
+    "DuckDB: counts without a bound, not private": (_START + _ENGINE + _COUNTS + _END, 20),
+    "DuckDB: counts with a bound of 20 by a window function, not private": (
         _START + _ENGINE + _WINDOW + _END,
         20,
     ),
@@ -90,7 +90,7 @@ def main() -> None:
     chosen = parser.parse_args()
     results: list[dict[str, Any]] = []
     lines = [
-        "| events | program | seconds | events a second | resident memory, at most |",
+        "| events | program | seconds | events per second | peak resident memory |",
         "|---|---|---|---|---|",
     ]
     with tempfile.TemporaryDirectory() as folder:
@@ -127,14 +127,14 @@ def _page(lines: list[str]) -> str:
         [
             "# Event tables: time and memory",
             "",
-            f"Written by `make bench-tables` on a machine with 2 cores, with {_MEMORY} for the engine in every program. One run each: read the",
-            "ratios within a size, and the memory. Times of armslength hold the start of the process, the sort by person, the contribution",
-            "bound, the projection and the noise; about a second is the import.",
+            f"Written by `make bench-tables` on a machine with 2 cores, with {_MEMORY} for the engine in every program. Each program ran once, so compare",
+            "ratios within a size, and the memory. Times of armslength include process start, the sort by person, the contribution bound, the",
+            "projection and the noise. The import takes about a second.",
             "",
             *lines,
             "",
-            "The sort by person is a large part of it: a person's events must be seen together, and may lie in any file. Counting without a bound is",
-            "several times faster, and has no guarantee.",
+            "Much of the time is the sort by person: a person's events must be seen together and may be in any file. Counting without a bound is",
+            "several times faster and has no guarantee.",
             "",
         ]
     )

@@ -15,7 +15,7 @@ _SPARSE_RESULT = 8 * Sizes.sparse[0] * Sizes.sparse[2]  # bytes
 def table(rows: list[dict[str, Any]]) -> str:
     """The ratios, one line for each work."""
     lines = [
-        "| work | peer, and its fastest setting | ours, ms | theirs, ms | ratio | wanted | on the same array | reading the input, ms |",
+        "| work | peer, and its fastest setting | ours, ms | theirs, ms | ratio | target | on the same array | reading the input, ms |",
         "|---|---|---:|---:|---:|---:|---:|---:|",
     ]
     for row in rows:
@@ -56,7 +56,7 @@ def _reasons(report: dict[str, Any]) -> dict[str, float]:
 
 def _events() -> str:
     """Events a second and memory, on one machine and under Spark; what was not measured on this machine is said."""
-    heads = "| work | seconds | events a second | resident memory, at most |\n|---|---:|---:|---:|"
+    heads = "| work | seconds | events per second | peak resident memory |\n|---|---:|---:|---:|"
     lines = [heads]
     for name, target in (("tables", "bench-tables"), ("spark", "bench-spark")):
         file = RESULTS / f"{name}.json"
@@ -99,7 +99,7 @@ def _page(report: dict[str, Any]) -> str:
         events=_events(),
         parts=heads + "\n".join(lines),
         **_reasons(report),
-        growth="{:,} rows of {:,} columns, k = {}, s = {}, {} non-zeros a row".format(*Sizes.growth),
+        growth="{:,} rows of {:,} columns, k = {}, s = {}, {} non-zeros per row".format(*Sizes.growth),
         memory=memory,
         first=report["starts"]["first"],
         second=report["starts"]["second"],

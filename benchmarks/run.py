@@ -42,8 +42,10 @@ def _commit() -> str:
 def main() -> None:
     """Measures, prints the table, writes the JSON; of a whole run the page and the plot too."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="smaller sizes; the page is left alone")
-    parser.add_argument("--only", default="", help="only work whose name holds this text; prints alone")
+    parser.add_argument("--quick", action="store_true", help="run smaller sizes and write no page")
+    parser.add_argument(
+        "--only", default="", help="run only cases whose name contains this text, and print without writing"
+    )
     arguments = parser.parse_args()
     quick = arguments.quick
     rows = []

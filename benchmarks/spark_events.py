@@ -87,8 +87,8 @@ _PROGRAMS = {
     "armslength under Spark, 2 executors": (SPARK, 2),
     "armslength on one machine, 1 thread": (_START + _PROTOCOL + _ONE_MACHINE + _END, 1),
     "armslength on one machine, 2 threads": (_START + _PROTOCOL + _ONE_MACHINE + _END, 2),
-    "Spark: counts, 2 executors, nobody bounded, not private": (_START + _SESSION + _SPARK_COUNTS + _END, 2),
-    "pyarrow: counts, 2 threads, nobody bounded, not private": (_START + _PYARROW + _END, 2),
+    "Spark: counts without a bound, 2 executors, not private": (_START + _SESSION + _SPARK_COUNTS + _END, 2),
+    "pyarrow: counts without a bound, 2 threads, not private": (_START + _PYARROW + _END, 2),
 }
 _VECTORS = """
     import armslength as al
@@ -146,7 +146,7 @@ def compared(folder: Path, small: Path, count: int) -> list[dict[str, Any]]:
     for name, (program, workers) in _PROGRAMS.items():
         found = measured(program, path, small, workers, 2)
         rows.append({"program": name, "events": count, **found})
-        print(f"{count / found['seconds'] / 1e6:8.2f} million events a second  {name}", flush=True)
+        print(f"{count / found['seconds'] / 1e6:8.2f} million events per second  {name}", flush=True)
     return rows
 
 
@@ -230,31 +230,31 @@ def _page(found: dict[str, Any]) -> str:
     vectors = found["vectors"]
     return f"""# Events under Spark
 
-Written by `make bench-spark` on a machine with 2 cores, which the driver and the executors share: more than two executors cannot be
-shown here. Executors are processes of their own with one core each (`local-cluster`). The session is up and a small release has run before the
-clock starts. A cluster pays when the events do not fit one machine or already lie in one; where they do fit, one machine is faster.
+If the events fit on one machine, one machine is faster. Use a cluster if they do not fit, or are already in one.
+
+Written by `make bench-spark` on a machine with 2 cores, shared by the driver and the executors, so at most two executors can be shown.
+Executors are separate processes with one core each (`local-cluster`). The clock starts after the session is up and a small release has run.
 
 ## {found["rows"][0]["events"]:,} events, 24 groups, 512 coordinates, best of two
 
-| program | seconds | events a second |
+| program | seconds | events per second |
 |---|---:|---:|
 {chr(10).join(rows)}
 
-## Against the number of events, 2 executors
+## By number of events, 2 executors
 
-| events | seconds | events a second | driver: Python | driver: Java |
+| events | seconds | events per second | driver: Python | driver: Java |
 |---:|---:|---:|---:|---:|
 {chr(10).join(growing)}
 
-![time and memory of the driver against events](benchmarks-spark.svg)
+![time and memory of the driver by number of events](benchmarks-spark.svg)
 
 The driver holds the sums of the groups and no events.
 
 ## Vectors
 
-{VECTORS[0]:,} rows of {VECTORS[1]} numbers, each its own sketch of 256 coordinates, best of three: {vectors["binary"]:.1f} s where the vectors are
-binary, {vectors["array"]:.1f} s where they are arrays, and {vectors["one machine"]:.2f} s on one machine from an array in memory. Moving the numbers costs more than
-sketching them.
+{VECTORS[0]:,} rows of {VECTORS[1]} numbers, one sketch of 256 coordinates each, best of three: {vectors["binary"]:.1f} s from binary vectors,
+{vectors["array"]:.1f} s from arrays, and {vectors["one machine"]:.2f} s on one machine from an array in memory. Moving the numbers costs more than sketching them.
 """
 
 

@@ -1,14 +1,14 @@
-"""Do publishers reach the same audience? Event tables that nobody shares, two sketches each, and answers with error bars.
+"""Do publishers reach the same audience? Compare private event tables that nobody shares, with error bars.
 
     python examples/audience_overlap.py
 
-Four publishers each have a private table of (user, interest): who read about what. Two questions, two releases of each publisher:
+Four publishers each have a private table of (user, interest). Each publisher makes two releases, for two questions:
 
-    interests   items are interests. How alike are the audiences' interests, and who is nearest to whom?
-    users       items are the users themselves, each once. The inner product of two such rows is how many users both have.
+    interests   The items are interests. How alike are the interests of the audiences, and which publisher is nearest to which?
+    users       The items are the users, once each. The inner product of two rows is the number of users that both have.
 
-One user is protected in every release, with all of their events. A user of all four publishers is in eight releases and spends the ε
-of each. Data is generated, so that the truth stands beside each answer.
+Every release protects one user with all of their events. A user of all four publishers is in eight releases and spends the ε of each. The
+data is generated, so the script prints the truth beside each answer.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ Audience = tuple[NDArray[np.int64], NDArray[np.int64]]  # the user and the inter
 
 
 def generated_audiences(generator: np.random.Generator) -> list[Audience]:
-    """One event table for each publisher; sport and news share many readers, travel and cooking have interests in common."""
+    """One event table per publisher. Sport and news share many readers; travel and cooking share interests."""
     frequency = 1 / np.arange(1, INTERESTS + 1)
     general, leisure = (
         np.concatenate([generator.permutation(frequency[:400]), frequency[400:]]) for _ in range(2)
@@ -44,7 +44,7 @@ def generated_audiences(generator: np.random.Generator) -> list[Audience]:
 
 
 def released(tables: list[pa.Table], protocol: al.Protocol, item: str) -> al.Sketches:
-    """One row for each publisher; in real life each runs this at home, with a ledger of its own."""
+    """One row per publisher. In practice each publisher runs this itself, with its own ledger."""
     rows = [
         al.release_table(table, protocol, person="user", item=item, label=name, ledger=al.NO_LEDGER)
         for name, table in zip(PUBLISHERS, tables, strict=True)
@@ -53,7 +53,7 @@ def released(tables: list[pa.Table], protocol: al.Protocol, item: str) -> al.Ske
 
 
 def show(title: str, estimate: al.Estimate, truth: NDArray[np.float64], digits: int) -> None:
-    """Every pair with its interval, beside the truth."""
+    """Print every pair with its interval and the truth."""
     lower, upper = estimate.interval(0.95)
     print(f"\n{title}\n  {'':18}  estimate          95% interval       truth")
     for i, j in zip(*np.triu_indices(len(PUBLISHERS), 1), strict=True):
@@ -66,7 +66,7 @@ def show(title: str, estimate: al.Estimate, truth: NDArray[np.float64], digits: 
 
 
 def interests_compared(audiences: list[Audience]) -> None:
-    """The first question, with its plan."""
+    """The first question: plan, release, compare."""
     plan = al.plan(
         epsilon=1,
         contribution=CONTRIBUTION,
@@ -90,7 +90,7 @@ def interests_compared(audiences: list[Audience]) -> None:
         np.minimum(np.unique(users, return_counts=True)[1], CONTRIBUTION).sum() for users, _ in audiences
     )
     print(
-        f"\n  at most {CONTRIBUTION} events of each user count: {kept / counts.sum():.0%} of all; the truth below is of all events"
+        f"\n  At most {CONTRIBUTION} events of each user count, {kept / counts.sum():.0%} of all events. The truth below covers all events."
     )
     show("Cosines of interests", al.cosines(sketches), unit @ unit.T, 3)
     show("Distances of shapes (rows divided by their totals)", al.shape_distances(sketches), distances, 4)
@@ -98,7 +98,7 @@ def interests_compared(audiences: list[Audience]) -> None:
 
 
 def users_compared(audiences: list[Audience]) -> None:
-    """The second question: the item is the user, so that nothing is counted twice and one is the contribution."""
+    """The second question. The item is the user, so each user counts once and the contribution is 1."""
     protocol = al.Protocol(
         al.SparseJL(input_dim=None, sketch_dim=4096, seed="users-2026"),
         epsilon=1,
@@ -110,19 +110,17 @@ def users_compared(audiences: list[Audience]) -> None:
     tables = [pa.table({"user": who, "same user": who}) for who in users]
     sketches = released(tables, protocol, "same user")
     shared = np.array([[len(np.intersect1d(a, b)) for b in users] for a in users], dtype=float)
-    print("\n2. Users. The inner product of two rows is the number of users that both publishers have:")
+    print("\n2. Users. The inner product of two rows is the number of shared users:")
     show("Shared users", al.inner_products(sketches), shared, 0)
-    print("  the width comes from the projection, about √(users·users/4096), more than from the noise")
+    print("  The width comes mostly from the projection, about √(users·users/4096), not from the noise.")
 
 
 def main() -> None:
-    """Both questions, and what they cost."""
-    audiences = generated_audiences(
-        np.random.default_rng(2026)
-    )  # for the generated data; noise knows no seed
+    """Answer both questions and print their cost."""
+    audiences = generated_audiences(np.random.default_rng(2026))  # for the generated data; noise has no seed
     interests_compared(audiences)
     users_compared(audiences)
-    print("\nA user of one publisher spent ε = 2, for two releases; a user of all four spent 8.")
+    print("\nA user of one publisher spent ε = 2 in two releases. A user of all four publishers spent ε = 8.")
 
 
 if __name__ == "__main__":

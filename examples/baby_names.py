@@ -1,12 +1,12 @@
-"""How fast do baby names change? One small private sketch for each year, and the drift between years with its error bars.
+"""How fast do baby names change? One small private sketch per year, and the drift between years with error bars.
 
     python examples/baby_names.py [STATE]
 
-Each year of a state releases one sketch of its births by name and sex; one birth is one unit of protection, and belongs to one year. Nobody
-has to agree on a list of names first: the sketch hashes whatever names occur. Afterward anybody compares years, as often as they like.
+Each year of a state releases one sketch of its births by name and sex. The unit of protection is one birth, and each birth belongs to one year. The
+years need no common list of names: the sketch hashes whatever names occur. Afterward anyone can compare years, as often as they like.
 
-The data are the state files of the US Social Security Administration (30 years; names with fewer than 5 births in a year are left out there), as
-`babynames_state_year.npz` in `../shared/data` beside the project or in the folder that ARMSLENGTH_DATA names. Without it, names are generated.
+The data are the state files of the US Social Security Administration: 30 years, without names with fewer than 5 births in a year. Put
+`babynames_state_year.npz` into `../shared/data` beside the project or into the folder ARMSLENGTH_DATA. Otherwise names are generated.
 """
 
 import os
@@ -27,7 +27,7 @@ Births = tuple[list[str], list[int], NDArray[np.int64]]  # names, years, one row
 
 
 def recorded_births(state: str) -> Births | None:
-    """The births of a state, or None where the file is absent."""
+    """The births of a state, or None if the file is missing."""
     folder = os.environ.get("ARMSLENGTH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data"
     path = Path(folder) / FILE
     if not path.exists():
@@ -42,8 +42,8 @@ def recorded_births(state: str) -> Births | None:
 
 
 def generated_births() -> Births:
-    """Births of a small state that does not exist: Zipf popularities that wander from year to year."""
-    generator = np.random.default_rng(2026)  # for the generated data; noise knows no seed
+    """Births of an invented small state: Zipf popularities that change from year to year."""
+    generator = np.random.default_rng(2026)  # for the generated data; noise has no seed
     years, count = list(range(1996, 2026)), 4000
     popularity = -np.log(np.arange(1, count + 1)) + generator.normal(0, 0.3, count)
     rows = np.empty((len(years), count), dtype=np.int64)
@@ -56,14 +56,14 @@ def generated_births() -> Births:
 
 
 def planned(epsilon: str) -> al.Plan:
-    """The plan for years about a hundred apart or more; it sees no data."""
+    """The plan for distances of about a hundred or more between years. It sees no data."""
     return al.plan(
         None, epsilon=epsilon, distance=(100, 1000), contribution=1, unit="one birth", seed="baby names"
     )
 
 
 def estimated_drift(births: Births, protocol: al.Protocol) -> al.Estimate:
-    """Distances between all years; each year is one release, and a birth is in one of them."""
+    """Distances between all years. Each year is one release, and each birth is in one release."""
     names, years, counts = births
     releases = [
         protocol.release(row[None, :], items=names, labels=[str(year)], ledger=al.NO_LEDGER)
@@ -73,13 +73,13 @@ def estimated_drift(births: Births, protocol: al.Protocol) -> al.Estimate:
 
 
 def true_drift(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The same without privacy, for the comparison."""
+    """The same distances without privacy, for comparison."""
     rows = counts.astype(float)
     return np.array([np.sqrt(((rows - row) ** 2).sum(axis=1)) for row in rows])
 
 
 def bar(lower: float, upper: float, truth: float, largest: float) -> str:
-    """An interval as text: ├───┤, with x where the truth is."""
+    """An interval as text: ├───┤, with x at the truth."""
     ends = (min(end, largest) / largest for end in (lower, upper, truth))
     start, stop, mark = (round(end * (CHART_WIDTH - 1)) for end in ends)
     cells = [" "] * CHART_WIDTH
@@ -89,7 +89,7 @@ def bar(lower: float, upper: float, truth: float, largest: float) -> str:
 
 
 def show(years: list[int], estimate: al.Estimate, truth: NDArray[np.float64]) -> None:
-    """One line for each year: its drift since the first year and since the year before, beside the truth."""
+    """Print one line per year: the drift since the first year and since the year before, with the truth."""
     lower, upper = estimate.interval(0.95)
     resolved = estimate.resolved(0.95)
     largest = max(truth[0].max(), *upper[0, np.isfinite(upper[0])])
@@ -109,43 +109,43 @@ def show(years: list[int], estimate: al.Estimate, truth: NDArray[np.float64]) ->
     pairs = np.triu_indices(len(years), 1)
     held = ((lower <= truth) & (truth <= upper))[pairs]
     print(
-        f"\n  {held.mean():.0%} of the intervals of all {len(held)} pairs of years hold the truth (one matrix: they miss together)"
+        f"\n  {held.mean():.0%} of the intervals of all {len(held)} pairs contain the truth (they share one matrix, so they miss together)"
     )
 
 
 def resolved_from(years: list[int], resolved: NDArray[np.bool_]) -> str:
-    """From which year on all drifts since the first year are told apart from 0."""
+    """The year from which on every drift since the first year is resolved."""
     missed = np.flatnonzero(~resolved[0, 1:])
     first = missed[-1] + 2 if missed.size else 1
     return f"from {years[first]} on" if first < len(years) else "never"
 
 
 def main() -> None:
-    """Plans, releases 30 years, shows the drift, and how much ε it takes."""
+    """Plan, release 30 years, show the drift, and show how much ε it takes."""
     state = sys.argv[1].upper() if len(sys.argv) > 1 else "VT"
     births = recorded_births(state)
     if births is None:
-        print(
-            f"{FILE} is neither in ../shared/data nor where ARMSLENGTH_DATA says: generated names instead.\n"
-        )
-        births, state = generated_births(), "A state that does not exist"
+        print(f"{FILE} not found in ../shared/data or ARMSLENGTH_DATA: using generated names.\n")
+        births, state = generated_births(), "An invented state"
     _, years, counts = births
     totals, truth = counts.sum(axis=1), true_drift(counts)
 
     plan = planned("1")
-    print(f"{state}, {years[0]} to {years[-1]}, {totals.min():,} to {totals.max():,} births a year")
+    print(f"{state}, {years[0]} to {years[-1]}, {totals.min():,} to {totals.max():,} births per year")
     print(f"\nWill it work?\n\n{plan.summary}")
     show(years, estimated_drift(births, plan.protocol), truth)
     chance = np.sqrt(totals[1:] + totals[:-1]).mean()
-    print(f"  two years of equal fashion would be about {chance:.0f} apart by chance, √(births of both)")
+    print(
+        f"  With no change in fashion, two years would be about {chance:.0f} apart by chance: √(births of both)."
+    )
 
-    # To try all of these on the same people would spend their sum; here they stand side by side to compare.
-    print("\nHow much ε does it take? Told apart from 0 at 95%, each pair by itself:\n")
+    # Releasing all of these about the same people would spend their sum. This is a comparison only.
+    print("\nHow much ε does it take? Drifts resolved at 95%, each pair by itself:\n")
     print(f"     ε     k   since {years[0]}       since the year before")
     for epsilon in ("1", "0.3", "0.1", "0.03", "0.01"):
         plan = planned(epsilon)
         if not plan.resolvable:
-            print(f"  {epsilon:>4}     -   the plan says no, before anything is spent")
+            print(f"  {epsilon:>4}     -   the plan says that this cannot work, and nothing is spent")
             continue
         resolved = estimated_drift(births, plan.protocol).resolved(0.95)
         steps = np.diagonal(resolved, 1)

@@ -1,13 +1,15 @@
-"""A distance of your own: diagnosis codes that know their category, through an integer matrix that you bring.
+"""A custom distance: your own integer matrix, here for diagnosis codes with categories.
 
-Hospitals code with different habits: one writes the unspecified code of a disease, another the detailed one. On plain codes, hospitals of
-equal habits look alike, whatever their patients have. So the hospitals agree on a matrix of their own, in two parts:
+    python examples/custom_transform.py
 
-    A = [ 3·P·G ]    G adds up the codes of a category, P is a random sign sketch of the categories, counted three times
+Hospitals code differently: one uses the unspecified code of a disease, another the detailed one. On plain codes, hospitals with the same
+coding habit look alike, whatever their patients have. So the hospitals agree on their own matrix, in two parts:
+
+    A = [ 3·P·G ]    G adds up the codes of a category; P is a random sign sketch of the categories, with weight 3
         [   Q   ]    Q is a random sign sketch of the codes themselves
 
-so that ‖A·z‖² is, on average over P and Q, 9·‖G·z‖² + ‖z‖²: a difference between categories weighs more than one within them. No
-built-in transform does that; the paper's general result takes any integer matrix. The data is generated.
+On average over P and Q, ‖A·z‖² is 9·‖G·z‖² + ‖z‖²: a difference between categories counts more than one within a category. No
+built-in transform does that, but the paper's general result takes any integer matrix. The data is generated.
 """
 
 import math
@@ -20,7 +22,7 @@ import armslength as al
 
 CATEGORIES, CODES_EACH = 400, 10
 CODES = CATEGORIES * CODES_EACH
-ROWS = 256  # of P, and as many of Q
+ROWS = 256  # of P, and of Q
 WEIGHT = 3
 HOSPITALS = 6
 
@@ -33,27 +35,27 @@ def sign_sketch(rows: int, columns: int, generator: np.random.Generator) -> spar
 
 
 def grouping() -> sparse.csc_array:
-    """G, the public coarsening: row g is 1 at the codes of category g."""
+    """G, the public map from codes to categories: row g is 1 at the codes of category g."""
     codes = np.arange(CODES)
     ones = np.ones(CODES, dtype=np.int64)
     return sparse.coo_array((ones, (codes // CODES_EACH, codes)), shape=(CATEGORIES, CODES)).tocsc()
 
 
 def two_level_transform() -> al.MatrixJL:
-    """The agreed transform; all that is random in it is public, so it has a seed."""
-    generator = np.random.default_rng(2026)  # for the public matrix; noise knows no seed
+    """The agreed transform. Its randomness is public, so it has a seed."""
+    generator = np.random.default_rng(2026)  # for the public matrix; noise has no seed
     by_category = sign_sketch(ROWS, CATEGORIES, generator) @ grouping()
     by_code = sign_sketch(ROWS, CODES, generator)
     matrix = sparse.vstack([WEIGHT * by_category, by_code], format="csc")
-    # With x = 9‖Gz‖² and y = ‖z‖² the variance is at most (2/ROWS)(x² + y²), and that at most (2/ROWS)(x + y)²:
-    # stated too large, never too small, so that intervals are honest.
+    # With x = 9‖Gz‖² and y = ‖z‖² the variance is at most (2/ROWS)(x² + y²) ≤ (2/ROWS)(x + y)².
+    # A variance that is too large keeps the intervals valid.
     return al.MatrixJL(matrix, scale=1.0, variance_coefficients=(2 / ROWS, 0.0))
 
 
 def hospital_counts(
     generator: np.random.Generator,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """One row of counts for each hospital, one code a patient; what its patients have; how it codes."""
+    """(counts with one row per hospital and one code per patient, disease mix of each hospital, coding habit of each)."""
     frequencies = 1 / np.arange(1, CATEGORIES + 1)
     orders = [
         np.concatenate([common, np.arange(3, CATEGORIES)]) for common in ([0, 1, 2], [1, 2, 0], [2, 0, 1])
@@ -68,7 +70,7 @@ def hospital_counts(
 
 
 def expected_error(protocol: al.Protocol, distance: float) -> float:
-    """The standard error of an estimated squared distance, as a share of it; known before any data."""
+    """The relative standard error of an estimated squared distance. It is known before any data."""
     second, fourth = protocol.law.second_moment, protocol.law.fourth_moment
     noise_2, noise_4 = 2 * second, 2 * (fourth - 3 * second**2)  # cumulants of two parties' noise
     k, squared = protocol.transform.sketch_dim, distance**2
@@ -77,23 +79,23 @@ def expected_error(protocol: al.Protocol, distance: float) -> float:
 
 
 def nearest(squared: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The nearest other hospital of each."""
+    """The nearest other hospital of each hospital."""
     others = squared + np.diag(np.full(HOSPITALS, np.inf))
     return np.array([row.argmin() for row in others])
 
 
 def main() -> None:
-    """Builds the matrix, says what it costs, releases, and compares beside the truth."""
+    """Build the matrix, print its cost, release, and compare with the truth."""
     transform = two_level_transform()
-    print("The matrix that the hospitals agreed on, scanned:\n")
+    print("The agreed matrix:\n")
     print(transform.card())
     protocol = al.Protocol(transform, epsilon=1, noise="laplace", contribution=1, unit="one patient")
     print(
-        f"\n  one patient moves it by at most {transform.l1_sensitivity} in ℓ1: {protocol.noise} noise of scale {protocol.law.scale:g}"
+        f"\n  One patient changes the sketch by at most {transform.l1_sensitivity} in ℓ1 norm: {protocol.noise} noise of scale {protocol.law.scale:g}"
     )
     for distance in (100, 300, 1000):
         share = expected_error(protocol, distance)
-        print(f"  at distance {distance:4}, the squared distance will have a standard error of {share:.0%}")
+        print(f"  At distance {distance:4}, the standard error of the squared distance is {share:.0%}.")
 
     counts, patients_have, habit = hospital_counts(np.random.default_rng(7))
     labels = [
@@ -120,10 +122,10 @@ def main() -> None:
     pairs = np.triu_indices(HOSPITALS, 1)
     held = ((lower <= truth) & (truth <= upper))[pairs]
     print(
-        f"\n{held.sum()} of {len(held)} intervals at 95% hold the truth; {estimate.resolved(0.95)[pairs].sum()} pairs are told apart from 0"
+        f"\n{held.sum()} of {len(held)} intervals at 95% contain the truth; {estimate.resolved(0.95)[pairs].sum()} pairs are resolved"
     )
 
-    print("\nNearest neighbor of the hospitals: like it in its patients, or in its coding habit?")
+    print("\nDoes the nearest hospital have the same patients, or the same coding habit?")
     for how, squared in (
         ("released sketches", estimate.value),
         ("true two-level distance", truth),

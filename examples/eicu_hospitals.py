@@ -1,13 +1,13 @@
-"""Which hospitals look alike? Intensive-care stays: where the plan says no, and what can be asked instead.
+"""Which hospitals look alike? Intensive-care stays: the plan says no for single hospitals and yes for regions.
 
     python examples/eicu_hospitals.py
 
-186 hospitals with 10 to 40 stays each are too small to be compared one by one under differential privacy, and the plan says so before anything is
-spent. Pooled by region they can be. Events are (patient, what was recorded, where): diagnoses, treatments and drug orders, each once a stay. One patient is
-protected, with all of their stays at all hospitals: some patients are in more than one.
+186 hospitals with 10 to 40 stays each are too small to compare one by one under differential privacy. The plan says so before anything is
+spent. Pooled by region, the comparison works. Events are (patient, item, region), where items are diagnoses, treatments and drug orders, once per
+stay. The unit of protection is one patient with all of their stays at all hospitals.
 
-The data are the stays of the eICU demo (MIT and Philips, ODbL 1.0), as `eicu_demo_stays.npz` in `../shared/data` beside the project or in the folder that
-ARMSLENGTH_DATA names. Without it, stays are generated. No row of a patient is printed.
+The data are the stays of the eICU demo (MIT and Philips, ODbL 1.0). Put `eicu_demo_stays.npz` into `../shared/data` beside the project or into
+the folder ARMSLENGTH_DATA. Otherwise stays are generated. The script prints no row of a patient.
 """
 
 import math
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import armslength as al
 
 FILE = "eicu_demo_stays.npz"
-REGIONS = ("Midwest", "Northeast", "South", "West")  # public input; stays without a region are left out
+REGIONS = ("Midwest", "Northeast", "South", "West")  # public input; stays without a region do not count
 HOSPITALS, FEATURES = 186, 3500  # of the generated data
 EPSILON, CONTRIBUTION = "2", 5
 
@@ -32,7 +32,7 @@ class Stays:
     """The private table.
 
     Attributes:
-        events: One line for each thing recorded at a stay: patient, item, region.
+        events: One row per item recorded at a stay: patient, item, region.
         sizes: How many stays each hospital has.
     """
 
@@ -41,7 +41,7 @@ class Stays:
 
 
 def recorded_stays() -> Stays | None:
-    """The stays of the eICU demo, or None where the file is absent."""
+    """The stays of the eICU demo, or None if the file is missing."""
     folder = os.environ.get("ARMSLENGTH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data"
     path = Path(folder) / FILE
     if not path.exists():
@@ -57,8 +57,8 @@ def recorded_stays() -> Stays | None:
 
 
 def generated_stays() -> Stays:
-    """Stays that nobody had: what is common differs a little from region to region."""
-    generator = np.random.default_rng(2026)  # for the generated data; noise knows no seed
+    """Invented stays. Item frequencies differ a little between regions."""
+    generator = np.random.default_rng(2026)  # for the generated data; noise has no seed
     frequency = 1 / np.arange(10, FEATURES + 10)
     mixes = [frequency * generator.lognormal(0, 0.7, FEATURES) for _ in REGIONS]
     sizes = (10 + generator.exponential(4, HOSPITALS)).clip(max=40).astype(np.int64)
@@ -74,22 +74,20 @@ def generated_stays() -> Stays:
 
 
 def ask_for_hospitals(sizes: NDArray[np.int64]) -> None:
-    """What the plan says of single hospitals: no data is looked at but how large they are, which is public here."""
-    print("Hospital by hospital, ε = 1: will it work?\n\n  stays  items of a patient   plan  would need")
+    """Print the plans for single hospitals. They use only the sizes of the hospitals, which are public here."""
+    print("Single hospitals, ε = 1: will it work?\n\n  stays  items per patient    plan  would need")
     for stays in (int(np.median(sizes)), int(sizes.max())):
         for contribution in (1, 5, 20):
             plan = al.plan(epsilon=1, contribution=contribution, people=stays, unit="one patient")
             needs = plan.needs
-            words = (
-                "" if needs is None else f"ε = {needs.epsilon:g}, or {needs.people} patients in a hospital"
-            )
+            words = "" if needs is None else f"ε = {needs.epsilon:g}, or {needs.people} patients per hospital"
             if needs is None:
-                words = f"only from distance {plan.told_apart:.1f} on, where {math.sqrt(2 * stays * contribution):.1f} is the least"
+                words = f"resolves distances from {plan.told_apart:.1f}; hospitals without a common item are at least {math.sqrt(2 * stays * contribution):.1f} apart"
             print(f"  {stays:5}  {contribution:18}   {'no ' if needs else 'yes'}   {words}")
 
 
 def planned_regions() -> al.Plan:
-    """The plan for regions of about five hundred patients, six pairs together."""
+    """The plan for regions of about five hundred patients, for all six pairs together."""
     return al.plan(
         epsilon=EPSILON,
         contribution=CONTRIBUTION,
@@ -102,7 +100,7 @@ def planned_regions() -> al.Plan:
 
 
 def true_shapes(events: pa.Table) -> NDArray[np.float64]:
-    """Distances of shapes over all events, without privacy, for the comparison."""
+    """Distances of shapes over all events without privacy, for comparison."""
     items = events.column("item").combine_chunks().dictionary_encode()
     codes = items.indices.to_numpy()
     regions = np.array(events.column("region").to_pylist())
@@ -115,7 +113,7 @@ def true_shapes(events: pa.Table) -> NDArray[np.float64]:
 
 
 def show(sketches: al.Sketches, truth: NDArray[np.float64]) -> None:
-    """Every pair of regions, beside the truth and beside what chance alone would make."""
+    """Print every pair of regions with the truth and with the distance expected by chance."""
     estimate, counted = al.shape_distances(sketches), al.totals(sketches).value
     lower, upper = estimate.interval(0.95, simultaneous=True)
     print(f"\n{'':22}  estimate  95% interval, all 6   all events   by chance")
@@ -129,12 +127,10 @@ def show(sketches: al.Sketches, truth: NDArray[np.float64]) -> None:
 
 
 def main() -> None:
-    """Asks for hospitals, is told no, and compares regions."""
+    """Plan for hospitals, see that it cannot work, and compare regions instead."""
     stays = recorded_stays()
     if stays is None:
-        print(
-            f"{FILE} is neither in ../shared/data nor where ARMSLENGTH_DATA says: generated stays instead.\n"
-        )
+        print(f"{FILE} not found in ../shared/data or ARMSLENGTH_DATA: using generated stays.\n")
         stays = generated_stays()
     sizes = stays.sizes
     print(
@@ -143,9 +139,7 @@ def main() -> None:
     ask_for_hospitals(sizes)
 
     plan = planned_regions()
-    print(
-        f"\nRegion by region, ε = {EPSILON}, {CONTRIBUTION} items of a patient: will it work?\n\n{plan.summary}"
-    )
+    print(f"\nRegions, ε = {EPSILON}, {CONTRIBUTION} items per patient: will it work?\n\n{plan.summary}")
     sketches = al.release_table(
         stays.events,
         plan.protocol,
@@ -157,9 +151,9 @@ def main() -> None:
     )
     show(sketches, true_shapes(stays.events))
     print(
-        "\n  Intervals are about the events that count, at most 5 of a patient. Their distance holds two things: that of the regions (near"
-        "\n  the column 'all events'), and what chance adds (last column, at least: √(1/n + 1/m) for n and m counted events). So a pair that is"
-        "\n  told apart had other events, for sure at 95%; that its hospitals *treat* differently, only what lies well above chance says.\n"
+        "\n  The intervals are about the events that count, at most 5 per patient. Their distance has two parts: the difference between the"
+        "\n  regions (near the column 'all events') and chance (last column, at least √(1/n + 1/m) for n and m counted events). A resolved pair"
+        "\n  had different events, at 95%. Only a distance well above chance says that its hospitals *treat* differently.\n"
     )
     print(al.outliers(sketches, by="shape"))
 

@@ -153,16 +153,16 @@ def _stream_checks(all_of_them: Compared) -> list[Check]:
             f"{plain.different} of {plain.streams:,} differ",
         ),
         Check(
-            "and from every stream at the worst places",
+            "and from every stream at the hardest places",
             worst.different == 0 and worst.deep > 0,
             f"{worst.different} of {worst.streams:,} differ; {worst.deep:,} of these streams needed more than 63 bits",
         ),
-        Check("no draw takes another number of words than is specified", odd == 0, f"{odd} do"),
+        Check("every draw takes the specified number of words", odd == 0, f"{odd} do not"),
         *(
             Check(
-                f"level {number} alone is never wrong at the worst places",
+                f"level {number} alone is never wrong at the hardest places",
                 level.wrong == 0 and level.certain > 0,
-                f"{level.wrong} wrong of {level.certain:,} answers; of the other {level.words - level.certain:,} it said that it is not certain",
+                f"{level.wrong} wrong of {level.certain:,} answers; of the other {level.words - level.certain:,} it was not certain",
             )
             for number, level in enumerate(levels, start=1)
         ),
@@ -176,9 +176,9 @@ def _radius_checks(first: list[Shares], second: list[Shares]) -> list[Check]:
         largest = max(found.radius, found.decision)
         checks.append(
             Check(
-                f"the true error of level {number} is within the proved one",
+                f"the true error of level {number} is within its proved bound",
                 largest <= 1,
-                f"at most {found.radius:.6f} of the radius and {found.decision:.6f} of the error that decides, at {found.points:,} places",
+                f"at most {found.radius:.6f} of the radius and {found.decision:.6f} of the deciding error, at {found.points:,} places",
             )
         )
     return checks
@@ -188,7 +188,7 @@ def _rate_checks(tables: list[Rate], level_1_rates: list[Rate], windows: list[Ra
     many = [rate for rate in (*level_1_rates, *windows) if rate.predicted > _MANY]
     return [
         Check(
-            "level 0 passes on the intervals that hold a change point, and no other",
+            "level 0 passes on exactly the intervals that contain a change point",
             all(rate.uncertain == rate.predicted for rate in tables),
             f"in {len(tables)} tables",
         ),
@@ -205,7 +205,7 @@ def _rate_checks(tables: list[Rate], level_1_rates: list[Rate], windows: list[Ra
             f"{max(rate.uncertain / rate.predicted for rate in windows):.4f} of it in {len(windows)} windows",
         ),
         Check(
-            f"every count above {_MANY:,} would fit neither 0.9 nor 1.1 of the prediction",
+            f"no count above {_MANY:,} would fit 0.9 or 1.1 times the prediction",
             all(rate.has_teeth for rate in many),
             f"{len(many)} such counts of {len(level_1_rates) + len(windows)}",
         ),
@@ -214,13 +214,14 @@ def _rate_checks(tables: list[Rate], level_1_rates: list[Rate], windows: list[Ra
 
 def _words(everything: Compared, chosen: list[float], sizes: Sizes) -> str:
     total = (everything.random + everything.at_once + everything.worst).streams
+    pieces = "every piece" if sizes.piece_step == 1 else f"one piece in {sizes.piece_step}"
     return (
-        f"A draw was written a second time from docs/noise.md alone (`tests/reference/draws.py`): Python's integers, the tails of the law "
-        f"in series whose every rounding is counted, no inverse function, no float and no library. Both got the same {total:,} streams of bits "
-        f"at {len(chosen)} scales of each law from 0.01 to 2^40: random ones, and streams that follow a change point for up to 255 bits, that begin "
-        "with zeros or ones, or that lie at the border of a piece. Levels 1 and 2 were also asked by themselves. "
-        f"The error of each level was measured in 60-digit decimals at the ends and inside of "
-        f"{'every piece' if sizes.piece_step == 1 else f'one piece in {sizes.piece_step}'}; the last bits of W that are not revealed yet "
-        "use up almost all of the radius in the far tail, so the largest share is near 1 and must not pass it. "
-        f"Level 1 was counted on {sizes.words:,} random words at each scale. A true count is outside its limits with probability 1e-6."
+        "A second implementation of a draw was written from docs/noise.md alone (`tests/reference/draws.py`): Python "
+        "integers, tails of the law from series with every rounding counted, no inverse function, no float and no library. "
+        f"Both implementations got the same {total:,} streams of bits at {len(chosen)} scales of each law from 0.01 to 2^40. "
+        "Some streams are random; others follow a change point for up to 255 bits, begin with zeros or ones, or lie at the "
+        "border of a piece. Levels 1 and 2 were also tested alone. The error of each level was measured in 60-digit decimals "
+        f"at the ends and inside of {pieces}. In the far tail, the unrevealed bits of W use up almost all of the radius, so "
+        f"the largest share is close to 1 but must not exceed it. Level 1 was counted on {sizes.words:,} random words at each "
+        "scale. A correct count is outside its limits with probability 1e-6."
     )

@@ -102,7 +102,7 @@ def _section(found: list[tuple[Target, dict[str, Any]]], *, quick: bool) -> Sect
     findings = [f"{target.name}: {measured['finding']}" for target, measured in found if measured["finding"]]
     checks = [
         Check(
-            "no input does what none may do",
+            "no input causes a finding",
             not findings,
             "; ".join(findings)[:1000] or f"none of {total:,} did",
         ),
@@ -115,9 +115,7 @@ def _section(found: list[tuple[Target, dict[str, Any]]], *, quick: bool) -> Sect
         Check(f"at most {SLOWEST} s for every input", slowest <= SLOWEST, f"{slowest:.2f} s"),
     ]
     if not quick:  # too few to tell
-        checks.append(
-            _for_every(found, "accepted", "every target reads some inputs to their end that are no seeds")
-        )
+        checks.append(_for_every(found, "accepted", "every target accepts some inputs that are not seeds"))
     if find_spec("atheris") is not None:
         checks.append(_for_every(found, "features", "coverage guides every target"))
     return Section(
@@ -158,22 +156,23 @@ def _words(found: list[tuple[Target, dict[str, Any]]], promised: int, total: int
     guided = sum(measured["features"] > 0 for _, measured in found)
     kinds = sorted({kind for _, measured in found for kind in measured["verdicts"] if reached(kind)})
     guide = (
-        f"{guided} of {len(found)} targets were guided by the coverage of the modules that read (atheris)"
+        f"Coverage of the reading modules guided {guided} of {len(found)} targets (atheris)"
         if guided
-        else "They came without a guide, atheris is not there: they are changes of valid ones alone"
+        else "Without atheris, inputs were mutated without guidance"
     )
     return (
-        f"All readers together were given {promised:,} inputs ({shares}); with lists of names, labels and folders {total:,}. The table says how many "
-        f"each target got. {guide}. Inputs are made of valid files of every kind by changing bytes, JSON trees, Parquet footers "
-        "and page headers, lines and schemas of ledgers, labels and names. An input of which no file could be made, so that no reader of ours saw it, "
-        "is no execution: those are in a column of their own. *accepted* counts inputs that were read to their end and are no seeds, "
-        "*features* what the guide saw (0: it saw nothing). Event tables are read in three depths: their names (*first line*, *schema*); their "
-        "events, bounded and summed, by an engine that stays (*events*); and a whole release (*table*), which starts an engine each time and so "
-        f"gets fewer inputs. Each target runs in a process of its own with at most {MOST_RESIDENT} MB of memory and {SLOWEST} s for one "
-        "input; a crash, any warning, any exception but ours, and any message of ours that is not one printable line count as findings. What is "
-        "accepted is written and read again and must be the same; a release that a hostile ledger lets pass must have its line. Protocols "
-        f"may ask for {WORK:,} operations here, and what the same lines of a ledger compose to is remembered, so that one input takes "
-        "milliseconds. Ended in: " + ", ".join(kinds) + "."
+        f"All readers together got {promised:,} inputs ({shares}); with lists of names, labels and folders, {total:,}. "
+        f"{guide}. Inputs are valid files of every kind with changed bytes, JSON trees, Parquet footers and page headers, "
+        "ledger lines and schemas, labels and names. *Never reached* counts inputs from which no file could be made, so no "
+        "reader saw them; they are not executions. *Accepted* counts inputs other than seeds that were read to their end. "
+        "*Features* is what the coverage guide saw. Event tables are read at three depths: their names (*first line*, "
+        "*schema*), their events, bounded and summed, in one long-lived engine (*events*), and a whole release (*table*), "
+        "which starts an engine each time and so gets fewer inputs.\n\n"
+        f"Each target runs in its own process with at most {MOST_RESIDENT} MB of memory and {SLOWEST} s per input. A crash, "
+        "any warning, any exception but ours, and any message of ours that is not one printable line counts as a finding. "
+        "Accepted input is written and read again and must be the same. A release that a hostile ledger allows must have its "
+        f"line. Protocols may ask for {WORK:,} operations here, and compositions of the same ledger lines are cached, so that "
+        "one input takes milliseconds. Outcomes: " + ", ".join(kinds) + "."
     )
 
 

@@ -1,1 +1,1 @@
-"""Attacks on releases, each a script that runs as it is: what works without noise, and does not with it."""
+"""Attacks on releases, as runnable scripts: they work without noise and fail with it."""

@@ -1,14 +1,14 @@
-"""Averaging repeated releases: what it reveals, and the ledger that refuses it.
+"""Averaging repeated releases: what it reveals, and how the ledger stops it.
 
     python examples/attacks/averaging.py
 
-What the attacker knows: the public matrix, ε, and all of the data but whether one person is in it, who adds 1 to one item. A careless
-party releases the same data again and again, each time with fresh noise. What he does: he takes all releases together. The mean
-has an error that falls as 1/√n, and the likelihood of all n tells him more and more often whether the person is there.
+The attacker knows the public matrix, ε, and all of the data except whether one person is in it. That person adds 1 to one item. A careless
+party releases the same data again and again with fresh noise. The attacker combines all releases: the error of the mean falls as 1/√n, and the
+likelihood of all n releases shows more and more often whether the person is there.
 
-What comes out: no fault of the noise, but what composition says. n releases of ε are one of n·ε; Gaussian noise of μ = Δ₂/σ becomes √n·μ.
-So somebody has to count. The ledger refuses a label that was released before. Under a new label it charges the budget, and when that is spent
-it refuses everything: then the best that averaging can do is what the budget allowed, which was decided before any data was seen.
+This is not a fault of the noise; composition predicts it. n releases of ε are one of n·ε, and Gaussian noise of μ = Δ₂/σ becomes √n·μ. So
+the ledger counts. It refuses a label that was already released. For a new label it charges the budget, and it refuses everything once the
+budget is spent. Averaging can then achieve no more than the budget allowed, and the budget was fixed before any data was seen.
 """
 
 import math
@@ -27,14 +27,14 @@ ITEMS = 50
 
 
 def protocol_of(noise: str) -> al.Protocol:
-    """The agreement: one person adds 1 to one item."""
+    """The protocol: one person adds 1 to one item."""
     transform = al.SparseJL(ITEMS, SKETCH, SPARSITY, "averaging")
     delta = DELTA if noise == "gaussian" else 0
     return al.Protocol(transform, EPSILON, delta, noise, contribution=1, unit="one person")
 
 
 def repeated(protocol: al.Protocol, x: NDArray[np.int64], times: int, trials: int) -> NDArray[np.int64]:
-    """The same row released `times` times with fresh noise, without a ledger; trials x times x k."""
+    """The same row released `times` times with fresh noise and without a ledger: trials x times x k."""
     rows = np.tile(x, (times * trials, 1))
     values = protocol.release(rows, ledger=al.NO_LEDGER).values
     return values.reshape(trials, times, -1)
@@ -47,8 +47,8 @@ def error_of_mean(protocol: al.Protocol, x: NDArray[np.int64], times: int, trial
 
 
 def right_guesses(protocol: al.Protocol, times: int, trials: int) -> float:
-    """How often the likelihood of all releases guesses right whether the person is there, if a fair coin has decided it."""
-    others = np.arange(ITEMS)  # which the attacker knows
+    """The share of right guesses from the likelihood of all releases, if a fair coin decided whether the person is there."""
+    others = np.arange(ITEMS)  # known to the attacker
     person = np.eye(1, ITEMS, 7, dtype=np.int64)[0]
     step = protocol.transform.apply(person[None, :])[0]
     known = protocol.transform.apply(others[None, :])[0]
@@ -59,13 +59,13 @@ def right_guesses(protocol: al.Protocol, times: int, trials: int) -> float:
             favor = (np.abs(seen) - np.abs(seen - step)).sum(axis=(1, 2))
         else:
             favor = (2 * seen @ step - step @ step).sum(axis=1)
-        believed = np.where(favor == 0, 0.5, favor > 0)  # a tie is a coin
+        believed = np.where(favor == 0, 0.5, favor > 0)  # toss a coin on a tie
         right += float((believed if present else 1 - believed).mean()) / 2
     return right
 
 
 def allowed_guesses(protocol: al.Protocol, times: int) -> float:
-    """What composition allows: e^(nε)/(1 + e^(nε)), or for Gaussian noise Φ(√n·μ/2), which is reached."""
+    """The share that composition allows: e^(nε)/(1 + e^(nε)), or Φ(√n·μ/2) for Gaussian noise, which is reached."""
     if protocol.noise == "laplace":
         return 1 / (1 + math.exp(-times * float(protocol.epsilon)))
     mu = protocol.transform.l2_sensitivity / protocol.law.scale
@@ -73,7 +73,7 @@ def allowed_guesses(protocol: al.Protocol, times: int) -> float:
 
 
 def released_until_refused(folder: Path) -> tuple[list[str], list[str]]:
-    """Labels that a ledger with a budget let through, and what it said of the others."""
+    """(labels that a ledger with a budget allowed, its messages about the others)."""
     protocol, ledger = protocol_of("laplace"), al.Ledger(folder / "ledger.sqlite", create=True)
     ledger.set_budget("people", BUDGET, unit="one person")
     released, refusals = [], []
@@ -88,13 +88,11 @@ def released_until_refused(folder: Path) -> tuple[list[str], list[str]]:
 
 
 def main() -> None:
-    """Averages without a ledger, then meets one."""
+    """Average without a ledger, then try it with one."""
     x = np.arange(ITEMS)
     laplace, gaussian = protocol_of("laplace"), protocol_of("gaussian")
-    print(f"The same data released n times at ε = {EPSILON}, and nobody counts:\n")
-    print(
-        "      n   error of the mean   ε of all    right guesses about one person (what composition allows)"
-    )
+    print(f"The same data released n times at ε = {EPSILON} without a ledger:\n")
+    print("      n   error of the mean   ε of all    right guesses about one person (allowed by composition)")
     print(
         "                                            Laplace            Gaussian, δ = 1e-6   (± standard error)"
     )
@@ -117,7 +115,7 @@ def main() -> None:
         print(f"  refused:  {refusal}")
     best = allowed_guesses(laplace, len(released))
     print(
-        f"\n  Whoever averages the {len(released)} releases guesses right in at most {best:.1%}: as planned."
+        f"\n  Averaging the {len(released)} releases gives at most {best:.1%} right guesses, as the budget intended."
     )
 
 

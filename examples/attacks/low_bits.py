@@ -1,15 +1,14 @@
-"""Floating point gives secrets away: ordinary float noise is broken by its low bits, and integers with exact noise are not.
+"""Floating point reveals secrets: low bits break ordinary float noise, but not integers with exact noise.
 
     python examples/attacks/low_bits.py
 
-What the attacker knows: the code, the public matrix, ε, and all of the data but one entry, which is 0 or 1. He sees one
-released number. What he does (Mironov 2012, "On significance of the least significant bits for differential privacy"): a float sampler
-makes its noise from one of 2^53 uniform numbers, so only some floats can come out. He asks for each of the two entries whether
-the number that he sees can come out at all. Where the answer is yes for one and no for the other, he knows the entry, whatever ε
-promised. The proof of ε is about real numbers, and the program never had any.
+The attacker knows the code, the public matrix, ε, and all of the data except one entry, which is 0 or 1. The attack uses one released number
+(Mironov 2012, "On significance of the least significant bits for differential privacy"). A float sampler makes its noise from one of 2^53 uniform
+numbers, so only some floats are possible. For each of the two entries, the attacker asks whether the observed number is possible at all. If
+it is possible for only one, the attacker knows the entry, whatever ε promised. The proof of ε is about real numbers, and the program had none.
 
-`broken_release` is what most people would write, and it is here to be broken: never use it. armslength releases integers, drawn so
-that every integer comes out under both entries with exactly the probabilities of the law. Its low bits say nothing beyond ε.
+`broken_release` is what most people would write. It is here to be broken: never use it. armslength releases integers. Every integer is possible
+under both entries, with exactly the probabilities of the law, so low bits reveal nothing beyond ε.
 """
 
 import math
@@ -21,20 +20,20 @@ from numpy.typing import NDArray
 import armslength as al
 
 SPARSITY = 3
-SCALE = 1 / math.sqrt(SPARSITY)  # c: the entry moves each of three coordinates of the float sketch by this
+SCALE = 1 / math.sqrt(SPARSITY)  # c: how far the entry moves each of three coordinates of the float sketch
 EPSILON = 1
 NOISE = SPARSITY * SCALE / EPSILON  # Δ₁/ε
-_STEPS = 4  # how many neighbors of a uniform number are tried: more than rounding can hide
+_STEPS = 4  # neighbors of a uniform number to try: more than rounding can hide
 CANNOT_TELL = -1
 
 
 def broken_release(entry: int, count: int, generator: np.random.Generator) -> NDArray[np.float64]:
-    """BROKEN, for the attack alone: one float coordinate c·entry plus float Laplace noise, released `count` times."""
+    """BROKEN, only for the attack: one float coordinate c·entry plus float Laplace noise, released `count` times."""
     return entry * SCALE + generator.laplace(0.0, NOISE, count)
 
 
 def our_release(entry: int, count: int) -> NDArray[np.int64]:
-    """By armslength: all three coordinates that the entry moves, each by 1 in integer units; `count` x 3."""
+    """A release by armslength: the three coordinates that the entry moves by 1 in integer units, `count` x 3."""
     protocol = al.Protocol(al.SparseJL(1, SPARSITY, SPARSITY, "low-bits"), EPSILON, noise="laplace")
     signs = protocol.transform.apply(np.ones((1, 1), dtype=np.int64))[0]
     released: NDArray[np.int64] = (
@@ -44,14 +43,14 @@ def our_release(entry: int, count: int) -> NDArray[np.int64]:
 
 
 def in_data_units(integers: NDArray[np.int64]) -> NDArray[np.float64]:
-    """What our integers stand for: c times each."""
+    """Our integers in data units: c times each."""
     return integers.astype(np.float64) * SCALE
 
 
-# Not cached: a cache would outlive changes of this file.
+# Not cached: a cache would survive changes of this file.
 @numba.njit(nogil=True)
 def _comes_out(seen: float, start: float, noise: float) -> bool:
-    """Whether `start` plus noise made of some uniform number is exactly what is seen.
+    """Whether `start` plus noise from some uniform number gives exactly the observed float.
 
     NumPy's sampler takes U = i/2^53 and returns b·log(U + U) if U < ½, and −b·log(2 − U − U) otherwise.
     """
@@ -80,14 +79,14 @@ def _guesses(seen: NDArray[np.float64], one: float, noise: float, guesses: NDArr
 
 
 def attack(seen: NDArray[np.float64]) -> NDArray[np.int64]:
-    """For each number that was released: the entry that it gives away, or −1 where both are possible or none."""
+    """The entry that each released number reveals, or −1 if both entries or none are possible."""
     guesses = np.full(len(seen), CANNOT_TELL)
     _guesses(seen, SCALE, NOISE, guesses)
     return guesses
 
 
 def likely_guess(seen: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The best guess that there is about ours: the entry under which these three integers are more likely."""
+    """The best possible guess: the entry under which these three integers are more likely."""
     return np.where(np.abs(seen).sum(axis=1) > np.abs(seen - 1).sum(axis=1), 1, 0)
 
 
@@ -97,37 +96,31 @@ def allowed_accuracy(epsilon: float) -> float:
 
 
 def main() -> None:
-    """Attacks both and counts."""
+    """Attack both releases and count."""
     count = 200_000
-    generator = np.random.default_rng(2026)  # of the broken one; exact noise knows no seed
+    generator = np.random.default_rng(2026)  # for the broken release; exact noise has no seed
     print(
-        f"One entry is 0 or 1, ε = {EPSILON}: nobody may guess it right more often than {allowed_accuracy(EPSILON):.1%}.\n"
+        f"One entry is 0 or 1. ε = {EPSILON} allows at most {allowed_accuracy(EPSILON):.1%} right guesses.\n"
     )
     broken = [attack(broken_release(entry, count, generator)) for entry in (0, 1)]
     for entry, guesses in enumerate(broken):
         told, wrong = (guesses != CANNOT_TELL).mean(), (guesses == 1 - entry).sum()
         print(
-            f"  float noise, entry {entry}: {told:6.1%} of {count:,} releases give it away; {wrong} of these guesses are wrong"
+            f"  float noise, entry {entry}: {told:6.1%} of {count:,} releases reveal it; {wrong} of these guesses are wrong"
         )
     ours = [our_release(entry, count) for entry in (0, 1)]
     both = np.intersect1d(ours[0], ours[1])
     for entry, seen in enumerate(ours):
         guesses = attack(in_data_units(seen[:, 0]))
         told = guesses != CANNOT_TELL
-        right = (
-            f"{(guesses[told] == entry).mean():.1%} of them right"
-            if told.any()
-            else "there is nothing to count"
-        )
-        print(
-            f"  armslength,  entry {entry}: the same attack believes to know it in {told.mean():.1%}; {right}"
-        )
+        right = f"{(guesses[told] == entry).mean():.1%} of them right" if told.any() else "no guesses"
+        print(f"  armslength,  entry {entry}: the same attack guesses in {told.mean():.1%}; {right}")
     right = np.mean([(likely_guess(seen) == entry).mean() for entry, seen in enumerate(ours)])
     print(
-        f"\n  Ours are integers, and every integer can come out under both: {len(both)} different ones did, from {both.min()} to {both.max()}."
+        f"\n  armslength releases integers, and every integer is possible under both entries: {len(both)} occurred under both, from {both.min()} to {both.max()}."
     )
     print(
-        f"  The best guess that there is, from all three coordinates, is right in {right:.1%}: no more than ε allows."
+        f"  The best possible guess from all three coordinates is right in {right:.1%}, no more than ε allows."
     )
 
 

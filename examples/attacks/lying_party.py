@@ -1,13 +1,13 @@
-"""A party that lies about its noise, or sends garbage: no danger to anybody's privacy but that of its own people, and a limited nuisance.
-
-What the liar can do: send any integers under any protocol it likes. What it cannot do: learn more from the others' sketches, which
-were released before and do not depend on it; or change a distance between two others, which is computed from their rows alone.
-Its own distances mean nothing, and what is decided over all rows together (clusters, outliers) can be led astray by it.
-
-`armslength inspect` flags rows that the declared noise makes implausible, with at most one false alarm in 10^9 calls. Who adds a
-little less noise than declared, or makes numbers up from true noise, is not found: nobody can see that from outside.
+"""A party that lies about its noise or sends garbage: it endangers only its own people, and what it can spoil is limited.
 
     python examples/attacks/lying_party.py
+
+The liar can send any integers under any protocol. It learns nothing more from the others' sketches, which were released before and do not
+depend on it. It cannot change a distance between two others, which is computed from their rows alone. The liar's own distances mean nothing,
+and it can mislead answers over all rows together (clusters, outliers).
+
+`armslength inspect` flags rows that are implausible under the declared noise, with at most one false alarm in 10^9 calls. It cannot detect a
+party that adds a little less noise than declared, or that adds true noise to invented numbers. Nobody can see that from outside.
 """
 
 import numpy as np
@@ -26,14 +26,14 @@ def honest_release() -> al.Sketches:
 
 
 def with_lie(sketches: al.Sketches, row: np.ndarray[tuple[int], np.dtype[np.int64]]) -> al.Sketches:
-    """The same sketches with the liar's row replaced, under the card that the liar had before."""
+    """The same sketches with the liar's row replaced and its card unchanged."""
     values = sketches.values.copy()
     values[LIAR] = row
     return al.Sketches(values, sketches.labels, sketches.noises, sketches.protocols)
 
 
 def lies(sketches: al.Sketches) -> dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]]:
-    """What the liar sends instead, by name."""
+    """The rows that the liar sends instead, by name."""
     generator = np.random.default_rng(9)
     clear = al.sketch_in_clear(sketches.protocol, generator.poisson(0.02, (1, 2000)))
     return {
@@ -49,7 +49,7 @@ def lies(sketches: al.Sketches) -> dict[str, np.ndarray[tuple[int], np.dtype[np.
 
 
 def main() -> None:
-    """Prints for each lie whether it is flagged, and that the others do not notice it."""
+    """Print for each lie whether it is flagged, and whether distances between the others change."""
     honest = honest_release()
     flagged = [finding.label for finding in al.implausible(honest)]
     print(f"Honest: {len(flagged)} of 4 rows flagged.")
@@ -59,10 +59,8 @@ def main() -> None:
         lied = with_lie(honest, row)
         found = {finding.label for finding in al.implausible(lied)}
         same = np.array_equal(al.squared_distances(lied).value[:LIAR, :LIAR], truth)
-        print(
-            f"{name:<34} {'yes' if 'liar' in found else 'no':<8} {'the same, to the last bit' if same else 'CHANGED'}"
-        )
-    print("\nThe last two are not found, and cannot be: trust in a party's noise is trust in the party.")
+        print(f"{name:<34} {'yes' if 'liar' in found else 'no':<8} {'unchanged' if same else 'CHANGED'}")
+    print("\nNobody can detect the last two: trusting a party's noise means trusting the party.")
 
 
 if __name__ == "__main__":

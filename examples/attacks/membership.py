@@ -1,16 +1,15 @@
-"""Was Alice in the data? The best test there is, against releases with more and less noise.
+"""Was Alice in the data? The best possible test, against releases with more and less noise.
 
     python examples/attacks/membership.py
 
-What the attacker knows: everything but the noise. The public matrix, the law of the noise, every other patient's record, and
-Alice's own: the only question left is whether hers was counted. That is far more than any real attacker has, and it is
-what differential privacy promises to stand up to.
+The attacker knows everything but the noise: the public matrix, the law of the noise, every other patient's record, and Alice's own. The only
+question left is whether hers was counted. No real attacker knows that much, and differential privacy protects even then.
 
-What he does: both worlds, with Alice and without, give every possible sketch a probability. He computes the logarithm of their
-ratio and says "she was there" where it is above a threshold. By the lemma of Neyman and Pearson no test does better, whatever it is.
+Every possible sketch has one probability with Alice and one without. The attacker computes the logarithm of their ratio and says "she was there"
+if it is above a threshold. By the lemma of Neyman and Pearson, no test does better.
 
-What comes out: for every threshold, the share of true alarms is at most e^ε times the share of false alarms (plus δ, with Gaussian
-noise). At ε = 0.1 that is as good as guessing. At ε = 3 it is a promise with little in it, and without noise one release tells all.
+Result: for every threshold, the share of true alarms is at most e^ε times the share of false alarms (plus δ, with Gaussian noise). At ε = 0.1
+that is as good as guessing. At ε = 3 the promise is weak. Without noise, one release reveals everything.
 """
 
 import math
@@ -32,7 +31,7 @@ FALSE_ALARMS = 0.01
 
 
 def log_probabilities(law: Law, n: Integers) -> Floats:
-    """ln P(N = n) of the noise, with all digits in the tails too."""
+    """ln P(N = n) of the noise, accurate in the tails too."""
     far = np.abs(n).astype(np.float64)
     if law.name == "laplace":
         return np.asarray(np.log(np.tanh(0.5 / law.scale)) - far / law.scale)
@@ -42,13 +41,13 @@ def log_probabilities(law: Law, n: Integers) -> Floats:
 
 
 def log_likelihoods(law: Law, values: Integers, center: int, dropped_bits: int = 0) -> Floats:
-    """ln P(value) of each released value, if the exact one was `center`.
+    """ln P(value) of each released value if the exact value was `center`.
 
     Args:
         law: The law of the noise.
-        values: What one coordinate was in many releases.
-        center: What it would be without noise.
-        dropped_bits: How many low bits were cleared: such a value stands for 2^bits integers.
+        values: One coordinate in many releases.
+        center: Its value without noise.
+        dropped_bits: The number of cleared low bits. Each value stands for 2^bits integers.
     """
     step = 1 << dropped_bits
     first = int(values.min())
@@ -61,12 +60,12 @@ def log_likelihoods(law: Law, values: Integers, center: int, dropped_bits: int =
 
 
 def log_ratios(released: al.Sketches, without: al.Sketches, with_her: al.Sketches) -> Floats:
-    """ln of how much likelier each released row is with her than without: the best statistic there is.
+    """The log-likelihood ratio of each released row, with her against without: the best possible statistic.
 
     Args:
-        released: Rows that were released under one protocol.
-        without: The one row of the world without her, in the clear.
-        with_her: The one row of the world with her, in the clear.
+        released: Rows released under one protocol.
+        without: One row without her, in the clear.
+        with_her: One row with her, in the clear.
     """
     protocol = released.protocols[0]
     bits = protocol.dropped_bits
@@ -84,7 +83,7 @@ def log_ratios(released: al.Sketches, without: al.Sketches, with_her: al.Sketche
 
 
 def true_alarms(ratios_without: Floats, ratios_with: Floats, false_alarms: float) -> float:
-    """The share of releases with her that he finds, at this share of false alarms; between thresholds he tosses a coin."""
+    """The share of releases with her that the attacker detects, at this share of false alarms, randomizing between thresholds."""
     thresholds = np.unique(np.concatenate([ratios_without, ratios_with]))
     shares = [
         1 - np.searchsorted(np.sort(ratios), thresholds) / len(ratios)
@@ -94,30 +93,30 @@ def true_alarms(ratios_without: Floats, ratios_with: Floats, false_alarms: float
 
 
 def error_of_true_alarms(found: float, false_alarms: float, factor: float, releases: int) -> float:
-    """The standard error of `true_alarms`, at most: of the share itself, and of the threshold that gives the false alarms.
+    """An upper bound on the standard error of `true_alarms`: of the share itself and of the threshold.
 
     Args:
         found: The share of true alarms.
         false_alarms: The share of false alarms.
-        factor: How much likelier a release at the threshold is with her than without; e^ε at most.
-        releases: How many there were of each world.
+        factor: The likelihood ratio at the threshold, at most e^ε.
+        releases: The number of releases with her, and without.
     """
     return math.sqrt((found * (1 - found) + factor**2 * false_alarms * (1 - false_alarms)) / releases)
 
 
 def right_guesses(ratios_without: Floats, ratios_with: Floats) -> float:
-    """How often he is right if she is in the data in one case of two."""
+    """The share of right guesses if a fair coin decides whether she is in the data."""
     return float((np.mean(ratios_with > 0) + np.mean(ratios_without <= 0)) / 2)
 
 
 def attacked(protocol: al.Protocol, x: Integers, her: Integers, releases: int) -> tuple[Floats, Floats]:
-    """(the attacker's statistic in many releases without her, and in as many with her).
+    """(the attacker's statistic in releases without her, the same with her).
 
     Args:
-        protocol: What is attacked.
-        x: Everybody else's counts.
-        her: What she adds to them.
-        releases: How many releases there are of each world; the rows of one release have independent noise.
+        protocol: The protocol under attack.
+        x: Counts of everyone else.
+        her: Her counts.
+        releases: The number of releases of each kind, as rows with independent noise.
     """
     worlds = x, x + her
     clear = [al.sketch_in_clear(protocol, world[None]) for world in worlds]
@@ -132,8 +131,8 @@ def attacked(protocol: al.Protocol, x: Integers, her: Integers, releases: int) -
 
 
 def clinic() -> tuple[Integers, Integers]:
-    """(diagnosis counts of a clinic that does not exist, Alice's one visit)."""
-    generator = np.random.default_rng(7)  # for the generated data; noise knows no seed
+    """(diagnosis counts of an invented clinic, Alice's one visit)."""
+    generator = np.random.default_rng(7)  # for the generated data; noise has no seed
     counts = generator.poisson(20, CODES).astype(np.int64)
     her = np.zeros(CODES, dtype=np.int64)
     her[11] = 1
@@ -141,12 +140,12 @@ def clinic() -> tuple[Integers, Integers]:
 
 
 def main() -> None:
-    """Prints what the attacker gains at each ε, beside what he can gain at most."""
+    """Print what the attacker gains at each ε, and the most that ε allows."""
     counts, her = clinic()
     print(
-        f"{RELEASES} releases with Alice's one visit and as many without; sketches of {SKETCH_DIM} numbers.\n"
+        f"{RELEASES} releases with Alice's one visit and {RELEASES} without; sketches of {SKETCH_DIM} numbers.\n"
     )
-    print("                  found, at 1% false alarms              right, if it is one in two")
+    print("                  detected at 1% false alarms            right guesses at even odds")
     print("     noise     measured, ± error    at most            measured, ± error    at most")
     rows: list[tuple[str, Any, Any]] = [("none", None, None)]
     rows += [(f"ε = {epsilon}", epsilon, np.exp(epsilon)) for epsilon in (3, 1, 0.1)]
@@ -154,7 +153,7 @@ def main() -> None:
         transform = al.SparseJL(CODES, SKETCH_DIM, seed="membership")
         if epsilon is None:
             clear = al.sketch_in_clear(al.Protocol(transform, 1), np.stack([counts, counts + her])).values
-            found = right = float((clear[0] != clear[1]).any())  # he compares, and is certain
+            found = right = float((clear[0] != clear[1]).any())  # comparing gives certainty
             most_found = most_right = 1.0
             errors = 0.0, 0.0
         else:
@@ -170,8 +169,8 @@ def main() -> None:
             f"  {name:>8}{found:>12.2%} ± {errors[0]:.2%}{most_found:>11.2%}{right:>20.2%} ± {errors[1]:.2%}{most_right:>11.2%}"
         )
     print(
-        "\nBeside each share is its standard error, at most: by chance a share may lie above its bound by a few of them."
-        "\nHe knew everything but the noise; who knows less finds less. Repeated releases add up, which is why there is a ledger."
+        "\nEach share has its largest standard error beside it. By chance a share may exceed its bound by a few of them."
+        "\nThis attacker knew everything but the noise; others find less. Repeated releases add up, so there is a ledger."
     )
 
 

@@ -1,16 +1,16 @@
-"""Quoted line breaks: one person's text changes how a file is read, and so what everybody else counts for.
+"""Quoted line breaks: one person's text changes how a file is read, and so how everyone else is counted.
 
     python examples/attacks/quoted_line_breaks.py
 
-What the attacker knows: nothing but that events are kept in a CSV file, which some program reads in parallel. What he does: he has two
-events. The text of one is long, ends in a line break and lies across a place where a thread of the reader begins. The thread cannot know that it begins inside
-quotes. It takes the line break for the end of a row, and the closing quote for an opening one. From there on inside is outside. The text of
-his other event brings it back. Between the two, other people's events are text, and lines of his text are events, of whomever he likes.
+The attacker knows only that events are in a CSV file that some program reads in parallel, and has two events. The text of the first is long, ends
+in a line break and crosses the place where a thread of the reader starts. The thread cannot know that it starts inside quotes. It takes the
+line break for the end of a row and the closing quote for an opening one. From there on, inside and outside are swapped, until the text of
+the second event swaps them back. In between, other people's events are read as text, and lines of the attacker's text are read as events, of
+anyone the attacker likes.
 
-What comes out: the parallel CSV reader of the engine that we use for tables loses 200,000 other people and invents three events. Differential privacy
-promises that one person changes the exact counts by at most the contribution C before noise is added; here it was 200,003. armslength cuts
-text files by its own reader, from their beginning to their end, and every record from the same state: with the attacker's events the
-counts change by the attacker's events.
+Result: the parallel CSV reader of our table engine loses 200,000 other people and invents three events. Differential privacy needs one person
+to change the exact counts by at most the contribution C before noise is added; here it was 200,003. armslength reads text files with its own
+reader, from beginning to end and every record from the same state. There the counts change by the attacker's events only.
 """
 
 import tempfile
@@ -27,7 +27,7 @@ from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups
 from armslength.release.release_table import TableRelease
 
-BORDER = 64 << 20  # where the second thread of the engine's reader begins
+BORDER = 64 << 20  # where the second thread of the engine's reader starts
 OTHERS = 200_000  # people between the attacker's two events
 INVENTED = 3
 CONTRIBUTION = 2
@@ -39,11 +39,11 @@ PROTOCOL = al.Protocol(
 
 @dataclass(frozen=True)
 class Counted:
-    """What a reader makes of a file.
+    """Counts of a reader.
 
     Attributes:
-        common: How many events have the item that everybody but the attacker has.
-        rare: How many have the item that nobody has.
+        common: Events with the item that everyone but the attacker has.
+        rare: Events with the item that nobody has.
     """
 
     common: int
@@ -51,7 +51,7 @@ class Counted:
 
 
 def write_events(path: Path, border: int, *, attacked: bool, others: int = OTHERS) -> None:
-    """A CSV file of people with one event each, with or without the attacker's two."""
+    """Write a CSV file of people with one event each, with or without the attacker's two events."""
     with path.open("wb") as file:
         file.write(b"person,item\n")
         before = (border - 1000) // len(_row(0))
@@ -70,7 +70,7 @@ def _row(number: int) -> bytes:
 
 
 def counted_by_engine(path: Path, *, parallel: bool) -> Counted:
-    """As the engine's own CSV reader sees the file, in two threads or in one."""
+    """Counts by the engine's own CSV reader, with two threads or one."""
     with duckdb.connect(config={"threads": 2}) as engine:
         columns = "{'person': 'VARCHAR', 'item': 'VARCHAR'}"
         ((common, rare),) = engine.execute(
@@ -90,7 +90,7 @@ def exact_sums(path: Path) -> NDArray[np.int64]:
 
 
 def moved(folder: Path, border: int, others: int = OTHERS) -> int:
-    """By how much the attacker moves our exact sketch and total, in ℓ1 norm; at most twice the contribution is promised."""
+    """How far the attacker moves our exact sketch and total in ℓ1 norm. The promise is at most twice the contribution."""
     found = []
     for attacked in (False, True):
         path = folder / f"{attacked}.csv"
@@ -100,7 +100,7 @@ def moved(folder: Path, border: int, others: int = OTHERS) -> int:
 
 
 def main() -> None:
-    """Both readers on a file with and without the attacker."""
+    """Run both readers on a file with and without the attacker."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         change = moved(folder, BORDER)
@@ -109,12 +109,11 @@ def main() -> None:
                 counted_by_engine(folder / f"{present}.csv", parallel=parallel) for present in (False, True)
             )
             print(
-                f"the engine's reader in {'two threads' if parallel else 'one thread '}: the attacker takes away "
+                f"the engine's reader, {'2 threads' if parallel else '1 thread'}: the attacker removes "
                 f"{clean.common - attacked.common:,} events of others and invents {attacked.rare - clean.rare}"
             )
         print(
-            f"armslength: the attacker moves the exact sketch and the total by {change} together; "
-            f"{2 * CONTRIBUTION} is what two events may do"
+            f"armslength: the attacker moves the exact sketch and total by {change} together; two events may move them by {2 * CONTRIBUTION}"
         )
 
 

@@ -1,18 +1,17 @@
-"""Side doors: what an onlooker learns from a release beside its values. He should learn nothing.
+"""Side doors: what an observer learns from a release besides its values. It should be nothing.
 
-What the attacker knows: everything that is public, and everybody's events but one person's. What he sees: all that a release leaves or shows:
-the file's name, size, rows, labels, types, encodings and metadata, the ledger with every row, the text on the screen, warnings, logs, exit codes, and files
-left in the temporary folder. What he does: he compares them with what the release would have been without that person. Any difference is a
-leak that no noise covers.
+    python examples/attacks/side_doors.py
 
-What comes out: every door is shut. The same text and bytes come out whatever the table holds, apart from what is random (values with noise, and
-the noise ids) and what is a clock. The *size* of the file depends on the values with noise, since small numbers take fewer bits; but the file
-can be made again, byte for byte, from what was released. So its size is post-processing and tells nothing that the values do not.
+The attacker knows everything public, and everyone's events but one person's. They see everything a release leaves or shows: the file's name, size,
+rows, labels, types, encodings and metadata, every row of the ledger, the text on the screen, warnings, logs, exit codes, and files left in the
+temporary folder. They compare it with a release without that person. Any difference is a leak that no noise covers.
 
-Three doors are open by decision, and only to the data holder: how long a release takes, a refusal of data of the wrong form, and the progress bar on a
-terminal, which counts events. See SECURITY.md.
+Result: every door is shut. Text and bytes are the same whatever the table contains, apart from random parts (noisy values and noise ids) and times. The
+*size* of the file depends on the noisy values, because small numbers take fewer bits. But the file can be written again, byte for byte, from what was
+released. So its size is post-processing and reveals nothing more than the values.
 
-python side_doors.py
+Three doors are open on purpose, and only to the data holder: the time a release takes, refusals of malformed data, and the progress bar, which
+counts events. See SECURITY.md.
 """
 
 import json
@@ -43,15 +42,15 @@ PROTOCOL = al.Protocol(
 )
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(T| )\d\d:\d\d(:\d\d)?(\+00:00| UTC)?")
 _SIZES = {"total_byte_size", "total_compressed_size", "total_uncompressed_size", "serialized_size"}
-_DIGESTS = b"armslength digests"  # of what is published: as different as the values with their noise
+_DIGESTS = b"armslength digests"  # of published values, so they differ like the noisy values
 _DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
-_CODES, _AGAIN = "exit codes", "file made again from what was released"
-_MUST = {_CODES: "[0, 0]", _AGAIN: "the same bytes"}  # else there was no release, and nothing to compare
+_CODES, _AGAIN = "exit codes", "file written again from its contents"
+_MUST = {_CODES: "[0, 0]", _AGAIN: "the same bytes"}  # otherwise there was no release to compare
 _PLACES = {"data_page_offset", "dictionary_page_offset", "file_offset"}
 
 
 def random_events(seed: int, persons: int) -> list[Event]:
-    """A few events of each of so many persons."""
+    """A few events for each of so many people."""
     chance = random.Random(seed)  # noqa: S311  # generated events
     return [
         (f"p{person}", f"c{chance.randrange(9)}", chance.choice(GROUPS[:2]), chance.choice([1, 1, 2, -1]))
@@ -61,7 +60,7 @@ def random_events(seed: int, persons: int) -> list[Event]:
 
 
 def neighbor_pairs(seed: int = 0) -> dict[str, tuple[list[Event], list[Event]]]:
-    """Pairs of tables under the same public settings: most differ by one person, the last ones in everything."""
+    """Pairs of tables under the same public settings. Most differ by one person, the last ones in everything."""
     some = random_events(seed, 40)
     busy: list[Event] = [
         ("busy", f"c{number % 97}", GROUPS[number % 3], 1 + number % 5) for number in range(5000)
@@ -83,7 +82,7 @@ def neighbor_pairs(seed: int = 0) -> dict[str, tuple[list[Event], list[Event]]]:
 
 
 def doors_of(events: list[Event], folder: Path) -> dict[str, str]:
-    """Releases the events in an empty folder; all that can be seen of it, as one text for each door."""
+    """Release the events in an empty folder. Returns everything visible, one text per door."""
     _write(events, folder)
     temporary = folder.parent / f"{folder.name}-temporary"
     temporary.mkdir()
@@ -117,7 +116,7 @@ def _doors_of_the_file(file: Path) -> dict[str, str]:
     doors = {
         "columns, types, encodings": _layout(file),
         "metadata and card": str({key: value for key, value in metadata.items() if key != _DIGESTS}),
-        "what the digests are of": _DIGEST.sub("SHA-256", metadata[_DIGESTS].decode()),
+        "contents of the digests": _DIGEST.sub("SHA-256", metadata[_DIGESTS].decode()),
     }
     try:
         return {
@@ -131,10 +130,10 @@ def _doors_of_the_file(file: Path) -> dict[str, str]:
 
 
 def open_doors(pair: tuple[list[Event], list[Event]]) -> list[str]:
-    """The doors through which the two tables of a pair look different: none, one hopes.
+    """The doors through which the two tables of a pair look different; there should be none.
 
-    A release that did not work, and a file that is not made again from what it holds, are open doors too: two that fail
-    alike show nothing.
+    A failed release, and a file that cannot be written again from its contents, count as open doors too: two equal failures
+    prove nothing.
     """
     with tempfile.TemporaryDirectory() as place:
         folders = [Path(place) / name / "party" for name in ("first", "second")]
@@ -167,7 +166,7 @@ def _run(*arguments: str) -> Result:
 
 @contextmanager
 def _heard() -> Iterator[list[str]]:
-    """Every warning and every line of a log inside the block."""
+    """All warnings and log lines inside the block."""
     said: list[str] = []
 
     class Listener(logging.Handler):
@@ -191,13 +190,13 @@ def _metadata(file: Path) -> dict[bytes, bytes]:
 
 
 def _rows_of_the_ledger(path: Path) -> str:
-    """All that its tables hold, without times."""
+    """All rows of its tables, without times."""
     with closing(sqlite3.connect(path)) as ledger:
         return _TIME.sub("TIME", "\n".join(ledger.iterdump()))
 
 
 def _layout(file: Path) -> str:
-    """All that the file's footer says, but for sizes and places."""
+    """The file's footer without sizes and offsets."""
 
     def public(value: Any) -> Any:
         if isinstance(value, dict):
@@ -208,23 +207,23 @@ def _layout(file: Path) -> str:
 
 
 def _made_again(file: Path) -> str:
-    """Whether the file is a function of what was released: labels, values with noise, noise ids, and the protocol."""
+    """Whether the file is a function of the released labels, noisy values, noise ids and the protocol."""
     again = file.with_name("again.parquet")
     al.load(file).save(again)
     return "the same bytes" if again.read_bytes() == file.read_bytes() else "other bytes"
 
 
 def _without_totals(shown: str) -> str:
-    """The listing without totals, which have noise."""
+    """The listing without the noisy totals."""
     document = json.loads(shown)
     for file in document:
         for row in file["rows"]:
-            row["total"] = "a number with noise"
+            row["total"] = "a noisy number"
     return json.dumps(document, ensure_ascii=False)
 
 
 def main() -> None:
-    """Compares every door for every pair, and says what was seen."""
+    """Compare every door for every pair and print the result."""
     pairs = neighbor_pairs()
     found = {name: open_doors(pair) for name, pair in pairs.items()}
     with tempfile.TemporaryDirectory() as place:
@@ -234,17 +233,17 @@ def main() -> None:
     print(f"Two tables were released under the same public settings, {len(pairs)} times:")
     for name, opened in found.items():
         print(f"  {name:<40} {'looks the same' if not opened else 'DIFFERS: ' + ', '.join(opened)}")
-    print(f"\nCompared were {len(doors)} doors:")
+    print(f"\n{len(doors)} doors were compared:")
     for door, seen in doors.items():
         lines = seen.splitlines()
         first = lines[0][:60] if lines else "nothing"
         print(f"  {door:<40} {first}{' …' if len(seen) > len(first) else ''}")
     shut = not any(found.values())
     print(
-        "\nAll of them show the same, whatever the table holds. The size of a sketch file follows from its values with noise,"
-        "\nand tells nothing that they do not. Open to the data holder alone: how long it takes, refusals, a progress bar."
+        "\nAll doors show the same, whatever the table contains. The size of a sketch file follows from its noisy values and reveals"
+        "\nnothing more. Open to the data holder only: run time, refusals, the progress bar."
         if shut
-        else "\nSomething beside the noise depends on the data. That is a leak: please report it."
+        else "\nSomething besides the noise depends on the data. That is a leak: please report it."
     )
 
 

@@ -1,18 +1,17 @@
-"""Sparse recovery: a projection alone hides nobody, and the noise does.
+"""Sparse recovery: a projection alone hides nobody; the noise does.
 
     python examples/attacks/sparse_recovery.py
 
-What the attacker knows: the public matrix A, ε, and that the party holds one person only, who has 20 of 2,000 items. (That is the worst
-case: he knows everybody else's items and has taken them off.) He sees the sketch, 400 numbers. What he does: orthogonal matching
-pursuit, which takes the column that fits best, fits again, and goes on; it is how compressed sensing reads sparse vectors
-from few numbers, and 400 are plenty.
+The attacker knows the public matrix A, ε, and that the party holds one person only, with 20 of 2,000 items. (This is the worst case: the attacker
+knows everyone else's items and has subtracted them.) They see the sketch, 400 numbers, and run orthogonal matching pursuit: take the column that
+fits best, fit again, repeat. This is how compressed sensing reads sparse vectors from few numbers, and 400 are plenty.
 
-What comes out: without noise he has all 20 items, although the sketch is five times shorter than the vector. At ε = 1 for one person
-with all of their items he has as many as if he had drawn 20 items from a hat. Differential privacy says that it must be so: an
-item is among his guesses at most e^ε times as often as it would be had the person not been there, and then he guesses blindly.
+Result: without noise the attacker finds all 20 items, although the sketch is five times shorter than the vector. At ε = 1 for one person with all
+of their items, the attacker does no better than 20 random guesses. Differential privacy says why: an item is among the guesses at most e^ε times
+as often as if the person were absent, and then the attacker guesses blindly.
 
-A large count is another matter. If 4,000 people have an item, the attacker sees the item, and he is meant to: the sketch is there to
-tell crowds apart. It is about no single person: 3,999 people look the same. `crowd` shows it.
+A large count is different. If 4,000 people have an item, the attacker sees the item, as intended: the sketch is there to tell crowds
+apart. It reveals no single person, because 3,999 people look the same. `crowd` shows it.
 """
 
 import math
@@ -27,7 +26,7 @@ from armslength.transforms.transform import Transform
 
 ITEMS, SKETCH, HELD = 2000, 400, 20
 EPSILON = 1
-CHANCE = HELD * HELD / ITEMS  # how many of 20 items drawn from a hat are among the person's 20
+CHANCE = HELD * HELD / ITEMS  # expected right items among 20 random ones
 
 TRANSFORMS: dict[str, Callable[[], Transform]] = {
     "SparseJL": lambda: al.SparseJL(ITEMS, SKETCH, 8, "recovery"),
@@ -36,22 +35,22 @@ TRANSFORMS: dict[str, Callable[[], Transform]] = {
 
 
 def protocol_of(transform: Transform, epsilon: float = EPSILON) -> al.Protocol:
-    """The agreement: one person, with up to 20 items, is protected by ε."""
+    """The protocol: ε protects one person with up to 20 items."""
     return al.Protocol(transform, epsilon, noise="laplace", contribution=HELD, unit="one person")
 
 
 def persons(count: int, generator: np.random.Generator) -> sparse.csr_array:
-    """One person in each row: 20 different items of 2,000."""
+    """One person per row: 20 different items of 2,000."""
     columns = generator.random((count, ITEMS)).argpartition(HELD, axis=1)[:, :HELD]
     starts = np.arange(0, count * HELD + 1, HELD)
     return sparse.csr_array((np.ones(count * HELD, np.int64), columns.ravel(), starts), (count, ITEMS))
 
 
 def pursued(A: NDArray[np.float64], seen: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """Orthogonal matching pursuit on each row: `count` columns of A whose span comes near what is seen."""
+    """Orthogonal matching pursuit on each row: `count` columns of A whose span comes close to the observed row."""
     rows = np.arange(len(seen))
     lengths = np.linalg.norm(A, axis=0)
-    basis = np.zeros((len(seen), A.shape[0], count))  # of each row's span so far, orthonormal
+    basis = np.zeros((len(seen), A.shape[0], count))  # orthonormal, of each row's span so far
     chosen = np.empty((len(seen), count), dtype=np.int64)
     rest = seen.astype(np.float64)
     for step in range(count):
@@ -60,7 +59,7 @@ def pursued(A: NDArray[np.float64], seen: NDArray[np.float64], count: int) -> ND
         chosen[:, step] = fit.argmax(axis=1)
         new = A[:, chosen[:, step]].T
         before = basis[:, :, :step]
-        for _ in range(2):  # the second pass takes off what the first one rounded
+        for _ in range(2):  # the second pass removes the rounding errors of the first
             new = new - np.matmul(before, np.matmul(new[:, None, :], before).transpose(0, 2, 1))[:, :, 0]
         new /= np.maximum(np.linalg.norm(new, axis=1), 1e-9)[:, None]
         basis[:, :, step] = new
@@ -75,7 +74,7 @@ def dense_matrix(transform: Transform) -> NDArray[np.float64]:
 
 
 def items_found(transform: Transform, sketches: al.Sketches, people: sparse.csr_array) -> NDArray[np.int64]:
-    """How many of the person's items are among the attacker's 20, for each row."""
+    """The number of right items among the attacker's 20, for each row."""
     guessed = pursued(dense_matrix(transform), sketches.values, HELD)
     found: NDArray[np.int64] = people.toarray()[np.arange(len(guessed))[:, None], guessed].sum(axis=1)
     return found
@@ -90,7 +89,7 @@ def attacked(transform: Transform, people: sparse.csr_array, epsilon: float | No
 
 
 def crowd(transform: Transform, people: int, releases: int) -> tuple[float, NDArray[np.float64]]:
-    """A crowd that shares one item: how often the attacker finds the item, and his estimates of how many people they are."""
+    """For a crowd that shares one item: (how often the attacker finds the item, their estimates of the crowd's size)."""
     X = sparse.csr_array(
         (np.full(releases, people), (np.arange(releases), np.full(releases, 7))), (releases, ITEMS)
     )
@@ -101,30 +100,28 @@ def crowd(transform: Transform, people: int, releases: int) -> tuple[float, NDAr
 
 
 def main() -> None:
-    """Attacks without and with noise, then shows what a crowd reveals."""
+    """Attack without and with noise, then show what a crowd reveals."""
     trials = 60
     people = persons(trials, np.random.default_rng(7))
     print(
-        f"One person has {HELD} of {ITEMS:,} items; the sketch has {SKETCH} numbers. Items found of {HELD}, mean of {trials} persons:\n"
+        f"One person has {HELD} of {ITEMS:,} items; the sketch has {SKETCH} numbers. Items found of {HELD}, mean of {trials} people:\n"
     )
     for name, build in TRANSFORMS.items():
         transform = build()
         clear, private = (attacked(transform, people, epsilon).mean() for epsilon in (None, EPSILON))
         print(
-            f"  {name:9} without noise {clear:5.2f}    at ε = {EPSILON} {private:5.2f}    drawn from a hat {CHANCE:.2f}"
+            f"  {name:9} without noise {clear:5.2f}    at ε = {EPSILON} {private:5.2f}    random guesses {CHANCE:.2f}"
         )
-    print("\nA crowd is seen, and is meant to be; a person in it is not:\n")
+    print("\nA crowd is visible, as intended; a person in it is not:\n")
     sparse_transform = TRANSFORMS["SparseJL"]()
     for size in (4000, 3999, 1):
         found, estimates = crowd(sparse_transform, size, 400)
         print(
-            f"  {size:5,} people share one item: the attacker finds it in {found:6.1%} of releases; he estimates "
+            f"  {size:5,} people share one item: the attacker finds it in {found:6.1%} of releases and estimates "
             f"{estimates.mean():7.0f} ± {estimates.std():.0f} people"
         )
     spread = math.sqrt(2) * protocol_of(sparse_transform).law.scale
-    print(
-        f"\n  (In the sparse sketch the rows of that item stand out by themselves: 4,000 against noise of {spread:.0f}.)"
-    )
+    print(f"\n  (In the sparse sketch the rows of that item stand out: 4,000 against noise of {spread:.0f}.)")
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ CHOSEN = [
     "HadamardJL, Gaussian",
     "SparseJL open vocabulary, s=2, Gaussian",
     "MatrixJL, Gaussian, ℓ2 neighbors",
-    "FastJL, noise on the input, P can be undone",
+    "FastJL, noise on the input, P can be inverted",
 ]
 ALARM = FALSE_ALARM / len(CHOSEN)
 
@@ -163,7 +163,7 @@ def test_totals_count_too():
 
 def test_noise_on_the_input_is_tested_along_the_best_direction():
     # the statistic of a normal law has means ±μ²/2 and the variance μ², whatever P is
-    case = CASES["FastJL, noise on the input, P cannot be undone"]
+    case = CASES["FastJL, noise on the input, P cannot be inverted"]
     rows = np.broadcast_to(case.other, (100_000, 4)).copy()
     statistic = input_noise_statistic(case, case.protocol.release(rows, ledger=al.NO_LEDGER).values)
     squared = statistic.var()

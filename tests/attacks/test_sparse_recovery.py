@@ -90,4 +90,4 @@ def test_in_a_sparse_sketch_the_rows_of_a_large_count_stand_out_by_themselves():
 
 def test_the_story(capsys):
     main()
-    assert "drawn from a hat 0.20" in capsys.readouterr().out
+    assert "random guesses 0.20" in capsys.readouterr().out

@@ -112,4 +112,4 @@ def test_a_part_that_was_not_run_here_keeps_its_figures(results, monkeypatch):
     after = page.PAGE.read_text(encoding="utf-8")
     assert after.count("Measured at commit aaaaaaaaaa on 2025-01-02.") == 2
     assert "| three | not run |" in after
-    assert after.count("## What nobody has shown") == 1
+    assert after.count("## What is not shown") == 1

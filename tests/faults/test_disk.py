@@ -155,10 +155,9 @@ def test_standard_output_that_is_full(party):
             check=False,
         )
     assert ended.returncode == 2
-    assert ended.stderr == (
-        "armslength: what is written must have room, also standard output, got: No space left on device; "
-        f"the release was saved as {TARGET}\n"
-    )
+    assert "No space left on device" in ended.stderr
+    assert ended.stderr.endswith(f"{TARGET}\n")  # where the release is
+    assert ended.stderr.count("\n") == 1
     assert (party.found().released, party.found().wrong) == (True, ())
 
 

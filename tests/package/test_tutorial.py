@@ -1,14 +1,16 @@
-"""The tutorial's commands, run in order in one folder: they end as the page says, and print what it shows."""
+"""The commands of the tutorial and of the README, run in order in one folder: they end as the page says, and print what it shows."""
 
 import re
 import shlex
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from armslength.cli.main import main
 
-PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
+ROOT = Path(__file__).parents[2]
+TUTORIAL, README = ROOT / "docs" / "tutorial.md", ROOT / "README.md"
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^\$ armslength (.*?)(?<!\\)\n", re.DOTALL | re.MULTILINE)
 EXIT_CODE = re.compile(r"^\$ echo \$\?\n(\d+)\n", re.MULTILINE)
@@ -35,21 +37,23 @@ def test_blocks_are_read_as_the_page_means_them():
     assert list(commands(block)) == [(["a", "--b", "c d", "-e"], 3, ["out"]), (["f"], 0, ["more"])]
 
 
-def test_commands_run_in_order_and_end_as_stated(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", [TUTORIAL, README], ids=lambda page: page.name)
+def test_commands_run_in_order_and_end_as_stated(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    blocks = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
-    data = next(text for kind, text in blocks if kind == "python")
-    exec(compile(data, str(PAGE), "exec"), {})  # noqa: S102  # our own document: it writes the event tables
+    data = next(
+        text for kind, text in BLOCK.findall(TUTORIAL.read_text(encoding="utf-8")) if kind == "python"
+    )
+    exec(compile(data, str(TUTORIAL), "exec"), {})  # noqa: S102  # our own document: it writes the event tables
     verbs = set()
-    for kind, text in blocks:
+    for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")):
         for arguments, code, shown in commands(text) if kind == "console" else ():
             done = CliRunner().invoke(main, arguments)
             assert done.exit_code == code, (arguments, done.output)
             assert shown, arguments
             printed = [without_numbers(line) for line in done.output.splitlines()]
             for line in shown:
-                said = without_numbers(line)
-                settled = "#" not in said and said not in (["[…]"], []) and not line.startswith("surely")
-                assert not settled or said in printed, (arguments, line)
+                words = without_numbers(line)
+                settled = "#" not in words and words not in (["[…]"], []) and not line.startswith("surely")
+                assert not settled or words in printed, (arguments, line)
             verbs.add(arguments[0])
-    assert verbs == set(main.list_commands(None)) - {"demo"}
+    assert page == README or verbs == set(main.list_commands(None)) - {"demo"}

@@ -22,7 +22,7 @@ def test_the_page_is_made_from_the_numbers():
 
 
 def test_every_figure_is_shown():
-    figures = {path.name for path in (ROOT / "docs" / "figures").iterdir()}
+    figures = {path.name for path in (ROOT / "docs" / "figures").iterdir()} - {"overview.svg"}  # README
     text = page(REPORT)
     assert len(figures) == 8
     assert all(f"](figures/{name})" in text for name in figures)

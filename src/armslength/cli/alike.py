@@ -10,41 +10,38 @@ from armslength.cli.output import FORMAT, as_csv, as_json
 
 
 @click.command(
-    short_help="Are these two alike? Yes, no or undecided.",
     epilog="""\b
 Examples:
   armslength alike sketches.parquet --left north --right south --within 40
   armslength alike sketches.parquet --left north --right south --within 0.05 --by shape
 
-"alike" is said only if the upper end is at most --within, "different" only if the lower end is above it. A wrong answer has
-a probability of at most 1 − --level.
+The answer is "alike" if the upper end of the interval is at most --within, and "different" if the lower end is above it.
+Otherwise it is "undecided". A wrong answer has probability at most 1 − --level.
 """,
 )
 @sketch_files
 @click.option("--left", required=True, metavar="LABEL", help="One party.")
 @click.option("--right", required=True, metavar="LABEL", help="The other party.")
-@click.option(
-    "--within", type=float, required=True, help="How far apart two parties may be that are called alike."
-)
+@click.option("--within", type=float, required=True, help="The largest distance that counts as alike.")
 @LEVEL
 @BY
 @METHOD
 @FORMAT
 def alike(files: tuple[str, ...], left: str, right: str, form: str, **known: Any) -> None:
-    """Whether two parties are at most so far apart: alike, different, or undecided, with its error rate."""
+    """Decide whether two parties are alike, different, or undecided, with a known error rate."""
     sketches = load_all(files)
-    found = al.alike(sketches[left], sketches[right], **known)
+    answer = al.alike(sketches[left], sketches[right], **known)
     row = {
         "left": left,
         "right": right,
-        "verdict": found.verdict,
-        "within": found.within,
-        "distance": found.distance,
-        "lower": found.interval[0],
-        "upper": found.interval[1],
-        "level": found.level,
-        "in_clear": found.in_clear,
+        "verdict": answer.verdict,
+        "within": answer.within,
+        "distance": answer.distance,
+        "lower": answer.interval[0],
+        "upper": answer.interval[1],
+        "level": answer.level,
+        "in_clear": answer.in_clear,
     }
-    click.echo(str(found) if form == "table" else as_csv([row]) if form == "csv" else as_json(row))
-    if found.note and form != "table":
-        click.echo(f"armslength: {found.note}", err=True)
+    click.echo(str(answer) if form == "table" else as_csv([row]) if form == "csv" else as_json(row))
+    if answer.note and form != "table":
+        click.echo(f"armslength: {answer.note}", err=True)

@@ -13,7 +13,6 @@ from armslength.sketches.noises import UNKNOWN
 
 
 @click.command(
-    short_help="The release card, for a data-protection officer.",
     epilog="""\b
 Examples:
   armslength card sketches.parquet
@@ -30,17 +29,19 @@ Examples:
 @OVERWRITE
 @NO_WORK_LIMIT
 def card(file: str, form: str, output: str | None, overwrite: bool) -> None:
-    """Say what was released, or will be, under which guarantee: who is protected, what can be learned at most, how, what adds up.
+    """Print the release card: who is protected, what can be learned at most, how, and what adds up.
 
-    FILE is a sketch file, a folder of them, or a protocol (.json). Everything on the card is a setting: no number on it depends on the data.
+    FILE is a sketch file, a folder of them, or a protocol (.json). No number on the card depends on the data.
     """
     check_new_file(output, overwrite=overwrite, read=[file])
     if Path(file).suffix == ".json":
-        made = release_card([(al.Protocol.load(file, **work_limit()), UNKNOWN)], in_clear=False, page=True)
+        card_document = release_card(
+            [(al.Protocol.load(file, **work_limit()), UNKNOWN)], in_clear=False, page=True
+        )
     else:
         sketches = al.load(file, **work_limit())
-        made = release_card(sketches.releases, in_clear=any(sketches.in_clear), page=True)
-    text = as_json(made) if form == "json" else _page(made, form)
+        card_document = release_card(sketches.releases, in_clear=any(sketches.in_clear), page=True)
+    text = as_json(card_document) if form == "json" else _page(card_document, form)
     if output is None:
         click.echo(text)
     else:
@@ -50,14 +51,14 @@ def card(file: str, form: str, output: str | None, overwrite: bool) -> None:
             target.write(f"{text}\n".encode())
 
 
-def _page(made: dict[str, Any], form: str) -> str:
+def _page(card_document: dict[str, Any], form: str) -> str:
     title = "Release card"
     lines = [f"# {title}" if form == "markdown" else title.upper()]
-    if made["in_clear"]:
-        return "\n\n".join([*lines, made["words"]])
-    for number, release in enumerate(made["releases"], 1):
-        if len(made["releases"]) > 1:
-            named = f"Release {number} of {len(made['releases'])}"
+    if card_document["in_clear"]:
+        return "\n\n".join([*lines, card_document["words"]])
+    for number, release in enumerate(card_document["releases"], 1):
+        if len(card_document["releases"]) > 1:
+            named = f"Release {number} of {len(card_document['releases'])}"
             lines.append(f"# {named}" if form == "markdown" else named.upper())
         lines += [
             f"## {heading}\n\n{words}" if form == "markdown" else f"{heading}\n{_indented(words)}"

@@ -17,7 +17,6 @@ _MOST_DRAWN = 200  # leaves
 
 
 @click.command(
-    short_help="Which parties belong together, and how surely.",
     epilog="""\b
 Examples:
   armslength cluster sketches.parquet
@@ -26,8 +25,8 @@ Examples:
   armslength cluster north.parquet south.parquet --format json
   armslength cluster wards/
 
-A group is sure if every distance inside is surely smaller than every distance from inside to outside; then the tree of
-the true distances has it too. A question mark stands at merges that the error bars leave open.
+A group is certain if every distance inside it is smaller than every distance from inside to outside, at the level. The tree
+of the true distances then has the same group. A question mark marks merges that are not certain.
 
 A tree has at most 5,000 leaves. For more rows, use scikit-learn on the values of the sketches: docs/guides/collections.md.
 """,
@@ -38,7 +37,7 @@ A tree has at most 5,000 leaves. For more rows, use scikit-learn on the values o
     type=click.Choice(["average", "single", "complete"]),
     default="average",
     show_default=True,
-    help="How the distance of two groups is made of those of their members.",
+    help="How the distance of two groups follows from those of their members.",
 )
 @click.option("--cut", type=int, help="Cut the tree into this many clusters.")
 @click.option("--height", type=float, help="Or undo all merges above this distance.")
@@ -50,70 +49,70 @@ def cluster(
     form: str,
     **known: Any,
 ) -> None:
-    """A tree of the parties in the files by their estimated distances, and which of its groups are sure.
+    """Group the parties in the files by their estimated distances, and say which groups are certain.
 
-    Without --cut or --height, clusters of the tree are its largest sure groups. All of them together are right with the
-    probability of --level.
+    Without --cut or --height, the clusters are the largest certain groups. All of them are right together with
+    probability --level.
     """
-    found = al.cluster(open_all(files, 2), **known)
-    clusters = found.flat(cut, height)
+    tree = al.cluster(open_all(files, 2), **known)
+    clusters = tree.flat(cut, height)
     if form == "table":
-        click.echo(_text(found, clusters, chosen=cut is not None or height is not None))
+        click.echo(_text(tree, clusters, is_cut=cut is not None or height is not None))
         return
-    clear = is_clear(found.note)
+    clear = is_clear(tree.note)
     rows = [
         {
-            "label": found.labels[leaf],
+            "label": tree.labels[leaf],
             "cluster": int(clusters[leaf]),
             "position": position,
             "in_clear": clear,
         }
-        for position, leaf in enumerate(found.order)
+        for position, leaf in enumerate(tree.order)
     ]
     if form == "csv":
         click.echo(as_csv(rows))
     else:
-        said = {
-            "level": found.level,
-            "by": found.by,
-            "joined_by": found.joined_by,
+        facts = {
+            "level": tree.level,
+            "by": tree.by,
+            "joined_by": tree.joined_by,
             "in_clear": clear,
-            "note": found.note,
+            "note": tree.note,
         }
-        tree = {"linkage": found.linkage.tolist(), "supported": found.supported.tolist()}
-        listed = {"labels": list(found.labels), "order": list(found.order), "clusters": clusters.tolist()}
-        click.echo(as_json({**said, **listed, **tree}))
-    if found.note:
-        click.echo(f"armslength: {found.note}", err=True)
+        merges = {"linkage": tree.linkage.tolist(), "supported": tree.supported.tolist()}
+        listed = {"labels": list(tree.labels), "order": list(tree.order), "clusters": clusters.tolist()}
+        click.echo(as_json({**facts, **listed, **merges}))
+    if tree.note:
+        click.echo(f"armslength: {tree.note}", err=True)
 
 
-def _text(found: "al.Clustering", clusters: "NDArray[np.int64]", *, chosen: bool) -> str:
+def _text(tree: "al.Clustering", clusters: "NDArray[np.int64]", *, is_cut: bool) -> str:
     lines = []
-    if len(found.labels) <= _MOST_DRAWN:
-        lines += [*drawn_tree(found), ""]
-    lines.append(str(found))
-    if chosen:
+    if len(tree.labels) <= _MOST_DRAWN:
+        lines += [*drawn_tree(tree), ""]
+    lines.append(str(tree))
+    if is_cut:
         for number in range(int(clusters.max()) + 1):
-            names = [found.labels[leaf] for leaf in found.order if clusters[leaf] == number]
+            names = [tree.labels[leaf] for leaf in tree.order if clusters[leaf] == number]
             lines.append(f"cluster {number}: {', '.join(names)}")
     return "\n".join(lines)
 
 
-def drawn_tree(found: "al.Clustering") -> list[str]:
-    """The tree, root first: heights, question marks at merges that are not sure, and leaves."""
-    leaves = len(found.labels)
+def drawn_tree(tree: "al.Clustering") -> list[str]:
+    """The lines of the drawn tree, root first: heights, question marks at merges that are not certain, and leaves."""
+    leaves = len(tree.labels)
     lines: list[str] = []
     # (node, what stands before its branch, its branch, what stands before the branches below it)
     waiting = [(2 * leaves - 2, "", "", "")]
     while waiting:
         node, before, branch, below = waiting.pop()
         if node < leaves:
-            lines.append(f"{before}{branch}{shortened(found.labels[node], LONGEST_LABEL)}")
+            lines.append(f"{before}{branch}{shortened(tree.labels[node], LONGEST_LABEL)}")
             continue
         merge = node - leaves
-        sure = "" if found.supported[merge] else " ?"
-        lines.append(f"{before}{branch}{found.linkage[merge, 2]:.6g}{sure}")
-        first, second = found.linkage[merge, :2].astype(int).tolist()
+        mark = "" if tree.supported[merge] else " ?"
+        lines.append(f"{before}{branch}{tree.linkage[merge, 2]:.6g}{mark}")
+        first, second = tree.linkage[merge, :2].astype(int).tolist()
         waiting.append((second, below, "└─ ", f"{below}   "))
         waiting.append((first, below, "├─ ", f"{below}│  "))
     return lines

@@ -21,7 +21,6 @@ _LINES_AT_ONCE = 8192
 
 
 @click.command(
-    short_help="Distances between all parties, with intervals.",
     epilog="""\b
 Examples:
   armslength compare sketches.parquet
@@ -34,8 +33,8 @@ Examples:
   armslength compare sketches.parquet --by shape --top 20
   armslength compare sketches/ --top 20                       all files of a folder, a block at a time
 
-"Not resolved" says that the interval reaches 0: these two cannot be told from equal ones. Memory does not grow with
-the number of pairs, nor with the files of a folder; csv and json are written as they are computed.
+"Not resolved": the interval contains 0, so the two may be equal. Memory does not grow with the number of pairs
+or of files in a folder; csv and json are written while they are computed.
 """,
 )
 @sketch_files
@@ -69,23 +68,23 @@ the number of pairs, nor with the files of a folder; csv and json are written as
 def compare(files: tuple[str, ...], against: str | None, form: str, **known: Any) -> None:
     """Distances between all parties in the files, with intervals. A folder stands for all sketch files in it.
 
-    Each pair comes with its estimate, an interval that holds the truth with the probability of --level, and whether the
-    two can be told apart at all. Comparing costs no privacy, however often it is done.
+    Each pair comes with its estimate, an interval that contains the truth with probability --level, and whether the two
+    can be told apart. Comparing costs no privacy, however often you do it.
     """
     sketches = open_all(files, 2)
     left, right = (sketches, None) if against is None else one_against_others(sketches, against)
     batches = al.compare(left, right, show_progress=True, **known)
-    first = next(batches)  # what is wrong is said before anything is printed
-    said = {key.decode(): value.decode() for key, value in first.schema.metadata.items()}
+    first = next(batches)  # raises errors before anything is printed
+    metadata = {key.decode(): value.decode() for key, value in first.schema.metadata.items()}
     lines = _lines(first, batches)
     if form == "csv":
         _write_csv(lines)
     elif form == "json":
         _write_json(lines)
     else:
-        _write_table(lines, (left, left if right is None else right), said)
-    if said["note"] and form != "table":
-        click.echo(f"armslength: {said['note']}", err=True)
+        _write_table(lines, (left, left if right is None else right), metadata)
+    if metadata["note"] and form != "table":
+        click.echo(f"armslength: {metadata['note']}", err=True)
 
 
 def _lines(first: "pa.RecordBatch", rest: "Iterable[pa.RecordBatch]") -> Iterator[dict[str, Any]]:
@@ -111,11 +110,13 @@ def _write_json(lines: Iterable[dict[str, Any]]) -> None:
 
 
 def _write_table(
-    lines: Iterable[dict[str, Any]], sides: "tuple[al.Sketches | al.Collection, ...]", said: dict[str, str]
+    lines: Iterable[dict[str, Any]],
+    sides: "tuple[al.Sketches | al.Collection, ...]",
+    metadata: dict[str, str],
 ) -> None:
     columns = [
         *(_label_column(name, side) for name, side in zip(("left", "right"), sides, strict=True)),
-        Column.of_numbers(said["quantity"]),
+        Column.of_numbers(metadata["quantity"]),
         Column.of_numbers("from"),
         Column.of_numbers("to"),
         Column("", len("not resolved")),
@@ -127,11 +128,11 @@ def _write_table(
         state = "" if pair["resolved"] else "not resolved"
         sys.stdout.write(f"{line(columns, [*cells, state])}\n")
         count += 1
-    percent = f"{100 * float(said['level']):.6g}%"
-    together = "together" if said["simultaneous"] == "true" else "for each pair by itself"
+    percent = f"{100 * float(metadata['level']):.6g}%"
+    together = "together" if metadata["simultaneous"] == "true" else "for each pair by itself"
     click.echo(f"{counted(count, 'pair')}; intervals hold at {percent}, {together}")
-    if said["note"]:
-        click.echo(said["note"])
+    if metadata["note"]:
+        click.echo(metadata["note"])
 
 
 def _label_column(name: str, side: "al.Sketches | al.Collection") -> Column:

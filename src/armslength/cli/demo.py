@@ -8,7 +8,6 @@ from armslength.demo import run_demo
 
 
 @click.command(
-    short_help="The whole workflow on generated data.",
     epilog="""\b
 Examples:
   armslength demo

@@ -13,15 +13,14 @@ _FILE = LocalPath(exists=True)
 
 
 @click.command(
-    short_help="What changed between two releases of the same parties.",
     epilog="""\b
 Examples:
   armslength drift march.parquet april.parquet
   armslength drift march.parquet april.parquet --by shape
   armslength drift march.parquet april.parquet --partial --format csv
 
-Parties are matched by their labels. All intervals hold together with the probability of --level, so that every party that
-is said to have changed truly did.
+Parties are matched by label. All intervals hold together with probability --level, so every party that is listed as
+changed has changed.
 """,
 )
 @click.argument("before", type=_FILE)
@@ -37,7 +36,7 @@ is said to have changed truly did.
 def drift(before: str, after: str, form: str, **known: Any) -> None:
     """How far each party moved from one release to the next, with intervals.
 
-    The second release cost its own ε; comparing the two costs nothing.
+    The second release cost its own ε. Comparing the two costs nothing.
     """
     found = al.drift(load_all((before,)), load_all((after,)), **known)
     if form == "table":

@@ -1,6 +1,6 @@
-"""Every error that we raise on purpose as one line on standard error, and an exit code that scripts can read.
+"""Errors and signals become one line on standard error and an exit code.
 
-An error that nobody meant to raise shows its kind and its place: its message may quote the data.
+An internal error shows its type and its place, never its message: that may quote data.
 """
 
 import errno
@@ -24,10 +24,7 @@ from armslength.errors import (
     NotResolvableError,
 )
 
-# Ctrl-C, a request to end, a closed terminal and the like: the command takes away its temporary files, and ends with one line.
-
-
-# Every signal that ends a process unless it is caught, but for those that say that the process itself is broken. SIGKILL cannot be caught.
+# Signals that end a process unless it catches them, without those that report a fault of the process. SIGKILL cannot be caught.
 _ENDINGS = (
     *("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"),
     *("SIGALRM", "SIGVTALRM", "SIGPROF", "SIGXCPU", "SIGPOLL", "SIGPWR", "SIGSTKFLT"),
@@ -36,7 +33,7 @@ _ENDINGS = (
 
 @contextmanager
 def endings_ignored() -> Iterator[None]:
-    """Inside the block, no signal that would end the process does anything: for the few lines that save what cannot be had again."""
+    """Ignore these signals inside the block: for the few lines that save a release, which cannot be made again."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -57,26 +54,28 @@ def ending_signals() -> list[signal.Signals]:
 def endings_as_interrupts() -> Iterator[list[int]]:
     """Inside the block, a signal that would end the process at once raises KeyboardInterrupt instead.
 
-    The value lists the signals that came. A signal that is ignored, as under nohup, stays ignored.
+    Yields the list of signals received. A signal that is ignored, as under nohup, stays ignored.
     """
-    came: list[int] = []
+    received: list[int] = []
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         del frame
-        came.append(number)
+        received.append(number)
         raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():  # which alone may have handlers
-        yield came
+        yield received
         return
-    usual = (signal.SIG_DFL, signal.default_int_handler)
+    default_handlers = (signal.SIG_DFL, signal.default_int_handler)
     replaced = {
-        number: signal.getsignal(number) for number in ending_signals() if signal.getsignal(number) in usual
+        number: signal.getsignal(number)
+        for number in ending_signals()
+        if signal.getsignal(number) in default_handlers
     }
     for number in replaced:
         signal.signal(number, interrupt)
     try:
-        yield came
+        yield received
     finally:
         for number, handler in replaced.items():
             signal.signal(number, handler)
@@ -104,8 +103,8 @@ class CleanErrors(click.Group):
     """A group of commands whose errors, and interruptions, are one line; anything else is a bug, and shows where it happened (exit code 1)."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs the command."""
-        with endings_as_interrupts() as came:
+        """Run the command."""
+        with endings_as_interrupts() as received:
             try:
                 return super().invoke(ctx)
             except ArmslengthError as error:
@@ -113,19 +112,19 @@ class CleanErrors(click.Group):
                 ctx.exit(exit_code(error))
             except KeyboardInterrupt as interruption:
                 click.echo(f"armslength: {str(interruption) or 'interrupted'}", err=True)
-                ctx.exit(_INTERRUPTED + (came[0] if came else signal.SIGINT))
+                ctx.exit(_INTERRUPTED + (received[0] if received else signal.SIGINT))
             except (click.ClickException, click.exceptions.Exit, click.Abort):
                 raise  # click's own
             except BrokenPipeError:
-                # Whoever read our output has gone: an end as by the signal, and no error of ours.
+                # The reader of our output is gone: end as by the signal.
                 _silence()
                 ctx.exit(_INTERRUPTED + _BROKEN_PIPE)
             except Exception as error:  # noqa: BLE001  # a full standard output, or a bug of ours or another package
                 if isinstance(error, OSError) and error.errno in _NO_ROOM:
-                    # Our files have errors of their own: this is standard output, as a rule.
+                    # Our own files raise our own errors: this is standard output, as a rule.
                     _silence()
                     click.echo(
-                        f"armslength: what is written must have room, also standard output, got: {error.strerror}",
+                        f"armslength: cannot write the output: {error.strerror}",
                         err=True,
                     )
                     ctx.exit(BAD_INPUT)
@@ -134,14 +133,14 @@ class CleanErrors(click.Group):
 
 
 def _silence() -> None:
-    """Nobody may write to the standard output again, not even what is left in it at the end."""
+    """Discard what is still in the buffer of the standard output."""
     sys.stdout = io.StringIO()
 
 
 def _internal(error: Exception) -> str:
-    """Where a bug came to light: the lines of the programs, and no message, which may quote the data."""
+    """The traceback of a bug without its message, which may quote data."""
     places = "".join(traceback.format_tb(error.__traceback__))
     return (
-        f"{places}armslength: internal error ({type(error).__name__}); its message is left out, for it may quote the data; "
+        f"{places}armslength: internal error ({type(error).__name__}); its message is left out because it may quote data; "
         "please report the lines above"
     )

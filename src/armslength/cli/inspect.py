@@ -1,4 +1,4 @@
-"""`armslength inspect`: what a sketch file holds, and under which guarantee."""
+"""`armslength inspect`: show what a sketch file holds, and its guarantee."""
 
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,7 @@ from armslength.cli.output import FORMAT, LONGEST_LABEL, Column, as_csv, as_json
 from armslength.errors import counted, printable
 from armslength.sketches.card import release_card
 
-# What a folder of sketch files holds: from their footers, and of their rows only whether they are in the clear.
-
-
-_MOST_FILES, _MOST_PROTOCOLS = 20, 2  # that are shown to people
+_MOST_FILES, _MOST_PROTOCOLS = 20, 2  # in the table
 
 
 def collection_listing(paths: tuple[str, ...], form: str) -> str:
@@ -83,11 +80,10 @@ def _more(count: int, noun: str) -> list[str]:
     return [f"… and {counted(count, noun)} more; --format json has all"] if count > 0 else []
 
 
-_MOST_FLAGGED = 10  # that are shown to people
+_MOST_FLAGGED = 10  # in the table
 
 
 @click.command(
-    short_help="What a sketch file holds, and under which guarantee.",
     epilog="""\b
 Examples:
   armslength inspect sketches.parquet
@@ -101,9 +97,9 @@ Examples:
 def inspect(files: tuple[str, ...], form: str) -> None:
     """Show what sketch files hold: rows, sizes, protocols, and the guarantee in words.
 
-    If a folder is among them, all of them are shown as one collection: how many files and rows, and not each row.
-    Rows are flagged as implausible if noise as their protocol declares it would hardly ever give such numbers (in one of 10^9
-    calls, if all was released as declared). Everything here is public: a sketch file holds no count of people, no hash of data, and no time.
+    With a folder, all files are shown as one collection: files and row counts, not each row. Rows are flagged as implausible if
+    the noise that their protocol declares would hardly ever give such numbers (one call in 10^9). Everything here is public:
+    a sketch file holds no count of people, no hash of data and no time.
     """
     if any(Path(name).is_dir() for name in files):
         click.echo(collection_listing(files, form))
@@ -191,10 +187,10 @@ def _page(name: str, sketches: "al.Sketches") -> str:
 
 
 def _warned(flagged: list[str]) -> list[str]:
-    """Rows that were not released as they declare, and what that means."""
+    """The warning about implausible rows."""
     if not flagged:
         return []
-    meaning = "Such rows were not released as their protocol says. Their own distances mean nothing; those between the others are not affected."
+    meaning = "These rows were not released as their protocol says. Their own distances mean nothing; distances between the others are not affected."
     return [
         "",
         *flagged[:_MOST_FLAGGED],

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
     from armslength.ledger.ledger import Budget, Entry, Spent
 
-NEW_LEDGER = click.option("--new-ledger", is_flag=True, help="Make the ledger, where no file may exist yet.")
+NEW_LEDGER = click.option(
+    "--new-ledger", is_flag=True, help="Make a new ledger; the file must not exist yet."
+)
 _DEFAULT = "ledger.sqlite"
 _WIDEST = 40
 
 
 @click.group(
-    short_help="What was spent, and how much may be.",
     epilog="""\b
 Examples:
   armslength ledger budget --new-ledger --population visits-2026 --epsilon 4 --unit "one patient"
@@ -31,10 +32,10 @@ Examples:
 """,
 )
 def ledger() -> None:
-    """What was spent, and how much may be.
+    """Show what was spent, and set budgets.
 
-    A ledger is one SQLite file (ledger.sqlite in the current folder, if none is named). Every release writes a line to it before
-    anything leaves, and is refused if a budget of its population does not allow it. The lines hold public parameters only.
+    A ledger is one SQLite file (ledger.sqlite in the current folder, if none is named). Every release writes a line to it first,
+    and is refused if a budget of its population does not allow it. The lines hold public parameters only.
     """
 
 

@@ -8,14 +8,12 @@ import click
 from armslength.cli.exit_codes import CleanErrors
 from armslength.version import __version__
 
-# Verbs that are imported when they are called, so that `armslength --help` answers at once.
-
 
 class LazyGroup(CleanErrors):
-    """A group that knows its verbs by name, module and one line of help.
+    """A group whose commands are imported when they are called, so that `armslength --help` answers at once.
 
     Args:
-        verbs: (name, module that holds a command of that name, short help), in the order in which they are listed.
+        verbs: (name, module with a command of that name, short help), in the order of the list.
     """
 
     def __init__(self, *args: Any, verbs: tuple[tuple[str, str, str], ...] = (), **known: Any) -> None:
@@ -41,24 +39,24 @@ class LazyGroup(CleanErrors):
             formatter.write_dl([(name, line) for name, (_, line) in self._homes.items()])
 
 
-# In the order of the work. A verb `v` is the command `v` of its module; its own --help begins with the same line.
+# In the order of use.
 _VERBS = (
-    ("plan", "armslength.cli.plan", "Which settings, how accurate, and whether it can work at all."),
+    ("plan", "armslength.cli.plan", "Choose the settings; says how accurate, and whether it can work."),
     ("protocol", "armslength.cli.protocol", "Make or show what all parties agree on."),
-    ("release", "armslength.cli.release", "One private sketch for each group of an event table."),
-    ("inspect", "armslength.cli.inspect", "What a sketch file holds, and under which guarantee."),
-    ("card", "armslength.cli.card", "The release card, for a data-protection officer."),
-    ("verify", "armslength.cli.verify", "Compute all that is public about a sketch file anew."),
-    ("compare", "armslength.cli.compare", "Distances between all parties, with intervals."),
-    ("nearest", "armslength.cli.nearest", "Who is nearest to whom."),
-    ("cluster", "armslength.cli.cluster", "Which parties belong together, and how surely."),
-    ("alike", "armslength.cli.alike", "Are these two alike? Yes, no or undecided."),
-    ("outliers", "armslength.cli.outliers", "Which parties are unlike the rest."),
-    ("drift", "armslength.cli.drift", "What changed between two releases of the same parties."),
-    ("sum", "armslength.cli.sum", "Add sketches up: two wards are one hospital."),
-    ("report", "armslength.cli.report", "One offline page with everything on it."),
-    ("ledger", "armslength.cli.ledger", "What was spent, and how much may be."),
-    ("demo", "armslength.cli.demo", "The whole workflow on generated data."),
+    ("release", "armslength.cli.release", "Release one private sketch for each group of an event table."),
+    ("inspect", "armslength.cli.inspect", "Show what a sketch file holds, and its guarantee."),
+    ("card", "armslength.cli.card", "Print the release card for a data-protection officer."),
+    ("verify", "armslength.cli.verify", "Recheck a sketch file that you received."),
+    ("compare", "armslength.cli.compare", "Distances between all parties, with error bars."),
+    ("nearest", "armslength.cli.nearest", "Find the nearest parties of each party."),
+    ("cluster", "armslength.cli.cluster", "Group the parties; says which groups are certain."),
+    ("alike", "armslength.cli.alike", "Decide whether two parties are alike."),
+    ("outliers", "armslength.cli.outliers", "Find the parties that are unlike the rest."),
+    ("drift", "armslength.cli.drift", "Find what changed between two releases of the same parties."),
+    ("sum", "armslength.cli.sum", "Add sketches: two wards make one hospital."),
+    ("report", "armslength.cli.report", "Write one offline page with all results."),
+    ("ledger", "armslength.cli.ledger", "Show what was spent, and set budgets."),
+    ("demo", "armslength.cli.demo", "Run the whole workflow on generated data."),
 )
 
 
@@ -75,8 +73,8 @@ damaged file, 6 released but written elsewhere than asked, 130 interrupted (128 
 def main(ctx: click.Context, /) -> None:
     """Compare populations that may not be shared.
 
-    Each party releases one small differentially private sketch of its data; from then on anybody can
-    estimate distances between the parties, with honest error bars.
+    Each party releases one small differentially private sketch of its data. Anyone can then estimate
+    how far apart the parties are, with honest error bars.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

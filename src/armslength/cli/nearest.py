@@ -10,7 +10,6 @@ from armslength.cli.output import Column, echo_rows, heading, line
 
 
 @click.command(
-    short_help="Who is nearest to whom.",
     epilog="""\b
 Examples:
   armslength nearest sketches.parquet
@@ -19,8 +18,7 @@ Examples:
   armslength nearest sketches.parquet --by shape --format json
   armslength nearest wards.parquet --index archive/            all files of a folder, a block at a time
 
-"surely nearest" says that no other party can truly be nearer, at the level; "could be nearest" that the intervals do not
-rule it out.
+"surely nearest": no other party can be nearer, at the level. "could be nearest": the intervals do not rule it out.
 """,
 )
 @sketch_files
@@ -39,9 +37,9 @@ rule it out.
 def nearest(
     files: tuple[str, ...], index: tuple[str, ...], query: str | None, form: str, **known: Any
 ) -> None:
-    """The nearest parties of each party in the files, nearest first, with intervals. A folder stands for all sketch files in it.
+    """Find the nearest parties of each party in the files, with intervals. A folder stands for all sketch files in it.
 
-    Every pair is looked at. For each query, all of its intervals hold together with the probability of --level.
+    The search is exact: it compares every pair. All intervals of one query hold together with probability --level.
     """
     asked = open_all(files, 1 if index else 2)
     searched: Any = open_all(index) if index else None
@@ -49,33 +47,33 @@ def nearest(
         asked, others = one_against_others(asked, query)
         searched = others if searched is None else searched
     queries = asked if isinstance(asked, al.Sketches) else asked.to_sketches()
-    found = al.nearest(queries, searched, show_progress=True, **known)
+    result = al.nearest(queries, searched, show_progress=True, **known)
     if form == "table":
-        click.echo(_table(found))
+        click.echo(_table(result))
         return
-    echo_rows(found.to_arrow().to_pylist(), form, [found.note])
+    echo_rows(result.to_arrow().to_pylist(), form, [result.note])
 
 
-def _table(found: "al.Nearest") -> str:
+def _table(result: "al.Nearest") -> str:
     columns = [
-        Column.of_labels("query", found.queries),
+        Column.of_labels("query", result.queries),
         Column("rank", 4, is_number=True),
-        Column.of_labels("nearest", (label for row in found.labels for label in row)),
+        Column.of_labels("nearest", (label for row in result.labels for label in row)),
         *(Column.of_numbers(name) for name in ("distance", "from", "to")),
         Column("", len("could be nearest, not told from equal")),
     ]
     lines = [heading(columns)]
-    for place, pair in enumerate(found.to_arrow().to_pylist()):
+    for place, pair in enumerate(result.to_arrow().to_pylist()):
         states = []
         if pair["possible"]:
             # by its place: in a folder two queries may have one label
-            sure = found.surely_nearest[place // found.indices.shape[1]]
+            sure = result.surely_nearest[place // result.indices.shape[1]]
             states.append("surely nearest" if sure else "could be nearest")
         if not pair["resolved"]:
             states.append("not told from equal")
         cells = [pair["query"], str(pair["rank"]), pair["label"], pair["value"], pair["lower"], pair["upper"]]
         lines.append(line(columns, [*cells, ", ".join(states)]))
-    percent = f"{100 * found.level:.6g}%"
-    together = "for all queries together" if found.simultaneous else "for each query"
+    percent = f"{100 * result.level:.6g}%"
+    together = "for all queries together" if result.simultaneous else "for each query"
     lines.append(f"all intervals of a query hold at {percent}, {together}")
-    return "\n".join([*lines, *([found.note] if found.note else [])])
+    return "\n".join([*lines, *([result.note] if result.note else [])])

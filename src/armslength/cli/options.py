@@ -1,4 +1,4 @@
-"""What the verbs that answer from sketch files have in common."""
+"""Options and arguments that several commands share."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -14,11 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-# What options of several verbs look like: ranges of numbers, and lists that stand in a file.
-
-
 class LocalPath(click.Path):
-    """A path of this machine; an address of another gets a message of its own."""
+    """A path on this machine; a URL gets a message of its own."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path."""
@@ -27,7 +24,7 @@ class LocalPath(click.Path):
 
 
 class NumberRange(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in newer versions of click alone
-    """A number, or two with a colon between them."""
+    """A number, or a range low:high."""
 
     name = "LOW[:HIGH]"
 
@@ -45,7 +42,7 @@ class NumberRange(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # g
 
 
 class NameList(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # the same
-    """Names with commas between them, or @file with a name on each line."""
+    """Names separated by commas, or @file with one name on each line."""
 
     name = "NAMES|@FILE"
 
@@ -71,14 +68,14 @@ LEVEL = click.option(
     type=float,
     default=0.95,
     show_default=True,
-    help="The confidence: 1 − the probability that what is said is wrong.",
+    help="The confidence level of intervals and statements.",
 )
 BY = click.option(
     "--by",
     type=click.Choice(["size", "shape"]),
     default="size",
     show_default=True,
-    help="size: rows as they are. shape: rows divided by their totals, if the protocol releases totals.",
+    help="size: counts as they are. shape: shares of each party's total, if the protocol releases totals.",
 )
 METHOD = click.option(
     "--method",
@@ -100,7 +97,7 @@ NO_WORK_LIMIT = click.option(
     is_flag=True,
     expose_value=False,
     callback=_keep_choice,
-    help="Compute what a protocol asks for, however long it takes.  [default: refuse more than a few seconds]",
+    help="Allow protocols that need more than a few seconds of computing.",
 )
 _COMMON = (
     LEVEL,
@@ -111,14 +108,14 @@ _COMMON = (
 
 
 def answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds --level, --by, --method and --format."""
+    """Add --level, --by, --method and --format."""
     for option in reversed(_COMMON):
         command = option(command)
     return command
 
 
 def sketch_files(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the sketch files that the command reads, or folders of them, and --no-work-limit."""
+    """Add the argument FILE... (sketch files, or folders of them) and --no-work-limit."""
     files = click.argument("files", nargs=-1, required=True, type=LocalPath(exists=True), metavar="FILE...")
     return files(NO_WORK_LIMIT(command))
 
@@ -173,45 +170,41 @@ def one_against_others(
     return one, sketches.rows([row for row, other in enumerate(sketches.labels) if other != label])
 
 
-# Options that say what data is and what is protected: the same words in `plan` and in `protocol new`.
-
-
+# `plan` and `protocol new` share these.
 _DATA = (
-    click.option("--input-dim", type=int, help="How many coordinates the data has."),
+    click.option("--input-dim", type=int, help="How many different items there are."),
     click.option(
         "--open-vocabulary",
         is_flag=True,
-        help="Coordinates are items that nobody has listed, instead of --input-dim.",
+        help="Items need not be listed beforehand. Instead of --input-dim.",
     ),
 )
 _PRIVACY = (
     click.option("--epsilon", required=True, help="ε of each release, such as 1 or 0.5."),
     click.option("--delta", default="0", show_default=True, help="δ; 0 is pure differential privacy."),
     click.option(
-        "--contribution", type=int, help="The most items that one person contributes; it sets the radius."
+        "--contribution", type=int, help="How many items of one person count at most; sets the radius."
     ),
-    click.option(
-        "--radius", help="How far one unit of protection moves the data, in data units.  [default: 1]"
-    ),
+    click.option("--radius", help="The largest change that one person can cause.  [default: 1]"),
     click.option(
         "--relation",
         type=click.Choice(["add_remove", "replace"]),
         default="add_remove",
         show_default=True,
-        help="Whether one person is added or removed, or replaced.",
+        help="Protect against adding or removing a person, or replacing one.",
     ),
     click.option(
         "--norm",
         type=click.Choice(["l1", "l2"]),
         default="l1",
         show_default=True,
-        help="l2: a whole vector within a ball is protected.",
+        help="l2: for vectors of bounded length.",
     ),
     click.option(
         "--total-share",
         default="0",
         show_default=True,
-        help="The share of ε for the total of each row, such as 0.1: then shapes can be compared, not only sizes.",
+        help="The share of ε for totals, such as 0.1. Needed to compare shapes.",
     ),
 )
 _GRID = (
@@ -221,37 +214,35 @@ _GRID = (
     click.option(
         "--on-grid/--off-grid",
         default=None,
-        help="Whether data is promised to be multiples of the resolution.",
+        help="Whether you promise that data are multiples of the resolution.",
     ),
     click.option("--touched", type=int, help="How many entries one unit can change, for data off the grid."),
-    click.option(
-        "--value-range", type=NumberRange(), help="The public range to which each coordinate is clamped."
-    ),
+    click.option("--value-range", type=NumberRange(), help="A public range; values outside it are clamped."),
     click.option(
         "--vocabulary",
         type=click.File(encoding="utf-8"),
-        help="A text file with the name of each coordinate on a line of its own, in order.",
+        help="A text file with one item name on each line, in order.",
     ),
     click.option(
         "--items",
         type=click.Choice(["string", "int64"]),
         default="string",
         show_default=True,
-        help="What names the items of an open vocabulary.",
+        help="The type of the items of an open vocabulary.",
     ),
-    click.option("--seed", help="The public seed; a fresh one is made and printed otherwise."),
+    click.option("--seed", help="The public seed.  [default: a new one]"),
 )
 
 
 def protocol_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds what every protocol needs to know."""
+    """Add the options of every protocol."""
     for option in reversed((*_DATA, *_PRIVACY, *_GRID)):
         command = option(command)
     return command
 
 
 def check_dimension(input_dim: int | None, *, open_vocabulary: bool) -> None:
-    """One of the two must be said, and not both."""
+    """Require either --input-dim or --open-vocabulary."""
     if (input_dim is None) != open_vocabulary:
         raise click.UsageError("either --input-dim or --open-vocabulary must be given, and not both")
 
@@ -261,23 +252,20 @@ def read_vocabulary(file: Any) -> list[str] | None:
     return None if file is None else file.read().splitlines()
 
 
-# Files that a verb writes: never over another one by mistake.
-
-
 OVERWRITE = click.option("--overwrite", is_flag=True, help="Replace the output file if it is there.")
 
 
 def check_new_file(output: str | None, *, overwrite: bool, read: Iterable[str] = ()) -> None:
-    """Refuses to write over a file: a protocol or a release that is lost cannot be had again.
+    """Refuse to write over a file: a lost protocol or release cannot be made again.
 
     Args:
-        output: What is to be written, if anything.
+        output: The file to write, if any.
         overwrite: Whether a file may be replaced.
-        read: Files that are read or charged, and must never be replaced.
+        read: Files in use, which are never replaced.
     """
     if output is not None and any(Path(output).resolve() == Path(name).resolve() for name in read):
-        raise click.UsageError(f"the output must be another file than those that are used, got {output}")
-    if output is not None and Path(output).exists() and not overwrite:
         raise click.UsageError(
-            f"the output must be a new file, got {output}; name another, or pass --overwrite"
+            f"cannot write to {output}: this command reads or charges it; name another file"
         )
+    if output is not None and Path(output).exists() and not overwrite:
+        raise click.UsageError(f"{output} already exists; name another file, or pass --overwrite")

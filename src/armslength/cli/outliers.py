@@ -10,33 +10,37 @@ from armslength.cli.output import echo_rows
 
 
 @click.command(
-    short_help="Which parties are unlike the rest.",
     epilog="""\b
 Examples:
   armslength outliers sketches.parquet
   armslength outliers sketches.parquet --by shape --factor 2
   armslength outliers north.parquet south.parquet east.parquet --format json
 
-A party's score is the median of its distances to the others. An outlier's score is more than --factor times the typical
-score. With the probability of --level, no party that is none is called one.
+A party's score is the median of its distances to the others. An outlier has a score of more than --factor times the typical
+score. With probability --level, no party is wrongly called an outlier.
 """,
 )
 @sketch_files
 @click.option(
-    "--factor", type=float, default=1.5, show_default=True, help="How many times the typical score is usual."
+    "--factor",
+    type=float,
+    default=1.5,
+    show_default=True,
+    help="How many times the typical score makes an outlier.",
 )
 @answer_options
 def outliers(files: tuple[str, ...], form: str, **known: Any) -> None:
-    """Which parties are surely unlike the rest, such that none is falsely called so."""
-    found = al.outliers(load_all(files, 3), **known)
+    """Find the parties that are unlike the rest, with a bound on false alarms."""
+    result = al.outliers(load_all(files, 3), **known)
     if form == "table":
         lines = [
-            found.sentence(row) for row in sorted(range(len(found.labels)), key=lambda row: -found.score[row])
+            result.sentence(row)
+            for row in sorted(range(len(result.labels)), key=lambda row: -result.score[row])
         ]
-        count = int(found.is_outlier.sum())
+        count = int(result.is_outlier.sum())
         lines.append(
-            f"{count} of {len(found.labels)} parties surely unlike the rest, at {100 * found.level:.6g}%, all together"
+            f"{count} of {len(result.labels)} parties surely unlike the rest, at {100 * result.level:.6g}%, all together"
         )
-        click.echo("\n".join([*lines, *([found.note] if found.note else [])]))
+        click.echo("\n".join([*lines, *([result.note] if result.note else [])]))
         return
-    echo_rows(found.to_arrow().to_pylist(), form, [found.note])
+    echo_rows(result.to_arrow().to_pylist(), form, [result.note])

@@ -20,7 +20,6 @@ from armslength.plots import check_format
 
 
 @click.command(
-    short_help="Which settings, how accurate, and whether it can work at all.",
     epilog="""\b
 Examples:
   armslength plan --input-dim 70000 --epsilon 1 --people 500 --contribution 1
@@ -28,7 +27,7 @@ Examples:
   armslength plan --input-dim 5000 --epsilon 2 --distance 300 --distortion 0.2 --failure-probability 0.05
   armslength plan --input-dim 768 --epsilon 1 --delta 1e-6 --norm l2 --radius 2 --resolution auto --distance 1
 
-Exit code 3 says that the distances cannot be resolved; the last line says what would be needed.
+Exit code 3: the distances cannot be resolved; the last line says what would be needed.
 """,
 )
 @protocol_options
@@ -69,56 +68,56 @@ def plan(  # noqa: PLR0913, PLR0917  # one argument for each option
     form: str,
     **known: Any,
 ) -> None:
-    """Which settings, how accurate, and whether it can work: exact predictions, before any privacy is spent.
+    """Choose the settings before any privacy is spent: predicts how accurate they are, and whether it can work.
 
-    Say how large the data is (--input-dim or --open-vocabulary), what privacy costs (--epsilon), and how far apart the
-    groups are (--distance, or --people with --contribution). Every transform and law, at its best size, is ranked by its exact
-    error; the best is recommended, and written as a protocol with -o.
+    Give the size of the data (--input-dim or --open-vocabulary), the privacy (--epsilon), and how far apart the groups are
+    (--distance, or --people with --contribution). Every transform and noise, at its best size, is ranked by its exact error.
+    The best is recommended, and written as a protocol with -o.
     """
     check_dimension(input_dim, open_vocabulary=open_vocabulary)
     check_new_file(output, overwrite=overwrite)
 
     if plot is not None:
         check_format(plot)  # before any work
-    found = al.plan(input_dim, resolution=resolution, vocabulary=read_vocabulary(vocabulary), **known)
+    result = al.plan(input_dim, resolution=resolution, vocabulary=read_vocabulary(vocabulary), **known)
     if plot is not None:
-        found.plot(plot)
-    click.echo(_listed(found, form))
-    if found.weakness and form == "csv":  # the other forms say it themselves
-        click.echo(f"armslength: {found.weakness}", err=True)
-    if output is not None and found.resolvable:
-        found.protocol.save(output)
+        result.plot(plot)
+    click.echo(_listed(result, form))
+    if result.weakness and form == "csv":  # the other forms say it themselves
+        click.echo(f"armslength: {result.weakness}", err=True)
+    if output is not None and result.resolvable:
+        result.protocol.save(output)
         click.echo(f"armslength: the recommended protocol was written to {output}", err=True)
         if not known["unit"] or known["contribution"] is None:
             click.echo(
                 "armslength: an event table needs a protocol with --contribution and --unit; this one is for matrices",
                 err=True,
             )
-    if not found.resolvable:
-        click.echo(f"armslength: {found.refusal}", err=True)
+    if not result.resolvable:
+        click.echo(f"armslength: {result.refusal}", err=True)
         ctx.exit(NOT_RESOLVABLE)
 
 
-def _listed(found: "al.Plan", form: str) -> str:
-    rows = found.table.to_pylist()
+def _listed(result: "al.Plan", form: str) -> str:
+    rows = result.table.to_pylist()
     if form == "csv":
         return as_csv(rows)
     if form == "table":
-        return str(found)
-    needs = found.needs
+        return str(result)
+    needs = result.needs
     return as_json(
         {
-            "resolvable": found.resolvable,
-            "refusal": found.refusal,
+            "resolvable": result.resolvable,
+            "refusal": result.refusal,
             "recommended": next(row for row in rows if row["is_recommended"]),
-            "told_apart": found.told_apart if found.resolvable else None,
-            "distance": [found.situation.distances.low, found.situation.distances.high],
-            "assumption": found.situation.distances.assumption,
-            "reasons": found.reasons,
-            "weak_promise": found.weakness or None,
+            "told_apart": result.told_apart if result.resolvable else None,
+            "distance": [result.situation.distances.low, result.situation.distances.high],
+            "assumption": result.situation.distances.assumption,
+            "reasons": result.reasons,
+            "weak_promise": result.weakness or None,
             "needed": None if needs is None else vars(needs),
-            "seed": found.seed,
-            "protocol": found.protocol.document() if found.resolvable else None,
+            "seed": result.seed,
+            "protocol": result.protocol.document() if result.resolvable else None,
             "configurations": rows,
         }
     )

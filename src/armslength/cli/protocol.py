@@ -27,12 +27,12 @@ from armslength.transforms.registry import TRANSFORMS
 _TRANSFORMS = ("SparseJL", "HadamardJL", "FastJL", "GaussianJL", "SignJL", "Identity")
 
 
-@click.group(short_help="Make or show what all parties agree on.")
+@click.group()
 def protocol() -> None:
     """Make or show a protocol: what all parties agree on before any data is seen.
 
-    It holds the public matrix (as a seed), the privacy parameters, the unit of protection in words, and how data becomes
-    integers. All parties use the same file; sketches of protocols with the same space can be compared.
+    It holds the public matrix (as a seed), the privacy parameters, who is protected, and how data becomes integers. All
+    parties use the same file. Sketches of protocols with the same space can be compared.
     """
 
 
@@ -129,7 +129,7 @@ def _built(
     construction: str,
     seed: str | None,
 ) -> Any:
-    """The transform of that name; what it does not have must not be said."""
+    """The transform of that name; refuses options that it does not have."""
     if name != "SparseJL" and input_dim is None:
         raise click.UsageError(f"--open-vocabulary must go with SparseJL, got {name}; say --input-dim")
     if name != "SparseJL" and (sparsity != 1 or construction != "block"):
@@ -166,7 +166,7 @@ def show(file: str, form: str) -> None:
 
 
 def described(protocol: "al.Protocol") -> str:
-    """A protocol for people."""
+    """The protocol in words."""
     weak = weakness(protocol.epsilon, protocol.released_delta)
     lines = [
         paragraph(guarantee_in_words(protocol, UNKNOWN)),

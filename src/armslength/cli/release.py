@@ -27,7 +27,6 @@ _LOST = "ε was charged, and nothing was written: releasing again, with --repeat
 
 
 @click.command(
-    short_help="One private sketch for each group of an event table.",
     epilog="""\b
 Examples:
   armslength release visits.parquet --person patient_id --item code --group hospital \\
@@ -53,9 +52,9 @@ in the temporary folder, which the message names.
     type=NameList(),
     help="Every group that gets a row: names with commas, or @file, one on each line.",
 )
-@click.option("--label", help="Instead of both: the name of the one row that all events belong to.")
+@click.option("--label", help="Instead of both: the name of the one row for all events.")
 @click.option(
-    "--weight", metavar="COLUMN", help="How much an event counts, of either sign.  [default: 1 each]"
+    "--weight", metavar="COLUMN", help="How much an event counts; may be negative.  [default: 1 each]"
 )
 @click.option(
     "--protocol",
@@ -73,26 +72,26 @@ in the temporary folder, which the message names.
     help="The ledger that is charged. It must exist.",
 )
 @NEW_LEDGER
-@click.option("--no-ledger", is_flag=True, help="Go without a ledger: you keep count yourself.")
+@click.option("--no-ledger", is_flag=True, help="Use no ledger: you keep count yourself.")
 @click.option(
     "--vocabulary",
     type=NameList(),
     help="For a protocol with a vocabulary: its names, or @file, one on each line.",
 )
 @click.option(
-    "--repeat", is_flag=True, help="Spend the budget once more for labels that were released before."
+    "--repeat", is_flag=True, help="Release labels again that were released before; spends the budget again."
 )
 @OVERWRITE
 @click.option(
     "--memory",
     default="1GB",
     show_default=True,
-    help="About how much is held before events go to an encrypted temporary file.",
+    help="About how much memory to use before events go to an encrypted temporary file.",
 )
 @click.option("--threads", type=int, help="At most this many threads.")
 @NO_WORK_LIMIT
 @click.option(
-    "--dry-run", is_flag=True, help="Say what would be released and spent; reads no event and spends nothing."
+    "--dry-run", is_flag=True, help="Show what would be released and spent; reads no event, spends nothing."
 )
 @click.option(
     "-o", "--output", required=True, type=LocalPath(dir_okay=False), help="The sketch file to write."
@@ -114,10 +113,10 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
     output: str,
     **known: Any,
 ) -> None:
-    """One private sketch for each group of an event table: a Parquet, CSV (also .gz), JSON-lines or Arrow file, or several.
+    """Release one private sketch for each group of an event table (Parquet, CSV, JSON lines or Arrow files; .gz too).
 
-    The files must have a column for the person and one for the item; a column for the group, or a --label for all; and
-    may have one for a weight. Everything is read and checked before anything is spent.
+    The files need a column for the person, one for the item, and one for the group or a --label for all. A column of weights
+    is optional. Everything is read and checked before any privacy is spent.
     """
     if new_ledger and no_ledger:
         raise click.UsageError("--new-ledger must go without --no-ledger, got both; leave one out")
@@ -169,7 +168,7 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
 
 
 def _exit_if_elsewhere(place: str, output: str) -> None:
-    """A script that goes on with --output must notice that the release is not there."""
+    """Exit with a code of its own: a script that goes on with --output must notice that it is not there."""
     if place != output:
         click.get_current_context().exit(ELSEWHERE)
 
@@ -183,7 +182,7 @@ def _lines(ledger: "al.Ledger | NoLedger", job: TableRelease, population: str) -
 
 
 def _interrupted(sketches: "al.Sketches | None", output: str, *, charged: bool) -> str:
-    """What an interruption left. A release that is lost cannot be had again: what was drawn is saved first."""
+    """The message after an interruption; saves the release first if there is one."""
     if sketches is not None:
         return f"interrupted when all was done; the release was saved as {_saved(sketches, output)}"
     if charged:
@@ -192,11 +191,11 @@ def _interrupted(sketches: "al.Sketches | None", output: str, *, charged: bool) 
 
 
 def _saved(sketches: "al.Sketches", output: str) -> str:
-    """Where the sketches are. The budget is spent: if they cannot be written where they should be, they go to the temporary folder."""
+    """Save the sketches and return where. The budget is spent, so a second place, the temporary folder, is tried."""
     try:
         sketches.save(output)
     except Exception as problem:  # noqa: BLE001  # whatever it is, the release is lost unless it is written elsewhere
-        said = (
+        message = (
             str(problem)
             if isinstance(problem, ArmslengthError)
             else f"{output} must be written whole, got {type(problem).__name__}"
@@ -206,16 +205,16 @@ def _saved(sketches: "al.Sketches", output: str) -> str:
             sketches.save(rescued)
         except Exception:  # noqa: BLE001  # the same
             kind = type(problem) if isinstance(problem, ArmslengthError) else ParameterError
-            raise kind(f"{said}; {_LOST}") from None
+            raise kind(f"{message}; {_LOST}") from None
         click.echo(
-            f"armslength: {said}; the release was saved as {rescued}: move it where it belongs", err=True
+            f"armslength: {message}; the release was saved as {rescued}: move it where it belongs", err=True
         )
         return rescued
     return output
 
 
 def _charged(ledger: "al.Ledger | NoLedger", population: str, done: str) -> str:
-    """Where the release was charged, and what is left of which budget."""
+    """Where the release was charged, and what is left of each budget."""
     if isinstance(ledger, NoLedger):
         return "no ledger: you keep count yourself"
     spent = ledger.spent(population)
@@ -230,7 +229,7 @@ def _charged(ledger: "al.Ledger | NoLedger", population: str, done: str) -> str:
 
 
 def _told(protocol: "al.Protocol", job: TableRelease, what: str) -> str:
-    """What was done, with the unit of protection printed back in words."""
+    """What was released, and who is protected, in words."""
     count = len(job.groups.labels)
     delta = f", δ = {written(protocol.released_delta)}" if protocol.released_delta else ""
     rows = f"{counted(count, 'sketch', 'sketches')} of {counted(protocol.transform.sketch_dim, 'number')}"

@@ -7,7 +7,6 @@ from armslength.cli.options import BY, LEVEL, LocalPath, check_new_file, sketch_
 
 
 @click.command(
-    short_help="One offline page with everything on it.",
     epilog="""\b
 Examples:
   armslength report sketches.parquet -o report.html
@@ -34,11 +33,11 @@ The page opens in any browser, without a network; it prints, and most of it can 
 def report(
     *, files: tuple[str, ...], output: str, title: str | None, level: float, simultaneous: bool, by: str
 ) -> None:
-    """One offline page with everything on it: what the sketches in FILE say, and how surely.
+    """Write one offline page about the sketches in FILE.
 
-    A summary in words, the privacy statement, a heat map and a map of all parties, the tree of who belongs together, each
-    party's nearest, all pairs with their intervals, and the release cards, in one file that asks the network for nothing.
-    Pairs that the noise does not let be told apart are shown as such everywhere.
+    It has a summary in words, the privacy statement, a heat map, a map of all parties, a tree of groups, the nearest of each
+    party, all pairs with their intervals, and the release cards. It loads nothing from the network. Pairs that cannot be told
+    apart are marked everywhere.
     """
     if not output.lower().endswith((".html", ".htm")):
         raise click.UsageError(f"the output must be a page that ends in .html, got {output}")

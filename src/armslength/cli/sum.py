@@ -1,4 +1,4 @@
-"""`armslength sum`: add sketches up. Two wards are one hospital, twelve months are a year."""
+"""`armslength sum`: add sketches. Two wards make one hospital, twelve months a year."""
 
 import click
 
@@ -10,7 +10,6 @@ from armslength.sketches.sketches import summed
 
 
 @click.command(
-    short_help="Add sketches up: two wards are one hospital.",
     epilog="""\b
 Examples:
   armslength sum wards.parquet --label hospital -o hospital.parquet          all rows make one
@@ -31,9 +30,9 @@ Examples:
 def sum(  # noqa: A001  # the verb's name
     files: tuple[str, ...], label: str | None, by_label: bool, overwrite: bool, output: str
 ) -> None:
-    """Add sketches up: the sum of sketches is the sketch of the summed data, with the noises of all of them.
+    """Add sketches: the sum is the sketch of the added data, with the noise of all of them.
 
-    It costs no privacy. Whoever is in the data of several rows is counted in each, and spent ε at each.
+    It costs no privacy. A person in several rows counts in each, and spent ε in each.
     """
     if (label is None) != by_label:
         raise click.UsageError("either --label or --by-label must be given, and not both")
@@ -54,7 +53,7 @@ def sum(  # noqa: A001  # the verb's name
 
 
 def _check_different(parts: "list[al.Sketches]") -> None:
-    """Refuses to add a release to itself: its data and its noise would count twice."""
+    """Refuse to add a release to itself: its data and its noise would count twice."""
     ids = [source.id for part in parts for row in part.provenance for source, _ in row.terms]
     if len(set(ids)) != len(ids):
         raise click.UsageError("each release must be added once, got one that is in several rows or files")

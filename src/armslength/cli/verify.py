@@ -1,4 +1,4 @@
-"""`armslength verify`: all that is public about sketch files, computed anew."""
+"""`armslength verify`: recheck sketch files that you received."""
 
 import textwrap
 
@@ -13,7 +13,6 @@ from armslength.sketches.verify import FAILS
 
 
 @click.command(
-    short_help="Compute all that is public about a sketch file anew.",
     epilog="""\b
 Examples:
   armslength verify sketches.parquet
@@ -38,12 +37,12 @@ Examples:
 def verify(
     ctx: click.Context, files: tuple[str, ...], agreed: str | None, ledger: str | None, form: str
 ) -> None:
-    """Hold sketch files against all that is public: was anything edited, and is the noise enough for what the card says?
+    """Recheck sketch files that you received: was anything edited, and is the noise enough for the guarantee?
 
-    Computed anew are digests of all rows, columns of the matrix, sensitivity, scale and guarantee, and the release card. Rows
-    are flagged whose numbers the declared noise makes implausible. That the noise was really added, no file can prove.
+    It recomputes the digests of all rows, columns of the matrix, sensitivity, noise scale, guarantee and release card, and flags
+    rows whose numbers are implausible for the declared noise. No file can prove that the noise was really added.
 
-    Ends with 5 if anything fails.
+    Exit code 5: something failed.
     """
     protocol = None if agreed is None else al.Protocol.load(agreed, **work_limit())
     done = [
@@ -64,7 +63,5 @@ def verify(
                 )
     failing = sum(not each.holds for each in done)
     if failing:
-        click.echo(
-            f"armslength: files must be what they say, got {failing} of {len(done)} that fail", err=True
-        )
+        click.echo(f"armslength: {failing} of {len(done)} files failed verification", err=True)
         ctx.exit(INCOMPATIBLE)

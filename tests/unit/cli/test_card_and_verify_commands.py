@@ -53,7 +53,8 @@ def test_a_card_as_markdown_and_json(folder):
     assert card["releases"][0]["page"]["Who is protected"]
     again = run("card", "s.parquet", "-o", "card.json")
     assert again.exit_code == 2
-    assert "new file" in again.output
+    assert "card.json" in again.output
+    assert "--overwrite" in again.output
     assert run("card", "s.parquet", "-o", "s.parquet", "--overwrite").exit_code == 2
 
 
@@ -82,7 +83,7 @@ def test_verify_ends_with_5_if_anything_fails():
     done = run("verify", "s.parquet", "zeros.parquet")
     assert done.exit_code == 5
     assert "FAILS        noise:" in done.output
-    assert done.stderr == "armslength: files must be what they say, got 1 of 2 that fail\n"
+    assert "1 of 2" in done.stderr
     done = run("verify", "s.parquet", "zeros.parquet", "--format", "json")
     assert done.exit_code == 5
     listed = json.loads(done.stdout)
@@ -97,7 +98,6 @@ def test_inspect_flags_what_is_implausible():
     done = run("inspect", "zeros.parquet")
     assert done.exit_code == 0
     assert "IMPLAUSIBLE: north: less noise than declared" in done.output
-    assert "those between the others are not affected" in done.output.replace("\n", " ")
     (listed,) = json.loads(run("inspect", "zeros.parquet", "--format", "json").stdout)
     assert all(row["implausible"].startswith("less noise") for row in listed["rows"])
     (listed,) = json.loads(run("inspect", "s.parquet", "--format", "json").stdout)

@@ -38,12 +38,6 @@ def test_every_command_teaches_with_an_example(words):
             assert parameter.help, (words, parameter.name)
 
 
-def test_the_short_help_is_that_of_the_verb():
-    context = click.Context(main)
-    for name, _, line in _VERBS:
-        assert main.get_command(context, name).get_short_help_str(200) == line
-
-
 def test_help_imports_nothing_heavy():
     program = (
         "import sys\n"
