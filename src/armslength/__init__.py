@@ -10,11 +10,12 @@ from armslength.version import __version__
 
 if TYPE_CHECKING:
     from armslength.answers.alike import Alike, Closer, alike, closer
-    from armslength.answers.cluster import Clustering, cluster
+    from armslength.answers.cluster import Clusters, cluster
     from armslength.answers.compare import compare
     from armslength.answers.drift import Drift, drift
     from armslength.answers.nearest import Nearest, nearest
     from armslength.answers.outliers import Outliers, outliers
+    from armslength.answers.plane import Plane, plane
     from armslength.errors import (
         ArmslengthError,
         BudgetError,
@@ -57,7 +58,7 @@ __all__ = [
     "ArmslengthError",
     "BudgetError",
     "Closer",
-    "Clustering",
+    "Clusters",
     "Collection",
     "CorruptFileError",
     "Drift",
@@ -77,6 +78,7 @@ __all__ = [
     "Outliers",
     "ParameterError",
     "Plan",
+    "Plane",
     "Protocol",
     "SignJL",
     "Sketches",
@@ -99,6 +101,7 @@ __all__ = [
     "open_collection",
     "outliers",
     "plan",
+    "plane",
     "release_table",
     "report",
     "shape_distances",
@@ -116,7 +119,7 @@ _HOME = {
     "ArmslengthError": "armslength.errors",
     "BudgetError": "armslength.errors",
     "Closer": "armslength.answers.alike",
-    "Clustering": "armslength.answers.cluster",
+    "Clusters": "armslength.answers.cluster",
     "Collection": "armslength.sketches.collection",
     "CorruptFileError": "armslength.errors",
     "Drift": "armslength.answers.drift",
@@ -136,6 +139,7 @@ _HOME = {
     "Outliers": "armslength.answers.outliers",
     "ParameterError": "armslength.errors",
     "Plan": "armslength.planner.plan",
+    "Plane": "armslength.answers.plane",
     "Protocol": "armslength.protocol.protocol",
     "SignJL": "armslength.transforms.dense_jl",
     "Sketches": "armslength.sketches.sketches",
@@ -157,6 +161,7 @@ _HOME = {
     "open_collection": "armslength.sketches.collection",
     "outliers": "armslength.answers.outliers",
     "plan": "armslength.planner.plan",
+    "plane": "armslength.answers.plane",
     "release_table": "armslength.release.release_table",
     "report": "armslength.reporting.page",
     "shape_distances": "armslength.estimates.shapes",
@@ -179,4 +184,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+    return __all__

@@ -1,4 +1,4 @@
-"""How lines look in all of our figures: colors, dashes, and names beside their ends instead of a legend."""
+"""Figures with Matplotlib: heat maps, intervals, trees, maps, and the curves of a plan."""
 
 import html
 import io
@@ -9,40 +9,324 @@ from math import log10
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from armslength.checks import shown
-from armslength.errors import ParameterError
+from armslength.errors import ParameterError, counted
 from armslength.files import atomic_write
+from armslength.results import LONGEST_LABEL, shortened
+
+Numbers = NDArray[np.float64]
+Marks = NDArray[np.bool_]
 
 # Okabe and Ito's colors, which people with any color vision can tell apart; yellow is too light for a line.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1)), "-")
-
-
-def label_ends(axes: Any, ends: list[tuple[float, float, str, str]], bottom: float, top: float) -> None:
-    """Names beside the right edge, moved apart where lines end close to each other."""
-    room = 0.055  # of the panel's height for one label
-    height = log10(top / bottom)
-    wanted = sorted(
-        (min(max(log10(y / bottom) / height, 0.0), 1.0), name, color) for _, y, name, color in ends
-    )
-    placed: list[float] = []
-    for position, _, _ in wanted:
-        placed.append(max(position, placed[-1] + room) if placed else position)
-    overflow = max(0.0, placed[-1] - 1.0) if placed else 0.0
-    for index in range(len(placed) - 1, -1, -1):
-        ceiling = placed[index + 1] - room if index + 1 < len(placed) else 1.0
-        placed[index] = min(placed[index] - (overflow if index == len(placed) - 1 else 0.0), ceiling)
-    for position, (_, name, color) in zip(placed, wanted, strict=True):
-        axes.annotate(
-            name, (1.01, position), xycoords="axes fraction", fontsize=8.5, color=color, va="center"
-        )
-
-
-# The figure of a plan: relative error against sketch size and against ε, with the unresolvable region shaded.
-
-
 FORMATS = (".html", ".svg", ".png")
-_LOWEST, _HIGHEST = 1e-4, 100.0
+NOT_RESOLVED = "not resolved: may be 0"
+_GRAY, _MIDDLE, _LIGHT = "#767676", "#a8a8a8", "#ececec"
+_DASHED = (0, (3, 2))
+_MOST_LABELS = 60  # of an axis
+_MOST_LINES = 2000  # of a forest plot
+_MOST_NUMBERS = 12  # rows and columns of a heat map with numbers in its cells
+_LOWEST, _HIGHEST = 1e-4, 100.0  # relative errors in the figure of a plan
+
+
+def heat_map(
+    value: Numbers, resolved: Marks, labels: Sequence[Sequence[str]], label: str, ax: Any, *, within: bool
+) -> Any:
+    """Axes with a colored cell for each pair; pairs that are not resolved are gray and hatched.
+
+    Args:
+        value: n x m.
+        resolved: Which of them are resolved.
+        labels: Names of the rows and of the columns.
+        label: What the colors mean, with its unit.
+        ax: Where to draw; None for a new figure.
+        within: Whether rows and columns are the same, so that the diagonal is left empty.
+    """
+    rows, columns = value.shape
+    has_numbers = max(rows, columns) <= _MOST_NUMBERS
+    inches = 0.52 if has_numbers else 0.36  # of a cell
+    axes = _axes(ax, 3.2 + inches * min(columns, 30), 2.2 + inches * min(rows, 30))
+    from matplotlib.patches import PathPatch  # noqa: PLC0415  # an extra: _axes has checked that it is there
+    from matplotlib.path import Path as Outline  # noqa: PLC0415  # the same
+
+    own = np.eye(rows, columns, dtype=np.bool_) if within else np.zeros(value.shape, dtype=np.bool_)
+    colored = resolved & np.isfinite(value) & ~own
+    image = axes.imshow(np.ma.array(value, mask=~colored), cmap="viridis_r", aspect="equal")
+    if colored.any():
+        axes.figure.colorbar(image, ax=axes, label=label, shrink=0.8)
+    else:
+        axes.set_title(label, fontsize=10)
+    hatched = ~resolved & ~own
+    if hatched.any():
+        style: dict[str, Any] = {"facecolor": _LIGHT, "edgecolor": _MIDDLE, "hatch": "////", "linewidth": 0.0}
+        axes.add_patch(PathPatch(Outline(*_cell_outlines(hatched)), **style, label=NOT_RESOLVED))
+        _legend(axes)
+    for axis, names in ((axes.yaxis, labels[0]), (axes.xaxis, labels[1])):
+        _name_ticks(axis, names)
+    axes.tick_params(axis="x", rotation=90 if _longest(labels[1]) > 3 else 0)
+    if has_numbers:
+        for i, j in zip(*np.nonzero(colored | hatched), strict=True):
+            light = hatched[i, j] or image.norm(value[i, j]) < 0.5
+            box = {"facecolor": _LIGHT, "linewidth": 0, "pad": 1.0} if hatched[i, j] else None
+            text = f"{value[i, j]:.3g}"
+            axes.text(
+                j,
+                i,
+                text,
+                ha="center",
+                va="center",
+                fontsize=7,
+                color="black" if light else "white",
+                bbox=box,
+            )
+    return axes
+
+
+def forest(
+    labels: Sequence[str | tuple[str, str]],
+    ends: tuple[Numbers, Numbers, Numbers],
+    resolved: Marks,
+    label: str,
+    ax: Any,
+    *,
+    marks: Sequence[tuple[float, str]] = (),
+    words: tuple[str, str] = ("resolved", NOT_RESOLVED),
+) -> Any:
+    """Axes with a line for each interval, in the given order from the top.
+
+    Args:
+        labels: A name, or a pair of names, for each interval.
+        ends: Values, lower ends and upper ends; an infinite end is drawn as an arrow.
+        resolved: Which intervals get a filled dot and a full line.
+        label: What the numbers are, with their unit.
+        ax: Where to draw; None for a new figure.
+        marks: Numbers to mark by a vertical line, with what each is.
+        words: What a full and what a dashed line mean.
+    """
+    step = max(1, -(-len(labels) // _MOST_LINES))
+    value, lower, upper = (each[::step] for each in ends)
+    resolved, labels = resolved[::step], labels[::step]
+    count = len(value)
+    is_short = count <= _MOST_LABELS
+    axes = _axes(ax, 7.0, 1.4 + 0.24 * min(max(count, 2), _MOST_LABELS))
+    numbers = np.concatenate([value, lower, upper, [x for x, _ in marks], [0.0]])
+    finite = numbers[np.isfinite(numbers)]
+    low, high = float(finite.min()), float(finite.max())
+    margin = 0.04 * (high - low) or 1.0
+    left, right = low - margin, high + margin
+    places = np.arange(count)
+    for chosen, word, color, dashes, fill in (
+        (resolved, words[0], COLORS[0], "-", COLORS[0]),
+        (~resolved, words[1], _GRAY, _DASHED if is_short else "-", "white"),
+    ):
+        if not chosen.any():
+            continue
+        y = places[chosen]
+        starts, stops = np.maximum(lower[chosen], left), np.minimum(upper[chosen], right)
+        look = {"linewidth": 1.6} if is_short else {"linewidth": 0.8, "alpha": 0.35}
+        axes.hlines(y, starts, stops, colors=color, linestyles=[dashes], **look)
+        style = {"linestyle": "none", "color": color, "markersize": 5 if is_short else 2}
+        axes.plot(value[chosen], y, marker="o", markerfacecolor=fill, label=word, **style)
+        for end, edge, arrow in ((lower, left, "<"), (upper, right, ">")):
+            open_ends = places[chosen & ~np.isfinite(end)]
+            axes.plot(np.full(len(open_ends), edge), open_ends, marker=arrow, **style)
+    axes.axvline(0.0, color="black", linewidth=0.8, zorder=0)
+    for number, (x, text) in enumerate(marks):
+        color = COLORS[1 + number]
+        axes.axvline(x, color=color, linestyle="--", linewidth=1.2, zorder=0, label=text)
+    axes.set_xlim(left, right)
+    axes.set_ylim(max(count, 1) - 0.4, -0.6)
+    if not count:
+        axes.text(0.5, 0.5, "no pairs", ha="center", transform=axes.transAxes, color=_GRAY)
+    _name_ticks(axes.yaxis, labels)
+    if step > 1:
+        axes.set_ylabel(f"one row in {step} is drawn")
+    axes.set_xlabel(label)
+    _clean(axes, "x")
+    _legend(axes)
+    return axes
+
+
+def tree(
+    linkage: Numbers, supported: Marks, order: Sequence[int], labels: Sequence[str], label: str, ax: Any
+) -> Any:
+    """Axes with the tree, its leaves on the left; merges that are not supported are dashed and gray.
+
+    Args:
+        linkage: (n−1) x 4, as SciPy has it.
+        supported: Which merges are supported.
+        order: The leaves from top to bottom.
+        labels: The leaves' names.
+        label: What heights are, with their unit.
+        ax: Where to draw; None for a new figure.
+    """
+    leaves = len(labels)
+    axes = _axes(ax, 7.0, 1.4 + 0.24 * min(leaves, _MOST_LABELS))
+    dashes = _DASHED if leaves <= _MOST_LABELS else "-"
+    place, height = np.zeros(2 * leaves - 1), np.zeros(2 * leaves - 1)
+    place[list(order)] = np.arange(leaves)
+    height[leaves:] = linkage[:, 2]
+    for merge, parts in enumerate(linkage[:, :2].astype(np.int64)):
+        place[leaves + merge] = place[parts].mean()
+        x, y = height[parts], place[parts]
+        top = height[leaves + merge]
+        axes.plot(
+            [x[0], top, top, x[1]],
+            [y[0], y[0], y[1], y[1]],
+            color=COLORS[0] if supported[merge] else _GRAY,
+            linestyle="-" if supported[merge] else dashes,
+            linewidth=1.8 if leaves <= _MOST_LABELS else 0.8,
+            solid_capstyle="round",
+        )
+    for chosen, word, color, style in (
+        (supported, "supported", COLORS[0], "-"),
+        (~supported, "not supported by the intervals", _GRAY, dashes),
+    ):
+        if chosen.any():
+            axes.plot([], [], color=color, linestyle=style, label=word)
+    axes.set_xlim(0, 1.04 * float(height.max()) or 1.0)
+    axes.set_ylim(leaves - 0.4, -0.6)
+    _name_ticks(axes.yaxis, [labels[leaf] for leaf in order])
+    axes.set_xlabel(label)
+    _clean(axes, "x")
+    _legend(axes)
+    return axes
+
+
+def scatter_map(
+    places: Numbers, reach: Numbers, labels: Sequence[str], label: str, title: str, ax: Any
+) -> Any:
+    """Axes with a point for each party, and the ellipse in which another draw of the noise would put it.
+
+    Args:
+        places: n x 2.
+        reach: n x 2, half axes of the ellipses.
+        labels: The parties' names.
+        label: The unit of both axes.
+        title: What the map shows.
+        ax: Where to draw; None for a new figure.
+    """
+    axes = _axes(ax, 7.0, 5.6)
+    from matplotlib.collections import EllipseCollection  # noqa: PLC0415  # an extra: _axes has checked that it is there
+
+    axes.add_collection(
+        EllipseCollection(
+            2 * reach[:, 0],
+            2 * reach[:, 1],
+            np.zeros(len(places)),
+            units="xy",
+            offsets=places,
+            offset_transform=axes.transData,
+            facecolor=COLORS[4],
+            edgecolor=COLORS[0],
+            alpha=min(0.25, 8 / len(places)),
+            linewidth=0.8,
+        )
+    )
+    axes.plot(*places.T, "o", color=COLORS[0], markersize=5 if len(places) <= _MOST_LABELS else 2)
+    axes.update_datalim(np.concatenate([places - reach, places + reach]))
+    axes.margins(0.06)
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_xlabel(label)
+    axes.set_ylabel(label)
+    axes.set_title(title, fontsize=10, loc="left")
+    _clean(axes, "both")
+    if len(places) <= _MOST_LABELS:
+        _name_points(axes, places, [short_name(label) for label in labels])
+    return axes
+
+
+def short_name(label: str | tuple[str, str]) -> str:
+    """A label, or a pair of them, for a figure: not too long, and without formulas that dollar signs would begin."""
+    if isinstance(label, tuple):
+        return " – ".join(map(short_name, label))
+    return shortened(label, LONGEST_LABEL).replace("$", r"\$")
+
+
+def _axes(ax: Any, width: float, height: float) -> Any:
+    """The axes to draw on: the given ones, or those of a new figure of this size in inches."""
+    try:
+        from matplotlib import pyplot as plt  # noqa: PLC0415  # an extra: only whoever plots needs it
+    except ImportError:
+        raise _no_matplotlib() from None
+    if ax is None:
+        return plt.subplots(figsize=(width, height), layout="constrained")[1]
+    return ax
+
+
+def _no_matplotlib() -> ParameterError:
+    return ParameterError('plots must have Matplotlib, got none; run: pip install "armslength[plot]"')
+
+
+def _cell_outlines(chosen: Marks) -> tuple[Numbers, NDArray[np.uint8]]:
+    """Vertices and codes of one path around the chosen cells: a rectangle for each run of cells in a row."""
+    edges = np.diff(np.pad(chosen.astype(np.int8), ((0, 0), (1, 1))), axis=1)
+    (row, start), (_, stop) = np.nonzero(edges == 1), np.nonzero(edges == -1)
+    x = np.stack([start, stop, stop, start, start], axis=1) - 0.5
+    y = np.stack([row, row, row + 1, row + 1, row], axis=1) - 0.5
+    codes = np.tile(np.array([1, 2, 2, 2, 79], dtype=np.uint8), len(row))  # move, lines, close
+    return np.stack([x.ravel(), y.ravel()], axis=1), codes
+
+
+def _name_ticks(axis: Any, labels: Sequence[str | tuple[str, str]]) -> None:
+    """Names at the ticks: all of them, or evenly chosen ones where there are too many to read."""
+    step = max(1, -(-len(labels) // _MOST_LABELS))
+    numbers = range(0, len(labels), step)
+    size = 9 if len(labels) <= _MOST_LABELS // 2 else 7
+    axis.set_ticks(numbers, [short_name(labels[number]) for number in numbers], fontsize=size)
+    if step > 1:
+        axis.set_label_text(f"{counted(len(labels), 'row')}, one name in {step}")
+
+
+def _longest(labels: Sequence[str]) -> int:
+    return max(map(len, labels), default=0)
+
+
+def _legend(axes: Any) -> None:
+    """What lines and hatches mean, above the picture; nothing where nothing is drawn."""
+    if axes.get_legend_handles_labels()[0]:
+        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+        axes.legend(**place, ncols=2, frameon=False, fontsize=9, handleheight=1.2)
+
+
+def _clean(axes: Any, grid: str) -> None:
+    axes.grid(visible=True, axis=grid, color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _name_points(axes: Any, places: Numbers, labels: Sequence[str]) -> None:
+    """Names beside points, where no other name or point is; a name without room is left out."""
+    axes.figure.draw_without_rendering()  # the layout decides where the points are
+    pixels = axes.transData.transform(places)
+    scale = axes.figure.dpi / 72
+    height = 11 * scale
+    occupied = [(x - 4 * scale, y - 4 * scale, x + 4 * scale, y + 4 * scale) for x, y in pixels]
+    for place, (x, y), label in zip(places, pixels, labels, strict=True):
+        width = 5.2 * scale * len(label)
+        for dx, dy in ((7, -4), (-7, -4), (0, 8), (0, -16), (6, 5), (6, -13), (-6, 5), (-6, -13)):
+            start = x + dx * scale - (width if dx < 0 else width / 2 if dx == 0 else 0)
+            bottom = y + dy * scale
+            box = (start, bottom, start + width, bottom + height)
+            inside = axes.bbox.x0 <= box[0] and box[2] <= axes.bbox.x1
+            if inside and not any(
+                box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
+                for other in occupied
+            ):
+                occupied.append(box)
+                axes.annotate(
+                    label,
+                    place,
+                    xytext=(dx, dy),
+                    textcoords="offset points",
+                    ha="right" if dx < 0 else "center" if dx == 0 else "left",
+                    fontsize=8.5,
+                )
+                break
 
 
 @dataclass(frozen=True)
@@ -55,7 +339,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class PlanCurves:
-    """All that the figure shows.
+    """All that the figure of a plan shows.
 
     Attributes:
         by_size: Error against sketch size, at the plan's ε.
@@ -77,13 +361,11 @@ class PlanCurves:
 
 
 def plan_figure(curves: PlanCurves) -> Any:
-    """A Matplotlib figure with two panels."""
+    """Relative error against sketch size and against ε, with the unresolvable region shaded: a Matplotlib figure."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415  # an extra: only whoever plots needs it
     except ImportError:
-        raise ParameterError(
-            "plots must have Matplotlib, got none; run: pip install 'armslength[plot]'"
-        ) from None
+        raise _no_matplotlib() from None
     figure = Figure(figsize=(12, 5.2), layout="constrained")
     figure.suptitle(f"Plan for {curves.title}, at distance {curves.distance:,.4g}", fontsize=13)
     left, right = figure.subplots(1, 2, sharey=True)
@@ -159,6 +441,26 @@ def _panel(axes: Any, curves: Sequence[Curve], label: str, bottom: float, top: f
     axes.grid(visible=True, which="major", color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     label_ends(axes, ends, bottom, top)
+
+
+def label_ends(axes: Any, ends: list[tuple[float, float, str, str]], bottom: float, top: float) -> None:
+    """Names beside the right edge, moved apart where lines end close to each other."""
+    spacing = 0.055  # of the panel's height for one label
+    height = log10(top / bottom)
+    wanted = sorted(
+        (min(max(log10(y / bottom) / height, 0.0), 1.0), name, color) for _, y, name, color in ends
+    )
+    placed: list[float] = []
+    for position, _, _ in wanted:
+        placed.append(max(position, placed[-1] + spacing) if placed else position)
+    overflow = max(0.0, placed[-1] - 1.0) if placed else 0.0
+    for index in range(len(placed) - 1, -1, -1):
+        ceiling = placed[index + 1] - spacing if index + 1 < len(placed) else 1.0
+        placed[index] = min(placed[index] - (overflow if index == len(placed) - 1 else 0.0), ceiling)
+    for position, (_, name, color) in zip(placed, wanted, strict=True):
+        axes.annotate(
+            name, (1.01, position), xycoords="axes fraction", fontsize=8.5, color=color, va="center"
+        )
 
 
 def _page(title: str, text: str, picture: str) -> str:

@@ -14,7 +14,7 @@ NAMES = [
     "ArmslengthError",
     "BudgetError",
     "Closer",
-    "Clustering",
+    "Clusters",
     "Collection",
     "CorruptFileError",
     "Drift",
@@ -34,6 +34,7 @@ NAMES = [
     "Outliers",
     "ParameterError",
     "Plan",
+    "Plane",
     "Protocol",
     "SignJL",
     "Sketches",
@@ -56,6 +57,7 @@ NAMES = [
     "open_collection",
     "outliers",
     "plan",
+    "plane",
     "release_table",
     "report",
     "shape_distances",
@@ -78,6 +80,31 @@ def test_names_are_these_and_sorted():
 def test_each_name_is_there(name):
     assert getattr(armslength, name) is not None
     assert name in dir(armslength)
+
+
+def test_the_directory_has_public_names_only():
+    assert dir(armslength) == NAMES
+    assert "import_module" not in dir(armslength)
+
+
+def test_no_public_name_is_a_module_after_every_module_is_imported():
+    # A module of the package that is called like a public name would replace it when it is imported.
+    optional = ("pyspark", "sklearn", "pandas", "matplotlib")
+    shadowed = run(
+        f"""
+import importlib, pkgutil, types, armslength
+for module in pkgutil.walk_packages(armslength.__path__, "armslength."):
+    if module.name.endswith("__main__"):
+        continue
+    try:
+        importlib.import_module(module.name)
+    except ImportError as missing:
+        assert missing.name.split(".")[0] in {optional}, missing
+print([name for name in armslength.__all__ if isinstance(getattr(armslength, name), types.ModuleType)])
+print(dir(armslength) == armslength.__all__)
+"""
+    )
+    assert shadowed.split("\n")[:2] == ["[]", "True"]
 
 
 def test_lazy_names_are_the_public_ones():

@@ -1,10 +1,15 @@
-"""The plot of a plan: it shows what the plan says, in every kind of file."""
+"""Plots: they show what results say, for few and many rows; the plot of a plan in every kind of file."""
 
 import builtins
+import io
 import re
 import xml.etree.ElementTree as ET
 
+import matplotlib as mpl
+import numpy as np
 import pytest
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 
 import armslength as al
 from armslength.planner.plan_page import curves_of
@@ -80,7 +85,146 @@ def test_other_endings_are_refused_before_anything_is_written(plan, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_matplotlib_there_is_a_clear_line(monkeypatch):
+PROTOCOL = al.Protocol(al.SparseJL(input_dim=40, sketch_dim=32, seed="plots"), epsilon=1, total_share="0.1")
+
+
+def parties(count, *, people=3):
+    """Groups of equal and of different rows; one label is half a formula of Matplotlib's, one as long as labels can be."""
+    rates = np.random.default_rng(0).gamma(1.0, 1.0, (3, 40))
+    data = np.random.default_rng(count).poisson(people * rates[np.arange(count) % 3])
+    labels = [r"$\frac{$ & <b>", "l" * 1024, *(f"ward {number}" for number in range(2, count))][:count]
+    return PROTOCOL.release(data, labels=labels, ledger=al.NO_LEDGER)
+
+
+PLOTS = {
+    "heat map": lambda rows: al.distances(rows).plot(kind="heatmap"),
+    "pairs": lambda rows: al.distances(rows).plot(kind="intervals", simultaneous=True),
+    "one row": lambda rows: al.squared_distances(rows[0], rows).plot(),
+    "totals": lambda rows: al.totals(rows).plot(level=0.9),
+    "cosines": lambda rows: al.cosines(rows).plot(),
+    "map": lambda rows: al.plane(rows).plot(),
+    "clusters": lambda rows: al.cluster(rows).plot(),
+    "nearest": lambda rows: al.nearest(rows, count=3).plot(),
+    "outliers": lambda rows: al.outliers(rows).plot(),
+    "drift": lambda rows: al.drift(rows, rows).plot(),
+    "alike": lambda rows: al.alike(rows[0], rows[1], within=5).plot(),
+    "closer": lambda rows: al.closer(rows[0], rows[1], rows[2]).plot(),
+}
+FEWEST = {"clusters": 2, "nearest": 2, "outliers": 3, "alike": 2, "closer": 3}
+
+
+@pytest.fixture(autouse=True)
+def _figures_are_closed():
+    with mpl.rc_context({"figure.max_open_warning": 0}):
+        yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("count", [1, 2, 30, 500])
+@pytest.mark.parametrize("name", PLOTS)
+def test_every_plot_draws_few_and_many_rows_without_a_warning(name, count, caplog):
+    rows = parties(max(count, FEWEST.get(name, 1)))
+    axes = PLOTS[name](rows)
+    axes.figure.savefig(io.BytesIO(), format="png", dpi=30)
+    assert not caplog.records
+    assert axes.get_xlabel() or axes.figure.axes[-1].get_ylabel() or name in ("heat map", "cosines")
+
+
+RESULTS = {
+    "heat map": al.distances,
+    "totals": al.totals,
+    "map": al.plane,
+    "clusters": al.cluster,
+    "nearest": al.nearest,
+    "outliers": al.outliers,
+    "drift": lambda rows: al.drift(rows, rows),
+    "alike": lambda rows: al.alike(rows[0], rows[1], within=5),
+    "closer": lambda rows: al.closer(rows[0], rows[1], rows[2]),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_axes_can_be_given(name, monkeypatch):
+    given = Figure().subplots()
+    monkeypatch.setattr(plt, "subplots", None)
+    assert RESULTS[name](parties(5)).plot(ax=given) is given
+    assert given.has_data()
+
+
+def test_pairs_that_are_not_resolved_are_hatched_and_the_others_colored():
+    estimate = al.distances(parties(12, people=1))
+    resolved = estimate.resolved()
+    assert 0 < resolved.sum() < 12 * 11
+    axes = estimate.plot()
+    (hatched,) = (patch for patch in axes.patches if patch.get_hatch())
+    (image,) = axes.images
+    for i in range(12):
+        for j in range(12):
+            assert hatched.get_path().contains_point((j, i)) == (i != j and not resolved[i, j])
+            assert image.get_array().mask[i, j] == (not resolved[i, j])
+    assert "not resolved" in axes.get_legend().get_texts()[0].get_text()
+    texts = {text.get_text() for text in axes.texts}
+    assert f"{estimate.value[0, 1]:.3g}" in texts
+
+
+def test_intervals_are_drawn_where_they_are():
+    estimate = al.distances(parties(6))["ward 3"]
+    axes = estimate.plot(level=0.8)
+    lower, upper = estimate.interval(0.8)
+    drawn = sorted(
+        (start, stop) for lines in axes.collections for (start, _), (stop, _) in lines.get_segments()
+    )
+    np.testing.assert_allclose(drawn, sorted(zip(lower[0], upper[0], strict=True)))
+    names = [tick.get_text() for tick in axes.get_yticklabels()]
+    order = np.argsort(-estimate.value[0])
+    assert [name for name in names if name.startswith("ward")] == [
+        estimate.labels[1][place] for place in order if estimate.labels[1][place].startswith("ward")
+    ]
+    assert "data units" in axes.get_xlabel()
+
+
+def test_an_interval_without_end_is_an_arrow():
+    one = al.Protocol(al.SparseJL(input_dim=40, sketch_dim=2, seed="x"), epsilon=1)
+    rows = one.release(np.eye(2, 40) * 900, ledger=al.NO_LEDGER)
+    estimate = al.distances(rows)
+    assert np.isinf(estimate.interval(0.99999, method="guaranteed")[1][0, 1])
+    axes = estimate.plot(level=0.99999, method="guaranteed")
+    assert ">" in [line.get_marker() for line in axes.lines if len(line.get_xdata())]
+
+
+def test_merges_that_are_not_supported_are_drawn_otherwise():
+    clusters = al.cluster(parties(6, people=60))
+    axes = clusters.plot()
+    styles = {line.get_linestyle() for line in axes.lines if len(line.get_xdata())}
+    assert len(styles) == len(set(clusters.supported.tolist()))
+    heights = sorted(max(line.get_xdata()) for line in axes.lines if len(line.get_xdata()))
+    np.testing.assert_allclose(heights, clusters.linkage[:, 2])
+
+
+def test_points_and_ellipses_of_a_map_are_in_data_units():
+    plane = al.plane(parties(5, people=60))
+    axes = plane.plot()
+    np.testing.assert_allclose(np.array(axes.lines[0].get_data()).T, plane.places)
+    (ellipses,) = axes.collections
+    np.testing.assert_allclose(ellipses.get_widths(), 2 * plane.reach[:, 0])
+    np.testing.assert_allclose(ellipses.get_heights(), 2 * plane.reach[:, 1])
+
+
+def test_many_lines_are_thinned_and_that_is_said():
+    axes = al.distances(parties(80)).plot(kind="intervals")
+    assert "one row in 2" in axes.get_ylabel()
+
+
+def test_kinds_of_plots_are_checked():
+    with pytest.raises(al.ParameterError, match="kind"):
+        al.distances(parties(3)).plot(kind="pie")
+    with pytest.raises(al.ParameterError, match="kind"):
+        al.totals(parties(3)).plot(kind="heatmap")
+
+
+@pytest.mark.parametrize("name", ["plan", *PLOTS])
+def test_without_matplotlib_the_extra_is_named(name, monkeypatch):
+    rows = parties(3)
     real = builtins.__import__
 
     def no_matplotlib(name, *arguments, **named):
@@ -90,4 +234,4 @@ def test_without_matplotlib_there_is_a_clear_line(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", no_matplotlib)
     with pytest.raises(al.ParameterError, match=r"armslength\[plot\]"):
-        PLANS["open"]().plot()
+        PLANS["open"]().plot() if name == "plan" else PLOTS[name](rows)

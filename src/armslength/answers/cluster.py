@@ -1,14 +1,19 @@
 """Which parties belong together, and which of the groups the error bars bear out."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from armslength.answers.pairs import checked_rows, ends, squared_measure
+from armslength import plots
+from armslength.answers.pairs import checked_rows, pair_estimator, unit_of
 from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError
+from armslength.estimates.distances import is_clear
 from armslength.estimates.estimate import Bounds, Estimate
+from armslength.results import Result, sentences
 from armslength.sketches.collection import Collection
 from armslength.sketches.sketches import Sketches, concat
 
@@ -17,8 +22,8 @@ MOST_ROWS = 5_000  # five matrices of all pairs: a gigabyte
 _MOST_ORDERED = 2_000  # leaves beyond which their best order takes much longer than the tree
 
 
-@dataclass(frozen=True, eq=False)
-class Clustering:
+@dataclass(frozen=True, eq=False, repr=False)
+class Clusters(Result):
     """A tree of merges at estimated distances, in data units, and which of its groups are sure.
 
     With probability at least `level`, every supported merge but the last makes a group of leaves that the tree of the *true*
@@ -85,19 +90,38 @@ class Clustering:
                         wanted[part - leaves] = True
         return wanted
 
+    def to_arrow(self) -> pa.Table:
+        """One line for each leaf, in the order of the tree: label, cluster (as `flat` has it), in_clear."""
+        columns = {
+            "label": pa.array([self.labels[leaf] for leaf in self.order], pa.string()),
+            "cluster": self.flat()[list(self.order)],
+            # all parties go into every cluster
+            "in_clear": np.full(len(self.labels), is_clear(self.note)),
+        }
+        meta = {"by": self.by, "joined_by": self.joined_by, "level": repr(self.level), "note": self.note}
+        return pa.table(columns).replace_schema_metadata(meta)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Matplotlib axes with the tree; merges that are not supported are dashed."""
+        label = f"distance at which groups merge ({self.joined_by} linkage{unit_of(self.by)})"
+        return plots.tree(self.linkage, self.supported, self.order, self.labels, label, ax)
+
+    def _title(self) -> str:
+        sure = f"{int(self.supported.sum())} of {len(self.supported)} merges are supported"
+        return (
+            f"{len(self.labels)} parties, {self.joined_by} linkage: {sure}, all together at {self.level:.6g}"
+        )
+
     def __str__(self) -> str:
         clusters = self.flat()
         sizes = np.bincount(clusters)
-        sure = f"{int(self.supported.sum())} of {len(self.supported)} merges are supported"
-        lines = [
-            f"{len(self.labels)} parties, {self.joined_by} linkage: {sure}, all together at {self.level:.6g}"
-        ]
+        lines = [self._title()]
         for cluster in np.flatnonzero(sizes > 1):
             names = [self.labels[leaf] for leaf in self.order if clusters[leaf] == cluster]
             lines.append(f"surely together: {', '.join(names)}")
         if not (sizes > 1).any():
             lines.append("no group is sure: the error bars leave the tree open")
-        return "\n".join([*lines, *([self.note] if self.note else [])])
+        return sentences(lines, self.note)
 
 
 def cluster(
@@ -107,7 +131,7 @@ def cluster(
     level: float = 0.95,
     by: str = "size",
     method: str = "spread",
-) -> Clustering:
+) -> Clusters:
     """A tree of the parties by their estimated distances, and which of its groups the intervals bear out.
 
     Args:
@@ -118,21 +142,21 @@ def cluster(
         method: "spread" or "guaranteed", as for `Estimate.interval`.
     """
     checked_rows("sketches", sketches, 2)
+    one_of("linkage", linkage, LINKAGES)
     if len(sketches) > MOST_ROWS:
         raise ParameterError(
             f"sketches must have at most {MOST_ROWS} rows for a tree, got {len(sketches)}; "
             "for more, use scikit-learn on their values"
         )
     rows = sketches if isinstance(sketches, Sketches) else concat(list(sketches.blocks(MOST_ROWS)))
-    one_of("linkage", linkage, LINKAGES)
-    estimate = squared_measure(by)(rows, None)
-    interval = ends(estimate, level, method, estimate.pairs)
+    estimate = pair_estimator(by)(rows, None)
+    interval = estimate.interval(level, method=method, simultaneous=True)
     return cluster_estimate(estimate, interval, linkage=linkage, level=level, by=by)
 
 
 def cluster_estimate(
     estimate: Estimate, interval: Bounds, *, linkage: str = "average", level: float, by: str
-) -> Clustering:
+) -> Clusters:
     """The tree of squared distances that are estimated already.
 
     Args:
@@ -144,7 +168,7 @@ def cluster_estimate(
     """
     merges, order = _tree(np.sqrt(np.maximum(estimate.value, 0.0)), linkage)
     supported = _supported(merges, np.sqrt(interval[0]), np.sqrt(interval[1]))
-    return Clustering(estimate.labels[0], merges, supported, order, linkage, level, by, estimate.note)
+    return Clusters(estimate.labels[0], merges, supported, order, linkage, level, by, estimate.note)
 
 
 def _tree(distances: NDArray[np.float64], linkage: str) -> tuple[NDArray[np.float64], tuple[int, ...]]:

@@ -1,21 +1,24 @@
 """What changed between two releases of the same parties."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from armslength.answers.pairs import BY, checked_sketches, ends, noted
+from armslength import plots
+from armslength.answers.pairs import BY, answer_note, checked_sketches, unit_of
 from armslength.checks import one_of
 from armslength.errors import ParameterError, counted
 from armslength.estimates.distances import as_distances, checked_pair, squared_norms
 from armslength.estimates.shapes import shape_distances
+from armslength.results import Result, sentences
 from armslength.sketches.sketches import Sketches
 
 
-@dataclass(frozen=True, eq=False)
-class Drift:
+@dataclass(frozen=True, eq=False, repr=False)
+class Drift(Result):
     """How far each party moved between two releases, in data units.
 
     With probability at least `level` all intervals hold together, so that all parties with `resolved` truly changed.
@@ -60,20 +63,28 @@ class Drift:
         meta = {"quantity": "drift", "by": self.by, "level": repr(self.level), "note": self.note}
         return pa.table(columns).replace_schema_metadata(meta)
 
+    def plot(self, ax: Any = None) -> Any:
+        """Matplotlib axes with the interval of how far each party moved, largest first."""
+        order = np.argsort(-self.value, kind="stable")
+        ends = (self.value[order], self.lower[order], self.upper[order])
+        names = [self.labels[row] for row in order]
+        return plots.forest(names, ends, self.resolved[order], f"moved by{unit_of(self.by)}", ax)
+
+    def _title(self) -> str:
+        parties = counted(len(self.labels), "party", "parties")
+        return f"{int(self.resolved.sum())} of {parties} changed; no party is falsely said to, at {self.level:.6g}"
+
     def __str__(self) -> str:
-        changed = int(self.resolved.sum())
-        lines = [
-            f"{changed} of {counted(len(self.labels), 'party', 'parties')} changed; no party is falsely said to, at {self.level:.6g}"
-        ]
+        lines = [self._title()]
         for row in np.argsort(-self.value, kind="stable"):
-            ends = f"{self.lower[row]:.6g} to {self.upper[row]:.6g}"
-            said = f"moved by {self.value[row]:.6g} ({ends})" if self.resolved[row] else "not resolved"
-            far = "" if self.resolved[row] else f": moved by at most {self.upper[row]:.6g}"
-            lines.append(f"{self.labels[row]}: {said}{far}")
+            value, lower, upper = (f"{each[row]:.6g}" for each in (self.value, self.lower, self.upper))
+            moved = f"moved by {value} ({lower} to {upper})"
+            change = moved if self.resolved[row] else f"not resolved: moved by at most {upper}"
+            lines.append(f"{self.labels[row]}: {change}")
         for when, missing in (("before", self.only_before), ("after", self.only_after)):
             if missing:
                 lines.append(f"only {when}: {', '.join(missing)}")
-        return "\n".join([*lines, *([self.note] if self.note else [])])
+        return sentences(lines, self.note)
 
 
 def drift(
@@ -103,11 +114,11 @@ def drift(
     for name, side in (("before", before), ("after", after)):
         if len(set(side.labels)) != len(side):
             raise ParameterError(f"labels of {name} must differ from each other, got duplicates")
-    places = {label: row for row, label in enumerate(after.labels)}
-    known = set(before.labels)
-    both = [label for label in before.labels if label in places]
-    only_before = tuple(label for label in before.labels if label not in places)
-    only_after = tuple(label for label in after.labels if label not in known)
+    one_of("by", by, BY)
+    places = [{label: row for row, label in enumerate(side.labels)} for side in (before, after)]
+    both = [label for label in before.labels if label in places[1]]
+    only_before = tuple(label for label in before.labels if label not in places[1])
+    only_after = tuple(label for label in after.labels if label not in places[0])
     if not both or ((only_before or only_after) and not partial):
         raise ParameterError(
             f"labels must be the same before and after, got {len(only_before)} only before and {len(only_after)} only "
@@ -115,17 +126,20 @@ def drift(
             if both
             else "labels must be the same before and after, got none in both"
         )
-    first = [row for row, label in enumerate(before.labels) if label in places]
-    moved = after.rows([places[label] for label in both]) - before.rows(first)
+    old, new = (
+        side.rows([place[label] for label in both])
+        for side, place in zip((before, after), places, strict=True)
+    )
+    moved = new - old
     change = Sketches(moved.values, both, moved.provenance, moved.protocols, moved.totals)
-    if one_of("by", by, BY) == "size":
+    confidence: dict[str, Any] = {"level": level, "method": method, "comparisons": len(both)}
+    if by == "size":
         estimate = as_distances(squared_norms(change))
-        value, (lower, upper) = estimate.value, ends(estimate, level, method, len(both))
+        value, (lower, upper) = estimate.value, estimate.interval(**confidence)
     else:
-        pairs = [(before.rows([row]), after.rows([places[before.labels[row]]])) for row in first]
-        each = [shape_distances(old, new) for old, new in pairs]
-        found = [(one.value, *ends(one, level, method, len(both))) for one in each]
-        value, lower, upper = (np.array([part[place][0, 0] for part in found]) for place in range(3))
+        each = [shape_distances(old[row], new[row]) for row in range(len(both))]
+        ends = [(one.value, *one.interval(**confidence)) for one in each]
+        value, lower, upper = np.array(ends).reshape(-1, 3).T
     return Drift(
         tuple(both),
         value,
@@ -137,5 +151,5 @@ def drift(
         only_after,
         level,
         by,
-        noted(by, change),
+        answer_note(by, change),
     )

@@ -9,16 +9,26 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from armslength import plots
 from armslength._numba import PAIR_WIDTH
 from armslength.answers.exact import ExactSearch
-from armslength.answers.pairs import Measure, checked_sketches, noted, row_blocks, squared_measure, tiles_of
+from armslength.answers.pairs import (
+    PairEstimator,
+    answer_note,
+    checked_sketches,
+    pair_estimator,
+    row_blocks,
+    tiles_of,
+    unit_of,
+)
 from armslength.answers.shortlists import Shortlist
 from armslength.checks import integer, one_of
-from armslength.errors import ParameterError
+from armslength.errors import ParameterError, counted
 from armslength.estimates.distances import clear_note, is_clear
 from armslength.estimates.intervals import METHODS, Level
 from armslength.progress import Advance, progress
 from armslength.protocol.protocol import Protocol
+from armslength.results import Result, sentences
 from armslength.sketches.sketches import Sketches, check_same_space
 
 _ROWS = 65_536  # of the index that are read at once, at most
@@ -42,8 +52,8 @@ class Index(Interface):
         """Rows by number, in this order."""
 
 
-@dataclass(frozen=True, eq=False)
-class Nearest:
+@dataclass(frozen=True, eq=False, repr=False)
+class Nearest(Result):
     """For each query the index rows of the smallest estimated distances, nearest first, in data units.
 
     With probability at least `level`, for each query (with `simultaneous` for all queries together): every interval of
@@ -115,6 +125,27 @@ class Nearest:
         meta = {"quantity": "distances", "by": self.by, "level": repr(self.level), "note": self.note}
         return pa.table(columns).replace_schema_metadata(meta)
 
+    def plot(self, ax: Any = None) -> Any:
+        """Matplotlib axes with the interval of each answer, nearest first; answers that could be the nearest stand out."""
+        several = len(self.queries) > 1
+        names = [
+            (query, label) if several else label
+            for query, row in zip(self.queries, self.labels, strict=True)
+            for label in row
+        ]
+        return plots.forest(
+            names,
+            (self.value.ravel(), self.lower.ravel(), self.upper.ravel()),
+            self.possible.ravel(),
+            f"distance{'' if several else f' from {plots.short_name(self.queries[0])}'}{unit_of(self.by)}",
+            ax,
+            words=("could be the nearest", "cannot be the nearest"),
+        )
+
+    def _title(self) -> str:
+        sure = f"{int(self.surely_nearest.sum())} of them surely"
+        return f"The {self.indices.shape[1]} nearest of {counted(len(self.queries), 'query', 'queries')}, {sure}, at {self.level:.6g}"
+
     def __str__(self) -> str:
         lines = []
         for query, names, sure, candidates in zip(
@@ -123,7 +154,7 @@ class Nearest:
             shown = f"{candidates}" if candidates <= len(names) else f"more than {len(names)}"
             how = "surely" if sure else f"one of {shown} that could be"
             lines.append(f"{query}: nearest is {names[0]} ({how}, at {self.level:.6g})")
-        return "\n".join([*lines, *([self.note] if self.note else [])])
+        return sentences(lines, self.note)
 
 
 def nearest(
@@ -161,7 +192,7 @@ def nearest(
         raise ParameterError("simultaneous must be True or False, got something else")
     pairs = others * (len(queries) if simultaneous else 1)
     Level.of(level, method, pairs)  # before any work
-    measure = squared_measure(by)
+    measure = pair_estimator(by)
     shortlist = Shortlist(len(queries), kept)
     held = (level, method, pairs)
     search = ExactSearch(queries, kept, held, within=index is None) if by == "size" else None
@@ -191,7 +222,7 @@ def nearest(
         level,
         simultaneous,
         by,
-        "; ".join(part for part in (noted(by), clear) if part),
+        "; ".join(part for part in (answer_note(by), clear) if part),
     )
 
 
@@ -225,7 +256,7 @@ def _checked_index(queries: Sketches, index: Any) -> Index:
 def _take_tiles(
     queries: Sketches,
     block: Sketches,
-    measure: Measure,
+    measure: PairEstimator,
     held: tuple[float, str, int],
     shortlist: Shortlist,
     place: tuple[int, bool],
@@ -235,7 +266,10 @@ def _take_tiles(
     first, within = place
     for rows in row_blocks(len(queries)):
         for tile in tiles_of(rows, queries, block, measure):
-            value, (lower, upper) = tile.estimate.value, tile.ends(*held)
+            value, (lower, upper) = (
+                tile.estimate.value,
+                tile.estimate.interval(held[0], method=held[1], comparisons=held[2]),
+            )
             start = first + tile.first_column
             if within and rows.start < start + value.shape[1] and start < rows.stop:
                 own = np.arange(rows.start, rows.stop)[:, None] == np.arange(start, start + value.shape[1])

@@ -1,21 +1,35 @@
 """Which parties are unlike the rest, such that none is falsely called so."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from armslength.answers.pairs import Measure, checked_sketches, noted, row_blocks, squared_measure, tiles_of
+from armslength import plots
+from armslength.answers.pairs import (
+    PairEstimator,
+    answer_note,
+    checked_sketches,
+    pair_estimator,
+    row_blocks,
+    tiles_of,
+    unit_of,
+)
 from armslength.checks import number
 from armslength.estimates.distances import is_clear
 from armslength.estimates.estimate import Bounds, Estimate
 from armslength.estimates.intervals import Level
+from armslength.results import Result, sentences
 from armslength.sketches.sketches import Sketches
 
+Matrix = NDArray[np.float64]
 
-@dataclass(frozen=True, eq=False)
-class Outliers:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Outliers(Result):
     """How far each party is from half of the others, and whether that is surely unusual; in data units.
 
     A party's score is the median of its true distances to the others; the typical score is the median over all parties.
@@ -73,12 +87,30 @@ class Outliers:
         meta = {"by": self.by, "factor": repr(self.factor), "level": repr(self.level), "note": self.note}
         return pa.table(columns).replace_schema_metadata(meta)
 
+    def plot(self, ax: Any = None) -> Any:
+        """Matplotlib axes with the interval of each party's score, largest first, the typical score and the limit for outliers."""
+        order = np.argsort(-self.score, kind="stable")
+        ends = (self.score[order], self.lower[order], self.upper[order])
+        typical, _, high = self.typical
+        marks = [(typical, "typical score"), (self.factor * high, "limit for outliers")]
+        return plots.forest(
+            [self.labels[row] for row in order],
+            ends,
+            self.is_outlier[order],
+            f"median distance to the others{unit_of(self.by)}",
+            ax,
+            marks=marks,
+            words=("outlier", "not surely an outlier"),
+        )
+
+    def _title(self) -> str:
+        rate = f"with probability at least {self.level:.6g} no party is falsely called an outlier"
+        return f"{int(self.is_outlier.sum())} of {len(self.labels)} parties are outliers; {rate}"
+
     def __str__(self) -> str:
         called = np.flatnonzero(self.is_outlier)
-        rate = f"with probability at least {self.level:.6g} no party is falsely called an outlier"
-        lines = [f"{len(called)} of {len(self.labels)} parties are outliers; {rate}"]
-        lines += [self.sentence(int(row)) for row in called[np.argsort(-self.score[called], kind="stable")]]
-        return "\n".join([*lines, *([self.note] if self.note else [])])
+        order = called[np.argsort(-self.score[called], kind="stable")]
+        return sentences([self._title(), *(self.sentence(int(row)) for row in order)], self.note)
 
 
 def outliers(
@@ -104,10 +136,11 @@ def outliers(
     times = number("factor", factor, above=1.0 - 2**-53, at_most=1e6)
     pairs = len(sketches) * (len(sketches) - 1) // 2
     Level.of(level, method, pairs)  # before any work
-    measure = squared_measure(by)
-    parts = [_medians(rows, sketches, measure, (level, method, pairs)) for rows in row_blocks(len(sketches))]
-    medians = [np.concatenate(part) for part in zip(*parts, strict=True)]
-    return _judged(medians, sketches.labels, times, level, by, noted(by, sketches))
+    confidence = {"level": level, "method": method, "comparisons": pairs}
+    estimator = pair_estimator(by)
+    blocks = [_medians(rows, sketches, estimator, confidence) for rows in row_blocks(len(sketches))]
+    medians = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
+    return _outliers_of(medians, sketches.labels, times, level, by, answer_note(by, sketches))
 
 
 def estimate_outliers(
@@ -122,19 +155,14 @@ def estimate_outliers(
         level: As for `outliers`.
         by: As for `outliers`.
     """
-    medians = [_median_distance(_without_itself(end)) for end in (estimate.value, *interval)]
-    return _judged(medians, estimate.labels[0], factor, level, by, estimate.note)
+    medians = [_median_distance(_without_itself(each)) for each in (estimate.value, *interval)]
+    return _outliers_of(medians, estimate.labels[0], factor, level, by, estimate.note)
 
 
-def _judged(
-    medians: list[NDArray[np.float64]],
-    labels: tuple[str, ...],
-    factor: float,
-    level: float,
-    by: str,
-    note: str,
+def _outliers_of(
+    medians: list[Matrix], labels: tuple[str, ...], factor: float, level: float, by: str, note: str
 ) -> Outliers:
-    """Outliers by the (estimate, lower, upper) of each party's median distance."""
+    """The outliers by the (estimate, lower, upper) of each party's median distance."""
     score, lower, upper = medians
     typical, low, high = (float(np.median(each)) for each in medians)
     is_outlier = lower > factor * high
@@ -142,21 +170,22 @@ def _judged(
 
 
 def _medians(
-    rows: range, sketches: Sketches, measure: Measure, settings: tuple[float, str, int]
-) -> tuple[NDArray[np.float64], ...]:
+    rows: range, sketches: Sketches, estimator: PairEstimator, confidence: Mapping[str, Any]
+) -> tuple[Matrix, ...]:
     """(estimate, lower, upper) of the median distance of each row to the others."""
-    parts: list[list[NDArray[np.float64]]] = [[], [], []]
-    for tile in tiles_of(rows, sketches, None, measure):
-        for part, each in zip(parts, (tile.estimate.value, *tile.ends(*settings)), strict=True):
-            part.append(_without_itself(each) if tile.estimate.within else each)
-    return tuple(_median_distance(np.concatenate(part, axis=1)) for part in parts)
+    tiles: list[list[Matrix]] = []
+    for tile in tiles_of(rows, sketches, None, estimator):
+        numbers = [tile.estimate.value, *tile.estimate.interval(**confidence)]
+        tiles.append([_without_itself(each) for each in numbers] if tile.estimate.within else numbers)
+    whole = (np.concatenate(parts, axis=1) for parts in zip(*tiles, strict=True))
+    return tuple(map(_median_distance, whole))
 
 
-def _without_itself(squares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The matrix without its diagonal: each party is compared with the others only."""
+def _without_itself(squares: Matrix) -> Matrix:
+    """The matrix without its diagonal: a party is compared with the others only."""
     return squares[~np.eye(len(squares), dtype=np.bool_)].reshape(len(squares), -1)
 
 
-def _median_distance(squares: NDArray[np.float64]) -> NDArray[np.float64]:
-    medians: NDArray[np.float64] = np.median(np.sqrt(np.maximum(squares, 0.0)), axis=1)
+def _median_distance(squares: Matrix) -> Matrix:
+    medians: Matrix = np.median(np.sqrt(np.maximum(squares, 0.0)), axis=1)
     return medians

@@ -2,13 +2,21 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from armslength import plots
+from armslength.answers.pairs import answer_note, checked_sketches, pair_estimator
+from armslength.checks import number
+from armslength.errors import counted
+from armslength.estimates.distances import is_clear
 from armslength.estimates.pair_noise import row_noises
 from armslength.estimates.shapes import totals
-from armslength.estimates.variance import debias
+from armslength.estimates.variance import debias, projection_coefficient
+from armslength.results import Result
 from armslength.sketches.sketches import Sketches
 
 Points = NDArray[np.float64]
@@ -16,27 +24,93 @@ Points = NDArray[np.float64]
 _FLAT = 1e-9  # of the largest eigenvalue: what rounding leaves of an axis that is not there
 
 
-@dataclass(frozen=True)
-class Plane:
-    """A picture of the parties, in data units.
+@dataclass(frozen=True, eq=False, repr=False)
+class Plane(Result):
+    """The parties as points of a plane, in data units.
 
     Attributes:
+        labels: The n parties.
         places: n x 2.
         reach: n x 2, half axes of the ellipse in which a party would be drawn, at the level, under another draw of its noise
             and of the projection.
         axes: How many axes the estimates support: 0 (noise hides everything: all places are 0), 1 or 2.
-        shown: The share of the squared distances that the axes show: their eigenvalues over all positive ones.
+        share: The share of the squared distances that the axes show: their eigenvalues over all positive ones.
         against: The sum of the negative eigenvalues, which no points have, over the same; noise makes them.
+        level: The probability that the ellipses are for.
+        by: "size" or "shape".
+        note: What must be known to read it; empty if nothing.
     """
+
+    labels: tuple[str, ...]
+    places: Points
+    reach: Points
+    axes: int
+    share: float
+    against: float
+    level: float
+    by: str
+    note: str
+
+    def to_arrow(self) -> pa.Table:
+        """One line for each party: label, x, y, reach_x, reach_y, in_clear (data without noise is part of the answer)."""
+        columns = {
+            "label": pa.array(self.labels, pa.string()),
+            "x": self.places[:, 0],
+            "y": self.places[:, 1],
+            "reach_x": self.reach[:, 0],
+            "reach_y": self.reach[:, 1],
+            "in_clear": np.full(len(self.labels), is_clear(self.note)),
+        }
+        meta = {"by": self.by, "level": repr(self.level), "note": self.note}
+        return pa.table(columns).replace_schema_metadata(meta)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Matplotlib axes with a point and an ellipse for each party."""
+        label = "data units" if self.by == "size" else "shapes"
+        return plots.scatter_map(self.places, self.reach, self.labels, label, self._title(), ax)
+
+    def _title(self) -> str:
+        parties = counted(len(self.labels), "party", "parties")
+        if not self.axes:
+            return f"{parties}: noise hides all distances" if len(self.labels) > 1 else parties
+        shown = f"the map shows {self.share:.0%} of their squared distances"
+        return f"{parties}; {shown}; ellipses at {100 * self.level:.6g}%"
+
+
+def plane(sketches: Sketches, level: float = 0.95, *, by: str = "size") -> Plane:
+    """A map of the parties: points whose distances are near the estimated ones, and how surely each is placed.
+
+    Classical multidimensional scaling of the estimated squared distances.
+
+    Args:
+        sketches: One row for each party.
+        level: The probability that the ellipses are for.
+        by: "size" for rows as they are, "shape" for rows divided by their totals.
+    """
+    checked_sketches("sketches", sketches, 1)
+    number("level", level, above=0.0, at_most=1 - 1e-12)
+    return plane_of(pair_estimator(by)(sketches, None).value, sketches, level, by)
+
+
+def plane_of(squared: Points, sketches: Sketches, level: float, by: str) -> Plane:
+    """The map of these estimated squared distances of the sketches, in data units."""
+    transform = sketches.transform
+    noise, projection = noise_of_rows(sketches, by), projection_coefficient(transform)
+    picture = scaling(squared, noise, transform.sketch_dim, projection, level)
+    return Plane(sketches.labels, *picture, level, by, answer_note(by, sketches))
+
+
+class Scaling(NamedTuple):
+    """What classical scaling says; see `Plane`."""
 
     places: Points
     reach: Points
     axes: int
-    shown: float
+    share: float
     against: float
 
 
-def plane_of(squared: Points, noise: Points, sketch_dim: int, projection: float, level: float) -> Plane:
+def scaling(squared: Points, noise: Points, sketch_dim: int, projection: float, level: float) -> Scaling:
     """The plane of the two largest eigenvalues of −½JDJ, the Gram matrix of the centered points.
 
     An ellipse is where a party's mark would fall if its own noise and the public projection were drawn again and the axes
@@ -66,10 +140,9 @@ def plane_of(squared: Points, noise: Points, sketch_dim: int, projection: float,
     axes = int((values > _FLAT * values[0]).sum()) if values[0] > 0 else 0
     places, reach = np.zeros((count, 2)), np.zeros((count, 2))
     if axes == 0:
-        return Plane(places, reach, 0, 0.0, 0.0)
-    radius = math.sqrt(
-        -2 * math.log1p(-level)
-    )  # of the circle that holds a standard normal point of the plane
+        return Scaling(places, reach, 0, 0.0, 0.0)
+    # of the circle that holds a standard normal point of the plane
+    radius = math.sqrt(-2 * math.log1p(-level))
     for axis in range(axes):
         vector = vectors[:, axis]
         # An eigenvector has no sign of its own: the largest entry shall be positive.
@@ -80,9 +153,9 @@ def plane_of(squared: Points, noise: Points, sketch_dim: int, projection: float,
         reach[:, axis] = radius * np.sqrt(noise * stretch + projection / 2 * away)
     if axes == 1:
         reach[:, 1] = reach[:, 0]
-    shown = float(values[:axes].sum()) / positive
+    share = float(values[:axes].sum()) / positive
     against = float(-eigenvalues[eigenvalues < 0].sum()) / positive
-    return Plane(places, reach, axes, min(shown, 1.0), against)
+    return Scaling(places, reach, axes, min(share, 1.0), against)
 
 
 def noise_of_rows(sketches: Sketches, by: str) -> Points:

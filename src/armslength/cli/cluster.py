@@ -6,8 +6,9 @@ import click
 
 import armslength as al
 from armslength.cli.options import answer_options, open_all, sketch_files
-from armslength.cli.output import LONGEST_LABEL, as_csv, as_json, shortened
+from armslength.cli.output import as_csv, as_json
 from armslength.estimates.distances import is_clear
+from armslength.results import LONGEST_LABEL, shortened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,7 +87,7 @@ def cluster(
         click.echo(f"armslength: {tree.note}", err=True)
 
 
-def _text(tree: "al.Clustering", clusters: "NDArray[np.int64]", *, is_cut: bool) -> str:
+def _text(tree: "al.Clusters", clusters: "NDArray[np.int64]", *, is_cut: bool) -> str:
     lines = []
     if len(tree.labels) <= _MOST_DRAWN:
         lines += [*drawn_tree(tree), ""]
@@ -98,7 +99,7 @@ def _text(tree: "al.Clustering", clusters: "NDArray[np.int64]", *, is_cut: bool)
     return "\n".join(lines)
 
 
-def drawn_tree(tree: "al.Clustering") -> list[str]:
+def drawn_tree(tree: "al.Clusters") -> list[str]:
     """The lines of the drawn tree, root first: heights, question marks at merges that are not certain, and leaves."""
     leaves = len(tree.labels)
     lines: list[str] = []

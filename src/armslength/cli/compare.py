@@ -11,8 +11,9 @@ import click
 
 import armslength as al
 from armslength.cli.options import answer_options, one_against_others, open_all, sketch_files
-from armslength.cli.output import LONGEST_LABEL, Column, finite, heading, line, without_formulas
+from armslength.cli.output import finite, without_formulas
 from armslength.errors import counted
+from armslength.results import LONGEST_LABEL, Column, heading, line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,10 +74,10 @@ def compare(files: tuple[str, ...], against: str | None, form: str, **known: Any
     """
     sketches = open_all(files, 2)
     left, right = (sketches, None) if against is None else one_against_others(sketches, against)
-    batches = al.compare(left, right, show_progress=True, **known)
-    first = next(batches)  # raises errors before anything is printed
-    metadata = {key.decode(): value.decode() for key, value in first.schema.metadata.items()}
-    lines = _lines(first, batches)
+    reader = al.compare(left, right, show_progress=True, **known)
+    first = reader.read_next_batch()  # raises errors before anything is printed
+    metadata = {key.decode(): value.decode() for key, value in reader.schema.metadata.items()}
+    lines = _lines(first, reader)
     if form == "csv":
         _write_csv(lines)
     elif form == "json":

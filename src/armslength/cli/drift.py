@@ -6,8 +6,9 @@ import click
 
 import armslength as al
 from armslength.cli.options import BY, LEVEL, METHOD, NO_WORK_LIMIT, LocalPath, load_all
-from armslength.cli.output import FORMAT, Column, echo_rows, heading, line
+from armslength.cli.output import FORMAT, echo_rows
 from armslength.errors import counted
+from armslength.results import Column, heading, line
 
 _FILE = LocalPath(exists=True)
 

@@ -7,8 +7,9 @@ import click
 
 import armslength as al
 from armslength.cli.options import sketch_files, work_limit
-from armslength.cli.output import FORMAT, LONGEST_LABEL, Column, as_csv, as_json, heading, line, paragraph
+from armslength.cli.output import FORMAT, as_csv, as_json, paragraph
 from armslength.errors import counted, printable
+from armslength.results import LONGEST_LABEL, Column, heading, line
 from armslength.sketches.card import release_card
 
 _MOST_FILES, _MOST_PROTOCOLS = 20, 2  # in the table

@@ -8,9 +8,10 @@ import click
 
 import armslength as al
 from armslength.cli.options import LocalPath
-from armslength.cli.output import CSV_HELP, FORMATS, Column, as_csv, as_json, heading, line, shortened
+from armslength.cli.output import CSV_HELP, FORMATS, as_csv, as_json
 from armslength.errors import printable
 from armslength.ledger.entry import COLUMNS
+from armslength.results import Column, heading, line, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,8 @@ import click
 
 import armslength as al
 from armslength.cli.options import LocalPath, answer_options, one_against_others, open_all, sketch_files
-from armslength.cli.output import Column, echo_rows, heading, line
+from armslength.cli.output import echo_rows
+from armslength.results import Column, heading, line
 
 
 @click.command(

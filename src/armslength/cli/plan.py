@@ -99,7 +99,7 @@ def plan(  # noqa: PLR0913, PLR0917  # one argument for each option
 
 
 def _listed(result: "al.Plan", form: str) -> str:
-    rows = result.table.to_pylist()
+    rows = result.to_arrow().to_pylist()
     if form == "csv":
         return as_csv(rows)
     if form == "table":

@@ -384,14 +384,16 @@ def distances(a: Sketches, b: Sketches | None = None) -> Estimate:
 
 def as_distances(squared: Estimate) -> Estimate:
     """The square roots of estimated squares, clipped at 0, with the square roots of their intervals."""
-
-    def interval(confidence: float, method: str, pairs: int) -> Bounds:
-        lower, upper = squared._interval(confidence, method, pairs)  # noqa: SLF001  # the same estimate, mapped
-        return np.sqrt(lower), np.sqrt(upper)
-
     value = np.sqrt(np.maximum(squared.value, 0.0))
     quantity = squared.quantity.replace("squared ", "").replace("norms", "lengths")
-    return replace(squared, quantity=quantity, value=value, _variance=None, _interval=interval)
+    return replace(
+        squared, quantity=quantity, value=value, _variance=None, _interval=partial(_root_interval, squared)
+    )
+
+
+def _root_interval(squared: Estimate, confidence: float, method: str, pairs: int) -> Bounds:
+    lower, upper = squared.interval(confidence, method=method, comparisons=pairs)
+    return np.sqrt(lower), np.sqrt(upper)
 
 
 # A matrix of squared distances that points could really have, near the estimated one.

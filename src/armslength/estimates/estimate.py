@@ -1,21 +1,32 @@
-"""What an estimate is: values with their variances, intervals and labels."""
+"""Estimates: values with their variances, intervals and labels."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from armslength import plots
+from armslength.checks import integer, one_of, shown
 from armslength.errors import ParameterError
+from armslength.results import Result, data_frame
 
 Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
 
+KINDS = ("heatmap", "intervals")
+_QUICK = 100_000  # values whose intervals take no noticeable time
 
-@dataclass(frozen=True)
-class Estimate:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimate(Result):
     """Estimates of one quantity for rows or pairs of rows, in data units.
+
+    `estimate["north", "south"]` is the estimate of one pair, `estimate["north"]` of one row against all others, and
+    `estimate[["north", "south", "east"]]` of the pairs among some rows. `float` gives the value of a single row or pair.
 
     Attributes:
         quantity: What is estimated.
@@ -54,9 +65,16 @@ class Estimate:
         """How many different quantities there are."""
         if self.within:
             return max(1, len(self.labels[0]) * (len(self.labels[0]) - 1) // 2)
-        return self.value.size
+        return max(1, self.value.size)
 
-    def interval(self, level: float = 0.95, *, method: str = "spread", simultaneous: bool = False) -> Bounds:
+    def interval(
+        self,
+        level: float = 0.95,
+        *,
+        method: str = "spread",
+        simultaneous: bool = False,
+        comparisons: int | None = None,
+    ) -> Bounds:
         """(lower, upper) ends that hold the truth with this confidence, over seed and noise.
 
         Args:
@@ -64,8 +82,11 @@ class Estimate:
             method: "spread", for differences spread over many coordinates (docs/estimates.md says how many), or
                 "guaranteed", which holds for all.
             simultaneous: Whether all intervals must hold together (Bonferroni).
+            comparisons: How many intervals must hold together, if these are some of more.
         """
-        return self._interval(level, method, self.pairs if simultaneous else 1)
+        if comparisons is None:
+            comparisons = self.pairs if simultaneous else 1
+        return self._interval(level, method, integer("comparisons", comparisons, at_least=1, at_most=2**63))
 
     def resolved(
         self, level: float = 0.95, *, method: str = "spread", simultaneous: bool = False
@@ -73,6 +94,40 @@ class Estimate:
         """Whether the interval excludes 0. The threshold is that of the exact law at 0."""
         lower, upper = self.interval(level, method=method, simultaneous=simultaneous)
         return (lower > 0) | (upper < 0)
+
+    def __getitem__(self, chosen: Any) -> "Estimate":
+        """Part of the estimate, by label or list of labels along each axis."""
+        keys = chosen if isinstance(chosen, tuple) else (chosen,)
+        if len(keys) > self.value.ndim:
+            raise ParameterError(f"labels must be at most {self.value.ndim}, got {len(keys)}")
+        numbers = [self._numbers(axis, key) for axis, key in enumerate(keys)]
+        within = self.within and len(keys) == 1 and not isinstance(chosen, str)
+        if len(numbers) < self.value.ndim:
+            everything = np.arange(self.value.shape[1])
+            # A row within its own set is compared with the others.
+            others = np.delete(everything, numbers[0]) if self.within else everything
+            numbers.append(numbers[0] if within else others)
+        part = np.ix_(*numbers)
+        variance = None if self._variance is None else partial(_part_of_variance, self, part)
+        return replace(
+            self,
+            value=self.value[part],
+            labels=tuple(tuple(labels[i] for i in n) for labels, n in zip(self.labels, numbers, strict=True)),
+            in_clear=tuple(tuple(axis[i] for i in n) for axis, n in zip(self.in_clear, numbers, strict=True)),
+            within=within,
+            _variance=variance,
+            _interval=partial(_part_of_interval, self, part),
+        )
+
+    def __float__(self) -> float:
+        """The value of a single row or pair."""
+        lines = self._lines(2)
+        if len(lines[0]) != 1:
+            count = 0 if not len(lines[0]) else self.pairs
+            raise ParameterError(
+                f"float must get one value, got {count}; choose one by its labels, as in estimate['north', 'south']"
+            )
+        return float(self.value[lines][0])
 
     def to_arrow(
         self, level: float = 0.95, *, method: str = "spread", simultaneous: bool = False
@@ -82,40 +137,134 @@ class Estimate:
         `in_clear` says whether data without noise is part of the line: such a line is **not private**. It is a column because a note
         gets lost where frames are joined and written.
         """
-        lower, upper = self.interval(level, method=method, simultaneous=simultaneous)
-        chosen = self._lines()
-        names = ("label",) if self.value.ndim == 1 else ("left", "right")
-        columns: dict[str, Any] = {
-            name: pa.array(np.array(labels, dtype=object)[index], pa.string())
-            for name, labels, index in zip(names, self.labels, chosen, strict=True)
+        lines = self._lines()
+        lower, upper = (end[lines] for end in self.interval(level, method=method, simultaneous=simultaneous))
+        columns = {
+            **self._label_columns(lines),
+            "value": self.value[lines],
+            "lower": lower,
+            "upper": upper,
+            "resolved": (lower > 0) | (upper < 0),
+            "in_clear": self.clear_lines(lines),
         }
-        columns["value"] = self.value[chosen]
-        columns["lower"], columns["upper"] = lower[chosen], upper[chosen]
-        columns["resolved"] = (lower[chosen] > 0) | (upper[chosen] < 0)
-        columns["in_clear"] = self.clear_lines(chosen)
         meta = {"quantity": self.quantity, "level": repr(level), "method": method, "note": self.note}
         return pa.table(columns).replace_schema_metadata(meta)
 
     def to_pandas(self, level: float = 0.95, *, method: str = "spread", simultaneous: bool = False) -> Any:
         """`to_arrow` as a pandas data frame; pandas must be installed."""
-        table = self.to_arrow(level, method=method, simultaneous=simultaneous)
-        frame = table.to_pandas()
-        frame.attrs.update({key.decode(): value.decode() for key, value in table.schema.metadata.items()})
-        return frame
+        return data_frame(self.to_arrow(level, method=method, simultaneous=simultaneous))
 
-    def clear_lines(self, chosen: tuple[NDArray[np.int64], ...]) -> NDArray[np.bool_]:
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        kind: str | None = None,
+        level: float = 0.95,
+        method: str = "spread",
+        simultaneous: bool = False,
+    ) -> Any:
+        """Matplotlib axes with a heat map of all pairs, or with the interval of each row or pair, largest first.
+
+        Args:
+            ax: Axes to draw on; None makes a figure.
+            kind: "heatmap" or "intervals"; None takes a heat map for several rows against several.
+            level: The confidence of the intervals.
+            method: As for `interval`.
+            simultaneous: Whether all intervals hold together.
+        """
+        is_matrix = min((*self.value.shape, self.pairs) if self.value.ndim == 2 else (0,)) > 1
+        chosen = KINDS[not is_matrix] if kind is None else one_of("kind", kind, KINDS)
+        if chosen == "heatmap" and self.value.ndim != 2:
+            raise ParameterError(f"kind must be intervals for {self.quantity}, got heatmap")
+        lower, upper = self.interval(level, method=method, simultaneous=simultaneous)
+        resolved = (lower > 0) | (upper < 0)
+        label = f"{self.quantity}{self._unit()}"
+        if chosen == "heatmap":
+            return plots.heat_map(self.value, resolved, self.labels, label, ax, within=self.within)
+        lines = self._lines()
+        order = np.argsort(-self.value[lines], kind="stable")
+        ends = (self.value[lines][order], lower[lines][order], upper[lines][order])
+        names = [column.take(order).to_pylist() for column in self._label_columns(lines).values()]
+        if self.value.ndim == 2 and 1 in self.value.shape and not self.within:
+            # One row against others: its own name is said once.
+            axis = self.value.shape.index(1)
+            label = f"{label}\nfrom {plots.short_name(self.labels[axis][0])}"
+            names = [names[1 - axis]]
+        labels = names[0] if len(names) == 1 else list(zip(*names, strict=True))
+        return plots.forest(
+            labels, ends, resolved[lines][order], f"{label}, {100 * level:.6g}% intervals", ax
+        )
+
+    def clear_lines(self, lines: tuple[NDArray[np.int64], ...]) -> NDArray[np.bool_]:
         """For some rows or pairs, given by their numbers along each axis, whether data without noise is part of them."""
-        marks = [np.array(axis, dtype=np.bool_)[i] for axis, i in zip(self.in_clear, chosen, strict=True)]
+        marks = [np.array(axis, dtype=np.bool_)[i] for axis, i in zip(self.in_clear, lines, strict=True)]
         clear: NDArray[np.bool_] = np.any(marks, axis=0)
         return clear
 
-    def _lines(self) -> tuple[NDArray[np.int64], ...]:
+    def _numbers(self, axis: int, key: str | Sequence[str]) -> NDArray[np.int64]:
+        """The places of these labels along an axis."""
+        wanted = [key] if isinstance(key, str) else key
+        if not isinstance(wanted, list):
+            raise ParameterError(f"label must be text or a list of texts, got {shown(key)}")
+        labels = self.labels[axis]
+        for label in wanted:
+            if labels.count(label) != 1:
+                how = "occurs more than once" if label in labels else "is not there"
+                raise ParameterError(
+                    f"label must name one of {len(labels)} rows, got {shown(label)}, which {how}"
+                )
+        return np.array([labels.index(label) for label in wanted], dtype=np.int64)
+
+    def _lines(self, most: int | None = None) -> tuple[NDArray[np.int64], ...]:
+        """The places along each axis of every row or pair, each pair once; at most so many of them."""
         if self.value.ndim == 1:
-            return (np.arange(len(self.value)),)
+            return (np.arange(len(self.value))[:most],)
+        if most is not None:
+            rows, columns = self.value.shape
+            pairs = ((i, j) for i in range(rows) for j in range(i + 1 if self.within else 0, columns))
+            return tuple(np.array(list(islice(pairs, most)), dtype=np.int64).reshape(-1, 2).T)
         if self.within:
             return tuple(np.triu_indices(len(self.labels[0]), 1))
         return tuple(index.ravel() for index in np.indices(self.value.shape))
 
-    def __repr__(self) -> str:
-        shape = " x ".join(str(size) for size in self.value.shape)
-        return f"<Estimate of {self.quantity}, {shape}{': ' + self.note if self.note else ''}>"
+    def _label_columns(self, lines: tuple[NDArray[np.int64], ...]) -> dict[str, pa.Array]:
+        names = ("label",) if self.value.ndim == 1 else ("left", "right")
+        return {
+            name: pa.array(labels, pa.string()).take(pa.array(places))
+            for name, labels, places in zip(names, self.labels, lines, strict=True)
+        }
+
+    def _unit(self) -> str:
+        if self.quantity == "cosines" or "shape" in self.quantity:
+            return ""
+        squared = self.quantity.startswith(("squared", "inner"))
+        return f" ({'squared ' if squared else ''}data units)"
+
+    def _title(self) -> str:
+        shape = " x ".join(f"{size:,}" for size in self.value.shape)
+        ends = ", with 95% intervals" if self.value.size <= _QUICK else ""
+        return f"{self.quantity[0].upper()}{self.quantity[1:]} of {shape} rows{ends}"
+
+    def _head(self, rows: int) -> tuple[pa.Table, int]:
+        if self.value.size <= _QUICK:
+            try:
+                return super()._head(rows)
+            except ParameterError:
+                pass  # a row may have no interval at this level; the values are there in any case
+        lines = self._lines(rows)
+        columns = {
+            **self._label_columns(lines),
+            "value": self.value[lines],
+            "in_clear": self.clear_lines(lines),
+        }
+        return pa.table(columns), self.pairs
+
+
+def _part_of_variance(whole: Estimate, part: Any) -> NDArray[np.float64]:
+    chosen: NDArray[np.float64] = whole.variance[part]
+    return chosen
+
+
+def _part_of_interval(whole: Estimate, part: Any, level: float, method: str, comparisons: int) -> Bounds:
+    lower, upper = whole.interval(level, method=method, comparisons=comparisons)
+    return lower[part], upper[part]

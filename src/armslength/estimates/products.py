@@ -126,21 +126,29 @@ def cosines(a: Sketches, b: Sketches | None = None) -> Estimate:
     roots = [np.sqrt(np.maximum(norm.value, 0.0)) for norm in norms]
     size = roots[0][:, None] * roots[1][None, :]
     value = np.divide(products.value, size, out=np.zeros_like(size), where=size > 0)
-
-    def interval(confidence: float, method: str, pairs: int) -> Bounds:
-        third = 1 - (1 - number("level", confidence, above=0.0, at_most=1.0 - 1e-13)) / 3
-        low, high = products._interval(third, method, pairs)  # noqa: SLF001  # a part of this estimate
-        (x_low, x_high), (y_low, y_high) = (norm._interval(third, method, pairs) for norm in norms)  # noqa: SLF001  # the same
-        smallest = np.sqrt(x_low[:, None] * y_low[None, :])
-        largest = np.sqrt(x_high[:, None] * y_high[None, :])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            lower = np.where(low >= 0, low / largest, low / smallest)
-            upper = np.where(high >= 0, high / smallest, high / largest)
-        return np.clip(np.nan_to_num(lower, nan=-1.0), -1, 1), np.clip(np.nan_to_num(upper, nan=1.0), -1, 1)
-
     return replace(
-        products, quantity="cosines", value=np.clip(value, -1, 1), _variance=None, _interval=interval
+        products,
+        quantity="cosines",
+        value=np.clip(value, -1, 1),
+        _variance=None,
+        _interval=partial(_cosine_interval, products, norms),
     )
+
+
+def _cosine_interval(
+    products: Estimate, norms: tuple[Estimate, Estimate], confidence: float, method: str, pairs: int
+) -> Bounds:
+    third = 1 - (1 - number("level", confidence, above=0.0, at_most=1.0 - 1e-13)) / 3
+    low, high = products.interval(third, method=method, comparisons=pairs)
+    (x_low, x_high), (y_low, y_high) = (
+        norm.interval(third, method=method, comparisons=pairs) for norm in norms
+    )
+    smallest = np.sqrt(x_low[:, None] * y_low[None, :])
+    largest = np.sqrt(x_high[:, None] * y_high[None, :])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lower = np.where(low >= 0, low / largest, low / smallest)
+        upper = np.where(high >= 0, high / smallest, high / largest)
+    return np.clip(np.nan_to_num(lower, nan=-1.0), -1, 1), np.clip(np.nan_to_num(upper, nan=1.0), -1, 1)
 
 
 # ‖x−y‖² − ‖x−z‖² of three rows as one quantity: what is said of it is sharper than two distances are.

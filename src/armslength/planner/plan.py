@@ -27,6 +27,7 @@ from armslength.planner.situation import Situation, checked_situation
 from armslength.privacy.exact_numbers import weakness
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.seeds import checked_seed
+from armslength.results import Result
 from armslength.threads import lazy
 from armslength.transforms.identity import Identity
 from armslength.transforms.sparse_jl import SparseJL
@@ -37,6 +38,27 @@ from armslength.transforms.sparse_jl import SparseJL
 # Errors within a percent are as good as equal: then less data, less trust and less work decide.
 _NEARLY = 1.01
 _HARDLY = 1.25
+_COLUMNS = pa.schema(
+    {
+        "label": pa.string(),
+        "sketch_dim": pa.int64(),
+        "noise": pa.string(),
+        "guarantee": pa.string(),
+        "relative_error": pa.float64(),
+        "relative_error_high": pa.float64(),
+        "std_error": pa.float64(),
+        "std_error_high": pa.float64(),
+        "smallest_distance": pa.float64(),
+        "bytes": pa.int64(),
+        "additions": pa.int64(),
+        "set_up": pa.int64(),
+        "failure_bound": pa.float64(),
+        "is_choice": pa.bool_(),
+        "is_exact": pa.bool_(),
+        "is_recommended": pa.bool_(),
+    }
+)
+_PRINTED = ["label", "sketch_dim", "noise", "relative_error", "smallest_distance", "is_recommended"]
 
 
 def best_size(sizes: Sequence[Member], situation: Situation) -> tuple[Member, Prediction] | None:
@@ -109,8 +131,8 @@ def _smallest_size(
     return line
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Result):
     """What `al.plan` found; printed, it is a page of text.
 
     Attributes:
@@ -167,32 +189,11 @@ class Plan:
         """What was asked, what is recommended and why, without the table; `str(plan)` is the whole page."""
         return summary(self)
 
-    @property
-    def table(self) -> pa.Table:
+    def to_arrow(self) -> pa.Table:
         """All configurations as an Arrow table, the most accurate first."""
-        columns = [
-            "label",
-            "sketch_dim",
-            "noise",
-            "guarantee",
-            "relative_error",
-            "relative_error_high",
-            "std_error",
-            "std_error_high",
-            "smallest_distance",
-            "bytes",
-            "additions",
-            "set_up",
-            "failure_bound",
-            "is_choice",
-            "is_exact",
-        ]
-        rows: dict[str, list[Any]] = {
-            name: [getattr(line, name) for line in self.configurations] for name in columns
-        }
-        return pa.table(
-            {**rows, "is_recommended": [line is self.recommended for line in self.configurations]}
-        )
+        lines = [[getattr(line, name) for line in self.configurations] for name in _COLUMNS.names[:-1]]
+        is_recommended = [line is self.recommended for line in self.configurations]
+        return pa.table([*lines, is_recommended], schema=_COLUMNS)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
         """Error against sketch size and against ε, as a Matplotlib figure; or written to an .html, .svg or .png file."""
@@ -205,12 +206,16 @@ class Plan:
     def __str__(self) -> str:
         return report(self)
 
-    def __repr__(self) -> str:
-        found = self.recommended
+    def _title(self) -> str:
+        best = self.recommended
         verdict = "" if self.resolvable else ", cannot be resolved"
         return (
-            f"<Plan: {found.label}, k={found.sketch_dim}, {found.noise}, {found.relative_error:.1%}{verdict}>"
+            f"Plan: {best.label}, k={best.sketch_dim}, {best.noise}, {best.relative_error:.1%} error{verdict}"
         )
+
+    def _head(self, rows: int) -> tuple[pa.Table, int]:
+        head, count = super()._head(rows)
+        return head.select(_PRINTED), count
 
 
 def plan(  # noqa: PLR0913  # one argument for each thing that may be known

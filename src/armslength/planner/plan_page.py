@@ -256,7 +256,7 @@ def shown_lines(plan: "Plan") -> list[Configuration]:
     for line in plan.configurations:
         is_baseline = line.member is None or line.baseline or line.is_of(*_ALWAYS)
         transform = None if line.member is None else line.member.transform
-        # The same numbers as block; all lines are in `plan.table`.
+        # The same numbers as block; all lines are in `plan.to_arrow()`.
         same_as_block = isinstance(transform, SparseJL) and transform.construction == "graph"
         if line is plan.recommended or (is_baseline and line.label not in seen):
             shown.append(line)

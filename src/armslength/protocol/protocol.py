@@ -34,11 +34,14 @@ from armslength.protocol.neighbors import (
 )
 from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
 from armslength.randomness.seeds import canonical_text, length_prefixed
+from armslength.results import Result
 from armslength.threads import lazy
 from armslength.transforms.fast_jl import FastJL
 from armslength.transforms.transform import Transform
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from armslength.release.stream import SketchStream
     from armslength.sketches.sketches import Sketches
 
@@ -131,7 +134,7 @@ def check_columns(names: Sequence[str], vocabulary: str | None) -> None:
 LARGEST_PROTOCOL_FILE = 64 * 2**20
 
 
-class Protocol:
+class Protocol(Result):
     """An immutable agreement: a transform, the privacy parameters, and how data becomes integers.
 
     Guarantee: what `release` gives out is ε-DP with Laplace noise, (ε, δ)-DP with Gaussian noise, for two inputs if
@@ -245,8 +248,28 @@ class Protocol:
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
-    def __repr__(self) -> str:
-        return f"Protocol({self.transform!r}, epsilon={written(self.epsilon)}, noise={self.noise!r})"
+    def to_arrow(self) -> "pa.Table":
+        """One line for each field of the document that is set, and for what is derived from them: field, value."""
+        import pyarrow as pa  # noqa: PLC0415  # a protocol by itself needs no tables
+
+        fields = {**self.document(), "transform": self.transform}
+        fields |= fields.pop("derived")
+        for name in {"resolution", "scale", "total_scale"} & fields.keys():
+            fields[name] = f"{float.fromhex(fields[name]):.6g}"
+        lines = [
+            {"field": name, "value": str(value)} for name, value in fields.items() if value not in (None, "")
+        ]
+        return pa.Table.from_pylist(lines, metadata={"fingerprint": self.fingerprint})
+
+    def _head(self, rows: int) -> "tuple[pa.Table, int]":
+        return super()._head(max(rows, 100))  # all fields
+
+    def _title(self) -> str:
+        delta = f", delta={written(self.delta)}" if self.delta else ""
+        noise = f"noise={self.noise!r}, scale={self.law.scale:.6g}"
+        return f"Protocol({self.transform!r}, epsilon={written(self.epsilon)}{delta}, {noise})"
+
+    __repr__ = _title
 
     @property
     def totals_epsilon(self) -> Fraction:

@@ -7,12 +7,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.answers.cluster import Clustering, cluster_estimate
+from armslength.answers.cluster import Clusters, cluster_estimate
 from armslength.answers.outliers import Outliers, estimate_outliers
-from armslength.answers.pairs import squared_measure
-from armslength.answers.plane import Plane, noise_of_rows, plane_of
+from armslength.answers.pairs import pair_estimator
+from armslength.answers.plane import Plane, plane_of
 from armslength.errors import ParameterError
-from armslength.estimates.variance import projection_coefficient
 from armslength.reporting.markup import NumberStyle
 from armslength.sketches.sketches import Sketches
 
@@ -49,7 +48,7 @@ class Findings:
     lower: Matrix
     upper: Matrix
     joint_interval: tuple[Matrix, Matrix]
-    clusters: Clustering | None
+    clusters: Clusters | None
     plane: Plane | None
     outliers: Outliers | None
     in_clear: tuple[bool, ...]
@@ -139,17 +138,12 @@ def findings_of(sketches: Sketches, *, level: float, simultaneous: bool, by: str
         )
     if not isinstance(simultaneous, bool):
         raise ParameterError("simultaneous must be True or False, got something else")
-    estimate = squared_measure(by)(sketches, None)
+    estimate = pair_estimator(by)(sketches, None)
     squared = estimate.value
     if not np.isfinite(squared).all():
         raise ParameterError("estimates must be finite to report, got infinity or NaN")
     joint = estimate.interval(level, simultaneous=True)
     lower, upper = joint if simultaneous else estimate.interval(level)
-    plane = None
-    if count > 1:
-        transform = sketches.transform
-        noise = noise_of_rows(sketches, by)
-        plane = plane_of(squared, noise, transform.sketch_dim, projection_coefficient(transform), level)
     return Findings(
         labels=_unique(sketches.labels),
         level=level,
@@ -160,7 +154,7 @@ def findings_of(sketches: Sketches, *, level: float, simultaneous: bool, by: str
         upper=np.sqrt(upper),
         joint_interval=(np.sqrt(joint[0]), np.sqrt(joint[1])),
         clusters=cluster_estimate(estimate, joint, level=level, by=by) if count > 1 else None,
-        plane=plane,
+        plane=plane_of(squared, sketches, level, by) if count > 1 else None,
         outliers=estimate_outliers(estimate, joint, level=level, by=by) if count > 2 else None,
         in_clear=estimate.in_clear[0],
     )

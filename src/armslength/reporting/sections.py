@@ -116,7 +116,7 @@ def _map(findings: Findings) -> str:
     )
     totals = " The released totals are taken as exact." if findings.by == "shape" else ""
     caption = (
-        f"<figcaption><p><strong>This is a picture, not a measurement.</strong> {axes} {percent(plane.shown)} of the squared "
+        f"<figcaption><p><strong>This is a picture, not a measurement.</strong> {axes} {percent(plane.share)} of the squared "
         f"distances (classical scaling of the estimates).{negative} Two parties that look close can differ in what the map does "
         "not show: trust the tables.</p><p><strong>Ellipses</strong> show where a party could be drawn, at "
         f"{level_text(findings.level)}, if its noise and the public projection were drawn again and the axes stayed.{totals}</p>"

@@ -4,7 +4,6 @@ import tracemalloc
 from itertools import islice
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import armslength as al
@@ -27,7 +26,7 @@ def small_tiles(monkeypatch):
 
 
 def table(*arguments, **known):
-    return pa.Table.from_batches(list(al.compare(*arguments, **known)))
+    return al.compare(*arguments, **known).read_all()
 
 
 def by_pair(lines):
@@ -177,7 +176,7 @@ def test_what_is_said_of_it():
 )
 def test_wrong_arguments_are_refused_before_any_work(known, message):
     with pytest.raises(al.ParameterError, match=message):
-        next(al.compare(released(3), **known))
+        al.compare(released(3), **known).read_next_batch()
 
 
 def test_one_row_has_no_pairs_within():

@@ -1,7 +1,6 @@
 """Comparing rows that are in files: the same pairs and the same numbers as in memory, and labels from the blocks."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import armslength as al
@@ -37,12 +36,12 @@ def both(tmp_path_factory):
 def small_tiles(monkeypatch):
     monkeypatch.setattr(pairs, "ROWS", 7)
     monkeypatch.setattr(pairs, "COLUMNS", 11)
-    monkeypatch.setattr(pairs, "HELD", 17)
+    monkeypatch.setattr(pairs, "LEFT_ROWS", 17)
     monkeypatch.setattr(pairs, "SMALL", 1)
 
 
 def lines(*arguments, **known):
-    table = pa.Table.from_batches(list(al.compare(*arguments, **known)))
+    table = al.compare(*arguments, **known).read_all()
     return table.to_pylist(), table.schema.metadata
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.answers.pairs import ends
 
 TRANSFORM = al.SparseJL(400, 64, 1, "questions")
 PROTOCOL = al.Protocol(TRANSFORM, 1)
@@ -245,7 +244,7 @@ def test_drift_of_shapes_is_that_of_each_pair_whatever_the_sizes():
     assert al.drift(before, after).resolved.tolist() == [False, True, True]
     for row, label in enumerate(found.labels):
         one = al.shape_distances(before[label], after[label])
-        lower, upper = ends(one, 0.95, "spread", 3)
+        lower, upper = one.interval(0.95, comparisons=3)
         assert [found.value[row], found.lower[row], found.upper[row]] == [one.value, lower, upper]
     assert "shapes" in found.note
     assert al.drift(before, before, by="shape").upper.tolist() == [0, 0, 0]

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import armslength as al
 from armslength.cli.main import main
-from armslength.cli.output import Column, line, shortened
+from armslength.results import Column, line, shortened
 
 TRANSFORM = al.SparseJL(300, 32, 1, "compare command")
 PROTOCOL = al.Protocol(TRANSFORM, 1, total_share="0.25")

@@ -88,8 +88,8 @@ def test_the_list_is_ranked_and_has_the_baselines(plan):
         if plan.situation.delta:
             assert "Kenthapadi" in labels
             assert "FastJL, noise on the input" in labels
-    assert plan.table.num_rows == len(plan.configurations)
-    assert sum(plan.table["is_recommended"].to_pylist()) == 1
+    assert plan.to_arrow().num_rows == len(plan.configurations)
+    assert sum(plan.to_arrow()["is_recommended"].to_pylist()) == 1
 
 
 def test_more_sizes_would_not_help():

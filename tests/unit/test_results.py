@@ -1,0 +1,277 @@
+"""What all results share: numbers in their text and HTML, tables, pickling; and single estimates by label."""
+
+import builtins
+import math
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import armslength as al
+
+HOSTILE = "<script>alert('x')</script> & co"
+PROTOCOL = al.Protocol(
+    al.SparseJL(input_dim=60, sketch_dim=32, seed="results"), epsilon=2, total_share="0.25"
+)
+
+
+def release(count, seed=1, labels=None):
+    data = np.random.default_rng(seed).poisson(40, (count, 60))
+    names = labels or [HOSTILE, *(f"clinic {number}" for number in range(1, count))]
+    return PROTOCOL.release(data, labels=names, ledger=al.NO_LEDGER)
+
+
+ROWS = release(4)
+LATER = release(4, seed=2)
+RESULTS = {
+    "distances": al.distances(ROWS),
+    "between": al.squared_distances(ROWS, LATER),
+    "norms": al.squared_norms(ROWS),
+    "products": al.inner_products(ROWS),
+    "cosines": al.cosines(ROWS),
+    "shapes": al.shape_distances(ROWS),
+    "totals": al.totals(ROWS),
+    "part": al.distances(ROWS)["clinic 1"],
+    "nearest": al.nearest(ROWS, count=2),
+    "clusters": al.cluster(ROWS),
+    "outliers": al.outliers(ROWS),
+    "drift": al.drift(ROWS, LATER),
+    "alike": al.alike(ROWS[0], ROWS[1], within=50),
+    "closer": al.closer(ROWS[0], ROWS[1], ROWS[2]),
+    "plane": al.plane(ROWS),
+    "plan": al.plan(500, epsilon=1, distance=40, seed="x"),
+    "protocol": PROTOCOL,
+}
+WITH_LABELS = [name for name in RESULTS if name not in ("plan", "protocol", "part")]
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_pickling_keeps_all_numbers(name):
+    result = RESULTS[name]
+    again = pickle.loads(pickle.dumps(result))  # noqa: S301  # our own bytes
+    assert type(again) is type(result)
+    assert again.to_arrow().equals(result.to_arrow(), check_metadata=True)
+    assert repr(again) == repr(result)
+    assert str(again) == str(result)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_the_text_and_the_html_have_the_numbers(name):
+    result = RESULTS[name]
+    table = result.to_arrow()
+    text, page = repr(result), result._repr_html_()
+    for column in ("value", "lower", "score", "distance", "difference", "x", "relative_error"):
+        if column in table.column_names and name != "protocol":
+            for number in table[column].to_pylist()[:5]:
+                assert f"{number:.6g}" in text
+                assert f">{number:.6g}<" in page
+    if name == "protocol":
+        assert all(f">{number}<" in page for number in ("0.25", "0.666667"))
+
+
+def test_long_results_print_their_first_lines_and_how_many_more_there_are():
+    assert "and 425 more rows" in repr(al.distances(release(30)))
+    assert "and 425 more rows" in al.distances(release(30))._repr_html_()
+
+
+@pytest.mark.parametrize("name", WITH_LABELS)
+def test_labels_cannot_become_markup(name):
+    page = RESULTS[name]._repr_html_()
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_a_note_cannot_become_markup_and_is_there():
+    clear = al.sketch_in_clear(PROTOCOL, np.ones((2, 60)), labels=["a<b", "c"])
+    estimate = al.distances(clear)
+    assert "not private" in repr(estimate)
+    assert "in_clear" in repr(estimate)
+    assert "a&lt;b" in estimate._repr_html_()
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_tables_have_plain_types(name):
+    table = RESULTS[name].to_arrow()
+    assert table.num_rows > 0
+    for field in table.schema:
+        assert field.type in (pa.string(), pa.float64(), pa.int64(), pa.bool_()), field
+    types = {
+        **dict.fromkeys(("label", "left", "right", "query", "verdict", "field"), pa.string()),
+        **dict.fromkeys(("value", "lower", "upper", "score", "distance", "x", "y"), pa.float64()),
+        **dict.fromkeys(("resolved", "in_clear", "possible", "is_outlier"), pa.bool_()),
+        **dict.fromkeys(("cluster", "rank"), pa.int64()),
+    }
+    for column in set(table.column_names) & set(types) - {"value" if name == "protocol" else ""}:
+        assert table.schema.field(column).type == types[column], column
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_data_frames_have_the_same_lines_and_the_description(name):
+    result = RESULTS[name]
+    table, frame = result.to_arrow(), result.to_pandas()
+    assert list(frame.columns) == table.column_names
+    assert frame.equals(table.to_pandas())
+    described = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
+    assert frame.attrs == described
+
+
+_WITHOUT_PANDAS = """
+import sys
+import armslength as al
+
+
+class NoPandas:
+    def find_spec(self, name, *_):
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+
+sys.meta_path.insert(0, NoPandas())
+protocol = al.Protocol(al.Identity(input_dim=3), epsilon=1)
+sketches = protocol.release([[1, 2, 3], [4, 5, 6], [7, 8, 9]], ledger=al.NO_LEDGER)
+for result in (protocol, al.distances(sketches), al.outliers(sketches)):
+    try:
+        result.to_pandas()
+    except al.ParameterError as error:
+        print(error)
+"""
+
+
+def test_without_pandas_the_extra_is_named():
+    printed = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_PANDAS], capture_output=True, text=True, check=True
+    ).stdout
+    assert printed.count('pip install "armslength[pandas]"') == 3
+
+
+def test_large_estimates_print_without_all_intervals(monkeypatch):
+    estimate = al.distances(release(400))
+    asked = []
+    monkeypatch.setattr(al.Estimate, "interval", lambda *_, **__: asked.append(1))
+    text = repr(estimate)
+    assert not asked
+    assert f"{estimate.value[0, 1]:.6g}" in text
+    assert f"{400 * 399 // 2 - 10:,} more rows" in text
+
+
+def test_shapes_without_an_interval_still_print():
+    # Totals of 8 with noise of scale 2: above 0 as released, but not surely.
+    few = 8 * np.eye(3, 60)
+    sketches = PROTOCOL.release(few, labels=list("abc"), ledger=al.NO_LEDGER)
+    while not (sketches.totals > 0).all():
+        sketches = PROTOCOL.release(few, labels=list("abc"), ledger=al.NO_LEDGER)
+    estimate = al.shape_distances(sketches)
+    with pytest.raises(al.ParameterError, match="totals"):
+        estimate.interval(0.99999)
+    assert f"{estimate.value[0, 1]:.6g}" in repr(estimate)
+
+
+def test_one_pair_is_a_number():
+    estimate = al.distances(ROWS)
+    assert float(estimate["clinic 1", "clinic 2"]) == estimate.value[1, 2]
+    assert float(al.distances(ROWS[1], ROWS[2])) == pytest.approx(estimate.value[1, 2])
+    assert float(al.distances(ROWS[1:3])) == pytest.approx(estimate.value[1, 2])
+    assert float(al.totals(ROWS[2])) == al.totals(ROWS).value[2]
+    assert math.isclose(float(al.distances(ROWS)["clinic 2", "clinic 1"]), estimate.value[1, 2])
+
+
+@pytest.mark.parametrize(
+    ("estimate", "count"),
+    [(al.distances(ROWS), 6), (al.distances(ROWS[0]), 0), (al.totals(ROWS), 4), (RESULTS["between"], 16)],
+)
+def test_several_values_are_no_number(estimate, count):
+    with pytest.raises(al.ParameterError, match=f"one value, got {count}"):
+        float(estimate)
+
+
+def test_parts_of_an_estimate_are_those_of_its_rows():
+    estimate = al.squared_distances(ROWS)
+    lower, upper = estimate.interval()
+    among = estimate[["clinic 3", "clinic 1"]]
+    assert among.within
+    assert among.labels == (("clinic 3", "clinic 1"),) * 2
+    assert (among.value == estimate.value[np.ix_([3, 1], [3, 1])]).all()
+    others = estimate["clinic 2"]
+    assert others.labels == (("clinic 2",), (HOSTILE, "clinic 1", "clinic 3"))
+    assert not others.within
+    for end, whole in zip(others.interval(), (lower, upper), strict=True):
+        assert (end[0] == whole[2, [0, 1, 3]]).all()
+    assert (others.variance[0] == estimate.variance[2, [0, 1, 3]]).all()
+    crossed = estimate[["clinic 1"], [HOSTILE, "clinic 2"]]
+    assert crossed.value.shape == (1, 2)
+    assert crossed.pairs == 2
+    between = RESULTS["between"]["clinic 1"]
+    assert (between.value[0] == RESULTS["between"].value[1]).all()
+    total = al.totals(ROWS)[["clinic 2", "clinic 1"]]
+    assert (total.value == al.totals(ROWS).value[[2, 1]]).all()
+
+
+def test_simultaneous_parts_count_their_own_pairs():
+    estimate = al.squared_distances(ROWS)
+    (lower, _), (some, _) = estimate.interval(comparisons=3), estimate["clinic 2"].interval(simultaneous=True)
+    assert (some[0] == lower[2, [0, 1, 3]]).all()
+
+
+@pytest.mark.parametrize(
+    "chosen", ["nobody", ["clinic 1", "nobody"], 3, ("clinic 1", "clinic 2", "clinic 3")]
+)
+def test_what_is_no_label_is_refused(chosen):
+    with pytest.raises(al.ParameterError, match="label"):
+        RESULTS["distances"][chosen]
+
+
+def test_a_label_of_two_rows_is_refused():
+    twice = al.distances(al.concat([ROWS, LATER]))
+    with pytest.raises(al.ParameterError, match="more than once"):
+        twice["clinic 1"]
+
+
+@pytest.mark.parametrize("comparisons", [0, -1, 1.5, "2"])
+def test_comparisons_are_a_whole_number(comparisons):
+    with pytest.raises(al.ParameterError, match="comparisons"):
+        RESULTS["distances"].interval(comparisons=comparisons)
+
+
+def test_errors_of_a_reader_are_ours_and_come_when_it_is_read(monkeypatch):
+    reader = al.compare(ROWS)
+    monkeypatch.setattr(al.Estimate, "interval", _failing)
+    with pytest.raises(al.ParameterError, match="while reading"):
+        reader.read_all()
+
+
+def _failing(*_, **__):
+    raise al.ParameterError("while reading")
+
+
+def test_a_reader_says_what_it_reads_before_it_is_read():
+    reader = al.compare(ROWS, quantity="squared-distance", level=0.9)
+    assert isinstance(reader, pa.RecordBatchReader)
+    assert reader.schema.metadata[b"quantity"] == b"squared-distance"
+    table = reader.read_all()
+    assert table.schema.equals(reader.schema, check_metadata=True)
+    expected = al.squared_distances(ROWS).to_arrow(0.9)
+    assert table["value"].to_pylist() == expected["value"].to_pylist()
+    assert table["lower"].to_pylist() == expected["lower"].to_pylist()
+
+
+def test_no_pairs_are_a_table_without_lines():
+    table = al.compare(ROWS, below=0.001).read_all()
+    assert table.num_rows == 0
+    assert table.column_names[:3] == ["left", "right", "value"]
+    assert al.compare(ROWS, below=0.001, top=3).read_all().num_rows == 0
+
+
+def test_results_do_not_import_an_extra(monkeypatch):
+    real = builtins.__import__
+
+    def no_extras(name, *arguments, **named):
+        assert name.split(".")[0] not in ("matplotlib", "pandas"), name
+        return real(name, *arguments, **named)
+
+    monkeypatch.setattr(builtins, "__import__", no_extras)
+    for result in RESULTS.values():
+        assert repr(result)
+        assert result._repr_html_()
