@@ -14,7 +14,6 @@ from armslength.answers.outliers import Outliers, outliers
 from armslength.answers.pairs import squared_measure
 from armslength.answers.plane import Plane, noise_of_rows, plane_of
 from armslength.errors import ParameterError
-from armslength.estimates.variance import projection_coefficient
 from armslength.reporting.markup import NumberStyle
 from armslength.sketches.sketches import Sketches
 from armslength.threads import lazy
@@ -145,7 +144,7 @@ def findings_of(sketches: Sketches, *, level: float, simultaneous: bool, by: str
             estimate.value,
             noise_of_rows(sketches, by),
             transform.sketch_dim,
-            projection_coefficient(transform),
+            transform.projection_variance,
             level,
         )
         if several
