@@ -18,12 +18,10 @@ from armslength.estimates.quantiles import (
     chi_square_quantile,
     quantile_sheet,
 )
-from armslength.estimates.variance import VarianceCurve, debias, input_noise_law, variance_curve
+from armslength.estimates.variance import VarianceCurve, debias, variance_curve
 from armslength.protocol.protocol import Protocol
 from armslength.sketches.sketches import Sketches
 from armslength.threads import for_blocks
-from armslength.transforms.fast_jl import FastJL
-from armslength.transforms.hadamard_jl import HadamardJL
 
 METHODS = ("spread", "guaranteed")
 _NODES_PER_UNIT = 256  # of arcsinh(D/start): two neighbors differ by at most 0.4 percent
@@ -168,16 +166,14 @@ def interval_rule(protocol: Protocol, noise: PairNoise) -> IntervalRule:
     transform = protocol.transform
     curve = variance_curve(protocol, noise.cumulants)
     k2 = float(debias(protocol, np.asarray(noise.cumulants.k2))) * protocol.unit_squared
-    if protocol.noise_site == "input" and isinstance(transform, FastJL):
+    null_law = transform.null_law(noise.cumulants, protocol.noise_site)
+    if null_law is not None:
         # Noise that has gone through P is as good as normal, and its squares are not independent: a chi-square law of
         # fewer degrees, with the published P's own variance where that is larger.
-        degrees, variance = input_noise_law(transform, noise.cumulants, protocol.unit_squared)
-        wider = VarianceCurve(curve.a, curve.b, max(curve.c, variance))
+        degrees, variance = null_law
+        wider = VarianceCurve(curve.a, curve.b, max(curve.c, protocol.unit_squared**2 * variance))
         return IntervalRule(PairNoise((), ()), wider, degrees, k2 / degrees)
-    left_out = None
-    if isinstance(transform, HadamardJL) and 2 * transform.sketch_dim > transform.padded_dim:
-        left_out = transform.padded_dim - transform.sketch_dim
-    return IntervalRule(noise, curve, transform.sketch_dim, k2 / transform.sketch_dim, left_out)
+    return IntervalRule(noise, curve, transform.sketch_dim, k2 / transform.sketch_dim, transform.left_out)
 
 
 def approximate_interval(

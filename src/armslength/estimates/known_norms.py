@@ -18,7 +18,6 @@ from armslength.estimates.distances import (
 from armslength.estimates.estimate import Bounds, Estimate
 from armslength.estimates.intervals import approximate_interval
 from armslength.estimates.pair_noise import pair_noises, row_noises
-from armslength.estimates.variance import projection_coefficient
 from armslength.sketches.sketches import Sketches
 from armslength.transforms.integer_rows import plain_array
 
@@ -54,7 +53,7 @@ def squared_distances_with_norms(
     x2, x4 = (each[:, None] for each in _noise(left, unit))
     y2, y4 = (each[None, :] for each in _noise(right, unit))
     constants = k * (x4 + 2 * x2**2), k * (y4 + 2 * y2**2)
-    f = projection_coefficient(protocol.transform) / 2
+    f = protocol.transform.projection_variance / 2
 
     def parts(d: NDArray[np.float64] | float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Cov(D̂, estimated norms) and Var(estimated norms) at D = d, for these norms."""

@@ -13,11 +13,9 @@ from armslength.estimates.distances import checked_pair, clear_note, squared_dis
 from armslength.estimates.estimate import Bounds, Estimate
 from armslength.estimates.intervals import METHODS, approximate_interval
 from armslength.estimates.pair_noise import row_noises
-from armslength.estimates.variance import debias, projection_coefficient
+from armslength.estimates.variance import debias
 from armslength.laws import uniform_cumulants
-from armslength.protocol.protocol import Protocol
 from armslength.sketches.sketches import Sketches
-from armslength.transforms.fast_jl import FastJL
 
 APPROXIMATE = "approximate: norms and products in the variance are themselves estimated"
 
@@ -75,43 +73,15 @@ def _variance(
     x, y = x[:, None], y[None, :]
     # By Cauchy and Schwarz no product is larger than its norms allow.
     inner = np.clip(product, -np.sqrt(x * y), np.sqrt(x * y))
-    unit = protocol.resolution if protocol.noise_site == "input" else None
-    scale = float(unit) ** 2 if unit is not None else protocol.unit_squared
+    scale = float(protocol.resolution) ** 2
     kx, ky = (row_noises(side).each("k2") * scale for side in (left, right))
     kx, ky = kx[:, None], ky[None, :]
     s2, s4 = shared2 * scale, shared4 * scale**2
-    noise = kx * y + ky * x + 2 * inner * s2
-    if protocol.noise_site == "input" and isinstance(protocol.transform, FastJL):
-        return _input_variance(protocol.transform, (x, y, inner), (kx, ky), noise, (s2, s4))
-    p, q = _projection(protocol)
-    return p * x * y + q * inner**2 + noise + protocol.transform.sketch_dim * (kx * ky + s2**2 + s4)
-
-
-def _projection(protocol: Protocol) -> tuple[float, float]:
-    """(p, q) of P(x,y) ≤ p‖x‖²‖y‖² + q⟨x,y⟩²."""
-    transform = protocol.transform
-    if isinstance(transform, FastJL):
-        g = (float(transform.entry_kurtosis) - 3) / transform.padded_dim
-        return (1 + g) / transform.sketch_dim, (1 + 2 * g) / transform.sketch_dim
-    half = projection_coefficient(transform) / 2
-    return half, half
-
-
-def _input_variance(
-    transform: FastJL,
-    data: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
-    noises: tuple[NDArray[np.float64], NDArray[np.float64]],
-    linear: NDArray[np.float64],
-    shared: tuple[NDArray[np.float64], NDArray[np.float64]],
-) -> NDArray[np.float64]:
-    """For noise after the Hadamard step: the projection sees data and noise together."""
-    (x, y, inner), (kx, ky), (s2, s4) = data, noises, shared
-    k, d = transform.sketch_dim, transform.padded_dim
-    g = (float(transform.entry_kurtosis) - 3) / d
-    product_variance = (linear + kx * ky + s2**2 + s4) / d
-    whole = (x + kx) * (y + ky) + (inner + s2) ** 2 + product_variance
-    fourth = x * y + 2 * inner**2 + linear + kx * ky + 2 * s2**2 + s4
-    return (whole + g * fourth) / k + product_variance
+    of = protocol.transform.product_coefficients(protocol.noise_site)
+    noise = of.linear * (kx * y + ky * x + 2 * inner * s2)
+    return (
+        of.norms * x * y + of.inner * inner**2 + noise + of.own * kx * ky + of.shared * s2**2 + of.fourth * s4
+    )
 
 
 def cosines(a: Sketches, b: Sketches | None = None) -> Estimate:
@@ -202,7 +172,7 @@ def _std_error(p: Sketches, q: Sketches) -> float:
     protocol = p.protocols[0]
     by_formula = float(inner_products(p, q).variance[0, 0])
     k = protocol.transform.sketch_dim
-    if projection_coefficient(protocol.transform) == 0 or k < 2:
+    if protocol.transform.projection_variance == 0 or k < 2:
         return math.sqrt(by_formula)
     products = np.prod([side.values[0].astype(np.float64) + side.offsets[0] for side in (p, q)], axis=0)
     shown = k * float(np.var(products, ddof=1)) * protocol.unit_squared**2

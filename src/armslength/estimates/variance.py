@@ -6,11 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength._numba import kernel
-from armslength.errors import ParameterError
 from armslength.laws import Cumulants
 from armslength.protocol.protocol import Protocol
 from armslength.threads import for_blocks
-from armslength.transforms.fast_jl import FastJL
 from armslength.transforms.transform import Transform
 
 
@@ -55,62 +53,11 @@ def variance_curve(protocol: Protocol, noise: Cumulants) -> VarianceCurve:
 
 
 def curve_of(transform: Transform, noise_site: str, resolution: float, noise: Cumulants) -> VarianceCurve:
-    """The curve for noise in each coordinate (integer units), before there is a protocol.
-
-    Output noise: Var‖Sz‖² + 4κ₂‖z‖² + k(κ₄ + 2κ₂²). Input noise: see `_input_curve`.
-    Reference: paper, general variance lemma; errata 5 and 6.
-    """
-    a = projection_coefficient(transform)
-    if noise_site == "input" and isinstance(transform, FastJL):
-        return _input_curve(transform, resolution, noise)
-    unit = resolution**2 * float(transform.scale_squared)
-    k2, k4 = noise.k2 * unit, noise.k4 * unit**2
-    return VarianceCurve(a, 4 * k2, transform.sketch_dim * (k4 + 2 * k2**2))
-
-
-def projection_coefficient(transform: Transform) -> float:
-    """a of Var‖Sz‖² ≤ a‖z‖₂⁴, whatever z is."""
-    if transform.variance_coefficients is None:
-        raise ParameterError(
-            "variance must know the transform's variance_coefficients, got none; pass them to MatrixJL"
-        )
-    a, b = transform.variance_coefficients
-    return max(a, a - b)
-
-
-def _input_curve(transform: FastJL, resolution: float, noise: Cumulants) -> VarianceCurve:
-    """Noise N after the Hadamard step, y = HDz + N, estimate c²(‖Py‖² − κ₂‖P‖²_F) with the published P.
-
-    With g = (κ_P−3)/d' and v(D) = (4κ₂D + κ₄ + 2κ₂²)/d', which is Var‖y‖²/d'²:
-    V = (1/k)[2(D+κ₂)² + 2v + g(3D² + 6κ₂D + κ₄ + 3κ₂²) − (κ_P−1)κ₂(2D+κ₂)/d'] + v.
-    The last term of the bracket is what subtracting the published ‖P‖²_F, instead of its mean, takes away.
-    """
-    k, d = transform.sketch_dim, transform.padded_dim
-    kurtosis = float(transform.entry_kurtosis)
-    g = (kurtosis - 3) / d
-    k2, k4 = noise.k2 * resolution**2, noise.k4 * resolution**4
-    v_linear, v_constant = 4 * k2 / d, (k4 + 2 * k2**2) / d
-    saved = (kurtosis - 1) * k2 / d
-    a = (2 + max(3 * g, g)) / k
-    b = (4 * k2 + 2 * v_linear + 6 * g * k2 - 2 * saved) / k + v_linear
-    c = (2 * k2**2 + 2 * v_constant + g * (k4 + 3 * k2**2) - saved * k2) / k + v_constant
-    return VarianceCurve(a, b, c)
-
-
-def input_noise_law(transform: FastJL, noise: Cumulants, unit_squared: float) -> tuple[int, float]:
-    """At D = 0, for the published P: (degrees of freedom, variance in data units) of the estimate.
-
-    NᵀGN with G = PᵀP has the cumulants of Σλᵢχ²₁, λ the eigenvalues of P·Pᵀ: its skewness is that of a chi-square law with
-    (Σλ²)³/(Σλ³)² degrees of freedom.
-    """
-    second, third, diagonal = transform.gram_traces
-    degrees = max(1, int(second**3 / third**2))
-    return degrees, unit_squared**2 * (2 * noise.k2**2 * second + noise.k4 * diagonal)
+    """The curve for noise in each coordinate (integer units), before there is a protocol."""
+    a, b, c = transform.variance_curve(noise, noise_site)
+    return VarianceCurve(a, b * resolution**2, c * resolution**4)
 
 
 def debias(protocol: Protocol, k2: NDArray[np.float64]) -> NDArray[np.float64]:
     """What noise of variance κ₂ a coordinate adds to a squared norm, in squared integer units of the sketch."""
-    transform = protocol.transform
-    if protocol.noise_site == "input" and isinstance(transform, FastJL):
-        return k2 * transform.squared_entries
-    return k2 * transform.sketch_dim
+    return protocol.transform.noise_bias(k2, protocol.noise_site)

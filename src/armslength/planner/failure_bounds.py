@@ -4,24 +4,10 @@ Those of the projection are bounds that hold for every z; docs/planning.md has t
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 from armslength.estimates.variance import VarianceCurve
 from armslength.laws import Law
-from armslength.transforms.identity import Identity
-from armslength.transforms.sparse_jl import SparseJL
-from armslength.transforms.transform import Transform
-
-_SIGNS_NEEDED = 8  # T⁴ has eight signs
-
-
-@dataclass(frozen=True)
-class ProjectionMoments:
-    """Bounds on E[T²], E[T³] and E[T⁴] of T = ‖Sz‖² − ‖z‖², for ‖z‖ = 1."""
-
-    second: float
-    third: float
-    fourth: float
+from armslength.transforms.transform import ErrorMoments, Transform
 
 
 @dataclass(frozen=True)
@@ -32,48 +18,6 @@ class NoiseMoments:
     m4: float
     m6: float
     m8: float
-
-
-def projection_moments(transform: Transform) -> ProjectionMoments | None:
-    """Bounds on the moments of the projection's error over the seed; None where no proof is at hand."""
-    if isinstance(transform, Identity):
-        return ProjectionMoments(0.0, 0.0, 0.0)
-    if not isinstance(transform, SparseJL) or transform.construction == "graph":
-        return None
-    if transform.independence < _SIGNS_NEEDED:
-        return None
-    pair, two_pairs, three, four = (float(chance) for chance in _meetings(transform))
-    # One block of k/s bins: closed walks of two, three and four edges in which every coordinate is met an even number of times.
-    second, third = 2 * pair, 8 * three
-    fourth = pair + 12 * max(two_pairs, three) + 48 * four
-    # The mean of s independent blocks.
-    s = transform.sparsity
-    return ProjectionMoments(second / s, third / s**2, fourth / s**3 + 3 * (1 - 1 / s) / s**2 * second**2)
-
-
-def _meetings(transform: SparseJL) -> tuple[Fraction, Fraction, Fraction, Fraction]:
-    """How likely coordinates share a bin of one block: two of them; two and two others; three; four."""
-    bins = transform.sketch_dim // transform.sparsity
-    if transform.construction != "balanced" or transform.input_dim is None:
-        return Fraction(1, bins), Fraction(1, bins**2), Fraction(1, bins**2), Fraction(1, bins**3)
-    d = transform.input_dim
-    small, larger = divmod(d, bins)
-    sizes = ((small + 1, larger), (small, bins - larger))
-
-    def falling(number: int, length: int) -> int:
-        product = 1
-        for step in range(length):
-            product *= max(0, number - step)
-        return product
-
-    def all_in_one(count: int) -> Fraction:
-        return Fraction(sum(many * falling(m, count) for m, many in sizes), max(1, falling(d, count)))
-
-    pairs = sum(many * falling(m, 2) for m, many in sizes)
-    same = sum(many * falling(m, 2) ** 2 for m, many in sizes)
-    four = sum(many * falling(m, 4) for m, many in sizes)
-    two_pairs = Fraction(pairs**2 - same + four, max(1, falling(d, 4)))
-    return all_in_one(2), two_pairs, all_in_one(3), all_in_one(4)
 
 
 def pair_moments(law: Law, unit_squared: float) -> NoiseMoments:
@@ -87,7 +31,7 @@ def pair_moments(law: Law, unit_squared: float) -> NoiseMoments:
 
 
 def fourth_moment(
-    sketch_dim: int, projection: ProjectionMoments, noise: NoiseMoments, squared_distance: float
+    sketch_dim: int, projection: ErrorMoments, noise: NoiseMoments, squared_distance: float
 ) -> float:
     """An upper bound on E[(estimate − D)⁴] over seed and noise, for every z with ‖z‖² = D.
 
@@ -150,7 +94,7 @@ def failure_bound(
         distortion: α.
     """
     by_variance = chebyshev(curve, squared_distance, distortion)
-    projection = projection_moments(transform)
+    projection = transform.error_moments()
     if projection is None:
         return by_variance
     noise = pair_moments(law, unit_squared)

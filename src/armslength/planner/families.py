@@ -39,6 +39,8 @@ class Family:
         noise_site: "output" or "input".
         baseline: What people call it, where others are compared with it; else empty.
         is_choice: Whether it may be recommended; the others are there to be compared with.
+        listed: When the page lists it: "always", "leading" if it is among the best, "never" because another has the same
+            numbers. All are in `plan.to_arrow()`.
     """
 
     label: str
@@ -48,6 +50,7 @@ class Family:
     noise_site: str = "output"
     baseline: str = ""
     is_choice: bool = True
+    listed: str = "leading"
 
 
 def families(situation: Situation) -> list[Family]:
@@ -61,7 +64,14 @@ def families(situation: Situation) -> list[Family]:
         found += _dense(d, limit, laws, is_l2=is_l2)
         if d <= LARGEST_SKETCH_DIM:
             found += [
-                Family("Identity (noisy histogram)", law, partial(_identity, d), (d,), baseline=HISTOGRAM)
+                Family(
+                    "Identity (noisy histogram)",
+                    law,
+                    partial(_identity, d),
+                    (d,),
+                    baseline=HISTOGRAM,
+                    listed="always",
+                )
                 for law in laws
             ]
     found += _papers_own(situation, laws)
@@ -100,7 +110,8 @@ def _sparse(d: int | None, limit: int, laws: list[str], *, is_l2: bool) -> Itera
                 sizes = tuple(sorted({*sizes, *(size for size in steps if size <= most)}))
             for law in laws:
                 build = partial(SparseJL, d, sparsity=s, construction=construction)
-                yield Family(f"SparseJL {construction}, s={s}", law, build, sizes)
+                listed = "never" if construction == "graph" else "leading"  # its numbers are those of "block"
+                yield Family(f"SparseJL {construction}, s={s}", law, build, sizes, listed=listed)
 
 
 def _dense(d: int, limit: int, laws: list[str], *, is_l2: bool) -> Iterator[Family]:
@@ -121,16 +132,18 @@ def _dense(d: int, limit: int, laws: list[str], *, is_l2: bool) -> Iterator[Fami
         )
         fast = partial(FastJL, d)
         for law in laws:
-            yield Family("HadamardJL", law, partial(HadamardJL, d), sizes_up_to(min(limit, padded)))
+            hadamard = partial(HadamardJL, d)
+            yield Family("HadamardJL", law, hadamard, sizes_up_to(min(limit, padded)), listed="always")
             if fits_fast:
-                yield Family("FastJL, noise on the output", law, fast, fits_fast)
+                yield Family("FastJL, noise on the output", law, fast, fits_fast, listed="always")
         if "gaussian" in laws and fits_fast:
-            yield Family("FastJL, noise on the input", "gaussian", fast, fits_fast, noise_site="input")
+            label = "FastJL, noise on the input"
+            yield Family(label, "gaussian", fast, fits_fast, noise_site="input", listed="always")
     if fits_dense:
         for law in laws:
             baseline = KENTHAPADI if law == "gaussian" else ""
             label = f"GaussianJL ({KENTHAPADI})" if baseline else "GaussianJL"
-            yield Family(label, law, partial(GaussianJL, d), fits_dense, baseline=baseline)
+            yield Family(label, law, partial(GaussianJL, d), fits_dense, baseline=baseline, listed="always")
             for construction in ("dense", "sparse"):
                 build = partial(SignJL, d, construction=construction)
                 yield Family(f"SignJL {construction} (Achlioptas)", law, build, fits_dense)
@@ -149,7 +162,7 @@ def _papers_own(situation: Situation, laws: list[str]) -> Iterator[Family]:
     build = partial(SparseJL, situation.input_dim, sparsity=s, construction="block")
     for law in laws:
         label = f"{PAPERS_OWN}, α={distortion:g}, β={failure:g}"
-        yield Family(label, law, build, (k,), baseline=PAPERS_OWN, is_choice=False)
+        yield Family(label, law, build, (k,), baseline=PAPERS_OWN, is_choice=False, listed="always")
 
 
 def _identity(d: int, size: int, *, seed: str) -> Transform:  # noqa: ARG001  # it has neither, and is built like the others

@@ -8,8 +8,6 @@ from fractions import Fraction
 from armslength.planner.families import families
 from armslength.planner.predictions import Member, failure_of, members, predict
 from armslength.planner.situation import LARGEST_DISTANCE, Distances, Situation, people_for
-from armslength.transforms.identity import Identity
-from armslength.transforms.sparse_jl import SparseJL
 
 _LARGEST_EPSILON = 1000.0
 _EVERY = 4  # sizes: enough to tell what would be needed
@@ -80,7 +78,7 @@ def _larger_limit(situation: Situation) -> int | None:
             for family in families(there)
             if family.is_choice and family.sizes[-1] <= limit
             for member in members(replace(family, sizes=family.sizes[-_LAST_SIZES:]), there)
-            if isinstance(member.transform, (SparseJL, Identity))
+            if not member.transform.scan_work
         ]
         if is_resolved(enough, there, situation.epsilon, distance):
             return limit

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from armslength.errors import NotResolvableError
-from armslength.planner.families import families
+from armslength.planner.families import HISTOGRAM, families
 from armslength.planner.needs import Needs, needs_of
 from armslength.planner.plan_page import reasons_for, refusal, report, summary
 from armslength.planner.predictions import (
@@ -29,8 +29,6 @@ from armslength.protocol.protocol import Protocol
 from armslength.randomness.seeds import checked_seed
 from armslength.results import Result
 from armslength.threads import lazy
-from armslength.transforms.identity import Identity
-from armslength.transforms.sparse_jl import SparseJL
 
 # Which size of a family, and which family: the smallest error first, then what is cheaper and asks for less trust.
 
@@ -105,8 +103,8 @@ def recommended_of(
             line.noise != "laplace",
             not line.is_exact,
             # No projection at all is simpler than one that hardly compresses.
-            not (line.is_of(Identity) and line.sketch_dim <= _HARDLY * least),
-            not line.is_of(SparseJL),
+            not (line.baseline == HISTOGRAM and line.sketch_dim <= _HARDLY * least),
+            line.member is None or not line.member.transform.cheap_per_event,
             line.sketch_dim,
             line.set_up + (line.additions or 0),
             line.relative_error,

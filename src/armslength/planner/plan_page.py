@@ -11,11 +11,6 @@ from armslength.planner.needs import Needs
 from armslength.planner.predictions import Configuration, Member, is_bounded, members, predict
 from armslength.plots import Curve, PlanCurves
 from armslength.privacy.exact_numbers import WEAK_EPSILON, written
-from armslength.transforms.dense_jl import GaussianJL
-from armslength.transforms.fast_jl import FastJL
-from armslength.transforms.hadamard_jl import HadamardJL
-from armslength.transforms.identity import Identity
-from armslength.transforms.sparse_jl import SparseJL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -166,7 +161,7 @@ def _error(plan: "Plan") -> str:
 
 def _size(plan: "Plan") -> list[str]:
     found, situation = plan.recommended, plan.situation
-    if found.member is None or found.is_of(Identity) or situation.neighbors.norm == "l2":
+    if found.member is None or found.baseline == HISTOGRAM or situation.neighbors.norm == "l2":
         return []
     if situation.target is not None:
         return ["size and sparsity are chosen for the target: a smaller sketch may err less and promise less"]
@@ -226,7 +221,6 @@ def _bullet(text: str) -> str:
 
 
 _SHOWN = 6
-_ALWAYS = (Identity, GaussianJL, FastJL, HadamardJL)
 _HEADINGS = (
     "",
     "configuration",
@@ -254,13 +248,10 @@ def shown_lines(plan: "Plan") -> list[Configuration]:
     seen: set[str] = set()
     leading = 0
     for line in plan.configurations:
-        is_baseline = line.member is None or line.baseline or line.is_of(*_ALWAYS)
-        transform = None if line.member is None else line.member.transform
-        # The same numbers as block; all lines are in `plan.to_arrow()`.
-        same_as_block = isinstance(transform, SparseJL) and transform.construction == "graph"
-        if line is plan.recommended or (is_baseline and line.label not in seen):
+        listed = "always" if line.member is None else line.member.family.listed
+        if line is plan.recommended or (listed == "always" and line.label not in seen):
             shown.append(line)
-        elif leading < _SHOWN and not same_as_block:
+        elif leading < _SHOWN and listed != "never":
             leading += 1
             shown.append(line)
         seen.add(line.label)

@@ -21,13 +21,8 @@ from armslength.protocol.protocol import Protocol
 from armslength.protocol.work_budget import matrix_work
 from armslength.randomness.seeds import fresh_seed
 from armslength.transforms.transform import Transform
-from armslength.transforms.typical_norms import (
-    additions,
-    bytes_of_a_row,
-    typical_operator_norm_squared,
-    typical_sensitivities,
-)
 
+_BYTES_OF_AN_INTEGER = 8
 _REFERENCE = 2**20  # a squared sensitivity: σ is proportional to its root
 
 
@@ -73,15 +68,8 @@ def members(family: Family, situation: Situation) -> list[Member]:
 def _member(family: Family, transform: Transform, situation: Situation) -> Member:
     neighbors = situation.neighbors
     radius = math.sqrt(neighbors.radius_squared)
-    if family.noise_site == "input":
-        padded: int = transform.padded_dim  # type: ignore[attr-defined]  # input noise is for FastJL alone
-        return Member(family, transform, radius * math.sqrt(padded), True)
-    if neighbors.norm == "l2":
-        norm, is_exact = typical_operator_norm_squared(transform)
-        return Member(family, transform, radius * math.sqrt(norm), is_exact)
-    typical = typical_sensitivities(transform)
-    sensitivity = typical.l1 if family.noise == "laplace" else math.sqrt(typical.l2_squared)
-    return Member(family, transform, radius * sensitivity, typical.is_exact)
+    sensitivity, is_exact = transform.typical_sensitivity(neighbors.norm, family.noise, family.noise_site)
+    return Member(family, transform, radius * sensitivity, is_exact)
 
 
 def predict(member: Member, situation: Situation, epsilon: Fraction) -> Prediction | None:
@@ -105,13 +93,8 @@ def failure_of(member: Member, prediction: Prediction, situation: Situation) -> 
     if target is None:
         return None
     squared = situation.distances.low**2
-    if member.family.noise_site == "input":
-        one = chebyshev(prediction.curve, squared, target.distortion)
-    else:
-        unit = situation.resolution**2 * float(member.transform.scale_squared)
-        one = failure_bound(
-            member.transform, prediction.law, unit, prediction.curve, squared, target.distortion
-        )
+    unit = situation.resolution**2 * float(member.transform.scale_squared)
+    one = failure_bound(member.transform, prediction.law, unit, prediction.curve, squared, target.distortion)
     return min(1.0, situation.pairs * one)
 
 
@@ -194,10 +177,6 @@ class Configuration:
         """What people call it, where others are compared with it; else empty."""
         return "" if self.member is None else self.member.family.baseline
 
-    def is_of(self, *kinds: type[Transform]) -> bool:
-        """Whether its transform is one of these."""
-        return self.member is not None and isinstance(self.member.transform, kinds)
-
     def protocol(self, situation: Situation, seed: str | None = None) -> Protocol:
         """The protocol of this configuration, calibrated exactly; a matrix without a formula is scanned now."""
         if self.member is None:
@@ -222,8 +201,8 @@ def configuration_of(member: Member, prediction: Prediction, situation: Situatio
         sketch_dim=transform.sketch_dim,
         noise=family.noise,
         **_errors(prediction.curve, situation),
-        bytes=bytes_of_a_row(transform),
-        additions=additions(transform, situation.density),
+        bytes=_BYTES_OF_AN_INTEGER * transform.sketch_dim,
+        additions=transform.operations(situation.density),
         set_up=matrix_work(transform, situation.neighbors.norm, family.noise_site),
         guarantee=_guarantee(situation, delta=float(situation.delta) if is_gaussian else None),
         failure_bound=failure_of(member, prediction, situation),

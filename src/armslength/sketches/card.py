@@ -16,7 +16,6 @@ from armslength.protocol.neighbors import gaussian_sensitivity_squared
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.schema import transform_document
 from armslength.sketches.noises import Release
-from armslength.transforms.identity import Identity
 from armslength.version import __version__
 
 # The hypotheses of theorem 1 in docs/privacy.md as they apply to a release, in words: who sees to each of them.
@@ -226,13 +225,12 @@ def _before_the_last_step(protocol: Protocol) -> str:
 def _released(protocol: Protocol, source: str) -> str:
     transform = protocol.transform
     size = "any number of items" if transform.input_dim is None else f"{transform.input_dim:,} numbers"
-    made = "a copy" if isinstance(transform, Identity) else f"a public projection ({transform.name})"
     totals = (
         ""
         if protocol.total_law is None
         else f" Beside it stands the total of the row, with noise of its own, for {written(protocol.totals_epsilon)} of ε."
     )
-    return f"{_SOURCES[source]} For each row, {transform.sketch_dim:,} integers: {made} of {size}, plus secret noise.{totals}"
+    return f"{_SOURCES[source]} For each row, {transform.sketch_dim:,} integers: {transform.in_words} of {size}, plus secret noise.{totals}"
 
 
 def _protected(protocol: Protocol) -> str:
