@@ -130,11 +130,11 @@ def input_noise_statistic(case: Case, values: Integers) -> Floats:
     transform, law = case.protocol.transform, case.protocol.law
     if not isinstance(transform, FastJL):
         raise TypeError("noise on the input is for FastJL alone")
-    P = transform.combine(np.eye(transform.padded_dim, dtype=np.int64)).T
-    first, second = transform.spread(np.stack([case.x, case.other]))
+    P = transform.last_step(np.eye(transform.padded_dim, dtype=np.int64)).T
+    first, second = transform.hadamard_step(np.stack([case.x, case.other]))
     if np.linalg.matrix_rank(P) == transform.padded_dim:
         inner = np.rint(values @ np.linalg.pinv(P).T).astype(np.int64)
-        if not np.array_equal(transform.combine(inner), values):
+        if not np.array_equal(transform.last_step(inner), values):
             raise ArithmeticError("what is published must determine the noise")
         pairs = zip(inner.T.copy(), first.tolist(), second.tolist(), strict=True)
         ratios = [log_likelihoods(law, u, b) - log_likelihoods(law, u, a) for u, a, b in pairs]

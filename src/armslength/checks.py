@@ -1,4 +1,4 @@
-"""Argument checks that several rooms share: one message form, written so that NaN fails."""
+"""Argument checks with one form of message, written so that NaN fails."""
 
 import operator
 import os
@@ -9,52 +9,7 @@ import numpy as np
 
 from armslength.errors import ParameterError
 
-
-def shown(value: Any) -> str:
-    """The value of a public argument as a message shows it: short, on one line."""
-    try:
-        text = repr(value)
-    except ValueError:  # an integer of more digits than Python prints
-        text = ""
-    if not text or len(text) > 60 or not text.isprintable():
-        return f"a {type(value).__name__}"
-    return text
-
-
-def type_name(kind: Any) -> str:
-    """The type of an array or a column as a message shows it: its first word alone.
-
-    Names of nested fields, members of an enumeration and lengths of text can come from the data.
-
-    Args:
-        kind: A type of NumPy's, Arrow's, or of an engine in its own words.
-    """
-    if isinstance(kind, np.dtype):
-        return kind.type.__name__.rstrip("_")
-    return re.split(r"[<(\[{]", str(kind), maxsplit=1)[0]
-
-
-def is_file(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a file of this name; names that no file can have are none."""
-    return os.path.isfile(path)  # noqa: PTH113  # the method of a path raises for some names
-
-
-def is_folder(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a folder of this name; names that no folder can have are none."""
-    return os.path.isdir(path)  # noqa: PTH112  # the same
-
-
 _ADDRESS = re.compile(r"(s3[an]?|gcs|gs|az|abfss?|wasbs?|hdfs|dbfs|https?|s?ftp|file)://", re.IGNORECASE)
-
-
-def check_local(path: str | os.PathLike[str]) -> None:
-    """Refuses addresses of other machines, which nothing here reads."""
-    address = _ADDRESS.match(os.fspath(path)) if isinstance(os.fspath(path), str) else None
-    if address is not None:
-        raise ParameterError(
-            f"files must be on this machine, got an address that begins with {address[0].lower()}; "
-            "copy the file here first, and give its path"
-        )
 
 
 def integer(name: str, value: Any, *, at_least: int, at_most: int) -> int:
@@ -69,17 +24,6 @@ def integer(name: str, value: Any, *, at_least: int, at_most: int) -> int:
     if not at_least <= number <= at_most:
         raise ParameterError(f"{rule}, got {shown(number)}")
     return number
-
-
-def plain_number(value: Any) -> int | float | None:
-    """A number of Python's or NumPy's as the plain int or float that it is exactly; None for anything else."""
-    if isinstance(value, (bool, np.timedelta64)):
-        return None
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    if isinstance(value, (float, np.float32, np.float16)):
-        return float(value)
-    return None
 
 
 def number(name: str, value: Any, *, above: float, at_most: float) -> float:
@@ -98,3 +42,58 @@ def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
         listed = ", ".join(repr(choice) for choice in choices)
         raise ParameterError(f"{name} must be one of {listed}, got {shown(value)}")
     return str(value)
+
+
+def plain_number(value: Any) -> int | float | None:
+    """A number of Python or NumPy as the same plain int or float; None for anything else."""
+    if isinstance(value, (bool, np.timedelta64)):
+        return None
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.float32, np.float16)):
+        return float(value)
+    return None
+
+
+def shown(value: Any) -> str:
+    """The value of a public argument for a message: short, on one line."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python prints
+        text = ""
+    if not text or len(text) > 60 or not text.isprintable():
+        return f"a {type(value).__name__}"
+    return text
+
+
+def type_name(kind: Any) -> str:
+    """The type of an array or a column for a message: its first word alone.
+
+    Names of nested fields, members of an enumeration and lengths of text can come from the data.
+
+    Args:
+        kind: A type of NumPy or Arrow, or the name of a type of an engine.
+    """
+    if isinstance(kind, np.dtype):
+        return kind.type.__name__.rstrip("_")
+    return re.split(r"[<(\[{]", str(kind), maxsplit=1)[0]
+
+
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a file of this name; False for names that no file can have."""
+    return os.path.isfile(path)  # noqa: PTH113  # the method of a path raises for some names
+
+
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a folder of this name; False for names that no folder can have."""
+    return os.path.isdir(path)  # noqa: PTH112  # the same
+
+
+def check_local(path: str | os.PathLike[str]) -> None:
+    """Refuses addresses of other machines."""
+    address = _ADDRESS.match(os.fspath(path)) if isinstance(os.fspath(path), str) else None
+    if address is not None:
+        raise ParameterError(
+            f"files must be on this machine, got an address that begins with {address[0].lower()}; "
+            "copy the file here first, and give its path"
+        )

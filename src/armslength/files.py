@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and files that are read only up to a size."""
+"""Files that appear whole or not at all, reading up to a size limit, and canonical JSON."""
 
 import json
 import os
@@ -11,14 +11,16 @@ from typing import IO, Any
 from armslength.checks import is_folder
 from armslength.errors import CorruptFileError, ParameterError, printable
 
+LARGEST_SAFE_INTEGER = 2**53 - 1
+
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str], *, new: bool = False) -> Iterator[IO[bytes]]:
-    """A file to write to; it takes its name, in one step, when the block ends without an error.
+    """A file to write to. It gets its name in one step when the block ends without an error.
 
     Args:
         path: Its name.
-        new: Whether to refuse a name that another file has by then; else that file is replaced.
+        new: Whether to refuse a name that another file has by then; otherwise that file is replaced.
     """
     target = Path(path)
     where = printable(str(target))
@@ -36,7 +38,7 @@ def atomic_write(path: str | os.PathLike[str], *, new: bool = False) -> Iterator
         # mkstemp makes files for the owner alone; a published sketch is for others to read
         os.chmod(name, 0o644)  # noqa: PTH101  # the name is a plain string
         if new:
-            _take_new_name(name, target)
+            _rename_to_new(name, target)
         else:
             os.replace(name, target)  # noqa: PTH105  # the same
         _sync_folder(target.parent)
@@ -54,44 +56,11 @@ def atomic_write(path: str | os.PathLike[str], *, new: bool = False) -> Iterator
         raise
 
 
-def _take_new_name(name: str, target: Path) -> None:
-    """Renames the file unless the target exists, which a rename alone would replace."""
-    try:
-        os.link(name, target)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without links: reserve the name first
-        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-        try:
-            os.replace(name, target)  # noqa: PTH105  # the name is a plain string
-        except BaseException:
-            target.unlink()
-            raise
-    else:
-        os.unlink(name)  # noqa: PTH108  # the same
-
-
 def check_can_write(path: str | os.PathLike[str]) -> None:
-    """Refuses a path at which `atomic_write` would fail before it writes anything; leaves nothing behind."""
+    """Refuses a path where `atomic_write` would fail to begin. Leaves nothing behind."""
     target = Path(path)
-    with suppress(_Tried), atomic_write(target):
-        raise _Tried
-
-
-class _Tried(Exception):  # noqa: N818  # no error: it ends the trial
-    """Ends a trial before the file takes its name."""
-
-
-def _sync_folder(folder: Path) -> None:
-    """Makes the rename itself last, where the system can. The file has its name and is whole whether or not it can."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    with suppress(_TrialEnd), atomic_write(target):
+        raise _TrialEnd
 
 
 def read_limited(path: str | os.PathLike[str], limit: int, what: str) -> bytes:
@@ -107,49 +76,75 @@ def read_limited(path: str | os.PathLike[str], limit: int, what: str) -> bytes:
     return data
 
 
-def _reason(problem: OSError | ValueError) -> str:
-    """Why a file cannot be opened; names that no file can have are no error of the system."""
-    return (problem.strerror if isinstance(problem, OSError) else None) or "no name of a file"
-
-
-# Canonical JSON (RFC 8785) for documents without floats, and strict reading.
-
-
-LARGEST_SAFE_INTEGER = 2**53 - 1
-
-
 def canonical_json(document: Any) -> bytes:
     """The one JSON text of a document of objects, lists, strings, booleans, null and integers.
 
-    RFC 8785: keys sorted, no white space, UTF-8. Floats are kept out of our documents (a float is written as
-    a string), so that its number format never matters.
+    RFC 8785: keys sorted, no white space, UTF-8. Our documents store floats as strings, so the format of numbers never matters.
     """
-    _check(document)
+    _check_canonical(document)
     return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _check(value: Any) -> None:
+def read_json(data: bytes, what: str) -> Any:
+    """The document in the bytes. Refuses duplicate keys, NaN, and everything else that is not JSON."""
+    try:
+        return json.loads(data.decode(), object_pairs_hook=_no_duplicates, parse_constant=_no_constants)
+    except (ValueError, RecursionError):
+        raise CorruptFileError(f"{what} must be valid JSON, got something else") from None
+
+
+def _rename_to_new(name: str, target: Path) -> None:
+    """Renames the file unless the target exists; a rename alone would replace it."""
+    try:
+        os.link(name, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links: reserve the name first
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        try:
+            os.replace(name, target)  # noqa: PTH105  # the name is a plain string
+        except BaseException:
+            target.unlink()
+            raise
+    else:
+        os.unlink(name)  # noqa: PTH108  # the same
+
+
+class _TrialEnd(Exception):  # noqa: N818  # no error: it ends the trial
+    """Ends a trial before the file takes its name."""
+
+
+def _sync_folder(folder: Path) -> None:
+    """Makes the rename survive a power failure, where the system can."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _reason(problem: OSError | ValueError) -> str:
+    """Why a file cannot be opened. A name that no file can have is a ValueError."""
+    return (problem.strerror if isinstance(problem, OSError) else None) or "no name of a file"
+
+
+def _check_canonical(value: Any) -> None:
     if isinstance(value, dict):
         for key, inner in value.items():
             if not (isinstance(key, str) and key.isascii()):
                 raise TypeError("keys of a canonical document are ASCII strings")
-            _check(inner)
+            _check_canonical(inner)
     elif isinstance(value, (list, tuple)):
         for inner in value:
-            _check(inner)
+            _check_canonical(inner)
     elif isinstance(value, int) and not isinstance(value, bool):
         if abs(value) > LARGEST_SAFE_INTEGER:
             raise TypeError("integers of a canonical document stay below 2^53")
     elif not (value is None or isinstance(value, (str, bool))):
         raise TypeError(f"a canonical document has no {type(value).__name__}")
-
-
-def read_json(data: bytes, what: str) -> Any:
-    """The document in the bytes; refuses duplicate keys, NaN, and what is not JSON."""
-    try:
-        return json.loads(data.decode(), object_pairs_hook=_no_duplicates, parse_constant=_no_constants)
-    except (ValueError, RecursionError):
-        raise CorruptFileError(f"{what} must be valid JSON, got something else") from None
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

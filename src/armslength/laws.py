@@ -1,4 +1,4 @@
-"""Even cumulants of symmetric noise: what variances are made of."""
+"""The laws of noise: symmetric distributions on the integers, with their moments and probabilities."""
 
 import math
 from abc import ABC, abstractmethod
@@ -16,6 +16,14 @@ from armslength.checks import number, shown
 from armslength.errors import ParameterError
 from armslength.threads import lazy
 
+# The range of scales for which every proof in docs/noise.md holds.
+SMALLEST_SCALE = 0.01
+LARGEST_SCALE = 2.0**40
+_FAR = 1000  # scales; beyond them every probability is below the smallest float
+# For larger σ, E[N²] and E[N⁴] of a rounded normal differ from the smooth formulas by a factor of at most
+# 1 + e^(−2π²σ²)·σ⁴·10³ (Poisson summation): 1e-30 at σ = 2.
+_SMOOTH_FROM = 2.0
+
 
 @dataclass(frozen=True)
 class Cumulants:
@@ -31,36 +39,6 @@ class Cumulants:
         """The cumulants of coefficient·noise."""
         square = coefficient * coefficient
         return Cumulants(self.k2 * square, self.k4 * square * square)
-
-
-def uniform_cumulants(bits: int) -> Cumulants:
-    """Of a uniform variable on 2^bits neighboring integers: what dropping the low bits adds.
-
-    Dropping bits of a law whose standard deviation is at least four times 2^bits adds an error that is independent of
-    it to many digits.
-    """
-    return Cumulants((4**bits - 1) / 12, -(16**bits - 1) / 120)
-
-
-# The range of noise scales for which every proof in docs/noise.md holds.
-
-
-SMALLEST_SCALE = 0.01
-LARGEST_SCALE = 2.0**40
-
-
-def checked_scale(scale: Any) -> float:
-    """The scale as a float, if it is in the range."""
-    checked = number("scale", scale, above=0.0, at_most=LARGEST_SCALE)
-    if checked < SMALLEST_SCALE:
-        raise ParameterError(f"scale must be at least {SMALLEST_SCALE}, got {shown(scale)}")
-    return checked
-
-
-# What every law of noise offers: a symmetric distribution on the integers, in integer units.
-
-
-_FAR = 1000  # scales: beyond that every probability is below the smallest float
 
 
 class Law(ABC):
@@ -95,7 +73,7 @@ class Law(ABC):
 
     @abstractmethod
     def cdf(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """P(N ≤ x) in float64, for quantiles of estimates; `pmf` has the last digit."""
+        """P(N ≤ x) in float64, for quantiles of estimates; `pmf` is exact to the last digit."""
 
     @abstractmethod
     def _probability(self, magnitude: int) -> arb:
@@ -111,16 +89,13 @@ class Law(ABC):
             to_float(partial(self._probability, magnitude)) if magnitude < _FAR * self.scale else 0.0
             for magnitude in magnitudes.tolist()
         ]
-        spread = np.array(each)[back].reshape(values.shape)
-        return float(spread) if values.ndim == 0 else spread
-
-
-# The discrete Laplace law: P(n) = (1−α)/(1+α)·α^|n| with α = e^(−1/b). The noise of pure ε-DP.
+        probabilities = np.array(each)[back].reshape(values.shape)
+        return float(probabilities) if values.ndim == 0 else probabilities
 
 
 @dataclass(frozen=True)
 class DiscreteLaplace(Law):
-    """The discrete Laplace law of scale b, in integer units.
+    """The discrete Laplace law of scale b, in integer units: P(n) = (1−α)/(1+α)·α^|n| with α = e^(−1/b).
 
     Guarantee: the probabilities of integers n and n+j differ by a factor of at most e^(|j|/b), so noise of
     scale Δ₁/ε on an integer vector of ℓ1 sensitivity Δ₁ is ε-DP.
@@ -188,14 +163,6 @@ class DiscreteLaplace(Law):
         """tanh(1/2b)·e^(−|n|/b)."""
         b = arb(self.scale)
         return (1 / (2 * b)).tanh() * (-magnitude / b).exp()
-
-
-# The rounded normal law: N = round(σZ), Z a standard normal. The noise of (ε, δ)-DP.
-
-
-# From here on, E[N²] and E[N⁴] differ from the smooth formulas by a factor of 1 + e^(−2π²σ²)·σ⁴·10³ at
-# the most (Poisson summation): 1e-30 at σ = 2.
-_SMOOTH_FROM = 2.0
 
 
 @dataclass(frozen=True)
@@ -268,3 +235,20 @@ class RoundedNormal(Law):
         if magnitude == 0:
             return (1 / unit).erf()
         return (((2 * magnitude - 1) / unit).erfc() - ((2 * magnitude + 1) / unit).erfc()) / 2
+
+
+def uniform_cumulants(bits: int) -> Cumulants:
+    """The cumulants of a uniform variable on 2^bits neighboring integers, which dropping the low bits adds.
+
+    If the standard deviation of a law is at least four times 2^bits, the error of dropping them is independent of it to many
+    digits.
+    """
+    return Cumulants((4**bits - 1) / 12, -(16**bits - 1) / 120)
+
+
+def checked_scale(scale: Any) -> float:
+    """The scale as a float, if it is in the range."""
+    checked = number("scale", scale, above=0.0, at_most=LARGEST_SCALE)
+    if checked < SMALLEST_SCALE:
+        raise ParameterError(f"scale must be at least {SMALLEST_SCALE}, got {shown(scale)}")
+    return checked

@@ -1,4 +1,4 @@
-"""Progress on long work, with its rate, for whoever sits at a terminal; nothing where nobody does."""
+"""A progress bar for long work, if standard error is a terminal."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,26 +6,26 @@ from typing import Protocol
 
 
 class Advance(Protocol):
-    """What long work calls whenever some of it is done."""
+    """A function that long work calls whenever some of it is done."""
 
     def __call__(self, done: int, /) -> object:
-        """This much more is done."""
+        """Adds this much to the bar."""
 
 
 @contextmanager
 def progress(what: str, total: int | None, unit: str, *, shown: bool) -> Iterator[Advance]:
-    """A bar on standard error for the work inside the block; the value is called with each amount that is done.
+    """A bar on standard error for the work inside the block. The block calls the value with each amount of work done.
 
     Args:
-        what: Which work it is.
-        total: How much there is of it; None if nobody knows.
+        what: The name of the work.
+        total: How much there is in all; None if that is not known.
         unit: What is counted, such as "rows".
-        shown: Whether a bar is wanted; even then there is none unless standard error is a terminal.
+        shown: Whether to show a bar; there is none in any case unless standard error is a terminal.
     """
     if not shown:
         yield lambda _: None
         return
-    from tqdm import tqdm  # noqa: PLC0415  # most calls show none
+    from tqdm import tqdm  # noqa: PLC0415  # most calls need none
 
     # disable=None: quiet where standard error is not a terminal
     with tqdm(

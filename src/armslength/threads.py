@@ -1,7 +1,7 @@
-"""A pool of threads over blocks of rows, made for one call and gone after it.
+"""Threads over blocks of rows, and attributes that are computed once.
 
-No pool outlives its call, so a forked child never inherits one. A child that is forked inside a call, by a signal handler say, has none of its
-threads: it is refused, and does not wait for them.
+Every call makes its own pool, so a forked child never inherits one. A child that is forked during a call, by a signal handler for
+example, has none of the pool's threads. It is refused and does not wait for them.
 """
 
 import os
@@ -15,9 +15,9 @@ from armslength.checks import integer
 
 _RUNS_PER_THREAD = 8
 _SECONDS_BETWEEN_LOOKS = 0.5
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Value = TypeVar("Value")
 
 
 def available_threads() -> int:
@@ -34,7 +34,7 @@ def for_blocks(total: int, block: int, work: Callable[[int, int], None], threads
         total: How many rows there are.
         block: How many rows a block has at most.
         work: Called once for each block; blocks must not share what they write.
-        threads: At most this many threads; None takes all that the process may run.
+        threads: At most this many threads; None uses all that the process may run.
     """
 
     def work_through(first: int, last: int) -> None:
@@ -45,9 +45,9 @@ def for_blocks(total: int, block: int, work: Callable[[int, int], None], threads
 
 
 def for_runs(total: int, block: int, work: Callable[[int, int], None], threads: int | None = None) -> None:
-    """Calls `work(first, last)` for consecutive runs of blocks, for work that keeps something from block to block.
+    """Calls `work(first, last)` for consecutive runs of blocks, for work that reuses something from block to block.
 
-    Neighbors in memory go to one thread, and several runs to each, so that none waits long at the end.
+    A run is contiguous in memory. Each thread gets several runs, so that none waits long at the end.
     """
     allowed = (
         available_threads() if threads is None else integer("threads", threads, at_least=1, at_most=1024)
@@ -62,51 +62,30 @@ def for_runs(total: int, block: int, work: Callable[[int, int], None], threads: 
     process = os.getpid()
     ended: SimpleQueue[BaseException | None] = SimpleQueue()
 
-    def work_and_tell(first: int) -> None:
+    def work_and_report(first: int) -> None:
         problem: BaseException | None = None
         try:
             work(first, min(first + run, total))
-        except BaseException as raised:  # noqa: BLE001  # it is raised again by whoever waits
-            problem = raised
+        except BaseException as error:  # noqa: BLE001  # the waiting thread raises it again
+            problem = error
         ended.put(problem)
 
     starts = range(0, total, run)
     with ThreadPoolExecutor(workers) as pool:
         try:
             for first in starts:
-                pool.submit(work_and_tell, first)
+                pool.submit(work_and_report, first)
             for _ in starts:
                 _wait_for_one(ended, process)
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)  # only what has begun is waited for
+            pool.shutdown(wait=False, cancel_futures=True)  # waits only for runs that have begun
             raise
 
 
-def _wait_for_one(ended: "SimpleQueue[BaseException | None]", process: int) -> None:
-    """Waits for the end of a run, and raises what it raised. Not by a future: its lock may be held by a thread that a forked child does not have."""
-    while True:
-        try:
-            problem = ended.get(timeout=_SECONDS_BETWEEN_LOOKS)
-        except Empty:
-            check_same_process(process)
-            continue
-        if problem is not None:
-            raise problem
-        return
+def ordered_map(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """`work(item)` for each item, in order, by as many threads as the process may run.
 
-
-def check_same_process(process: int) -> None:
-    """Refuses to go on in a child that was forked in the middle: threads, and what they hold, stay with the parent."""
-    if os.getpid() != process:
-        raise RuntimeError(
-            "work must stay in one process, but it was forked in the middle; do it again in the child"
-        )
-
-
-def in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """`work(item)` for each item, in their order, by as many threads as the process may run.
-
-    No more results are made ahead than there are threads, and what has not begun when one fails never begins.
+    It works at most as many items ahead as there are threads. If one fails, items that have not begun never begin.
     """
     workers = available_threads()
     with ThreadPoolExecutor(workers) as pool:
@@ -123,18 +102,21 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[
                 each.cancel()
 
 
-# An attribute that is computed when it is first asked for, without a lock.
-#
-# `functools.cached_property` of Python 3.11 holds one lock for all instances of a class: a large transform would keep
-# every other one waiting, and a child forked meanwhile would wait for ever. Two threads that ask at once may both compute;
-# the values are equal, and one of them stays.
-
-
-Value = TypeVar("Value")
+def check_same_process(process: int) -> None:
+    """Refuses to go on in a forked child: threads, and their locks, stay with the parent."""
+    if os.getpid() != process:
+        raise RuntimeError(
+            "work must stay in one process, but it was forked in the middle; do it again in the child"
+        )
 
 
 class lazy(Generic[Value]):  # noqa: N801  # a decorator, like property
-    """Makes a method of no arguments an attribute that is computed once for each instance."""
+    """Makes a method without arguments an attribute that is computed once for each instance, without a lock.
+
+    `functools.cached_property` of Python 3.11 has one lock for all instances of a class: a large transform would make every
+    other one wait, and a child forked meanwhile would wait for ever. Here two threads may both compute; the values are equal, and
+    one of them stays.
+    """
 
     def __init__(self, compute: Callable[[Any], Value]) -> None:
         self._compute = compute
@@ -153,6 +135,19 @@ class lazy(Generic[Value]):  # noqa: N801  # a decorator, like property
         if instance is None:
             return self
         value = self._compute(instance)
-        # An entry of the instance's own dictionary is found before this descriptor from now on.
+        # From now on Python finds this entry before the descriptor.
         kept: Value = instance.__dict__.setdefault(self._name, value)
         return kept
+
+
+def _wait_for_one(ended: "SimpleQueue[BaseException | None]", process: int) -> None:
+    """Waits for the end of a run, and raises its error. Not by a future: in a forked child its lock could stay locked for ever."""
+    while True:
+        try:
+            problem = ended.get(timeout=_SECONDS_BETWEEN_LOOKS)
+        except Empty:
+            check_same_process(process)
+            continue
+        if problem is not None:
+            raise problem
+        return

@@ -66,7 +66,7 @@ def cell(page, row, column, count):
 def test_the_heat_map_shows_the_numbers_of_the_pair_under_the_pointer(few, page):
     page.locator("#heat-canvas").scroll_into_view_if_needed()
     findings = few.findings
-    order = findings.clustering.order
+    order = findings.clusters.order
     page.mouse.move(*cell(page, 1, 3, 5))
     i, j = order[1], order[3]
     reading = page.locator("#heat-reading").inner_text()
@@ -100,7 +100,7 @@ def test_resolved_and_unresolved_cells_look_different(few, page):
         }""",
         [cell(page, row, column, 5) for row, column in places],
     )
-    order = findings.clustering.order
+    order = findings.clusters.order
     found = {
         (bool(findings.resolved[order[i], order[j]]), n == 1)
         for (i, j), n in zip(places, counts, strict=True)
@@ -110,7 +110,7 @@ def test_resolved_and_unresolved_cells_look_different(few, page):
 
 
 def test_keys_move_over_the_heat_map_and_choose(few, page):
-    order = few.findings.clustering.order
+    order = few.findings.clusters.order
     page.locator("#heat-canvas").focus()
     for key in ("ArrowDown", "ArrowDown", "End", "ArrowLeft"):
         page.keyboard.press(key)

@@ -14,7 +14,7 @@ from armslength.ingest.grid import add_amounts
 from armslength.threads import for_blocks, for_runs
 from armslength.transforms import sparse_jl
 from armslength.transforms.hadamard_jl import walsh
-from armslength.transforms.integer_rows import DenseRows, contiguous, fill_dense, in_order, is_valid
+from armslength.transforms.integer_rows import DenseRows, contiguous, fill_dense, is_sorted, is_valid
 from armslength.transforms.sparse_kernels import add_tiles, list_columns, scatter_dense, scatter_sparse
 
 KINDS = [np.int32, np.int64]
@@ -201,7 +201,7 @@ def test_rows_of_the_sketch_around_15_bits(sketch_dim, rows):
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_a_valid_sparse_matrix(starts, columns, fine, kind):
-    assert in_order(np.array(starts, dtype=kind), np.array(columns, dtype=kind), 4) is fine
+    assert is_sorted(np.array(starts, dtype=kind), np.array(columns, dtype=kind), 4) is fine
     follow = all(0 <= a <= b <= len(columns) for a, b in itertools.pairwise(starts))
     inside = follow and all(
         0 <= columns[place] < 4 for a, b in itertools.pairwise(starts) for place in range(a, b)

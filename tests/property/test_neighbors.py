@@ -19,6 +19,7 @@ from armslength.ingest.arrays import project
 from armslength.laws import DiscreteLaplace
 from armslength.noise import draw as door
 from armslength.privacy.calibration import gaussian_scale
+from armslength.protocol.neighbors import gaussian_sensitivity_squared
 
 D = 6
 NASTY = [
@@ -60,7 +61,9 @@ def check(protocol, x, neighbor):
     before, after = (project(protocol, np.array([v]), None, 1)[0].tolist() for v in (x, neighbor))
     difference = [((a - b + 2**63) % 2**64) - 2**63 for a, b in zip(before, after, strict=True)]
     assert sum(abs(d) for d in difference) <= l1_radius_of(protocol)
-    assert sum(d * d for d in difference) <= protocol.neighbors.l2_sensitivity_squared(protocol.transform)
+    assert sum(d * d for d in difference) <= gaussian_sensitivity_squared(
+        protocol.transform, protocol.neighbors, "output"
+    )
 
 
 @st.composite
@@ -136,7 +139,9 @@ def test_l2_neighbors_on_the_grid(transform, x, step):
         for v in (np.array(x), np.array(x) + np.array(step))
     )
     difference = [((a - b + 2**63) % 2**64) - 2**63 for a, b in zip(before, after, strict=True)]
-    assert sum(d * d for d in difference) <= protocol.neighbors.l2_sensitivity_squared(transform)
+    assert sum(d * d for d in difference) <= gaussian_sensitivity_squared(
+        transform, protocol.neighbors, "output"
+    )
 
 
 @given(st.lists(st.integers(0, 255), min_size=D, max_size=D), st.integers(0, D - 1))

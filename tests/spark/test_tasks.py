@@ -111,7 +111,7 @@ def test_a_task_that_runs_again_sends_the_same(monkeypatch):
     for name in (
         "armslength.noise.draw.add_noise",
         "armslength.noise.draw.draw",
-        "armslength.noise.inversion.SecretBits.__init__",
+        "armslength.noise.draw.SecretBits.__init__",
     ):
         monkeypatch.setattr(name, drawn)
     job = pickle.loads(pickle.dumps(job_of()))  # noqa: S301  # our own

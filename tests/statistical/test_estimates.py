@@ -115,7 +115,7 @@ def test_shared_noise_is_not_counted_twice():
 def conditional_input_variance(transform, k2, k4, z):
     """Var of the estimate given the published P: 4κ₂‖Gζ‖² + 2κ₂²tr(G²) + κ₄ΣGⱼⱼ², G = PᵀP, times c⁴."""
     P = transform._published.toarray().astype(float)
-    zeta = transform.spread(z[None, :])[0].astype(float)
+    zeta = transform.hadamard_step(z[None, :])[0].astype(float)
     G = P.T @ P
     total = 4 * k2 * ((G @ zeta) ** 2).sum() + 2 * k2**2 * (G * G).sum() + k4 * (np.diag(G) ** 2).sum()
     return float(transform.scale_squared) ** 2 * total

@@ -13,7 +13,7 @@ from scipy import sparse
 import armslength as al
 from armslength.estimates.variance import curve_of
 from armslength.laws import Cumulants
-from armslength.planner.failure_bounds import failure_bound, fourth_moment, pair_moments, projection_moments
+from armslength.planner.failure_bounds import failure_bound, fourth_moment, pair_moments
 from statistical.limits import LIMIT
 
 ENTRIES = 600_000
@@ -51,7 +51,7 @@ def test_errors_beyond_the_distortion_are_as_rare_as_stated(shape, epsilon, spar
         assert missed <= bound + LIMIT * math.sqrt(bound / len(estimates)) + LIMIT**2 / len(estimates)
     errors = (estimates - d) ** 4
     limit = fourth_moment(
-        128, projection_moments(protocol.transform), pair_moments(protocol.law, protocol.unit_squared), d
+        128, protocol.transform.error_moments(), pair_moments(protocol.law, protocol.unit_squared), d
     )
     assert errors.mean() - LIMIT * errors.std() / math.sqrt(len(estimates)) <= limit
 
@@ -63,7 +63,7 @@ def test_the_bound_has_teeth():
     protocol = al.Protocol(al.SparseJL(None, k, 1, "teeth"), 20, items="int64")
     estimates, d = estimates_of(protocol, [1000, 1000]), 2e6
     limit = fourth_moment(
-        k, projection_moments(protocol.transform), pair_moments(protocol.law, protocol.unit_squared), d
+        k, protocol.transform.error_moments(), pair_moments(protocol.law, protocol.unit_squared), d
     )
     error = ((estimates - d) ** 4).std() / math.sqrt(len(estimates))
     measured = ((estimates - d) ** 4).mean()

@@ -14,7 +14,7 @@ import pytest
 
 import armslength as al
 from armslength.noise.draw import draw
-from armslength.planner.predictions import members, predict
+from armslength.planner.predictions import options, predict
 from statistical.limits import LIMIT
 
 SEEDS, RELEASES = 6000, 16
@@ -52,9 +52,9 @@ def projected(family, size, z, seeds):
 
 def measured(line, plan, z, seeds=SEEDS):
     """(root mean squared error of the squared distance, its relative standard error), from the real matrices and noise."""
-    member, law = line.member, predict(line.member, plan.situation, plan.situation.epsilon).law
-    unit, k = float(member.transform.scale_squared), line.sketch_dim
-    rows = projected(member.family, k, z, seeds).astype(float)
+    option, law = line.option, predict(line.option, plan.situation, plan.situation.epsilon).law
+    unit, k = float(option.transform.scale_squared), line.sketch_dim
+    rows = projected(option.family, k, z, seeds).astype(float)
     truth = float((z.astype(float) ** 2).sum())
     squares = np.empty((seeds, RELEASES))
     for release in range(RELEASES):
@@ -82,7 +82,7 @@ def test_the_recommended_plan_errs_no_more_than_the_best_in_its_list(cell):
     others = [
         line
         for line in plan.configurations
-        if line.member is not None and line is not plan.recommended
+        if line.option is not None and line is not plan.recommended
         if line.relative_error < COMPETITORS * best and line.sketch_dim <= 4 * LARGEST
     ]
     for line in others:
@@ -110,8 +110,8 @@ def test_five_times_less_variance_than_kenthapadi_and_less_than_the_papers_setti
     # Their size is their best: half and twice of it are predicted to be worse.
     assert 1 < kenthapadi.sketch_dim < LARGEST
     for size in (kenthapadi.sketch_dim // 2, 2 * kenthapadi.sketch_dim):
-        other = replace(kenthapadi.member.family, sizes=(size,))
-        prediction = predict(members(other, plan.situation)[0], plan.situation, plan.situation.epsilon)
+        other = replace(kenthapadi.option.family, sizes=(size,))
+        prediction = predict(options(other, plan.situation)[0], plan.situation, plan.situation.epsilon)
         assert prediction.relative_error(v * math.sqrt(m)) > kenthapadi.relative_error
 
 

@@ -27,7 +27,7 @@ def test_hospitals_differ_by_region_and_some_patients_have_very_many_events():
     made = demo.generated_hospitals()
     assert len(made) == 24
     assert sorted({hospital.region for hospital in made}) == [0, 1, 2, 3]
-    truth = demo._true_shapes(made)
+    truth = demo.true_shape_distances(made)
     regions = np.array([hospital.region for hospital in made])
     same = regions[:, None] == regions
     np.fill_diagonal(truth, np.nan)

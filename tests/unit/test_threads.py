@@ -18,14 +18,14 @@ def test_results_come_in_the_order_of_their_items(workers, monkeypatch):
         slow.set()
         return item * item
 
-    assert list(threads.in_order(work, range(40))) == [item * item for item in range(40)]
-    assert list(threads.in_order(work, [])) == []
+    assert list(threads.ordered_map(work, range(40))) == [item * item for item in range(40)]
+    assert list(threads.ordered_map(work, [])) == []
 
 
 def test_no_more_is_made_ahead_than_there_are_threads(monkeypatch):
     monkeypatch.setattr(threads, "available_threads", lambda: 2)
     begun = []
-    results = threads.in_order(lambda item: begun.append(item) or item, range(100))
+    results = threads.ordered_map(lambda item: begun.append(item) or item, range(100))
     assert next(results) == 0
     assert len(begun) <= 3
     results.close()
@@ -42,7 +42,7 @@ def test_an_error_is_raised_and_ends_the_rest(monkeypatch):
             raise ValueError("three")
         return item
 
-    results = threads.in_order(work, range(100))
+    results = threads.ordered_map(work, range(100))
     with pytest.raises(ValueError, match="three"):
         list(results)
     assert max(begun) <= 6

@@ -8,10 +8,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.pairs import answer_note, checked_rows, pair_estimator, unit_of
+from armslength.answers.pairs import checked_rows, pair_estimator, unit_of
 from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError
 from armslength.estimates.distances import is_clear
+from armslength.estimates.estimate import Estimate
 from armslength.results import Result, sentences
 from armslength.sketches.collection import Collection
 from armslength.sketches.sketches import Sketches, concat
@@ -149,10 +150,25 @@ def cluster(
         )
     rows = sketches if isinstance(sketches, Sketches) else concat(list(sketches.blocks(MOST_ROWS)))
     estimate = pair_estimator(by)(rows, None)
-    lower, upper = estimate.interval(level, method=method, simultaneous=True)
+    interval = estimate.interval(level, method=method, simultaneous=True)
+    return cluster_estimate(estimate, interval, linkage=linkage, level=level, by=by)
+
+
+def cluster_estimate(
+    estimate: Estimate, interval: Bounds, *, linkage: str = "average", level: float, by: str
+) -> Clusters:
+    """The tree of squared distances that are estimated already.
+
+    Args:
+        estimate: Squared distances of all pairs of one set of sketches.
+        interval: (lower, upper) of all pairs, which hold together at this level.
+        linkage: As for `cluster`.
+        level: As for `cluster`.
+        by: As for `cluster`.
+    """
     merges, order = _tree(np.sqrt(np.maximum(estimate.value, 0.0)), linkage)
-    supported = _supported(merges, np.sqrt(lower), np.sqrt(upper))
-    return Clusters(rows.labels, merges, supported, order, linkage, level, by, answer_note(by, rows))
+    supported = _supported(merges, np.sqrt(interval[0]), np.sqrt(interval[1]))
+    return Clusters(estimate.labels[0], merges, supported, order, linkage, level, by, estimate.note)
 
 
 def _tree(distances: NDArray[np.float64], linkage: str) -> tuple[NDArray[np.float64], tuple[int, ...]]:

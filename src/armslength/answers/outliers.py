@@ -19,9 +19,12 @@ from armslength.answers.pairs import (
 )
 from armslength.checks import number
 from armslength.estimates.distances import is_clear
-from armslength.estimates.intervals import Level
+from armslength.estimates.estimate import Estimate
+from armslength.estimates.intervals import Bounds, Level
 from armslength.results import Result, sentences
 from armslength.sketches.sketches import Sketches
+
+Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,34 +134,52 @@ def outliers(
     pairs = len(sketches) * (len(sketches) - 1) // 2
     each = Level.of(level, method, pairs)  # of each pair; checked before any work
     estimator = pair_estimator(by)
-    medians = [_medians(rows, sketches, estimator, each) for rows in row_blocks(len(sketches))]
-    score, lower, upper = (np.concatenate(parts) for parts in zip(*medians, strict=True))
-    typical, low, high = (float(np.median(each)) for each in (score, lower, upper))
-    return Outliers(
-        sketches.labels,
-        score,
-        lower,
-        upper,
-        lower > times * high,
-        (typical, low, high),
-        times,
-        level,
-        by,
-        answer_note(by, sketches),
-    )
+    blocks = [_medians(rows, sketches, estimator, each) for rows in row_blocks(len(sketches))]
+    medians = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
+    return _outliers_of(medians, sketches.labels, times, level, by, answer_note(by, sketches))
 
 
-def _medians(
-    rows: range, sketches: Sketches, estimator: PairEstimator, level: Level
-) -> tuple[NDArray[np.float64], ...]:
+def estimate_outliers(
+    estimate: Estimate, interval: Bounds, *, factor: float = 1.5, level: float, by: str
+) -> Outliers:
+    """The outliers among squared distances that are estimated already.
+
+    Args:
+        estimate: Squared distances of all pairs of one set of sketches.
+        interval: (lower, upper) of all pairs, which hold together at this level.
+        factor: As for `outliers`.
+        level: As for `outliers`.
+        by: As for `outliers`.
+    """
+    medians = [_median_distance(_without_itself(each)) for each in (estimate.value, *interval)]
+    return _outliers_of(medians, estimate.labels[0], factor, level, by, estimate.note)
+
+
+def _outliers_of(
+    medians: list[Matrix], labels: tuple[str, ...], factor: float, level: float, by: str, note: str
+) -> Outliers:
+    """The outliers by the (estimate, lower, upper) of each party's median distance."""
+    score, lower, upper = medians
+    typical, low, high = (float(np.median(each)) for each in medians)
+    is_outlier = lower > factor * high
+    return Outliers(labels, score, lower, upper, is_outlier, (typical, low, high), factor, level, by, note)
+
+
+def _medians(rows: range, sketches: Sketches, estimator: PairEstimator, level: Level) -> tuple[Matrix, ...]:
     """(estimate, lower, upper) of the median distance of each row to the others."""
-    tiles: list[list[NDArray[np.float64]]] = []
+    tiles: list[list[Matrix]] = []
     for tile in tiles_of(rows, sketches, None, estimator):
         numbers = [tile.estimate.value, *tile.estimate.rule.interval(level)]
-        if tile.estimate.within:
-            # Nobody is among the others: each row of its own tile goes without itself.
-            others = ~np.eye(len(rows), dtype=np.bool_)
-            numbers = [each[others].reshape(len(rows), -1) for each in numbers]
-        tiles.append(numbers)
+        tiles.append([_without_itself(each) for each in numbers] if tile.estimate.within else numbers)
     whole = (np.concatenate(parts, axis=1) for parts in zip(*tiles, strict=True))
-    return tuple(np.median(np.sqrt(np.maximum(each, 0.0)), axis=1) for each in whole)
+    return tuple(map(_median_distance, whole))
+
+
+def _without_itself(squares: Matrix) -> Matrix:
+    """The matrix without its diagonal: a party is compared with the others only."""
+    return squares[~np.eye(len(squares), dtype=np.bool_)].reshape(len(squares), -1)
+
+
+def _median_distance(squares: Matrix) -> Matrix:
+    medians: Matrix = np.median(np.sqrt(np.maximum(squares, 0.0)), axis=1)
+    return medians

@@ -15,7 +15,7 @@ from armslength.errors import counted
 from armslength.estimates.distances import is_clear
 from armslength.estimates.pair_noise import row_noises
 from armslength.estimates.shapes import totals
-from armslength.estimates.variance import debias, projection_coefficient
+from armslength.estimates.variance import debias
 from armslength.results import Result
 from armslength.sketches.sketches import Sketches
 
@@ -95,7 +95,7 @@ def plane(sketches: Sketches, level: float = 0.95, *, by: str = "size") -> Plane
 def plane_of(squared: Points, sketches: Sketches, level: float, by: str) -> Plane:
     """The map of these estimated squared distances of the sketches, in data units."""
     transform = sketches.transform
-    noise, projection = noise_of_rows(sketches, by), projection_coefficient(transform)
+    noise, projection = noise_of_rows(sketches, by), transform.projection_variance
     picture = scaling(squared, noise, transform.sketch_dim, projection, level)
     return Plane(sketches.labels, *picture, level, by, answer_note(by, sketches))
 

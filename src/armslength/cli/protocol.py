@@ -17,7 +17,7 @@ from armslength.cli.options import (
     work_limit,
 )
 from armslength.cli.output import as_json, paragraph
-from armslength.planner.predictions import told_apart_from
+from armslength.planner.predictions import smallest_resolved_distance
 from armslength.privacy.exact_numbers import weakness
 from armslength.randomness.seeds import fresh_seed
 from armslength.sketches.card import guarantee_in_words
@@ -173,7 +173,7 @@ def described(protocol: "al.Protocol") -> str:
         "",
         protocol.transform.card(),
         f"  noise: {protocol.noise}, scale {protocol.law.scale:.6g} in integer units",
-        f"  two parties are told from equal ones at 95% from about {told_apart_from(protocol):.4g} on",
+        f"  two parties are told from equal ones at 95% from about {smallest_resolved_distance(protocol):.4g} on",
         f"  fingerprint {protocol.fingerprint}",
         f"  space       {protocol.space}   (sketches with the same space can be compared)",
         *([f"WARNING: {weak}"] if weak else []),

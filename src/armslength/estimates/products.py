@@ -18,10 +18,9 @@ from armslength.estimates.distances import (
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import METHODS, Approximate, Bounds, Level, Rule
 from armslength.estimates.pair_noise import row_noises, shared_cumulants
-from armslength.estimates.variance import debias, projection_coefficient
-from armslength.protocol.protocol import Protocol
+from armslength.estimates.variance import debias
 from armslength.sketches.sketches import Sketches
-from armslength.transforms.fast_jl import FastJL
+from armslength.transforms.transform import ProductCoefficients
 
 APPROXIMATE = "approximate: norms and products in the variance are themselves estimated"
 
@@ -38,7 +37,8 @@ def inner_products(a: Sketches, b: Sketches | None = None) -> Estimate:
     value = protocol.unit_squared * (u @ v.T - debias(protocol, shared[0]))
     x, y = (np.maximum(squared_norms(side).value, 0.0) for side in (left, right))
     kx, ky = (row_noises(side).each("k2") for side in (left, right))
-    rule = Product(protocol, value, (x, y), (kx, ky), shared)
+    coefficients = protocol.transform.product_coefficients(protocol.noise_site)
+    rule = Product(coefficients, float(protocol.resolution) ** 2, value, (x, y), (kx, ky), shared)
     return pair_estimate("inner products", value, (left, right), rule, within=b is None, note=APPROXIMATE)
 
 
@@ -47,14 +47,16 @@ class Product(Approximate):
     """The rule of inner products.
 
     Attributes:
-        protocol: Of the rows.
+        coefficients: Of the transform's variance.
+        unit: Squared data units in a squared grid unit.
         value: The estimates.
         norms: ‖x‖² and ‖y‖² as estimated, at least 0, for each row and column.
         noises: κ₂ of each row and column, in integer units.
         shared: Σαβκ₂ and Σα²β²κ₄ of each pair, in integer units.
     """
 
-    protocol: Protocol
+    coefficients: ProductCoefficients
+    unit: float
     value: NDArray[np.float64]
     norms: tuple[NDArray[np.float64], NDArray[np.float64]]
     noises: tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -63,46 +65,15 @@ class Product(Approximate):
     @property
     def variance(self) -> NDArray[np.float64]:
         """P(x,y) + κ₂(μ)‖x‖² + κ₂(η)‖y‖² + 2⟨x,y⟩Σαβκ₂ + k(κ₂κ₂ + (Σαβκ₂)² + Σα²β²κ₄), at the estimates."""
-        protocol = self.protocol
         x, y = self.norms[0][:, None], self.norms[1][None, :]
         # By Cauchy and Schwarz no product is larger than its norms allow.
         inner = np.clip(self.value, -np.sqrt(x * y), np.sqrt(x * y))
-        unit = protocol.resolution if protocol.noise_site == "input" else None
-        scale = float(unit) ** 2 if unit is not None else protocol.unit_squared
-        kx, ky = self.noises[0][:, None] * scale, self.noises[1][None, :] * scale
-        s2, s4 = self.shared[0] * scale, self.shared[1] * scale**2
-        noise = kx * y + ky * x + 2 * inner * s2
-        if protocol.noise_site == "input" and isinstance(protocol.transform, FastJL):
-            return _input_variance(protocol.transform, (x, y, inner), (kx, ky), noise, (s2, s4))
-        p, q = _projection(protocol)
-        return p * x * y + q * inner**2 + noise + protocol.transform.sketch_dim * (kx * ky + s2**2 + s4)
-
-
-def _projection(protocol: Protocol) -> tuple[float, float]:
-    """(p, q) of P(x,y) ≤ p‖x‖²‖y‖² + q⟨x,y⟩²."""
-    transform = protocol.transform
-    if isinstance(transform, FastJL):
-        g = (float(transform.entry_kurtosis) - 3) / transform.padded_dim
-        return (1 + g) / transform.sketch_dim, (1 + 2 * g) / transform.sketch_dim
-    half = projection_coefficient(transform) / 2
-    return half, half
-
-
-def _input_variance(
-    transform: FastJL,
-    data: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
-    noises: tuple[NDArray[np.float64], NDArray[np.float64]],
-    linear: NDArray[np.float64],
-    shared: tuple[NDArray[np.float64], NDArray[np.float64]],
-) -> NDArray[np.float64]:
-    """For noise after the Hadamard step: the projection sees data and noise together."""
-    (x, y, inner), (kx, ky), (s2, s4) = data, noises, shared
-    k, d = transform.sketch_dim, transform.padded_dim
-    g = (float(transform.entry_kurtosis) - 3) / d
-    product_variance = (linear + kx * ky + s2**2 + s4) / d
-    whole = (x + kx) * (y + ky) + (inner + s2) ** 2 + product_variance
-    fourth = x * y + 2 * inner**2 + linear + kx * ky + 2 * s2**2 + s4
-    return (whole + g * fourth) / k + product_variance
+        kx, ky = self.noises[0][:, None] * self.unit, self.noises[1][None, :] * self.unit
+        s2, s4 = self.shared[0] * self.unit, self.shared[1] * self.unit**2
+        of = self.coefficients
+        noise = of.linear * (kx * y + ky * x + 2 * inner * s2)
+        own = of.norms * x * y + of.inner * inner**2
+        return own + noise + of.own * kx * ky + of.shared * s2**2 + of.fourth * s4
 
 
 def cosines(a: Sketches, b: Sketches | None = None) -> Estimate:
@@ -191,7 +162,7 @@ def _std_error(p: Sketches, q: Sketches, product: Estimate) -> float:
     protocol = p.protocols[0]
     by_formula = float(product.variance[0, 0])
     k = protocol.transform.sketch_dim
-    if projection_coefficient(protocol.transform) == 0 or k < 2:
+    if protocol.transform.projection_variance == 0 or k < 2:
         return math.sqrt(by_formula)
     products = np.prod([side.values[0].astype(np.float64) + side.offsets[0] for side in (p, q)], axis=0)
     by_sample = k * float(np.var(products, ddof=1)) * protocol.unit_squared**2

@@ -26,7 +26,6 @@ from armslength.transforms.integer_rows import (
     sparse_entries,
     stored_rows,
 )
-from armslength.transforms.sparse_jl import SparseJL
 from armslength.transforms.transform import block_rows
 
 _ENTRIES_AT_ONCE = 1 << 22  # of a table: 32 MB of integers
@@ -305,7 +304,7 @@ def prepared(protocol: Protocol, X: Any, items: Any, threads: int | None) -> Pre
         return Prepared(listed, None, None, _all_totals(sums))
     first = next(parts)
     short = transform.sketch_dim <= _SHORT_SKETCH and not named
-    if isinstance(first, SparseRows) and isinstance(transform, SparseJL) and short:
+    if isinstance(first, SparseRows) and transform.cheap_per_event and short:
         _read_through(first, threads)
         return Prepared([first], None, transform.adder(first, threads), _all_totals(sums))
     products = [transform.apply(first, **named, threads=threads)]

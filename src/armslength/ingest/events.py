@@ -19,7 +19,6 @@ from armslength.protocol.protocol import Protocol
 from armslength.randomness.hashing import UNREADABLE, read_to_the_end
 from armslength.threads import available_threads, for_blocks
 from armslength.transforms.integer_rows import SparseRows, plain_array
-from armslength.transforms.sparse_jl import SparseJL
 from armslength.transforms.transform import Transform
 
 _EVENTS_AT_ONCE = 1 << 17
@@ -69,7 +68,7 @@ def _sketch_of_numbers(
     if width <= min(len(numbers), _MOST_TOTALS):
         # More events than columns: adding to one total each is less work than to s coordinates.
         return np.asarray(transform.apply(_totals(numbers, amounts, width)[None, :])[0])
-    if isinstance(transform, SparseJL):
+    if transform.cheap_per_event:
         # As rows of a sparse matrix that are added up, so that threads can share the work.
         starts = np.append(np.arange(0, max(1, len(numbers)), _EVENTS_AT_ONCE), len(numbers))
         rows = SparseRows(starts, numbers, amounts, width)

@@ -15,7 +15,6 @@ from scipy import sparse
 from armslength.ingest.arrays import Prepared
 from armslength.ingest.contributions import BoundedEvents
 from armslength.protocol.protocol import Protocol
-from armslength.transforms.sparse_jl import SparseJL
 
 _MOST_COUNTS = 1 << 24  # 128 MB
 _MOST_ADDED = 1 << 22  # 32 MB
@@ -82,9 +81,9 @@ class SumShape:
         """The shape for so many groups."""
         transform = protocol.transform
         width = transform.input_dim
-        # SparseJL costs little for each event. The others cost much for each vector: they wait until all are counted, if
+        # A transform that costs little for each event adds up sketches. The others cost much for each vector: they wait until all are counted, if
         # that fits.
-        if not isinstance(transform, SparseJL) and width is not None and count * width <= _MOST_COUNTS:
+        if not transform.cheap_per_event and width is not None and count * width <= _MOST_COUNTS:
             return cls(True, width)
         return cls(False, transform.sketch_dim)
 

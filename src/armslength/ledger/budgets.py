@@ -10,74 +10,12 @@ from typing import Any
 from armslength.checks import one_of, shown
 from armslength.errors import BudgetError, CorruptFileError, ParameterError
 from armslength.ledger.entry import RELATIONS, Entry, check_spelling
-from armslength.privacy.composition import Guarantee, Loss, compose, largest_pure_epsilon
+from armslength.privacy.composition import Loss, compose, largest_pure_epsilon
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, written
 from armslength.version import __version__
 
-# Calendar periods in UTC: where they begin and end, and a clock that never goes back.
-
-
 PERIODS = ("year", "quarter", "month", "week", "day")
-
-
-_LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
-
-
-def checked_period(value: object) -> str | None:
-    """The period, if it is one; None for all time."""
-    if value is None or (isinstance(value, str) and value in PERIODS):
-        return None if value is None else str(value)
-    raise ParameterError(f"period must be None or one of {', '.join(PERIODS)}, got {shown(value)}")
-
-
-def period_of(period: str, moment: datetime) -> tuple[datetime, datetime]:
-    """The (first, first after) moments of the calendar period that the moment lies in; weeks begin on Monday."""
-    day = moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    if day > _LAST - timedelta(days=8):
-        return day, _LAST  # a clock that nobody should have
-    if period == "day":
-        return day, day + timedelta(days=1)
-    if period == "week":
-        monday = day - timedelta(days=day.weekday())
-        return monday, monday + timedelta(days=7)
-    months = {"month": 1, "quarter": 3, "year": 12}[period]
-    first = (day.month - 1) // months * months  # counted from 0
-    after = first + months
-    start = day.replace(month=first + 1, day=1)
-    if start.year + after // 12 > _LAST.year:
-        return start, _LAST
-    return start, start.replace(year=start.year + after // 12, month=after % 12 + 1)
-
-
-def not_before(last: str | None) -> datetime:
-    """The time now in UTC, to the second; never before the last line of the ledger.
-
-    A clock that was stopped or set back must not open a period a second time.
-    """
-    now = datetime.now(UTC).replace(microsecond=0)
-    return now if not last else max(now, read_time(last))
-
-
-def read_time(text: str) -> datetime:
-    """The moment that a line carries."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except (ValueError, TypeError):
-        raise CorruptFileError(f"a line of a ledger must have a time, got {shown(text)}") from None
-    if moment.tzinfo is None:
-        raise CorruptFileError(f"a time of a ledger must be in UTC, got {shown(text)}")
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:  # in its own zone it is, in UTC there is no such day
-        raise CorruptFileError(f"a line of a ledger must have a time, got {shown(text)}") from None
-
-
-def written_time(moment: datetime) -> str:
-    """The moment as a line carries it: such texts sort as their times do."""
-    return moment.astimezone(UTC).isoformat(timespec="seconds")
-
-
-_SPENT_DIGITS, _LEFT_DIGITS = 6, 3
+_END_OF_TIME = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -89,8 +27,8 @@ class Budget:
         unit: The unit of protection, in words.
         relation: "add_remove" or "replace".
         period: "year", "quarter", "month", "week" or "day", in UTC; None for all time.
-        epsilon: ε as it was written.
-        delta: δ as it was written; with 0, Gaussian noise is refused.
+        epsilon: ε as an exact decimal.
+        delta: δ as an exact decimal; with 0, Gaussian noise is refused.
         version: The version of armslength.
         time: When it was set, in UTC.
     """
@@ -125,10 +63,10 @@ class Spent:
         period: The kind of period; None for all time.
         start: The first moment of the period; None for all time.
         end: The first moment after the period; None for all time.
-        releases: How many lines the ledger has there.
+        releases: How many releases the ledger has in the period.
         epsilon: The proved ε, rounded up to six digits; None if there is no proof at this δ.
-        delta: The δ of that ε: of the budget, or what the releases' own add up to.
-        method: How it was proved: "sum", "gaussian" or "renyi"; "" if it was not.
+        delta: The δ of that ε: the budget's, or the sum over the releases.
+        method: The proof: "sum", "gaussian" or "renyi"; "" if there is none.
         budget: The budget in force; None without one.
         left: The largest ε of one more pure release, rounded down to three digits; None without a budget, or for the past.
     """
@@ -150,7 +88,7 @@ class Spent:
 def checked_budget(
     population: Any, epsilon: Any, delta: Any, unit: Any, relation: Any, period: Any
 ) -> Budget:
-    """A budget of these public words and numbers, without its time."""
+    """A valid budget, without its time."""
     for name, value in (("population", population), ("unit", unit)):
         if not isinstance(value, str) or len(value) > 1000 or not value.isprintable():
             raise ParameterError(f"{name} must be one line of text, got {shown(value)}")
@@ -168,6 +106,15 @@ def checked_budget(
     )
 
 
+def checked_period(value: object) -> str | None:
+    """The name of a calendar period, or None for all time."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or value not in PERIODS:
+        raise ParameterError(f"period must be None or one of {', '.join(PERIODS)}, got {shown(value)}")
+    return str(value)
+
+
 def check_same_meaning(entry: Entry | Budget, budgets: Sequence[Budget]) -> None:
     """Refuses a unit or a relation other than that of the budgets: only equal ones compose."""
     for budget in budgets:
@@ -181,7 +128,7 @@ def check_same_meaning(entry: Entry | Budget, budgets: Sequence[Budget]) -> None
 
 
 def check_fits(entry: Entry, budgets: Sequence[Budget], entries: Sequence[Entry], moment: datetime) -> None:
-    """Refuses an entry that would take any budget beyond its limit."""
+    """Refuses an entry that would exceed a budget."""
     loss = entry.loss
     for budget in budgets:
         epsilon, delta = budget.limit
@@ -190,16 +137,18 @@ def check_fits(entry: Entry, budgets: Sequence[Budget], entries: Sequence[Entry]
                 f"a release must be pure under the budget of population {entry.population!r} ({budget}), got Gaussian noise; "
                 "take Laplace noise, or a budget with a delta"
             )
-        before = losses_in(budget.period, entries, moment)
-        together = compose([*before, loss], delta)
-        if together is None or together.epsilon > epsilon:
-            left = min(_left(other, losses_in(other.period, entries, moment)) for other in budgets)
-            end = _end(budget.period, moment)
-            raise BudgetError(
-                f"a release must fit the budget of population {entry.population!r} ({budget}), got one that takes it to "
-                f"{_shown(together)}; left is epsilon {left:g} for a pure release"
-                f"{'' if end is None else f' until {end}'}; take less, {'' if end is None else 'wait, '}or raise the budget"
-            )
+        total = compose([*losses_in(budget.period, entries, moment), loss], delta)
+        if total is not None and total.epsilon <= epsilon:
+            continue
+        reached = "a delta beyond it" if total is None else f"epsilon {_rounded_up(total.epsilon):g}"
+        left = min(_left(other, losses_in(other.period, entries, moment)) for other in budgets)
+        until = wait = ""
+        if budget.period is not None:
+            until, wait = f" until {time_text(period_of(budget.period, moment)[1])}", "wait, "
+        raise BudgetError(
+            f"a release must fit the budget of population {entry.population!r} ({budget}), got one that takes it to "
+            f"{reached}; left is epsilon {left:g} for a pure release{until}; take less, {wait}or raise the budget"
+        )
 
 
 def spent_of(
@@ -209,59 +158,97 @@ def spent_of(
 
     Args:
         entries: All entries of one population, unit and relation.
-        budget: The budget whose period and δ count; None for all time, at the δ that the releases' own add up to.
+        budget: The budget whose period and δ count; None for all time, at the sum of the releases' own δ.
         moment: A moment of the period.
         is_past: Whether the period is over.
     """
-    about = budget or next(iter(entries), None)
-    if about is None:
+    subject = budget or next(iter(entries), None)
+    if subject is None:
         return None
     period = None if budget is None else budget.period
     losses = losses_in(period, entries, moment)
-    own = sum((loss.delta for loss in losses), Fraction(0))
-    together = compose(losses, own if budget is None else budget.limit[1])
-    start, end = (None, None) if period is None else map(written_time, period_of(period, moment))
+    delta = sum((loss.delta for loss in losses), Fraction(0))
+    total = compose(losses, delta if budget is None else budget.limit[1])
+    start, end = (None, None) if period is None else map(time_text, period_of(period, moment))
     return Spent(
-        population=about.population,
-        unit=about.unit,
-        relation=about.relation,
+        population=subject.population,
+        unit=subject.unit,
+        relation=subject.relation,
         period=period,
         start=start,
         end=end,
         releases=len(losses),
-        epsilon=None if together is None else _decimal(together.epsilon, _SPENT_DIGITS, ROUND_CEILING),
-        delta=_decimal(own if together is None else together.delta, _SPENT_DIGITS, ROUND_CEILING),
-        method="" if together is None else together.method,
+        epsilon=None if total is None else _rounded_up(total.epsilon),
+        delta=_rounded_up(delta if total is None else total.delta),
+        method="" if total is None else total.method,
         budget=budget,
         left=None if budget is None or is_past else _left(budget, losses),
     )
 
 
 def losses_in(period: str | None, entries: Sequence[Entry], moment: datetime) -> list[Loss]:
-    """The losses of the entries in the period that the moment lies in."""
-    chosen = entries
+    """The losses of the entries in the moment's period."""
     if period is not None:
         start, end = period_of(period, moment)
-        chosen = [entry for entry in entries if start <= read_time(entry.time) < end]
+        entries = [entry for entry in entries if start <= parse_time(entry.time) < end]
     try:
-        return [entry.loss for entry in chosen]
+        return [entry.loss for entry in entries]
     except ParameterError as problem:
         raise CorruptFileError(f"a line of a ledger must be valid, got: {problem}") from None
 
 
+def period_of(period: str, moment: datetime) -> tuple[datetime, datetime]:
+    """The start of the moment's calendar period in UTC and the start of the next one; weeks begin on Monday."""
+    day = moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    if day > _END_OF_TIME - timedelta(days=8):
+        return day, _END_OF_TIME
+    if period == "day":
+        return day, day + timedelta(days=1)
+    if period == "week":
+        monday = day - timedelta(days=day.weekday())
+        return monday, monday + timedelta(days=7)
+    months = {"month": 1, "quarter": 3, "year": 12}[period]
+    first = (day.month - 1) // months * months  # counted from 0
+    after = first + months
+    start = day.replace(month=first + 1, day=1)
+    if start.year + after // 12 > _END_OF_TIME.year:
+        return start, _END_OF_TIME
+    return start, start.replace(year=start.year + after // 12, month=after % 12 + 1)
+
+
+def current_time(last: str | None) -> datetime:
+    """The time now in UTC, to the second, but never before the last line of the ledger.
+
+    A clock that was stopped or set back must not open a period a second time.
+    """
+    now = datetime.now(UTC).replace(microsecond=0)
+    return now if not last else max(now, parse_time(last))
+
+
+def parse_time(text: str) -> datetime:
+    """The time of a line."""
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is not None:
+            return moment.astimezone(UTC)
+    except (ValueError, TypeError, OverflowError):  # OverflowError: UTC has no such day
+        pass
+    raise CorruptFileError(f"a line of a ledger must have a time in UTC, got {shown(text)}")
+
+
+def time_text(moment: datetime) -> str:
+    """The time as a line stores it: such texts sort like their times."""
+    return moment.astimezone(UTC).isoformat(timespec="seconds")
+
+
 def _left(budget: Budget, losses: Sequence[Loss]) -> float:
-    epsilon, delta = budget.limit
-    return _decimal(largest_pure_epsilon(losses, epsilon, delta), _LEFT_DIGITS, ROUND_FLOOR)
+    """The largest ε of one more pure release, rounded down to three digits."""
+    return _decimal(largest_pure_epsilon(losses, *budget.limit), 3, ROUND_FLOOR)
 
 
-def _end(period: str | None, moment: datetime) -> str | None:
-    return None if period is None else written_time(period_of(period, moment)[1])
-
-
-def _shown(together: Guarantee | None) -> str:
-    if together is None:
-        return "a delta beyond it"
-    return f"epsilon {_decimal(together.epsilon, _SPENT_DIGITS, ROUND_CEILING):g}"
+def _rounded_up(number: Fraction) -> float:
+    """The number to six digits, rounded up."""
+    return _decimal(number, 6, ROUND_CEILING)
 
 
 def _decimal(number: Fraction, digits: int, rounding: str) -> float:

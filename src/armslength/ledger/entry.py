@@ -1,4 +1,4 @@
-"""One line of the ledger: what a release costs, in public terms only."""
+"""One line of the ledger: the cost of a release."""
 
 import hashlib
 import unicodedata
@@ -13,22 +13,6 @@ from armslength.protocol.neighbors import gaussian_sensitivity_squared
 from armslength.protocol.protocol import Protocol
 from armslength.version import __version__
 
-# One spelling for each name: names that look alike must not be two budgets, or two labels.
-
-
-def check_spelling(population: str) -> None:
-    """Refuses a name of people that looks like another one."""
-    if population != unicodedata.normalize("NFC", population).strip():
-        raise ParameterError(
-            "population must have no blanks at its ends and composed characters (NFC), got another spelling"
-        )
-
-
-def one_spelling(label: str) -> str:
-    """The label as a ledger knows it: in composed characters (NFC)."""
-    return unicodedata.normalize("NFC", label)
-
-
 RELATIONS = ("add_remove", "replace")
 NORMS = ("l1", "l2")
 _LARGEST_SENSITIVITY_DIGITS = 80
@@ -36,7 +20,7 @@ _LARGEST_SENSITIVITY_DIGITS = 80
 
 @dataclass(frozen=True)
 class Entry:
-    """What a release costs, in public terms only: nothing here is read off data.
+    """What a release costs. All of it is public; nothing is read from data.
 
     Attributes:
         population: Whose budget it is: a name for the people in the data.
@@ -46,7 +30,7 @@ class Entry:
         radius: How far one unit can move the data, as an exact decimal.
         norm: "l1" or "l2": the norm of the radius.
         law: "laplace" or "gaussian".
-        scale: The scale of the noise as a hexadecimal float, in integer units.
+        scale: The scale of the noise in integer units, as a hexadecimal float.
         sensitivity_squared: (R·Δ₂)² of Gaussian noise, an exact integer in integer units, so that μ² = sensitivity_squared/σ²; ""
             for Laplace noise.
         epsilon: The whole ε of the release, as an exact decimal.
@@ -54,7 +38,7 @@ class Entry:
         totals_epsilon: The part of ε that totals spend, under pure DP; "0" if there are none. Gaussian noise is (ε − this, δ)-DP.
         protocol: The fingerprint of the protocol.
         version: The version of armslength.
-        time: When, in UTC; never before the line above it.
+        time: When, in UTC; never before the time of the line before.
     """
 
     population: str
@@ -75,7 +59,7 @@ class Entry:
 
     @property
     def loss(self) -> Loss:
-        """What it adds to the population's account; refuses a line that does not say."""
+        """The privacy loss of the release; refuses a line whose numbers are not valid."""
         epsilon, delta = checked_epsilon(self.epsilon), checked_delta(self.delta)
         totals = exact_number("totals_epsilon", self.totals_epsilon)
         if not 0 <= totals < epsilon:
@@ -88,9 +72,9 @@ class Entry:
             raise ParameterError(
                 f"law must be 'laplace' with delta 0 or 'gaussian' with one above, got {shown(self.law)}"
             )
-        return gaussian_loss(epsilon, delta, self._squared(), self._sigma(), totals)
+        return gaussian_loss(epsilon, delta, self._checked_sensitivity(), self._checked_sigma(), totals)
 
-    def _squared(self) -> int:
+    def _checked_sensitivity(self) -> int:
         text = self.sensitivity_squared
         if not (
             text.isascii() and text.isdecimal() and len(text) <= _LARGEST_SENSITIVITY_DIGITS and int(text)
@@ -98,7 +82,7 @@ class Entry:
             raise ParameterError(f"sensitivity_squared must be an integer above 0, got {shown(text)}")
         return int(text)
 
-    def _sigma(self) -> Fraction:
+    def _checked_sigma(self) -> Fraction:
         try:
             sigma = Fraction(float.fromhex(self.scale))
         except (ValueError, OverflowError):
@@ -108,24 +92,14 @@ class Entry:
         return sigma
 
 
-def check_entry(entry: Entry) -> None:
-    """Refuses an entry that cannot be charged: its loss must be known, and its words must be the ledger's."""
-    if not all(isinstance(value, str) for value in astuple(entry)):
-        raise ParameterError("an entry must be of text in every field, got something else")
-    check_spelling(entry.population)
-    one_of("relation", entry.relation, RELATIONS)
-    one_of("norm", entry.norm, NORMS)
-    entry.loss  # noqa: B018  # raises
-
-
 COLUMNS = tuple(field.name for field in fields(Entry))
 
 
-def ledger_entry(protocol: Protocol, population: str, names: list[str]) -> Entry:
-    """What a release of rows with these labels costs, in public terms only."""
+def ledger_entry(protocol: Protocol, population: str, labels: list[str]) -> Entry:
+    """The entry of a release of rows with these labels."""
     return Entry(
         population=population,
-        label=release_label(names),
+        label=release_label(labels),
         unit=protocol.unit,
         relation=protocol.relation,
         radius=written(protocol.radius),
@@ -150,3 +124,26 @@ def release_label(labels: list[str]) -> str:
         return joined
     digest = hashlib.sha256(joined.encode(errors="surrogatepass")).hexdigest()[:16]
     return f"{len(labels)} rows, {labels[0][:80]} … ({digest})"
+
+
+def check_entry(entry: Entry) -> None:
+    """Refuses an entry with other than text, with an unknown word, or without a known loss."""
+    if not all(isinstance(value, str) for value in astuple(entry)):
+        raise ParameterError("an entry must have text in every field, got something else")
+    check_spelling(entry.population)
+    one_of("relation", entry.relation, RELATIONS)
+    one_of("norm", entry.norm, NORMS)
+    entry.loss  # noqa: B018  # raises
+
+
+def check_spelling(population: str) -> None:
+    """Refuses a population in another spelling: two names that look alike must not be two budgets."""
+    if population != one_spelling(population).strip():
+        raise ParameterError(
+            "population must have no blanks at its ends and composed characters (NFC), got another spelling"
+        )
+
+
+def one_spelling(label: str) -> str:
+    """The label in composed characters (NFC), as a ledger stores it."""
+    return unicodedata.normalize("NFC", label)

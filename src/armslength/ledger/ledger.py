@@ -1,6 +1,6 @@
-"""One line for each release, written before anything leaves the process, if every budget allows it.
+"""The ledger: one line for each release, written before any noise is drawn, if every budget allows it.
 
-A crash between the line and the file over-counts; nothing under-counts.
+A crash after the line and before the release counts too much; nothing counts too little.
 """
 
 import os
@@ -18,11 +18,11 @@ from armslength.ledger.budgets import (
     check_fits,
     check_same_meaning,
     checked_budget,
-    not_before,
+    current_time,
+    parse_time,
     period_of,
-    read_time,
     spent_of,
-    written_time,
+    time_text,
 )
 from armslength.ledger.entry import Entry, check_entry
 from armslength.ledger.ledger_file import (
@@ -50,16 +50,16 @@ NO_LEDGER: Final = NoLedger()
 
 
 class Ledger:
-    """A ledger in an SQLite file, which exists or is asked for.
+    """A ledger in an SQLite file.
 
-    Guarantee: a charge is on the disk before `charge` returns. Several processes may charge at once; together they never exceed a
-    budget. A process that dies leaves a charge whole or not at all. A file that is removed, replaced or restored from an older copy under
-    an open ledger is refused.
+    Guarantee: a charge is on the disk before `charge` returns. Several processes can charge at the same time, and together they
+    never exceed a budget. If a process dies, its charge is there as a whole or not at all. A ledger refuses to go on when its file
+    is removed, replaced or restored from an older copy.
 
     Args:
-        path: The file.
+        path: The file. It must exist, unless `create` is True.
         read_only: Whether nothing may be written to it.
-        create: Whether to make a new ledger, where no file may exist; its first line makes the file.
+        create: Whether to make a new ledger. The file must not exist; the first line makes it.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class Ledger:
         self.read_only = read_only
         if read_only and create:
             raise ParameterError("read_only must be False for a ledger to be made, got True; leave one out")
-        # from the root: a change of folder must not change the ledger
+        # absolute: a change of the working folder must not change the ledger
         self._file = LedgerFile(str(Path(self.path).absolute()), create=create)
 
     def __repr__(self) -> str:
         return f"Ledger({self.path!r}{', read_only=True' if self.read_only else ''})"
 
     def charge(self, entry: Entry, labels: Sequence[str], *, repeat: bool = False) -> Entry:
-        """The entry as it was written; refuses what a budget does not allow, and labels that were released before.
+        """Writes the entry and returns it with its time. Refuses to exceed a budget, and labels that were released before.
 
         Args:
             entry: What is about to be released.
@@ -86,15 +86,15 @@ class Ledger:
         self._check_writable()
         check_entry(entry)  # before any file is made
         with self._file.writing() as connection:
-            stamped = _accepted(connection, entry, labels, repeat=repeat)
+            stamped = _checked_entry(connection, entry, labels, repeat=repeat)
             write_entry(connection, stamped, labels)
         return stamped
 
     def preview(self, entry: Entry, labels: Sequence[str], *, repeat: bool = False) -> Entry:
-        """The entry as `charge` would write it now, or its refusal; nothing is written, and no file is made."""
+        """The entry that `charge` would write now, or the same refusal. Nothing is written, and no file is made."""
         check_entry(entry)
         with self._file.reading() as connection:
-            return _accepted(connection, entry, labels, repeat=repeat)
+            return _checked_entry(connection, entry, labels, repeat=repeat)
 
     def set_budget(
         self,
@@ -106,14 +106,14 @@ class Ledger:
         relation: str = "add_remove",
         period: str | None = None,
     ) -> Budget:
-        """The budget as it was written: what a population may lose from now on, counted with all that was charged before.
+        """Sets how much a population may lose, and returns the budget. All earlier charges count.
 
-        It replaces the one of the same population and period, which stays in the file as history. Budgets of several periods hold
-        together: a release must fit them all.
+        It replaces the budget of the same population and period, which stays in the file as history. A release must fit the
+        budgets of all periods.
 
         Args:
             population: Whose budget it is.
-            epsilon: ε, the decimal that is written.
+            epsilon: ε, as an exact decimal.
             delta: δ; with 0, Gaussian noise is refused.
             unit: The unit of protection, in the words of the protocols that will be charged.
             relation: "add_remove" or "replace", as in those protocols.
@@ -122,7 +122,7 @@ class Ledger:
         self._check_writable()
         budget = checked_budget(population, epsilon, delta, unit, relation, period)
         with self._file.writing() as connection:
-            stamped = _settled(connection, budget)
+            stamped = _checked_new_budget(connection, budget)
             write_budget(connection, stamped)
         return stamped
 
@@ -136,56 +136,53 @@ class Ledger:
         relation: str = "add_remove",
         period: str | None = None,
     ) -> Budget:
-        """The budget as `set_budget` would write it now, or its refusal; nothing is written, and no file is made."""
+        """The budget that `set_budget` would write now, or the same refusal. Nothing is written, and no file is made."""
         budget = checked_budget(population, epsilon, delta, unit, relation, period)
         with self._file.reading() as connection:
-            return _settled(connection, budget)
+            return _checked_new_budget(connection, budget)
 
     def entries(self, population: str | None = None) -> list[Entry]:
-        """All entries in their order, or those of one population."""
+        """All entries in order, or those of one population."""
         with self._file.reading() as connection:
             return read_entries(connection, population)
 
     def budgets(self, population: str | None = None, *, past: bool = False) -> list[Budget]:
-        """The budgets in force, or with `past` all that were ever set, in the order in which they were set."""
+        """The budgets in force, or with `past` all that were ever set, in order."""
         with self._file.reading() as connection:
             every = read_budgets(connection, population)
         return every if past else in_force(every)
 
     def spent(self, population: str | None = None, *, past: bool = False) -> list[Spent]:
-        """What was spent: for each budget in its present period, and without a budget for all time.
+        """What was spent: in the present period of each budget, or for all time without a budget.
 
         Args:
             population: Whose; None for all populations.
             past: Whether earlier periods with releases are listed too.
         """
         with self._file.reading() as connection:
-            entries, budgets = (
-                read_entries(connection, population),
-                in_force(read_budgets(connection, population)),
-            )
-            moment = not_before(last_time(connection))
-        kinds = [*map(_kind, budgets), *map(_kind, entries)]
-        found: list[Spent | None] = []
-        for kind in dict.fromkeys(kinds):
-            lines = [entry for entry in entries if _kind(entry) == kind]
-            own = [budget for budget in budgets if _kind(budget) == kind]
-            if all(budget.period is not None for budget in own):
-                found.append(spent_of(lines, None, moment))
-            for budget in own:
-                earlier = _earlier_periods(budget.period, lines, moment) if past else []
-                found += [spent_of(lines, budget, start, is_past=True) for start in earlier]
-                found.append(spent_of(lines, budget, moment))
-        return [spent for spent in found if spent is not None]
+            entries = read_entries(connection, population)
+            budgets = in_force(read_budgets(connection, population))
+            moment = current_time(last_time(connection))
+        summaries: list[Spent | None] = []
+        for key in dict.fromkeys([*map(_account, budgets), *map(_account, entries)]):
+            own_entries = [entry for entry in entries if _account(entry) == key]
+            own_budgets = [budget for budget in budgets if _account(budget) == key]
+            if all(budget.period is not None for budget in own_budgets):
+                summaries.append(spent_of(own_entries, None, moment))
+            for budget in own_budgets:
+                earlier = _earlier_periods(budget.period, own_entries, moment) if past else []
+                summaries += [spent_of(own_entries, budget, start, is_past=True) for start in earlier]
+                summaries.append(spent_of(own_entries, budget, moment))
+        return [spent for spent in summaries if spent is not None]
 
     def spent_under(self, budget: Budget) -> Spent:
-        """What the budget would count as spent in its present period, whether or not it is in force."""
+        """What is spent of a budget in its present period, whether or not it is in force."""
         with self._file.reading() as connection:
             entries = read_entries(connection, budget.population)
-            moment = not_before(last_time(connection))
-        spent = spent_of([entry for entry in entries if _kind(entry) == _kind(budget)], budget, moment)
+            moment = current_time(last_time(connection))
+        spent = spent_of([entry for entry in entries if _account(entry) == _account(budget)], budget, moment)
         if spent is None:
-            raise TypeError("a budget always has something to tell")
+            raise TypeError("spent_of must return a value for a budget")
         return spent
 
     def _check_writable(self) -> None:
@@ -193,24 +190,26 @@ class Ledger:
             raise ParameterError(f"ledger must not be read_only to be charged, got {self!r}")
 
 
-def _accepted(connection: sqlite3.Connection, entry: Entry, labels: Sequence[str], *, repeat: bool) -> Entry:
-    """The entry with its time, if its labels are new and every budget allows it; changes nothing."""
+def _checked_entry(
+    connection: sqlite3.Connection, entry: Entry, labels: Sequence[str], *, repeat: bool
+) -> Entry:
+    """The entry with its time, if its labels are new and every budget allows it. Changes nothing."""
     again = released_before(connection, entry.population, labels)
     if again and not repeat:
         raise BudgetError(
             f"labels must be new for population {entry.population!r}, got {again[0][:100]!r} again; "
-            "take another label, or repeat it by name (repeat=True, --repeat) to spend the budget once more"
+            "take another label, or say that you repeat it (repeat=True, --repeat) and spend the budget again"
         )
-    moment = not_before(last_time(connection))
+    moment = current_time(last_time(connection))
     budgets = in_force(read_budgets(connection, entry.population))
     check_same_meaning(entry, budgets)
     if budgets:
         check_fits(entry, budgets, read_entries(connection, entry.population), moment)
-    return replace(entry, time=written_time(moment))
+    return replace(entry, time=time_text(moment))
 
 
-def _settled(connection: sqlite3.Connection, budget: Budget) -> Budget:
-    """The budget with its time, if all that it would count has its unit and relation; changes nothing."""
+def _checked_new_budget(connection: sqlite3.Connection, budget: Budget) -> Budget:
+    """The budget with its time, if everything that it counts has its unit and relation. Changes nothing."""
     others = [
         other
         for other in in_force(read_budgets(connection, budget.population))
@@ -223,20 +222,20 @@ def _settled(connection: sqlite3.Connection, budget: Budget) -> Budget:
                 f"a budget must have the unit and relation of all releases of population {budget.population!r}, got "
                 f"{budget.unit!r}, {budget.relation!r} where one has {entry.unit!r}, {entry.relation!r}; take another population"
             )
-    return replace(budget, time=written_time(not_before(last_time(connection))))
+    return replace(budget, time=time_text(current_time(last_time(connection))))
 
 
-def _kind(line: Entry | Budget) -> tuple[str, str, str]:
-    """What must be equal for two lines to count together."""
+def _account(line: Entry | Budget) -> tuple[str, str, str]:
+    """The lines with the same key count together."""
     return line.population, line.unit, line.relation
 
 
 def _earlier_periods(period: str | None, entries: Sequence[Entry], moment: datetime) -> list[datetime]:
-    """The starts of all periods before the moment's own that have entries."""
+    """The starts of all earlier periods with entries."""
     if period is None:
         return []
     now, _ = period_of(period, moment)
-    return sorted({period_of(period, read_time(entry.time))[0] for entry in entries} - {now})
+    return sorted({period_of(period, parse_time(entry.time))[0] for entry in entries} - {now})
 
 
 def opened_ledger(ledger: object) -> Ledger | NoLedger:

@@ -1,11 +1,14 @@
 """The ledger's SQLite file: opened for one transaction at a time, made and checked.
 
-A charge is one transaction. SQLite writes its journal to the disk before the file, and the file before the journal goes, so a
-process that dies at any moment leaves a ledger with the whole line or without it. `synchronous = EXTRA` also makes the end of the journal
-last: otherwise a power failure just after a charge could bring the journal back, and undo a line whose release has left.
+A charge is one transaction. SQLite writes its journal to the disk before the file, and the file before it removes the journal. So a
+process that dies at any moment leaves a ledger with the whole line or without it. `synchronous = EXTRA` also makes the removal of the
+journal last: otherwise a power failure just after a charge could bring the journal back and undo the line of a finished release.
 
-A new ledger is made with its first line in memory and takes its name in one step, so a process that dies leaves no empty file behind.
-An empty file is therefore never a ledger: it may be one that was cut short.
+A new ledger is made in memory with its first line and gets its name in one step. So a process that dies leaves no empty file behind, and
+an empty file is never a ledger: it may be one that was cut short.
+
+The schema must be ours to the letter. A file could bring a trigger that deletes each new line, a view in place of a table, or a rule that
+replaces one line by the next. Each of them would allow a release without a line.
 """
 
 import os
@@ -22,78 +25,36 @@ from armslength.files import atomic_write
 from armslength.ledger.budgets import Budget, checked_period
 from armslength.ledger.entry import COLUMNS, Entry, one_spelling
 
-# The tables of the ledger's file, made, and held against what they must be.
-#
-# A file may bring more than tables: a trigger that deletes each new line, a view in the place of a table, a rule that replaces one
-# line by the next. Each would let a release leave that is in no line. So the schema must be ours to the letter.
-
-
 SCHEMA_VERSION = 2
 BUDGET_COLUMNS = ("population", "unit", "relation", "period", "epsilon", "delta", "version", "time")
-# What SQLite notes down for itself when somebody asks it to ANALYZE a file is no table of anybody, and decides nothing.
-_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE type <> 'table' OR name NOT IN ('sqlite_stat1', 'sqlite_stat4')"
-
-
-def make_tables(connection: sqlite3.Connection) -> None:
-    """The tables of a new file."""
-    connection.execute(f"CREATE TABLE entries (number INTEGER PRIMARY KEY, {_text_columns(COLUMNS)})")
-    connection.execute(
-        f"CREATE TABLE labels ({_text_columns(('population', 'label'))}, UNIQUE (population, label))"
-    )
-    connection.execute(f"CREATE TABLE budgets (number INTEGER PRIMARY KEY, {_text_columns(BUDGET_COLUMNS)})")
-    connection.execute("CREATE INDEX entries_of_population ON entries (population)")
-
-
-def check_tables(connection: sqlite3.Connection, where: str) -> None:
-    """Refuses a file with other tables, or with more than tables; nothing of it has been run.
-
-    Args:
-        connection: The file.
-        where: The file, for messages.
-    """
-    if frozenset(connection.execute(_SCHEMA)) != _own_schema():
-        raise CorruptFileError(
-            f"ledger must have the tables of a ledger and nothing else, got others: {where}"
-        )
-
-
-@cache
-def _own_schema() -> frozenset[tuple[str, str, str, str | None]]:
-    """What a ledger holds, as SQLite writes it down."""
-    with closing(sqlite3.connect(":memory:")) as connection:
-        make_tables(connection)
-        return frozenset(connection.execute(_SCHEMA))
-
-
-def _text_columns(columns: tuple[str, ...]) -> str:
-    return ", ".join(f"{name} TEXT NOT NULL" for name in columns)
-
-
 _APPLICATION_ID = 0x41524D4C  # "ARML"
 _BUSY_SECONDS = 60.0
-_LAST_LINES = (
+# SQLite's own notes of an ANALYZE change nothing.
+_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE type <> 'table' OR name NOT IN ('sqlite_stat1', 'sqlite_stat4')"
+_LAST_NUMBERS = (
     "SELECT (SELECT coalesce(max(number), 0) FROM entries) + (SELECT coalesce(max(number), 0) FROM budgets)"
 )
+_LAST_TIME = "SELECT max(time) FROM (SELECT time FROM entries UNION ALL SELECT time FROM budgets)"
 
 
 class LedgerFile:
-    """The file of a ledger: it exists, or was asked for, and stays the same file.
+    """The file of a ledger, which stays the same file.
 
-    Every transaction refuses a file that is gone, that another file has replaced, or that has lost lines since the last one.
+    Every transaction refuses a file that is gone, was replaced by another one, or has lost lines since the last transaction.
 
     Args:
-        path: The file, from the root.
-        create: Whether the file must not exist; the first line makes it.
+        path: The file, as an absolute path. It must exist, unless `create` is True.
+        create: Whether to make a new file. It must not exist; the first line makes it.
     """
 
     def __init__(self, path: str, *, create: bool = False) -> None:
         self.path = path
-        self._is_new = create  # until it is seen to exist
-        self._identity = None if create else _identity(path)
+        self._is_new = create  # until the file exists
+        self._identity = None if create else _file_identity(path)
         self._lines = 0
         where = printable(path)
         if create:
-            self._exists()  # which refuses one that does
+            self._exists()  # refuses a file that exists
             if not is_folder(Path(path).parent):
                 raise ParameterError(f"the folder of the ledger {where} must exist, got none; make it first")
             self._check_no_journal()
@@ -108,37 +69,37 @@ class LedgerFile:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A connection for one transaction that locks out all others; a new ledger is made when it ends."""
+        """A connection for one transaction that locks out all others. A new ledger is made when the block ends."""
         if not self._exists():
             with closing(_new_in_memory()) as connection:
                 yield connection
-                lines, content = _last_lines(connection), connection.serialize()
+                lines, content = _last_numbers(connection), connection.serialize()
             self._make(content)
             self._lines = lines
             return
         seen = self._lines
-        with _clear_errors(self.path, "written"), closing(_connected(self.path)) as connection:
+        with _sqlite_errors(self.path, "written"), closing(_connected(self.path)) as connection:
             connection.execute("PRAGMA synchronous = EXTRA")
             connection.execute("BEGIN IMMEDIATE")
-            self._exists()  # what was opened is what the name means now
+            self._exists()  # still the same file
             _check_ledger(connection, self.path)
             self._check_lines(connection, seen)
             yield connection
-            lines = _last_lines(connection)
-            connection.execute("COMMIT")  # otherwise it is rolled back when the connection closes
+            lines = _last_numbers(connection)
+            connection.execute("COMMIT")  # after an error, closing rolls back
             self._lines = max(self._lines, lines)  # other threads may have seen more
-        self._exists()  # a line in a file that was removed meanwhile is lost: nothing may be released for it
+        self._exists()  # a line in a file that was just removed is lost: nothing may be released for it
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection that sees one moment of the file and cannot change it; an empty ledger if it is still to be made."""
+        """A connection that sees one moment of the file and cannot change it; an empty ledger if there is no file yet."""
         if not self._exists():
             with closing(_new_in_memory()) as empty:
                 yield empty
             return
         seen = self._lines
-        # Reading needs "rw", too: what a killed process left half-done is undone first.
-        with _clear_errors(self.path, "read"), closing(_connected(self.path)) as connection:
+        # Reading needs write access, too: SQLite first undoes what a killed process left unfinished.
+        with _sqlite_errors(self.path, "read"), closing(_connected(self.path)) as connection:
             connection.execute("PRAGMA query_only = ON")
             connection.execute("BEGIN")
             _check_ledger(connection, self.path)
@@ -147,20 +108,20 @@ class LedgerFile:
             yield connection
 
     def _exists(self) -> bool:
-        """Whether the file exists, or is still to be made; refuses any file but the one that was opened or made here."""
-        found, where = _identity(self.path), printable(self.path)
-        if found is None and self._is_new:
+        """Whether there is a file yet. Refuses any file other than the one that was opened or made here."""
+        identity, where = _file_identity(self.path), printable(self.path)
+        if identity is None and self._is_new:
             return False
-        if found is None:
+        if identity is None:
             raise ParameterError(
                 f"the ledger {where} is gone since it was opened; bring it back: a new one would forget what was spent"
             )
-        if found != self._identity and self._is_new:
+        if identity != self._identity and self._is_new:
             raise ParameterError(
                 f"a new ledger must have a new name, got {where}, which exists; "
                 "leave create=True or --new-ledger out to use it"
             )
-        if found != self._identity:
+        if identity != self._identity:
             raise ParameterError(
                 f"the ledger {where} is another file than the one that was opened; "
                 "bring that one back: this one may not know what was spent"
@@ -173,12 +134,12 @@ class LedgerFile:
         with atomic_write(self.path, new=True) as file:
             file.write(content)
             state = os.fstat(file.fileno())
-            # Known before the file has its name: an interruption just after must find its line.
+            # Stored before the file gets its name: after an interruption the ledger must know its file.
             self._identity = (state.st_dev, state.st_ino)
         self._is_new = False
 
     def _check_no_journal(self) -> None:
-        """Refuses a place where a journal waits for its ledger: SQLite would undo the lines of the new one with it."""
+        """Refuses a place with the journal of another ledger: SQLite would apply it to the new one."""
         for journal in (f"{self.path}-journal", f"{self.path}-wal"):
             if os.path.lexists(journal):
                 raise ParameterError(
@@ -187,8 +148,8 @@ class LedgerFile:
                 )
 
     def _check_lines(self, connection: sqlite3.Connection, seen: int) -> None:
-        """Refuses a ledger with fewer lines than this object has seen: systems give the number of a removed file to the next one."""
-        lines, where = _last_lines(connection), printable(self.path)
+        """Refuses a ledger with fewer lines than before: a new file can have the identity of a removed one."""
+        lines, where = _last_numbers(connection), printable(self.path)
         if lines < seen:
             raise CorruptFileError(
                 f"the ledger {where} has lost lines since it was opened; "
@@ -197,16 +158,90 @@ class LedgerFile:
         self._lines = max(self._lines, lines)
 
 
-def _last_lines(connection: sqlite3.Connection) -> int:
-    """A number that grows with every line."""
-    lines: int = connection.execute(_LAST_LINES).fetchone()[0]
-    return lines
+def read_entries(connection: sqlite3.Connection, population: str | None) -> list[Entry]:
+    """All entries in order, or those of one population."""
+    return [Entry(*row) for row in _select(connection, "entries", COLUMNS, population)]
 
 
-def _identity(path: str) -> tuple[int, int] | None:
-    """What tells a file from others, None if there is none; a name that no file can have is refused, which SQLite would cut short."""
+def read_budgets(connection: sqlite3.Connection, population: str | None) -> list[Budget]:
+    """All budgets that were ever set, in order, or those of one population."""
+    budgets = [Budget(*row) for row in _select(connection, "budgets", BUDGET_COLUMNS, population)]
     try:
-        state = os.stat(path)  # noqa: PTH116  # the method of a path says no to such names
+        for budget in budgets:
+            budget.limit  # noqa: B018  # raises
+        return [replace(budget, period=checked_period(budget.period or None)) for budget in budgets]
+    except ParameterError as problem:
+        raise CorruptFileError(f"a budget of a ledger must be valid, got: {problem}") from None
+
+
+def in_force(budgets: Sequence[Budget]) -> list[Budget]:
+    """The last budget of each population and period."""
+    return list({(budget.population, budget.period): budget for budget in budgets}.values())
+
+
+def released_before(connection: sqlite3.Connection, population: str, labels: Iterable[str]) -> list[str]:
+    """Those of the labels that the population was charged for before, sorted."""
+    query = "SELECT label FROM labels WHERE population = ?"
+    known = {one_spelling(row[0]) for row in _texts(connection.execute(query, (population,)))}
+    return sorted(known.intersection(map(one_spelling, labels)))
+
+
+def last_time(connection: sqlite3.Connection) -> str | None:
+    """The time of the last line of any kind; None in an empty ledger."""
+    last: str | None = connection.execute(_LAST_TIME).fetchone()[0]
+    return last
+
+
+def write_entry(connection: sqlite3.Connection, entry: Entry, labels: Iterable[str]) -> None:
+    """Adds an entry and its labels."""
+    connection.executemany(
+        "INSERT OR IGNORE INTO labels (population, label) VALUES (?, ?)",
+        [(entry.population, one_spelling(label)) for label in labels],
+    )
+    _insert(connection, "entries", COLUMNS, astuple(entry))
+
+
+def write_budget(connection: sqlite3.Connection, budget: Budget) -> None:
+    """Adds a budget; earlier ones stay."""
+    _insert(connection, "budgets", BUDGET_COLUMNS, astuple(replace(budget, period=budget.period or "")))
+
+
+def _insert(
+    connection: sqlite3.Connection, table: str, columns: Sequence[str], values: tuple[str, ...]
+) -> None:
+    # Names of tables and columns are ours; values are always bound.
+    query = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608  # see above
+    connection.execute(query, values)
+
+
+def _select(
+    connection: sqlite3.Connection, table: str, columns: Sequence[str], population: str | None
+) -> Iterator[tuple[str, ...]]:
+    query = f"SELECT {', '.join(columns)} FROM {table}"  # noqa: S608  # see above
+    if population is None:
+        return _texts(connection.execute(f"{query} ORDER BY number"))
+    return _texts(connection.execute(f"{query} WHERE population = ? ORDER BY number", (population,)))
+
+
+def _texts(rows: Iterable[tuple[object, ...]]) -> Iterator[tuple[str, ...]]:
+    """The rows, if all columns are text; SQLite would store bytes in a column of text."""
+    for row in rows:
+        texts = tuple(value for value in row if isinstance(value, str))
+        if len(texts) != len(row):
+            raise CorruptFileError("a line of a ledger must be valid, got: something other than text")
+        yield texts
+
+
+def _last_numbers(connection: sqlite3.Connection) -> int:
+    """A number that grows with every line."""
+    number: int = connection.execute(_LAST_NUMBERS).fetchone()[0]
+    return number
+
+
+def _file_identity(path: str) -> tuple[int, int] | None:
+    """(device, inode) of the file; None if there is none. Refuses names that no file can have, which SQLite would cut short."""
+    try:
+        state = os.stat(path)  # noqa: PTH116  # the method of Path raises for such names
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError):
@@ -215,24 +250,24 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 def _connected(path: str) -> sqlite3.Connection:
-    uri = f"{Path(path).as_uri()}?mode=rw"  # which makes no file
+    uri = f"{Path(path).as_uri()}?mode=rw"  # makes no file
     connection = sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
-    connection.execute("PRAGMA trusted_schema = OFF")  # what the file brings along may call no function
+    connection.execute("PRAGMA trusted_schema = OFF")  # nothing in the file may call a function
     return connection
 
 
 def _new_in_memory() -> sqlite3.Connection:
     """A ledger without a line."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    make_tables(connection)
+    _make_tables(connection)
     connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     return connection
 
 
 @contextmanager
-def _clear_errors(path: str, done: str) -> Iterator[None]:
-    """Errors of SQLite as ours; it may quote what the file holds."""
+def _sqlite_errors(path: str, action: str) -> Iterator[None]:
+    """Turns errors of SQLite into ours."""
     where = printable(path)
     try:
         yield
@@ -240,7 +275,7 @@ def _clear_errors(path: str, done: str) -> Iterator[None]:
         if "decode" in str(problem):
             raise CorruptFileError(f"ledger must hold text in UTF-8, got other bytes: {where}") from None
         raise ParameterError(
-            f"ledger must be a file that can be {done}, got {where}: {printable(str(problem))}"
+            f"ledger must be a file that can be {action}, got {where}: {printable(str(problem))}"
         ) from None
     except (sqlite3.DatabaseError, UnicodeDecodeError) as problem:
         raise CorruptFileError(
@@ -260,82 +295,29 @@ def _check_ledger(connection: sqlite3.Connection, path: str) -> None:
         raise UnsupportedVersionError(
             f"the ledger must have version {SCHEMA_VERSION}, got {version}: {where}; use the armslength that wrote it"
         )
-    check_tables(connection, where)
+    if frozenset(connection.execute(_SCHEMA)) != _own_schema():
+        raise CorruptFileError(
+            f"ledger must have the tables of a ledger and nothing else, got others: {where}"
+        )
 
 
-# The lines of the ledger as they are read and written inside a transaction.
-
-
-# Names of columns are our own; values are always bound.
-_INSERT = f"INSERT INTO entries ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608  # see above
-_SELECT = f"SELECT {', '.join(COLUMNS)} FROM entries"  # noqa: S608  # see above
-_INSERT_BUDGET = (
-    f"INSERT INTO budgets ({', '.join(BUDGET_COLUMNS)}) VALUES ({', '.join('?' * len(BUDGET_COLUMNS))})"  # noqa: S608  # see above
-)
-_SELECT_BUDGETS = f"SELECT {', '.join(BUDGET_COLUMNS)} FROM budgets"  # noqa: S608  # see above
-_LAST_TIME = "SELECT max(time) FROM (SELECT time FROM entries UNION ALL SELECT time FROM budgets)"
-
-
-def read_entries(connection: sqlite3.Connection, population: str | None) -> list[Entry]:
-    """All entries in their order, or those of one population."""
-    return [Entry(*row) for row in _selected(connection, _SELECT, population)]
-
-
-def read_budgets(connection: sqlite3.Connection, population: str | None) -> list[Budget]:
-    """All budgets that were ever set, in their order, or those of one population."""
-    budgets = [Budget(*row) for row in _selected(connection, _SELECT_BUDGETS, population)]
-    try:
-        for budget in budgets:
-            budget.limit  # noqa: B018  # refuses what is no number
-        return [replace(budget, period=checked_period(budget.period or None)) for budget in budgets]
-    except ParameterError as problem:
-        raise CorruptFileError(f"a budget of a ledger must be valid, got: {problem}") from None
-
-
-def in_force(budgets: Sequence[Budget]) -> list[Budget]:
-    """The last budget of each population and period."""
-    return list({(budget.population, budget.period): budget for budget in budgets}.values())
-
-
-def released_before(connection: sqlite3.Connection, population: str, labels: Iterable[str]) -> list[str]:
-    """Those of the labels that the population has been charged for, sorted."""
-    query = "SELECT label FROM labels WHERE population = ?"
-    known = {row[0] for row in _texts(connection.execute(query, (population,)))}
-    return sorted({one_spelling(label) for label in known}.intersection(map(one_spelling, labels)))
-
-
-def last_time(connection: sqlite3.Connection) -> str | None:
-    """The time of the last line of any kind; None in an empty ledger."""
-    last: str | None = connection.execute(_LAST_TIME).fetchone()[0]
-    return last
-
-
-def write_entry(connection: sqlite3.Connection, entry: Entry, labels: Iterable[str]) -> None:
-    """Adds a line, and its labels."""
-    connection.executemany(
-        "INSERT OR IGNORE INTO labels (population, label) VALUES (?, ?)",
-        [(entry.population, one_spelling(label)) for label in labels],
+def _make_tables(connection: sqlite3.Connection) -> None:
+    """Makes the tables of a new file."""
+    connection.execute(f"CREATE TABLE entries (number INTEGER PRIMARY KEY, {_text_columns(COLUMNS)})")
+    connection.execute(
+        f"CREATE TABLE labels ({_text_columns(('population', 'label'))}, UNIQUE (population, label))"
     )
-    connection.execute(_INSERT, astuple(entry))
+    connection.execute(f"CREATE TABLE budgets (number INTEGER PRIMARY KEY, {_text_columns(BUDGET_COLUMNS)})")
+    connection.execute("CREATE INDEX entries_of_population ON entries (population)")
 
 
-def write_budget(connection: sqlite3.Connection, budget: Budget) -> None:
-    """Adds a budget; those before it stay."""
-    connection.execute(_INSERT_BUDGET, astuple(replace(budget, period=budget.period or "")))
+@cache
+def _own_schema() -> frozenset[tuple[str, str, str, str | None]]:
+    """The schema of a ledger, as SQLite stores it."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        _make_tables(connection)
+        return frozenset(connection.execute(_SCHEMA))
 
 
-def _selected(
-    connection: sqlite3.Connection, query: str, population: str | None
-) -> Iterator[tuple[str, ...]]:
-    if population is None:
-        return _texts(connection.execute(f"{query} ORDER BY number"))
-    return _texts(connection.execute(f"{query} WHERE population = ? ORDER BY number", (population,)))
-
-
-def _texts(rows: Iterable[tuple[object, ...]]) -> Iterator[tuple[str, ...]]:
-    """The rows; a column of text may hold bytes, which SQLite lets pass."""
-    for row in rows:
-        texts = tuple(value for value in row if isinstance(value, str))
-        if len(texts) != len(row):
-            raise CorruptFileError("a line of a ledger must be valid, got: something other than text")
-        yield texts
+def _text_columns(columns: tuple[str, ...]) -> str:
+    return ", ".join(f"{name} TEXT NOT NULL" for name in columns)

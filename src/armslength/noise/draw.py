@@ -1,16 +1,16 @@
-"""The door of this room: exact noise of a law. Only a release may come through it."""
+"""Exact noise of a law from secret random bits. Only a release may import this module."""
 
 import os
 from collections.abc import Callable
 
 import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from armslength.laws import Law
 from armslength.noise.inversion import (
     LARGEST_SMALL_SCALE,
     BitSource,
-    SecretBits,
     continued,
     exact_magnitude,
     invert_double,
@@ -22,22 +22,23 @@ from armslength.noise.quantile_tables import double_table, float_table, quantile
 from armslength.threads import for_runs
 
 _BLOCK_WORDS = 1 << 17  # of cipher: large enough that threads seldom wait for the interpreter's lock
-_CACHED = 1 << 18  # values that a core's own cache holds
+_CACHED = 1 << 18  # values that fit the cache of a core
 _WORDS_AT_ONCE = 1 << 14
 _SIGN_SHIFT = np.uint64(63)
+_ZEROS = bytes(1 << 20)  # encrypted, they are the keystream
 
 
 def draw(law: Law, shape: tuple[int, ...], *, threads: int | None = None) -> NDArray[np.int64]:
     """Independent draws of the law, in integer units.
 
-    Guarantee: exactly the law's probabilities, given ideal bits; no rounding decides an answer. Bits come
-    from a cipher that the operating system keys anew for each block.
+    Guarantee: exactly the law's probabilities, given ideal bits; no rounding decides an answer. The bits of each block come from
+    a cipher under a new key of the operating system.
     Reference: docs/noise.md, theorem 1.
 
     Args:
         law: `DiscreteLaplace` or `RoundedNormal`.
         shape: The shape of the result.
-        threads: At most this many threads; None takes all that the process may run.
+        threads: At most this many threads; None uses all that the process may run.
     """
     noise = np.empty(shape, dtype=np.int64)
     add_noise(noise, law, threads=threads, to_zero=True)
@@ -57,10 +58,9 @@ def add_noise(
     Args:
         values: Contiguous and writable.
         law: `DiscreteLaplace` or `RoundedNormal`.
-        threads: At most this many threads; None takes all that the process may run.
+        threads: At most this many threads; None uses all that the process may run.
         to_zero: Whether to begin with zeros, whatever the values are.
-        then: Called with the first and last row of each block of rows that has got its noise, by the thread that has it
-            in its cache.
+        then: Called with the bounds of each block of rows that has its noise, by the thread that has it in its cache.
     """
     if values.dtype != np.int64 or not values.flags.c_contiguous or not values.flags.writeable:
         # Flattening such an array would copy it, and the noise would go to the copy.
@@ -83,12 +83,12 @@ def add_noise(
 
     for_runs(len(rows), block, add, threads)
     if os.getpid() != process:
-        # A signal handler forked in the middle: both processes would return blocks of the same noise.
+        # A signal handler forked meanwhile: both processes would return blocks of the same noise.
         raise RuntimeError("noise must be drawn in one process, but it was forked in the middle; draw again")
 
 
 def add_draws(values: NDArray[np.int64], law: Law, source: BitSource, *, to_zero: bool = False) -> None:
-    """Adds independent draws of the law to the values, or to zero, from the bits of the source: 2 or 8 bytes each at first."""
+    """Adds independent draws of the law to the values, or to zero. Each draw begins with 2 or 8 bytes of the source."""
     if law.scale > LARGEST_SMALL_SCALE:
         if to_zero:
             values[:] = 0
@@ -103,7 +103,7 @@ def add_draws(values: NDArray[np.int64], law: Law, source: BitSource, *, to_zero
 
 
 def invert_words(values: NDArray[np.int64], law: Law, words: NDArray[np.uint64], source: BitSource) -> None:
-    """Adds the draws of these first words, each of which has one bit for the sign and 63 for W, to the values."""
+    """Adds the draws of these first words to the values. A word has one bit for the sign and 63 bits of W."""
     quantile = quantile_of(law)
     table = float_table(quantile)
     shift, _ = shift_of(quantile, law.scale)
@@ -118,7 +118,7 @@ def invert_words(values: NDArray[np.int64], law: Law, words: NDArray[np.uint64],
 
 
 def certain_magnitudes(law: Law, words: NDArray[np.uint64], source: BitSource) -> NDArray[np.int64]:
-    """The magnitude for each first word, by double-double and, where that is not certain, ball arithmetic."""
+    """The magnitude for each first word: by level 2, and by level 3 where that is not certain."""
     quantile = quantile_of(law)
     table = double_table(quantile)
     more_words = source.words(len(words))
@@ -128,3 +128,34 @@ def certain_magnitudes(law: Law, words: NDArray[np.uint64], source: BitSource) -
     for i in np.flatnonzero(magnitudes < 0).tolist():
         magnitudes[i] = exact_magnitude(quantile, law.scale, int(words[i]), int(more_words[i]), source)
     return magnitudes
+
+
+class SecretBits:
+    """Secret random bits: AES-256-CTR under a new key of the operating system.
+
+    A key is used for one block of one release and stored nowhere, so no two blocks, releases, threads or forked children share
+    bits. Given ideal bits the noise is exact; the cipher makes that computational (SECURITY.md).
+
+    Args:
+        buffer: Memory for the first words, if they fit. Nobody else may use it until they are used up. New memory costs more
+            than the cipher.
+    """
+
+    def __init__(self, buffer: NDArray[np.uint64] | None = None) -> None:
+        self._buffer = buffer
+        # A counter that begins at zero is safe: the key is used for this stream alone.
+        self._cipher = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """The next words, each one new."""
+        size = count + 2  # the cipher needs space for one more block
+        buffer, self._buffer = self._buffer, None
+        words = np.empty(size, np.uint64) if buffer is None or len(buffer) < size else buffer[:size]
+        target = words.view(np.uint8)
+        for start in range(0, 8 * count, len(_ZEROS)):
+            length = min(len(_ZEROS), 8 * count - start)
+            self._cipher.update_into(memoryview(_ZEROS)[:length], target[start:].data)
+        return words[:count]
+
+    def __reduce__(self) -> str:
+        raise TypeError("secret bits cannot be copied or pickled: two uses of one key would share noise")

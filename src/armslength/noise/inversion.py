@@ -1,16 +1,23 @@
 """Certified inversion: the integer floor(scale·Q(W) + shift), or the statement that it is not yet certain.
 
-Level 1 knows 63 bits of W and computes in float64; level 2 knows 127 bits and computes in double-double.
 An answer is given only if the proved error cannot change it. Theorem and bounds: docs/noise.md.
+
+    level 0   16 bits, one of them the sign, and one look-up; for small scales. Of the 32,768 intervals of W nearly all give
+              one magnitude. Those with a boundary, and the one next to 0, are left to level 1, which goes on with the same bits.
+    level 1   63 bits of W in float64
+    level 2   127 bits in double-double
+    level 3   as many bits as it takes, in ball arithmetic: slow, always right, almost never needed
+
+A double-double number is the unevaluated sum of two floats, of about 106 bits. Error bounds: Joldes, Muller & Popescu 2017, "Tight
+and rigorous error bounds for basic building blocks of double-word arithmetic": below 2^−102 relative for each operation here; we
+count 2^−100.
 """
 
 import math
-import os
 from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from flint import arb, fmpz
 from numpy.typing import NDArray
 
@@ -18,63 +25,12 @@ from armslength._flint import precision
 from armslength._numba import kernel, leading_zeros
 from armslength.noise.quantile_tables import DOUBLE_DEGREE, OCTAVES, PIECE_BITS, Quantile
 
-# Double-double arithmetic: a number as the unevaluated sum of two floats, of about 106 bits.
-#
-# Error bounds: Joldes, Muller & Popescu 2017, "Tight and rigorous error bounds for basic building blocks of
-# double-word arithmetic": below 2^−102 relative for each operation here; we count 2^−100.
-
-
-_SPLITTER = 134217729.0  # 2^27 + 1
-
-
-@kernel
-def two_sum(a: float, b: float) -> tuple[float, float]:
-    """fl(a+b) and its exact error (Knuth)."""
-    total = a + b
-    shifted = total - a
-    return total, (a - (total - shifted)) + (b - shifted)
-
-
-@kernel
-def quick_two_sum(a: float, b: float) -> tuple[float, float]:
-    """fl(a+b) and its exact error, for |a| ≥ |b| (Dekker)."""
-    total = a + b
-    return total, b - (total - a)
-
-
-@kernel
-def split(a: float) -> tuple[float, float]:
-    """a as the exact sum of two floats of at most 26 bits each (Veltkamp)."""
-    scaled = _SPLITTER * a
-    high = scaled - (scaled - a)
-    return high, a - high
-
-
-@kernel
-def two_product(a: float, b: float) -> tuple[float, float]:
-    """fl(a·b) and its exact error (Dekker; no fused operations, which differ between machines)."""
-    product = a * b
-    a_high, a_low = split(a)
-    b_high, b_low = split(b)
-    error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-    return product, error
-
-
-@kernel
-def add(a_high: float, a_low: float, b_high: float, b_low: float) -> tuple[float, float]:
-    """a + b (AccurateDWPlusDW: relative error below 3.1·2^−106)."""
-    high, high_error = two_sum(a_high, b_high)
-    low, low_error = two_sum(a_low, b_low)
-    high, error = quick_two_sum(high, high_error + low)
-    return quick_two_sum(high, low_error + error)
-
-
-@kernel
-def multiply(a_high: float, a_low: float, b_high: float, b_low: float) -> tuple[float, float]:
-    """a·b (DWTimesDW1: relative error below 7·2^−106)."""
-    high, error = two_product(a_high, b_high)
-    return quick_two_sum(high, error + (a_high * b_low + a_low * b_high))
-
+LARGEST_SMALL_SCALE = 256.0  # for level 0: one interval in 22 is open, and magnitudes fit 16 bits
+OPEN = np.int16(-(2**15))
+BITS = 15
+_INTERVALS = 1 << BITS
+_LOW_48 = np.uint64(2**48 - 1)
+_48 = np.uint64(48)
 
 _FREE_BITS = 62 - PIECE_BITS  # below the leading one and the piece's bits
 _FREE_SHIFT = np.uint64(_FREE_BITS)
@@ -89,31 +45,79 @@ _SIGN_SHIFT = np.uint64(63)
 
 _FLOAT_ROUNDING = 2.0**-50  # of the shift, the product, the sum and the two comparisons
 _DOUBLE_ROUNDING = 2.0**-98
+_SPLITTER = 134217729.0  # 2^27 + 1
+_MAGNITUDE_BITS = 63
 
 
-@kernel
-def locate(magnitude: np.uint64) -> tuple[int, int, np.int64]:
-    """(octave, piece number, offset) of W = magnitude·2^−63; τ is offset·2^−56. Octave 43 and up: no piece."""
-    octave = leading_zeros(magnitude) - 1
-    if octave >= OCTAVES:
-        return octave, 0, np.int64(0)
-    normal = magnitude << np.uint64(octave)
-    part = (normal >> _FREE_SHIFT) & _PIECE_MASK
-    offset = np.int64(normal & _FREE_MASK) - _MIDDLE
-    return octave, (octave << PIECE_BITS) + int(part), offset
+class BitSource(Protocol):
+    """A source of uniform words; tests bring their own to reach the rare paths."""
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """The next words, each one new."""
+        ...
 
 
-@kernel
-def polynomial(a: NDArray[np.float64], tau: float) -> float:
-    """a₀ + τ·(a₁ + a₂τ + … + a₈τ⁷), the bracket by Estrin's scheme: pairs, then pairs of pairs.
+@lru_cache(maxsize=32)
+def look_up_table(quantile: Quantile, scale: float) -> NDArray[np.int16]:
+    """Level 0: the signed value of each of 2^16 patterns (the sign is the highest bit), or OPEN.
 
-    Horner's rule has eight products and sums that wait for each other, and a processor sees only a few draws ahead. The
-    rounding that `tables.py` counts is that of these operations, in this order.
+    It is made in ball arithmetic from the law's tail, without any inverse function.
     """
-    squared = tau * tau
-    low = (a[1] + a[2] * tau) + (a[3] + a[4] * tau) * squared
-    high = (a[5] + a[6] * tau) + (a[7] + a[8] * tau) * squared
-    return float(a[0] + (low + high * (squared * squared)) * tau)
+    magnitudes = np.zeros(_INTERVALS, dtype=np.int16)
+    is_open = np.zeros(_INTERVALS, dtype=bool)
+    is_open[0] = True
+    with precision(192):
+        n = 0
+        while True:
+            n += 1
+            exact = quantile.tail(arb(scale), n) * _INTERVALS
+            first, last = (int(end.floor().unique_fmpz() or 0) for end in (exact.lower(), exact.upper()))
+            # Every W below the boundary gives at least n, every W above it less. Intervals that could hold it are open.
+            magnitudes[:first] = n
+            is_open[first : last + 1] = True
+            if first == 0:
+                break
+    table = np.concatenate([magnitudes, -magnitudes])
+    table[np.concatenate([is_open, is_open])] = OPEN
+    table.flags.writeable = False
+    return table
+
+
+@kernel
+def look_up(
+    patterns: NDArray[np.uint16],
+    table: NDArray[np.int16],
+    values: NDArray[np.int64],
+    to_zero: bool,
+    still_open: NDArray[np.int32],
+) -> int:
+    """Adds to the values, or to zero, and lists the open places as far as the list is long; returns how many there are."""
+    opened = 0
+    for i in range(len(patterns)):
+        value = table[patterns[i]]
+        if value == OPEN:
+            if opened < len(still_open):
+                still_open[opened] = i
+            opened += 1
+            value = np.int16(0)
+        values[i] = value if to_zero else values[i] + value
+    return opened
+
+
+def open_places(
+    patterns: NDArray[np.uint16], table: NDArray[np.int16], values: NDArray[np.int64], *, to_zero: bool
+) -> NDArray[np.int64]:
+    """Adds the table's answers to the values, or to zero; returns the places that it leaves open."""
+    still_open = np.empty(len(patterns) // 16 + 64, dtype=np.int32)
+    count = look_up(patterns, table, values, to_zero, still_open)
+    if count > len(still_open):  # many more than expected: the list was too short
+        return np.flatnonzero(table[patterns] == OPEN)
+    return still_open[:count].astype(np.int64)
+
+
+def continued(patterns: NDArray[np.uint16], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Words for level 1: first the bits of the patterns, then the low 48 bits of these words."""
+    return (patterns.astype(np.uint64) << _48) | (words & _LOW_48)
 
 
 @kernel
@@ -126,7 +130,7 @@ def invert_float(
     values: NDArray[np.int64],
     still_open: NDArray[np.int64],
 ) -> int:
-    """Level 1: adds to the values and lists the places that are still open; how many those are."""
+    """Level 1: adds to the values and lists the places that are still open; returns how many there are."""
     opened = 0
     for i in range(len(words)):
         octave, piece, offset = locate(words[i] & _MAGNITUDE_MASK)
@@ -191,135 +195,8 @@ def invert_double(
             magnitudes[i] = 0
 
 
-# Level 0, for small scales: 16 random bits and one look-up.
-#
-# One bit is the sign, 15 are the first bits of W. Of the 32,768 intervals of W nearly all give one magnitude; those that hold
-# a boundary, and the one next to 0, are left to the next level, which goes on with the same bits. The table is made in ball
-# arithmetic from the law's tail, without any inverse function.
-
-
-LARGEST_SMALL_SCALE = 256.0  # one interval in 22 is open; magnitudes fit 16 bits
-OPEN = np.int16(-(2**15))
-BITS = 15
-_INTERVALS = 1 << BITS
-_MASK = np.uint64(2**48 - 1)
-_48 = np.uint64(48)
-
-
-@lru_cache(maxsize=32)
-def look_up_table(quantile: Quantile, scale: float) -> NDArray[np.int16]:
-    """The signed value of each of 2^16 patterns (the sign is the highest bit), or OPEN."""
-    magnitudes = np.zeros(_INTERVALS, dtype=np.int16)
-    is_open = np.zeros(_INTERVALS, dtype=bool)
-    is_open[0] = True
-    with precision(192):
-        n = 0
-        while True:
-            n += 1
-            exact = quantile.tail(arb(scale), n) * _INTERVALS
-            first, last = (int(end.floor().unique_fmpz() or 0) for end in (exact.lower(), exact.upper()))
-            # Every W below the boundary gives at least n, every W above it less. Intervals that could hold it are open.
-            magnitudes[:first] = n
-            is_open[first : last + 1] = True
-            if first == 0:
-                break
-    table = np.concatenate([magnitudes, -magnitudes])
-    table[np.concatenate([is_open, is_open])] = OPEN
-    table.flags.writeable = False
-    return table
-
-
-@kernel
-def look_up(
-    patterns: NDArray[np.uint16],
-    table: NDArray[np.int16],
-    values: NDArray[np.int64],
-    to_zero: bool,
-    still_open: NDArray[np.int32],
-) -> int:
-    """Adds to the values, or to zero, and lists the places that are still open as far as the list is long; how many there are."""
-    opened = 0
-    for i in range(len(patterns)):
-        value = table[patterns[i]]
-        if value == OPEN:
-            if opened < len(still_open):
-                still_open[opened] = i
-            opened += 1
-            value = np.int16(0)
-        values[i] = value if to_zero else values[i] + value
-    return opened
-
-
-def open_places(
-    patterns: NDArray[np.uint16], table: NDArray[np.int16], values: NDArray[np.int64], *, to_zero: bool
-) -> NDArray[np.int64]:
-    """Adds what the table knows to the values, or to zero; the places that it leaves open."""
-    still_open = np.empty(len(patterns) // 16 + 64, dtype=np.int32)
-    count = look_up(patterns, table, values, to_zero, still_open)
-    if count > len(still_open):  # many times what is expected: the list was too short
-        return np.flatnonzero(table[patterns] == OPEN)
-    return still_open[:count].astype(np.int64)
-
-
-def continued(patterns: NDArray[np.uint16], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """First words of level 1 that begin with these patterns and go on with the low 48 bits of these words."""
-    return (patterns.astype(np.uint64) << _48) | (words & _MASK)
-
-
-# Secret random bits: a cipher keyed by the operating system, anew for each block of each release.
-#
-# A key lives as long as the drawing of its block and is kept nowhere, so no two blocks, releases, threads
-# or forked children can share bits. Given ideal bits the noise is exact; the cipher makes that
-# computational (SECURITY.md).
-
-
-_ZEROS = bytes(1 << 20)  # what is encrypted to give the keystream
-
-
-class BitSource(Protocol):
-    """Where uniform words come from; tests bring their own to force the rare paths."""
-
-    def words(self, count: int) -> NDArray[np.uint64]:
-        """The next words, each one new."""
-        ...
-
-
-class SecretBits:
-    """AES-256-CTR under a key that the operating system has just drawn.
-
-    Args:
-        buffer: Where the first words go, if they fit; it must be nobody else's until they are used up. New memory costs
-            more than the cipher.
-    """
-
-    def __init__(self, buffer: NDArray[np.uint64] | None = None) -> None:
-        self._buffer = buffer
-        # A counter block of zero is safe: the key is used for this stream alone.
-        self._cipher = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
-
-    def words(self, count: int) -> NDArray[np.uint64]:
-        """The next words, each one new."""
-        room = count + 2  # the cipher asks for room for one more block
-        buffer, self._buffer = self._buffer, None
-        words = np.empty(room, np.uint64) if buffer is None or len(buffer) < room else buffer[:room]
-        target = words.view(np.uint8)
-        for start in range(0, 8 * count, len(_ZEROS)):
-            size = min(len(_ZEROS), 8 * count - start)
-            self._cipher.update_into(memoryview(_ZEROS)[:size], target[start:].data)
-        return words[:count]
-
-    def __reduce__(self) -> str:
-        raise TypeError("secret bits cannot be copied or pickled: two uses of one key would share noise")
-
-
-# Level 3: ball arithmetic on as many bits of W as it takes. Slow, always right, almost never needed.
-
-
-_MAGNITUDE_BITS = 63
-
-
 def exact_magnitude(quantile: Quantile, scale: float, first: int, second: int, source: BitSource) -> int:
-    """floor(scale·Q(W) + shift) for the W whose bits begin with these words and go on in the source."""
+    """Level 3: floor(scale·Q(W) + shift) for the W whose bits begin with these words and go on in the source."""
     revealed = ((first & (2**_MAGNITUDE_BITS - 1)) << 64) | second
     bits = _MAGNITUDE_BITS + 64
     while True:
@@ -337,3 +214,77 @@ def _floor(quantile: Quantile, scale: float, numerator: int, bits: int) -> fmpz 
     """floor(scale·Q(numerator·2^−bits) + shift), or None where the ball holds more than one answer."""
     w = arb(numerator) * arb(2) ** -bits
     return (arb(scale) * quantile.value(w) + quantile.shift(arb(scale))).floor().unique_fmpz()
+
+
+@kernel
+def locate(magnitude: np.uint64) -> tuple[int, int, np.int64]:
+    """(octave, piece number, offset) of W = magnitude·2^−63; τ is offset·2^−56. Octave 43 and up: no piece."""
+    octave = leading_zeros(magnitude) - 1
+    if octave >= OCTAVES:
+        return octave, 0, np.int64(0)
+    normal = magnitude << np.uint64(octave)
+    part = (normal >> _FREE_SHIFT) & _PIECE_MASK
+    offset = np.int64(normal & _FREE_MASK) - _MIDDLE
+    return octave, (octave << PIECE_BITS) + int(part), offset
+
+
+@kernel
+def polynomial(a: NDArray[np.float64], tau: float) -> float:
+    """a₀ + τ·(a₁ + a₂τ + … + a₈τ⁷), the bracket by Estrin's scheme: pairs, then pairs of pairs.
+
+    In Horner's rule eight products and sums wait for each other, which is slower. The radius of a table counts the rounding of
+    these operations, in this order.
+    """
+    squared = tau * tau
+    low = (a[1] + a[2] * tau) + (a[3] + a[4] * tau) * squared
+    high = (a[5] + a[6] * tau) + (a[7] + a[8] * tau) * squared
+    return float(a[0] + (low + high * (squared * squared)) * tau)
+
+
+@kernel
+def two_sum(a: float, b: float) -> tuple[float, float]:
+    """fl(a+b) and its exact error (Knuth)."""
+    total = a + b
+    shifted = total - a
+    return total, (a - (total - shifted)) + (b - shifted)
+
+
+@kernel
+def quick_two_sum(a: float, b: float) -> tuple[float, float]:
+    """fl(a+b) and its exact error, for |a| ≥ |b| (Dekker)."""
+    total = a + b
+    return total, b - (total - a)
+
+
+@kernel
+def split(a: float) -> tuple[float, float]:
+    """a as the exact sum of two floats of at most 26 bits each (Veltkamp)."""
+    scaled = _SPLITTER * a
+    high = scaled - (scaled - a)
+    return high, a - high
+
+
+@kernel
+def two_product(a: float, b: float) -> tuple[float, float]:
+    """fl(a·b) and its exact error (Dekker; no fused operations, which differ between machines)."""
+    product = a * b
+    a_high, a_low = split(a)
+    b_high, b_low = split(b)
+    error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return product, error
+
+
+@kernel
+def add(a_high: float, a_low: float, b_high: float, b_low: float) -> tuple[float, float]:
+    """a + b (AccurateDWPlusDW: relative error below 3.1·2^−106)."""
+    high, high_error = two_sum(a_high, b_high)
+    low, low_error = two_sum(a_low, b_low)
+    high, error = quick_two_sum(high, high_error + low)
+    return quick_two_sum(high, low_error + error)
+
+
+@kernel
+def multiply(a_high: float, a_low: float, b_high: float, b_low: float) -> tuple[float, float]:
+    """a·b (DWTimesDW1: relative error below 7·2^−106)."""
+    high, error = two_product(a_high, b_high)
+    return quick_two_sum(high, error + (a_high * b_low + a_low * b_high))

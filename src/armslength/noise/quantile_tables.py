@@ -1,6 +1,11 @@
-"""The two quantile functions that noise is drawn through, in ball arithmetic.
+"""The two quantile functions that noise is drawn through, in ball arithmetic and as tables of polynomials.
 
-With W uniform in (0, 1): −ln W is exponential, and √2·erfc⁻¹(W) is the magnitude of a standard normal.
+With W uniform in (0, 1), −ln W is exponential, and √2·erfc⁻¹(W) is the magnitude of a standard normal.
+
+In a table, W is read as an octave 2^(−1−o) ≤ W < 2^−o, cut into 32 equal pieces. On a piece W = center + half·τ with τ in
+[−1, 1), and the quantile is a Taylor polynomial in τ: only + and × of IEEE floats. The radius of a piece bounds all errors: the
+remainder (Lagrange's form over the whole piece, in ball arithmetic), the rounding of coefficients, of τ and of the evaluation, and
+the bits of W that are not yet revealed. The proof, bound by bound: docs/noise.md, section 3.
 """
 
 from collections.abc import Callable
@@ -13,6 +18,18 @@ from numpy.typing import NDArray
 
 from armslength._flint import precision, upper_float
 from armslength.laws import Law
+
+PIECE_BITS = 5
+PIECES = 1 << PIECE_BITS
+OCTAVES = 43  # W below 2^−43 goes to ball arithmetic
+FLOAT_DEGREE = 8
+DOUBLE_DEGREE = 17
+
+_FLOAT_UNIT = 2.0**-53  # the relative error of one IEEE operation
+_DOUBLE_UNIT = 2.0**-100  # of one double-double operation; the theorems have 2^−102
+_FLOAT_BITS = 63  # how many bits of W the first word reveals; its 64th is the sign
+_DOUBLE_BITS = 127
+_SLACK = 1 + 2.0**-20  # over the arithmetic of the radius itself
 
 
 @dataclass(frozen=True)
@@ -34,93 +51,6 @@ class Quantile:
     tail: Callable[[arb, int], arb]
 
 
-def _exponential(w: arb) -> arb:
-    """−ln w."""
-    return -w.log()
-
-
-def _exponential_taylor(w: arb, half: arb, degree: int) -> list[arb]:
-    """−ln(w + half·τ) = −ln w + Σ (−half/w)^n·τ^n / n."""
-    ratio = -half / w
-    power = arb(1)
-    coefficients = [_exponential(w)]
-    for n in range(1, degree + 1):
-        power *= ratio
-        coefficients.append(power / n)
-    return coefficients
-
-
-def _half_normal(w: arb) -> arb:
-    """√2·erfc⁻¹(w); over a ball, from its two ends."""
-    return arb(2).sqrt() * w.lower().erfcinv().union(w.upper().erfcinv())
-
-
-def _half_normal_taylor(w: arb, half: arb, degree: int) -> list[arb]:
-    """By the differential equation z″ = z·z′² of z(τ) = √2·erfc⁻¹(w + half·τ)."""
-    z = _half_normal(w)
-    density = 2 * (-z * z / 2).exp() / (2 * arb.pi()).sqrt()
-    coefficients = [z, -half / density]
-    slopes = [coefficients[1]]  # the series of z′
-    slopes_squared: list[arb] = []  # the series of z′²
-    for n in range(degree - 1):
-        slopes_squared.append(sum((slopes[i] * slopes[n - i] for i in range(n + 1)), arb(0)))
-        bent = sum((coefficients[i] * slopes_squared[n - i] for i in range(n + 1)), arb(0))
-        coefficients.append(bent / ((n + 1) * (n + 2)))
-        slopes.append((n + 2) * coefficients[n + 2])
-    return coefficients[: degree + 1]
-
-
-def _exponential_shift(scale: arb) -> arb:
-    """b·ln(2/(1+α)), α = e^(−1/b): with it P(magnitude ≥ n) is 2α^n/(1+α), and 0 has its right probability at once."""
-    return scale * (2 / (1 + (-1 / scale).exp())).log()
-
-
-def _exponential_tail(scale: arb, n: int) -> arb:
-    """2α^n/(1+α)."""
-    return 2 * (-n / scale).exp() / (1 + (-1 / scale).exp())
-
-
-def _half_normal_shift(_scale: arb) -> arb:
-    """½, for rounding."""
-    return arb(0.5)
-
-
-def _half_normal_tail(scale: arb, n: int) -> arb:
-    """erfc((n − ½)/(σ√2))."""
-    return ((2 * n - 1) / (2 * arb(2).sqrt() * scale)).erfc()
-
-
-EXPONENTIAL = Quantile("laplace", _exponential, _exponential_taylor, _exponential_shift, _exponential_tail)
-HALF_NORMAL = Quantile("gaussian", _half_normal, _half_normal_taylor, _half_normal_shift, _half_normal_tail)
-
-
-def quantile_of(law: Law) -> Quantile:
-    """The quantile function that the law is drawn through."""
-    return {quantile.name: quantile for quantile in (EXPONENTIAL, HALF_NORMAL)}[law.name]
-
-
-# Quantile functions as tables of polynomials, each piece with a proved error radius.
-#
-# W is read as an octave 2^(−1−o) ≤ W < 2^−o, cut into 32 equal pieces. On a piece W = center + half·τ with
-# τ in [−1, 1), and the quantile is a Taylor polynomial in τ: only + and × of IEEE floats. Its radius bounds
-# all that can be off: the remainder (Lagrange's form over the whole piece, in ball arithmetic), the rounding
-# of coefficients, of τ and of the evaluation, and the bits of W that are not yet revealed. The proof, bound
-# by bound: docs/noise.md, section 3.
-
-
-PIECE_BITS = 5
-PIECES = 1 << PIECE_BITS
-OCTAVES = 43  # W below 2^−43 goes to ball arithmetic
-FLOAT_DEGREE = 8
-DOUBLE_DEGREE = 17
-
-_FLOAT_UNIT = 2.0**-53  # the relative error of one IEEE operation
-_DOUBLE_UNIT = 2.0**-100  # of one double-double operation, with room: the theorems have 2^−102
-_FLOAT_BITS = 63  # how many bits of W the first word reveals; its 64th is the sign
-_DOUBLE_BITS = 127
-_SLACK = 1 + 2.0**-20  # over the arithmetic of the radius itself
-
-
 @dataclass(frozen=True)
 class QuantileTable:
     """Polynomials and radii of all pieces; piece number = 32·octave + part.
@@ -136,31 +66,31 @@ class QuantileTable:
     radius: NDArray[np.float64]
 
 
-_made: dict[tuple[str, int], QuantileTable] = {}
+_tables: dict[tuple[str, int], QuantileTable] = {}
 
 
 def float_table(quantile: Quantile) -> QuantileTable:
     """The table for float64 and the 63 bits of W in the first word."""
-    return _kept(quantile, FLOAT_DEGREE)
+    return _cached_table(quantile, FLOAT_DEGREE)
 
 
 def double_table(quantile: Quantile) -> QuantileTable:
     """The table for double-double and 127 bits of W."""
-    return _kept(quantile, DOUBLE_DEGREE)
+    return _cached_table(quantile, DOUBLE_DEGREE)
 
 
-def _kept(quantile: Quantile, degree: int) -> QuantileTable:
-    """The table, made once for the process; threads that ask at the same time wait for the first."""
+def _cached_table(quantile: Quantile, degree: int) -> QuantileTable:
+    """The table, made once for the process. Threads that ask at the same time wait for the first."""
     key = quantile.name, degree
-    if key not in _made:
+    if key not in _tables:
         with precision(256):
-            if key not in _made:
-                _made[key] = build(quantile, degree)
-    return _made[key]
+            if key not in _tables:
+                _tables[key] = build(quantile, degree)
+    return _tables[key]
 
 
 def build(quantile: Quantile, degree: int) -> QuantileTable:
-    """A new table at the precision in force: any precision gives true radii, a low one large radii."""
+    """A new table at the present precision. Any precision gives true radii, a low one large radii."""
     double = degree == DOUBLE_DEGREE
     unit, revealed_bits = (_DOUBLE_UNIT, _DOUBLE_BITS) if double else (_FLOAT_UNIT, _FLOAT_BITS)
     count = OCTAVES * PIECES
@@ -224,10 +154,75 @@ def shift_of(quantile: Quantile, scale: float) -> tuple[float, float]:
             exact = quantile.shift(arb(scale))
             high = float(exact.mid())
             low = float((exact - arb(high)).mid())
-            # proved, and not only meant: other code may have set the precision
+            # proved, not assumed: other code may have set the precision
             if (
                 abs(exact - arb(high)) <= abs(exact) * 2**-52
                 and abs(exact - arb(high) - arb(low)) <= abs(exact) * 2**-104
             ):
                 return high, low
         bits *= 2
+
+
+def _exponential(w: arb) -> arb:
+    """−ln w."""
+    return -w.log()
+
+
+def _exponential_taylor(w: arb, half: arb, degree: int) -> list[arb]:
+    """−ln(w + half·τ) = −ln w + Σ (−half/w)^n·τ^n / n."""
+    ratio = -half / w
+    power = arb(1)
+    coefficients = [_exponential(w)]
+    for n in range(1, degree + 1):
+        power *= ratio
+        coefficients.append(power / n)
+    return coefficients
+
+
+def _half_normal(w: arb) -> arb:
+    """√2·erfc⁻¹(w); over a ball, from its two ends."""
+    return arb(2).sqrt() * w.lower().erfcinv().union(w.upper().erfcinv())
+
+
+def _half_normal_taylor(w: arb, half: arb, degree: int) -> list[arb]:
+    """By the differential equation z″ = z·z′² of z(τ) = √2·erfc⁻¹(w + half·τ)."""
+    z = _half_normal(w)
+    density = 2 * (-z * z / 2).exp() / (2 * arb.pi()).sqrt()
+    coefficients = [z, -half / density]
+    slopes = [coefficients[1]]  # the series of z′
+    slopes_squared: list[arb] = []  # the series of z′²
+    for n in range(degree - 1):
+        slopes_squared.append(sum((slopes[i] * slopes[n - i] for i in range(n + 1)), arb(0)))
+        product = sum((coefficients[i] * slopes_squared[n - i] for i in range(n + 1)), arb(0))
+        coefficients.append(product / ((n + 1) * (n + 2)))
+        slopes.append((n + 2) * coefficients[n + 2])
+    return coefficients[: degree + 1]
+
+
+def _exponential_shift(scale: arb) -> arb:
+    """b·ln(2/(1+α)), α = e^(−1/b): with it P(magnitude ≥ n) is 2α^n/(1+α), and 0 has its right probability at once."""
+    return scale * (2 / (1 + (-1 / scale).exp())).log()
+
+
+def _exponential_tail(scale: arb, n: int) -> arb:
+    """2α^n/(1+α)."""
+    return 2 * (-n / scale).exp() / (1 + (-1 / scale).exp())
+
+
+def _half_normal_shift(_scale: arb) -> arb:
+    """½, for rounding."""
+    return arb(0.5)
+
+
+def _half_normal_tail(scale: arb, n: int) -> arb:
+    """erfc((n − ½)/(σ√2))."""
+    return ((2 * n - 1) / (2 * arb(2).sqrt() * scale)).erfc()
+
+
+EXPONENTIAL = Quantile("laplace", _exponential, _exponential_taylor, _exponential_shift, _exponential_tail)
+HALF_NORMAL = Quantile("gaussian", _half_normal, _half_normal_taylor, _half_normal_shift, _half_normal_tail)
+
+
+def quantile_of(law: Law) -> Quantile:
+    """The quantile function that the law is drawn through."""
+    return {quantile.name: quantile for quantile in (EXPONENTIAL, HALF_NORMAL)}[law.name]

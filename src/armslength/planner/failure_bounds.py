@@ -1,27 +1,14 @@
-"""Moments of an estimate's error over seed and noise: of the projection, of a pair's noise, and of both together.
+"""How often an estimate is off by more than α·D: bounds for every z, from exact moments over seed and noise.
 
-Those of the projection are bounds that hold for every z; docs/planning.md has the proofs.
+Chebyshev's inequality needs the variance. For the block and balanced constructions, and without a projection, the fourth central
+moment is bounded too, and falls with growing sparsity. The smaller bound counts. Proofs: docs/planning.md.
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 from armslength.estimates.variance import VarianceCurve
 from armslength.laws import Law
-from armslength.transforms.identity import Identity
-from armslength.transforms.sparse_jl import SparseJL
-from armslength.transforms.transform import Transform
-
-_SIGNS_NEEDED = 8  # T⁴ has eight signs
-
-
-@dataclass(frozen=True)
-class ProjectionMoments:
-    """Bounds on E[T²], E[T³] and E[T⁴] of T = ‖Sz‖² − ‖z‖², for ‖z‖ = 1."""
-
-    second: float
-    third: float
-    fourth: float
+from armslength.transforms.transform import ErrorMoments, Transform
 
 
 @dataclass(frozen=True)
@@ -34,60 +21,43 @@ class NoiseMoments:
     m8: float
 
 
-def projection_moments(transform: Transform) -> ProjectionMoments | None:
-    """Bounds on the moments of the projection's error over the seed; None where no proof is at hand."""
-    if isinstance(transform, Identity):
-        return ProjectionMoments(0.0, 0.0, 0.0)
-    if not isinstance(transform, SparseJL) or transform.construction == "graph":
-        return None
-    if transform.independence < _SIGNS_NEEDED:
-        return None
-    pair, two_pairs, three, four = (float(chance) for chance in _meetings(transform))
-    # One block of k/s bins: closed walks of two, three and four edges in which every coordinate is met an even number of times.
-    second, third = 2 * pair, 8 * three
-    fourth = pair + 12 * max(two_pairs, three) + 48 * four
-    # The mean of s independent blocks.
-    s = transform.sparsity
-    return ProjectionMoments(second / s, third / s**2, fourth / s**3 + 3 * (1 - 1 / s) / s**2 * second**2)
+def failure_bound(
+    transform: Transform,
+    law: Law,
+    unit_squared: float,
+    curve: VarianceCurve,
+    squared_distance: float,
+    distortion: float,
+) -> float:
+    """An upper bound on P(|estimate − D| > α·D), for every z with ‖z‖² = D.
+
+    Guarantee: Chebyshev's inequality for the exact variance, and Markov's for the fourth power where the transform has a
+    bound on that moment (hash functions of at least 8-wise independence).
+
+    Args:
+        transform: The projection.
+        law: The noise that each of two parties adds to its output.
+        unit_squared: The factor from squared integer units to squared data units.
+        curve: The variance of the estimate.
+        squared_distance: D, in data units.
+        distortion: α.
+    """
+    by_variance = chebyshev(curve, squared_distance, distortion)
+    projection = transform.error_moments()
+    if projection is None:
+        return by_variance
+    noise = pair_moments(law, unit_squared)
+    fourth = fourth_moment(transform.sketch_dim, projection, noise, squared_distance)
+    return min(by_variance, fourth / (distortion * squared_distance) ** 4)
 
 
-def _meetings(transform: SparseJL) -> tuple[Fraction, Fraction, Fraction, Fraction]:
-    """How likely coordinates share a bin of one block: two of them; two and two others; three; four."""
-    bins = transform.sketch_dim // transform.sparsity
-    if transform.construction != "balanced" or transform.input_dim is None:
-        return Fraction(1, bins), Fraction(1, bins**2), Fraction(1, bins**2), Fraction(1, bins**3)
-    d = transform.input_dim
-    small, larger = divmod(d, bins)
-    sizes = ((small + 1, larger), (small, bins - larger))
-
-    def falling(number: int, length: int) -> int:
-        product = 1
-        for step in range(length):
-            product *= max(0, number - step)
-        return product
-
-    def all_in_one(count: int) -> Fraction:
-        return Fraction(sum(many * falling(m, count) for m, many in sizes), max(1, falling(d, count)))
-
-    pairs = sum(many * falling(m, 2) for m, many in sizes)
-    same = sum(many * falling(m, 2) ** 2 for m, many in sizes)
-    four = sum(many * falling(m, 4) for m, many in sizes)
-    two_pairs = Fraction(pairs**2 - same + four, max(1, falling(d, 4)))
-    return all_in_one(2), two_pairs, all_in_one(3), all_in_one(4)
-
-
-def pair_moments(law: Law, unit_squared: float) -> NoiseMoments:
-    """Moments of the difference of two parties' noises in one coordinate, in data units, from their cumulants."""
-    k2, k4 = 2 * law.cumulants.k2, 2 * law.cumulants.k4
-    k6, k8 = (2 * cumulant for cumulant in law.higher_cumulants)
-    m6 = k6 + 15 * k4 * k2 + 15 * k2**3
-    m8 = k8 + 28 * k6 * k2 + 35 * k4**2 + 210 * k4 * k2**2 + 105 * k2**4
-    u = unit_squared
-    return NoiseMoments(k2 * u, (k4 + 3 * k2**2) * u**2, m6 * u**3, m8 * u**4)
+def chebyshev(curve: VarianceCurve, squared_distance: float, distortion: float) -> float:
+    """V(D)/(α·D)², at most 1: an upper bound on P(|estimate − D| > α·D) for any law of that variance."""
+    return min(1.0, curve.at_point(squared_distance) / (distortion * squared_distance) ** 2)
 
 
 def fourth_moment(
-    sketch_dim: int, projection: ProjectionMoments, noise: NoiseMoments, squared_distance: float
+    sketch_dim: int, projection: ErrorMoments, noise: NoiseMoments, squared_distance: float
 ) -> float:
     """An upper bound on E[(estimate − D)⁴] over seed and noise, for every z with ‖z‖² = D.
 
@@ -109,7 +79,7 @@ def fourth_moment(
 def usual_median(
     sketch_dim: int, curve: VarianceCurve, noise: NoiseMoments, squared_distance: float
 ) -> float:
-    """About where the median of an estimate lies: its law is skewed to the right, so below D, by μ₃/(6V).
+    """The approximate median of an estimate. Its law is skewed to the right, so it is below D, by μ₃/(6V).
 
     The third moment is that of a difference on many coordinates, for which the projection is nearly normal.
     """
@@ -122,42 +92,11 @@ def usual_median(
     return d - third / (6 * variance) if variance > 0 else d
 
 
-# How often an estimate is off by more than α·D: bounds that hold for every z, from exact moments.
-#
-# Chebyshev needs the variance. For the block and balanced constructions, and for no projection at all, the fourth central
-# moment is bounded too, and falls as the sparsity grows; docs/planning.md has the proof. The smaller bound counts.
-
-
-def failure_bound(
-    transform: Transform,
-    law: Law,
-    unit_squared: float,
-    curve: VarianceCurve,
-    squared_distance: float,
-    distortion: float,
-) -> float:
-    """An upper bound on P(|estimate − D| > α·D), for every z with ‖z‖² = D.
-
-    Guarantee: Chebyshev's inequality for the exact variance, and Markov's for the fourth power where the transform has a
-    bound on that moment (hash functions of at least 8-wise independence).
-
-    Args:
-        transform: The projection.
-        law: The noise that each of two parties adds to its output.
-        unit_squared: What turns squared integer units into squared data units.
-        curve: The variance of the estimate.
-        squared_distance: D, in data units.
-        distortion: α.
-    """
-    by_variance = chebyshev(curve, squared_distance, distortion)
-    projection = projection_moments(transform)
-    if projection is None:
-        return by_variance
-    noise = pair_moments(law, unit_squared)
-    fourth = fourth_moment(transform.sketch_dim, projection, noise, squared_distance)
-    return min(by_variance, fourth / (distortion * squared_distance) ** 4)
-
-
-def chebyshev(curve: VarianceCurve, squared_distance: float, distortion: float) -> float:
-    """V(D)/(α·D)², at most 1: an upper bound on P(|estimate − D| > α·D) for any law of that variance."""
-    return min(1.0, curve.at_point(squared_distance) / (distortion * squared_distance) ** 2)
+def pair_moments(law: Law, unit_squared: float) -> NoiseMoments:
+    """Moments of the difference of two parties' noises in one coordinate, in data units, from their cumulants."""
+    k2, k4 = 2 * law.cumulants.k2, 2 * law.cumulants.k4
+    k6, k8 = (2 * cumulant for cumulant in law.higher_cumulants)
+    m6 = k6 + 15 * k4 * k2 + 15 * k2**3
+    m8 = k8 + 28 * k6 * k2 + 35 * k4**2 + 210 * k4 * k2**2 + 105 * k2**4
+    u = unit_squared
+    return NoiseMoments(k2 * u, (k4 + 3 * k2**2) * u**2, m6 * u**3, m8 * u**4)

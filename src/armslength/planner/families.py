@@ -1,4 +1,4 @@
-"""What a plan chooses from: every transform, law and sparsity, each at every size that may pay."""
+"""What a plan chooses from: every transform, law and sparsity, each at every useful size."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -24,21 +24,23 @@ SPARSITIES = (1, 2, 4, 8, 16, 32)
 _SIZES_IN_AN_OCTAVE = 32
 # Under ℓ2 neighbors the noise is a step function of the fullest bin: bins of up to 64 coordinates are tried.
 _BIN_SIZES = range(1, 65)
-PAPERS_DISTORTION, PAPERS_FAILURE = 0.2, 0.05  # where the user names no target: the kindest ordinary choice
+PAPERS_DISTORTION, PAPERS_FAILURE = 0.2, 0.05  # without a target: the most favorable usual choice
 
 
 @dataclass(frozen=True)
 class Family:
-    """Configurations that differ in their size alone.
+    """Configurations that differ only in their size.
 
     Attributes:
-        label: What it is called in tables.
+        label: Its name in tables.
         noise: "laplace" or "gaussian".
         build: The transform, called as build(size, seed=…).
         sizes: The sketch dimensions to choose from, rising.
         noise_site: "output" or "input".
-        baseline: What people call it, where others are compared with it; else empty.
-        is_choice: Whether it may be recommended; the others are there to be compared with.
+        baseline: Its usual name, if it is a baseline; else empty.
+        is_choice: Whether it may be recommended; the others are for comparison.
+        listed: When the page lists it: "always", "leading" if it is among the best, "never" because another has the same
+            numbers. All are in `plan.to_arrow()`.
     """
 
     label: str
@@ -48,24 +50,32 @@ class Family:
     noise_site: str = "output"
     baseline: str = ""
     is_choice: bool = True
+    listed: str = "leading"
 
 
 def families(situation: Situation) -> list[Family]:
-    """All families for this situation; those that the noise or the norm rules out are left away."""
+    """All families that the noise and the norm of this situation allow."""
     d, limit = situation.input_dim, situation.max_sketch_dim
     laws = ["laplace"] if situation.neighbors.norm == "l1" else []
     laws += ["gaussian"] if situation.delta > 0 else []
     is_l2 = situation.neighbors.norm == "l2"
-    found = list(_sparse(d, limit, laws, is_l2=is_l2))
+    result = list(_sparse(d, limit, laws, is_l2=is_l2))
     if d is not None:
-        found += _dense(d, limit, laws, is_l2=is_l2)
+        result += _dense(d, limit, laws, is_l2=is_l2)
         if d <= LARGEST_SKETCH_DIM:
-            found += [
-                Family("Identity (noisy histogram)", law, partial(_identity, d), (d,), baseline=HISTOGRAM)
+            result += [
+                Family(
+                    "Identity (noisy histogram)",
+                    law,
+                    partial(_identity, d),
+                    (d,),
+                    baseline=HISTOGRAM,
+                    listed="always",
+                )
                 for law in laws
             ]
-    found += _papers_own(situation, laws)
-    return found
+    result += _papers_own(situation, laws)
+    return result
 
 
 def sizes_up_to(limit: int, multiple: int = 1) -> tuple[int, ...]:
@@ -73,18 +83,17 @@ def sizes_up_to(limit: int, multiple: int = 1) -> tuple[int, ...]:
 
     The variance is A/k + B + C·k in the size, so steps of 1/32 lose less than one part in 4000 of it.
     """
-    found = set()
+    sizes = {limit}
     size = 1
     while size <= limit:
-        found.add(size)
+        sizes.add(size)
         size += max(1, 2 ** (size.bit_length() - 1) // _SIZES_IN_AN_OCTAVE)
-    found.add(limit)
-    fitted = {max(1, size // multiple) * multiple for size in found}
-    return tuple(sorted(size for size in fitted if size <= limit))
+    multiples = {max(1, size // multiple) * multiple for size in sizes}
+    return tuple(sorted(size for size in multiples if size <= limit))
 
 
 def _sparse(d: int | None, limit: int, laws: list[str], *, is_l2: bool) -> Iterator[Family]:
-    """`SparseJL` in all its constructions; ℓ2 neighbors need an operator norm that can be had."""
+    """`SparseJL` in all its constructions. For ℓ2 neighbors, only where the operator norm can be computed."""
     most = limit if d is None else min(limit, d)
     steps = () if d is None or not is_l2 else tuple(-(-d // bin_size) for bin_size in _BIN_SIZES)
     for construction in CONSTRUCTIONS:
@@ -100,11 +109,12 @@ def _sparse(d: int | None, limit: int, laws: list[str], *, is_l2: bool) -> Itera
                 sizes = tuple(sorted({*sizes, *(size for size in steps if size <= most)}))
             for law in laws:
                 build = partial(SparseJL, d, sparsity=s, construction=construction)
-                yield Family(f"SparseJL {construction}, s={s}", law, build, sizes)
+                listed = "never" if construction == "graph" else "leading"  # its numbers are those of "block"
+                yield Family(f"SparseJL {construction}, s={s}", law, build, sizes, listed=listed)
 
 
 def _dense(d: int, limit: int, laws: list[str], *, is_l2: bool) -> Iterator[Family]:
-    """The transforms that need a fixed and not too large input dimension."""
+    """The transforms that need a fixed input dimension that is not too large."""
     fits_dense = tuple(size for size in sizes_up_to(limit) if size * d <= LARGEST_DENSE)
     if is_l2:
         fits_dense = tuple(
@@ -121,23 +131,25 @@ def _dense(d: int, limit: int, laws: list[str], *, is_l2: bool) -> Iterator[Fami
         )
         fast = partial(FastJL, d)
         for law in laws:
-            yield Family("HadamardJL", law, partial(HadamardJL, d), sizes_up_to(min(limit, padded)))
+            hadamard = partial(HadamardJL, d)
+            yield Family("HadamardJL", law, hadamard, sizes_up_to(min(limit, padded)), listed="always")
             if fits_fast:
-                yield Family("FastJL, noise on the output", law, fast, fits_fast)
+                yield Family("FastJL, noise on the output", law, fast, fits_fast, listed="always")
         if "gaussian" in laws and fits_fast:
-            yield Family("FastJL, noise on the input", "gaussian", fast, fits_fast, noise_site="input")
+            label = "FastJL, noise on the input"
+            yield Family(label, "gaussian", fast, fits_fast, noise_site="input", listed="always")
     if fits_dense:
         for law in laws:
             baseline = KENTHAPADI if law == "gaussian" else ""
             label = f"GaussianJL ({KENTHAPADI})" if baseline else "GaussianJL"
-            yield Family(label, law, partial(GaussianJL, d), fits_dense, baseline=baseline)
+            yield Family(label, law, partial(GaussianJL, d), fits_dense, baseline=baseline, listed="always")
             for construction in ("dense", "sparse"):
                 build = partial(SignJL, d, construction=construction)
                 yield Family(f"SignJL {construction} (Achlioptas)", law, build, fits_dense)
 
 
 def _papers_own(situation: Situation, laws: list[str]) -> Iterator[Family]:
-    """The paper's SJLT at its own k = ln(1/β)/α² and s = ln(1/β)/α, every hidden constant taken as 1."""
+    """The paper's SJLT at its own k = ln(1/β)/α² and s = ln(1/β)/α, with every hidden constant 1."""
     target = situation.target
     distortion = PAPERS_DISTORTION if target is None else min(target.distortion, 0.5)
     failure = PAPERS_FAILURE if target is None else min(target.failure_probability, 0.5)
@@ -145,12 +157,12 @@ def _papers_own(situation: Situation, laws: list[str]) -> Iterator[Family]:
     k = s * math.ceil(math.log(1 / failure) / distortion**2 / s)
     is_l2 = situation.neighbors.norm == "l2"
     if k > (LARGEST_GRAM if is_l2 else LARGEST_SKETCH_DIM):
-        return  # nobody could build it
+        return  # too large to build
     build = partial(SparseJL, situation.input_dim, sparsity=s, construction="block")
     for law in laws:
         label = f"{PAPERS_OWN}, α={distortion:g}, β={failure:g}"
-        yield Family(label, law, build, (k,), baseline=PAPERS_OWN, is_choice=False)
+        yield Family(label, law, build, (k,), baseline=PAPERS_OWN, is_choice=False, listed="always")
 
 
-def _identity(d: int, size: int, *, seed: str) -> Transform:  # noqa: ARG001  # it has neither, and is built like the others
+def _identity(d: int, size: int, *, seed: str) -> Transform:  # noqa: ARG001  # called like the others
     return Identity(d)

@@ -1,4 +1,4 @@
-"""What would be needed, where the answer is no: a larger ε, groups further apart, or more people."""
+"""What would be enough if the answer is no: a larger ε, groups farther apart, more people, or a larger sketch."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -6,26 +6,24 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from armslength.planner.families import families
-from armslength.planner.predictions import Member, failure_of, members, predict
+from armslength.planner.predictions import Option, failure_of, options, predict
 from armslength.planner.situation import LARGEST_DISTANCE, Distances, Situation, people_for
-from armslength.transforms.identity import Identity
-from armslength.transforms.sparse_jl import SparseJL
 
 _LARGEST_EPSILON = 1000.0
-_EVERY = 4  # sizes: enough to tell what would be needed
+_STEP = 4  # every fourth size is close enough
 _LARGEST_LIMIT = 2**20
-_LAST_SIZES = 32  # of a family: those that the limit before did not have
+_LAST_SIZES = 32  # of a family; the limit before did not have them
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What would be enough, each with everything else as it is; None where nothing is.
+    """What would be enough, each with everything else unchanged; None if nothing is.
 
     Attributes:
         epsilon: The smallest ε, to two digits.
         distance: The smallest distance, to three digits.
-        people: How many people a group must have, at the least, where the distances come from people.
-        sketch_dim: The size limit that would be enough, a power of two times the one given.
+        people: The smallest number of people in a group, if the distances come from people.
+        sketch_dim: The size limit that would be enough, a power of two times the present one.
     """
 
     epsilon: float | None
@@ -34,28 +32,30 @@ class Needs:
     sketch_dim: int | None
 
 
-def needs_of(situation: Situation, sized: Sequence[Member]) -> Needs:
+def needs_of(situation: Situation, every_option: Sequence[Option]) -> Needs:
     """The needs, by bisection: errors fall as ε and the distance grow.
 
     Args:
-        situation: As it is.
-        sized: Every size of every family; those that may be recommended count.
+        situation: The present situation.
+        every_option: Every size of every family; those that may be recommended count.
     """
     limit = situation.max_sketch_dim
-    choices = [member for member in sized if member.family.is_choice and member.transform.sketch_dim <= limit]
-    some = [
-        member
-        for number, member in enumerate(choices)
-        if number % _EVERY == 0 or member.transform.sketch_dim == member.family.sizes[-1]
+    choices = [
+        option for option in every_option if option.family.is_choice and option.transform.sketch_dim <= limit
+    ]
+    sample = [
+        option
+        for number, option in enumerate(choices)
+        if number % _STEP == 0 or option.transform.sketch_dim == option.family.sizes[-1]
     ]
     distance = situation.distances.low
     epsilon = _smallest(
         float(situation.epsilon),
         _LARGEST_EPSILON,
-        lambda value: is_resolved(some, situation, _rounded_up(value, 2), distance),
+        lambda value: is_resolved(sample, situation, _rounded_up(value, 2), distance),
     )
     enough = _smallest(
-        distance, LARGEST_DISTANCE, lambda value: is_resolved(some, situation, situation.epsilon, value)
+        distance, LARGEST_DISTANCE, lambda value: is_resolved(sample, situation, situation.epsilon, value)
     )
     people = None
     if situation.distances.people is not None and enough is not None:
@@ -69,42 +69,42 @@ def needs_of(situation: Situation, sized: Sequence[Member]) -> Needs:
 
 
 def _larger_limit(situation: Situation) -> int | None:
-    """The next larger size limit that would be enough, among the transforms that need no scan; None up to 2^20."""
+    """The next larger size limit that would be enough, for transforms that need no scan; None if none is up to 2^20."""
     limit, distance = situation.max_sketch_dim, situation.distances.low
     most = min(_LARGEST_LIMIT, situation.input_dim or _LARGEST_LIMIT)
     while limit < most:
         limit = min(2 * limit, most)
-        there = replace(situation, max_sketch_dim=limit)
-        enough = [
-            member
-            for family in families(there)
+        larger = replace(situation, max_sketch_dim=limit)
+        candidates = [
+            option
+            for family in families(larger)
             if family.is_choice and family.sizes[-1] <= limit
-            for member in members(replace(family, sizes=family.sizes[-_LAST_SIZES:]), there)
-            if isinstance(member.transform, (SparseJL, Identity))
+            for option in options(replace(family, sizes=family.sizes[-_LAST_SIZES:]), larger)
+            if not option.transform.scan_work
         ]
-        if is_resolved(enough, there, situation.epsilon, distance):
+        if is_resolved(candidates, larger, situation.epsilon, distance):
             return limit
     return None
 
 
 def is_resolved(
-    candidates: Sequence[Member], situation: Situation, epsilon: Fraction, distance: float
+    candidates: Sequence[Option], situation: Situation, epsilon: Fraction, distance: float
 ) -> bool:
-    """Whether some member has a standard error below the squared distance, and meets the target if there is one."""
+    """Whether an option has a standard error below the squared distance, and meets the target if there is one."""
     there = replace(situation, distances=Distances(distance, distance))
-    for member in candidates:
-        prediction = predict(member, there, epsilon)
-        # A projection whose own error is all of the distance resolves nothing, however the last digit rounds.
+    for option in candidates:
+        prediction = predict(option, there, epsilon)
+        # With a ≥ 1 the error of the projection alone is as large as the distance, however the last digit rounds.
         if prediction is None or prediction.curve.a >= 1 or prediction.relative_error(distance) > 1:
             continue
-        failure = failure_of(member, prediction, there)
-        if there.target is None or there.target.is_promised(failure, is_exact=member.is_exact):
+        failure = failure_of(option, prediction, there)
+        if there.target is None or there.target.is_promised(failure, is_exact=option.is_exact):
             return True
     return False
 
 
 def _smallest(start: float, most: float, holds: Callable[[float], bool]) -> float | None:
-    """The smallest value above start for which a rising condition holds, within a half percent; None: not up to most."""
+    """The smallest value above start for which a monotone condition holds, within half a percent; None if none up to most."""
     if start >= most or not holds(most):
         return None
     high = start
@@ -118,7 +118,7 @@ def _smallest(start: float, most: float, holds: Callable[[float], bool]) -> floa
 
 
 def _rounded_up(value: float, digits: int) -> Fraction:
-    """The next decimal of so few digits, exactly."""
+    """The next larger decimal of so many digits, exactly."""
     exponent = math.floor(math.log10(value)) - digits + 1
     step = Fraction(10) ** exponent
     return math.ceil(Fraction(value) / step) * step

@@ -1,4 +1,4 @@
-"""The plan: every configuration ranked by its exact error, one recommended as a protocol, or a clear no."""
+"""Plans: every configuration ranked by its exact error, and one of them recommended as a protocol, or a clear no."""
 
 import os
 from collections.abc import Sequence
@@ -9,19 +9,19 @@ from typing import Any
 import pyarrow as pa
 
 from armslength.errors import NotResolvableError
-from armslength.planner.families import families
+from armslength.planner.families import HISTOGRAM, families
 from armslength.planner.needs import Needs, needs_of
-from armslength.planner.plan_page import reasons_for, refusal, report, summary
+from armslength.planner.plan_page import page_text, reasons_for, refusal, summary
 from armslength.planner.predictions import (
     Configuration,
-    Member,
+    Option,
     Prediction,
     configuration_of,
     failure_of,
-    members,
+    options,
     predict,
     randomized_response,
-    told_apart_from,
+    smallest_resolved_distance,
 )
 from armslength.planner.situation import Situation, checked_situation
 from armslength.privacy.exact_numbers import weakness
@@ -29,15 +29,11 @@ from armslength.protocol.protocol import Protocol
 from armslength.randomness.seeds import checked_seed
 from armslength.results import Result
 from armslength.threads import lazy
-from armslength.transforms.identity import Identity
-from armslength.transforms.sparse_jl import SparseJL
 
-# Which size of a family, and which family: the smallest error first, then what is cheaper and asks for less trust.
-
-
-# Errors within a percent are as good as equal: then less data, less trust and less work decide.
-_NEARLY = 1.01
-_HARDLY = 1.25
+# Errors within a percent count as equal; then less data, less trust and less work decide.
+_NEARLY_EQUAL = 1.01
+_HARDLY_LARGER = 1.25
+_PRINTED = ["label", "sketch_dim", "noise", "relative_error", "smallest_distance", "is_recommended"]
 _COLUMNS = pa.schema(
     {
         "label": pa.string(),
@@ -58,89 +54,18 @@ _COLUMNS = pa.schema(
         "is_recommended": pa.bool_(),
     }
 )
-_PRINTED = ["label", "sketch_dim", "noise", "relative_error", "smallest_distance", "is_recommended"]
-
-
-def best_size(sizes: Sequence[Member], situation: Situation) -> tuple[Member, Prediction] | None:
-    """The size with the smallest error at the smallest distance; of those that meet the target, if any does."""
-    predicted = [(member, predict(member, situation, situation.epsilon)) for member in sizes]
-    known = [(member, prediction) for member, prediction in predicted if prediction is not None]
-    if not known:
-        return None
-    low = situation.distances.low
-    if situation.target is not None:
-        failures = [failure_of(member, prediction, situation) or 0.0 for member, prediction in known]
-        least = min(failures)
-        within = max(situation.target.failure_probability, least)
-        known = [found for found, failure in zip(known, failures, strict=True) if failure <= within]
-    return min(known, key=lambda found: found[1].relative_error(low))
-
-
-def meets(line: Configuration, situation: Situation) -> bool:
-    """Whether a line meets the target, if there is one."""
-    target = situation.target
-    return target is None or target.is_promised(line.failure_bound, is_exact=line.is_exact)
-
-
-def recommended_of(
-    lines: Sequence[Configuration], sized: Sequence[Sequence[Member]], situation: Situation
-) -> Configuration:
-    """Of all within a percent of the best: pure DP, then an exact sensitivity, then the smallest sketch, then the least work."""
-    choices = [line for line in lines if line.is_choice]
-    if any(meets(line, situation) for line in choices):
-        choices = [line for line in choices if meets(line, situation)]
-        best = min(line.relative_error for line in choices)
-        # What can be resolved is not given away for a smaller sketch.
-        enough = min(_NEARLY * best, max(best, 1.0))
-        near = [line for line in choices if line.relative_error <= enough]
-    else:
-        exact = [line for line in choices if line.is_exact] or choices
-        near = [min(exact, key=lambda line: (line.failure_bound or 0.0, line.relative_error))]
-        enough = near[0].relative_error
-    smallest = [_smallest_size(line, sized, enough, situation) for line in near]
-    least = min(line.sketch_dim for line in smallest)
-    return min(
-        smallest,
-        key=lambda line: (
-            line.noise != "laplace",
-            not line.is_exact,
-            # No projection at all is simpler than one that hardly compresses.
-            not (line.is_of(Identity) and line.sketch_dim <= _HARDLY * least),
-            not line.is_of(SparseJL),
-            line.sketch_dim,
-            line.set_up + (line.additions or 0),
-            line.relative_error,
-        ),
-    )
-
-
-def _smallest_size(
-    line: Configuration, sized: Sequence[Sequence[Member]], enough: float, situation: Situation
-) -> Configuration:
-    """The smallest size of the line's family whose error is no more than enough."""
-    family = None if line.member is None else line.member.family
-    for member in (member for sizes in sized if sizes[0].family is family for member in sizes):
-        if member.transform.sketch_dim >= line.sketch_dim:
-            break
-        prediction = predict(member, situation, situation.epsilon)
-        if prediction is None or prediction.relative_error(situation.distances.low) > enough:
-            continue
-        smaller = configuration_of(member, prediction, situation)
-        if meets(smaller, situation):
-            return smaller
-    return line
 
 
 @dataclass(frozen=True, repr=False)
 class Plan(Result):
-    """What `al.plan` found; printed, it is a page of text.
+    """The result of `al.plan`; printed, it is a page of text.
 
     Attributes:
         situation: What was asked.
-        configurations: All of them, the most accurate first.
-        recommended: The one to take, within a percent of the best: pure DP, then an exact sensitivity, then the smallest sketch.
-            Where nothing can be resolved, the best there is.
-        needs: What would be needed, where nothing can be resolved; else None.
+        configurations: All configurations, the most accurate first.
+        recommended: The recommended one. Among those within a percent of the best, pure DP comes first, then an exact
+            sensitivity, then the smallest sketch. If nothing can be resolved, it is the best one.
+        needs: What would be enough, if nothing can be resolved; else None.
         seed: The public seed of `protocol`.
     """
 
@@ -157,7 +82,7 @@ class Plan(Result):
 
     @property
     def refusal(self) -> str | None:
-        """Why not, and what would be needed; None where the distances can be resolved."""
+        """Why the distances cannot be resolved, and what would be enough; None if they can."""
         return None if self.resolvable else refusal(self)
 
     @property
@@ -169,24 +94,24 @@ class Plan(Result):
 
     @lazy
     def protocol(self) -> Protocol:
-        """The recommended configuration as a protocol, ready to be saved; refused where nothing can be resolved."""
+        """The recommended configuration as a protocol. Raises `NotResolvableError` if nothing can be resolved."""
         if not self.resolvable:
             raise NotResolvableError(refusal(self))
         return self.recommended.protocol(self.situation, self.seed)
 
     @lazy
     def told_apart(self) -> float:
-        """The distance at which about half of all pairs are told apart from 0 at 95 percent (over all pairs), in data units."""
-        return told_apart_from(self.protocol, self.situation.pairs)
+        """The distance at which about half of all pairs are resolved at 95 percent (over all pairs), in data units."""
+        return smallest_resolved_distance(self.protocol, self.situation.pairs)
 
     @property
     def reasons(self) -> list[str]:
-        """Why this one, in plain language."""
+        """Why this configuration is recommended."""
         return reasons_for(self)
 
     @property
     def summary(self) -> str:
-        """What was asked, what is recommended and why, without the table; `str(plan)` is the whole page."""
+        """The page without its table: what was asked, what is recommended, and why."""
         return summary(self)
 
     def to_arrow(self) -> pa.Table:
@@ -204,7 +129,7 @@ class Plan(Result):
         return figure if path is None else write_figure(figure, path, title="armslength plan", text=str(self))
 
     def __str__(self) -> str:
-        return report(self)
+        return page_text(self)
 
     def _title(self) -> str:
         best = self.recommended
@@ -245,24 +170,24 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
     binary: bool = False,
     seed: str | None = None,
 ) -> Plan:
-    """The settings for these distances, ranked by exact error; it touches no data and spends no privacy.
+    """The best settings for these distances, by exact error. It needs no data and spends no privacy.
 
-    Relative errors are largest at the smallest distance (V(D)/D² = a + b/D + c/D² falls), so minimizing the worst over a
-    range is minimizing it there. Reference: docs/planning.md.
+    The relative error is largest at the smallest distance (V(D)/D² = a + b/D + c/D² falls), so the plan minimizes it there.
+    Reference: docs/planning.md.
 
     Args:
         input_dim: How many coordinates; None for an open vocabulary.
         epsilon: ε of each release.
-        delta: δ; 0 leaves pure DP alone.
+        delta: δ; 0 for pure DP alone.
         distance: The distances of interest, a number or (low, high), in data units.
-        people: Instead of distance: how many people a group has; with `contribution`.
+        people: How many people a group has, instead of distance; needs `contribution`.
         contribution: The most items that one person contributes; it sets the radius.
-        radius: How far one unit of protection moves the data, in data units.
+        radius: How far one unit of protection can move the data, in data units.
         relation: "add_remove" or "replace".
         norm: "l1", or "l2" for whole vectors in a ball: replacing one of norm at most r is radius=2r.
         unit: The unit of protection in words, for the protocol.
-        resolution: The grid: 1 for counts, a power of two, or "auto".
-        on_grid: Whether data is promised to be multiples of the resolution.
+        resolution: The step of the grid: 1 for counts, a power of two, or "auto".
+        on_grid: Whether all data are multiples of the resolution.
         touched: How many entries one unit can change, for data off the grid.
         value_range: The public range of a coordinate, for the protocol.
         items: "string" or "int64", for the protocol.
@@ -272,9 +197,9 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
         distortion: α of a Johnson-Lindenstrauss target |estimate − D| ≤ α·D for the squared distance D.
         failure_probability: β, how often that may fail, over all pairs.
         density: The share of coordinates that are not zero, for the predicted cost.
-        pairs: How many pairs are to hold together.
-        binary: Whether vectors are binary and one unit is one bit; adds randomized response.
-        seed: The public seed of the protocol; None makes a fresh one.
+        pairs: How many pairs must hold together.
+        binary: Whether vectors are binary and one unit is one bit; adds randomized response for comparison.
+        seed: The public seed of the protocol; None makes a new one.
     """
     situation = checked_situation(
         input_dim=input_dim,
@@ -304,17 +229,86 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
         },
     )
     public_seed = checked_seed(seed)
-    sized = [members(family, situation) for family in families(situation)]
-    best = [found for found in (best_size(sizes, situation) for sizes in sized) if found is not None]
+    options_by_family = [options(family, situation) for family in families(situation)]
+    best = [pair for each in options_by_family if (pair := _best_option(each, situation)) is not None]
     if not best:
         raise NotResolvableError(
-            "cannot be resolved: every noise is out of range; take a larger epsilon or a coarser resolution"
+            "cannot be resolved: all noise would be out of range; take a larger epsilon or a coarser resolution"
         )
-    lines = [configuration_of(*found, situation) for found in best]
-    recommended = recommended_of(lines, sized, situation)
+    lines = [configuration_of(*pair, situation) for pair in best]
+    recommended = recommended_of(lines, options_by_family, situation)
     others = [line for line in (randomized_response(situation),) if line is not None]
     ranked = sorted([*lines, *others, recommended], key=lambda line: line.relative_error)
     needs = None
-    if recommended.relative_error > 1 or not meets(recommended, situation):
-        needs = needs_of(situation, [member for sizes in sized for member in sizes])
+    if recommended.relative_error > 1 or not meets_target(recommended, situation):
+        needs = needs_of(situation, [option for each in options_by_family for option in each])
     return Plan(situation, tuple(dict.fromkeys(ranked)), recommended, needs, public_seed)
+
+
+def recommended_of(
+    lines: Sequence[Configuration], options_by_family: Sequence[Sequence[Option]], situation: Situation
+) -> Configuration:
+    """Among those within a percent of the best: pure DP, then an exact sensitivity, then the smallest sketch, then the least work."""
+    choices = [line for line in lines if line.is_choice]
+    if any(meets_target(line, situation) for line in choices):
+        choices = [line for line in choices if meets_target(line, situation)]
+        best = min(line.relative_error for line in choices)
+        # A smaller sketch must not make resolvable distances unresolvable.
+        enough = min(_NEARLY_EQUAL * best, max(best, 1.0))
+        near = [line for line in choices if line.relative_error <= enough]
+    else:
+        exact = [line for line in choices if line.is_exact] or choices
+        near = [min(exact, key=lambda line: (line.failure_bound or 0.0, line.relative_error))]
+        enough = near[0].relative_error
+    smallest = [_smallest_option(line, options_by_family, enough, situation) for line in near]
+    least = min(line.sketch_dim for line in smallest)
+    return min(
+        smallest,
+        key=lambda line: (
+            line.noise != "laplace",
+            not line.is_exact,
+            # No projection is simpler than one that hardly compresses.
+            not (line.baseline == HISTOGRAM and line.sketch_dim <= _HARDLY_LARGER * least),
+            line.option is None or not line.option.transform.cheap_per_event,
+            line.sketch_dim,
+            line.set_up + (line.additions or 0),
+            line.relative_error,
+        ),
+    )
+
+
+def meets_target(line: Configuration, situation: Situation) -> bool:
+    """Whether a line meets_target the target, if there is one."""
+    target = situation.target
+    return target is None or target.is_promised(line.failure_bound, is_exact=line.is_exact)
+
+
+def _best_option(options: Sequence[Option], situation: Situation) -> tuple[Option, Prediction] | None:
+    """The option with the smallest error at the smallest distance; of those that meet the target, if any does."""
+    predicted = [(option, predict(option, situation, situation.epsilon)) for option in options]
+    possible = [(option, prediction) for option, prediction in predicted if prediction is not None]
+    if not possible:
+        return None
+    low = situation.distances.low
+    if situation.target is not None:
+        failures = [failure_of(option, prediction, situation) or 0.0 for option, prediction in possible]
+        limit = max(situation.target.failure_probability, min(failures))
+        possible = [pair for pair, failure in zip(possible, failures, strict=True) if failure <= limit]
+    return min(possible, key=lambda pair: pair[1].relative_error(low))
+
+
+def _smallest_option(
+    line: Configuration, options_by_family: Sequence[Sequence[Option]], enough: float, situation: Situation
+) -> Configuration:
+    """The smallest option of the line's family with at most this error."""
+    family = None if line.option is None else line.option.family
+    for option in (option for each in options_by_family if each[0].family is family for option in each):
+        if option.transform.sketch_dim >= line.sketch_dim:
+            break
+        prediction = predict(option, situation, situation.epsilon)
+        if prediction is None or prediction.relative_error(situation.distances.low) > enough:
+            continue
+        smaller = configuration_of(option, prediction, situation)
+        if meets_target(smaller, situation):
+            return smaller
+    return line

@@ -1,4 +1,4 @@
-"""From a family and a size to numbers: the exact variance curve, and what follows from it."""
+"""From a family and a size to predictions: the exact variance curve, and what follows from it."""
 
 import math
 from dataclasses import dataclass
@@ -21,24 +21,21 @@ from armslength.protocol.protocol import Protocol
 from armslength.protocol.work_budget import matrix_work
 from armslength.randomness.seeds import fresh_seed
 from armslength.transforms.transform import Transform
-from armslength.transforms.typical_norms import (
-    additions,
-    bytes_of_a_row,
-    typical_operator_norm_squared,
-    typical_sensitivities,
-)
 
-_REFERENCE = 2**20  # a squared sensitivity: σ is proportional to its root
+_REFERENCE_SENSITIVITY = 2**20  # a squared sensitivity: σ is proportional to its root
+_BYTES_OF_AN_INTEGER = 8
+# An interval has no upper end if q·√a ≥ 1, with a of about 2/k; no allowed level has a q of 10.
+_ALWAYS_BOUNDED = 200
 
 
 @dataclass(frozen=True)
-class Member:
-    """One size of a family, and how far neighbors move its integers.
+class Option:
+    """One size of a family, and its sensitivity.
 
     Attributes:
-        family: What it belongs to.
-        transform: The transform, under a seed that does not matter.
-        sensitivity: Of the integers that noise is added to: ℓ1 for Laplace, ℓ2 for Gaussian noise.
+        family: Its family.
+        transform: The transform, under some seed.
+        sensitivity: The sensitivity of the integers that get the noise: ℓ1 for Laplace, ℓ2 for Gaussian noise.
         is_exact: Whether every seed has this sensitivity.
     """
 
@@ -50,7 +47,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a member does under one ε.
+    """The noise and the variance of an option under one ε.
 
     Attributes:
         law: The noise of each party.
@@ -65,110 +62,28 @@ class Prediction:
         return relative_error(self.curve, distance)
 
 
-def members(family: Family, situation: Situation) -> list[Member]:
-    """All sizes of a family, with their sensitivities; whatever ε is."""
-    return [_member(family, family.build(size, seed="plan"), situation) for size in family.sizes]
-
-
-def _member(family: Family, transform: Transform, situation: Situation) -> Member:
-    neighbors = situation.neighbors
-    radius = math.sqrt(neighbors.radius_squared)
-    if family.noise_site == "input":
-        padded: int = transform.padded_dim  # type: ignore[attr-defined]  # input noise is for FastJL alone
-        return Member(family, transform, radius * math.sqrt(padded), True)
-    if neighbors.norm == "l2":
-        norm, is_exact = typical_operator_norm_squared(transform)
-        return Member(family, transform, radius * math.sqrt(norm), is_exact)
-    typical = typical_sensitivities(transform)
-    sensitivity = typical.l1 if family.noise == "laplace" else math.sqrt(typical.l2_squared)
-    return Member(family, transform, radius * sensitivity, typical.is_exact)
-
-
-def predict(member: Member, situation: Situation, epsilon: Fraction) -> Prediction | None:
-    """The exact curve of a member under this ε, less what totals take of it; None where its noise would be out of range."""
-    family = member.family
-    for_sketches = epsilon * (1 - situation.total_share)
-    if family.noise == "laplace":
-        scale = member.sensitivity / float(for_sketches)
-    else:
-        scale = member.sensitivity * unit_sigma(for_sketches, situation.delta)
-    if not scale <= LARGEST_SCALE:
-        return None
-    law = _law(family.noise, max(scale, SMALLEST_SCALE))
-    pair = Cumulants(2 * law.cumulants.k2, 2 * law.cumulants.k4)
-    return Prediction(law, curve_of(member.transform, family.noise_site, situation.resolution, pair))
-
-
-def failure_of(member: Member, prediction: Prediction, situation: Situation) -> float | None:
-    """A bound on how often one of the pairs misses the target, at the smallest distance, where it is worst."""
-    target = situation.target
-    if target is None:
-        return None
-    squared = situation.distances.low**2
-    if member.family.noise_site == "input":
-        one = chebyshev(prediction.curve, squared, target.distortion)
-    else:
-        unit = situation.resolution**2 * float(member.transform.scale_squared)
-        one = failure_bound(
-            member.transform, prediction.law, unit, prediction.curve, squared, target.distortion
-        )
-    return min(1.0, situation.pairs * one)
-
-
-def relative_error(curve: VarianceCurve, distance: float) -> float:
-    """The standard error of the squared distance, divided by it."""
-    return math.sqrt(curve.at_point(distance**2)) / distance**2
-
-
-def smallest_distance(curve: VarianceCurve) -> float:
-    """The distance whose squared distance is its own standard error: D² = aD² + bD + c; infinity if there is none."""
-    if curve.a >= 1:
-        return math.inf
-    rest = 1 - curve.a
-    return math.sqrt((curve.b + math.sqrt(curve.b**2 + 4 * rest * curve.c)) / (2 * rest))
-
-
-@lru_cache(maxsize=4096)
-def _law(name: str, scale: float) -> Law:
-    return DiscreteLaplace(scale) if name == "laplace" else RoundedNormal(scale)
-
-
-@lru_cache(maxsize=256)
-def unit_sigma(epsilon: Fraction, delta: Fraction) -> float:
-    """σ of the analytic Gaussian mechanism at sensitivity 1; infinity where it is out of range."""
-    for reference in (_REFERENCE, 1):
-        try:
-            return gaussian_scale(reference, epsilon, delta) / math.sqrt(reference)
-        except ParameterError:
-            continue  # out of range at that sensitivity
-    return math.inf
-
-
-# One line of a plan: a configuration, and everything that is predicted of it.
-
-
 @dataclass(frozen=True)
 class Configuration:
-    """A way to release, with its predicted error at the distances of interest; all in data units.
+    """One line of a plan: a way to release, with its predicted error in data units.
 
     Attributes:
-        label: What it is.
+        label: Its name.
         sketch_dim: k.
         noise: "laplace", "gaussian" or "bits".
         relative_error: The standard error of the squared distance at the smallest distance of interest, divided by it.
         relative_error_high: The same at the largest.
         std_error: The standard error of the squared distance at the smallest distance of interest.
         std_error_high: The same at the largest.
-        smallest_distance: Where the standard error of the squared distance is as large as it.
-        bytes: Of one released row.
-        additions: Of integers, for one vector; None where its length is unknown.
-        set_up: Work on the matrix before there is a protocol, in operations of about a nanosecond.
-        guarantee: What is guaranteed, in words.
+        smallest_distance: The distance whose square is as large as its standard error.
+        bytes: The size of one released row.
+        additions: Additions of integers for one vector; None if its length is unknown.
+        set_up: Operations on the matrix to make a protocol, of about a nanosecond each.
+        guarantee: The guarantee in words.
         failure_bound: A proved bound on missing the target, over all pairs; None without a target.
-        is_choice: Whether it may be recommended: one of ours that is within the size limit.
+        is_choice: Whether it may be recommended: within the size limit, and not only for comparison.
         is_exact: Whether the prediction holds for every seed; otherwise for a median matrix.
         curve: The variance of the squared distance.
-        member: Where it comes from; None for what is not ours.
+        option: The option that it describes; None for randomized response.
     """
 
     label: str
@@ -187,22 +102,18 @@ class Configuration:
     is_choice: bool
     is_exact: bool
     curve: VarianceCurve
-    member: Member | None
+    option: Option | None
 
     @property
     def baseline(self) -> str:
-        """What people call it, where others are compared with it; else empty."""
-        return "" if self.member is None else self.member.family.baseline
-
-    def is_of(self, *kinds: type[Transform]) -> bool:
-        """Whether its transform is one of these."""
-        return self.member is not None and isinstance(self.member.transform, kinds)
+        """Its usual name, if it is a baseline; else empty."""
+        return "" if self.option is None else self.option.family.baseline
 
     def protocol(self, situation: Situation, seed: str | None = None) -> Protocol:
-        """The protocol of this configuration, calibrated exactly; a matrix without a formula is scanned now."""
-        if self.member is None:
-            raise ParameterError(f"{self.label} must be run elsewhere: armslength releases no such thing")
-        family = self.member.family
+        """The protocol of this configuration, calibrated exactly. A matrix without a formula is scanned now."""
+        if self.option is None:
+            raise ParameterError(f"{self.label} must be run elsewhere: armslength does not release it")
+        family = self.option.family
         return Protocol(
             family.build(self.sketch_dim, seed=fresh_seed() if seed is None else seed),
             situation.epsilon,
@@ -213,29 +124,60 @@ class Configuration:
         )
 
 
-def configuration_of(member: Member, prediction: Prediction, situation: Situation) -> Configuration:
-    """A member of a family as a line of the plan."""
-    transform, family = member.transform, member.family
+def options(family: Family, situation: Situation) -> list[Option]:
+    """All sizes of a family, with their sensitivities."""
+    return [_option(family, family.build(size, seed="plan"), situation) for size in family.sizes]
+
+
+def predict(option: Option, situation: Situation, epsilon: Fraction) -> Prediction | None:
+    """The prediction for an option under this ε, of which totals take their share; None if its noise would be out of range."""
+    family = option.family
+    for_sketches = epsilon * (1 - situation.total_share)
+    if family.noise == "laplace":
+        scale = option.sensitivity / float(for_sketches)
+    else:
+        scale = option.sensitivity * unit_sigma(for_sketches, situation.delta)
+    if not scale <= LARGEST_SCALE:
+        return None
+    law = _law(family.noise, max(scale, SMALLEST_SCALE))
+    pair = Cumulants(2 * law.cumulants.k2, 2 * law.cumulants.k4)
+    return Prediction(law, curve_of(option.transform, family.noise_site, situation.resolution, pair))
+
+
+def configuration_of(option: Option, prediction: Prediction, situation: Situation) -> Configuration:
+    """An option as a line of the plan."""
+    transform, family = option.transform, option.family
     is_gaussian = family.noise == "gaussian"
     return Configuration(
         label=family.label,
         sketch_dim=transform.sketch_dim,
         noise=family.noise,
         **_errors(prediction.curve, situation),
-        bytes=bytes_of_a_row(transform),
-        additions=additions(transform, situation.density),
+        bytes=_BYTES_OF_AN_INTEGER * transform.sketch_dim,
+        additions=transform.operations(situation.density),
         set_up=matrix_work(transform, situation.neighbors.norm, family.noise_site),
         guarantee=_guarantee(situation, delta=float(situation.delta) if is_gaussian else None),
-        failure_bound=failure_of(member, prediction, situation),
+        failure_bound=failure_of(option, prediction, situation),
         is_choice=family.is_choice and transform.sketch_dim <= situation.max_sketch_dim,
-        is_exact=member.is_exact,
+        is_exact=option.is_exact,
         curve=prediction.curve,
-        member=member,
+        option=option,
     )
 
 
+def failure_of(option: Option, prediction: Prediction, situation: Situation) -> float | None:
+    """A bound on how often a pair misses the target at the smallest distance, where it is worst; None without a target."""
+    target = situation.target
+    if target is None:
+        return None
+    squared = situation.distances.low**2
+    unit = situation.resolution**2 * float(option.transform.scale_squared)
+    one = failure_bound(option.transform, prediction.law, unit, prediction.curve, squared, target.distortion)
+    return min(1.0, situation.pairs * one)
+
+
 def randomized_response(situation: Situation) -> Configuration | None:
-    """The line of randomized response, where vectors are binary."""
+    """The line of randomized response; None unless vectors are binary."""
     d = situation.input_dim
     if not situation.binary or d is None or float(situation.epsilon) > 300:
         return None
@@ -260,12 +202,72 @@ def randomized_response(situation: Situation) -> Configuration | None:
         is_choice=False,
         is_exact=True,
         curve=curve,
-        member=None,
+        option=None,
     )
 
 
+def smallest_resolved_distance(protocol: Protocol, pairs: int = 1) -> float:
+    """The distance at which about half of all pairs are resolved at 95 percent (over all pairs), in data units."""
+    rule = _protocol_rule(protocol)
+    needed = rule.smallest_resolved(Level.of(0.95, "spread", pairs))
+    if protocol.noise_site == "input":
+        return math.sqrt(needed)
+    noise, k = pair_moments(protocol.law, protocol.unit_squared), protocol.transform.sketch_dim
+    low, high = needed, 4 * needed
+    for _ in range(40):
+        middle = (low + high) / 2
+        below = usual_median(k, rule.curve, noise, middle) < needed
+        low, high = (middle, high) if below else (low, middle)
+    return math.sqrt(high)
+
+
+def has_upper_end(protocol: Protocol, distance: float, pairs: int = 1) -> bool:
+    """Whether the interval of this distance has an upper end at 95 percent (over all pairs). A very coarse projection has none."""
+    if protocol.transform.sketch_dim > _ALWAYS_BOUNDED:
+        return True
+    rule = _protocol_rule(protocol)
+    _, upper = rule.interval(np.array([distance**2]), Level.of(0.95, "spread", pairs))
+    return bool(np.isfinite(upper[0]))
+
+
+def relative_error(curve: VarianceCurve, distance: float) -> float:
+    """The standard error of the squared distance, divided by it."""
+    return math.sqrt(curve.at_point(distance**2)) / distance**2
+
+
+def smallest_distance(curve: VarianceCurve) -> float:
+    """The distance whose square D is its own standard error: D² = aD² + bD + c; infinity if there is none."""
+    if curve.a >= 1:
+        return math.inf
+    rest = 1 - curve.a
+    return math.sqrt((curve.b + math.sqrt(curve.b**2 + 4 * rest * curve.c)) / (2 * rest))
+
+
+@lru_cache(maxsize=256)
+def unit_sigma(epsilon: Fraction, delta: Fraction) -> float:
+    """σ of the analytic Gaussian mechanism at sensitivity 1; infinity where it is out of range."""
+    for reference in (_REFERENCE_SENSITIVITY, 1):
+        try:
+            return gaussian_scale(reference, epsilon, delta) / math.sqrt(reference)
+        except ParameterError:
+            continue  # out of range at that sensitivity
+    return math.inf
+
+
+def _option(family: Family, transform: Transform, situation: Situation) -> Option:
+    neighbors = situation.neighbors
+    radius = math.sqrt(neighbors.radius_squared)
+    sensitivity, is_exact = transform.typical_sensitivity(neighbors.norm, family.noise, family.noise_site)
+    return Option(family, transform, radius * sensitivity, is_exact)
+
+
+@lru_cache(maxsize=4096)
+def _law(name: str, scale: float) -> Law:
+    return DiscreteLaplace(scale) if name == "laplace" else RoundedNormal(scale)
+
+
 def _errors(curve: VarianceCurve, situation: Situation) -> dict[str, float]:
-    """What follows from the variance at the distances of interest."""
+    """The errors at the distances of interest."""
     low, high = situation.distances.low, situation.distances.high
     return {
         "relative_error": relative_error(curve, low),
@@ -281,39 +283,8 @@ def _guarantee(situation: Situation, delta: float | None) -> str:
     return f"ε={epsilon}" if delta is None else f"ε={epsilon}, δ={delta:g}"
 
 
-# From which distance on two parties under a protocol are told from equal ones.
-
-
-# An end is missing where q·√a ≥ 1, with a of about 2/k; no level that is allowed has a q of 10.
-_SURELY_BOUNDED = 200
-
-
-def is_bounded(protocol: Protocol, distance: float, pairs: int = 1) -> bool:
-    """Whether an estimate of this distance has an upper end at 95 percent (over all pairs): too coarse a projection has none."""
-    if protocol.transform.sketch_dim > _SURELY_BOUNDED:
-        return True
-    rule = _rule(protocol)
-    _, upper = rule.interval(np.array([distance**2]), Level.of(0.95, "asymptotic", pairs))
-    return bool(np.isfinite(upper[0]))
-
-
-def _rule(protocol: Protocol) -> IntervalRule:
-    """How estimates of two parties under this protocol become intervals."""
+def _protocol_rule(protocol: Protocol) -> IntervalRule:
+    """The rule for intervals of two parties under this protocol."""
     return interval_rule(
         ErrorModel.of(protocol), PairNoise.sum_of([(protocol.law, protocol.dropped_bits, 1.0)] * 2)
     )
-
-
-def told_apart_from(protocol: Protocol, pairs: int = 1) -> float:
-    """The distance at which about half of all pairs are told apart from 0 at 95 percent (over all pairs), in data units."""
-    rule = _rule(protocol)
-    needed = rule.smallest_resolved(Level.of(0.95, "asymptotic", pairs))
-    if protocol.noise_site == "input":
-        return math.sqrt(needed)
-    noise, k = pair_moments(protocol.law, protocol.unit_squared), protocol.transform.sketch_dim
-    low, high = needed, 4 * needed
-    for _ in range(40):
-        middle = (low + high) / 2
-        below = usual_median(k, rule.curve, noise, middle) < needed
-        low, high = (middle, high) if below else (low, middle)
-    return math.sqrt(high)

@@ -1,4 +1,4 @@
-"""ε and δ as the exact decimals that were written."""
+"""Numbers as the exact rationals that a user typed, and back to text."""
 
 import re
 from decimal import Decimal
@@ -10,6 +10,7 @@ import numpy as np
 from armslength.checks import shown
 from armslength.errors import ParameterError
 
+WEAK_EPSILON, WEAK_DELTA = 10, Fraction(1, 1000)  # above which a promise is called weak
 _NUMBERS = (
     int,
     float,
@@ -19,17 +20,16 @@ _NUMBERS = (
     np.integer,
 )  # np.float64 is a float; narrower floats are refused
 _LONGEST = 400
-_MOST_DIGITS = 190  # of numerator and denominator: both are written into protocols
+_MOST_DIGITS = 190  # of numerator and denominator; protocols store both
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
-WEAK_EPSILON, WEAK_DELTA = 10, Fraction(1, 1000)  # above which a promise is called weak
 _QUOTIENT = re.compile(r"[+-]?[0-9]+/0*[1-9][0-9]*")
 
 
 def exact_number(name: str, value: Any) -> Fraction:
-    """The number that was written: 0.1 is a tenth, not the float next to it.
+    """The exact number that the user typed: 0.1 is a tenth, not the float next to it.
 
     Args:
-        name: What the message calls it.
+        name: Its name in messages.
         value: An int, float, `Decimal` or `Fraction`, or text such as "0.1", "1e-6" or "1/3".
     """
     if isinstance(value, (bool, np.timedelta64)) or not isinstance(value, _NUMBERS):
@@ -39,15 +39,15 @@ def exact_number(name: str, value: Any) -> Fraction:
         if max(abs(exact.numerator), exact.denominator) >= 10**_MOST_DIGITS:
             raise ParameterError(f"{name} must have fewer than {_MOST_DIGITS} digits, got more")
         return exact
-    # The shortest decimal that reads back as this float is what its writer meant. The methods of the plain types
-    # are called by name: neither print options nor a subclass may change what a number says.
+    # A float means the shortest decimal that reads back as it. The methods of the plain types are called by name, so that
+    # neither print options nor a subclass can change the number.
     if isinstance(value, float):
         text = float.__repr__(float(value))
     else:
         text = Decimal.__str__(value) if isinstance(value, Decimal) else str.__str__(value)
     if len(text) > _LONGEST or not (_DECIMAL.fullmatch(text) or _QUOTIENT.fullmatch(text)):
         raise ParameterError(
-            f"{name} must be a finite number of at most {_LONGEST} digits, got {shown(value)}{_meant(text)}"
+            f"{name} must be a finite number of at most {_LONGEST} digits, got {shown(value)}{_suggestion(text)}"
         )
     exact = Fraction(text)
     if max(abs(exact.numerator), exact.denominator) >= 10**_MOST_DIGITS:
@@ -70,15 +70,6 @@ def written(number: Fraction) -> str:
     return f"{sign}{text[:-digits]}.{text[-digits:]}".rstrip("0").rstrip(".")
 
 
-def _meant(text: str) -> str:
-    """A question, where text is a number as people write it in other places: with a comma, or in percent."""
-    plain = text.strip().replace(",", ".")
-    share = plain.removesuffix("%").rstrip()
-    if len(plain) > 20 or not re.fullmatch(r"[0-9]*\.?[0-9]+", share):
-        return ""
-    return f"; did you mean {plain if share == plain else Decimal(share) / 100}?"
-
-
 def checked_epsilon(value: Any) -> Fraction:
     """ε, if it is above 0."""
     epsilon = exact_number("epsilon", value)
@@ -96,13 +87,13 @@ def checked_delta(value: Any) -> Fraction:
 
 
 def weakness(epsilon: Fraction, delta: Fraction, people: int | None = None) -> str:
-    """Why a promise is weak, in one sentence for whoever relies on it; empty if it is not. A warning, never a refusal.
+    """Why a promise is weak, in one sentence; empty if it is not. It is a warning, never a refusal.
 
     Args:
         epsilon: ε of the release.
         delta: δ of what is released: 0 with Laplace noise.
-        people: How many people there are, where that is known: with δ above one over them, publishing the data of one
-            person, chosen at random, could be within the promise.
+        people: How many people there are, if known. With δ above one over that, publishing the data of one random person
+            could keep the promise.
     """
     reasons = []
     if epsilon > WEAK_EPSILON:
@@ -116,3 +107,12 @@ def weakness(epsilon: Fraction, delta: Fraction, people: int | None = None) -> s
         if reasons
         else ""
     )
+
+
+def _suggestion(text: str) -> str:
+    """A suggestion for a number with a decimal comma or in percent; else empty."""
+    plain = text.strip().replace(",", ".")
+    share = plain.removesuffix("%").rstrip()
+    if len(plain) > 20 or not re.fullmatch(r"[0-9]*\.?[0-9]+", share):
+        return ""
+    return f"; did you mean {plain if share == plain else Decimal(share) / 100}?"

@@ -47,16 +47,6 @@ class GridNeighbors:
         """How far A·x can move in ℓ1 norm: R·Δ₁, exactly."""
         return self.radius * transform.l1_sensitivity
 
-    def l2_sensitivity_squared(self, transform: Transform) -> int:
-        """How far A·x can move in squared ℓ2 norm.
-
-        Guarantee: R²·Δ₂² for ℓ1 neighbors (a convex combination of columns is no longer than the longest), R²·‖A‖² for
-        ℓ2 neighbors, by a proved upper bound on the operator norm.
-        """
-        if self.norm == "l1":
-            return self.radius_squared * transform.l2_sensitivity_squared
-        return math.ceil(self.radius_squared * transform.operator_norm_squared)
-
 
 def grid_neighbors(
     norm: str, radius: Fraction, resolution: Fraction, *, on_grid: bool, touched: int | None
@@ -184,9 +174,7 @@ def calibrated_law(
 
 def gaussian_sensitivity_squared(transform: Transform, neighbors: GridNeighbors, noise_site: str) -> int:
     """How far neighbors are apart where Gaussian noise is added, in squared ℓ2 norm and integer units: (R·Δ₂)², exactly."""
-    if noise_site == "input":
-        return neighbors.radius_squared * transform.padded_dim  # type: ignore[attr-defined,no-any-return]  # input noise is for FastJL alone
-    return neighbors.l2_sensitivity_squared(transform)
+    return math.ceil(neighbors.radius_squared * transform.sensitivity_squared(neighbors.norm, noise_site))
 
 
 def choose_noise(

@@ -36,7 +36,6 @@ from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
 from armslength.randomness.seeds import canonical_text, length_prefixed
 from armslength.results import Result
 from armslength.threads import lazy
-from armslength.transforms.fast_jl import FastJL
 from armslength.transforms.transform import Transform
 
 if TYPE_CHECKING:
@@ -222,7 +221,7 @@ class Protocol(Result):
         self.total_law = total_law(self.neighbors, self.totals_epsilon) if self.total_share else None
         self.vocabulary = checked_vocabulary(vocabulary, transform.input_dim)
         if self.noise_site == "input":
-            if not isinstance(transform, FastJL):
+            if "input" not in transform.noise_sites:
                 raise ParameterError(f"noise_site 'input' must go with FastJL, got {transform.name}")
             noise = "gaussian" if noise == "auto" else noise
             if noise != "gaussian":

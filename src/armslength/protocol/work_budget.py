@@ -9,7 +9,6 @@ from typing import Any
 
 from armslength.checks import integer
 from armslength.errors import CorruptFileError
-from armslength.transforms.fast_jl import FastJL
 from armslength.transforms.transform import Transform
 
 DEFAULT_WORK = 4 * 10**9  # about four seconds of one core, in the units of transforms/transform.py
@@ -20,17 +19,7 @@ _UNITS = (("year", 365 * 86400), ("day", 86400), ("hour", 3600), ("minute", 60),
 
 def matrix_work(transform: Transform, norm: str, noise_site: str) -> int:
     """What a protocol needs to know of its matrix: sensitivities, and what becomes of noise on the input."""
-    return sum(_parts(transform, norm, noise_site).values())
-
-
-def _parts(transform: Transform, norm: Any, noise_site: Any) -> dict[str, int]:
-    """The same by what is computed; a transform computes each once."""
-    parts = {"scan": transform.scan_work}
-    if noise_site == "input":
-        parts["traces"] = transform.traces_work if isinstance(transform, FastJL) else 0
-    elif norm == "l2":
-        parts["norm"] = transform.operator_norm_work
-    return parts
+    return sum(transform.setup_operations(norm, noise_site).values())
 
 
 class WorkBudget:
@@ -66,7 +55,7 @@ class WorkBudget:
         parts: dict[str, int] = {}
         work = 0
         for document in documents:
-            parts |= _parts(transform, document["norm"], document["noise_site"])
+            parts |= transform.setup_operations(document["norm"], document["noise_site"])
             work += _LAPLACE if document["noise"] == "laplace" else _GAUSSIAN
         done = self._done if transform is self._transform else set()
         self.charge(work + sum(cost for part, cost in parts.items() if part not in done), where)

@@ -1,8 +1,10 @@
-"""t-wise independent hash functions: polynomials with uniform coefficients (specification, section 4).
+"""t-wise independent hash functions of items: polynomials with uniform coefficients (specification, sections 3 and 4).
 
-At any t distinct items the values are exactly independent and uniform on a field of 2^127 − 1 elements.
-Four-wise independence already gives every variance in the design; t of at least log2(1/β) is the
-paper's condition for tails of probability β (Kane & Nelson 2014).
+At any t distinct items the values are exactly independent and uniform on a field of 2^127 − 1 elements. Four-wise independence is
+enough for every variance here; t of at least log2(1/β) is the paper's condition for tails of probability β (Kane & Nelson 2014).
+
+The field holds every 64-bit id, and 120 bits of a string's hash, without merging any; 2^61 − 1, the usual choice, would merge ids.
+An element is a pair of words (high, low).
 """
 
 import hashlib
@@ -17,32 +19,136 @@ from armslength.checks import type_name
 from armslength.errors import InputError
 from armslength.randomness.seeds import Reader, Stream, canonical_text, length_prefixed
 
-# Arithmetic modulo the prime 2^127 − 1, on pairs of words (specification, section 4).
-#
-# The field holds every 64-bit id and 120 bits of a string's hash without merging any; 2^61 − 1, the usual
-# choice, would merge ids.
-
-
 PRIME = 2**127 - 1
-
+UNREADABLE = "items must be a list that can be read to its end, got an error in the middle"
+_PREFIX = length_prefixed(b"armslength item v1")
 _ONE = np.uint64(1)
+_8, _56 = np.uint64(8), np.uint64(56)
 _63 = np.uint64(63)
 _LOW_63 = np.uint64(2**63 - 1)
 _ALL_ONES = np.uint64(2**64 - 1)
 
 
-@kernel
-def add_carry(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """The sum of two words and its carry, 0 or 1."""
-    total = a + b
-    return total, np.uint64(total < a)
+def hash_coefficients(seed: str, purpose: str, functions: int, independence: int) -> NDArray[np.uint64]:
+    """Coefficients of the hash functions `purpose 0`, `purpose 1`, …: functions x independence x 2 words."""
+    return np.stack(
+        [
+            uniform_field_elements(Reader(Stream(seed, f"{purpose} {number}")), independence)
+            for number in range(functions)
+        ]
+    )
 
 
 @kernel
-def fold(high: np.uint64, low: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """A 128-bit number reduced to at most 2^127, the same modulo 2^127 − 1."""
-    low, carry = add_carry(low, high >> _63)
-    return (high & _LOW_63) + carry, low
+def hash_value(
+    coefficients: NDArray[np.uint64], item_high: np.uint64, item_low: np.uint64
+) -> tuple[np.uint64, np.uint64]:
+    """The value of one hash function at an item, by Horner's rule."""
+    last = coefficients.shape[0] - 1
+    high, low = coefficients[last, 0], coefficients[last, 1]
+    for degree in range(last - 1, -1, -1):
+        high, low = multiply_add(
+            high, low, item_high, item_low, coefficients[degree, 0], coefficients[degree, 1]
+        )
+    return canonical(high, low)
+
+
+def item_words(items: Any) -> NDArray[np.uint64]:
+    """Items as rows (high word, low word): all strings, or all integers that fit int64.
+
+    Args:
+        items: A sequence or array of `str`, or of integers; not a mixture.
+    """
+    if isinstance(items, range):
+        return _integer_words(np.asarray(items))
+    if isinstance(items, np.ndarray) and not isinstance(items, np.ma.MaskedArray):
+        if items.ndim != 1 or items.dtype.kind not in "iuUTO":
+            raise InputError(
+                f"items must be a list of strings or integers, got {items.ndim} dimensions of {type_name(items.dtype)}"
+            )
+        if items.dtype.kind in "iu":
+            return _integer_words(items)
+        items = items.tolist()
+    if not isinstance(items, Sequence) or isinstance(items, (str, bytes, bytearray, memoryview)):
+        kind = type(items).__name__
+        raise InputError(
+            f"items must be a list of strings or integers, got {kind}; a column has .tolist() or .to_list()"
+        )
+    items = read_to_the_end(items)
+    kinds = {str if isinstance(item, str) else type(item) for item in items}
+    if kinds <= {str}:
+        return _string_words(items)
+    if all(
+        issubclass(kind, (int, np.integer)) and not issubclass(kind, (bool, np.timedelta64)) for kind in kinds
+    ):
+        return _integer_words(np.array([int(item) for item in items], dtype=object))
+    names = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise InputError(f"items must be all strings or all integers, got {names}; convert them first")
+
+
+def read_to_the_end(items: Any) -> list[Any]:
+    """The items as a list. Errors of custom sequences may quote the data, so they are left out."""
+    try:
+        return list(items)
+    except Exception:  # noqa: BLE001  # of any kind
+        raise InputError(UNREADABLE) from None
+
+
+def _string_words(items: Sequence[str]) -> NDArray[np.uint64]:
+    """The first 120 bits of each item's digest, as (high word, low word)."""
+    sha256 = hashlib.sha256
+    try:
+        digests = [sha256(_PREFIX + length_prefixed(canonical_text(item))).digest() for item in items]
+    except ValueError as problem:
+        raise InputError(f"items must be {problem}") from None
+    words = np.frombuffer(b"".join(digests), dtype=">u8").reshape(len(items), 4)[:, :2].astype(np.uint64)
+    # 15 of 16 bytes: shifted by 8 bits
+    low = (words[:, 0] << _56) | (words[:, 1] >> _8)
+    return np.stack([words[:, 0] >> _8, low], axis=1)
+
+
+def _integer_words(items: NDArray[Any]) -> NDArray[np.uint64]:
+    """Integer items modulo 2^64, as their low word."""
+    if items.size and (items.min() < -(2**63) or items.max() >= 2**63):
+        raise InputError("integer items must fit int64 (−2^63 to 2^63 − 1), got a larger one; use strings")
+    words = np.zeros((len(items), 2), dtype=np.uint64)
+    words[:, 1] = items.astype(np.int64).view(np.uint64)
+    return words
+
+
+def uniform_field_elements(reader: Reader, count: int) -> NDArray[np.uint64]:
+    """Uniform elements of the field as rows (high word, low word)."""
+    elements = np.empty((count, 2), dtype=np.uint64)
+    filled = 0
+    while filled < count:
+        pairs = reader.take(2 * (count - filled)).reshape(-1, 2)
+        high = pairs[:, 1] & np.uint64(2**63 - 1)
+        low = pairs[:, 0]
+        # The prime itself, 127 ones, is the one value that is not an element.
+        kept = (high != np.uint64(PRIME >> 64)) | (low != np.uint64(2**64 - 1))
+        fresh = int(kept.sum())
+        elements[filled : filled + fresh, 0] = high[kept]
+        elements[filled : filled + fresh, 1] = low[kept]
+        filled += fresh
+    return elements
+
+
+@kernel
+def scaled_to(high: np.uint64, low: np.uint64, bound: np.uint64) -> np.uint64:
+    """⌊ v·bound / 2^127 ⌋ for v < 2^127 and bound < 2^63."""
+    middle, _ = mul_wide(low, bound)
+    top_1, top_0 = mul_wide(high, bound)
+    top_0, carry = add_carry(top_0, middle)
+    return ((top_1 + carry) << _ONE) | (top_0 >> _63)
+
+
+@kernel
+def canonical(high: np.uint64, low: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The number in 0 … 2^127 − 2 that is the same in the field; for a number of at most 2^127."""
+    high, low = fold(high, low)
+    if high == _LOW_63 and low == _ALL_ONES:
+        return np.uint64(0), np.uint64(0)
+    return high, low
 
 
 @kernel
@@ -76,130 +182,14 @@ def multiply_add(
 
 
 @kernel
-def canonical(high: np.uint64, low: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """The number in 0 … 2^127 − 2 that is the same in the field; for a number of at most 2^127."""
-    high, low = fold(high, low)
-    if high == _LOW_63 and low == _ALL_ONES:
-        return np.uint64(0), np.uint64(0)
-    return high, low
+def fold(high: np.uint64, low: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """A 128-bit number reduced to at most 2^127, the same modulo 2^127 − 1."""
+    low, carry = add_carry(low, high >> _63)
+    return (high & _LOW_63) + carry, low
 
 
 @kernel
-def scaled_to(high: np.uint64, low: np.uint64, bound: np.uint64) -> np.uint64:
-    """⌊ v·bound / 2^127 ⌋ for v < 2^127 and bound < 2^63."""
-    middle, _ = mul_wide(low, bound)
-    top_1, top_0 = mul_wide(high, bound)
-    top_0, carry = add_carry(top_0, middle)
-    return ((top_1 + carry) << _ONE) | (top_0 >> _63)
-
-
-def uniform_field_elements(reader: Reader, count: int) -> NDArray[np.uint64]:
-    """Uniform elements of the field as rows (high word, low word)."""
-    elements = np.empty((count, 2), dtype=np.uint64)
-    filled = 0
-    while filled < count:
-        pairs = reader.take(2 * (count - filled)).reshape(-1, 2)
-        high = pairs[:, 1] & np.uint64(2**63 - 1)
-        low = pairs[:, 0]
-        # The prime itself, 127 ones, is the one value that is not an element.
-        kept = (high != np.uint64(PRIME >> 64)) | (low != np.uint64(2**64 - 1))
-        fresh = int(kept.sum())
-        elements[filled : filled + fresh, 0] = high[kept]
-        elements[filled : filled + fresh, 1] = low[kept]
-        filled += fresh
-    return elements
-
-
-def hash_coefficients(seed: str, purpose: str, functions: int, independence: int) -> NDArray[np.uint64]:
-    """Coefficients of the hash functions `purpose 0`, `purpose 1`, …: functions x independence x 2 words."""
-    return np.stack(
-        [
-            uniform_field_elements(Reader(Stream(seed, f"{purpose} {number}")), independence)
-            for number in range(functions)
-        ]
-    )
-
-
-@kernel
-def hash_value(
-    coefficients: NDArray[np.uint64], item_high: np.uint64, item_low: np.uint64
-) -> tuple[np.uint64, np.uint64]:
-    """The value of one hash function at an item, by Horner's rule."""
-    last = coefficients.shape[0] - 1
-    high, low = coefficients[last, 0], coefficients[last, 1]
-    for degree in range(last - 1, -1, -1):
-        high, low = multiply_add(
-            high, low, item_high, item_low, coefficients[degree, 0], coefficients[degree, 1]
-        )
-    return canonical(high, low)
-
-
-# Items: what names a coordinate, as numbers that every party computes alike (specification, section 3).
-
-
-UNREADABLE = "items must be a list that can be read to its end, got an error in the middle"
-_PREFIX = length_prefixed(b"armslength item v1")
-_8, _56 = np.uint64(8), np.uint64(56)
-
-
-def _string_words(items: Sequence[str]) -> NDArray[np.uint64]:
-    """The first 120 bits of each item's digest, as (high word, low word)."""
-    sha256 = hashlib.sha256
-    try:
-        digests = [sha256(_PREFIX + length_prefixed(canonical_text(item))).digest() for item in items]
-    except ValueError as problem:
-        raise InputError(f"items must be {problem}") from None
-    words = np.frombuffer(b"".join(digests), dtype=">u8").reshape(len(items), 4)[:, :2].astype(np.uint64)
-    # 15 of 16 bytes: the number ends 8 bits earlier
-    low = (words[:, 0] << _56) | (words[:, 1] >> _8)
-    return np.stack([words[:, 0] >> _8, low], axis=1)
-
-
-def item_words(items: Any) -> NDArray[np.uint64]:
-    """Items as rows (high word, low word): all strings, or all integers that fit int64.
-
-    Args:
-        items: A sequence or array of `str`, or of integers. Anything else is refused, and so is a mixture.
-    """
-    if isinstance(items, range):
-        return _integer_words(np.asarray(items))
-    if isinstance(items, np.ndarray) and not isinstance(items, np.ma.MaskedArray):
-        if items.ndim != 1 or items.dtype.kind not in "iuUTO":
-            raise InputError(
-                f"items must be a list of strings or integers, got {items.ndim} dimensions of {type_name(items.dtype)}"
-            )
-        if items.dtype.kind in "iu":
-            return _integer_words(items)
-        items = items.tolist()
-    if not isinstance(items, Sequence) or isinstance(items, (str, bytes, bytearray, memoryview)):
-        kind = type(items).__name__
-        raise InputError(
-            f"items must be a list of strings or integers, got {kind}; a column has .tolist() or .to_list()"
-        )
-    items = read_to_the_end(items)
-    kinds = {str if isinstance(item, str) else type(item) for item in items}
-    if kinds <= {str}:
-        return _string_words(items)
-    if all(
-        issubclass(kind, (int, np.integer)) and not issubclass(kind, (bool, np.timedelta64)) for kind in kinds
-    ):
-        return _integer_words(np.array([int(item) for item in items], dtype=object))
-    names = ", ".join(sorted(kind.__name__ for kind in kinds))
-    raise InputError(f"items must be all strings or all integers, got {names}; convert them first")
-
-
-def _integer_words(items: NDArray[Any]) -> NDArray[np.uint64]:
-    """Integer items modulo 2^64, as their low word."""
-    if items.size and (items.min() < -(2**63) or items.max() >= 2**63):
-        raise InputError("integer items must fit int64 (−2^63 to 2^63 − 1), got a larger one; use strings")
-    words = np.zeros((len(items), 2), dtype=np.uint64)
-    words[:, 1] = items.astype(np.int64).view(np.uint64)
-    return words
-
-
-def read_to_the_end(items: Any) -> list[Any]:
-    """The items as a list; errors of whatever makes itself a list may quote the data, and are left out."""
-    try:
-        return list(items)
-    except Exception:  # noqa: BLE001  # whatever it is
-        raise InputError(UNREADABLE) from None
+def add_carry(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The sum of two words and its carry, 0 or 1."""
+    total = a + b
+    return total, np.uint64(total < a)

@@ -1,4 +1,8 @@
-"""Uniform permutations and samples without replacement (specification, section 5)."""
+"""Uniform permutations, samples without replacement, and integer laws from tables (specification, sections 5 and 6).
+
+The normal table is a normal variable of standard deviation 12, rounded. Its numbers are frozen literals, so that no mathematics
+library stands between a seed and a matrix; a test recomputes each of them twice, in ball arithmetic and in 200-digit decimals.
+"""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,59 +17,9 @@ from armslength.threads import lazy
 
 _WORDS_AT_ONCE = 1 << 16
 _ZERO = np.uint64(0)
-
-
-def uniform_permutation(seed: str, purpose: str, size: int) -> NDArray[np.int64]:
-    """A uniform permutation of 0 … size−1, by Fisher and Yates."""
-    reader = Reader(Stream(seed, purpose))
-    permutation = np.arange(size, dtype=np.int64)
-    remaining = size
-    while remaining > 1:
-        words = reader.take(min(remaining - 1, _WORDS_AT_ONCE))
-        remaining = _shuffle_down(permutation, remaining, words)
-    return permutation
-
-
-@kernel
-def _shuffle_down(permutation: NDArray[np.int64], remaining: int, words: NDArray[np.uint64]) -> int:
-    """Swaps from the top down while words last; the size of the part that is still in order.
-
-    Every word is used: a rejected one costs its turn, and the caller brings more.
-    """
-    for word in words:
-        bound = np.uint64(remaining)
-        high, low = mul_wide(word, bound)
-        # 2^64 mod bound, in words
-        if low < (_ZERO - bound) % bound:
-            continue
-        last = remaining - 1
-        permutation[last], permutation[high] = permutation[high], permutation[last]
-        remaining = last
-    return remaining
-
-
-def uniform_sample(seed: str, purpose: str, count: int, size: int) -> NDArray[np.int64]:
-    """`count` of 0 … size−1 without replacement, in the order drawn; memory grows with count alone."""
-    reader = Reader(Stream(seed, purpose))
-    moved: dict[int, int] = {}
-    drawn: list[int] = []
-    while len(drawn) < count:
-        for word in reader.take(count - len(drawn)).tolist():
-            position = len(drawn)
-            high, low = divmod(word * (size - position), 2**64)
-            if low < 2**64 % (size - position):
-                continue
-            chosen = position + high
-            drawn.append(moved.get(chosen, chosen))
-            moved[chosen] = moved.get(position, position)
-    return np.array(drawn, dtype=np.int64)
-
-
-# The normal table: a normal variable of standard deviation 12, rounded (specification, section 6).
-#
-# The numbers are frozen literals, so that no mathematics library stands between a seed and a matrix; a test
-# recomputes each of them twice, in ball arithmetic and in 200-digit decimals.
-
+_ONE = np.uint64(1)
+_GUIDE_BITS = 10
+_GUIDE_SHIFT = np.uint64(63 - _GUIDE_BITS)
 
 # ⌊2^63 · P(|12·Z| > m + ½)⌋ for m = 0, 1, …
 # fmt: off
@@ -102,12 +56,32 @@ NORMAL_TAILS = (
 # fmt: on
 
 
-# Symmetric tables: integer laws with exact moments, drawn one word at a time (specification, section 6).
+def uniform_permutation(seed: str, purpose: str, size: int) -> NDArray[np.int64]:
+    """A uniform permutation of 0 … size−1, by Fisher and Yates."""
+    reader = Reader(Stream(seed, purpose))
+    permutation = np.arange(size, dtype=np.int64)
+    remaining = size
+    while remaining > 1:
+        words = reader.take(min(remaining - 1, _WORDS_AT_ONCE))
+        remaining = _shuffle_down(permutation, remaining, words)
+    return permutation
 
 
-_GUIDE_BITS = 10
-_GUIDE_SHIFT = np.uint64(63 - _GUIDE_BITS)
-_ONE = np.uint64(1)
+def uniform_sample(seed: str, purpose: str, count: int, size: int) -> NDArray[np.int64]:
+    """`count` of 0 … size−1 without replacement, in the order drawn; memory grows with count alone."""
+    reader = Reader(Stream(seed, purpose))
+    moved: dict[int, int] = {}
+    drawn: list[int] = []
+    while len(drawn) < count:
+        for word in reader.take(count - len(drawn)).tolist():
+            position = len(drawn)
+            high, low = divmod(word * (size - position), 2**64)
+            if low < 2**64 % (size - position):
+                continue
+            chosen = position + high
+            drawn.append(moved.get(chosen, chosen))
+            moved[chosen] = moved.get(position, position)
+    return np.array(drawn, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -143,7 +117,7 @@ class SymmetricTable:
 
     @lazy
     def _guide(self) -> NDArray[np.int64]:
-        """The magnitude at the lower end of each of 2^10 equal parts: where the search may start."""
+        """The magnitude at the lower end of each of 2^10 equal parts, where the search starts."""
         starts = np.arange(2**_GUIDE_BITS, dtype=np.uint64) << _GUIDE_SHIFT
         return np.searchsorted(self._thresholds, starts, side="right")
 
@@ -152,22 +126,6 @@ class SymmetricTable:
         values = np.empty(len(words), dtype=np.int8)
         _look_up(words, self._thresholds, self._guide, values)
         return values
-
-
-@kernel
-def _look_up(
-    words: NDArray[np.uint64],
-    thresholds: NDArray[np.uint64],
-    guide: NDArray[np.int64],
-    values: NDArray[np.int8],
-) -> None:
-    """values[i] = sign · #{m : word ≫ 1 ≥ thresholds[m]}, searched upward from the guide."""
-    for i in range(len(words)):
-        position = words[i] >> _ONE
-        magnitude = guide[position >> _GUIDE_SHIFT]
-        while magnitude < len(thresholds) and position >= thresholds[magnitude]:
-            magnitude += 1
-        values[i] = -magnitude if words[i] & _ONE else magnitude
 
 
 @cache
@@ -191,3 +149,37 @@ def achlioptas_table() -> SymmetricTable:
     norm stays an upper bound.
     """
     return SymmetricTable((-(-(2**63) // 3),))
+
+
+@kernel
+def _shuffle_down(permutation: NDArray[np.int64], remaining: int, words: NDArray[np.uint64]) -> int:
+    """Swaps from the top down until the words are used up; returns the size of the part that is still in order.
+
+    A rejected word is used up as well; the caller brings more.
+    """
+    for word in words:
+        bound = np.uint64(remaining)
+        high, low = mul_wide(word, bound)
+        # 2^64 mod bound, in words
+        if low < (_ZERO - bound) % bound:
+            continue
+        last = remaining - 1
+        permutation[last], permutation[high] = permutation[high], permutation[last]
+        remaining = last
+    return remaining
+
+
+@kernel
+def _look_up(
+    words: NDArray[np.uint64],
+    thresholds: NDArray[np.uint64],
+    guide: NDArray[np.int64],
+    values: NDArray[np.int8],
+) -> None:
+    """values[i] = sign · #{m : word ≫ 1 ≥ thresholds[m]}, found upward from the guide."""
+    for i in range(len(words)):
+        position = words[i] >> _ONE
+        magnitude = guide[position >> _GUIDE_SHIFT]
+        while magnitude < len(thresholds) and position >= thresholds[magnitude]:
+            magnitude += 1
+        values[i] = -magnitude if words[i] & _ONE else magnitude

@@ -1,4 +1,4 @@
-"""Public seeds and the keys derived from them (specification, section 1)."""
+"""Public seeds, the keys derived from them, and their streams of words (specification, sections 1 to 3)."""
 
 import hashlib
 import secrets
@@ -12,54 +12,19 @@ from numpy.typing import NDArray
 from armslength.checks import shown
 from armslength.errors import ParameterError
 
-# Canonical text, and bytes that cannot be confused (specification, sections 1 and 3).
-
-
-def canonical_text(text: str) -> bytes:
-    """The UTF-8 bytes of the NFC form: no trimming, no case folding.
-
-    Raises:
-        ValueError: What the text must be, and what came, without the text itself.
-    """
-    if text.isascii():
-        return text.encode("ascii")
-    # NFC is stable for assigned characters only: another party's tables may treat a newer one otherwise.
-    categories = {unicodedata.category(character) for character in text}
-    if "Cs" in categories:
-        raise ValueError("valid Unicode text, got a lone surrogate")
-    if "Cn" in categories:
-        raise ValueError(
-            f"text of characters assigned in Unicode {unicodedata.unidata_version}, got one that is not; "
-            "replace it, or use a newer Python"
-        )
-    return unicodedata.normalize("NFC", text).encode()
-
-
-def is_canonical(text: str) -> bool:
-    """Whether `canonical_text` takes it."""
-    try:
-        canonical_text(text)
-    except ValueError:
-        return False
-    return True
-
-
-def length_prefixed(part: bytes) -> bytes:
-    """The bytes after their own length, so that no two lists of parts read the same."""
-    return len(part).to_bytes(8, "little") + part
-
-
 VERSION = b"armslength public randomness v1"
 LONGEST_SEED = 256
+WORD_BYTES = 8
+BLOCK_BYTES = 16
 
 
 def fresh_seed() -> str:
-    """A new public seed, for whoever starts a protocol."""
+    """A new public seed."""
     return secrets.token_hex(16)
 
 
 def checked_seed(seed: Any) -> str:
-    """The seed in its normal form; a fresh one for None."""
+    """The seed in its normal form (NFC); a new one for None."""
     if seed is None:
         return fresh_seed()
     if not isinstance(seed, str):
@@ -81,13 +46,6 @@ def derive_key(seed: str, purpose: str) -> bytes:
     """The 32-byte key of one purpose under a seed; keys of different purposes are unrelated."""
     parts = (VERSION, canonical_text(seed), purpose.encode("ascii"))
     return hashlib.sha256(b"".join(length_prefixed(part) for part in parts)).digest()
-
-
-# The public stream of a seed and a purpose: words by position (specification, section 2).
-
-
-WORD_BYTES = 8
-BLOCK_BYTES = 16
 
 
 class Stream:
@@ -113,7 +71,7 @@ class Stream:
 
 
 class Reader:
-    """Words of a stream in sequence, for the procedures that may reject."""
+    """The words of a stream in sequence, for procedures that may reject some."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -124,3 +82,37 @@ class Reader:
         words = self._stream.words(self._position, count)
         self._position += count
         return words
+
+
+def canonical_text(text: str) -> bytes:
+    """The UTF-8 bytes of the NFC form: no trimming, no case folding.
+
+    Raises:
+        ValueError: What the text must be, without quoting it.
+    """
+    if text.isascii():
+        return text.encode("ascii")
+    # NFC is stable for assigned characters only: another party's tables may treat a newer one differently.
+    categories = {unicodedata.category(character) for character in text}
+    if "Cs" in categories:
+        raise ValueError("valid Unicode text, got a lone surrogate")
+    if "Cn" in categories:
+        raise ValueError(
+            f"text of characters assigned in Unicode {unicodedata.unidata_version}, got one that is not; "
+            "replace it, or use a newer Python"
+        )
+    return unicodedata.normalize("NFC", text).encode()
+
+
+def is_canonical(text: str) -> bool:
+    """Whether `canonical_text` accepts the text."""
+    try:
+        canonical_text(text)
+    except ValueError:
+        return False
+    return True
+
+
+def length_prefixed(part: bytes) -> bytes:
+    """The bytes with their length before them, so that no two lists of parts give the same bytes."""
+    return len(part).to_bytes(8, "little") + part

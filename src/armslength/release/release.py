@@ -7,6 +7,7 @@ is charged; then noise is drawn and added; only then does anything leave.
 import os
 import secrets
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,6 @@ from armslength.noise.draw import add_noise, draw
 from armslength.protocol.protocol import Protocol
 from armslength.sketches.noises import Noises
 from armslength.sketches.sketches import Sketches, checked_labels
-from armslength.transforms.fast_jl import FastJL
-
-_ENTRIES_AT_ONCE = 1 << 21  # of the input that are held at a time where noise goes on it
 
 
 def release(  # each is a decision of its own
@@ -124,8 +122,14 @@ def with_noise(protocol: Protocol, ready: Prepared, threads: int | None) -> NDAr
     if ready.product is not None:
         add_noise(ready.product, protocol.law, threads=threads)
         return ready.product
-    if protocol.noise_site == "input" and isinstance(transform, FastJL):
-        return _with_input_noise(protocol, transform, ready, threads)
+    if protocol.noise_site == "input":
+        add_input_noise = partial(add_noise, law=protocol.law, threads=threads)
+        return np.concatenate(
+            [
+                transform.noised(part, add_input_noise, protocol.noise_site, threads=threads)
+                for part in ready.parts
+            ]
+        )
     add_rows = ready.add_rows
     if add_rows is None:
         raise TypeError("rows must be projected before there is noise")
@@ -135,25 +139,6 @@ def with_noise(protocol: Protocol, ready: Prepared, threads: int | None) -> NDAr
         add_rows(start, stop, values[start:stop])
 
     add_noise(values, protocol.law, threads=threads, to_zero=True, then=add)
-    return values
-
-
-def _with_input_noise(
-    protocol: Protocol, transform: FastJL, ready: Prepared, threads: int | None
-) -> NDArray[np.int64]:
-    """P·(H·D·x + noise) for each row, n x k, a few rows at a time."""
-    used = transform.used_columns
-    values = np.empty((ready.count, transform.sketch_dim), dtype=np.int64)
-    step = max(1, _ENTRIES_AT_ONCE // transform.padded_dim)
-    done = 0
-    for part in ready.parts:
-        for start in range(0, part.count, step):
-            block = part.block(start, min(start + step, part.count))
-            spread = transform.spread(block, threads=threads)
-            # Columns of the published P that are all zero would throw their noise away: none is drawn for them.
-            spread[:, used] += draw(protocol.law, (len(spread), len(used)), threads=threads)
-            values[done : done + len(spread)] = transform.combine(spread)
-            done += len(spread)
     return values
 
 

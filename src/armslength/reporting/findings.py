@@ -1,45 +1,43 @@
-"""Everything that a report says, as numbers: computed once, before anything is drawn or worded."""
+"""All numbers of a report, computed once before anything is drawn."""
 
-import base64
-import json
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.answers.cluster import Clusters, cluster
-from armslength.answers.outliers import Outliers, outliers
+from armslength.answers.cluster import Clusters, cluster_estimate
+from armslength.answers.outliers import Outliers, estimate_outliers
 from armslength.answers.pairs import pair_estimator
 from armslength.answers.plane import Plane, plane_of
 from armslength.errors import ParameterError
 from armslength.reporting.markup import NumberStyle
 from armslength.sketches.sketches import Sketches
-from armslength.threads import lazy
 
 MOST_PARTIES = 1000
 
 Matrix = NDArray[np.float64]
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What the sketches say about each other, in data units.
+    """Distances between all parties and the answers drawn from them, in data units.
 
     Attributes:
-        labels: The parties' names, told apart where two are the same.
+        labels: The parties' names, each of them once.
         level: The confidence of all statements.
-        simultaneous: Whether the intervals hold all together.
+        simultaneous: Whether all intervals hold together.
         by: "size" for rows as they are, "shape" for rows divided by their totals.
         squared: Estimated squared distances, n x n; they may be negative.
-        lower: Lower ends of the distances' intervals, n x n.
+        lower: Lower ends of the intervals of the distances, n x n.
         upper: Upper ends.
-        together: Both ends of the intervals that hold all together, from which comparisons of pairs are judged.
-        clustering: The tree; None for one party.
-        plane: The picture; None for one party.
-        outliers: Who is unlike the rest; None for fewer than three parties.
-        in_clear: For each party, whether data without noise is part of it.
+        joint_interval: (lower, upper) of intervals that all hold together. Statements that compare pairs use these.
+        clusters: The tree; None for one party.
+        plane: The map; None for one party.
+        outliers: Which parties are unlike the rest; None for fewer than three parties.
+        in_clear: For each party, whether it holds data without noise.
     """
 
     labels: tuple[str, ...]
@@ -49,164 +47,122 @@ class Findings:
     squared: Matrix
     lower: Matrix
     upper: Matrix
-    together: tuple[Matrix, Matrix]
-    clustering: Clusters | None
+    joint_interval: tuple[Matrix, Matrix]
+    clusters: Clusters | None
     plane: Plane | None
     outliers: Outliers | None
     in_clear: tuple[bool, ...]
 
-    @lazy
+    @cached_property
     def distance(self) -> Matrix:
-        """Estimated distances: roots, 0 where the squared estimate is negative."""
+        """Estimated distances; 0 where the squared estimate is negative."""
         return np.sqrt(np.maximum(self.squared, 0.0))
 
-    @lazy
+    @cached_property
     def resolved(self) -> NDArray[np.bool_]:
-        """For each pair, whether its interval leaves out 0."""
+        """For each pair, whether its interval excludes 0."""
         return np.greater(self.lower, 0)
 
-    @lazy
-    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    @cached_property
+    def pairs(self) -> Pairs:
         """Rows and columns of all pairs, each pair once, in the order of the upper triangle."""
         rows, columns = np.triu_indices(len(self.labels), 1)
         return rows, columns
 
-    @lazy
+    @cached_property
+    def resolved_pairs(self) -> int:
+        """How many pairs are resolved."""
+        return int(self.resolved[self.pairs].sum())
+
+    @cached_property
     def style(self) -> NumberStyle:
-        """How distances are written."""
+        """How distances are printed."""
         return NumberStyle.of(self.distance[self.pairs])
 
-    @lazy
+    @cached_property
     def nearest(self) -> NDArray[np.int64]:
-        """For each party the other one of the smallest estimate."""
+        """For each party, the other party with the smallest estimate."""
         others = self.squared.copy()
         np.fill_diagonal(others, np.inf)
         smallest: NDArray[np.int64] = np.argmin(others, axis=1)
         return smallest
 
-    @lazy
+    @cached_property
     def candidates(self) -> NDArray[np.int64]:
-        """For each party, how many others could truly be its nearest, judged by intervals that hold all together."""
-        lower, upper = (each.copy() for each in self.together)
+        """For each party, how many others could be its nearest."""
+        lower, upper = (end.copy() for end in self.joint_interval)
         np.fill_diagonal(lower, np.inf)
         np.fill_diagonal(upper, np.inf)
         possible = (lower <= upper.min(axis=1)[:, None]) & ~np.eye(len(lower), dtype=np.bool_)
         counts: NDArray[np.int64] = possible.sum(axis=1)
         return counts
 
+    @cached_property
+    def color_range(self) -> tuple[float, float]:
+        """The distances of the first and the last color: those of all resolved pairs, unless a few are far beyond the rest."""
+        distances, resolved = self.distance[self.pairs], self.resolved[self.pairs]
+        colored = distances[resolved] if resolved.any() else distances
+        if not len(colored):
+            return 0.0, 1.0
+        return float(colored.min()), min(float(colored.max()), 1.5 * float(np.quantile(colored, 0.95)))
+
     def closest(self) -> tuple[int, int, int]:
-        """The pair of the smallest estimate, and how many other pairs could truly be as close."""
-        lower, upper = (each[self.pairs] for each in self.together)
+        """The pair with the smallest estimate, and how many other pairs could be as close."""
+        lower, upper = (end[self.pairs] for end in self.joint_interval)
         best = int(np.argmin(self.squared[self.pairs]))
         rivals = int((lower <= upper[best]).sum()) - 1
         return int(self.pairs[0][best]), int(self.pairs[1][best]), rivals
 
     def farthest(self) -> tuple[int, int, int]:
-        """The pair of the largest estimate, and how many other pairs could truly be as far apart."""
-        lower, upper = (each[self.pairs] for each in self.together)
+        """The pair with the largest estimate, and how many other pairs could be as far apart."""
+        lower, upper = (end[self.pairs] for end in self.joint_interval)
         best = int(np.argmax(self.squared[self.pairs]))
         rivals = int((upper >= lower[best]).sum()) - 1
         return int(self.pairs[0][best]), int(self.pairs[1][best]), rivals
 
+    def axis_end(self, pairs: Pairs) -> float:
+        """The distance at the right end of these pairs' error bars: the largest finite number among them."""
+        upper, distance = self.upper[pairs], self.distance[pairs]
+        finite = upper[np.isfinite(upper)]
+        return float(max(finite.max(initial=0.0), distance.max(initial=0.0))) or 1.0
+
 
 def findings_of(sketches: Sketches, *, level: float, simultaneous: bool, by: str) -> Findings:
-    """All numbers of a report."""
+    """All numbers of a report, from one estimate of all pairs."""
     if not isinstance(sketches, Sketches):
         raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}")
-    if not 1 <= len(sketches) <= MOST_PARTIES:
+    count = len(sketches)
+    if not 1 <= count <= MOST_PARTIES:
         raise ParameterError(
-            f"sketches must be 1 to {MOST_PARTIES} rows to report, got {len(sketches)}; choose rows, or add groups up"
+            f"sketches must be 1 to {MOST_PARTIES} rows to report, got {count}; choose rows, or add groups up"
         )
     if not isinstance(simultaneous, bool):
         raise ParameterError("simultaneous must be True or False, got something else")
     estimate = pair_estimator(by)(sketches, None)
-    if not np.isfinite(estimate.value).all():
+    squared = estimate.value
+    if not np.isfinite(squared).all():
         raise ParameterError("estimates must be finite to report, got infinity or NaN")
-    lowest, highest = estimate.interval(level, simultaneous=True)
-    together = np.sqrt(lowest), np.sqrt(highest)
-    lower, upper = together
-    if not simultaneous:
-        low, high = estimate.interval(level)
-        lower, upper = np.sqrt(low), np.sqrt(high)
-    several = len(sketches) > 1
+    joint = estimate.interval(level, simultaneous=True)
+    lower, upper = joint if simultaneous else estimate.interval(level)
     return Findings(
-        _told_apart(sketches.labels),
-        level,
-        simultaneous,
-        by,
-        estimate.value,
-        lower,
-        upper,
-        together,
-        cluster(sketches, level=level, by=by) if several else None,
-        plane_of(estimate.value, sketches, level, by) if several else None,
-        outliers(sketches, level, by=by) if len(sketches) > 2 else None,
-        sketches.in_clear,
+        labels=_unique(sketches.labels),
+        level=level,
+        simultaneous=simultaneous,
+        by=by,
+        squared=squared,
+        lower=np.sqrt(lower),
+        upper=np.sqrt(upper),
+        joint_interval=(np.sqrt(joint[0]), np.sqrt(joint[1])),
+        clusters=cluster_estimate(estimate, joint, level=level, by=by) if count > 1 else None,
+        plane=plane_of(squared, sketches, level, by) if count > 1 else None,
+        outliers=estimate_outliers(estimate, joint, level=level, by=by) if count > 2 else None,
+        in_clear=estimate.in_clear[0],
     )
 
 
-def _told_apart(labels: tuple[str, ...]) -> tuple[str, ...]:
-    """Labels, with the number of the row behind those that occur more than once."""
-    often = Counter(labels)
+def _unique(labels: tuple[str, ...]) -> tuple[str, ...]:
+    """The labels; those that occur more than once get the number of their row."""
+    counts = Counter(labels)
     return tuple(
-        f"{label} (row {number})" if often[label] > 1 else label for number, label in enumerate(labels, 1)
+        f"{label} (row {number})" if counts[label] > 1 else label for number, label in enumerate(labels, 1)
     )
-
-
-# What the page's script reads: JSON that cannot end its own element, and numbers as base64 of little-endian float32.
-
-
-# None of these is needed in JSON, and without them no element can end or begin inside of it.
-_UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-
-
-def numbers(findings: Findings) -> str:
-    """The numbers of a page, as JSON that is safe inside a script element."""
-    rows, columns = findings.pairs
-    signed = np.sign(findings.squared) * np.sqrt(np.abs(findings.squared))
-    low, high = color_ends(findings)
-    document: dict[str, Any] = {
-        "labels": list(findings.labels),
-        "order": list(findings.clustering.order) if findings.clustering else [0],
-        "clear": [number for number, clear in enumerate(findings.in_clear) if clear],
-        "decimals": findings.style.decimals,
-        "low": low,
-        "high": high,
-        "longest": longest(findings, findings.pairs),
-        "first": findings.closest()[0] if len(rows) else 0,
-        "value": _packed(signed[rows, columns]),
-        "lower": _packed(findings.lower[rows, columns]),
-        "upper": _packed(findings.upper[rows, columns]),
-    }
-    return safe_json(document)
-
-
-def safe_json(document: Any) -> str:
-    """JSON without any character that HTML could read."""
-    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return "".join(_UNSAFE.get(letter, letter) for letter in text)
-
-
-def color_ends(findings: Findings) -> tuple[float, float]:
-    """The distances at both ends of the colors: of all resolved pairs, unless few are far beyond the rest."""
-    distances, resolved = findings.distance[findings.pairs], findings.resolved[findings.pairs]
-    shown = distances[resolved] if resolved.any() else distances
-    if not len(shown):
-        return 0.0, 1.0
-    high = min(float(shown.max()), 1.5 * float(np.quantile(shown, 0.95)))
-    return float(shown.min()), high
-
-
-def longest(findings: Findings, pairs: tuple[NDArray[np.int64], NDArray[np.int64]]) -> float:
-    """The distance at the right end of these pairs' error bars: the largest finite upper end."""
-    upper, distance = findings.upper[pairs], findings.distance[pairs]
-    finite = upper[np.isfinite(upper)]
-    return float(max(finite.max(initial=0.0), distance.max(initial=0.0))) or 1.0
-
-
-def _packed(values: Matrix) -> str:
-    with np.errstate(over="ignore", under="ignore"):
-        small = values.astype("<f4")
-    # What is above 0 stays above 0: it is what tells resolved pairs from others.
-    small[(values > 0) & (small == 0)] = np.finfo(np.float32).tiny
-    return base64.b64encode(small.tobytes()).decode("ascii")

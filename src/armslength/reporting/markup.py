@@ -1,54 +1,62 @@
-"""Text into HTML: escaped by default, labels isolated from the direction of the text around them."""
+"""Text and numbers as HTML: escaped, labels isolated from the text direction around them, distances in one style."""
 
 import html
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
 
 import numpy as np
 from numpy.typing import NDArray
 
+_ASSETS = resources.files("armslength.reporting").joinpath("assets")
 _FIELD = re.compile(r"\{\{(\w+)\}\}")
+_LARGEST_PLAIN, _SMALLEST_PLAIN = 1e7, 1e-4
+
+
+def asset(file: str) -> str:
+    """A template or style sheet of the page."""
+    return _ASSETS.joinpath(file).read_text(encoding="utf-8")
+
+
+def scripts() -> str:
+    """All scripts of the page, in the order of their names."""
+    files = sorted(_ASSETS.joinpath("script").iterdir(), key=lambda file: file.name)
+    return "".join(file.read_text(encoding="utf-8") for file in files)
 
 
 def escaped(text: str) -> str:
-    """Text as it stands between tags and in quoted attributes."""
+    """Text for use between tags and in quoted attributes."""
     return html.escape(text, quote=True)
 
 
 def name(label: str) -> str:
-    """A party's label: its own direction of writing, whatever stands around it."""
+    """A party's label, which keeps its own direction of writing."""
     return f"<bdi>{escaped(label)}</bdi>"
 
 
-def filled(template: str, fields: Mapping[str, str]) -> str:
-    """The template with its fields, which must be markup already. What a field holds is not looked at again."""
-    return _FIELD.sub(lambda found: fields[found[1]], template)
+def fill(template: str, fields: Mapping[str, str]) -> str:
+    """The template with its fields, which must be markup. Text like {{this}} inside a field stays as it is."""
+    return _FIELD.sub(lambda match: fields[match[1]], template)
 
 
 def section(identifier: str, heading: str, *parts: str, classes: str = "") -> str:
-    """A section with its heading, which names it for assistive technology."""
+    """A section whose heading names it for assistive technology."""
     kind = f' class="{classes}"' if classes else ""
-    body = "\n".join(part for part in parts if part)
+    body = "\n".join(filter(None, parts))
     return (
         f'<section id="{identifier}" aria-labelledby="{identifier}-heading"{kind}>\n'
         f'<h2 id="{identifier}-heading">{heading}</h2>\n{body}\n</section>'
     )
 
 
-# Numbers as the page writes them: one style for all distances, so that columns can be compared by eye.
-
-
-_LARGEST_PLAIN, _SMALLEST_PLAIN = 1e7, 1e-4
-
-
 @dataclass(frozen=True)
 class NumberStyle:
-    """How distances are written.
+    """How distances are printed: all with the same decimals, so that columns can be compared by eye.
 
     Attributes:
-        decimals: Digits after the point; None writes powers of ten.
+        decimals: Digits after the point; None prints powers of ten.
     """
 
     decimals: int | None
@@ -63,7 +71,7 @@ class NumberStyle:
         return cls(max(0, 2 - math.floor(math.log10(typical))))
 
     def text(self, value: float) -> str:
-        """One number; infinity has its sign. The script of the page writes numbers in the same way."""
+        """One number. The script of the page prints numbers in the same way."""
         if math.isinf(value):
             return "∞"
         if self.decimals is None:
@@ -76,7 +84,7 @@ class NumberStyle:
 
 
 def percent(share: float) -> str:
-    """A share as whole percents, which says 100% and 0% only of all and of nothing."""
+    """A share in whole percents; 0% and 100% only for nothing and all."""
     if 0 < share < 0.005:
         return "under 1%"
     if 0.995 <= share < 1:

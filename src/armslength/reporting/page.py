@@ -1,31 +1,27 @@
-"""One offline page about a set of sketches: everything computed here, drawn once, and written whole or not at all."""
+"""One offline HTML page about a set of sketches."""
 
 import base64
 import hashlib
+import json
 import os
-from importlib.resources import files
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from armslength.checks import shown
 from armslength.errors import ParameterError, counted
 from armslength.files import atomic_write
 from armslength.reporting import promise, statements
-from armslength.reporting.findings import Findings, findings_of, numbers
-from armslength.reporting.markup import escaped, filled, level_text, percent
+from armslength.reporting.findings import Findings, findings_of
+from armslength.reporting.markup import asset, escaped, fill, level_text, percent, scripts
 from armslength.reporting.sections import all_sections, contents
 from armslength.sketches.sketches import Sketches
 from armslength.version import __version__
 
-_SCRIPTS = (
-    "1-numbers.js",
-    "2-choice.js",
-    "3-theme.js",
-    "4-heat.js",
-    "5-drawings.js",
-    "6-tables.js",
-    "7-one-party.js",
-)
 _LONGEST_TITLE = 200
+# JSON needs none of these, and without them no element can begin or end inside it.
+_UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _ICON = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 26 26'%3E%3Cg fill='none' stroke='%23407aa8' "
     "stroke-width='3'%3E%3Ccircle cx='7' cy='13' r='5'/%3E%3Ccircle cx='19' cy='13' r='5'/%3E%3C/g%3E%3C/svg%3E"
@@ -43,15 +39,15 @@ def report(
 ) -> None:
     """Writes one HTML file that opens offline: summary, privacy statement, heat map, map, tree, tables, release cards.
 
-    Everything on it is post-processing of the sketches, and costs no privacy. The same sketches give the same bytes.
+    The page is computed from the sketches alone and costs no privacy. The same sketches give the same bytes.
 
     Args:
         sketches: One row for each party; at most 1,000.
-        path: Where the file goes; whole or not at all.
+        path: The file. It is written whole or not at all.
         title: The heading; None makes one.
         level: The confidence of the intervals, such as 0.95.
-        simultaneous: Whether all intervals hold together (Bonferroni), or each by itself. Statements that compare pairs with
-            each other (which is nearest, which merges are supported) are judged together in any case.
+        simultaneous: Whether all intervals hold together (Bonferroni), or each by itself. Statements that compare pairs (which
+            party is nearest, which merges are supported) always use intervals that hold together.
         by: "size" for rows as they are, "shape" for rows divided by their totals, where the protocols paid for totals.
     """
     heading = None if title is None else _checked_title(title)
@@ -66,14 +62,14 @@ def page_of(findings: Findings, sketches: Sketches, title: str | None) -> str:
     count = len(findings.labels)
     heading = escaped(title or f"{count:,} {'party' if count == 1 else 'parties compared'}")
     style = _style()
-    script = "(() => {\n'use strict';\n" + "".join(_asset(f"script/{each}") for each in _SCRIPTS) + "})();\n"
+    script = f"(() => {{\n'use strict';\n{scripts()}}})();\n"
     links = "".join(f'<a href="#{key}">{text}</a>' for key, text in contents(findings))
     policy = (
         f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    return filled(
-        _asset("page.html"),
+    return fill(
+        asset("page.html"),
         {
             "policy": policy,
             "version": escaped(__version__),
@@ -87,11 +83,49 @@ def page_of(findings: Findings, sketches: Sketches, title: str | None) -> str:
             "lead": statements.lead(findings),
             "figures": _figures(findings, sketches),
             "sections": all_sections(findings, sketches),
-            "footnote": " but what is marked as in the clear" if any(sketches.in_clear) else "",
-            "numbers": numbers(findings),
+            "exception": " except where it says “in the clear”" if any(findings.in_clear) else "",
+            "numbers": script_numbers(findings),
             "script": script,
         },
     )
+
+
+def script_numbers(findings: Findings) -> str:
+    """The numbers that the script of the page reads, as JSON."""
+    rows, columns = findings.pairs
+    # A negative squared estimate is passed on as the negative root of its size.
+    values = np.sign(findings.squared) * np.sqrt(np.abs(findings.squared))
+    low, high = findings.color_range
+    return safe_json(
+        {
+            "labels": list(findings.labels),
+            "order": list(findings.clusters.order) if findings.clusters else [0],
+            "clear": [number for number, is_clear in enumerate(findings.in_clear) if is_clear],
+            "decimals": findings.style.decimals,
+            "low": low,
+            "high": high,
+            "longest": findings.axis_end(findings.pairs),
+            "first": findings.closest()[0] if len(rows) else 0,
+            "value": _base64_floats(values[rows, columns]),
+            "lower": _base64_floats(findings.lower[rows, columns]),
+            "upper": _base64_floats(findings.upper[rows, columns]),
+        }
+    )
+
+
+def safe_json(document: Any) -> str:
+    """JSON without any character that HTML could read as markup."""
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return "".join(_UNSAFE.get(letter, letter) for letter in text)
+
+
+def _base64_floats(values: NDArray[np.float64]) -> str:
+    """The numbers as little-endian float32."""
+    with np.errstate(over="ignore", under="ignore"):
+        floats = values.astype("<f4")
+    # A lower end above 0 makes a pair resolved, so it must not become 0.
+    floats[(values > 0) & (floats == 0)] = np.finfo(np.float32).tiny
+    return base64.b64encode(floats.tobytes()).decode("ascii")
 
 
 def _checked_title(title: Any) -> str:
@@ -104,35 +138,26 @@ def _checked_title(title: Any) -> str:
 
 def _figures(findings: Findings, sketches: Sketches) -> str:
     """The four numbers under the heading."""
-    resolved, total = int(findings.resolved[findings.pairs].sum()), len(findings.pairs[0])
-    is_clear = any(sketches.in_clear)
+    resolved, total = findings.resolved_pairs, len(findings.pairs[0])
+    pairs = counted(total, "pair")
+    in_clear = findings.in_clear
+    epsilon = "none" if all(in_clear) else promise.epsilons(sketches)
+    delta = "NOT ALL PRIVATE" if any(in_clear) else promise.deltas(sketches)
     tiles = [
-        ("Parties", f"{len(findings.labels):,}", counted(total, "pair")),
-        (
-            "Told apart",
-            percent(resolved / total) if total else "–",
-            f"{resolved:,} of {counted(total, 'pair')}",
-        ),
-        (
-            "Privacy of each release",
-            "none" if all(sketches.in_clear) else promise.epsilons(sketches),
-            "NOT ALL PRIVATE" if is_clear else promise.deltas(sketches),
-        ),
-        (
-            "Confidence",
-            level_text(findings.level),
-            "all intervals together" if findings.simultaneous else "each interval by itself",
-        ),
+        ("Parties", f"{len(findings.labels):,}", pairs),
+        ("Told apart", percent(resolved / total) if total else "–", f"{resolved:,} of {pairs}"),
+        ("Privacy of each release", epsilon, delta),
+        ("Confidence", level_text(findings.level), statements.joint_text(findings)),
     ]
     cells = "".join(
-        f'<div><dt>{label}</dt><dd><span class="number">{value}</span><span class="under">{beside}</span></dd></div>'
-        for label, value, beside in tiles
+        f'<div><dt>{label}</dt><dd><span class="number">{value}</span><span class="under">{note}</span></dd></div>'
+        for label, value, note in tiles
     )
     return f'<dl class="figures">{cells}</dl>'
 
 
 def _search(findings: Findings) -> str:
-    """The box that finds a party; none for one party."""
+    """The box that highlights a party; none for one party."""
     if len(findings.labels) == 1:
         return ""
     options = "".join(f'<option value="{escaped(label)}"></option>' for label in findings.labels)
@@ -143,18 +168,14 @@ def _search(findings: Findings) -> str:
 
 
 def _style() -> str:
-    dark = _asset("dark.css")
+    dark = asset("dark.css")
     themes = (
         f'@media screen and (prefers-color-scheme: dark) {{ :root:not([data-theme="light"]) {{\n{dark}}} }}\n'
         f'@media screen {{ :root[data-theme="dark"] {{\n{dark}}} }}\n'
     )
-    return _asset("tokens.css") + themes + _asset("layout.css") + _asset("drawings.css") + _asset("print.css")
-
-
-def _asset(name: str) -> str:
-    return files("armslength.reporting").joinpath("assets", *name.split("/")).read_text(encoding="utf-8")
+    return asset("tokens.css") + themes + asset("layout.css") + asset("drawings.css") + asset("print.css")
 
 
 def _digest(text: str) -> str:
-    """The hash by which the page's policy knows its own script and style, and no other."""
+    """The hash that makes the page's policy allow this script or style and no other."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}'"

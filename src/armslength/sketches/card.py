@@ -283,14 +283,14 @@ def _most_learned(protocol: Protocol) -> str:
     )
     weak = weakness(protocol.epsilon, delta)
     return (
-        f"{both}, no result of the release becomes more than {_odds(protocol.epsilon)} times as likely or as unlikely{exception}. "
+        f"{both}, no result of the release becomes more than {odds_in_words(protocol.epsilon)} times as likely or as unlikely{exception}. "
         f"That number is e^ε, with ε = {written(protocol.epsilon)}. It holds for all rows of the release together, and for everything "
         "that is ever computed from them. It holds even against somebody who knows everything else, including the settings and the "
         f"public matrix.{' ' * bool(weak)}{weak}"
     )
 
 
-def _odds(epsilon: Fraction) -> str:
+def odds_in_words(epsilon: Fraction) -> str:
     """e^ε as a number that says something."""
     exact = float(epsilon)
     return f"{math.exp(exact):.3g}" if exact < 20 else "an astronomical number of"
@@ -305,7 +305,7 @@ def _contents(protocol: Protocol, source: str) -> str:
         else f" The total of each row is released, too, with noise of its own, for {written(protocol.totals_epsilon)} of ε."
     )
     return (
-        f"{_SOURCES[source]} For each row, {transform.sketch_dim:,} integers: the public projection {transform.name} of {size}, "
+        f"{_SOURCES[source]} For each row, {transform.sketch_dim:,} integers: {transform.in_words} of {size}, "
         f"plus secret noise.{totals}"
     )
 

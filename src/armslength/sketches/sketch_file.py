@@ -29,7 +29,7 @@ from armslength.sketches.sketch_format import (
     read_labels,
 )
 from armslength.sketches.sketches import Sketches, check_same_space
-from armslength.threads import in_order
+from armslength.threads import ordered_map
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -104,7 +104,7 @@ def read_files(files: "Sequence[SketchFile]") -> Sketches:
     schema = JoinedSchema(files)
     check_same_space(schema.protocols)
     groups = [(file, group) for file in files for group, rows in enumerate(file.group_rows) if rows]
-    pieces = in_order(_read_group, groups) if len(groups) > 1 else map(_read_group, groups)
+    pieces = ordered_map(_read_group, groups) if len(groups) > 1 else map(_read_group, groups)
     return schema.join(pieces, sum(file.rows for file in files))
 
 

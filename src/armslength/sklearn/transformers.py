@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from armslength.checks import shown
 from armslength.errors import InputError, ParameterError
-from armslength.sklearn.products import FloatProduct, float_product
 from armslength.transforms.dense_jl import GaussianJL, SignJL
 from armslength.transforms.fast_jl import FastJL
 from armslength.transforms.hadamard_jl import HadamardJL
@@ -87,7 +86,6 @@ class BaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
 
     transform_: Transform
     n_features_in_: int
-    _product: FloatProduct
 
     @abstractmethod
     def _build(self, n_features: int) -> Transform:
@@ -102,7 +100,6 @@ class BaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         """
         validated(self, X)
         self.transform_ = self._build(self.n_features_in_)
-        self._product = float_product(self.transform_)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -113,7 +110,7 @@ class BaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         """
         check_is_fitted(self)
         X = validated(self, X, reset=False)
-        product = self._product.of(X)
+        product = self.transform_.multiply_floats(X)
         product *= self.transform_.scale
         return product.astype(X.dtype, copy=False)
 

@@ -1,21 +1,21 @@
-"""What `GaussianJL` and `SignJL` share: a dense matrix of independent, symmetric, small integers."""
+"""GaussianJL and SignJL: dense matrices of independent, symmetric, small integers."""
 
+import math
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import bdtrik
 
 from armslength._numba import Integers, kernel
 from armslength.checks import one_of
 from armslength.randomness.sampling import SymmetricTable, achlioptas_table, normal_table
-from armslength.randomness.seeds import Stream, checked_seed, fresh_seed
+from armslength.randomness.seeds import Stream, fresh_seed
 from armslength.threads import for_blocks, lazy
-from armslength.transforms.integer_rows import DenseRows, SparseRows, integer_rows
+from armslength.transforms.integer_rows import SparseRows, integer_rows
 from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
 from armslength.transforms.transform import (
     DRAWN_ENTRY,
@@ -25,88 +25,14 @@ from armslength.transforms.transform import (
     Transform,
     block_rows,
     check_dense_size,
-    checked_input_dim,
-    checked_sketch_dim,
     dense_gram_work,
     proof_work,
+    set_checked,
 )
+from armslength.transforms.typical_norms import largest_chi_square, largest_l1, median_level
 
-# The exact product of integer rows with a dense matrix of small integers, modulo 2^64.
-
-
-_EXACT_IN_FLOAT64 = 2**53
-
-
-def add_product(rows: Integers, columns: NDArray[np.int8], largest: int, product: NDArray[np.int64]) -> None:
-    """product += rows·columns modulo 2^64, exactly.
-
-    While largest·‖row‖₁ stays below 2^53, every partial sum of every order is an integer that float64
-    holds exactly, so the BLAS may be used; otherwise the sum is made in int64.
-
-    Args:
-        rows: n x m.
-        columns: m x k: row j is column j of A.
-        largest: An upper bound on |A|.
-        product: n x k.
-    """
-    if largest * _largest_l1(rows) < _EXACT_IN_FLOAT64:
-        product += (rows.astype(np.float64) @ columns.astype(np.float64)).astype(np.int64)
-    else:
-        _add_product(rows, columns, product)
-
-
-def _largest_l1(rows: Integers) -> int:
-    """An upper bound on the largest ℓ1 norm of a row, in Python integers."""
-    if rows.size == 0:
-        return 0
-    largest_entry = max(int(rows.max()), -int(rows.min()))
-    if largest_entry * rows.shape[1] < 2**62:
-        return int(np.abs(rows.astype(np.int64)).sum(axis=1).max())
-    return int(largest_entry * rows.shape[1])
-
-
-@kernel
-def _add_product(rows: Integers, columns: NDArray[np.int8], product: NDArray[np.int64]) -> None:
-    for i in range(rows.shape[0]):
-        for j in range(rows.shape[1]):
-            value = np.int64(rows[i, j])
-            if value != 0:
-                for number in range(columns.shape[1]):
-                    product[i, number] += value * np.int64(columns[j, number])
-
-
-@kernel
-def add_sparse_product(
-    starts: Integers,
-    positions: Integers,
-    values: Integers,
-    columns: NDArray[np.int8],
-    product: NDArray[np.int64],
-) -> None:
-    """product += rows·columns modulo 2^64, for rows of (position in columns, value) entries."""
-    for i in range(len(starts) - 1):
-        for entry in range(starts[i], starts[i + 1]):
-            for number in range(columns.shape[1]):
-                product[i, number] += np.int64(values[entry]) * np.int64(columns[positions[entry], number])
-
-
-@kernel
-def multiply_columns(
-    rows: Integers,
-    starts: NDArray[np.int64],
-    numbers: NDArray[np.int64],
-    entries: NDArray[np.int64],
-    product: NDArray[np.int64],
-) -> None:
-    """product += rows·Aᵀ modulo 2^64, for a sparse A by columns of (row number, entry)."""
-    for i in range(rows.shape[0]):
-        for j in range(rows.shape[1]):
-            value = np.int64(rows[i, j])
-            if value != 0:
-                for position in range(starts[j], starts[j + 1]):
-                    product[i, numbers[position]] += value * entries[position]
-
-
+CONSTRUCTIONS = ("dense", "sparse")
+_PLUS_MINUS_ONE = SymmetricTable((2**63,))
 _KEPT_ENTRIES = 1 << 28  # 256 MB of bytes stay in memory; beyond that columns are made again as needed
 _ENTRIES_AT_ONCE = 1 << 22
 _FEW_OF = 16  # columns are few if they are fewer than one in so many
@@ -197,34 +123,34 @@ class IndependentEntries(Transform):
         """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**."""
         rows = integer_rows(X, self.input_dim)
         product = np.zeros((rows.count, self.sketch_dim), dtype=np.int64)
-        if isinstance(rows, DenseRows):
-            for first, count in self._parts():
-                columns = self._columns_from(first, count)
-                add = partial(self._add_dense, rows, columns, first, product)
-                for_blocks(rows.count, block_rows(max(count, self.sketch_dim)), add, threads)
-            return product
-        present, positions = np.unique(rows.columns.astype(np.int64), return_inverse=True)
-        add = partial(_add_sparse, rows, positions, self._columns_at(present), product)
-        for_blocks(rows.count, max(1, rows.count // 64), add, threads)
-        return product
+        if isinstance(rows, SparseRows):
+            present, positions = np.unique(rows.columns.astype(np.int64), return_inverse=True)
+            columns = self._columns_at(present)
 
-    def _add_dense(
-        self,
-        rows: DenseRows,
-        columns: NDArray[np.int8],
-        first: int,
-        product: NDArray[np.int64],
-        start: int,
-        stop: int,
-    ) -> None:
-        """One block of rows against some columns."""
-        part = rows.piece(start, stop, first, first + len(columns))
-        add_product(part, columns, self._table.largest, product[start:stop])
+            def add_sparse(start: int, stop: int) -> None:
+                starts, _, values = rows.entries(start, stop)
+                part = positions[rows.starts[start] : rows.starts[stop]]
+                add_sparse_product(starts, part, values, columns, product[start:stop])
+
+            for_blocks(rows.count, max(1, rows.count // 64), add_sparse, threads)
+            return product
+        # No pool of our own: the BLAS has its threads.
+        for first, count in self._parts():
+            columns = self._columns_from(first, count)
+            step = block_rows(max(count, self.sketch_dim))
+            for start in range(0, rows.count, step):
+                block = rows.piece(start, min(start + step, rows.count), first, first + count)
+                add_product(block, columns, self._table.largest, product[start : start + step])
+        return product
 
     def _parts(self) -> list[tuple[int, int]]:
         """(first, count) of runs of columns that are handled at once."""
-        step = max(1, _ENTRIES_AT_ONCE // self.sketch_dim)
+        step = self._columns_at_once
         return [(first, min(step, self.input_dim - first)) for first in range(0, self.input_dim, step)]
+
+    @property
+    def _columns_at_once(self) -> int:
+        return max(1, _ENTRIES_AT_ONCE // self.sketch_dim)
 
     @lazy
     def _kept_columns(self) -> NDArray[np.int8] | None:
@@ -244,25 +170,12 @@ class IndependentEntries(Transform):
         kept = None if few else self._kept_columns
         if kept is not None:
             return kept[numbers]
-        made = [self._make_columns(number, 1) for number in numbers.tolist()]
+        # Neighbors are made together, up to the size of a part.
+        ends = np.diff(numbers) != 1
+        ends[self._columns_at_once - 1 :: self._columns_at_once] = True
+        runs = np.split(numbers, np.flatnonzero(ends) + 1) if len(numbers) else []
+        made = [self._make_columns(int(run[0]), len(run)) for run in runs]
         return np.concatenate([np.empty((0, self.sketch_dim), dtype=np.int8), *made])
-
-
-def _add_sparse(
-    rows: SparseRows,
-    positions: NDArray[np.int64],
-    columns: NDArray[np.int8],
-    product: NDArray[np.int64],
-    start: int,
-    stop: int,
-) -> None:
-    """One block of sparse rows."""
-    starts, _, values = rows.entries(start, stop)
-    part = positions[rows.starts[start] : rows.starts[stop]]
-    add_sparse_product(starts, part, values, columns, product[start:stop])
-
-
-# GaussianJL: independent rounded normals, the transform of Kenthapadi et al. (2013).
 
 
 @dataclass(frozen=True)
@@ -285,31 +198,23 @@ class GaussianJL(IndependentEntries):
     seed: str = field(default_factory=fresh_seed)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "input_dim", checked_input_dim(self.input_dim))
-        object.__setattr__(self, "sketch_dim", checked_sketch_dim(self.sketch_dim))
-        object.__setattr__(self, "seed", checked_seed(self.seed))
+        set_checked(self)
         check_dense_size(self.input_dim, self.sketch_dim)
 
     @property
     def _table(self) -> SymmetricTable:
         return normal_table()
 
+    def typical_column_norms(self) -> tuple[float, float, bool]:
+        """Medians over seeds."""
+        k, d, second = self.sketch_dim, self.input_dim, float(self._table.second_moment)
+        return math.sqrt(second) * largest_l1(k, d), second * largest_chi_square(k, d), False
+
     def _make_columns(self, first: int, count: int) -> NDArray[np.int8]:
         words = Stream(self.seed, "GaussianJL entries").words(
             first * self.sketch_dim, count * self.sketch_dim
         )
         return self._table.values(words).reshape(count, self.sketch_dim)
-
-    def parameters(self) -> Mapping[str, Any]:
-        """What builds this transform again."""
-        return {"input_dim": self.input_dim, "sketch_dim": self.sketch_dim, "seed": self.seed}
-
-
-# SignJL: the sign matrices of Achlioptas (2003), dense ±1 or two thirds zero.
-
-
-CONSTRUCTIONS = ("dense", "sparse")
-_PLUS_MINUS_ONE = SymmetricTable((2**63,))
 
 
 @dataclass(frozen=True)
@@ -334,11 +239,8 @@ class SignJL(IndependentEntries):
     construction: str = "dense"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "input_dim", checked_input_dim(self.input_dim))
-        object.__setattr__(self, "sketch_dim", checked_sketch_dim(self.sketch_dim))
-        object.__setattr__(self, "seed", checked_seed(self.seed))
+        set_checked(self, construction=one_of("construction", self.construction, CONSTRUCTIONS))
         check_dense_size(self.input_dim, self.sketch_dim)
-        object.__setattr__(self, "construction", one_of("construction", self.construction, CONSTRUCTIONS))
 
     @property
     def _table(self) -> SymmetricTable:
@@ -353,6 +255,15 @@ class SignJL(IndependentEntries):
     def l2_sensitivity_squared(self) -> int:
         """Δ₂²: k if dense, else by a scan of all columns."""
         return self.sketch_dim if self.construction == "dense" else super().l2_sensitivity_squared
+
+    def typical_column_norms(self) -> tuple[float, float, bool]:
+        """k if dense, else the median of how many entries the fullest column has."""
+        if self.construction == "dense":
+            return super().typical_column_norms()
+        share = float(self._table.second_moment)
+        level = median_level(self.input_dim)
+        entries = max(1, math.ceil(float(bdtrik(level, self.sketch_dim, share))))
+        return entries, entries, False
 
     @property
     def _entry_work(self) -> int:
@@ -371,11 +282,39 @@ class SignJL(IndependentEntries):
             entries = self._table.values(Stream(self.seed, "SignJL entries").words(start, size))
         return entries.reshape(count, self.sketch_dim)
 
-    def parameters(self) -> Mapping[str, Any]:
-        """What builds this transform again."""
-        return {
-            "input_dim": self.input_dim,
-            "sketch_dim": self.sketch_dim,
-            "seed": self.seed,
-            "construction": self.construction,
-        }
+
+def add_product(rows: Integers, columns: NDArray[np.int8], largest: int, product: NDArray[np.int64]) -> None:
+    """product += rows·columns modulo 2^64, exactly, by the BLAS.
+
+    Values are cut into limbs of so few bits that every sum of magnitudes stays below 2^53: then every partial sum in every order is
+    an integer that float64 holds exactly. Most values are one limb. The last limb has the sign.
+
+    Args:
+        rows: n x m.
+        columns: m x k: row j is column j of A.
+        largest: An upper bound on |A|.
+        product: n x k.
+    """
+    factors = columns.astype(np.float64)
+    bits = 53 - (largest * rows.shape[1]).bit_length()
+    size = max(int(rows.max(initial=0)), -1 - int(rows.min(initial=0))).bit_length()
+    for shift in range(0, size + 1, bits):
+        limb = rows >> shift
+        if shift + bits <= size:
+            limb &= (1 << bits) - 1
+        product += (limb.astype(np.float64) @ factors).astype(np.int64) << shift
+
+
+@kernel
+def add_sparse_product(
+    starts: Integers,
+    positions: Integers,
+    values: Integers,
+    columns: NDArray[np.int8],
+    product: NDArray[np.int64],
+) -> None:
+    """product += rows·columns modulo 2^64, for rows of (position in columns, value) entries."""
+    for i in range(len(starts) - 1):
+        for entry in range(starts[i], starts[i + 1]):
+            for number in range(columns.shape[1]):
+                product[i, number] += np.int64(values[entry]) * np.int64(columns[positions[entry], number])

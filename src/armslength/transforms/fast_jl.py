@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -13,17 +13,16 @@ from scipy import sparse
 
 from armslength.checks import number
 from armslength.errors import ParameterError
+from armslength.laws import Cumulants
 from armslength.randomness.sampling import SymmetricTable, sparse_normal_table
-from armslength.randomness.seeds import Stream, checked_seed, fresh_seed
+from armslength.randomness.seeds import Stream, fresh_seed
 from armslength.threads import available_threads, for_blocks, lazy
 from armslength.transforms.hadamard_jl import (
     LARGEST_SCANNED_DIM,
+    HadamardStep,
     column_norms_of_walsh,
     hadamard_entries,
-    padded_dimension,
-    project_combined,
     random_signs,
-    walsh_all,
 )
 from armslength.transforms.integer_rows import integer_rows
 from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
@@ -33,24 +32,24 @@ from armslength.transforms.transform import (
     GRAM_ENTRY,
     SIGN,
     STORED_ENTRY,
-    Transform,
-    block_rows,
+    ProductCoefficients,
     check_dense_size,
-    checked_input_dim,
-    checked_sketch_dim,
     dense_gram_work,
     proof_work,
+    set_checked,
 )
+from armslength.transforms.typical_norms import largest_chi_square, largest_l1, typical_squared_norm
 
 DEFAULT_ENTRIES_PER_ROW = 48  # ln²(1/β) at β = 1e-3, the paper's q·d
 _WORDS_AT_ONCE = 1 << 20
 _SCANNED_BYTES = 1 << 30  # what threads may hold together while they scan, if it is not a single one
+_NOISED_ENTRIES = 1 << 21  # of H·D·x that get noise at a time
 _WALSH_STEP = 7  # tenths of a unit of work, for each entry and doubling
 LARGEST_PUBLISHED = 2**25  # entries of P that are not zero; 80 bytes each while P is made
 
 
 @dataclass(frozen=True)
-class FastJL(Transform):
+class FastJL(HadamardStep):
     """The fast Johnson-Lindenstrauss transform: A = P·H·D, P sparse rounded-normal integers.
 
     d' is input_dim padded to a power of two, q the density of P, κ the kurtosis of an entry of P (about
@@ -68,6 +67,7 @@ class FastJL(Transform):
     """
 
     name: ClassVar[str] = "FastJL"
+    noise_sites: ClassVar[tuple[str, ...]] = ("output", "input")
 
     input_dim: int
     sketch_dim: int
@@ -75,9 +75,7 @@ class FastJL(Transform):
     density: float = None  # type: ignore[assignment]  # None is replaced by the default below
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "input_dim", checked_input_dim(self.input_dim, at_most=LARGEST_SCANNED_DIM))
-        object.__setattr__(self, "sketch_dim", checked_sketch_dim(self.sketch_dim))
-        object.__setattr__(self, "seed", checked_seed(self.seed))
+        set_checked(self, largest_input=LARGEST_SCANNED_DIM)
         check_dense_size(self.padded_dim, self.sketch_dim)
         given: Any = self.density
         if given is None:
@@ -85,11 +83,6 @@ class FastJL(Transform):
         density = number("density", given, above=0.0, at_most=1.0)
         # ⌈q·2^32⌉ / 2^32: every step is exact in float64
         object.__setattr__(self, "density", math.ceil(density * 2**32) / 2**32)
-
-    @property
-    def padded_dim(self) -> int:
-        """d': input_dim padded to a power of two."""
-        return padded_dimension(self.input_dim)
 
     @property
     def _table(self) -> SymmetricTable:
@@ -148,6 +141,32 @@ class FastJL(Transform):
         check_gram_size(self.sketch_dim, self.padded_dim * in_a_column**2)
         return self.padded_dim * operator_norm_bound([self._published.tocsc()], self.sketch_dim)
 
+    def sensitivity_squared(self, norm: str, site: str) -> Fraction | int:
+        """On the input d': H·D stretches every vector by √d' exactly."""
+        return self.padded_dim if site == "input" else super().sensitivity_squared(norm, site)
+
+    def typical_sensitivity(self, norm: str, noise: str, site: str) -> tuple[float, bool]:
+        """On the input √d', of every seed."""
+        if site == "input":
+            return math.sqrt(self.padded_dim), True
+        return super().typical_sensitivity(norm, noise, site)
+
+    def typical_column_norms(self) -> tuple[float, float, bool]:
+        """An entry of P·H is nearly normal; rows of P differ in length, which costs degrees of freedom."""
+        k, d = self.sketch_dim, self.input_dim
+        second = 1 / (k * float(self.scale_squared))
+        degrees = k / (1 + (float(self.entry_kurtosis) - 1) / self.padded_dim)
+        l2_squared = second * k / degrees * largest_chi_square(degrees, d)
+        return math.sqrt(second) * largest_l1(k, d), l2_squared, False
+
+    def typical_operator_norm_squared(self) -> tuple[float, bool]:
+        """Rows of P differ in length, and the longest counts."""
+        k, d = self.sketch_dim, self.padded_dim
+        variance = 1 / (k * float(self.scale_squared))
+        degrees = 2 * d / (float(self.entry_kurtosis) - 1)
+        longest = largest_chi_square(degrees, k) / degrees
+        return variance * typical_squared_norm(k, longest * d), False
+
     @property
     def scan_work(self) -> int:
         """P, and the Hadamard transform of each of its rows."""
@@ -191,6 +210,76 @@ class FastJL(Transform):
         g = (self._table.kurtosis - 3) / self.padded_dim
         return float((2 + 3 * g) / self.sketch_dim), float(2 * g / self.sketch_dim)
 
+    @property
+    def _excess(self) -> float:
+        """g = (κ−3)/d'."""
+        return (float(self.entry_kurtosis) - 3) / self.padded_dim
+
+    def variance_curve(self, noise: Cumulants, site: str) -> tuple[float, float, float]:
+        """On the input: noise N after the Hadamard step, y = HDz + N, estimate c²(‖Py‖² − κ₂‖P‖²_F) with the published P.
+
+        With g = (κ−3)/d' and v(D) = (4κ₂D + κ₄ + 2κ₂²)/d', which is Var‖y‖²/d'²:
+        V = (1/k)[2(D+κ₂)² + 2v + g(3D² + 6κ₂D + κ₄ + 3κ₂²) − (κ−1)κ₂(2D+κ₂)/d'] + v.
+        The last term of the bracket is what subtracting the published ‖P‖²_F, instead of its mean, takes away.
+        Reference: errata 5 and 6.
+        """
+        if site == "output":
+            return super().variance_curve(noise, site)
+        k, d, g, k2, k4 = self.sketch_dim, self.padded_dim, self._excess, noise.k2, noise.k4
+        v_linear, v_constant = 4 * k2 / d, (k4 + 2 * k2**2) / d
+        saved = (float(self.entry_kurtosis) - 1) * k2 / d
+        b = (4 * k2 + 2 * v_linear + 6 * g * k2 - 2 * saved) / k + v_linear
+        c = (2 * k2**2 + 2 * v_constant + g * (k4 + 3 * k2**2) - saved * k2) / k + v_constant
+        return (2 + max(3 * g, g)) / k, b, c
+
+    def noise_bias(self, k2: NDArray[np.float64], site: str) -> NDArray[np.float64]:
+        """On the input κ₂‖P‖²_F."""
+        return k2 * self.squared_entries if site == "input" else super().noise_bias(k2, site)
+
+    def null_law(self, noise: Cumulants, site: str) -> tuple[int, float] | None:
+        """On the input, for the published P: NᵀGN with G = PᵀP has the cumulants of Σλᵢχ²₁, λ the eigenvalues of P·Pᵀ.
+
+        Its skewness is that of a chi-square law with (Σλ²)³/(Σλ³)² degrees of freedom.
+        """
+        if site == "output":
+            return None
+        second, third, diagonal = self.gram_traces
+        return max(1, int(second**3 / third**2)), 2 * noise.k2**2 * second + noise.k4 * diagonal
+
+    def product_coefficients(self, site: str) -> ProductCoefficients:
+        """On the input the projection sees data and noise together."""
+        k, d, g = self.sketch_dim, self.padded_dim, self._excess
+        norms, inner = (1 + g) / k, (1 + 2 * g) / k
+        if site == "output":
+            return super().product_coefficients(site)._replace(norms=norms, inner=inner)
+        own_variance = (1 / k + 1) / d  # of ⟨y, y'⟩, by itself and through P
+        own = norms + own_variance
+        return ProductCoefficients(norms, inner, own, own, inner + own_variance, g / k + own_variance)
+
+    @property
+    def squared_entries(self) -> int:
+        """‖P‖²_F, exactly."""
+        return int((self._published.data**2).sum())
+
+    @lazy
+    def gram_traces(self) -> tuple[float, float, float]:
+        """tr((PPᵀ)²), tr((PPᵀ)³) and Σ(PᵀP)ⱼⱼ² of the published P: what noise on the input becomes."""
+        by_row = self._published.astype(np.float64)
+        gram = (by_row @ by_row.T).toarray()
+        squared = gram @ gram
+        norms = np.asarray((by_row.multiply(by_row)).sum(axis=0)).ravel()
+        return float((gram * gram).sum()), float((squared * gram).sum()), float((norms**2).sum())
+
+    def setup_operations(self, norm: str, site: str) -> dict[str, int]:
+        """For noise on the input also the traces of P."""
+        if site == "input":
+            return {"scan": self.scan_work, "traces": self.traces_work}
+        return super().setup_operations(norm, site)
+
+    def operations(self, density: float | None) -> int:  # noqa: ARG002  # whatever it is
+        """The Hadamard transform, and the entries of P."""
+        return self._walsh_additions() + self._stored_entries
+
     def columns(self, items: Any) -> NDArray[np.int64]:
         """The columns of A at these column numbers, k x len(items)."""
         numbers = self.column_numbers(items)
@@ -207,49 +296,33 @@ class FastJL(Transform):
         """The columns of P that are not all zero: those through which noise on the input can pass."""
         return np.unique(self._published.indices).astype(np.int64)
 
-    @property
-    def squared_entries(self) -> int:
-        """‖P‖²_F, exactly."""
-        return int((self._published.data**2).sum())
-
-    @lazy
-    def gram_traces(self) -> tuple[float, float, float]:
-        """tr((PPᵀ)²), tr((PPᵀ)³) and Σ(PᵀP)ⱼⱼ² of the published P: what noise on the input becomes."""
-        by_row = self._published.astype(np.float64)
-        gram = (by_row @ by_row.T).toarray()
-        squared = gram @ gram
-        norms = np.asarray((by_row.multiply(by_row)).sum(axis=0)).ravel()
-        return float((gram * gram).sum()), float((squared * gram).sum()), float((norms**2).sum())
-
-    def spread(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
-        """H·D·x modulo 2^64 for each row, n x d': the first half of `apply`, **not private**."""
+    def noised(
+        self,
+        X: Any,
+        add_noise: Callable[[NDArray[np.int64]], None],
+        site: str,
+        *,
+        threads: int | None = None,
+    ) -> NDArray[np.int64]:
+        """X·Aᵀ with noise, modulo 2^64; on the input P·(H·D·x + noise), some rows at a time."""
+        if site == "output":
+            return super().noised(X, add_noise, site, threads=threads)
         rows = integer_rows(X, self.input_dim)
-        signs = self._signs
-        product = np.empty((rows.count, self.padded_dim), dtype=np.int64)
-
-        def transform(start: int, stop: int) -> None:
-            walsh_all(rows.block(start, stop), signs, product[start:stop])
-
-        for_blocks(rows.count, block_rows(self.padded_dim), transform, threads)
-        return product
-
-    def combine(self, spread: NDArray[np.int64]) -> NDArray[np.int64]:
-        """P·y modulo 2^64 for each row y of n x d': the second half of `apply`."""
-        return np.ascontiguousarray((self._published @ spread.T).T)
-
-    def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
-        """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**."""
-        rows = integer_rows(X, self.input_dim)
-        signs, by_row = self._signs, self._published
-        starts, columns = by_row.indptr.astype(np.int64), by_row.indices.astype(np.int64)
+        # Columns of the published P that are all zero would throw their noise away: none is drawn for them.
+        used = self.used_columns
         product = np.empty((rows.count, self.sketch_dim), dtype=np.int64)
-
-        def project(start: int, stop: int) -> None:
-            block = rows.block(start, stop)
-            project_combined(block, signs, starts, columns, by_row.data, self.padded_dim, product[start:stop])
-
-        for_blocks(rows.count, block_rows(self.padded_dim), project, threads)
+        step = max(1, _NOISED_ENTRIES // self.padded_dim)
+        for start in range(0, rows.count, step):
+            hadamard = self.hadamard_step(rows.block(start, min(start + step, rows.count)), threads)
+            noise = np.zeros((len(hadamard), len(used)), dtype=np.int64)
+            add_noise(noise)
+            hadamard[:, used] += noise
+            product[start : start + step] = self.last_step(hadamard)
         return product
+
+    def last_step(self, hadamard: NDArray[Any]) -> NDArray[Any]:
+        """P·y for each row y."""
+        return np.ascontiguousarray((self._published @ hadamard.T).T)
 
     @lazy
     def _signs(self) -> NDArray[np.int64]:
@@ -276,12 +349,3 @@ class FastJL(Transform):
             values.append(entries[column, row].astype(np.int64))
         parts = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
         return sparse.coo_array(parts, shape=(k, self.padded_dim)).tocsr()
-
-    def parameters(self) -> Mapping[str, Any]:
-        """What builds this transform again."""
-        return {
-            "input_dim": self.input_dim,
-            "sketch_dim": self.sketch_dim,
-            "seed": self.seed,
-            "density": self.density,
-        }

@@ -1,17 +1,22 @@
-"""HadamardJL: k rows of a Hadamard matrix with random signs, without replacement (the SRHT)."""
+"""HadamardJL: k rows of a Hadamard matrix with random signs, without replacement (the SRHT).
 
-from collections.abc import Mapping
+`FastJL` begins with the same step: `HadamardStep` is what both share.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from armslength._numba import Integers, kernel
+from armslength._numba import kernel
 from armslength.errors import ParameterError
 from armslength.randomness.sampling import uniform_sample
-from armslength.randomness.seeds import Stream, checked_seed, fresh_seed
+from armslength.randomness.seeds import Stream, fresh_seed
 from armslength.threads import for_blocks, lazy
 from armslength.transforms.integer_rows import integer_rows
 from armslength.transforms.transform import (
@@ -20,17 +25,176 @@ from armslength.transforms.transform import (
     SAMPLED_ROW,
     SIGN,
     Transform,
-    block_rows,
-    checked_input_dim,
-    checked_sketch_dim,
+    set_checked,
 )
 
-# What `HadamardJL` and `FastJL` share: the padded dimension, the random signs, the Hadamard entries.
-
-
 LARGEST_PADDED_DIM = 2**28  # a padded row of int64 is 2 GB
-_FEWEST_SIGNS = 2**22  # of which some are made alone; fewer than that are kept: 32 MB
 LARGEST_SCANNED_DIM = 2**25  # five such rows are held when a matrix is scanned: 1.3 GB
+_FEWEST_SIGNS = 2**22  # of which some are made alone; fewer than that are kept: 32 MB
+_STEP_ENTRIES = 1 << 17  # of H·D·x that a thread holds at a time: 1 MB stays in its cache
+
+
+class HadamardStep(Transform):
+    """A transform that begins with H·D: random signs, then the Hadamard matrix of d' rows, d' = input_dim padded to a power of two."""
+
+    input_dim: int
+
+    @property
+    @abstractmethod
+    def _signs(self) -> NDArray[np.int64]:
+        """The diagonal of D."""
+
+    @abstractmethod
+    def last_step(self, hadamard: NDArray[Any]) -> NDArray[Any]:
+        """What follows H·D: from n x d' to n x k, integers or floats."""
+
+    @property
+    def padded_dim(self) -> int:
+        """d': input_dim padded to a power of two."""
+        return padded_dimension(self.input_dim)
+
+    def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
+        """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**."""
+        rows = integer_rows(X, self.input_dim)
+        product = np.empty((rows.count, self.sketch_dim), dtype=np.int64)
+        self._multiply(rows.block, product, threads)
+        return product
+
+    def multiply_floats(self, X: Any) -> NDArray[np.float64]:
+        """X·Aᵀ in float64 as a new n x k array, **not private**; one row at a time, so that none sees another."""
+        product, is_sparse = np.empty((X.shape[0], self.sketch_dim)), sparse.issparse(X)
+
+        def block(start: int, stop: int) -> NDArray[np.floating]:
+            return X[start:stop].toarray() if is_sparse else np.ascontiguousarray(X[start:stop])
+
+        self._multiply(block, product, None)
+        return product
+
+    def hadamard_step(self, rows: NDArray[Any], threads: int | None = None) -> NDArray[Any]:
+        """H·D·x for each row, n x d': int64 modulo 2^64, or float64. **Not private**."""
+        signs = self._signs
+        kind = np.float64 if rows.dtype.kind == "f" else np.int64
+        hadamard = np.empty((len(rows), self.padded_dim), dtype=kind)
+
+        def transform(start: int, stop: int) -> None:
+            walsh_rows(rows[start:stop], signs, hadamard[start:stop])
+
+        for_blocks(len(rows), self._rows_at_once, transform, threads)
+        return hadamard
+
+    def _multiply(
+        self, block: Callable[[int, int], NDArray[Any]], product: NDArray[Any], threads: int | None
+    ) -> None:
+        def project(start: int, stop: int) -> None:
+            product[start:stop] = self.last_step(self.hadamard_step(block(start, stop), 1))
+
+        for_blocks(len(product), self._rows_at_once, project, threads)
+
+    @property
+    def _rows_at_once(self) -> int:
+        return max(1, _STEP_ENTRIES // self.padded_dim)
+
+    def _walsh_additions(self) -> int:
+        """Additions of H·D for one vector."""
+        return self.padded_dim * max(1, self.padded_dim.bit_length() - 1)
+
+
+@dataclass(frozen=True)
+class HadamardJL(HadamardStep):
+    """The subsampled randomized Hadamard transform: every entry ±1, c = 1/√k.
+
+    d' is input_dim padded to a power of two; the padding is never stored.
+
+    Guarantee: E‖Sz‖² = ‖z‖² and Var‖Sz‖² = (2/k)·(d'−k)/(d'−1)·(‖z‖₂⁴ − ‖z‖₄⁴) over the seed.
+    Δ₁ = Δ₂² = k exactly, with nothing to initialize.
+
+    Args:
+        input_dim: How many coordinates.
+        sketch_dim: k, the size of the sketch; at most d'.
+        seed: The public seed, a string that all parties share; None makes a fresh one.
+    """
+
+    name: ClassVar[str] = "HadamardJL"
+
+    input_dim: int
+    sketch_dim: int
+    seed: str = field(default_factory=fresh_seed)
+
+    def __post_init__(self) -> None:
+        set_checked(self, largest_input=LARGEST_PADDED_DIM)
+        if self.sketch_dim > self.padded_dim:
+            raise ParameterError(
+                f"sketch_dim must be at most {self.padded_dim} (input_dim padded to a power of two), "
+                f"got {self.sketch_dim}"
+            )
+
+    @property
+    def scale_squared(self) -> Fraction:
+        """c² = 1/k."""
+        return Fraction(1, self.sketch_dim)
+
+    @property
+    def l1_sensitivity(self) -> int:
+        """Δ₁ = k, of every column."""
+        return self.sketch_dim
+
+    @property
+    def l2_sensitivity_squared(self) -> int:
+        """Δ₂² = k, of every column."""
+        return self.sketch_dim
+
+    @property
+    def operator_norm_squared(self) -> Fraction:
+        """‖A‖² ≤ d': rows of H are orthogonal and of that squared norm, and leaving out columns cannot lengthen A·z."""
+        return Fraction(self.padded_dim)
+
+    def typical_operator_norm_squared(self) -> tuple[float, bool]:
+        """d', of every seed."""
+        return float(self.padded_dim), True
+
+    @property
+    def left_out(self) -> int | None:
+        """Rows of H that are not in the sample, where those are the fewer."""
+        rest = self.padded_dim - self.sketch_dim
+        return rest if rest < self.sketch_dim else None
+
+    def columns_work(self, count: int) -> int:
+        """The sampled rows and the signs, then each entry."""
+        k = self.sketch_dim
+        return SAMPLED_ROW * k + signs_work(count, self.input_dim) + HADAMARD_ENTRY * k * count
+
+    def operations(self, density: float | None) -> int:  # noqa: ARG002  # whatever it is
+        """The Hadamard transform, and the sample."""
+        return self._walsh_additions() + self.sketch_dim
+
+    @property
+    def variance_coefficients(self) -> tuple[float, float]:
+        """Both are (2/k)(d'−k)/(d'−1)."""
+        d, k = self.padded_dim, self.sketch_dim
+        coefficient = 2 * (d - k) / (k * (d - 1)) if d > 1 else 0.0
+        return coefficient, coefficient
+
+    def columns(self, items: Any) -> NDArray[np.int64]:
+        """The columns of A at these column numbers, k x len(items)."""
+        numbers = self.column_numbers(items)
+        return hadamard_entries(self._sample, numbers) * self._signs_at(numbers)
+
+    def last_step(self, hadamard: NDArray[Any]) -> NDArray[Any]:
+        """The sample of each row."""
+        return hadamard.take(self._sample, axis=1)
+
+    def _signs_at(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        if "_signs" not in self.__dict__ and are_few(len(numbers), self.input_dim):
+            return lone_signs(self.seed, "HadamardJL signs", numbers)
+        return self._signs[numbers]
+
+    @lazy
+    def _signs(self) -> NDArray[np.int64]:
+        return random_signs(self.seed, "HadamardJL signs", self.input_dim)
+
+    @lazy
+    def _sample(self) -> NDArray[np.int64]:
+        return uniform_sample(self.seed, "HadamardJL rows", self.sketch_dim, self.padded_dim)
 
 
 def padded_dimension(input_dim: int) -> int:
@@ -71,8 +235,20 @@ def hadamard_entries(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDA
 
 
 @kernel
-def walsh(vector: NDArray[np.int64]) -> None:
-    """vector = H·vector modulo 2^64, in place; the length is a power of two.
+def walsh_rows(rows: NDArray[Any], signs: NDArray[np.int64], product: NDArray[Any]) -> None:
+    """product = H·D·row with zeros behind the row, for each row: int64 modulo 2^64, or float64."""
+    width = rows.shape[1]
+    for i in range(rows.shape[0]):
+        padded = product[i]
+        for j in range(width):
+            padded[j] = rows[i, j] * signs[j]
+        padded[width:] = 0
+        walsh(padded)
+
+
+@kernel
+def walsh(vector: NDArray[Any]) -> None:
+    """vector = H·vector, in place, for int64 modulo 2^64 or float64; the length is a power of two.
 
     Three doublings at a time: the vector goes through the cache a third as often.
     """
@@ -91,7 +267,7 @@ def walsh(vector: NDArray[np.int64]) -> None:
 
 
 @kernel
-def _eight(part: NDArray[np.int64], size: int) -> None:
+def _eight(part: NDArray[Any], size: int) -> None:
     """The Walsh-Hadamard transform across eight runs of this size."""
     v0, v1, v2, v3 = part[:size], part[size:], part[2 * size :], part[3 * size :]
     v4, v5, v6, v7 = part[4 * size :], part[5 * size :], part[6 * size :], part[7 * size :]
@@ -108,60 +284,6 @@ def _eight(part: NDArray[np.int64], size: int) -> None:
         v1[j], v5[j] = b1 + b5, b1 - b5
         v2[j], v6[j] = b2 + b6, b2 - b6
         v3[j], v7[j] = b3 + b7, b3 - b7
-
-
-@kernel
-def walsh_rows(rows: Integers, signs: NDArray[np.int64], padded: NDArray[np.int64], index: int) -> None:
-    """padded = H·D·rows[index] modulo 2^64, with zeros behind the row."""
-    width = rows.shape[1]
-    for j in range(width):
-        padded[j] = np.int64(rows[index, j]) * signs[j]
-    padded[width:] = 0
-    walsh(padded)
-
-
-@kernel
-def walsh_all(rows: Integers, signs: NDArray[np.int64], product: NDArray[np.int64]) -> None:
-    """product = H·D·row modulo 2^64, for each row."""
-    for i in range(rows.shape[0]):
-        walsh_rows(rows, signs, product[i], i)
-
-
-@kernel
-def project_sampled(
-    rows: Integers,
-    signs: NDArray[np.int64],
-    sample: NDArray[np.int64],
-    padded_dim: int,
-    product: NDArray[np.int64],
-) -> None:
-    """product = the sampled coordinates of H·D·row, for each row."""
-    padded = np.empty(padded_dim, dtype=np.int64)
-    for i in range(rows.shape[0]):
-        walsh_rows(rows, signs, padded, i)
-        for number in range(len(sample)):
-            product[i, number] = padded[sample[number]]
-
-
-@kernel
-def project_combined(
-    rows: Integers,
-    signs: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    values: NDArray[np.int64],
-    padded_dim: int,
-    product: NDArray[np.int64],
-) -> None:
-    """product = P·H·D·row modulo 2^64, for each row; P by rows of (column, value) entries."""
-    padded = np.empty(padded_dim, dtype=np.int64)
-    for i in range(rows.shape[0]):
-        walsh_rows(rows, signs, padded, i)
-        for number in range(len(starts) - 1):
-            total = np.int64(0)
-            for position in range(starts[number], starts[number + 1]):
-                total += values[position] * padded[columns[position]]
-            product[i, number] = total
 
 
 @kernel
@@ -183,116 +305,3 @@ def column_norms_of_walsh(
         for j in range(len(l1)):
             l1[j] += abs(padded[j])
             l2_squared[j] += padded[j] * padded[j]
-
-
-@dataclass(frozen=True)
-class HadamardJL(Transform):
-    """The subsampled randomized Hadamard transform: every entry ±1, c = 1/√k.
-
-    d' is input_dim padded to a power of two; the padding is never stored.
-
-    Guarantee: E‖Sz‖² = ‖z‖² and Var‖Sz‖² = (2/k)·(d'−k)/(d'−1)·(‖z‖₂⁴ − ‖z‖₄⁴) over the seed.
-    Δ₁ = Δ₂² = k exactly, with nothing to initialize.
-
-    Args:
-        input_dim: How many coordinates.
-        sketch_dim: k, the size of the sketch; at most d'.
-        seed: The public seed, a string that all parties share; None makes a fresh one.
-    """
-
-    name: ClassVar[str] = "HadamardJL"
-
-    input_dim: int
-    sketch_dim: int
-    seed: str = field(default_factory=fresh_seed)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "input_dim", checked_input_dim(self.input_dim, at_most=LARGEST_PADDED_DIM))
-        object.__setattr__(self, "sketch_dim", checked_sketch_dim(self.sketch_dim))
-        object.__setattr__(self, "seed", checked_seed(self.seed))
-        if self.sketch_dim > self.padded_dim:
-            raise ParameterError(
-                f"sketch_dim must be at most {self.padded_dim} (input_dim padded to a power of two), "
-                f"got {self.sketch_dim}"
-            )
-
-    @property
-    def padded_dim(self) -> int:
-        """d': input_dim padded to a power of two."""
-        return padded_dimension(self.input_dim)
-
-    @property
-    def scale_squared(self) -> Fraction:
-        """c² = 1/k."""
-        return Fraction(1, self.sketch_dim)
-
-    @property
-    def l1_sensitivity(self) -> int:
-        """Δ₁ = k, of every column."""
-        return self.sketch_dim
-
-    @property
-    def l2_sensitivity_squared(self) -> int:
-        """Δ₂² = k, of every column."""
-        return self.sketch_dim
-
-    @property
-    def operator_norm_squared(self) -> Fraction:
-        """‖A‖² ≤ d': rows of H are orthogonal and of that squared norm, and leaving out columns cannot lengthen A·z."""
-        return Fraction(self.padded_dim)
-
-    @property
-    def scan_work(self) -> int:
-        """None."""
-        return 0
-
-    @property
-    def operator_norm_work(self) -> int:
-        """None."""
-        return 0
-
-    def columns_work(self, count: int) -> int:
-        """The sampled rows and the signs, then each entry."""
-        k = self.sketch_dim
-        return SAMPLED_ROW * k + signs_work(count, self.input_dim) + HADAMARD_ENTRY * k * count
-
-    @property
-    def variance_coefficients(self) -> tuple[float, float]:
-        """Both are (2/k)(d'−k)/(d'−1)."""
-        d, k = self.padded_dim, self.sketch_dim
-        coefficient = 2 * (d - k) / (k * (d - 1)) if d > 1 else 0.0
-        return coefficient, coefficient
-
-    def columns(self, items: Any) -> NDArray[np.int64]:
-        """The columns of A at these column numbers, k x len(items)."""
-        numbers = self.column_numbers(items)
-        return hadamard_entries(self._sample, numbers) * self._signs_at(numbers)
-
-    def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
-        """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**."""
-        rows = integer_rows(X, self.input_dim)
-        signs, sample = self._signs, self._sample
-        product = np.empty((rows.count, self.sketch_dim), dtype=np.int64)
-
-        def project(start: int, stop: int) -> None:
-            project_sampled(rows.block(start, stop), signs, sample, self.padded_dim, product[start:stop])
-
-        for_blocks(rows.count, block_rows(self.padded_dim), project, threads)
-        return product
-
-    def _signs_at(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        if "_signs" not in self.__dict__ and are_few(len(numbers), self.input_dim):
-            return lone_signs(self.seed, "HadamardJL signs", numbers)
-        return self._signs[numbers]
-
-    @lazy
-    def _signs(self) -> NDArray[np.int64]:
-        return random_signs(self.seed, "HadamardJL signs", self.input_dim)
-
-    @lazy
-    def _sample(self) -> NDArray[np.int64]:
-        return uniform_sample(self.seed, "HadamardJL rows", self.sketch_dim, self.padded_dim)
-
-    def parameters(self) -> Mapping[str, Any]:
-        """What builds this transform again."""
-        return {"input_dim": self.input_dim, "sketch_dim": self.sketch_dim, "seed": self.seed}

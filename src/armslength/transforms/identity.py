@@ -1,6 +1,5 @@
 """Identity: A = I, the noisy histogram. The baseline nobody shows and everybody should."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -14,6 +13,7 @@ from armslength.transforms.integer_rows import integer_rows
 from armslength.transforms.transform import (
     LARGEST_SKETCH_DIM,
     STORED_ENTRY,
+    ErrorMoments,
     Transform,
     block_rows,
     checked_input_dim,
@@ -22,7 +22,7 @@ from armslength.transforms.transform import (
 
 @dataclass(frozen=True)
 class Identity(Transform):
-    """No projection at all: A = I, c = 1, Var‖Sz‖² = 0, Δ₁ = Δ₂ = 1.
+    """No projection at all: A = I, c = 1, Var‖Sz‖² = 0, Δ₁ = Δ₂ = ‖A‖ = 1.
 
     Args:
         input_dim: How many coordinates; the sketch has as many.
@@ -39,6 +39,11 @@ class Identity(Transform):
     def sketch_dim(self) -> int:  # type: ignore[override]  # a field in the other transforms
         """k = d."""
         return self.input_dim
+
+    @property
+    def in_words(self) -> str:
+        """What a sketch is, for the card of a release."""
+        return "a copy"
 
     @property
     def scale_squared(self) -> Fraction:
@@ -60,24 +65,26 @@ class Identity(Transform):
         """‖A‖² = 1."""
         return Fraction(1)
 
-    @property
-    def scan_work(self) -> int:
-        """None."""
-        return 0
-
-    @property
-    def operator_norm_work(self) -> int:
-        """None."""
-        return 0
-
-    def columns_work(self, count: int) -> int:
-        """One entry for each column."""
-        return STORED_ENTRY * count
+    def typical_operator_norm_squared(self) -> tuple[float, bool]:
+        """1, of every seed."""
+        return 1.0, True
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:
         """Both are 0."""
         return 0.0, 0.0
+
+    def error_moments(self) -> ErrorMoments:
+        """There is no error."""
+        return ErrorMoments(0.0, 0.0, 0.0)
+
+    def columns_work(self, count: int) -> int:
+        """One entry for each column."""
+        return STORED_ENTRY * count
+
+    def operations(self, density: float | None) -> int:  # noqa: ARG002  # whatever it is
+        """One for each coordinate."""
+        return self.input_dim
 
     def columns(self, items: Any) -> sparse.csc_array:
         """The columns of A at these column numbers, k x len(items)."""
@@ -96,6 +103,6 @@ class Identity(Transform):
         for_blocks(rows.count, block_rows(self.input_dim), copy, threads)
         return product
 
-    def parameters(self) -> Mapping[str, Any]:
-        """What builds this transform again."""
-        return {"input_dim": self.input_dim}
+    def multiply_floats(self, X: Any) -> Any:
+        """X itself, copied; sparse if X is."""
+        return X.copy()

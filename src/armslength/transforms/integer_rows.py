@@ -34,7 +34,7 @@ def is_valid(starts: Integers, columns: Integers, width: int) -> bool:
 
 
 @kernel
-def in_order(starts: Integers, columns: Integers, width: int) -> bool:
+def is_sorted(starts: Integers, columns: Integers, width: int) -> bool:
     """The same, and whether the columns of each row rise."""
     for i in range(len(starts) - 1):
         if not 0 <= starts[i] <= starts[i + 1] <= len(columns):
@@ -60,7 +60,7 @@ def fill_dense(starts: Integers, columns: Integers, values: Integers, dense: NDA
 
 
 @kernel
-def turn(columns: Integers, rows: Integers) -> None:
+def transpose(columns: Integers, rows: Integers) -> None:
     """rows = columns, transposed; the entries of a column lie side by side, and so do those of a row.
 
     Args:
@@ -180,7 +180,7 @@ def contiguous(values: NDArray[Any]) -> NDArray[Any]:
     # A column lies together, as in data frames and Fortran order.
     rows = np.empty(values.shape, dtype=values.dtype)
     bits: Any = np.int32 if size == 4 else np.int64
-    turn(values.T.view(bits), rows.view(bits))
+    transpose(values.T.view(bits), rows.view(bits))
     return rows
 
 
@@ -257,7 +257,7 @@ def stored_rows(matrix: Any, *, any_order: bool) -> tuple[Integers, Integers, ND
         return None
     used = slice(starts[-1])  # there may be spare room behind the last entry
     columns, values = columns[used], values[used]
-    look_at = is_valid if any_order else in_order
+    look_at = is_valid if any_order else is_sorted
     in_all_parts = []
 
     def look(start: int, stop: int) -> None:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from scipy import sparse
 from armslength.checks import number, shown
 from armslength.errors import ParameterError
 from armslength.threads import for_blocks, lazy
-from armslength.transforms.dense_jl import multiply_columns
 from armslength.transforms.integer_rows import SparseRows, integer_rows, plain_array, sparse_entries
 from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
 from armslength.transforms.transform import (
@@ -23,12 +22,22 @@ from armslength.transforms.transform import (
     SCANNED_ENTRY,
     Transform,
     block_rows,
+    check_names,
     checked_input_dim,
     checked_sketch_dim,
     proof_work,
 )
 
 LARGEST_ENTRY = 2**31
+_FIELDS = {
+    "sketch_dim",
+    "input_dim",
+    "column_starts",
+    "row_numbers",
+    "entries",
+    "scale",
+    "variance_coefficients",
+}
 
 
 class MatrixJL(Transform):
@@ -134,21 +143,24 @@ class MatrixJL(Transform):
 
     def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
         """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**."""
-        rows = integer_rows(X, self._by_column.shape[1])
         matrix = self._by_column
-        starts, numbers = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
-        product = np.zeros((rows.count, self.sketch_dim), dtype=np.int64)
+        rows = integer_rows(X, matrix.shape[1])
+        product = np.empty((rows.count, self.sketch_dim), dtype=np.int64)
 
         def project(start: int, stop: int) -> None:
             if isinstance(rows, SparseRows):
-                row_starts, columns, values = rows.entries(start, stop)
-                by_row = sparse.csr_array((values, columns, row_starts), shape=(stop - start, rows.width))
+                starts, columns, values = rows.entries(start, stop)
+                by_row = sparse.csr_array((values, columns, starts), shape=(stop - start, rows.width))
                 product[start:stop] = (by_row @ matrix.T).toarray()
             else:
-                multiply_columns(rows.block(start, stop), starts, numbers, matrix.data, product[start:stop])
+                product[start:stop] = (matrix @ rows.block(start, stop).T.astype(np.int64)).T
 
         for_blocks(rows.count, block_rows(matrix.shape[1]), project, threads)
         return product
+
+    @property
+    def _entries_per_column(self) -> int:
+        return max(1, self._by_column.nnz // self._by_column.shape[1])
 
     def parameters(self) -> Mapping[str, Any]:
         """What builds this transform again: the entries of A by column, as lists."""
@@ -161,6 +173,25 @@ class MatrixJL(Transform):
             "scale": self._scale,
             "variance_coefficients": self._variance_coefficients,
         }
+
+    @classmethod
+    def from_parameters(cls, parameters: Any) -> Self:
+        """The transform from the lists of a document, each number of which must be a whole one."""
+        check_names(cls, parameters, _FIELDS)
+        lists = [parameters[name] for name in ("entries", "row_numbers", "column_starts")]
+        shape = (parameters["sketch_dim"], parameters["input_dim"])
+        whole = [*shape, *(number for values in lists if isinstance(values, list) for number in values)]
+        if not all(isinstance(values, list) for values in lists) or not all(
+            type(number) is int for number in whole
+        ):
+            raise ParameterError("MatrixJL must have lists of whole numbers, got something else")
+        try:
+            arrays = [np.array(values, dtype=np.int64) for values in lists]
+            by_column = sparse.csc_array((arrays[0], arrays[1], arrays[2]), shape=shape)
+            by_column.check_format(full_check=True)
+        except (ValueError, OverflowError, TypeError, IndexError):
+            raise ParameterError("MatrixJL must have entries that fit its shape, got others") from None
+        return cls(by_column, parameters["scale"], variance_coefficients=parameters["variance_coefficients"])
 
     def _card_parameters(self) -> Mapping[str, Any]:
         return {"entries that are not zero": self._by_column.nnz}

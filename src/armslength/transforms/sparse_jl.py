@@ -1,6 +1,7 @@
 """SparseJL: the paper's main transform (Kane & Nelson 2014), with s entries ±1 in each column."""
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -8,19 +9,20 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import pdtrik
 
 from armslength._numba import LANES, Integers
 from armslength.checks import integer, one_of
 from armslength.errors import ParameterError
 from armslength.randomness.hashing import hash_coefficients, item_words
 from armslength.randomness.sampling import uniform_permutation
-from armslength.randomness.seeds import checked_seed, fresh_seed
+from armslength.randomness.seeds import fresh_seed
 from armslength.threads import for_blocks, for_runs, lazy
 from armslength.transforms.integer_rows import DenseRows, SparseRows, integer_rows
 from armslength.transforms.operator_norm import LARGEST_SCAN, check_gram_size, operator_norm_bound
 from armslength.transforms.sparse_kernels import (
     TILE_COLUMNS,
-    TileRoom,
+    TileBuffer,
     add_tiles,
     balanced_columns,
     block_columns,
@@ -37,17 +39,19 @@ from armslength.transforms.transform import (
     HASH_STEP,
     SPARSE_ENTRY,
     SPARSE_PRODUCT,
+    ErrorMoments,
     Transform,
-    checked_input_dim,
-    checked_sketch_dim,
     proof_work,
+    set_checked,
 )
+from armslength.transforms.typical_norms import median_level, typical_squared_norm
 
 CONSTRUCTIONS = ("block", "graph", "balanced")
 _COLUMNS_AT_ONCE = 1 << 16
 _PRODUCT_ENTRIES = 1 << 17  # of the result that one thread works on at a time, for sparse rows
 _PIECE_ENTRIES = 1 << 18  # rows of a tile's width that one thread works on at a time
 _FEW_ROWS = 8
+_SIGNS_NEEDED = 8  # T⁴ has eight signs
 _LONG_SKETCH = 1 << 14  # the sums of sixteen rows: 2 MB
 _LISTED_ENTRIES = 1 << 24
 LARGEST_DEALT = 2**31  # entries of 4 bytes: a permutation has no shorter form
@@ -72,6 +76,8 @@ class SparseJL(Transform):
     """
 
     name: ClassVar[str] = "SparseJL"
+    open_vocabulary: ClassVar[bool] = True
+    cheap_per_event: ClassVar[bool] = True
 
     input_dim: int | None
     sketch_dim: int
@@ -81,16 +87,14 @@ class SparseJL(Transform):
     independence: int = 16
 
     def __post_init__(self) -> None:
-        if self.input_dim is not None:
-            object.__setattr__(self, "input_dim", checked_input_dim(self.input_dim))
-        k = checked_sketch_dim(self.sketch_dim)
+        set_checked(
+            self,
+            construction=one_of("construction", self.construction, CONSTRUCTIONS),
+            independence=integer("independence", self.independence, at_least=4, at_most=256),
+        )
+        k = self.sketch_dim
         s = integer("sparsity", self.sparsity, at_least=1, at_most=k)
-        object.__setattr__(self, "sketch_dim", k)
         object.__setattr__(self, "sparsity", s)
-        object.__setattr__(self, "seed", checked_seed(self.seed))
-        object.__setattr__(self, "construction", one_of("construction", self.construction, CONSTRUCTIONS))
-        t = integer("independence", self.independence, at_least=4, at_most=256)
-        object.__setattr__(self, "independence", t)
         if self.construction != "graph" and k % s:
             divisor = max(n for n in range(1, s + 1) if k % n == 0)
             raise ParameterError(
@@ -142,10 +146,15 @@ class SparseJL(Transform):
             bins += np.bincount(part.indices, minlength=self.sketch_dim)
         return Fraction(int(bins.max()))
 
-    @property
-    def scan_work(self) -> int:
-        """None."""
-        return 0
+    def typical_operator_norm_squared(self) -> tuple[float, bool]:
+        """If s = 1, the fullest of k bins, else as for independent entries; the rows of a balanced block add up to one."""
+        d, k, s = self._fixed_input_dim(), self.sketch_dim, self.sparsity
+        balanced = self.construction == "balanced"
+        if s == 1 and balanced:
+            return float(self.operator_norm_squared), True
+        if s == 1:
+            return math.ceil(float(pdtrik(median_level(k), d / k))), False
+        return s / k * typical_squared_norm(k - s if balanced else k, d), False
 
     @property
     def operator_norm_work(self) -> int:
@@ -181,6 +190,47 @@ class SparseJL(Transform):
         small, larger_bins = divmod(d, bins)
         pairs = larger_bins * (small + 1) * small + (bins - larger_bins) * small * (small - 1)
         return Fraction(bins * pairs, d * (d - 1)) if d > 1 else Fraction(0)
+
+    def error_moments(self) -> ErrorMoments | None:
+        """For all but "graph", with hash functions of at least 8-wise independence; docs/planning.md has the proof."""
+        if self.construction == "graph" or self.independence < _SIGNS_NEEDED:
+            return None
+        pair, two_pairs, three, four = map(float, self._meetings())
+        # One block of k/s bins: closed walks of two, three and four edges that meet every coordinate an even number of times.
+        second, third = 2 * pair, 8 * three
+        fourth = pair + 12 * max(two_pairs, three) + 48 * four
+        # The mean of s independent blocks.
+        s = self.sparsity
+        return ErrorMoments(second / s, third / s**2, fourth / s**3 + 3 * (1 - 1 / s) / s**2 * second**2)
+
+    def _meetings(self) -> tuple[Fraction, Fraction, Fraction, Fraction]:
+        """How likely coordinates share a bin of one block: two of them; two and two others; three; four."""
+        d, bins = self.input_dim, self.sketch_dim // self.sparsity
+        if self.construction != "balanced" or d is None:
+            return Fraction(1, bins), Fraction(1, bins**2), Fraction(1, bins**2), Fraction(1, bins**3)
+        small, larger = divmod(d, bins)
+        sizes = ((small + 1, larger), (small, bins - larger))
+
+        def falling(number: int, length: int) -> int:
+            return math.prod(max(0, number - step) for step in range(length))
+
+        def all_in_one(count: int) -> Fraction:
+            return Fraction(sum(many * falling(m, count) for m, many in sizes), max(1, falling(d, count)))
+
+        pairs = sum(many * falling(m, 2) for m, many in sizes)
+        same = sum(many * falling(m, 2) ** 2 for m, many in sizes)
+        four = sum(many * falling(m, 4) for m, many in sizes)
+        two_pairs = Fraction(pairs**2 - same + four, max(1, falling(d, 4)))
+        return all_in_one(2), two_pairs, all_in_one(3), all_in_one(4)
+
+    @property
+    def _entries_per_column(self) -> int:
+        return self.sparsity
+
+    def operations(self, density: float | None) -> int | None:
+        """s for each entry, and the sketch."""
+        additions = super().operations(density)
+        return None if additions is None else additions + self.sketch_dim
 
     def columns(self, items: Any) -> sparse.csc_array:
         """The columns of A at these items, k x len(items): column numbers, or for an open vocabulary items."""
@@ -272,7 +322,7 @@ class SparseJL(Transform):
         rows_at_once = max(32, _PIECE_ENTRIES // max(1, min(width, len(encoded))) // LANES * LANES)
 
         def add_run(run: int, end: int) -> None:
-            room = TileRoom(width, self.sketch_dim) if in_tiles else None
+            buffer = TileBuffer(width, self.sketch_dim) if in_tiles else None
             for start in range(run, end, rows_at_once):
                 stop = min(start + rows_at_once, end)
                 target = product[start:stop]
@@ -280,8 +330,8 @@ class SparseJL(Transform):
                     target[:] = 0  # by the thread that needs the memory next
                 for (offset, part), listed in zip(parts, lists, strict=True):
                     piece = rows.piece(start, stop, first + offset, first + offset + len(part))
-                    if listed is not None and room is not None:
-                        add_tiles(piece, *listed, target, room.tile(piece), room.totals, room.sums)
+                    if listed is not None and buffer is not None:
+                        add_tiles(piece, *listed, target, buffer.tile(piece), buffer.totals, buffer.sums)
                     else:
                         scatter_dense(piece, part, target)
 
@@ -325,14 +375,3 @@ class SparseJL(Transform):
 
         for_blocks(len(words), _COLUMNS_AT_ONCE, encode, threads)
         return encoded
-
-    def parameters(self) -> Mapping[str, Any]:
-        """What builds this transform again."""
-        return {
-            "input_dim": self.input_dim,
-            "sketch_dim": self.sketch_dim,
-            "sparsity": self.sparsity,
-            "seed": self.seed,
-            "construction": self.construction,
-            "independence": self.independence,
-        }

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from armslength._numba import LANES, Integers, kernel, sum_columns
 from armslength.randomness.hashing import hash_value, scaled_to
-from armslength.transforms.integer_rows import turn
+from armslength.transforms.integer_rows import transpose
 
 _FETCHED = 64  # entries
 
@@ -93,15 +93,15 @@ def graph_columns(
 ) -> None:
     """Graph construction: s distinct rows by Floyd's method, so every s-subset is equally likely."""
     sparsity = coefficients.shape[0]
-    taken_by = np.full(sketch_dim, -1, dtype=np.int64)
+    last_user = np.full(sketch_dim, -1, dtype=np.int64)
     for j in range(items.shape[0]):
         for r in range(sparsity):
             largest = sketch_dim - sparsity + r
             high, low = hash_value(coefficients[r], items[j, 0], items[j, 1])
             row = np.int64(scaled_to(high, low, np.uint64(largest + 1)))
-            if taken_by[row] == j:
+            if last_user[row] == j:
                 row = np.int64(largest)
-            taken_by[row] = j
+            last_user[row] = j
             encoded[j, r] = _signed(row, low)
 
 
@@ -176,7 +176,7 @@ def add_tiles(
         starts: Of the lists.
         columns: The lists.
         product: n x k.
-        tile: m x 16, of the type of the rows: room to work in, as are the next two.
+        tile: m x 16, of the type of the rows: a buffer to work in, as are the next two.
         totals: k x 16.
         sums: 16 x k.
     """
@@ -193,7 +193,7 @@ def add_tiles(
                 totals,
                 number,
             )
-        turn(totals, sums)
+        transpose(totals, sums)
         for lane in range(min(LANES, rows.shape[0] - first)):
             for number in range(product.shape[1]):
                 product[first + lane, number] += sums[lane, number]
@@ -203,18 +203,15 @@ def add_tiles(
 def _fill_tile(rows: Integers, first: int, tile: Integers) -> None:
     """tile[j, lane] = rows[first+lane, j]; lanes beyond the last row are 0."""
     if first + LANES <= rows.shape[0]:
-        turn(rows[first : first + LANES], tile)
+        transpose(rows[first : first + LANES], tile)
         return
     for lane in range(LANES):
         for j in range(rows.shape[1]):
             tile[j, lane] = rows[first + lane, j] if first + lane < rows.shape[0] else 0
 
 
-# What `add_tiles` is given beside the rows: columns listed by where they go, and room to work in.
-
-
-class TileRoom:
-    """What one thread works in, for all of its tiles: new memory for each would cost more than the work."""
+class TileBuffer:
+    """The memory of one thread for all of its tiles: new memory for each would cost more than the work."""
 
     def __init__(self, width: int, sketch_dim: int) -> None:
         self._tile = np.empty(width * LANES, dtype=np.int64)
@@ -222,7 +219,7 @@ class TileRoom:
         self.sums = np.empty((LANES, sketch_dim), dtype=np.int64)
 
     def tile(self, piece: Integers) -> Integers:
-        """Room for sixteen rows of this piece."""
+        """A buffer for sixteen rows of this piece."""
         size = piece.shape[1] * LANES
         return self._tile.view(piece.dtype)[:size].reshape(piece.shape[1], LANES)
 

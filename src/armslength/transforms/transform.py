@@ -1,14 +1,15 @@
 """What every transform is: an integer matrix A and a public scale c, with S = c·A length-preserving.
 
-Length-preserving means E‖Sz‖² = ‖z‖² over the public seed (paper, definition LPP). Sensitivities are
-exact integers of the published A; nothing here is private, and nothing here is secret.
+Length-preserving means E‖Sz‖² = ‖z‖² over the public seed (paper, definition LPP). Sensitivities are exact integers of the
+published A. Nothing here is private or secret.
 """
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,45 +17,246 @@ from scipy import sparse
 
 from armslength.checks import integer, plain_number, type_name
 from armslength.errors import InputError, ParameterError
-from armslength.transforms.integer_rows import plain_array
+from armslength.laws import Cumulants
+from armslength.randomness.seeds import checked_seed
+from armslength.threads import lazy
+from armslength.transforms.integer_rows import SparseRows, plain_array
+from armslength.transforms.typical_norms import typical_squared_norm
 
 LARGEST_INPUT_DIM = 2**40
 LARGEST_SKETCH_DIM = 2**24
-_LARGEST_NORM = 1e150
 LARGEST_DENSE = 2**34
+_LARGEST_NORM = 1e150
 _BLOCK_ENTRIES = 1 << 20  # 8 MB of int64: what one thread works on at a time
+_FLOAT_COLUMNS = 1 << 16
+_FLOAT_ENTRIES = 1 << 22  # of a dense A as float64: 32 MB
+_KEPT_FLOATS = 1 << 24  # up to 0.3 GB of a sparse A stay in memory as floats
+
+# How much work a transform asks for is counted from its parameters before anything is computed. One unit is about a nanosecond of
+# one core. The weights were measured (docs/decisions/0023-work-budget.md); a count predicts the time to a factor of about 3.
+HASH_STEP = (
+    7  # a multiplication in the field of the hash functions; a hash value takes `independence` of them
+)
+HASH_FUNCTION, HASH_COEFFICIENT = 30_000, 40  # a key for each function, and its uniform coefficients
+DEALT_ENTRY = 30  # of a permutation that deals out buckets
+SPARSE_ENTRY = 80  # of a column of SparseJL, in order of its rows
+DRAWN_ENTRY, DRAWN_SIGN = 12, 1  # of a dense matrix
+LONE_COLUMN = 20_000  # a column of a dense matrix that is drawn alone
+SCANNED_ENTRY = 12  # of a dense matrix whose columns are measured
+STORED_ENTRY = 40  # of a sparse matrix that is put together
+SIGN, LONE_SIGN, SAMPLED_ROW, HADAMARD_ENTRY = 10, 10_000, 450, 10
+SPARSE_PRODUCT = 18  # of two entries at random places, in the Gram matrix of a sparse matrix
+FULL_PRODUCT = 6  # the same for a matrix that may be nearly full, where places follow each other
+GRAM_ENTRY = 20  # of a Gram matrix that is added to another, or shifted
+_DENSE_PRODUCTS = 32  # products of a dense Gram matrix that take one unit
+_PROOFS = 11  # at most, of the bisection for an operator norm
 
 Matrix = NDArray[np.int64] | sparse.csc_array
+
+
+class ErrorMoments(NamedTuple):
+    """Bounds on E[T²], E[T³] and E[T⁴] of T = ‖Sz‖² − ‖z‖² over the seed, for ‖z‖ = 1."""
+
+    second: float
+    third: float
+    fourth: float
+
+
+class ProductCoefficients(NamedTuple):
+    """What the variance of an estimate of ⟨x, y⟩ is made of, in grid units: a coefficient for each term.
+
+    Attributes:
+        norms: Of ‖x‖²‖y‖².
+        inner: Of ⟨x, y⟩².
+        linear: Of κ₂(μ)‖y‖² + κ₂(η)‖x‖² + 2⟨x, y⟩τ, with the noises μ of x and η of y and τ their covariance.
+        own: Of κ₂(μ)κ₂(η).
+        shared: Of τ².
+        fourth: Of the fourth joint cumulant of the noises.
+    """
+
+    norms: float
+    inner: float
+    linear: float
+    own: float
+    shared: float
+    fourth: float
 
 
 class Transform(ABC):
     """A public k x d integer matrix A and a scale c.
 
+    Noise is added to A·x (site "output"). A transform of several steps may take it before its last one (site "input").
+
     Attributes:
         input_dim: d, how many coordinates the input has; None for an open vocabulary.
         sketch_dim: k, how many coordinates the sketch has.
-        scale_squared: c², an exact rational; E‖c·A·z‖² = ‖z‖² over the seed.
+        open_vocabulary: Whether input_dim may be None.
+        noise_sites: Where noise can be added.
+        cheap_per_event: Whether adding one event costs little, so that events need not be counted first.
     """
 
     name: ClassVar[str]
+    open_vocabulary: ClassVar[bool] = False
+    noise_sites: ClassVar[tuple[str, ...]] = ("output",)
+    cheap_per_event: ClassVar[bool] = False
     input_dim: int | None
     sketch_dim: int
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A transform travels as its parameters; what it has computed stays behind."""
-        from armslength.transforms.registry import build_transform  # noqa: PLC0415  # the registry knows all transforms
+    # What it is built from
 
-        return build_transform, (self.name, dict(self.parameters()))
+    def parameters(self) -> Mapping[str, Any]:
+        """What builds this transform again: the arguments of its class, ready for JSON."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # a dataclass, unless it overrides this
+
+    @classmethod
+    def from_parameters(cls, parameters: Any) -> Self:
+        """The transform that has these `parameters()`; every rule of its class is checked again."""
+        check_names(cls, parameters, {field.name for field in fields(cls)})  # type: ignore[arg-type]  # the same
+        return cls(**parameters)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles the parameters alone, without what was computed from them."""
+        return type(self).from_parameters, (dict(self.parameters()),)
+
+    def card(self) -> str:
+        """A short description for people: sizes, seed, scale, sensitivities, variance."""
+        source = "open vocabulary" if self.input_dim is None else f"{self.input_dim} coordinates"
+        lines = [f"{self.name}: {source} -> {self.sketch_dim}"]
+        lines += [f"  {name}: {value}" for name, value in self._card_parameters().items()]
+        lines.append(f"  scale c: {self.scale:.6g} (c² = {_short(self.scale_squared)})")
+        lines.append(f"  sensitivity of A: ℓ1 {self.l1_sensitivity}, ℓ2 √{self.l2_sensitivity_squared}")
+        lines.append(f"  Var‖Sz‖²: {_variance_in_words(self.variance_coefficients)}")
+        return "\n".join(lines)
+
+    def _card_parameters(self) -> Mapping[str, Any]:
+        """The parameters that the card lists below the sizes."""
+        return {name: value for name, value in self.parameters().items() if not name.endswith("_dim")}
+
+    @property
+    def in_words(self) -> str:
+        """What a sketch is, for the card of a release."""
+        return f"a public projection ({self.name})"
+
+    # The matrix
 
     @property
     @abstractmethod
     def scale_squared(self) -> Fraction:
-        """c², exactly."""
+        """c², exactly: E‖c·A·z‖² = ‖z‖² over the seed."""
 
     @property
     def scale(self) -> float:
         """c, which turns integer units into data units."""
         return math.sqrt(self.scale_squared)
+
+    @abstractmethod
+    def columns(self, items: Any) -> Matrix:
+        """The columns of A at these column numbers (for an open vocabulary: items), k x len(items)."""
+
+    def matrix(self) -> Matrix:
+        """A as a k x d matrix of int64: `scipy.sparse.csc_array`, or `ndarray` where the transform is dense by nature."""
+        return self.columns(range(self._fixed_input_dim()))
+
+    @abstractmethod
+    def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
+        """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**.
+
+        Args:
+            X: An n x d matrix of any integer type, dense or scipy.sparse; it is cast to int64 first.
+            threads: At most this many threads; None takes all that the process may run.
+        """
+
+    def noised(
+        self,
+        X: Any,
+        add_noise: Callable[[NDArray[np.int64]], None],
+        site: str,
+        *,
+        threads: int | None = None,
+    ) -> NDArray[np.int64]:
+        """X·Aᵀ with noise, modulo 2^64.
+
+        Args:
+            X: As for `apply`.
+            add_noise: Adds an independent draw to every entry of an array, in place.
+            site: Where noise is added, one of `noise_sites`.
+            threads: As for `apply`.
+        """
+        if site not in self.noise_sites:
+            raise ParameterError(f"noise_site must be one of {self.noise_sites} for {self.name}, got {site}")
+        product = self.apply(X, threads=threads)
+        add_noise(product)
+        return product
+
+    def adder(
+        self,
+        rows: SparseRows,  # noqa: ARG002  # for transforms that have one
+        threads: int | None,  # noqa: ARG002  # for transforms that have one
+    ) -> Callable[[int, int, NDArray[np.int64]], None] | None:
+        """What adds rows start … stop−1 times Aᵀ to an array, modulo 2^64; None where only whole matrices are multiplied."""
+        return None
+
+    def multiply_floats(self, X: Any) -> Any:
+        """X·Aᵀ in float64 as a new n x k array, **not private**; sums of integers below 2^53 are exact.
+
+        Args:
+            X: n x d floats, an array or a `scipy.sparse` matrix by rows.
+        """
+        columns, is_sparse = self._float_columns, sparse.issparse(X)
+        if columns is None and is_sparse:  # the columns that occur are enough
+            used = slice(X.indptr[-1])  # there may be spare room behind the last entry
+            present, positions = np.unique(X.indices[used], return_inverse=True)
+            X = sparse.csr_array((X.data[used], positions, X.indptr), shape=(X.shape[0], len(present)))
+        else:
+            present = np.arange(X.shape[1])
+        product = np.zeros((X.shape[0], self.sketch_dim))
+        width = min(_FLOAT_COLUMNS, max(1, _FLOAT_ENTRIES // self._entries_per_column))
+        height = block_rows(max(min(width, X.shape[1]), self.sketch_dim))
+        for first in range(0, X.shape[1], width):
+            numbers = present[first : first + width]
+            part = self._as_floats(numbers) if columns is None else columns[first : first + width]
+            for start in range(0, X.shape[0], height):
+                rows = slice(start, start + height)
+                block: Any = X[rows, first : first + width].astype(np.float64, copy=False) @ part
+                both_sparse = is_sparse and sparse.issparse(part)
+                product[rows] += block.toarray() if both_sparse else block
+        return product
+
+    @lazy
+    def _float_columns(self) -> Any:
+        """Aᵀ in float64, where it fits in memory."""
+        d = self._fixed_input_dim()
+        return self._as_floats(np.arange(d)) if d * self._entries_per_column <= _KEPT_FLOATS else None
+
+    def _as_floats(self, numbers: NDArray[np.int64]) -> Any:
+        """Columns of A, each as a row of float64: SciPy would convert integers again in each product."""
+        return self.columns(numbers).astype(np.float64).T
+
+    @property
+    def _entries_per_column(self) -> int:
+        """How many entries of a column are stored."""
+        return self.sketch_dim
+
+    def _fixed_input_dim(self) -> int:
+        """The input dimension, if it is fixed."""
+        if self.input_dim is None:
+            raise ParameterError(
+                f"input_dim must be fixed for this call, got an open vocabulary; use {self.name}.columns(items)"
+            )
+        return self.input_dim
+
+    def column_numbers(self, items: Any) -> NDArray[np.int64]:
+        """Column numbers as an int64 array, if each is in range."""
+        numbers = plain_array(items, "columns")
+        if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+            raise InputError(f"columns must be a list of column numbers, got {type_name(numbers.dtype)}")
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < self._fixed_input_dim():
+            raise InputError(
+                f"column numbers must be from 0 to {self._fixed_input_dim() - 1}, got one outside"
+            )
+        return numbers.astype(np.int64, copy=False)
+
+    # Sensitivities, exact and in integer units
 
     @property
     @abstractmethod
@@ -79,24 +281,56 @@ class Transform(ABC):
     def operator_norm_squared(self) -> Fraction:
         """A proved upper bound on ‖A‖², the largest ‖A·z‖²/‖z‖²; an exact rational, in integer units."""
 
-    @property
-    @abstractmethod
-    def scan_work(self) -> int:
-        """What the two sensitivities cost to compute, in the units of `transforms/transform.py`; 0 where there is a formula."""
+    def sensitivity_squared(self, norm: str, site: str) -> Fraction | int:  # noqa: ARG002  # the output is the only site here
+        """How far inputs at distance 1 are apart where noise is added, in squared ℓ2 norm: an exact bound.
 
-    @property
-    @abstractmethod
-    def operator_norm_work(self) -> int:
-        """What `operator_norm_squared` costs to compute, in the same units; 0 where there is a formula."""
+        Guarantee: Δ₂² for ℓ1 neighbors (a convex combination of columns is no longer than the longest), ‖A‖² for ℓ2 neighbors.
 
-    @abstractmethod
-    def columns_work(self, count: int) -> int:
-        """What that many columns cost to make, in the same units, with all that is made once for them."""
+        Args:
+            norm: Of the distance: "l1" or "l2".
+            site: Where noise is added.
+        """
+        return self.l2_sensitivity_squared if norm == "l1" else self.operator_norm_squared
+
+    def typical_sensitivity(self, norm: str, noise: str, site: str) -> tuple[float, bool]:  # noqa: ARG002  # the same
+        """The sensitivity of such a transform without making its matrix, and whether every seed has it; else it is a median.
+
+        Args:
+            norm: Of the distance between neighbors: "l1" or "l2".
+            noise: "laplace" for the ℓ1 sensitivity, "gaussian" for the ℓ2 sensitivity.
+            site: Where noise is added.
+        """
+        if norm == "l2":
+            squared, is_exact = self.typical_operator_norm_squared()
+            return math.sqrt(squared), is_exact
+        l1, l2_squared, is_exact = self.typical_column_norms()
+        return (l1 if noise == "laplace" else math.sqrt(l2_squared)), is_exact
+
+    def typical_column_norms(self) -> tuple[float, float, bool]:
+        """(Δ₁, Δ₂², whether every seed has these), without making the matrix; otherwise they are medians over seeds."""
+        return self.l1_sensitivity, self.l2_sensitivity_squared, True
+
+    def typical_operator_norm_squared(self) -> tuple[float, bool]:
+        """(‖A‖², whether every seed has it), without making the matrix."""
+        variance = 1 / (self.sketch_dim * float(self.scale_squared))
+        return variance * typical_squared_norm(self.sketch_dim, self._fixed_input_dim()), False
+
+    # What becomes of noise: variances over the seed and the noise
 
     @property
     @abstractmethod
     def variance_coefficients(self) -> tuple[float, float] | None:
         """(a, b) of Var‖Sz‖² = a‖z‖₂⁴ − b‖z‖₄⁴ over the seed; None where it is not known."""
+
+    @property
+    def projection_variance(self) -> float:
+        """The smallest a of Var‖Sz‖² ≤ a‖z‖₂⁴, whatever z is."""
+        if self.variance_coefficients is None:
+            raise ParameterError(
+                f"variance of {self.name} must be known, got no variance_coefficients; pass them to it"
+            )
+        a, b = self.variance_coefficients
+        return max(a, a - b)
 
     def norm_variance(self, l2_squared: float, l4_fourth: float | None = None) -> float:
         """Variance of ‖Sz‖² over the public seed, in data units.
@@ -107,93 +341,96 @@ class Transform(ABC):
             l2_squared: ‖z‖₂².
             l4_fourth: ‖z‖₄⁴, the sum of the fourth powers.
         """
-        if self.variance_coefficients is None:
-            raise ParameterError(f"norm_variance of {self.name} must be supplied; pass variance_coefficients")
+        bound = self.projection_variance
         squared = checked_norm("l2_squared", l2_squared, _LARGEST_NORM)
-        a, b = self.variance_coefficients
-        if l4_fourth is None:
-            return max(a, a - b) * squared**2
+        if l4_fourth is None or self.variance_coefficients is None:
+            return bound * squared**2
         # ‖z‖₄⁴ ≤ ‖z‖₂⁴, up to the rounding of whoever computed the two
         fourth = checked_norm("l4_fourth", l4_fourth, squared**2 * (1 + 1e-9))
+        a, b = self.variance_coefficients
         return max(a * squared**2 - b * fourth, 0.0)
 
-    @abstractmethod
-    def columns(self, items: Any) -> Matrix:
-        """The columns of A at these column numbers (for an open vocabulary: items), k x len(items)."""
+    def variance_curve(self, noise: Cumulants, site: str) -> tuple[float, float, float]:  # noqa: ARG002  # the same
+        """(a, b, c): an estimate of D = ‖z‖² has the variance aD² + bD + c, in grid units; ‖z‖₄⁴ is taken as 0.
 
-    def matrix(self) -> Matrix:
-        """A as a k x d matrix of int64: `scipy.sparse.csc_array`, or `ndarray` where the transform is dense by nature."""
-        return self.columns(range(self._fixed_input_dim()))
-
-    @abstractmethod
-    def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
-        """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**.
+        Var‖Sz‖² + 4κ₂‖z‖² + k(κ₄ + 2κ₂²), with the noise in each coordinate of S·z.
+        Reference: paper, general variance lemma; erratum 5.
 
         Args:
-            X: An n x d matrix of any integer type, dense or scipy.sparse; it is cast to int64 first.
-            threads: At most this many threads; None takes all that the process may run.
+            noise: In each coordinate, in integer units.
+            site: Where it is added.
         """
+        unit = float(self.scale_squared)
+        k2, k4 = noise.k2 * unit, noise.k4 * unit**2
+        return self.projection_variance, 4 * k2, self.sketch_dim * (k4 + 2 * k2**2)
+
+    def noise_bias(self, k2: NDArray[np.float64], site: str) -> NDArray[np.float64]:  # noqa: ARG002  # the same
+        """What noise of variance κ₂ in each coordinate adds to a squared norm, in squared integer units of the sketch."""
+        return k2 * self.sketch_dim
+
+    def null_law(self, noise: Cumulants, site: str) -> tuple[int, float] | None:  # noqa: ARG002  # the same
+        """At D = 0: (degrees of freedom, variance) of ‖noise‖² in integer units; None for independent coordinates."""
+        return None
+
+    def product_coefficients(self, site: str) -> ProductCoefficients:  # noqa: ARG002  # the same
+        """The variance of an estimate of ⟨x, y⟩; the projection's own part is an upper bound."""
+        half, unit = self.projection_variance / 2, float(self.scale_squared)
+        constant = self.sketch_dim * unit**2
+        return ProductCoefficients(half, half, unit, constant, constant, constant)
+
+    @property
+    def left_out(self) -> int | None:
+        """How many coordinates a rotation has besides those of the sketch, where they are the fewer; None for no rotation."""
+        return None
+
+    def error_moments(self) -> ErrorMoments | None:
+        """Bounds that hold for every z; None where no proof is at hand."""
+        return None
+
+    # What it costs
+
+    @property
+    def scan_work(self) -> int:
+        """What the two sensitivities cost to compute, in units of work; 0 where there is a formula."""
+        return 0
+
+    @property
+    def operator_norm_work(self) -> int:
+        """What `operator_norm_squared` costs to compute; 0 where there is a formula."""
+        return 0
 
     @abstractmethod
-    def parameters(self) -> Mapping[str, Any]:
-        """What builds this transform again: the arguments of its class, ready for JSON."""
+    def columns_work(self, count: int) -> int:
+        """What that many columns cost to make, with all that is made once for them."""
 
-    def card(self) -> str:
-        """A short description for people: sizes, seed, scale, sensitivities, variance."""
-        lines = [f"{self.name}: {self._sizes()}"]
-        lines += [f"  {name}: {value}" for name, value in self._card_parameters().items()]
-        lines.append(f"  scale c: {self.scale:.6g} (c² = {_short(self.scale_squared)})")
-        lines.append(f"  sensitivity of A: ℓ1 {self.l1_sensitivity}, ℓ2 √{self.l2_sensitivity_squared}")
-        lines.append(f"  Var‖Sz‖²: {_variance_in_words(self.variance_coefficients)}")
-        return "\n".join(lines)
+    def setup_operations(self, norm: str, site: str) -> dict[str, int]:  # noqa: ARG002  # the same
+        """What a protocol must compute of its matrix, in units of work, by what it is; each is computed once."""
+        return {"scan": self.scan_work} | ({"norm": self.operator_norm_work} if norm == "l2" else {})
 
-    def _card_parameters(self) -> Mapping[str, Any]:
-        """The parameters that the card shows, beside the sizes in its first line."""
-        return {name: value for name, value in self.parameters().items() if not name.endswith("_dim")}
+    def operations(self, density: float | None) -> int | None:
+        """Integer additions for one vector of that density (None: every coordinate); None for an open vocabulary."""
+        return None if self.input_dim is None else self._entries_per_column * self._used_entries(density)
 
-    def _sizes(self) -> str:
-        source = "open vocabulary" if self.input_dim is None else f"{self.input_dim} coordinates"
-        return f"{source} -> {self.sketch_dim}"
-
-    def _fixed_input_dim(self) -> int:
-        """The input dimension, if it is fixed."""
-        if self.input_dim is None:
-            raise ParameterError(
-                f"input_dim must be fixed for this call, got an open vocabulary; use {self.name}.columns(items)"
-            )
-        return self.input_dim
-
-    def column_numbers(self, items: Any) -> NDArray[np.int64]:
-        """Column numbers as an int64 array, if each is in range."""
-        numbers = plain_array(items, "columns")
-        if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
-            raise InputError(f"columns must be a list of column numbers, got {type_name(numbers.dtype)}")
-        if numbers.size and not 0 <= numbers.min() <= numbers.max() < self._fixed_input_dim():
-            raise InputError(
-                f"column numbers must be from 0 to {self._fixed_input_dim() - 1}, got one outside"
-            )
-        return numbers.astype(np.int64, copy=False)
+    def _used_entries(self, density: float | None) -> int:
+        return math.ceil(self._fixed_input_dim() * (1.0 if density is None else density))
 
 
-def block_rows(width: int) -> int:
-    """How many rows of that width one thread works on at a time."""
-    return max(1, _BLOCK_ENTRIES // max(1, width))
-
-
-def checked_norm(name: str, value: Any, at_most: float) -> float:
-    """A norm as a float, so that no integer type can wrap; the message does not show it, it comes from data."""
-    plain = plain_number(value)
-    if plain is None or not 0 <= plain <= at_most:
-        raise ParameterError(f"{name} must be a number from 0 to {at_most:g}, got another")
-    return float(plain)
-
-
-def check_dense_size(input_dim: int, sketch_dim: int) -> None:
-    """Refuses dense matrices whose scan would take more than minutes."""
-    if input_dim * sketch_dim > LARGEST_DENSE:
+def check_names(transform: type[Transform], parameters: Any, expected: set[str]) -> None:
+    """Refuses parameters that are not those of the transform."""
+    if not isinstance(parameters, Mapping) or set(parameters) != expected:
         raise ParameterError(
-            f"input_dim·sketch_dim must be at most 2^34 for a dense matrix, got {input_dim} x {sketch_dim}; try SparseJL"
+            f"parameters of {transform.name} must be its own ({', '.join(sorted(expected))}), got others"
         )
+
+
+def set_checked(transform: Transform, *, largest_input: int = LARGEST_INPUT_DIM, **others: Any) -> None:
+    """Replaces the sizes and the seed of a frozen transform by checked ones, and other fields by these values."""
+    if transform.input_dim is not None or not transform.open_vocabulary:
+        others["input_dim"] = checked_input_dim(transform.input_dim, largest_input)
+    others["sketch_dim"] = checked_sketch_dim(transform.sketch_dim)
+    others["seed"] = checked_seed(transform.seed)  # type: ignore[attr-defined]  # those that are random have one
+    for name, value in others.items():
+        object.__setattr__(transform, name, value)
 
 
 def checked_input_dim(value: Any, at_most: int = LARGEST_INPUT_DIM) -> int:
@@ -206,6 +443,37 @@ def checked_sketch_dim(value: Any) -> int:
     return integer("sketch_dim", value, at_least=1, at_most=LARGEST_SKETCH_DIM)
 
 
+def check_dense_size(input_dim: int, sketch_dim: int) -> None:
+    """Refuses dense matrices whose scan would take more than minutes."""
+    if input_dim * sketch_dim > LARGEST_DENSE:
+        raise ParameterError(
+            f"input_dim·sketch_dim must be at most 2^34 for a dense matrix, got {input_dim} x {sketch_dim}; try SparseJL"
+        )
+
+
+def checked_norm(name: str, value: Any, at_most: float) -> float:
+    """A norm as a float, so that no integer type can wrap; the message does not show it, it comes from data."""
+    plain = plain_number(value)
+    if plain is None or not 0 <= plain <= at_most:
+        raise ParameterError(f"{name} must be a number from 0 to {at_most:g}, got another")
+    return float(plain)
+
+
+def block_rows(width: int) -> int:
+    """How many rows of that width one thread works on at a time."""
+    return max(1, _BLOCK_ENTRIES // max(1, width))
+
+
+def dense_gram_work(rows: int, columns: int) -> int:
+    """The Gram matrix of the rows of a dense matrix."""
+    return rows * columns * (4 + rows // _DENSE_PRODUCTS)
+
+
+def proof_work(rows: int) -> int:
+    """The bisection for the operator norm of a matrix with this many rows: a Cholesky decomposition at each step."""
+    return _PROOFS * (rows**3 // 48 + GRAM_ENTRY * rows**2 + 50_000)
+
+
 def _short(fraction: Fraction) -> str:
     return str(fraction) if fraction.denominator < 10**6 else f"{float(fraction):.6g}"
 
@@ -215,40 +483,3 @@ def _variance_in_words(coefficients: tuple[float, float] | None) -> str:
         return "not known"
     a, b = coefficients
     return "0" if a == b == 0 else f"{a:.6g}·‖z‖₂⁴ {'−' if b >= 0 else '+'} {abs(b):.6g}·‖z‖₄⁴"
-
-
-# How much work a transform asks for, counted from its parameters before anything is computed.
-#
-# One unit is about a nanosecond of one core. The weights below were measured (docs/decisions/0023-work-budget.md); a count predicts the time
-# to a factor of about 3, which is enough to tell a second from an hour.
-
-
-HASH_STEP = (
-    7  # a multiplication in the field of the hash functions; a hash value takes `independence` of them
-)
-HASH_FUNCTION, HASH_COEFFICIENT = (
-    30_000,
-    40,
-)  # a key of its own for each function, and its uniform coefficients
-DEALT_ENTRY = 30  # of a permutation that deals out buckets
-SPARSE_ENTRY = 80  # of a column of SparseJL, in order of its rows
-DRAWN_ENTRY, DRAWN_SIGN = 12, 1  # of a dense matrix
-LONE_COLUMN = 20_000  # a column of a dense matrix that is drawn alone
-SCANNED_ENTRY = 12  # of a dense matrix whose columns are measured
-STORED_ENTRY = 40  # of a sparse matrix that is put together
-SIGN, LONE_SIGN, SAMPLED_ROW, HADAMARD_ENTRY = 10, 10_000, 450, 10
-SPARSE_PRODUCT = 18  # of two entries at random places, in the Gram matrix of a sparse matrix
-FULL_PRODUCT = 6  # the same for a matrix that may be nearly full, where places follow each other
-GRAM_ENTRY = 20  # of a Gram matrix that is added to another, or shifted
-_FASTER = 32  # how many products of a dense Gram matrix take one unit
-_PROOFS = 11  # at most, of the bisection for an operator norm
-
-
-def dense_gram_work(rows: int, columns: int) -> int:
-    """The Gram matrix of the rows of a dense matrix."""
-    return rows * columns * (4 + rows // _FASTER)
-
-
-def proof_work(rows: int) -> int:
-    """The bisection for the operator norm of a matrix with this many rows: a Cholesky decomposition at each step."""
-    return _PROOFS * (rows**3 // 48 + GRAM_ENTRY * rows**2 + 50_000)

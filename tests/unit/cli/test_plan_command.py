@@ -58,7 +58,7 @@ def test_what_cannot_be_resolved_has_its_own_exit_code_and_writes_nothing(tmp_pa
     assert "cannot be resolved" in result.output
     last = result.stderr.strip().splitlines()
     assert len(last) == 1
-    assert "needed would be ε=" in last[0]
+    assert "ε=" in last[0]
     assert "people in a group" in last[0]
     assert not path.exists()
 

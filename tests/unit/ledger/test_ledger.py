@@ -228,7 +228,7 @@ def test_a_file_of_another_version_is_refused(tmp_path, entry, version):
         ("UPDATE entries SET epsilon = 'much'", "a line of a ledger must be valid"),
         ("UPDATE entries SET epsilon = x'00'", "a line of a ledger must be valid"),
         ("UPDATE entries SET time = 'noon'", "must have a time"),
-        ("UPDATE entries SET time = '2090-01-01T00:00:00'", "must be in UTC"),
+        ("UPDATE entries SET time = '2090-01-01T00:00:00'", "a time in UTC"),
         ("UPDATE budgets SET epsilon = '-1'", "a budget of a ledger must be valid"),
         ("UPDATE budgets SET period = 'moon'", "a budget of a ledger must be valid"),
     ],

@@ -19,8 +19,7 @@ import armslength as al
 from armslength.errors import ParameterError
 from armslength.laws import DiscreteLaplace, RoundedNormal
 from armslength.noise import draw as door
-from armslength.noise.draw import add_draws, add_noise, draw
-from armslength.noise.inversion import SecretBits
+from armslength.noise.draw import SecretBits, add_draws, add_noise, draw
 
 WIDE = DiscreteLaplace(2.0**35)
 SIGN = 2**63

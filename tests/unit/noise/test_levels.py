@@ -14,7 +14,8 @@ from flint import arb
 from armslength._flint import precision
 from armslength.laws import DiscreteLaplace, RoundedNormal
 from armslength.noise import draw as door
-from armslength.noise.inversion import OPEN, SecretBits, locate, look_up_table, open_places, polynomial
+from armslength.noise.draw import SecretBits
+from armslength.noise.inversion import OPEN, locate, look_up_table, open_places, polynomial
 from armslength.noise.quantile_tables import (
     DOUBLE_DEGREE,
     EXPONENTIAL,

@@ -10,13 +10,11 @@ import armslength as al
 from armslength.estimates.variance import curve_of
 from armslength.laws import DiscreteLaplace, RoundedNormal
 from armslength.planner.failure_bounds import (
-    ProjectionMoments,
-    _meetings,
     failure_bound,
     fourth_moment,
     pair_moments,
-    projection_moments,
 )
+from armslength.transforms.transform import ErrorMoments
 
 
 def one_block(z, assignments):
@@ -52,7 +50,7 @@ VECTORS = [(1, 1), (1, 2, 3), (1, 1, 1, 1), (3, 1, 0, 0), (5,)]
 @pytest.mark.parametrize("bins", [1, 2, 3])
 def test_block_moments_are_bounded(z, bins):
     values = one_block(z, itertools.product(range(bins), repeat=len(z)))
-    bound = projection_moments(al.SparseJL(None, bins, 1, "x"))
+    bound = al.SparseJL(None, bins, 1, "x").error_moments()
     d = sum(each * each for each in z)
     assert moment(values, 1) == 0
     for power, limit in ((2, bound.second), (3, bound.third), (4, bound.fourth)):
@@ -62,7 +60,7 @@ def test_block_moments_are_bounded(z, bins):
 @pytest.mark.parametrize("z", [(1, 1), (1, 2)])
 def test_moments_of_two_blocks(z):
     values = one_block(z, itertools.product(range(2), repeat=len(z)))
-    bound = projection_moments(al.SparseJL(None, 4, 2, "x"))
+    bound = al.SparseJL(None, 4, 2, "x").error_moments()
     d = sum(each * each for each in z)
     for power, limit in ((2, bound.second), (3, bound.third), (4, bound.fourth)):
         assert blocks_moment(values, 2, power) <= limit * d**power * (1 + 1e-12)
@@ -78,7 +76,7 @@ def test_balanced_moments_are_bounded(d, bins):
             continue
         padded = (*z, *([0] * (d - len(z))))
         values = one_block(padded, assignments)
-        bound = projection_moments(transform)
+        bound = transform.error_moments()
         norm = sum(each * each for each in z)
         for power, limit in ((2, bound.second), (3, bound.third), (4, bound.fourth)):
             assert moment(values, power) <= limit * norm**power * (1 + 1e-12)
@@ -87,7 +85,7 @@ def test_balanced_moments_are_bounded(d, bins):
 @pytest.mark.parametrize(("d", "bins"), [(6, 3), (5, 2), (7, 3), (8, 4)])
 def test_how_likely_coordinates_meet(d, bins):
     assignments = set(itertools.permutations([j % bins for j in range(d)]))
-    pair, two_pairs, three, four = _meetings(al.SparseJL(d, bins, 1, "x", "balanced"))
+    pair, two_pairs, three, four = al.SparseJL(d, bins, 1, "x", "balanced")._meetings()
 
     def share(condition):
         return Fraction(sum(condition(bins) for bins in assignments), len(assignments))
@@ -101,9 +99,9 @@ def test_how_likely_coordinates_meet(d, bins):
 def test_the_bound_is_sharp_for_two_equal_coordinates():
     # They meet with probability 1/k, and then the error is all of D: the fourth moment is D⁴/k, and no bound can be less.
     for k in (1000, 100_000):
-        assert 1 <= projection_moments(al.SparseJL(None, k, 1, "x")).fourth * k < 1 + 13 / k
+        assert 1 <= al.SparseJL(None, k, 1, "x").error_moments().fourth * k < 1 + 13 / k
     # More entries a column, in as many rows: nearer to 12/k², that of a normal projection.
-    fourths = [projection_moments(al.SparseJL(None, 4096, s, "x")).fourth for s in (1, 2, 4, 8, 16, 32)]
+    fourths = [al.SparseJL(None, 4096, s, "x").error_moments().fourth for s in (1, 2, 4, 8, 16, 32)]
     assert fourths == sorted(fourths, reverse=True)
     assert fourths[-1] < 3 * 12 / 4096**2
 
@@ -132,7 +130,7 @@ def test_the_fourth_moment_without_a_projection_is_exact_up_to_the_fourth_norm(l
     first, second = ((2 * each * values + values**2 - k2) for each in y)
     exact = (np.outer(noise, noise) * (first[:, None] + second[None, :]) ** 4).sum()
     d = float(sum(each * each for each in y))
-    bound = fourth_moment(2, ProjectionMoments(0.0, 0.0, 0.0), pair_moments(law, 1.0), d)
+    bound = fourth_moment(2, ErrorMoments(0.0, 0.0, 0.0), pair_moments(law, 1.0), d)
     slack = 16 * max(2 * law.cumulants.k4, 0.0) * (d**2 - sum(each**4 for each in y))
     if law.cumulants.k4 < 0:
         slack = -16 * 2 * law.cumulants.k4 * sum(each**4 for each in y)
@@ -162,7 +160,7 @@ def test_the_fourth_moment_of_projection_and_noise_together(z, law):
     for y, error in zip(projected, errors, strict=True):
         first, second = ((2 * each * values + values**2 - k2) for each in y)
         fourth += (both * (error + first[:, None] + second[None, :]) ** 4).sum() / len(projected)
-    exact = ProjectionMoments(*(float(moment(errors, power)) / d**power for power in (2, 3, 4)))
+    exact = ErrorMoments(*(float(moment(errors, power)) / d**power for power in (2, 3, 4)))
     bound = fourth_moment(2, exact, pair_moments(law, 1.0), float(d))
     of_y = np.mean([sum(each**4 for each in y) for y in projected])
     taken = d**2 + float(moment(errors, 2)) if k4 > 0 else 0.0
@@ -175,7 +173,7 @@ def test_one_bin_and_many_equal_coordinates_reach_the_bound():
     m = 18
     signs = 1 - 2 * ((np.arange(2**m)[:, None] >> np.arange(m)) & 1).astype(np.int16)
     errors = signs.sum(axis=1).astype(float) ** 2 / m - 1
-    found = projection_moments(al.SparseJL(None, 1, 1, "x"))
+    found = al.SparseJL(None, 1, 1, "x").error_moments()
     for power, bound, share in ((2, found.second, 0.9), (3, found.third, 0.8), (4, found.fourth, 0.65)):
         assert share * bound < (errors**power).mean() <= bound
 
@@ -183,7 +181,7 @@ def test_one_bin_and_many_equal_coordinates_reach_the_bound():
 def test_the_constants_of_the_proof():
     # docs/planning.md, for B bins and s blocks, written out once more.
     for bins, s in ((10, 1), (10, 2), (16, 8)):
-        found = projection_moments(al.SparseJL(None, bins * s, s, "x"))
+        found = al.SparseJL(None, bins * s, s, "x").error_moments()
         one = 1 / bins + 12 / bins**2 + 48 / bins**3
         assert found.second == pytest.approx(2 / (bins * s))
         assert found.third == pytest.approx(8 / (bins * s) ** 2)
@@ -191,11 +189,11 @@ def test_the_constants_of_the_proof():
 
 
 def test_which_transforms_have_the_bound():
-    assert projection_moments(al.SparseJL(None, 8, 2, "x", "graph")) is None
-    assert projection_moments(al.SparseJL(None, 8, 2, "x", independence=7)) is None
-    assert projection_moments(al.SparseJL(None, 8, 2, "x", independence=8)) is not None
-    assert projection_moments(al.HadamardJL(8, 4, "x")) is None
-    assert projection_moments(al.Identity(8)) == ProjectionMoments(0.0, 0.0, 0.0)
+    assert al.SparseJL(None, 8, 2, "x", "graph").error_moments() is None
+    assert al.SparseJL(None, 8, 2, "x", independence=7).error_moments() is None
+    assert al.SparseJL(None, 8, 2, "x", independence=8).error_moments() is not None
+    assert al.HadamardJL(8, 4, "x").error_moments() is None
+    assert al.Identity(8).error_moments() == ErrorMoments(0.0, 0.0, 0.0)
 
 
 def test_a_bound_is_a_probability():

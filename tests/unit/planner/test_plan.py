@@ -10,7 +10,7 @@ import armslength as al
 from armslength.estimates.variance import variance_curve
 from armslength.laws import Cumulants
 from armslength.planner.families import families, sizes_up_to
-from armslength.planner.predictions import members, predict, smallest_distance
+from armslength.planner.predictions import options, predict, smallest_distance
 from armslength.transforms.dense_jl import GaussianJL, SignJL
 from armslength.transforms.fast_jl import FastJL
 
@@ -45,7 +45,7 @@ def exact_curve(protocol):
 
 def test_every_line_predicts_what_its_protocol_does(plan):
     for line in plan.configurations:
-        if line.member is None:
+        if line.option is None:
             continue
         protocol = line.protocol(plan.situation, "x")
         assert protocol.transform.sketch_dim == line.sketch_dim
@@ -96,13 +96,13 @@ def test_more_sizes_would_not_help():
     # Every size, against the 32 in an octave that a plan looks at.
     plan = al.plan(300, epsilon=1, delta=1e-6, distance=25, max_sketch_dim=300)
     for line in plan.configurations:
-        if line.member is None or not line.member.family.is_choice or line is plan.recommended:
+        if line.option is None or not line.option.family.is_choice or line is plan.recommended:
             continue
-        family = line.member.family
-        step = getattr(line.member.transform, "sparsity", 1)
+        family = line.option.family
+        step = getattr(line.option.transform, "sparsity", 1)
         every = [
-            predict(member, plan.situation, plan.situation.epsilon).relative_error(25)
-            for member in members(
+            predict(option, plan.situation, plan.situation.epsilon).relative_error(25)
+            for option in options(
                 replace(
                     family, sizes=family.sizes if len(family.sizes) == 1 else tuple(range(step, 301, step))
                 ),
@@ -150,7 +150,7 @@ def test_costs():
     assert hadamard.set_up == 0
     dense = lines["GaussianJL (Kenthapadi et al.)", "gaussian"]
     assert dense.additions == 100 * dense.sketch_dim
-    assert dense.set_up == dense.member.transform.scan_work > 1000 * dense.sketch_dim
+    assert dense.set_up == dense.option.transform.scan_work > 1000 * dense.sketch_dim
     assert al.plan(None, epsilon=1, distance=20).recommended.additions is None
 
 
@@ -171,11 +171,11 @@ def test_scanned_transforms_are_marked():
     plan = al.plan(100, epsilon=1, delta=1e-6, distance=30)
     for line in plan.configurations:
         scanned = (
-            isinstance(line.member.transform, (GaussianJL, FastJL))
-            and line.member.family.noise_site == "output"
+            isinstance(line.option.transform, (GaussianJL, FastJL))
+            and line.option.family.noise_site == "output"
         )
         scanned = scanned or (
-            isinstance(line.member.transform, SignJL) and line.member.transform.construction == "sparse"
+            isinstance(line.option.transform, SignJL) and line.option.transform.construction == "sparse"
         )
         assert line.is_exact is not scanned
 

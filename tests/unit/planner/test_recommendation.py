@@ -10,15 +10,15 @@ from scipy import sparse
 
 import armslength as al
 from armslength.planner.plan import recommended_of
-from armslength.planner.predictions import failure_of, members, predict
+from armslength.planner.predictions import failure_of, options, predict
 
 
 def test_projecting_only_compresses_under_l2_neighbors():
     plan = al.plan(64, epsilon=1, delta=1e-6, norm="l2", radius=1, distance=400, max_sketch_dim=64)
     assert plan.recommended.sketch_dim == 64
     sparse = [line for line in plan.configurations if line.label == "SparseJL balanced, s=1"]
-    sizes = members(sparse[0].member.family, plan.situation)
-    errors = [predict(member, plan.situation, plan.situation.epsilon).relative_error(400) for member in sizes]
+    sizes = options(sparse[0].option.family, plan.situation)
+    errors = [predict(option, plan.situation, plan.situation.epsilon).relative_error(400) for option in sizes]
     assert errors == sorted(errors, reverse=True)
 
 
@@ -49,10 +49,10 @@ def test_pairs_share_the_failure_probability():
         al.plan(None, epsilon=2, distance=300, distortion=0.5, failure_probability=0.9, pairs=pairs)
         for pairs in (1, 10)
     )
-    member = one.recommended.member
-    prediction = predict(member, one.situation, one.situation.epsilon)
-    assert failure_of(member, prediction, many.situation) == pytest.approx(
-        10 * failure_of(member, prediction, one.situation)
+    option = one.recommended.option
+    prediction = predict(option, one.situation, one.situation.epsilon)
+    assert failure_of(option, prediction, many.situation) == pytest.approx(
+        10 * failure_of(option, prediction, one.situation)
     )
     assert many.told_apart > one.told_apart
 
@@ -139,7 +139,7 @@ def test_among_equals_the_trusted_and_the_simple_come_first():
     for others, expected in (([scanned], line), ([gaussian], line), ([smaller], smaller)):
         assert recommended_of([*others, line], no_sizes, plan.situation) is expected
     histogram = next(other for other in plan.configurations if other.baseline == "noisy histogram")
-    identity = replace(line, member=histogram.member, sketch_dim=round(1.2 * line.sketch_dim))
+    identity = replace(line, option=histogram.option, sketch_dim=round(1.2 * line.sketch_dim))
     assert recommended_of([line, identity], no_sizes, plan.situation) is identity
     large = replace(identity, sketch_dim=2 * line.sketch_dim)
     assert recommended_of([line, large], no_sizes, plan.situation) is line
@@ -149,13 +149,13 @@ def test_among_equals_the_trusted_and_the_simple_come_first():
 
 def test_reasons_do_not_claim_more_than_is_so():
     limited = al.plan(70_000, epsilon=1, distance=160)
-    assert "a larger max_sketch_dim may be more accurate" in " ".join(limited.reasons)
+    assert "max_sketch_dim" in " ".join(limited.reasons)
     free = al.plan(70_000, epsilon=1, distance=30)
-    assert "would carry more noise" in " ".join(free.reasons)
+    assert "more noise" in " ".join(free.reasons)
     even = al.plan(100, epsilon=2, delta="0.2", distance=100)
     best = min(line.relative_error for line in even.configurations if line.noise == "gaussian")
     assert even.recommended.noise == "laplace"
-    assert ("as accurate, to a percent" in " ".join(even.reasons)) is (best < even.recommended.relative_error)
+    assert ("as accurate" in " ".join(even.reasons)) is (best < even.recommended.relative_error)
 
 
 def test_binary_vectors_have_randomized_response_in_the_list():
@@ -193,5 +193,5 @@ def test_resolvable_is_not_told_apart_and_the_text_says_so():
     plan = al.plan(None, epsilon=1, distance=7)
     assert plan.resolvable
     assert plan.told_apart > 7
-    assert "expect many pairs there to stay unresolved" in " ".join(plan.reasons)
-    assert "stay unresolved" not in " ".join(al.plan(None, epsilon=1, distance=30).reasons)
+    assert "unresolved" in " ".join(plan.reasons)
+    assert "unresolved" not in " ".join(al.plan(None, epsilon=1, distance=30).reasons)

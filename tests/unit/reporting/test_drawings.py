@@ -75,11 +75,11 @@ def test_wide_letters_count_twice():
 def test_every_merge_is_drawn_and_the_unsupported_ones_are_marked():
     for findings in (NOISY, found(hospitals(12))):
         svg = tree_svg(findings)
-        supported = findings.clustering.supported
+        supported = findings.clusters.supported
         assert svg.count('<g class="branch"') == supported.sum()
         assert svg.count('<g class="branch unsure"') == (~supported).sum()
     leaves = re.findall(r'<li data-party="(\d+)">', svg)
-    assert tuple(map(int, leaves)) == findings.clustering.order
+    assert tuple(map(int, leaves)) == findings.clusters.order
 
 
 def test_a_large_tree_has_no_labels():

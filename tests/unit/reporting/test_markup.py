@@ -3,14 +3,16 @@
 import base64
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from armslength.errors import counted
 from armslength.reporting.drawings import round_step, ticks
-from armslength.reporting.findings import color_ends, findings_of, longest, numbers, safe_json
+from armslength.reporting.findings import findings_of
 from armslength.reporting.markup import NumberStyle, level_text, percent
+from armslength.reporting.page import safe_json, script_numbers
 from report_parties import hospitals
 
 
@@ -75,7 +77,7 @@ def unpacked(text):
 
 def test_the_script_gets_the_estimates():
     findings = findings_of(hospitals(5), level=0.9, simultaneous=True, by="size")
-    document = json.loads(numbers(findings))
+    document = json.loads(script_numbers(findings))
     rows, columns = np.triu_indices(5, 1)
     np.testing.assert_allclose(unpacked(document["value"]), findings.distance[rows, columns], rtol=1e-6)
     np.testing.assert_allclose(unpacked(document["lower"]), findings.lower[rows, columns], rtol=1e-6)
@@ -84,21 +86,15 @@ def test_the_script_gets_the_estimates():
     assert document["clear"] == []
 
 
-def changed(findings, **fields):
-    for name, value in fields.items():
-        object.__setattr__(findings, name, value)
-    return findings
-
-
 def test_negative_squares_infinite_ends_and_tiny_lower_ends_survive():
     findings = findings_of(hospitals(2), level=0.9, simultaneous=True, by="size")
     one = np.array([[0.0, 1.0], [1.0, 0.0]])
-    changed(findings, squared=-9 * one, lower=1e-60 * one, upper=np.where(one > 0, np.inf, 0.0))
-    document = json.loads(numbers(findings))
+    findings = replace(findings, squared=-9 * one, lower=1e-60 * one, upper=np.where(one > 0, np.inf, 0.0))
+    document = json.loads(script_numbers(findings))
     assert unpacked(document["value"]) == [-3]
     assert unpacked(document["lower"]) > 0
     assert unpacked(document["upper"]) == [np.inf]
-    assert longest(findings, findings.pairs) == 1.0
+    assert findings.axis_end(findings.pairs) == 1.0
 
 
 def test_colors_run_over_resolved_pairs_and_stop_before_a_far_one():
@@ -106,9 +102,8 @@ def test_colors_run_over_resolved_pairs_and_stop_before_a_far_one():
     distance = np.full((6, 6), 10.0)
     lower = np.full((6, 6), 5.0)
     distance[0, 1], lower[0, 1] = 2.0, 0.0
-    assert color_ends(changed(findings, squared=distance**2, lower=lower)) == (10.0, 10.0)
+    assert replace(findings, squared=distance**2, lower=lower).color_range == (10.0, 10.0)
     distance[0, 2] = 1000.0
-    del findings.__dict__["distance"]
-    low, high = color_ends(changed(findings, squared=distance**2))
+    low, high = replace(findings, squared=distance**2, lower=lower).color_range
     assert low == 10.0
     assert high < 1000

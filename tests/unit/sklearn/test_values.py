@@ -6,8 +6,7 @@ from scipy import sparse
 
 import armslength as al
 from armslength import sklearn as transformers
-from armslength.sklearn import products
-from armslength.transforms import dense_jl
+from armslength.transforms import dense_jl, hadamard_jl, transform
 from statistical.limits import LIMIT, check_mean
 
 N, D, K = 23, 37, 16
@@ -45,10 +44,11 @@ def expected(estimator, X):
 def sizes(request, monkeypatch):
     """As it is, and with everything cut into parts that no size divides."""
     if request.param == "in parts":
-        monkeypatch.setattr(products, "_COLUMNS_AT_ONCE", 5)
-        monkeypatch.setattr(products, "_KEPT_ENTRIES", 0)
-        monkeypatch.setattr(products, "block_rows", lambda _: 4)
+        monkeypatch.setattr(transform, "_FLOAT_COLUMNS", 5)
+        monkeypatch.setattr(transform, "_KEPT_FLOATS", 0)
+        monkeypatch.setattr(transform, "block_rows", lambda _: 4)
         monkeypatch.setattr(dense_jl, "_ENTRIES_AT_ONCE", 5 * K)
+        monkeypatch.setattr(hadamard_jl, "_STEP_ENTRIES", 256)
 
 
 @each
@@ -73,7 +73,7 @@ def test_sparse_rows_are_multiplied_by_the_matrix(name, form):
 
 
 def test_spare_room_and_duplicates_of_a_sparse_matrix(monkeypatch):
-    monkeypatch.setattr(products, "_KEPT_ENTRIES", 0)
+    monkeypatch.setattr(transform, "_KEPT_FLOATS", 0)
     estimator = transformers.SparseJLTransformer(K).fit(np.ones((1, D)))
     X = sparse.csr_array((np.array([1.0, 2.0, 4.0]), np.array([3, 3, 9]), np.array([0, 3])), shape=(1, D))
     plain = np.zeros((1, D))

@@ -1,4 +1,4 @@
-// What Python computed: labels, an order, and the upper triangle of distances with both ends of their intervals.
+// The numbers from Python: labels, an order, and the upper triangle of distances with their intervals.
 document.documentElement.classList.remove("still");
 const given = JSON.parse(document.getElementById("numbers").textContent);
 const labels = given.labels;
@@ -33,7 +33,7 @@ const intervalOf = (pair) => `${written(lowers[pair])} to ${written(uppers[pair]
 const stateOf = (pair) => (isResolved(pair) ? "told apart" : "not resolved");
 
 const byId = (id) => document.getElementById(id);
-// Labels only ever become text: nothing that a label holds is read as markup.
+// Labels only ever become text, never markup.
 function make(tag, classes, ...children) {
   const element = document.createElement(tag);
   if (classes) element.className = classes;

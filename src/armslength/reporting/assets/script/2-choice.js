@@ -1,4 +1,4 @@
-// One party can be chosen, anywhere; every view shows it.
+// One party can be chosen in any view; every view shows it.
 let chosen = -1;
 const whenChosen = [];
 

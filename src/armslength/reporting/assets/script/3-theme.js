@@ -1,4 +1,4 @@
-// Light or dark: what the system says until the button says otherwise. Paper is always light.
+// Light or dark: as the system, until the button is pressed. Paper is always light.
 const root = document.documentElement;
 const systemIsDark = window.matchMedia("(prefers-color-scheme: dark)");
 const whenRecolored = [];

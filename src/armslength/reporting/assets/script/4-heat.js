@@ -1,4 +1,4 @@
-// The heat map: a canvas of all pairs. Pairs that are not resolved are hatched, in whatever size the cells have.
+// The heat map: a canvas of all pairs. Pairs that are not resolved are hatched.
 function heatMap() {
   const canvas = byId("heat-canvas");
   const reading = byId("heat-reading");
@@ -24,7 +24,7 @@ function heatMap() {
       return stops[first].map((part, channel) => part + (at - first) * (stops[first + 1][channel] - part));
     });
   }
-  // One pixel for each pair; what is not resolved is left out, so that the hatching below shows.
+  // One pixel for each pair; unresolved pairs are left out, so that the hatching below shows.
   function cells() {
     const image = new ImageData(count, count);
     const colors = ramp(), itself = channels(token("paper"));
@@ -61,7 +61,7 @@ function heatMap() {
     while (letters.length > 1 && context.measureText(`${letters.join("")}…`).width > width) letters.pop();
     return `${letters.join("")}…`;
   }
-  // Everything but highlights, on a canvas of its own, so that moving the cursor costs nothing.
+  // Everything but highlights, on a separate canvas, so that moving the cursor is cheap.
   function drawBase(available, ratio) {
     const page = document.createElement("canvas");
     const context = page.getContext("2d");
@@ -155,12 +155,12 @@ function heatMap() {
   function read() {
     const [i, j] = cursor.map((rank) => order[rank]);
     if (i === j) {
-      reading.replaceChildren(make("span", "pair", named(i)), "A party beside itself: there is nothing to estimate.");
+      reading.replaceChildren(make("span", "pair", named(i)), "A party and itself: there is nothing to estimate.");
       return;
     }
     const pair = pairOf(i, j);
     const words = isResolved(pair)
-      ? "Told apart: the interval leaves out 0."
+      ? "Told apart: the interval excludes 0."
       : "Not resolved: the noise hides whether they differ. They may be alike or not.";
     reading.replaceChildren(
       make("span", "pair", named(i), " and ", named(j)),
