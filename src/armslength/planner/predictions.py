@@ -62,7 +62,7 @@ class Prediction:
 
 def members(family: Family, situation: Situation) -> list[Member]:
     """All sizes of a family, with their sensitivities; whatever ε is."""
-    return [_member(family, family.build(size, seed="plan"), situation) for size in family.sizes]
+    return [_member(family, family.build(sketch_dim=size, seed="plan"), situation) for size in family.sizes]
 
 
 def _member(family: Family, transform: Transform, situation: Situation) -> Member:
@@ -183,7 +183,7 @@ class Configuration:
             raise ParameterError(f"{self.label} must be run elsewhere: armslength releases no such thing")
         family = self.member.family
         return Protocol(
-            family.build(self.sketch_dim, seed=fresh_seed() if seed is None else seed),
+            family.build(sketch_dim=self.sketch_dim, seed=fresh_seed() if seed is None else seed),
             situation.epsilon,
             situation.delta if family.noise == "gaussian" else 0,
             family.noise,
