@@ -194,7 +194,7 @@ def test_gaussian_noise_covers_what_it_is_added_to(site, radius):
     for j in range(D):
         x, neighbor = np.zeros((1, D), dtype=int), np.zeros((1, D), dtype=int)
         neighbor[0, j] = radius
-        before_noise = protocol.transform.spread if site == "input" else protocol.transform.apply
+        before_noise = protocol.transform.hadamard_step if site == "input" else protocol.transform.apply
         difference = before_noise(neighbor) - before_noise(x)
         moved.append(int((difference.astype(object) ** 2).sum()))
     assert max(moved) == l2_squared_that_gaussian_noise_covers(protocol)
