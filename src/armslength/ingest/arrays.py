@@ -265,8 +265,6 @@ def _numbers(column: pa.Array, number: int) -> NDArray[Any]:
 # What a release does before there is noise: it reads and checks all of X, and computes the exact integers A·x.
 
 
-
-
 @dataclass(frozen=True)
 class Prepared:
     """Input that was read to its end and checked: what is still to do cannot fail because of it.

@@ -146,9 +146,11 @@ def test_noise_on_the_input_is_drawn_only_where_the_published_matrix_can_pass_it
     protocol = al.Protocol(transform, 1, 1e-6, noise_site="input")
     assert 0 < len(transform.used_columns) < transform.padded_dim
     shapes = []
-    real = release_module.draw
+    real = release_module.add_noise
     monkeypatch.setattr(
-        release_module, "draw", lambda law, shape, **kw: shapes.append(shape) or real(law, shape, **kw)
+        release_module,
+        "add_noise",
+        lambda values, law, **kw: shapes.append(values.shape) or real(values, law, **kw),
     )
     protocol.release(np.ones((3, 60), dtype=int), ledger=al.NO_LEDGER)
     assert shapes == [(3, len(transform.used_columns))]
