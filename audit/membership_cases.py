@@ -57,17 +57,21 @@ def all_cases() -> tuple[Case, ...]:
 def _transforms() -> dict[str, Transform]:
     """Every transform and construction, small enough for the bound to be nearly reached."""
     return {
-        "SparseJL block, s=1": al.SparseJL(16, 4, 1, SEED),
-        "SparseJL block, s=3": al.SparseJL(16, 6, 3, SEED),
-        "SparseJL graph, s=3": al.SparseJL(16, 5, 3, SEED, "graph"),
-        "SparseJL balanced, s=2": al.SparseJL(16, 4, 2, SEED, "balanced"),
-        "HadamardJL": al.HadamardJL(16, 3, SEED),
-        "FastJL": al.FastJL(16, 3, SEED),
-        "GaussianJL": al.GaussianJL(8, 3, SEED),
-        "SignJL dense": al.SignJL(16, 3, SEED),
-        "SignJL sparse": al.SignJL(16, 4, SEED, "sparse"),
-        "Identity": al.Identity(4),
-        "MatrixJL": al.MatrixJL(MATRIX, 0.25),
+        "SparseJL block, s=1": al.SparseJL(input_dim=16, sketch_dim=4, sparsity=1, seed=SEED),
+        "SparseJL block, s=3": al.SparseJL(input_dim=16, sketch_dim=6, sparsity=3, seed=SEED),
+        "SparseJL graph, s=3": al.SparseJL(
+            input_dim=16, sketch_dim=5, sparsity=3, seed=SEED, construction="graph"
+        ),
+        "SparseJL balanced, s=2": al.SparseJL(
+            input_dim=16, sketch_dim=4, sparsity=2, seed=SEED, construction="balanced"
+        ),
+        "HadamardJL": al.HadamardJL(input_dim=16, sketch_dim=3, seed=SEED),
+        "FastJL": al.FastJL(input_dim=16, sketch_dim=3, seed=SEED),
+        "GaussianJL": al.GaussianJL(input_dim=8, sketch_dim=3, seed=SEED),
+        "SignJL dense": al.SignJL(input_dim=16, sketch_dim=3, seed=SEED),
+        "SignJL sparse": al.SignJL(input_dim=16, sketch_dim=4, seed=SEED, construction="sparse"),
+        "Identity": al.Identity(input_dim=4),
+        "MatrixJL": al.MatrixJL(MATRIX, scale=0.25),
     }
 
 
@@ -77,7 +81,7 @@ def _transforms_and_laws() -> Iterator[Case]:
         yield _at_the_worst_column(f"{name}, Laplace", al.Protocol(transform, 1))
         yield _at_the_worst_column(f"{name}, Gaussian", al.Protocol(transform, 1, DELTA, "gaussian", 4))
     items = ["A01", "B02", "C03"]
-    opened = al.SparseJL(None, 6, 2, SEED)
+    opened = al.SparseJL(sketch_dim=6, sparsity=2, seed=SEED)
     base, other = np.array([5, 0, 2]), np.array([5, 1, 2])
     yield Case("SparseJL open vocabulary, s=2, Laplace", al.Protocol(opened, 1), base, other, items)
     gaussian = al.Protocol(opened, 1, DELTA, "gaussian", 4)
@@ -97,11 +101,11 @@ def _euclidean_neighbors() -> Iterator[Case]:
 def _noise_on_the_input() -> Iterator[Case]:
     """FastJL with its noise before P: with as many rows as columns P can be inverted, with fewer it hides something too."""
     for name, rows, tight in (("P can be inverted", 6, True), ("P cannot be inverted", 3, False)):
-        transform = al.FastJL(4, rows, SEED, 1.0)
+        transform = al.FastJL(input_dim=4, sketch_dim=rows, seed=SEED, density=1.0)
         protocol = al.Protocol(transform, 1, DELTA, "gaussian", 4, noise_site="input")
         other = _base(transform) + np.array([0, 4, 0, 0])
         yield Case(f"FastJL, noise on the input, {name}", protocol, _base(transform), other, tight=tight)
-    transform = al.FastJL(4, 6, SEED, 1.0)
+    transform = al.FastJL(input_dim=4, sketch_dim=6, seed=SEED, density=1.0)
     protocol = al.Protocol(transform, 1, DELTA, "gaussian", 9, norm="l2", noise_site="input")
     z = np.array([1, 4, -8, 0])  # of length 9
     name = "FastJL, noise on the input, P can be inverted, ℓ2 neighbors"
@@ -110,7 +114,7 @@ def _noise_on_the_input() -> Iterator[Case]:
 
 def _settings() -> Iterator[Case]:
     """Other ε and δ, both relations, radius, dropped bits, totals, a grid for real numbers."""
-    one = al.Identity(1)
+    one = al.Identity(input_dim=1)
     yield _at_the_worst_column("Identity, Laplace, ε=0.1", al.Protocol(one, "0.1"), rows=8 * ROWS)
     yield _at_the_worst_column("Identity, Laplace, ε=4", al.Protocol(one, 4))
     yield _at_the_worst_column("Identity, Laplace, radius 3", al.Protocol(one, 1, radius=3))
@@ -120,17 +124,24 @@ def _settings() -> Iterator[Case]:
     small_scale = al.Protocol(one, 4, DELTA, "gaussian", 1)
     yield _at_the_worst_column("Identity, Gaussian, ε=4, σ<1", small_scale, tight=False)
     for noise, radius in (("laplace", 20), ("gaussian", 40)):
-        protocol = al.Protocol(al.SparseJL(16, 4, 1, SEED), 1, DELTA, noise, radius, dropped_bits=2)
+        protocol = al.Protocol(
+            al.SparseJL(input_dim=16, sketch_dim=4, sparsity=1, seed=SEED),
+            1,
+            DELTA,
+            noise,
+            radius,
+            dropped_bits=2,
+        )
         yield _at_the_worst_column(f"SparseJL block, s=1, {noise.title()}, 2 bits dropped", protocol)
     # composition of a pure part with a Gaussian one is not tight
     for noise, tight in (("laplace", True), ("gaussian", False)):
-        transform = al.SparseJL(16, 4, 1, SEED)
+        transform = al.SparseJL(input_dim=16, sketch_dim=4, sparsity=1, seed=SEED)
         protocol = al.Protocol(transform, 1, DELTA, noise, 4, total_share="0.5")
         yield _at_the_worst_column(
             f"SparseJL block, s=1, {noise.title()}, with totals", protocol, tight=tight
         )
     for noise in ("laplace", "gaussian"):
-        transform = al.SparseJL(16, 4, 1, SEED)
+        transform = al.SparseJL(input_dim=16, sketch_dim=4, sparsity=1, seed=SEED)
         protocol = al.Protocol(transform, 1, DELTA, noise, relation="replace", contribution=4)
         first, second = _opposite_columns(transform)
         base = _base(transform)
@@ -139,7 +150,7 @@ def _settings() -> Iterator[Case]:
         other[[first, second]] = 0, 4
         yield Case(f"SparseJL block, s=1, {noise.title()}, replace", protocol, base, other)
     # 1 is eight steps of the grid; two coordinates off it can be floored to nine
-    off_grid = al.Protocol(al.Identity(2), 1, radius=1, resolution=0.125, on_grid=False, touched=2)
+    off_grid = al.Protocol(al.Identity(input_dim=2), 1, radius=1, resolution=0.125, on_grid=False, touched=2)
     step = 0.125
     base_off, other_off = np.array([0.6, 0.6]) * step, np.array([1.1, 8.1]) * step
     yield Case("Identity, Laplace, real numbers off the grid", off_grid, base_off, other_off)

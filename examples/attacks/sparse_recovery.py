@@ -29,8 +29,8 @@ EPSILON = 1
 CHANCE = HELD * HELD / ITEMS  # expected right items among 20 random ones
 
 TRANSFORMS: dict[str, Callable[[], Transform]] = {
-    "SparseJL": lambda: al.SparseJL(ITEMS, SKETCH, 8, "recovery"),
-    "SignJL": lambda: al.SignJL(ITEMS, SKETCH, "recovery"),
+    "SparseJL": lambda: al.SparseJL(input_dim=ITEMS, sketch_dim=SKETCH, sparsity=8, seed="recovery"),
+    "SignJL": lambda: al.SignJL(input_dim=ITEMS, sketch_dim=SKETCH, seed="recovery"),
 }
 
 

@@ -93,8 +93,8 @@ def _save_under_own_name(index: Any, key: Any, data: Any) -> None:
     Numba numbers its files. Two processes that compile a kernel for different types at the same time take the same number,
     and the index of one then leads to the code of the other: for arrays of another type, or another layout, which nobody checks.
     """
-    said = f"{index._source_stamp} {key!r}"  # noqa: SLF001  # as above
-    name = index._data_name_pattern.replace("{number:d}", hashlib.sha256(said.encode()).hexdigest()[:16])  # noqa: SLF001  # as above
+    content = f"{index._source_stamp} {key!r}"  # noqa: SLF001  # as above
+    name = index._data_name_pattern.replace("{number:d}", hashlib.sha256(content.encode()).hexdigest()[:16])  # noqa: SLF001  # as above
     # On a full disk it is compiled anew in the next process; a release that was charged must not end here.
     with suppress(OSError):
         index._save_data(name, data)  # noqa: SLF001  # before the index leads there

@@ -218,7 +218,7 @@ def _cluster(sketches: al.Sketches, hospitals: list[Hospital], protocol: al.Prot
         f"D{code:05d}" for code in range(CODES)
     ]  # a histogram must know all codes, a sketch need not
     histogram = al.Protocol(
-        al.Identity(CODES),
+        al.Identity(input_dim=CODES),
         epsilon=protocol.epsilon,
         contribution=protocol.contribution,
         unit=protocol.unit,

@@ -50,7 +50,7 @@ def at_most(count, total, tail, slack):
 @pytest.mark.parametrize("k", [64, 256])
 @pytest.mark.parametrize("epsilon", [1, "0.01"])
 def test_at_zero_the_rate_is_the_nominal_one(noise, k, epsilon):
-    protocol = al.Protocol(al.SparseJL(D, k, 1, "x"), epsilon, 1e-6, noise)
+    protocol = al.Protocol(al.SparseJL(input_dim=D, sketch_dim=k, sparsity=1, seed="x"), epsilon, 1e-6, noise)
     rule, total = rule_of(protocol), 400_000
     values = np.concatenate([estimates_of(protocol, np.zeros((50_000, k), dtype=np.int64)) for _ in range(8)])
     for level in LEVELS:
@@ -65,7 +65,10 @@ def test_at_zero_the_rate_is_the_nominal_one(noise, k, epsilon):
 @pytest.mark.parametrize(("epsilon", "other"), [(1, "0.8"), ("0.1", "0.03"), (4, 5)])
 def test_at_zero_different_noises_miss_no_more_than_stated(epsilon, other, k):
     # One law stands for all noises with its kurtosis: it may be a little wide, and never narrow.
-    first, second = (al.Protocol(al.SparseJL(D, k, 1, "x"), each) for each in (epsilon, other))
+    first, second = (
+        al.Protocol(al.SparseJL(input_dim=D, sketch_dim=k, sparsity=1, seed="x"), each)
+        for each in (epsilon, other)
+    )
     noise = PairNoise.sum_of((protocol.law, 0, 1.0) for protocol in (first, second))
     assert not noise.has_one_law
     total = 400_000
@@ -84,7 +87,7 @@ def test_at_zero_different_noises_miss_no_more_than_stated(epsilon, other, k):
 
 def test_normal_quantiles_would_miss_far_too_often_at_zero():
     # The design's own figure: 11 times too often for 276 pairs at k = 64. This is what the exact law is for.
-    protocol = al.Protocol(al.SparseJL(D, 64, 1, "x"), 1)
+    protocol = al.Protocol(al.SparseJL(input_dim=D, sketch_dim=64, sparsity=1, seed="x"), 1)
     rule = rule_of(protocol)
     values = np.concatenate(
         [estimates_of(protocol, np.zeros((50_000, 64), dtype=np.int64)) for _ in range(8)]
@@ -99,11 +102,11 @@ def test_normal_quantiles_would_miss_far_too_often_at_zero():
 @pytest.mark.parametrize(
     "build",
     [
-        lambda seed: al.SparseJL(D, 64, 1, seed),
-        lambda seed: al.SparseJL(D, 128, 4, seed, "balanced"),
-        lambda seed: al.HadamardJL(D, 64, seed),
-        lambda seed: al.FastJL(D, 64, seed),
-        lambda seed: al.SignJL(D, 64, seed),
+        lambda seed: al.SparseJL(input_dim=D, sketch_dim=64, sparsity=1, seed=seed),
+        lambda seed: al.SparseJL(input_dim=D, sketch_dim=128, sparsity=4, seed=seed, construction="balanced"),
+        lambda seed: al.HadamardJL(input_dim=D, sketch_dim=64, seed=seed),
+        lambda seed: al.FastJL(input_dim=D, sketch_dim=64, seed=seed),
+        lambda seed: al.SignJL(input_dim=D, sketch_dim=64, seed=seed),
     ],
     ids=["sparse", "balanced", "hadamard", "fast", "sign"],
 )
@@ -133,7 +136,7 @@ def test_the_spread_that_is_claimed_is_enough(k, level):
     # docs/estimates.md: 4√k equal coordinates are enough up to 99 percent. Without noise, where it is hardest.
     m, count = int(4 * np.sqrt(k)), 400_000
     generator = np.random.default_rng(6)
-    clear = al.Protocol(al.SparseJL(D, k, 1, "x"), 1)
+    clear = al.Protocol(al.SparseJL(input_dim=D, sketch_dim=k, sparsity=1, seed="x"), 1)
     rule = IntervalRule(NO_NOISE, variance_curve(clear, Cumulants()), k, 0.0)
     above = below = 0
     for _ in range(count // 20_000):
@@ -148,11 +151,13 @@ def test_the_spread_that_is_claimed_is_enough(k, level):
 def test_guaranteed_holds_where_spread_does_not():
     # Two equal coordinates meet in one bin with probability 1/k, and no quantile of a smooth law can know.
     k, seeds, size = 64, 4000, 400
-    protocol = al.Protocol(al.SparseJL(D, k, 1, "law"), 1)
+    protocol = al.Protocol(al.SparseJL(input_dim=D, sketch_dim=k, sparsity=1, seed="law"), 1)
     rule = rule_of(protocol)
     z = np.zeros((1, D), dtype=np.int64)
     z[0, :2] = size
-    products = np.concatenate([al.SparseJL(D, k, 1, f"two {i}").apply(z) for i in range(seeds)])
+    products = np.concatenate(
+        [al.SparseJL(input_dim=D, sketch_dim=k, sparsity=1, seed=f"two {i}").apply(z) for i in range(seeds)]
+    )
     values, truth = estimates_of(protocol, products), float(2 * size**2)
     for method, most in (("guaranteed", 0.01), ("asymptotic", 1.0)):
         lower, upper = rule.interval(values, Level.of(0.99, method, 1))
@@ -164,7 +169,7 @@ def test_guaranteed_holds_where_spread_does_not():
 @pytest.mark.parametrize("dimensions", [16, 256])
 def test_noise_on_the_input_at_zero(dimensions):
     # The squares of noise that has gone through one matrix are not independent.
-    transform = al.FastJL(dimensions, 64, "x")
+    transform = al.FastJL(input_dim=dimensions, sketch_dim=64, seed="x")
     protocol = al.Protocol(transform, 1, 1e-6, noise_site="input")
     rows = 40_000
     a, b = (
@@ -178,12 +183,14 @@ def test_noise_on_the_input_at_zero(dimensions):
 @pytest.mark.parametrize("k", [128, 200, 250])
 def test_a_projection_that_leaves_few_rows_out_is_skewed_to_the_left(k):
     seeds, pairs = 60, 1000
-    protocol = al.Protocol(al.HadamardJL(256, k, "law"), 1, 1e-6, "gaussian")
+    protocol = al.Protocol(al.HadamardJL(input_dim=256, sketch_dim=k, seed="law"), 1, 1e-6, "gaussian")
     rule = rule_of(protocol)
     generator, values = np.random.default_rng(8), []
     for number in range(seeds):
         z = generator.choice([-100, 100], (pairs, 256))
-        values.append(estimates_of(protocol, al.HadamardJL(256, k, f"left {number}").apply(z)))
+        values.append(
+            estimates_of(protocol, al.HadamardJL(input_dim=256, sketch_dim=k, seed=f"left {number}").apply(z))
+        )
     for level in LEVELS:
         above, below = misses(rule, np.concatenate(values), 256e4, level)
         assert at_most(above, seeds * pairs, (1 - level) / 2, 1.2), level

@@ -44,7 +44,7 @@ def projected(family, size, z, seeds):
     """S·z in integer units for fresh seeds."""
     rows = np.empty((seeds, size), dtype=np.int64)
     for number in range(seeds):
-        transform = family.build(size, seed=f"quality {number}")
+        transform = family.build(sketch_dim=size, seed=f"quality {number}")
         named = {} if transform.input_dim is not None else {"items": range(len(z))}
         rows[number] = transform.apply(z[None, :], threads=1, **named)[0]
     return rows

@@ -13,6 +13,7 @@ from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError
 from armslength.estimates.distances import is_clear
 from armslength.estimates.estimate import Estimate
+from armslength.estimates.intervals import Bounds
 from armslength.results import Result, sentences
 from armslength.sketches.collection import Collection
 from armslength.sketches.sketches import Sketches, concat

@@ -137,12 +137,12 @@ def _built(
             f"--sparsity and --construction must go with SparseJL, got {name}; leave them out"
         )
     if name == "Identity":
-        return TRANSFORMS[name](input_dim)  # type: ignore[call-arg]  # each transform has its own arguments
+        return TRANSFORMS[name](input_dim=input_dim)  # type: ignore[call-arg]  # each transform has its own arguments
     if sketch_dim is None:
         raise click.UsageError("--sketch-dim must be given; `armslength plan` finds a good one")
     extra = {"sparsity": sparsity, "construction": construction} if name == "SparseJL" else {}
     public_seed = fresh_seed() if seed is None else seed
-    return TRANSFORMS[name](input_dim, sketch_dim, seed=public_seed, **extra)  # type: ignore[call-arg]  # the same
+    return TRANSFORMS[name](input_dim=input_dim, sketch_dim=sketch_dim, seed=public_seed, **extra)  # type: ignore[call-arg]  # the same
 
 
 @protocol.command(

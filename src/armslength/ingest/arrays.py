@@ -265,9 +265,6 @@ def _numbers(column: pa.Array, number: int) -> NDArray[Any]:
 # What a release does before there is noise: it reads and checks all of X, and computes the exact integers A·x.
 
 
-_SHORT_SKETCH = 1 << 16
-
-
 @dataclass(frozen=True)
 class Prepared:
     """Input that was read to its end and checked: what is still to do cannot fail because of it.
@@ -302,13 +299,7 @@ def prepared(protocol: Protocol, X: Any, items: Any, threads: int | None) -> Pre
         for part in listed:
             _read_through(part, threads)
         return Prepared(listed, None, None, _all_totals(sums))
-    first = next(parts)
-    short = transform.sketch_dim <= _SHORT_SKETCH and not named
-    if isinstance(first, SparseRows) and transform.cheap_per_event and short:
-        _read_through(first, threads)
-        return Prepared([first], None, transform.adder(first, threads), _all_totals(sums))
-    products = [transform.apply(first, **named, threads=threads)]
-    products += [transform.apply(part, **named, threads=threads) for part in parts]
+    products = [transform.apply(part, **named, threads=threads) for part in parts]
     return Prepared([], _joined(products), None, _all_totals(sums))
 
 

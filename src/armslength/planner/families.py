@@ -34,7 +34,7 @@ class Family:
     Attributes:
         label: Its name in tables.
         noise: "laplace" or "gaussian".
-        build: The transform, called as build(size, seed=…).
+        build: The transform, called as build(sketch_dim=size, seed=…).
         sizes: The sketch dimensions to choose from, rising.
         noise_site: "output" or "input".
         baseline: Its usual name, if it is a baseline; else empty.
@@ -108,7 +108,7 @@ def _sparse(d: int | None, limit: int, laws: list[str], *, is_l2: bool) -> Itera
             if s == 1:
                 sizes = tuple(sorted({*sizes, *(size for size in steps if size <= most)}))
             for law in laws:
-                build = partial(SparseJL, d, sparsity=s, construction=construction)
+                build = partial(SparseJL, input_dim=d, sparsity=s, construction=construction)
                 listed = "never" if construction == "graph" else "leading"  # its numbers are those of "block"
                 yield Family(f"SparseJL {construction}, s={s}", law, build, sizes, listed=listed)
 
@@ -129,9 +129,9 @@ def _dense(d: int, limit: int, laws: list[str], *, is_l2: bool) -> Iterator[Fami
             and size * min(padded, DEFAULT_ENTRIES_PER_ROW) <= LARGEST_PUBLISHED
             and padded <= LARGEST_SCANNED_DIM
         )
-        fast = partial(FastJL, d)
+        fast = partial(FastJL, input_dim=d)
         for law in laws:
-            hadamard = partial(HadamardJL, d)
+            hadamard = partial(HadamardJL, input_dim=d)
             yield Family("HadamardJL", law, hadamard, sizes_up_to(min(limit, padded)), listed="always")
             if fits_fast:
                 yield Family("FastJL, noise on the output", law, fast, fits_fast, listed="always")
@@ -142,9 +142,11 @@ def _dense(d: int, limit: int, laws: list[str], *, is_l2: bool) -> Iterator[Fami
         for law in laws:
             baseline = KENTHAPADI if law == "gaussian" else ""
             label = f"GaussianJL ({KENTHAPADI})" if baseline else "GaussianJL"
-            yield Family(label, law, partial(GaussianJL, d), fits_dense, baseline=baseline, listed="always")
+            yield Family(
+                label, law, partial(GaussianJL, input_dim=d), fits_dense, baseline=baseline, listed="always"
+            )
             for construction in ("dense", "sparse"):
-                build = partial(SignJL, d, construction=construction)
+                build = partial(SignJL, input_dim=d, construction=construction)
                 yield Family(f"SignJL {construction} (Achlioptas)", law, build, fits_dense)
 
 
@@ -158,11 +160,11 @@ def _papers_own(situation: Situation, laws: list[str]) -> Iterator[Family]:
     is_l2 = situation.neighbors.norm == "l2"
     if k > (LARGEST_GRAM if is_l2 else LARGEST_SKETCH_DIM):
         return  # too large to build
-    build = partial(SparseJL, situation.input_dim, sparsity=s, construction="block")
+    build = partial(SparseJL, input_dim=situation.input_dim, sparsity=s, construction="block")
     for law in laws:
         label = f"{PAPERS_OWN}, α={distortion:g}, β={failure:g}"
         yield Family(label, law, build, (k,), baseline=PAPERS_OWN, is_choice=False, listed="always")
 
 
-def _identity(d: int, size: int, *, seed: str) -> Transform:  # noqa: ARG001  # called like the others
-    return Identity(d)
+def _identity(d: int, *, sketch_dim: int, seed: str) -> Transform:  # noqa: ARG001  # called like the others
+    return Identity(input_dim=d)

@@ -115,7 +115,7 @@ class Configuration:
             raise ParameterError(f"{self.label} must be run elsewhere: armslength does not release it")
         family = self.option.family
         return Protocol(
-            family.build(self.sketch_dim, seed=fresh_seed() if seed is None else seed),
+            family.build(sketch_dim=self.sketch_dim, seed=fresh_seed() if seed is None else seed),
             situation.epsilon,
             situation.delta if family.noise == "gaussian" else 0,
             family.noise,
@@ -126,7 +126,7 @@ class Configuration:
 
 def options(family: Family, situation: Situation) -> list[Option]:
     """All sizes of a family, with their sensitivities."""
-    return [_option(family, family.build(size, seed="plan"), situation) for size in family.sizes]
+    return [_option(family, family.build(sketch_dim=size, seed="plan"), situation) for size in family.sizes]
 
 
 def predict(option: Option, situation: Situation, epsilon: Fraction) -> Prediction | None:

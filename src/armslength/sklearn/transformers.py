@@ -1,7 +1,6 @@
 """One transformer for each transform of armslength. **Not private**: no noise, the projection alone."""
 
-from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -24,9 +23,8 @@ from armslength.transforms.matrix_jl import MatrixJL
 from armslength.transforms.sparse_jl import SparseJL
 from armslength.transforms.transform import Transform
 
-# What the transformers take, by scikit-learn's own rules, and refuse without showing a value.
-
-
+DEFAULT_SEED = "armslength"
+LARGEST_AUTO = 256
 FLOATS = (np.float64, np.float32)
 # scikit-learn's own messages that show shapes, types and names of features, and no value
 _HARMLESS = (
@@ -46,35 +44,6 @@ _IN_OUR_WORDS = {
 }
 
 
-def validated(transformer: Any, X: Any, *, reset: bool = True) -> Any:
-    """X as float64 or float32, dense or sparse by rows, if scikit-learn takes it.
-
-    Args:
-        transformer: What learns, or has learned, how many features there are and their names.
-        X: n x d, dense or scipy.sparse.
-        reset: Whether it learns them now.
-    """
-    if sparse.issparse(X) and stored_rows(X, any_order=False) is None:
-        sparse_entries(X)  # refuses indices that do not fit: SciPy trusts them, and ends the process
-    try:
-        return validate_data(transformer, X, accept_sparse="csr", dtype=FLOATS, reset=reset)
-    except Exception as problem:
-        text = str(problem)
-        if isinstance(problem, (ValueError, TypeError)) and text.startswith(_HARMLESS):
-            raise
-        for theirs, ours in _IN_OUR_WORDS.items():
-            if text.startswith(theirs):
-                raise InputError(ours) from None
-        raise InputError("X must be a matrix of numbers, got something else; convert it first") from None
-
-
-# What all transformers of this room share: fit learns the input's size, transform multiplies. **Not private**.
-
-
-DEFAULT_SEED = "armslength"
-LARGEST_AUTO = 256
-
-
 class BaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """NOT PRIVATE: c·A·x for each row x, with the A and c of a transform of armslength.
 
@@ -84,12 +53,21 @@ class BaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         feature_names_in_: Their names, where X had names.
     """
 
+    _kind: ClassVar[Any]  # the class of the transform
     transform_: Transform
     n_features_in_: int
+    sketch_dim: Any
 
-    @abstractmethod
     def _build(self, n_features: int) -> Transform:
         """The transform for that many features; every parameter is checked here."""
+        parameters = self.get_params(deep=False)
+        if parameters["seed"] is None:
+            # A fresh seed in each fit would be another projection in each fit.
+            raise ParameterError(f"seed must be a string, got None; leave it out for {DEFAULT_SEED!r}")
+        multiple_of = parameters.get("sparsity", 1)
+        parameters["sketch_dim"] = settled_sketch_dim(self.sketch_dim, n_features, multiple_of)
+        transform: Transform = self._kind(input_dim=n_features, **parameters)
+        return transform
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  # y is what pipelines pass
         """The transformer itself, now with `transform_`: only the number and the names of the features are learned.
@@ -126,25 +104,6 @@ class BaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         return self.transform_.sketch_dim
 
 
-def settled_seed(seed: Any) -> Any:
-    """The seed, if there is one: a fresh one in each fit would be another projection in each fit."""
-    if seed is None:
-        raise ParameterError(f"seed must be a string, got None; leave it out for {DEFAULT_SEED!r}")
-    return seed
-
-
-def settled_sketch_dim(sketch_dim: Any, n_features: int, multiple_of: Any = 1) -> Any:
-    """The sketch dimension as given; for "auto" at most 256 and at most the features, down to a multiple, up from 0."""
-    if not isinstance(sketch_dim, str):
-        return sketch_dim
-    if sketch_dim != "auto":
-        raise ParameterError(f"sketch_dim must be an integer or 'auto', got {shown(sketch_dim)}")
-    most = min(LARGEST_AUTO, n_features)
-    if not isinstance(multiple_of, (int, np.integer)) or multiple_of < 1:
-        return most  # the transform says what is wrong with it
-    return max(1, most // int(multiple_of)) * int(multiple_of)
-
-
 class SparseJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # type: ignore[misc]  # scikit-learn ships no types
     """NOT PRIVATE: c·A·x for each row, A the sparse sign matrix of `armslength.SparseJL` with s entries a column.
 
@@ -158,14 +117,14 @@ class SparseJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # 
         seed: The public seed. The default is a fixed, public word, so that two fits agree.
         construction: "block", "graph" or "balanced".
         independence: t of the t-wise independent hash functions.
-
-    Attributes:
-        transform_: The `armslength.SparseJL`, with the learned input_dim and sketch_dim.
     """
+
+    _kind = SparseJL
 
     def __init__(
         self,
         sketch_dim: Any = "auto",
+        *,
         sparsity: int = 1,
         seed: str = DEFAULT_SEED,
         construction: str = "block",
@@ -177,11 +136,6 @@ class SparseJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # 
         self.construction = construction
         self.independence = independence
 
-    def _build(self, n_features: int) -> Transform:
-        k = settled_sketch_dim(self.sketch_dim, n_features, self.sparsity)
-        seed = settled_seed(self.seed)
-        return SparseJL(n_features, k, self.sparsity, seed, self.construction, self.independence)
-
 
 class HadamardJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # type: ignore[misc]  # scikit-learn ships no types
     """NOT PRIVATE: c·A·x for each row, A the sampled randomized Hadamard matrix of `armslength.HadamardJL`.
@@ -192,19 +146,13 @@ class HadamardJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  
         sketch_dim: k, how many columns come out, at most the number of features padded to a power of two; "auto":
             256, or the number of features if that is less.
         seed: The public seed. The default is a fixed, public word, so that two fits agree.
-
-    Attributes:
-        transform_: The `armslength.HadamardJL`, with the learned input_dim and sketch_dim.
     """
 
-    def __init__(self, sketch_dim: Any = "auto", seed: str = DEFAULT_SEED) -> None:
+    _kind = HadamardJL
+
+    def __init__(self, sketch_dim: Any = "auto", *, seed: str = DEFAULT_SEED) -> None:
         self.sketch_dim = sketch_dim
         self.seed = seed
-
-    def _build(self, n_features: int) -> Transform:
-        return HadamardJL(
-            n_features, settled_sketch_dim(self.sketch_dim, n_features), settled_seed(self.seed)
-        )
 
 
 class FastJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # type: ignore[misc]  # scikit-learn ships no types
@@ -216,21 +164,16 @@ class FastJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # ty
         sketch_dim: k, how many columns come out; "auto": 256, or the number of features if that is less.
         seed: The public seed. The default is a fixed, public word, so that two fits agree.
         density: q, the share of P that is not zero; None takes that of `armslength.FastJL`.
-
-    Attributes:
-        transform_: The `armslength.FastJL`, with the learned input_dim, sketch_dim and density.
     """
 
+    _kind = FastJL
+
     def __init__(
-        self, sketch_dim: Any = "auto", seed: str = DEFAULT_SEED, density: float | None = None
+        self, sketch_dim: Any = "auto", *, seed: str = DEFAULT_SEED, density: float | None = None
     ) -> None:
         self.sketch_dim = sketch_dim
         self.seed = seed
         self.density = density
-
-    def _build(self, n_features: int) -> Transform:
-        k, density = settled_sketch_dim(self.sketch_dim, n_features), self.density
-        return FastJL(n_features, k, settled_seed(self.seed), density)  # type: ignore[arg-type]  # it takes None for its default
 
 
 class GaussianJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # type: ignore[misc]  # scikit-learn ships no types
@@ -241,19 +184,13 @@ class GaussianJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  
     Args:
         sketch_dim: k, how many columns come out; "auto": 256, or the number of features if that is less.
         seed: The public seed. The default is a fixed, public word, so that two fits agree.
-
-    Attributes:
-        transform_: The `armslength.GaussianJL`, with the learned input_dim and sketch_dim.
     """
 
-    def __init__(self, sketch_dim: Any = "auto", seed: str = DEFAULT_SEED) -> None:
+    _kind = GaussianJL
+
+    def __init__(self, sketch_dim: Any = "auto", *, seed: str = DEFAULT_SEED) -> None:
         self.sketch_dim = sketch_dim
         self.seed = seed
-
-    def _build(self, n_features: int) -> Transform:
-        return GaussianJL(
-            n_features, settled_sketch_dim(self.sketch_dim, n_features), settled_seed(self.seed)
-        )
 
 
 class SignJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # type: ignore[misc]  # scikit-learn ships no types
@@ -265,21 +202,16 @@ class SignJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # ty
         sketch_dim: k, how many columns come out; "auto": 256, or the number of features if that is less.
         seed: The public seed. The default is a fixed, public word, so that two fits agree.
         construction: "dense" (±1) or "sparse" (two thirds zeros).
-
-    Attributes:
-        transform_: The `armslength.SignJL`, with the learned input_dim and sketch_dim.
     """
 
+    _kind = SignJL
+
     def __init__(
-        self, sketch_dim: Any = "auto", seed: str = DEFAULT_SEED, construction: str = "dense"
+        self, sketch_dim: Any = "auto", *, seed: str = DEFAULT_SEED, construction: str = "dense"
     ) -> None:
         self.sketch_dim = sketch_dim
         self.seed = seed
         self.construction = construction
-
-    def _build(self, n_features: int) -> Transform:
-        k, seed = settled_sketch_dim(self.sketch_dim, n_features), settled_seed(self.seed)
-        return SignJL(n_features, k, seed, self.construction)
 
 
 class MatrixJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # type: ignore[misc]  # scikit-learn ships no types
@@ -290,13 +222,14 @@ class MatrixJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # 
         scale: c > 0.
         variance_coefficients: As for `armslength.MatrixJL`; they change no output, but make `transform_` the transform
             of a protocol that has them.
-
-    Attributes:
-        transform_: The `armslength.MatrixJL`.
     """
 
     def __init__(
-        self, matrix: Any = None, scale: float = 1.0, variance_coefficients: tuple[float, float] | None = None
+        self,
+        matrix: Any = None,
+        *,
+        scale: float = 1.0,
+        variance_coefficients: tuple[float, float] | None = None,
     ) -> None:
         self.matrix = matrix
         self.scale = scale
@@ -306,7 +239,7 @@ class MatrixJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # 
         matrix = self.matrix
         if matrix is None:
             matrix = sparse.eye_array(n_features, dtype=int, format="csc")
-        transform = MatrixJL(matrix, self.scale, variance_coefficients=self.variance_coefficients)
+        transform = MatrixJL(matrix, scale=self.scale, variance_coefficients=self.variance_coefficients)
         if transform.input_dim != n_features:
             raise ParameterError(
                 f"matrix must have a column for each of the {n_features} features of X, got {transform.input_dim} columns"
@@ -318,10 +251,41 @@ class IdentityTransformer(OneToOneFeatureMixin, BaseTransformer):  # type: ignor
     """NOT PRIVATE: every row as it is, by `armslength.Identity`: the baseline to search over beside the projections.
 
     Features keep their names, and sparse X stays sparse.
-
-    Attributes:
-        transform_: The `armslength.Identity`, with the learned input_dim.
     """
 
     def _build(self, n_features: int) -> Transform:
-        return Identity(n_features)
+        return Identity(input_dim=n_features)
+
+
+def validated(transformer: Any, X: Any, *, reset: bool = True) -> Any:
+    """X as float64 or float32, dense or sparse by rows, if scikit-learn takes it.
+
+    Args:
+        transformer: What learns, or has learned, how many features there are and their names.
+        X: n x d, dense or scipy.sparse.
+        reset: Whether it learns them now.
+    """
+    if sparse.issparse(X) and stored_rows(X, any_order=False) is None:
+        sparse_entries(X)  # refuses indices that do not fit: SciPy trusts them, and ends the process
+    try:
+        return validate_data(transformer, X, accept_sparse="csr", dtype=FLOATS, reset=reset)
+    except Exception as problem:
+        text = str(problem)
+        if isinstance(problem, (ValueError, TypeError)) and text.startswith(_HARMLESS):
+            raise
+        for theirs, ours in _IN_OUR_WORDS.items():
+            if text.startswith(theirs):
+                raise InputError(ours) from None
+        raise InputError("X must be a matrix of numbers, got something else; convert it first") from None
+
+
+def settled_sketch_dim(sketch_dim: Any, n_features: int, multiple_of: Any = 1) -> Any:
+    """The sketch dimension as given; for "auto" at most 256 and at most the features, down to a multiple, up from 0."""
+    if not isinstance(sketch_dim, str):
+        return sketch_dim
+    if sketch_dim != "auto":
+        raise ParameterError(f"sketch_dim must be an integer or 'auto', got {shown(sketch_dim)}")
+    most = min(LARGEST_AUTO, n_features)
+    if not isinstance(multiple_of, (int, np.integer)) or multiple_of < 1:
+        return most  # the transform says what is wrong with it
+    return max(1, most // int(multiple_of)) * int(multiple_of)

@@ -178,7 +178,7 @@ class IndependentEntries(Transform):
         return np.concatenate([np.empty((0, self.sketch_dim), dtype=np.int8), *made])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GaussianJL(IndependentEntries):
     """Independent normals of standard deviation 12, rounded to integers: the paper's comparator.
 
@@ -217,7 +217,7 @@ class GaussianJL(IndependentEntries):
         return self._table.values(words).reshape(count, self.sketch_dim)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SignJL(IndependentEntries):
     """Independent signs: "dense" is ±1, "sparse" is +1, 0, −1 with probabilities 1/6, 2/3, 1/6.
 

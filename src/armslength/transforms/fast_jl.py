@@ -48,7 +48,7 @@ _WALSH_STEP = 7  # tenths of a unit of work, for each entry and doubling
 LARGEST_PUBLISHED = 2**25  # entries of P that are not zero; 80 bytes each while P is made
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FastJL(HadamardStep):
     """The fast Johnson-Lindenstrauss transform: A = P·H·D, P sparse rounded-normal integers.
 

@@ -99,7 +99,7 @@ class HadamardStep(Transform):
         return self.padded_dim * max(1, self.padded_dim.bit_length() - 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HadamardJL(HadamardStep):
     """The subsampled randomized Hadamard transform: every entry ±1, c = 1/√k.
 

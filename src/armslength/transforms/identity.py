@@ -20,7 +20,7 @@ from armslength.transforms.transform import (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Identity(Transform):
     """No projection at all: A = I, c = 1, Var‖Sz‖² = 0, Δ₁ = Δ₂ = ‖A‖ = 1.
 

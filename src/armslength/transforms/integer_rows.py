@@ -15,70 +15,6 @@ from armslength.checks import type_name
 from armslength.errors import InputError
 from armslength.threads import for_blocks
 
-# Reading matrices that are stored by rows of (column, value) entries.
-
-
-@kernel
-def is_valid(starts: Integers, columns: Integers, width: int) -> bool:
-    """Whether rows follow each other, and all columns are from 0 to at most width−1, in any order.
-
-    Nothing is read that `starts` puts outside of `columns`.
-    """
-    for i in range(len(starts) - 1):
-        if not 0 <= starts[i] <= starts[i + 1] <= len(columns):
-            return False
-        for position in range(starts[i], starts[i + 1]):
-            if not 0 <= columns[position] < width:
-                return False
-    return True
-
-
-@kernel
-def is_sorted(starts: Integers, columns: Integers, width: int) -> bool:
-    """The same, and whether the columns of each row rise."""
-    for i in range(len(starts) - 1):
-        if not 0 <= starts[i] <= starts[i + 1] <= len(columns):
-            return False
-        before = np.int64(-1)
-        for position in range(starts[i], starts[i + 1]):
-            column = np.int64(columns[position])
-            if column <= before or column >= width:
-                return False
-            before = column
-    return True
-
-
-@kernel
-def fill_dense(starts: Integers, columns: Integers, values: Integers, dense: NDArray[np.int64]) -> None:
-    """dense += the rows, modulo 2^64."""
-    for i in range(len(starts) - 1):
-        for position in range(starts[i], starts[i + 1]):
-            dense[i, columns[position]] += np.int64(values[position])
-
-
-# A matrix, transposed block by block: NumPy's copy goes entry by entry.
-
-
-@kernel
-def transpose(columns: Integers, rows: Integers) -> None:
-    """rows = columns, transposed; the entries of a column lie side by side, and so do those of a row.
-
-    Args:
-        columns: m x n, of int32 or int64.
-        rows: n x m, of the same type, contiguous.
-    """
-    size = 64 // rows.itemsize
-    whole_rows, whole_columns = rows.shape[0] // size * size, rows.shape[1] // size * size
-    for j in range(0, whole_columns, size):
-        for i in range(0, whole_rows, size):
-            transpose_block(columns, j, i, rows, i, j)
-    for j in range(whole_columns, rows.shape[1]):
-        for i in range(rows.shape[0]):
-            rows[i, j] = columns[j, i]
-    for i in range(whole_rows, rows.shape[0]):
-        for j in range(whole_columns):
-            rows[i, j] = columns[j, i]
-
 
 class DenseRows:
     """A dense matrix of some integer type; only what is asked for is cast."""
@@ -257,11 +193,58 @@ def stored_rows(matrix: Any, *, any_order: bool) -> tuple[Integers, Integers, ND
         return None
     used = slice(starts[-1])  # there may be spare room behind the last entry
     columns, values = columns[used], values[used]
-    look_at = is_valid if any_order else is_sorted
-    in_all_parts = []
+    parts_are_valid = []
 
-    def look(start: int, stop: int) -> None:
-        in_all_parts.append(look_at(starts[start : stop + 1], columns, matrix.shape[1]))
+    def check(start: int, stop: int) -> None:
+        parts_are_valid.append(is_valid(starts[start : stop + 1], columns, matrix.shape[1], not any_order))
 
-    for_blocks(len(starts) - 1, max(1, (len(starts) - 1) // 8), look)
-    return (starts, columns, values) if all(in_all_parts) else None
+    for_blocks(len(starts) - 1, max(1, (len(starts) - 1) // 8), check)
+    return (starts, columns, values) if all(parts_are_valid) else None
+
+
+@kernel
+def is_valid(starts: Integers, columns: Integers, width: int, is_sorted: bool) -> bool:
+    """Whether rows follow each other, and all columns are from 0 to at most width−1, in any order or rising.
+
+    Nothing is read that `starts` puts outside of `columns`.
+    """
+    for i in range(len(starts) - 1):
+        if not 0 <= starts[i] <= starts[i + 1] <= len(columns):
+            return False
+        least = np.int64(0)
+        for position in range(starts[i], starts[i + 1]):
+            column = np.int64(columns[position])
+            if not least <= column < width:
+                return False
+            if is_sorted:
+                least = column + 1
+    return True
+
+
+@kernel
+def fill_dense(starts: Integers, columns: Integers, values: Integers, dense: NDArray[np.int64]) -> None:
+    """dense += the rows, modulo 2^64."""
+    for i in range(len(starts) - 1):
+        for position in range(starts[i], starts[i + 1]):
+            dense[i, columns[position]] += np.int64(values[position])
+
+
+@kernel
+def transpose(columns: Integers, rows: Integers) -> None:
+    """rows = columns, transposed block by block: NumPy's copy goes entry by entry.
+
+    Args:
+        columns: m x n, of int32 or int64.
+        rows: n x m, of the same type, contiguous.
+    """
+    size = 64 // rows.itemsize
+    whole_rows, whole_columns = rows.shape[0] // size * size, rows.shape[1] // size * size
+    for j in range(0, whole_columns, size):
+        for i in range(0, whole_rows, size):
+            transpose_block(columns, j, i, rows, i, j)
+    for j in range(whole_columns, rows.shape[1]):
+        for i in range(rows.shape[0]):
+            rows[i, j] = columns[j, i]
+    for i in range(whole_rows, rows.shape[0]):
+        for j in range(whole_columns):
+            rows[i, j] = columns[j, i]

@@ -57,7 +57,7 @@ class MatrixJL(Transform):
     name: ClassVar[str] = "MatrixJL"
 
     def __init__(
-        self, matrix: Any, scale: float, *, variance_coefficients: tuple[float, float] | None = None
+        self, matrix: Any, *, scale: float, variance_coefficients: tuple[float, float] | None = None
     ) -> None:
         self._by_column = _checked_matrix(matrix)
         self.sketch_dim = checked_sketch_dim(self._by_column.shape[0])
@@ -191,7 +191,9 @@ class MatrixJL(Transform):
             by_column.check_format(full_check=True)
         except (ValueError, OverflowError, TypeError, IndexError):
             raise ParameterError("MatrixJL must have entries that fit its shape, got others") from None
-        return cls(by_column, parameters["scale"], variance_coefficients=parameters["variance_coefficients"])
+        return cls(
+            by_column, scale=parameters["scale"], variance_coefficients=parameters["variance_coefficients"]
+        )
 
     def _card_parameters(self) -> Mapping[str, Any]:
         return {"entries that are not zero": self._by_column.nnz}

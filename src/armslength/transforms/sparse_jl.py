@@ -1,7 +1,6 @@
 """SparseJL: the paper's main transform (Kane & Nelson 2014), with s entries ±1 in each column."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -58,7 +57,7 @@ LARGEST_DEALT = 2**31  # entries of 4 bytes: a permutation has no shorter form
 _KEPT_ENTRIES = 1 << 26  # 256 MB of columns stay in memory; beyond that they are made again as needed
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SparseJL(Transform):
     """The sparser Johnson-Lindenstrauss transform: s entries ±1 in each column, c = 1/√s.
 
@@ -67,7 +66,7 @@ class SparseJL(Transform):
     Reference: paper, lemmas SJLT-LPP and SJLT variance, constructions (b) "graph" and (c) "block".
 
     Args:
-        input_dim: How many coordinates; None for an open vocabulary of strings or 64-bit ids.
+        input_dim: How many coordinates; left out for an open vocabulary of strings or 64-bit ids.
         sketch_dim: k, the size of the sketch.
         sparsity: s; 1 has the smallest variance under Laplace noise, more has lighter tails.
         seed: The public seed, a string that all parties share; None makes a fresh one.
@@ -79,7 +78,7 @@ class SparseJL(Transform):
     open_vocabulary: ClassVar[bool] = True
     cheap_per_event: ClassVar[bool] = True
 
-    input_dim: int | None
+    input_dim: int | None = None
     sketch_dim: int
     sparsity: int = 1
     seed: str = field(default_factory=fresh_seed)
@@ -267,14 +266,7 @@ class SparseJL(Transform):
         """rows·Aᵀ; where the columns are not kept, only those that are needed are made, part by part."""
         product = np.empty((rows.count, self.sketch_dim), dtype=np.int64)
         if isinstance(rows, SparseRows):
-            add_rows = self._adder(rows, encoded, threads)
-
-            def fill(start: int, stop: int) -> None:
-                product[start:stop] = 0
-                add_rows(start, stop, product[start:stop])
-
-            block = min(_PRODUCT_ENTRIES // self.sketch_dim, -(-rows.count // 16))
-            for_blocks(rows.count, max(1, block), fill, threads)
+            self._add_sparse(rows, encoded, product, threads)
             return product
         for first in range(0, max(1, rows.width), _COLUMNS_AT_ONCE):
             last = min(first + _COLUMNS_AT_ONCE, rows.width)
@@ -282,27 +274,24 @@ class SparseJL(Transform):
             self._add_dense(rows, first, part, product, threads)
         return product
 
-    def adder(self, rows: SparseRows, threads: int | None) -> Callable[[int, int, NDArray[np.int64]], None]:
-        """What adds rows start … stop−1 times Aᵀ to an array, modulo 2^64, for a fixed input dimension."""
-        return self._adder(rows, self._kept_columns, threads)
-
-    def _adder(
-        self, rows: SparseRows, encoded: Integers | None, threads: int | None
-    ) -> Callable[[int, int, NDArray[np.int64]], None]:
-        """The same; where the columns are not kept, those that occur are made."""
+    def _add_sparse(
+        self, rows: SparseRows, encoded: Integers | None, product: NDArray[np.int64], threads: int | None
+    ) -> None:
+        """product = rows·Aᵀ; where the columns are not kept, those that occur are made."""
         positions = None
         if encoded is None:
             present, positions = np.unique(rows.columns, return_inverse=True)
             encoded = self._encode(present, threads)
-        known = encoded
 
-        def add(start: int, stop: int, target: NDArray[np.int64]) -> None:
+        def add(start: int, stop: int) -> None:
             starts, columns, values = rows.entries(start, stop)
             if positions is not None:
                 columns = positions[rows.starts[start] : rows.starts[stop]]
-            scatter_sparse(starts, columns, values, known, target)
+            product[start:stop] = 0  # by the thread that needs the memory next
+            scatter_sparse(starts, columns, values, encoded, product[start:stop])
 
-        return add
+        block = min(_PRODUCT_ENTRIES // self.sketch_dim, -(-rows.count // 16))
+        for_blocks(rows.count, max(1, block), add, threads)
 
     def _add_dense(
         self,

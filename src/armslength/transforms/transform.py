@@ -20,7 +20,7 @@ from armslength.errors import InputError, ParameterError
 from armslength.laws import Cumulants
 from armslength.randomness.seeds import checked_seed
 from armslength.threads import lazy
-from armslength.transforms.integer_rows import SparseRows, plain_array
+from armslength.transforms.integer_rows import plain_array
 from armslength.transforms.typical_norms import typical_squared_norm
 
 LARGEST_INPUT_DIM = 2**40
@@ -187,14 +187,6 @@ class Transform(ABC):
         product = self.apply(X, threads=threads)
         add_noise(product)
         return product
-
-    def adder(
-        self,
-        rows: SparseRows,  # noqa: ARG002  # for transforms that have one
-        threads: int | None,  # noqa: ARG002  # for transforms that have one
-    ) -> Callable[[int, int, NDArray[np.int64]], None] | None:
-        """What adds rows start … stop−1 times Aᵀ to an array, modulo 2^64; None where only whole matrices are multiplied."""
-        return None
 
     def multiply_floats(self, X: Any) -> Any:
         """X·Aᵀ in float64 as a new n x k array, **not private**; sums of integers below 2^53 are exact.

@@ -14,7 +14,7 @@ from armslength.estimates.quantiles import estimate_quantiles, null_quantile
 from armslength.estimates.variance import ErrorModel, variance_curve
 from armslength.laws import DiscreteLaplace, RoundedNormal
 
-PROTOCOL = al.Protocol(al.SparseJL(100, 16, 1, "x"), 1)
+PROTOCOL = al.Protocol(al.SparseJL(input_dim=100, sketch_dim=16, sparsity=1, seed="x"), 1)
 
 
 def noise_of(protocol, coefficients=(1.0, -1.0)):
@@ -51,7 +51,7 @@ def test_below_zero_the_upper_end_is_that_of_zero():
 
 def test_no_upper_end_where_the_projection_is_too_coarse():
     # q²a ≥ 1: with k = 4 rows and a high level, no distance is too large.
-    rule = rule_of(al.Protocol(al.SparseJL(100, 4, 1, "x"), 1))
+    rule = rule_of(al.Protocol(al.SparseJL(input_dim=100, sketch_dim=4, sparsity=1, seed="x"), 1))
     _, upper = rule.interval(np.array([10.0, 1e4]), Level.of(0.999, "asymptotic", 1))
     assert np.isinf(upper).all()
 
@@ -102,7 +102,7 @@ def exact_null_tail(law, k, value):
 
 @pytest.mark.parametrize("tail", [0.1, 0.025, 1e-4])
 def test_the_law_at_zero_is_exact(tail):
-    protocol = al.Protocol(al.SparseJL(100, 8, 1, "x"), 2)  # scale 0.5
+    protocol = al.Protocol(al.SparseJL(input_dim=100, sketch_dim=8, sparsity=1, seed="x"), 2)  # scale 0.5
     noise = noise_of(protocol)
     deviate = -ndtri(tail)
     k2, k4 = noise.cumulants.k2, noise.cumulants.k4
@@ -174,7 +174,9 @@ def test_bad_method_and_too_small_a_tail():
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_large_epsilon_needs_no_large_memory(epsilon, noise):
     # Noise that is nearly always 0 and then as large as many standard deviations.
-    protocol = al.Protocol(al.SparseJL(100, 256, 1, "x"), epsilon, 1e-6, noise)
+    protocol = al.Protocol(
+        al.SparseJL(input_dim=100, sketch_dim=256, sparsity=1, seed="x"), epsilon, 1e-6, noise
+    )
     sketches = protocol.release(np.eye(3, 100, dtype=int) * 9, ledger=al.NO_LEDGER)
     lower, upper = al.squared_distances(sketches).interval(1 - 1e-9)  # a fair miss would be one in 10^9
     truth = 162.0 * (1 - np.eye(3))
@@ -183,7 +185,7 @@ def test_large_epsilon_needs_no_large_memory(epsilon, noise):
 
 
 def test_scaled_sketches_need_no_large_memory_and_no_long_time():
-    protocol = al.Protocol(al.GaussianJL(1000, 64, "x"), 1, 1e-6)
+    protocol = al.Protocol(al.GaussianJL(input_dim=1000, sketch_dim=64, seed="x"), 1, 1e-6)
     counts = np.random.default_rng(0).poisson(5, (12, 1000))
     sketches = protocol.release(counts, ledger=al.NO_LEDGER)
     shapes = al.concat(
@@ -205,7 +207,7 @@ def test_extreme_multiples_end(factor):
 
 @pytest.mark.parametrize("k", [1, 2, 5000, 200_000])
 def test_few_and_many_coordinates(k):
-    noise = noise_of(al.Protocol(al.SparseJL(100, k, 1, "x"), 1))
+    noise = noise_of(al.Protocol(al.SparseJL(input_dim=100, sketch_dim=k, sparsity=1, seed="x"), 1))
     upper, lower = estimate_quantiles(noise.normalized(), k).at(np.array([0.0, 0.5, 1.0]), 3.0)
     assert ((upper >= 3) & (upper < 40)).all()
     assert ((lower >= 3) & (lower < 4)).all()
@@ -261,7 +263,7 @@ def test_different_noises_are_never_resolved_too_soon(name, k):
         DiscreteLaplace(scale) if kind == "laplace" else RoundedNormal(scale) for kind, scale in LAWS[name]
     ]
     noise = PairNoise.sum_of((law, 0, 1.0) for law in laws)
-    protocol = al.Protocol(al.SparseJL(100, k, 1, "x"), 1)
+    protocol = al.Protocol(al.SparseJL(input_dim=100, sketch_dim=k, sparsity=1, seed="x"), 1)
     noises = PairNoises.of([noise], np.zeros(4001, dtype=np.int64))
     deviation = np.sqrt(k * (noise.cumulants.k4 + 2 * noise.cumulants.k2**2))
     value = np.linspace(0, 40, 4001) * deviation
@@ -315,7 +317,7 @@ def test_the_law_at_0_is_made_once_for_a_table_and_its_exact_quantiles(monkeypat
     ratios = []
     made = quantiles._lattice_law
     monkeypatch.setattr(quantiles, "_lattice_law", lambda *known: ratios.append(known[2]) or made(*known))
-    noise = noise_of(al.Protocol(al.SparseJL(300, 24, 1, "once"), "0.7"))
+    noise = noise_of(al.Protocol(al.SparseJL(input_dim=300, sketch_dim=24, sparsity=1, seed="once"), "0.7"))
     table = estimate_quantiles(noise, 24)
     for deviate in (1.0, 2.0, 3.0):
         table.at(np.zeros(1), deviate)

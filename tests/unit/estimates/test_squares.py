@@ -14,7 +14,7 @@ from armslength.estimates.variance import ErrorModel
 from armslength.sketches.noises import Noises
 
 K = 19
-PROTOCOL = al.Protocol(al.SparseJL(40, K, 1, "x"), 1)
+PROTOCOL = al.Protocol(al.SparseJL(input_dim=40, sketch_dim=K, sparsity=1, seed="x"), 1)
 
 
 def sketches_of(values):
@@ -72,7 +72,14 @@ def test_chosen_pairs_are_those_of_the_matrix():
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 3, 8, 20])
-@pytest.mark.parametrize("transform", [al.Identity(3), al.Identity(300), al.SparseJL(300, 256, 1, "x")])
+@pytest.mark.parametrize(
+    "transform",
+    [
+        al.Identity(input_dim=3),
+        al.Identity(input_dim=300),
+        al.SparseJL(input_dim=300, sketch_dim=256, sparsity=1, seed="x"),
+    ],
+)
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.99])
 def test_intervals_are_those_of_a_fine_search(epsilon, transform, level, monkeypatch):
     # Where noise is nearly always 0 the limits have steps.
@@ -110,7 +117,7 @@ def test_estimates_do_not_depend_on_how_squares_are_made(monkeypatch):
 
 
 def test_a_small_noise_beside_a_large_one_keeps_its_digits():
-    identity = al.Identity(1000)
+    identity = al.Identity(input_dim=1000)
     loud, quiet = al.Protocol(identity, "1e-8", noise="laplace"), al.Protocol(identity, 40, noise="laplace")
     x = np.zeros((3, 1000), dtype=int)
     x[1, 0], x[2, 0] = 3, 4

@@ -50,7 +50,7 @@ VECTORS = [(1, 1), (1, 2, 3), (1, 1, 1, 1), (3, 1, 0, 0), (5,)]
 @pytest.mark.parametrize("bins", [1, 2, 3])
 def test_block_moments_are_bounded(z, bins):
     values = one_block(z, itertools.product(range(bins), repeat=len(z)))
-    bound = al.SparseJL(None, bins, 1, "x").error_moments()
+    bound = al.SparseJL(sketch_dim=bins, sparsity=1, seed="x").error_moments()
     d = sum(each * each for each in z)
     assert moment(values, 1) == 0
     for power, limit in ((2, bound.second), (3, bound.third), (4, bound.fourth)):
@@ -60,7 +60,7 @@ def test_block_moments_are_bounded(z, bins):
 @pytest.mark.parametrize("z", [(1, 1), (1, 2)])
 def test_moments_of_two_blocks(z):
     values = one_block(z, itertools.product(range(2), repeat=len(z)))
-    bound = al.SparseJL(None, 4, 2, "x").error_moments()
+    bound = al.SparseJL(sketch_dim=4, sparsity=2, seed="x").error_moments()
     d = sum(each * each for each in z)
     for power, limit in ((2, bound.second), (3, bound.third), (4, bound.fourth)):
         assert blocks_moment(values, 2, power) <= limit * d**power * (1 + 1e-12)
@@ -68,7 +68,7 @@ def test_moments_of_two_blocks(z):
 
 @pytest.mark.parametrize(("d", "bins"), [(6, 3), (5, 2), (7, 3), (4, 4), (3, 5), (6, 1)])
 def test_balanced_moments_are_bounded(d, bins):
-    transform = al.SparseJL(d, bins, 1, "x", "balanced")
+    transform = al.SparseJL(input_dim=d, sketch_dim=bins, sparsity=1, seed="x", construction="balanced")
     dealt = [j % bins for j in range(d)]
     assignments = set(itertools.permutations(dealt))
     for z in VECTORS:
@@ -85,7 +85,9 @@ def test_balanced_moments_are_bounded(d, bins):
 @pytest.mark.parametrize(("d", "bins"), [(6, 3), (5, 2), (7, 3), (8, 4)])
 def test_how_likely_coordinates_meet(d, bins):
     assignments = set(itertools.permutations([j % bins for j in range(d)]))
-    pair, two_pairs, three, four = al.SparseJL(d, bins, 1, "x", "balanced")._meetings()
+    pair, two_pairs, three, four = al.SparseJL(
+        input_dim=d, sketch_dim=bins, sparsity=1, seed="x", construction="balanced"
+    )._meetings()
 
     def share(condition):
         return Fraction(sum(condition(bins) for bins in assignments), len(assignments))
@@ -99,9 +101,12 @@ def test_how_likely_coordinates_meet(d, bins):
 def test_the_bound_is_sharp_for_two_equal_coordinates():
     # They meet with probability 1/k, and then the error is all of D: the fourth moment is D⁴/k, and no bound can be less.
     for k in (1000, 100_000):
-        assert 1 <= al.SparseJL(None, k, 1, "x").error_moments().fourth * k < 1 + 13 / k
+        assert 1 <= al.SparseJL(sketch_dim=k, sparsity=1, seed="x").error_moments().fourth * k < 1 + 13 / k
     # More entries a column, in as many rows: nearer to 12/k², that of a normal projection.
-    fourths = [al.SparseJL(None, 4096, s, "x").error_moments().fourth for s in (1, 2, 4, 8, 16, 32)]
+    fourths = [
+        al.SparseJL(sketch_dim=4096, sparsity=s, seed="x").error_moments().fourth
+        for s in (1, 2, 4, 8, 16, 32)
+    ]
     assert fourths == sorted(fourths, reverse=True)
     assert fourths[-1] < 3 * 12 / 4096**2
 
@@ -173,7 +178,7 @@ def test_one_bin_and_many_equal_coordinates_reach_the_bound():
     m = 18
     signs = 1 - 2 * ((np.arange(2**m)[:, None] >> np.arange(m)) & 1).astype(np.int16)
     errors = signs.sum(axis=1).astype(float) ** 2 / m - 1
-    found = al.SparseJL(None, 1, 1, "x").error_moments()
+    found = al.SparseJL(sketch_dim=1, sparsity=1, seed="x").error_moments()
     for power, bound, share in ((2, found.second, 0.9), (3, found.third, 0.8), (4, found.fourth, 0.65)):
         assert share * bound < (errors**power).mean() <= bound
 
@@ -181,7 +186,7 @@ def test_one_bin_and_many_equal_coordinates_reach_the_bound():
 def test_the_constants_of_the_proof():
     # docs/planning.md, for B bins and s blocks, written out once more.
     for bins, s in ((10, 1), (10, 2), (16, 8)):
-        found = al.SparseJL(None, bins * s, s, "x").error_moments()
+        found = al.SparseJL(sketch_dim=bins * s, sparsity=s, seed="x").error_moments()
         one = 1 / bins + 12 / bins**2 + 48 / bins**3
         assert found.second == pytest.approx(2 / (bins * s))
         assert found.third == pytest.approx(8 / (bins * s) ** 2)
@@ -189,14 +194,14 @@ def test_the_constants_of_the_proof():
 
 
 def test_which_transforms_have_the_bound():
-    assert al.SparseJL(None, 8, 2, "x", "graph").error_moments() is None
-    assert al.SparseJL(None, 8, 2, "x", independence=7).error_moments() is None
-    assert al.SparseJL(None, 8, 2, "x", independence=8).error_moments() is not None
-    assert al.HadamardJL(8, 4, "x").error_moments() is None
-    assert al.Identity(8).error_moments() == ErrorMoments(0.0, 0.0, 0.0)
+    assert al.SparseJL(sketch_dim=8, sparsity=2, seed="x", construction="graph").error_moments() is None
+    assert al.SparseJL(sketch_dim=8, sparsity=2, seed="x", independence=7).error_moments() is None
+    assert al.SparseJL(sketch_dim=8, sparsity=2, seed="x", independence=8).error_moments() is not None
+    assert al.HadamardJL(input_dim=8, sketch_dim=4, seed="x").error_moments() is None
+    assert al.Identity(input_dim=8).error_moments() == ErrorMoments(0.0, 0.0, 0.0)
 
 
 def test_a_bound_is_a_probability():
-    protocol = al.Protocol(al.HadamardJL(100, 10, "x"), 0.1, 1e-6)
+    protocol = al.Protocol(al.HadamardJL(input_dim=100, sketch_dim=10, seed="x"), 0.1, 1e-6)
     curve = curve_of(protocol.transform, "output", 1.0, protocol.noise_cumulants + protocol.noise_cumulants)
     assert failure_bound(protocol.transform, protocol.law, protocol.unit_squared, curve, 1.0, 0.1) == 1.0

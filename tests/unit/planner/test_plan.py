@@ -182,7 +182,10 @@ def test_scanned_transforms_are_marked():
 
 def test_no_family_is_forgotten():
     situation = al.plan(300, epsilon=1, delta=1e-6, distance=20).situation
-    names = {(family.build(family.sizes[0], seed="x").name, family.noise) for family in families(situation)}
+    names = {
+        (family.build(sketch_dim=family.sizes[0], seed="x").name, family.noise)
+        for family in families(situation)
+    }
     transforms = ("SparseJL", "HadamardJL", "FastJL", "GaussianJL", "SignJL", "Identity")
     assert names == {(name, law) for name in transforms for law in ("laplace", "gaussian")}
 

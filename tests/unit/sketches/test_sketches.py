@@ -12,7 +12,7 @@ import pytest
 import armslength as al
 from armslength.ingest.arrays import project
 
-TRANSFORM = al.SparseJL(6, 8, 2, "x")
+TRANSFORM = al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x")
 PROTOCOL = al.Protocol(TRANSFORM, 1)
 X = np.arange(18).reshape(3, 6)
 
@@ -121,7 +121,7 @@ class Absent:
 
 sys.meta_path.insert(0, Absent())
 import numpy as np, armslength as al
-al.sketch_in_clear(al.Protocol(al.Identity(2), 1), np.zeros((1, 2), int)).to_pandas()
+al.sketch_in_clear(al.Protocol(al.Identity(input_dim=2), 1), np.zeros((1, 2), int)).to_pandas()
 """
 
 
@@ -208,9 +208,9 @@ def test_concat_joins_rows_of_different_protocols(sketches):
 @pytest.mark.parametrize(
     ("other", "names"),
     [
-        (al.Protocol(al.SparseJL(6, 8, 2, "y"), 1), "transform seed"),
-        (al.Protocol(al.SparseJL(6, 8, 4, "x"), 1), "transform sparsity"),
-        (al.Protocol(al.SignJL(6, 8, "x"), 1), "transform"),
+        (al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="y"), 1), "transform seed"),
+        (al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=4, seed="x"), 1), "transform sparsity"),
+        (al.Protocol(al.SignJL(input_dim=6, sketch_dim=8, seed="x"), 1), "transform"),
         (al.Protocol(TRANSFORM, 1, resolution=0.5), "resolution"),
     ],
 )
@@ -227,7 +227,7 @@ def test_sketches_of_other_spaces_do_not_meet(sketches, other, names):
 
 
 def test_noise_on_the_input_does_not_mix_with_noise_on_the_output():
-    transform = al.FastJL(6, 4, "x")
+    transform = al.FastJL(input_dim=6, sketch_dim=4, seed="x")
     inside = al.Protocol(transform, 1, 1e-6, noise_site="input").release(X, ledger=al.NO_LEDGER)
     outside = al.Protocol(transform, 1, 1e-6).release(X, ledger=al.NO_LEDGER)
     with pytest.raises(al.IncompatibleSketchesError, match="noise_site"):
@@ -263,7 +263,13 @@ def test_stream_and_batch_are_the_same_integers_under_the_noise(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "transform", [al.HadamardJL(6, 4, "x"), al.GaussianJL(6, 4, "x"), al.FastJL(6, 4, "x"), al.Identity(6)]
+    "transform",
+    [
+        al.HadamardJL(input_dim=6, sketch_dim=4, seed="x"),
+        al.GaussianJL(input_dim=6, sketch_dim=4, seed="x"),
+        al.FastJL(input_dim=6, sketch_dim=4, seed="x"),
+        al.Identity(input_dim=6),
+    ],
 )
 def test_streams_of_every_transform(transform, monkeypatch):
     monkeypatch.setattr("armslength.release.stream.draw", lambda _law, shape: np.zeros(shape, dtype=np.int64))
@@ -275,7 +281,7 @@ def test_streams_of_every_transform(transform, monkeypatch):
 
 def test_streams_of_open_vocabularies(monkeypatch):
     monkeypatch.setattr("armslength.release.stream.draw", lambda _law, shape: np.zeros(shape, dtype=np.int64))
-    protocol = al.Protocol(al.SparseJL(None, 8, 2, "x"), 1)
+    protocol = al.Protocol(al.SparseJL(sketch_dim=8, sparsity=2, seed="x"), 1)
     stream = protocol.stream(label="s", ledger=al.NO_LEDGER)
     stream.update("flu")
     stream.update(["flu", "cold", "flu"], [1, -2, 3])
