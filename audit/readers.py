@@ -21,15 +21,14 @@ from pyarrow import feather
 import armslength as al
 from armslength.ingest import text_files
 from armslength.ingest.event_columns import EventColumns
-from armslength.ingest.event_table import PublicGroups
+from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.progress import progress
-from armslength.release.release_table import TableRelease
 from audit.sections import Check, Section
 
 Row = tuple[str, str]
 CONTRIBUTION = 3
 PROTOCOL = al.Protocol(
-    al.SparseJL(sketch_dim=256, seed="readers"), 1, contribution=CONTRIBUTION, unit="one person"
+    al.SparseJL(sketch_dim=256, seed="readers"), epsilon=1, contribution=CONTRIBUTION, unit="one person"
 )
 _PIECES = (
     '"',
@@ -87,7 +86,7 @@ WRITERS: dict[str, tuple[str, Callable[[list[Row], Path], object]]] = {
 def sums(source: object, chunk: int, threads: int) -> NDArray[np.int64]:
     """The exact integers of a source, if text is read in chunks of so many bytes."""
     groups = PublicGroups(("all",), None)
-    job = TableRelease.of(source, PROTOCOL, EventColumns("who", "what"), groups, threads=threads)
+    job = TableJob.of(source, PROTOCOL, EventColumns("who", "what"), groups, threads=threads)
     with mock.patch.object(text_files, "_BYTES_AT_ONCE", chunk):
         return cast("NDArray[np.int64]", job.sums(bytes(32)).product).ravel()
 

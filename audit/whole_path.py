@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 import armslength as al
 from armslength.ingest.event_columns import EventColumns
-from armslength.ingest.event_table import public_groups_of
+from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.progress import progress
-from armslength.release.release_table import TableRelease
 from armslength.threads import available_threads
 from audit.event_worlds import Attacker, Held, Story, World, write_events
 from audit.membership import promise_of
@@ -158,7 +157,7 @@ def released_values(story: Story, events: Path, blocks: int, fault: str = HONEST
         sketches = _released(events, weakened(protocol), labels)
     elif fault == UNBOUNDED:
         groups = public_groups_of("where", labels, None)
-        job = TableRelease.of(events, protocol, EventColumns("who", "what", "where", None), groups, threads=1)
+        job = TableJob.of(events, protocol, EventColumns("who", "what", "where", None), groups, threads=1)
         unbounded = replace(job, bound=2 * job.bound)
         sketches = unbounded.release(ledger=al.NO_LEDGER, population="", repeat=False)
     else:
@@ -170,9 +169,8 @@ def released_values(story: Story, events: Path, blocks: int, fault: str = HONEST
 
 
 def _released(events: Path, protocol: al.Protocol, labels: list[str]) -> al.Sketches:
-    return al.release_table(
+    return protocol.release_table(
         events,
-        protocol,
         person="who",
         item="what",
         group="where",
@@ -184,7 +182,7 @@ def _released(events: Path, protocol: al.Protocol, labels: list[str]) -> al.Sket
 
 def weak_file_is_refused(folder: Path) -> bool:
     """Whether a file that says that its noise is weaker than its ε asks for is refused."""
-    protocol = weakened(al.Protocol(al.Identity(input_dim=2), 1))
+    protocol = weakened(al.Protocol(al.Identity(input_dim=2), epsilon=1))
     protocol.release(np.zeros((1, 2), dtype=np.int64), ledger=al.NO_LEDGER).save(folder / "weak.parquet")
     try:
         al.load(folder / "weak.parquet")

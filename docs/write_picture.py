@@ -95,9 +95,8 @@ def released() -> al.Sketches:
         unit="one patient",
         total_share="0.1",
     )
-    return al.release_table(
+    return protocol.release_table(
         pa.concat_tables(tables),
-        protocol,
         person="patient",
         item="code",
         group="hospital",

@@ -140,9 +140,8 @@ def main() -> None:
 
     plan = planned_regions()
     print(f"\nRegions, ε = {EPSILON}, {CONTRIBUTION} items per patient: will it work?\n\n{plan.summary}")
-    sketches = al.release_table(
+    sketches = plan.protocol.release_table(
         stays.events,
-        plan.protocol,
         person="patient",
         item="item",
         group="region",

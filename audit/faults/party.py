@@ -85,7 +85,7 @@ class Party:
         pq.write_table(pa.table(visits), folder / "visits.parquet")
         protocol = al.Protocol(
             al.SparseJL(sketch_dim=64, seed="faults"),
-            1,
+            epsilon=1,
             contribution=3,
             unit="one patient",
             total_share="0.1",

@@ -21,7 +21,7 @@ import pyarrow as pa
 import armslength as al
 import armslength.release.release_table  # here, and not in each child
 from armslength.cli.main import main
-from armslength.ingest.contributions import KEY_BYTES, TakingOrder, bounded
+from armslength.ingest.contributions import KEY_BYTES, KeyedOrder, bounded
 from armslength.ingest.sums import GroupSums
 from audit.faults.lines import Lines
 from audit.faults.party import READABLE, bytes_spilled
@@ -34,7 +34,11 @@ COUNT = "points.txt"
 def _warm() -> None:
     """Every kernel that a release calls is compiled or read."""
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=32, seed="warm"), 1, contribution=1, unit="one person", total_share="0.1"
+        al.SparseJL(sketch_dim=32, seed="warm"),
+        epsilon=1,
+        contribution=1,
+        unit="one person",
+        total_share="0.1",
     )
     with tempfile.TemporaryDirectory() as folder:
         rows = protocol.release([[1, 2]], items=["a", "b"], ledger=al.NO_LEDGER, threads=1)
@@ -48,7 +52,7 @@ def _warm() -> None:
         }
     )
     sums = GroupSums(protocol, 1, 1)
-    for taken in bounded(iter([events]), TakingOrder(bytes(KEY_BYTES), ["north"]), 1):
+    for taken in bounded(iter([events]), KeyedOrder(bytes(KEY_BYTES), ["north"]), 1):
         sums.add(taken)
     sums.prepared()
 

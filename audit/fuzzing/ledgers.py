@@ -26,7 +26,10 @@ _TABLES = {"entries": COLUMNS, "budgets": BUDGET_COLUMNS, "labels": ("population
 @cache
 def _protocol() -> al.Protocol:
     return al.Protocol(
-        al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), 1, unit="one patient", contribution=2
+        al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
+        epsilon=1,
+        unit="one patient",
+        contribution=2,
     )
 
 
@@ -40,9 +43,9 @@ def _file() -> Path:
     ledger.set_budget("p", 50, "0.001", unit="one patient", period="month")
     gaussian = al.Protocol(
         al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
-        1,
-        "1e-6",
-        "gaussian",
+        epsilon=1,
+        delta="1e-6",
+        noise="gaussian",
         unit="one patient",
         contribution=2,
     )

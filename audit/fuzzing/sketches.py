@@ -39,9 +39,9 @@ def _sketches() -> tuple[Any, ...]:
         al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
         np.arange(18).reshape(3, 6),
     )
-    plain = al.Protocol(transform, 1, unit="one patient", contribution=2)
-    totals = al.Protocol(transform, 1, total_share="0.25")
-    dropped = al.Protocol(transform, "0.001", dropped_bits=2)
+    plain = al.Protocol(transform, epsilon=1, unit="one patient", contribution=2)
+    totals = al.Protocol(transform, epsilon=1, total_share="0.25")
+    dropped = al.Protocol(transform, epsilon="0.001", dropped_bits=2)
     one, two, three = (
         each.release(data, ledger=al.NO_LEDGER, labels=["a", "b", "c"]) for each in (plain, totals, dropped)
     )
@@ -95,7 +95,10 @@ def _costly_heads() -> list[bytes]:
     large = [costly_document("SparseJL block, l2", largest_of_all("SparseJL block, l2"))]
     many = [
         al.Protocol(
-            al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), 1, 1e-6, "gaussian"
+            al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
+            epsilon=1,
+            delta=1e-6,
+            noise="gaussian",
         ).document()
     ] * 4
     return [json.dumps({**head, "protocols": protocols}).encode() for protocols in (large, many)]

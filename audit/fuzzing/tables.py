@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import armslength as al
 from armslength.cli.options import NameList
 from armslength.ingest import engine
-from armslength.ingest.contributions import KEY_BYTES, TakingOrder
+from armslength.ingest.contributions import KEY_BYTES, KeyedOrder
 from armslength.ingest.engine import check_names, keys_of_first_line, relations_of
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import public_groups_of
@@ -40,7 +40,9 @@ _MEMORY = 64 << 20
 
 @cache
 def _protocol() -> al.Protocol:
-    return al.Protocol(al.SparseJL(sketch_dim=8, sparsity=2, seed="x"), 1, unit="one patient", contribution=2)
+    return al.Protocol(
+        al.SparseJL(sketch_dim=8, sparsity=2, seed="x"), epsilon=1, unit="one patient", contribution=2
+    )
 
 
 def _table() -> pa.Table:
@@ -75,9 +77,8 @@ def _arrow() -> list[bytes]:
 
 
 def _released(name: str, data: bytes) -> str:
-    sketches = al.release_table(
+    sketches = _protocol().release_table(
         written(name, data),
-        _protocol(),
         person="person",
         item="item",
         group="group",
@@ -119,7 +120,7 @@ def _summed(name: str, data: bytes) -> str:
     selects = [engine._select(each, _protocol(), by_number=False) for each in relations]
     table = engine.EventTable(_connection(), selects, problems, read)
     batches = table.batches(groups, weighted=True)
-    for events in bounded_events(table, batches, TakingOrder(bytes(KEY_BYTES), groups.labels), 2, _MEMORY):
+    for events in bounded_events(table, batches, KeyedOrder(bytes(KEY_BYTES), groups.labels), 2, _MEMORY):
         sums.add(events)
     if sums.prepared() is None:
         raise Finding("events were read, and there is no sum")
@@ -150,7 +151,7 @@ def _read_names(data: bytes) -> str:
     names = NameList().convert(f"@{written('names.txt', data)}", None, None)
     public_groups_of("group", names, None)
     protocol = al.Protocol(
-        al.SparseJL(input_dim=len(names), sketch_dim=8, sparsity=2, seed="x"), 1, vocabulary=names
+        al.SparseJL(input_dim=len(names), sketch_dim=8, sparsity=2, seed="x"), epsilon=1, vocabulary=names
     )
     if protocol.vocabulary is None or (folder() / "names.txt").read_bytes() != data:
         raise Finding("a vocabulary was lost")

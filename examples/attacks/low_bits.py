@@ -36,7 +36,7 @@ def our_release(entry: int, count: int) -> NDArray[np.int64]:
     """A release by armslength: the three coordinates that the entry moves by 1 in integer units, `count` x 3."""
     protocol = al.Protocol(
         al.SparseJL(input_dim=1, sketch_dim=SPARSITY, sparsity=SPARSITY, seed="low-bits"),
-        EPSILON,
+        epsilon=EPSILON,
         noise="laplace",
     )
     signs = protocol.transform.apply(np.ones((1, 1), dtype=np.int64))[0]

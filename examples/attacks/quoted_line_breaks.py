@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 import armslength as al
 from armslength.ingest.event_columns import EventColumns
-from armslength.ingest.event_table import PublicGroups
-from armslength.release.release_table import TableRelease
+from armslength.ingest.event_table import PublicGroups, TableJob
 
 BORDER = 64 << 20  # where the second thread of the engine's reader starts
 OTHERS = 200_000  # people between the attacker's two events
@@ -34,7 +33,7 @@ CONTRIBUTION = 2
 KEY = bytes(32)
 PROTOCOL = al.Protocol(
     al.SparseJL(sketch_dim=4096, seed="quotes"),
-    1,
+    epsilon=1,
     contribution=CONTRIBUTION,
     unit="one person",
     total_share="0.5",
@@ -88,7 +87,7 @@ def counted_by_engine(path: Path, *, parallel: bool) -> Counted:
 
 def exact_sums(path: Path) -> NDArray[np.int64]:
     """The exact integers of armslength before noise: the sketch and the total."""
-    job = TableRelease.of(path, PROTOCOL, EventColumns("person", "item"), PublicGroups(("all",), None))
+    job = TableJob.of(path, PROTOCOL, EventColumns("person", "item"), PublicGroups(("all",), None))
     ready = job.sums(KEY)
     return np.concatenate([cast("NDArray[np.int64]", part).ravel() for part in (ready.product, ready.totals)])
 

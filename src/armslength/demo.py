@@ -226,9 +226,8 @@ def _cluster(sketches: al.Sketches, hospitals: list[Hospital], protocol: al.Prot
         vocabulary=vocabulary,
     )
     rows = [
-        al.release_table(
+        histogram.release_table(
             hospital.visits,
-            histogram,
             person="patient",
             item="code",
             label=hospital.name,

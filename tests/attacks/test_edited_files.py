@@ -14,7 +14,7 @@ from sealed import write_sealed
 
 PROTOCOL = al.Protocol(
     al.SparseJL(input_dim=50, sketch_dim=8, sparsity=1, seed="agreed"),
-    1,
+    epsilon=1,
     unit="one patient",
     total_share="0.1",
 )

@@ -15,7 +15,9 @@ from armslength.cli.main import main
 from armslength.ledger import budgets
 
 pytestmark = pytest.mark.xdist_group("faults")  # one server for all
-PROTOCOL = al.Protocol(al.SparseJL(input_dim=4, sketch_dim=8, sparsity=2, seed="x"), 1, unit="one patient")
+PROTOCOL = al.Protocol(
+    al.SparseJL(input_dim=4, sketch_dim=8, sparsity=2, seed="x"), epsilon=1, unit="one patient"
+)
 
 
 def named(number, *more):
@@ -130,7 +132,10 @@ def forked_in(monkeypatch, place, work):
 )
 def test_a_release_that_is_forked_after_its_charge_is_one_release(tmp_path, monkeypatch, place):
     totals = al.Protocol(
-        al.SparseJL(input_dim=4, sketch_dim=8, sparsity=2, seed="x"), 1, unit="one patient", total_share="0.1"
+        al.SparseJL(input_dim=4, sketch_dim=8, sparsity=2, seed="x"),
+        epsilon=1,
+        unit="one patient",
+        total_share="0.1",
     )
     ledger = al.Ledger(tmp_path / LEDGER, create=True)
 

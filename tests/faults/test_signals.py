@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from armslength.cli import release
 from armslength.cli.main import main
-from armslength.release.release_table import TableRelease
+from armslength.ingest.event_table import TableJob
 
 pytestmark = pytest.mark.xdist_group("faults")  # one server for all
 
@@ -155,9 +155,7 @@ def test_handlers_are_as_they_were_when_the_command_ends(party, monkeypatch):
     monkeypatch.chdir(party.folder)
     before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
     seen = []
-    monkeypatch.setattr(
-        TableRelease, "release", lambda *_, **__: seen.append(signal.getsignal(signal.SIGHUP))
-    )
+    monkeypatch.setattr(TableJob, "release", lambda *_, **__: seen.append(signal.getsignal(signal.SIGHUP)))
     usual = signal.signal(signal.SIGHUP, own)
     try:
         CliRunner().invoke(main, party.arguments)

@@ -44,7 +44,7 @@ def sketches():
 def _of_every_source(protocol):
     """Events, rows and a stream under one protocol."""
     table = pa.table({"who": ["a", "a", "b"], "what": [1, 3, 3]})
-    events = al.release_table(table, protocol, person="who", item="what", label="west", ledger=al.NO_LEDGER)
+    events = protocol.release_table(table, person="who", item="what", label="west", ledger=al.NO_LEDGER)
     rows = protocol.release(X, labels=["north", "süd"], ledger=al.NO_LEDGER)
     stream = protocol.stream(label="east", ledger=al.NO_LEDGER)
     stream.update([1, 3], 2)
@@ -91,15 +91,17 @@ def protocols():
         al.Identity(input_dim=10),
         al.MatrixJL(np.arange(-20, 20).reshape(4, 10), scale=0.125, variance_coefficients=(0.5, 0.25)),
     ]
-    plain = [al.Protocol(transform, "0.3") for transform in transforms]
+    plain = [al.Protocol(transform, epsilon="0.3") for transform in transforms]
     return [
         *plain,
-        al.Protocol(transforms[0], 1, "1e-9", noise="gaussian", norm="l2", radius=2),
-        al.Protocol(transforms[4], 2, "1e-5", noise_site="input"),
-        al.Protocol(transforms[7], 1, resolution=0.25, on_grid=False, touched=3, value_range=(-5, 100)),
+        al.Protocol(transforms[0], epsilon=1, delta="1e-9", noise="gaussian", norm="l2", radius=2),
+        al.Protocol(transforms[4], epsilon=2, delta="1e-5", noise_site="input"),
+        al.Protocol(
+            transforms[7], epsilon=1, resolution=0.25, on_grid=False, changed_entries=3, value_range=(-5, 100)
+        ),
         al.Protocol(
             al.SparseJL(sketch_dim=64, sparsity=1, seed=SEED),
-            1,
+            epsilon=1,
             contribution=20,
             relation="replace",
             items="int64",
@@ -107,7 +109,7 @@ def protocols():
         ),
         al.Protocol(
             al.SparseJL(input_dim=4, sketch_dim=4, sparsity=1, seed=SEED),
-            1,
+            epsilon=1,
             total_share="0.1",
             vocabulary=["a", "b", "c", "d"],
         ),
@@ -129,11 +131,17 @@ def write_protocol(version):
 def write_ledger(version):
     ledger = al.Ledger(FOLDER / f"ledger-{version}.sqlite", create=True)
     for label, protocol in (
-        ("north", al.Protocol(al.Identity(input_dim=4), "0.5", unit="one patient")),
+        ("north", al.Protocol(al.Identity(input_dim=4), epsilon="0.5", unit="one patient")),
         (
             "south",
             al.Protocol(
-                al.Identity(input_dim=4), 1, "1e-7", noise="gaussian", unit="one patient", norm="l2", radius=2
+                al.Identity(input_dim=4),
+                epsilon=1,
+                delta="1e-7",
+                noise="gaussian",
+                unit="one patient",
+                norm="l2",
+                radius=2,
             ),
         ),
     ):

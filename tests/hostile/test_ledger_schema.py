@@ -11,7 +11,10 @@ from armslength.ledger.entry import COLUMNS
 from armslength.ledger.ledger_file import LedgerFile
 
 PROTOCOL = al.Protocol(
-    al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), 1, unit="one patient", contribution=2
+    al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
+    epsilon=1,
+    unit="one patient",
+    contribution=2,
 )
 LINES_OF_ENTRIES = ", ".join(f"{name} TEXT NOT NULL" for name in COLUMNS)
 

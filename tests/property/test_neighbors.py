@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import armslength as al
-from armslength.ingest.arrays import project
+from armslength.ingest.arrays import projected_sums
 from armslength.laws import DiscreteLaplace
 from armslength.noise import draw as door
 from armslength.privacy.calibration import gaussian_scale
@@ -58,7 +58,9 @@ def l1_radius_of(protocol):
 
 
 def check(protocol, x, neighbor):
-    before, after = (project(protocol, np.array([v]), None, 1)[0].tolist() for v in (x, neighbor))
+    before, after = (
+        projected_sums(protocol, np.array([v]), None, 1).values[0].tolist() for v in (x, neighbor)
+    )
     difference = [((a - b + 2**63) % 2**64) - 2**63 for a, b in zip(before, after, strict=True)]
     assert sum(abs(d) for d in difference) <= l1_radius_of(protocol)
     assert sum(d * d for d in difference) <= gaussian_sensitivity_squared(
@@ -90,7 +92,13 @@ def real_neighbors(draw, radius):
 def test_real_neighbors(transform, resolution, limits, data):
     radius = Fraction(5, 2)
     protocol = al.Protocol(
-        transform, 1, radius=radius, resolution=resolution, on_grid=False, noise="laplace", value_range=limits
+        transform,
+        epsilon=1,
+        radius=radius,
+        resolution=resolution,
+        on_grid=False,
+        noise="laplace",
+        value_range=limits,
     )
     x, neighbor = data.draw(real_neighbors(radius))
     assert sum(abs(Fraction(a) - Fraction(b)) for a, b in zip(x, neighbor, strict=True)) <= radius
@@ -104,7 +112,7 @@ def test_real_neighbors(transform, resolution, limits, data):
 )
 def test_neighbors_on_the_grid(transform, x, step):
     radius = max(1, sum(abs(s) for s in step))
-    protocol = al.Protocol(transform, 1, radius=radius, noise="laplace")
+    protocol = al.Protocol(transform, epsilon=1, radius=radius, noise="laplace")
     check(protocol, np.array(x), np.array(x) + np.array(step))
 
 
@@ -117,8 +125,12 @@ def test_l2_neighbors(transform, resolution, data):
     neighbor = [v + data.draw(st.floats(-3, 3)) if data.draw(st.booleans()) else v for v in x]
     squared = sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(x, neighbor, strict=True))
     radius = Fraction(max(2**20, math.isqrt(math.ceil(squared * 2**40)) + 1), 2**20)
-    protocol = al.Protocol(transform, 1, 1e-6, norm="l2", radius=radius, resolution=resolution, on_grid=False)
-    before, after = (project(protocol, np.array([v]), None, 1)[0].tolist() for v in (x, neighbor))
+    protocol = al.Protocol(
+        transform, epsilon=1, delta=1e-6, norm="l2", radius=radius, resolution=resolution, on_grid=False
+    )
+    before, after = (
+        projected_sums(protocol, np.array([v]), None, 1).values[0].tolist() for v in (x, neighbor)
+    )
     moved = sum((a - b) ** 2 for a, b in zip(before, after, strict=True))
     covered = math.ceil(protocol.neighbors.radius_squared * transform.operator_norm_squared)
     assert moved <= covered
@@ -132,10 +144,14 @@ def test_l2_neighbors(transform, resolution, data):
 )
 def test_l2_neighbors_on_the_grid(transform, x, step):
     protocol = al.Protocol(
-        transform, 1, 1e-6, norm="l2", radius=Fraction(max(1, math.isqrt(sum(s * s for s in step)) + 1))
+        transform,
+        epsilon=1,
+        delta=1e-6,
+        norm="l2",
+        radius=Fraction(max(1, math.isqrt(sum(s * s for s in step)) + 1)),
     )
     before, after = (
-        project(protocol, v[None, :], None, 1)[0].tolist()
+        projected_sums(protocol, v[None, :], None, 1).values[0].tolist()
         for v in (np.array(x), np.array(x) + np.array(step))
     )
     difference = [((a - b + 2**63) % 2**64) - 2**63 for a, b in zip(before, after, strict=True)]
@@ -146,7 +162,7 @@ def test_l2_neighbors_on_the_grid(transform, x, step):
 
 @given(st.lists(st.integers(0, 255), min_size=D, max_size=D), st.integers(0, D - 1))
 def test_neighbors_that_wrap_around_a_narrow_type(x, j):
-    protocol = al.Protocol(TRANSFORMS[0], 1, noise="laplace")
+    protocol = al.Protocol(TRANSFORMS[0], epsilon=1, noise="laplace")
     x = np.array(x, dtype=np.uint8)
     neighbor = x.astype(np.int64)
     neighbor[j] += 1
@@ -156,11 +172,11 @@ def test_neighbors_that_wrap_around_a_narrow_type(x, j):
 def test_the_bound_is_reached():
     # The calibration wastes nothing: one person can move the integers by exactly what the noise covers.
     for transform in TRANSFORMS:
-        protocol = al.Protocol(transform, 1, radius=3, noise="laplace")
+        protocol = al.Protocol(transform, epsilon=1, radius=3, noise="laplace")
         columns = np.asarray(abs(transform.matrix()).sum(axis=0)).ravel()
         x = np.zeros((1, D), dtype=int)
         x[0, int(columns.argmax())] = 3
-        assert np.abs(project(protocol, x, None, 1)).sum() == l1_radius_of(protocol)
+        assert np.abs(projected_sums(protocol, x, None, 1).values).sum() == l1_radius_of(protocol)
 
 
 def l2_squared_that_gaussian_noise_covers(protocol):
@@ -184,9 +200,9 @@ def test_gaussian_noise_covers_what_it_is_added_to(site, radius):
     # On the input, noise is added after the Hadamard step, whose columns have squared norm d', not 1.
     protocol = al.Protocol(
         al.FastJL(input_dim=D, sketch_dim=3, seed="x", density=0.5),
-        1,
-        1e-6,
-        "gaussian",
+        epsilon=1,
+        delta=1e-6,
+        noise="gaussian",
         radius=radius,
         noise_site=site,
     )
@@ -204,7 +220,7 @@ def test_gaussian_noise_covers_what_it_is_added_to(site, radius):
 def test_gaussian_noise_on_the_input_covers_l2_neighbors(radius):
     # H·D stretches every vector by √d', so the whole ball moves as far as its axes do.
     transform = al.FastJL(input_dim=D, sketch_dim=3, seed="x", density=0.5)
-    protocol = al.Protocol(transform, 1, 1e-6, norm="l2", radius=radius, noise_site="input")
+    protocol = al.Protocol(transform, epsilon=1, delta=1e-6, norm="l2", radius=radius, noise_site="input")
     assert l2_squared_that_gaussian_noise_covers(protocol) == radius**2 * transform.padded_dim
 
 
@@ -230,7 +246,7 @@ def test_under_the_same_bits_neighbors_differ_by_what_the_theorem_allows_and_no_
     transform, noise, monkeypatch
 ):
     monkeypatch.setattr(door, "SecretBits", Replay)
-    protocol = al.Protocol(transform, 1, 1e-6, noise, radius=2)
+    protocol = al.Protocol(transform, epsilon=1, delta=1e-6, noise=noise, radius=2)
     x = np.arange(D)[None, :]
     neighbor = x.copy()
     neighbor[0, 2] += 2
@@ -242,9 +258,9 @@ def test_under_the_same_bits_neighbors_differ_by_what_the_theorem_allows_and_no_
 
 
 def test_sparse_and_dense_and_tables_become_the_same_integers():
-    protocol = al.Protocol(TRANSFORMS[0], 1, resolution=0.25, on_grid=False)
+    protocol = al.Protocol(TRANSFORMS[0], epsilon=1, resolution=0.25, on_grid=False)
     X = np.array([[0.0, -0.3, 2.6, 0, 0, 1e-3], [1, 0, 0, 0, -7.75, 0]])
-    dense = project(protocol, X, None, 1)
+    dense = projected_sums(protocol, X, None, 1).values
     for other in (X.astype(np.float32).astype(float), X.tolist(), sparse.csr_array(X), sparse.coo_matrix(X)):
         if other is X or not isinstance(other, np.ndarray):
-            assert np.array_equal(project(protocol, other, None, 2), dense)
+            assert np.array_equal(projected_sums(protocol, other, None, 2).values, dense)

@@ -4,14 +4,13 @@ import pyarrow as pa
 
 import armslength as al
 from armslength.ingest.event_columns import EventColumns
-from armslength.ingest.event_table import PublicGroups
-from armslength.release.release_table import TableRelease
+from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.spark.spark_tables import SparkTableRelease
 from unit.ingest.tables_of_events import GROUPS, as_table, random_events
 
 COLUMNS = "who STRING, where STRING, what STRING, amount BIGINT"
 PROTOCOL = al.Protocol(
-    al.SparseJL(sketch_dim=32, seed="t"), 1, contribution=5, unit="one person", total_share="0.5"
+    al.SparseJL(sketch_dim=32, seed="t"), epsilon=1, contribution=5, unit="one person", total_share="0.5"
 )
 
 
@@ -28,7 +27,7 @@ def frame_of(session, table, schema=COLUMNS):
 def on_one_machine(table, protocol=PROTOCOL, **known):
     """The release of a table in memory."""
     groups = PublicGroups(tuple(GROUPS), "where")
-    return TableRelease.of(table, protocol, EventColumns("who", "what", "where", "amount"), groups, **known)
+    return TableJob.of(table, protocol, EventColumns("who", "what", "where", "amount"), groups, **known)
 
 
 def in_spark(frame, protocol=PROTOCOL, partitions=3, **known):

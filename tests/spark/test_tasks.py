@@ -30,7 +30,7 @@ from unit.ingest.tables_of_events import KEY, SECRET, as_table
 
 NAMES = [f"i{number}" for number in range(12)]
 COUNTED = al.Protocol(
-    al.HadamardJL(input_dim=12, sketch_dim=8, seed="x"), 1, contribution=5, unit="u", vocabulary=NAMES
+    al.HadamardJL(input_dim=12, sketch_dim=8, seed="x"), epsilon=1, contribution=5, unit="u", vocabulary=NAMES
 )
 TABLE = events()
 

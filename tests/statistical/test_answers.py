@@ -36,7 +36,9 @@ def blocks(*amplitudes):
 def protocols(count, k=K, epsilon=1, **known):
     for number in range(count):
         yield al.Protocol(
-            al.SparseJL(input_dim=D, sketch_dim=k, sparsity=1, seed=f"answers {number}"), epsilon, **known
+            al.SparseJL(input_dim=D, sketch_dim=k, sparsity=1, seed=f"answers {number}"),
+            epsilon=epsilon,
+            **known,
         )
 
 
@@ -64,7 +66,7 @@ def test_closer_is_wrong_as_seldom_as_it_says(amplitude, other):
     wrong = {"b": 0, "c": 0, "undecided": 0}
     for protocol in protocols(total):
         a, b = protocol.release(x[:2], ledger=al.NO_LEDGER)
-        c = al.Protocol(protocol.transform, other).release(x[2:], ledger=al.NO_LEDGER)
+        c = al.Protocol(protocol.transform, epsilon=other).release(x[2:], ledger=al.NO_LEDGER)
         wrong[al.closer(a, b, c, 1 - ERROR).verdict] += 1
     for side in ("b", "c"):
         assert at_most(wrong[side], total, ERROR)

@@ -42,7 +42,7 @@ def estimates_of(protocol, z):
 def test_errors_beyond_the_distortion_are_as_rare_as_stated(shape, epsilon, sparsity):
     z = SHAPES[shape]
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=128, sparsity=sparsity, seed="guarantee"), epsilon, items="int64"
+        al.SparseJL(sketch_dim=128, sparsity=sparsity, seed="guarantee"), epsilon=epsilon, items="int64"
     )
     estimates, d = estimates_of(protocol, z), float(np.dot(z, z))
     noise = protocol.noise_cumulants
@@ -62,7 +62,7 @@ def test_the_bound_has_teeth():
     # Two equal coordinates, little noise: they meet with probability 1/k, and then everything is lost. The fourth moment is
     # within a fifth of its bound, and an error of 0.99·D is as likely as the bound says, up to the same.
     k = 128
-    protocol = al.Protocol(al.SparseJL(sketch_dim=k, sparsity=1, seed="teeth"), 20, items="int64")
+    protocol = al.Protocol(al.SparseJL(sketch_dim=k, sparsity=1, seed="teeth"), epsilon=20, items="int64")
     estimates, d = estimates_of(protocol, [1000, 1000]), 2e6
     limit = fourth_moment(
         k, protocol.transform.error_moments(), pair_moments(protocol.law, protocol.unit_squared), d

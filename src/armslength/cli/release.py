@@ -15,12 +15,11 @@ from armslength.cli.output import paragraph
 from armslength.errors import ArmslengthError, ParameterError, counted
 from armslength.files import check_can_write
 from armslength.ingest.event_columns import EventColumns
-from armslength.ingest.event_table import public_groups_of
+from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ledger.entry import release_label
 from armslength.ledger.ledger import NoLedger
 from armslength.privacy.exact_numbers import weakness, written
 from armslength.release.release import check_population
-from armslength.release.release_table import TableRelease
 from armslength.sketches.card import protection_in_words
 
 _LOST = "ε was charged, and nothing was written: releasing again, with --repeat, spends once more"
@@ -125,7 +124,7 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
     chosen = al.NO_LEDGER if no_ledger else al.Ledger(ledger, create=new_ledger)
     check_population(population, chosen)
     protocol = al.Protocol.load(protocol_file, **work_limit())
-    job = TableRelease.of(
+    job = TableJob.of(
         list(files),
         protocol,
         EventColumns(person, item, group, weight),
@@ -173,7 +172,7 @@ def _exit_if_elsewhere(place: str, output: str) -> None:
         click.get_current_context().exit(ELSEWHERE)
 
 
-def _lines(ledger: "al.Ledger | NoLedger", job: TableRelease, population: str) -> int:
+def _lines(ledger: "al.Ledger | NoLedger", job: TableJob, population: str) -> int:
     """How often the ledger has charged these labels."""
     if isinstance(ledger, NoLedger):
         return 0
@@ -228,7 +227,7 @@ def _charged(ledger: "al.Ledger | NoLedger", population: str, done: str) -> str:
     return "\n".join(lines)
 
 
-def _told(protocol: "al.Protocol", job: TableRelease, what: str) -> str:
+def _told(protocol: "al.Protocol", job: TableJob, what: str) -> str:
     """What was released, and who is protected, in words."""
     count = len(job.groups.labels)
     delta = f", δ = {written(protocol.released_delta)}" if protocol.released_delta else ""

@@ -40,7 +40,7 @@ from armslength.protocol.protocol import Protocol
 KEY_BYTES = 32
 
 
-class TakingOrder:
+class KeyedOrder:
     """The order under one key.
 
     Args:
@@ -128,7 +128,7 @@ def mark_persons_over(
 
 
 @kernel
-def take_in_order(
+def cap_contributions(
     starts: NDArray[np.int64],
     order: NDArray[np.int64],
     amounts: NDArray[np.int64],
@@ -235,7 +235,7 @@ class _Rows:
         )
 
 
-def bounded(batches: Iterable[pa.RecordBatch], order: TakingOrder, bound: int) -> Iterator[BoundedEvents]:
+def bounded(batches: Iterable[pa.RecordBatch], order: KeyedOrder, bound: int) -> Iterator[BoundedEvents]:
     """The events that are taken, from batches of (person, group, item, amount) that are sorted by all four.
 
     Memory is that of a batch and of what one person may still give: at most as many rows as the bound. How the rows are cut
@@ -246,7 +246,7 @@ def bounded(batches: Iterable[pa.RecordBatch], order: TakingOrder, bound: int) -
 
 
 def bounded_in_parts(
-    parts: Iterable[Iterable[pa.RecordBatch]], order: TakingOrder, bound: int
+    parts: Iterable[Iterable[pa.RecordBatch]], order: KeyedOrder, bound: int
 ) -> Iterator[BoundedEvents]:
     """The events that are taken, from several streams like that of `bounded`, where a person may be in all of them.
 
@@ -265,7 +265,7 @@ def bounded_in_parts(
 
 
 def _whole_persons(
-    batches: Iterable[pa.RecordBatch], order: TakingOrder, bound: int
+    batches: Iterable[pa.RecordBatch], order: KeyedOrder, bound: int
 ) -> Iterator[tuple[_Rows, NDArray[np.int64]]]:
     """Sorted rows of whole persons, as far as they could be taken, and where each person's begin."""
     waiting: _Rows | None = None
@@ -343,7 +343,7 @@ def _starts(person: pa.Array) -> NDArray[np.int64]:
     return np.concatenate([[0], np.flatnonzero(changes) + 1, [len(person)]]).astype(np.int64)
 
 
-def _cut(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, bound: int) -> BoundedEvents:
+def _cut(rows: _Rows, starts: NDArray[np.int64], order: KeyedOrder, bound: int) -> BoundedEvents:
     """What is taken of the rows of whole persons."""
     amounts = _taken(rows, starts, order, bound)
     if amounts is rows.amount:
@@ -352,7 +352,7 @@ def _cut(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, bound: int)
     return BoundedEvents(rows.group[kept], rows.item.take(pa.array(kept)), amounts[kept])
 
 
-def _still_possible(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, bound: int) -> _Rows:
+def _still_possible(rows: _Rows, starts: NDArray[np.int64], order: KeyedOrder, bound: int) -> _Rows:
     """The rows that could still be taken, whatever rows of the same persons come later, in the order of the table.
 
     Rows behind the first ones that reach the bound have these before them for ever.
@@ -361,7 +361,7 @@ def _still_possible(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, 
     return rows if amounts is rows.amount else rows.take(np.flatnonzero(amounts))
 
 
-def _taken(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, bound: int) -> NDArray[np.int64]:
+def _taken(rows: _Rows, starts: NDArray[np.int64], order: KeyedOrder, bound: int) -> NDArray[np.int64]:
     """What is taken of each row if these are all rows of their persons; the rows' own amounts if that is everything."""
     is_over = np.empty(len(starts) - 1, dtype=np.bool_)
     mark_persons_over(starts, rows.amount, bound, is_over)
@@ -372,13 +372,13 @@ def _taken(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, bound: in
     over = rows.take(chosen)
     over_starts = np.concatenate([[0], np.cumsum(np.diff(starts)[is_over])]).astype(np.int64)
     taken = np.empty(len(over), dtype=np.int64)
-    take_in_order(over_starts, _in_order(over, over_starts, order), over.amount, bound, taken)
+    cap_contributions(over_starts, _in_order(over, over_starts, order), over.amount, bound, taken)
     amounts = rows.amount.copy()
     amounts[chosen] = taken
     return amounts
 
 
-def _in_order(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder) -> NDArray[np.int64]:
+def _in_order(rows: _Rows, starts: NDArray[np.int64], order: KeyedOrder) -> NDArray[np.int64]:
     """The rows, person by person, in the order in which they are taken."""
     whose = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     persons = rows.person.take(pa.array(starts[:-1]))

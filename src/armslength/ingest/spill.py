@@ -15,7 +15,7 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from armslength.errors import InputError
-from armslength.ingest.contributions import BoundedEvents, TakingOrder, bounded, bounded_in_parts
+from armslength.ingest.contributions import BoundedEvents, KeyedOrder, bounded, bounded_in_parts
 from armslength.ingest.engine import EVENT_HASH, PERSON_HASH, EventTable
 from armslength.threads import check_same_process
 
@@ -32,7 +32,7 @@ _LEAST_WRITTEN = 1 << 16
 
 
 def bounded_events(
-    table: EventTable, batches: Iterable[pa.RecordBatch], order: TakingOrder, bound: int, memory: int
+    table: EventTable, batches: Iterable[pa.RecordBatch], order: KeyedOrder, bound: int, memory: int
 ) -> Iterator[BoundedEvents]:
     """The events that are taken, as `bounded` takes them, from batches in any order.
 
@@ -140,7 +140,7 @@ class _Cutter:
     """
 
     table: EventTable
-    order: TakingOrder
+    order: KeyedOrder
     bound: int
     most: int
     file: _TemporaryFile

@@ -101,7 +101,9 @@ def checked_situation(  # noqa: PLR0913  # one argument for each thing that may 
 ) -> Situation:
     """A valid situation. The rules of a protocol are checked by making one."""
     dimension = None if input_dim is None else checked_input_dim(input_dim)
-    protocol = Protocol(_smallest_transform(dimension, fields["norm"]), epsilon, delta, **fields)
+    protocol = Protocol(
+        _smallest_transform(dimension, fields["norm"]), epsilon=epsilon, delta=delta, **fields
+    )
     if not isinstance(binary, bool):
         raise ParameterError("binary must be True or False, got something else")
     if binary and (dimension is None or protocol.norm != "l1" or protocol.radius != 1):

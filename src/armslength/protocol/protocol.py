@@ -24,10 +24,10 @@ from armslength.protocol import schema
 from armslength.protocol.neighbors import (
     NORMS,
     calibrated_law,
+    checked_changed_entries,
     checked_range,
     checked_resolution,
     checked_total_share,
-    checked_touched,
     choose_noise,
     grid_neighbors,
     total_law,
@@ -139,7 +139,7 @@ class Protocol(Result):
     Guarantee: what `release` gives out is ε-DP with Laplace noise, (ε, δ)-DP with Gaussian noise, for two inputs if
     (H1) they have the same number of rows and the same labels, which are public;
     (H2) ‖x − x'‖₁ ≤ radius (or ‖x − x'‖₂ ≤ radius, if that is the norm) over all rows of one release;
-    (H3) both lie on the grid (`on_grid`), or they differ in at most `touched` entries over all rows (None: in any entries of
+    (H3) both lie on the grid (`on_grid`), or they differ in at most `changed_entries` entries over all rows (None: in any entries of
     the one row that a release may then have);
     (H4) all fields, the matrix included, were chosen without looking at the data; and (H5) random bits are ideal.
     For event tables the software enforces H2 and H3. Otherwise H2, and off the grid H3, are promises of the data holder that
@@ -160,7 +160,7 @@ class Protocol(Result):
         unit: The unit of protection in words, such as "one patient".
         noise_site: "output", or "input" for `FastJL` with Gaussian noise.
         on_grid: Whether data is promised to be multiples of the resolution; None: yes, except with "auto".
-        touched: How many entries one unit can change, over all rows of a release. It matters off the grid only; None
+        changed_entries: How many entries one unit can change, over all rows of a release. It matters off the grid only; None
             means input_dim, and then a release off the grid has one row.
         value_range: The public (low, high) to which each coordinate is clamped.
         dropped_bits: How many low bits of a released integer are dropped, after the noise.
@@ -185,7 +185,7 @@ class Protocol(Result):
         unit: str = "",
         noise_site: str = "output",
         on_grid: bool | None = None,
-        touched: int | None = None,
+        changed_entries: int | None = None,
         value_range: Any = None,
         dropped_bits: int = 0,
         total_share: Any = 0,
@@ -209,13 +209,13 @@ class Protocol(Result):
             )
         self.contribution, self.radius = contribution_and_radius(contribution, radius, relation)
         self.unit = checked_unit(unit)
-        self.touched = checked_touched(touched)
-        can_differ = self.touched or transform.input_dim
+        self.changed_entries = checked_changed_entries(changed_entries)
+        can_differ = self.changed_entries or transform.input_dim
         self.resolution = checked_resolution(resolution, self.norm, self.radius, can_differ)
         self.on_grid = checked_on_grid(on_grid, resolution)
         self.value_range = checked_range(value_range, self.resolution)
         self.neighbors = grid_neighbors(
-            self.norm, self.radius, self.resolution, on_grid=self.on_grid, touched=can_differ
+            self.norm, self.radius, self.resolution, on_grid=self.on_grid, changed_entries=can_differ
         )
         self.total_share = checked_total_share(total_share, self.norm)
         self.total_law = total_law(self.neighbors, self.totals_epsilon) if self.total_share else None
@@ -415,7 +415,7 @@ def document_of(protocol: Protocol) -> dict[str, Any]:
         "unit": protocol.unit,
         "noise_site": protocol.noise_site,
         "on_grid": protocol.on_grid,
-        "touched": protocol.touched,
+        "changed_entries": protocol.changed_entries,
         "value_range": None if limits is None else [written(limit) for limit in limits],
         "dropped_bits": protocol.dropped_bits,
         "total_share": written(protocol.total_share),

@@ -38,7 +38,7 @@ def release(  # each is a decision of its own
     """One private sketch for each row of X.
 
     Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for neighbors with ‖x − x'‖₁ ≤ radius
-    over all rows (‖x − x'‖₂ if that is the protocol's norm). Off the grid, neighbors must also differ in at most `touched` entries
+    over all rows (‖x − x'‖₂ if that is the protocol's norm). Off the grid, neighbors must also differ in at most `changed_entries` entries
     over all rows. You promise both: nothing can check them. Number and labels of the rows are public, and no setting may be
     chosen by looking at X. Random bits are taken for ideal. Errors are raised before anything is charged or drawn, and show no value of X.
     Reference: docs/privacy.md, theorem 1.
@@ -108,10 +108,10 @@ def with_total_noise(protocol: Protocol, totals: NDArray[np.int64] | None) -> ND
 
 def checked_rows(protocol: Protocol, count: int, labels: Any) -> list[str] | None:
     """The label of each row, or None for numbers, if that many rows may be released and the labels are theirs."""
-    if count > 1 and not protocol.on_grid and protocol.touched is None:
+    if count > 1 and not protocol.on_grid and protocol.changed_entries is None:
         raise ParameterError(
-            "touched must say how many entries one unit can change, over all rows, when several rows are off the grid; "
-            "pass touched=input_dim to the protocol if one unit lies in one row"
+            "changed_entries must say how many entries one unit can change, over all rows, when several rows are off the grid; "
+            "pass changed_entries=input_dim to the protocol if one unit lies in one row"
         )
     return checked_labels(labels, count)
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from armslength.checks import integer
 from armslength.errors import ParameterError
 from armslength.ingest.arrays import Prepared
-from armslength.ingest.contributions import KEY_BYTES, BoundedEvents, TakingOrder, contribution_in_grid_units
+from armslength.ingest.contributions import KEY_BYTES, BoundedEvents, KeyedOrder, contribution_in_grid_units
 from armslength.ingest.engine import DEFAULT_MEMORY, EventTable, LeftOut, memory_bytes, opened_table
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, item_numbers, public_groups_of
@@ -73,7 +73,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
     """
     book = opened_ledger(ledger)
     check_population(population, book)
-    job = TableRelease.of(
+    job = TableJob.of(
         source,
         protocol,
         EventColumns(person, item, group, weight),
@@ -86,7 +86,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
 
 
 @dataclass(frozen=True)
-class TableRelease:
+class TableJob:
     """A release of an event table, checked as far as it can be without data.
 
     Attributes:
@@ -120,7 +120,7 @@ class TableRelease:
         *,
         memory: str = DEFAULT_MEMORY,
         threads: int | None = None,
-    ) -> "TableRelease":
+    ) -> "TableJob":
         """The release, if the protocol fits an event table."""
         if not isinstance(protocol, Protocol):
             raise ParameterError(f"protocol must be al.Protocol, got {type(protocol).__name__}")
@@ -203,7 +203,7 @@ class TableRelease:
             advance: Is told how much more was read.
             unit: In "rows", or "B" for bytes of text files.
         """
-        order = TakingOrder(key, self.groups.labels)
+        order = KeyedOrder(key, self.groups.labels)
         with self.opened() as table:
             table.left_out = left_out or table.left_out
             batches = table.batches(self.groups, self.names, weighted=self.columns.weight is not None)

@@ -59,7 +59,7 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
     """What a card states of a release, in exact numbers: decimals as text, floats in hexadecimal."""
     document = protocol.document()
     same = ("unit", "relation", "norm", "radius", "epsilon", "noise", "noise_site")
-    bounds = ("contribution", "value_range", "on_grid", "touched", "dropped_bits")
+    bounds = ("contribution", "value_range", "on_grid", "changed_entries", "dropped_bits")
     return {
         "protocol": protocol.fingerprint,
         "source": source,
@@ -263,9 +263,9 @@ def _grid(protocol: Protocol, source: str) -> str:
     if protocol.on_grid:
         return f"Every value is a multiple of {step}; the software makes sure of that."
     rounded = f"Values are rounded down to multiples of {step}."
-    if protocol.touched is None:
+    if protocol.changed_entries is None:
         return f"{rounded} Any entry may change, so the software allows one row only in a release of prepared rows."
-    entries = f"{protocol.touched:,} entr{'y' if protocol.touched == 1 else 'ies'}"
+    entries = f"{protocol.changed_entries:,} entr{'y' if protocol.changed_entries == 1 else 'ies'}"
     return (
         f"{rounded} This can move each changed entry by one step more. So the party also promises that "
         f"{_change(protocol)} changes at most {entries} over all rows; the software cannot check it."

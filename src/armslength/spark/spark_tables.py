@@ -6,12 +6,11 @@ from typing import Any
 from armslength.ingest.arrays import Prepared
 from armslength.ingest.engine import check_names
 from armslength.ingest.event_columns import EventColumns
-from armslength.ingest.event_table import public_groups_of
+from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ingest.sums import SumShape
 from armslength.ledger.ledger import opened_ledger
 from armslength.protocol.protocol import Protocol
 from armslength.release.release import check_population
-from armslength.release.release_table import TableRelease
 from armslength.sketches.sketches import Sketches
 from armslength.spark.frames import (
     arrow_types,
@@ -87,7 +86,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
     check_population(population, book)
     job = SparkTableRelease.of_frame(
         opened_frame(source),
-        TableRelease.of(
+        TableJob.of(
             None,
             protocol,
             EventColumns(person, item, group, weight),
@@ -101,7 +100,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
 
 
 @dataclass(frozen=True)
-class SparkTableRelease(TableRelease):
+class SparkTableRelease(TableJob):
     """A release of the events of a frame, checked as far as its schema tells.
 
     Its `source` is a table without rows that has the frame's types.
@@ -117,9 +116,7 @@ class SparkTableRelease(TableRelease):
     roles: dict[str, str]
 
     @classmethod
-    def of_frame(
-        cls, frame: Any, release: TableRelease, *, partitions: int | None = None
-    ) -> "SparkTableRelease":
+    def of_frame(cls, frame: Any, release: TableJob, *, partitions: int | None = None) -> "SparkTableRelease":
         """The release, if the frame has the columns and their types; no job runs."""
         roles = release.columns.named
         check_functions(frame)
@@ -169,7 +166,7 @@ class SparkTableRelease(TableRelease):
             .repartition(self.partitions, BUCKET)
             .selectExpr(*hashed, BUCKET, f"xxhash64({every}) AS {FINGERPRINT}")
         )
-        release = TableRelease(**{name: getattr(self, name) for name in TableRelease.__dataclass_fields__})
+        release = TableJob(**{name: getattr(self, name) for name in TableJob.__dataclass_fields__})
         job = PartitionJob(replace(release, source=None), key, layout)
         tasks = min(layout.chunks, max(min(self.partitions, 32), -(-layout.bytes // _SUMS_PER_TASK)))
         return (

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from armslength.errors import InputError, ParameterError
+from armslength.ingest.event_table import TableJob
 from armslength.ingest.sums import PartialSums, SumShape, parts_of
-from armslength.release.release_table import TableRelease
 from armslength.spark.messages import (
     LISTING,
     PROBLEM,
@@ -126,7 +126,7 @@ class PartitionJob:
         layout: How sums are cut into chunks.
     """
 
-    release: TableRelease
+    release: TableJob
     key: bytes
     layout: Layout
 

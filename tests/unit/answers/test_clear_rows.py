@@ -7,7 +7,7 @@ import armslength as al
 
 PROTOCOL = al.Protocol(
     al.SparseJL(input_dim=20, sketch_dim=16, sparsity=1, seed="clear"),
-    50,
+    epsilon=50,
     contribution=1,
     unit="u",
     total_share="0.5",

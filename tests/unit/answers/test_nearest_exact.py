@@ -18,7 +18,9 @@ HUGE = 2**62
 
 def protocol(coordinates, epsilon="1", **known):
     return al.Protocol(
-        al.SparseJL(input_dim=4096, sketch_dim=coordinates, sparsity=1, seed="exact search"), epsilon, **known
+        al.SparseJL(input_dim=4096, sketch_dim=coordinates, sparsity=1, seed="exact search"),
+        epsilon=epsilon,
+        **known,
     )
 
 

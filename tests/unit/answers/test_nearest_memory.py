@@ -35,7 +35,7 @@ class Watched:
 
 def released(rows, coordinates):
     protocol = al.Protocol(
-        al.SparseJL(input_dim=coordinates, sketch_dim=coordinates, sparsity=1, seed="memory"), 1
+        al.SparseJL(input_dim=coordinates, sketch_dim=coordinates, sparsity=1, seed="memory"), epsilon=1
     )
     return protocol.release(np.ones((rows, coordinates), dtype=np.int32), ledger=al.NO_LEDGER)
 

@@ -14,7 +14,7 @@ from armslength.estimates.quantiles import estimate_quantiles, null_quantile
 from armslength.estimates.variance import ErrorModel, variance_curve
 from armslength.laws import DiscreteLaplace, RoundedNormal
 
-PROTOCOL = al.Protocol(al.SparseJL(input_dim=100, sketch_dim=16, sparsity=1, seed="x"), 1)
+PROTOCOL = al.Protocol(al.SparseJL(input_dim=100, sketch_dim=16, sparsity=1, seed="x"), epsilon=1)
 
 
 def noise_of(protocol, coefficients=(1.0, -1.0)):
@@ -51,7 +51,7 @@ def test_below_zero_the_upper_end_is_that_of_zero():
 
 def test_no_upper_end_where_the_projection_is_too_coarse():
     # q²a ≥ 1: with k = 4 rows and a high level, no distance is too large.
-    rule = rule_of(al.Protocol(al.SparseJL(input_dim=100, sketch_dim=4, sparsity=1, seed="x"), 1))
+    rule = rule_of(al.Protocol(al.SparseJL(input_dim=100, sketch_dim=4, sparsity=1, seed="x"), epsilon=1))
     _, upper = rule.interval(np.array([10.0, 1e4]), Level.of(0.999, "asymptotic", 1))
     assert np.isinf(upper).all()
 
@@ -102,7 +102,9 @@ def exact_null_tail(law, k, value):
 
 @pytest.mark.parametrize("tail", [0.1, 0.025, 1e-4])
 def test_the_law_at_zero_is_exact(tail):
-    protocol = al.Protocol(al.SparseJL(input_dim=100, sketch_dim=8, sparsity=1, seed="x"), 2)  # scale 0.5
+    protocol = al.Protocol(
+        al.SparseJL(input_dim=100, sketch_dim=8, sparsity=1, seed="x"), epsilon=2
+    )  # scale 0.5
     noise = noise_of(protocol)
     deviate = -ndtri(tail)
     k2, k4 = noise.cumulants.k2, noise.cumulants.k4
@@ -144,8 +146,8 @@ def test_quantiles_are_smooth_between_zero_and_far():
 @pytest.mark.parametrize("coefficients", [(1.0, -2.0, 1.0), (0.37, -1.9), (1.0,)])
 @pytest.mark.parametrize(
     "protocol",
-    [PROTOCOL, al.Protocol(PROTOCOL.transform, 1e-6), al.Protocol(PROTOCOL.transform, 1, 1e-6, "gaussian"),
-     al.Protocol(PROTOCOL.transform, 0.001, dropped_bits=6)],
+    [PROTOCOL, al.Protocol(PROTOCOL.transform, epsilon=1e-6), al.Protocol(PROTOCOL.transform, epsilon=1, delta=1e-6, noise="gaussian"),
+     al.Protocol(PROTOCOL.transform, epsilon=0.001, dropped_bits=6)],
     ids=["small", "large", "gaussian", "dropped"],
 )  # fmt: skip
 def test_any_combination_of_noises_has_quantiles(coefficients, protocol):
@@ -175,7 +177,10 @@ def test_bad_method_and_too_small_a_tail():
 def test_large_epsilon_needs_no_large_memory(epsilon, noise):
     # Noise that is nearly always 0 and then as large as many standard deviations.
     protocol = al.Protocol(
-        al.SparseJL(input_dim=100, sketch_dim=256, sparsity=1, seed="x"), epsilon, 1e-6, noise
+        al.SparseJL(input_dim=100, sketch_dim=256, sparsity=1, seed="x"),
+        epsilon=epsilon,
+        delta=1e-6,
+        noise=noise,
     )
     sketches = protocol.release(np.eye(3, 100, dtype=int) * 9, ledger=al.NO_LEDGER)
     lower, upper = al.squared_distances(sketches).interval(1 - 1e-9)  # a fair miss would be one in 10^9
@@ -185,7 +190,7 @@ def test_large_epsilon_needs_no_large_memory(epsilon, noise):
 
 
 def test_scaled_sketches_need_no_large_memory_and_no_long_time():
-    protocol = al.Protocol(al.GaussianJL(input_dim=1000, sketch_dim=64, seed="x"), 1, 1e-6)
+    protocol = al.Protocol(al.GaussianJL(input_dim=1000, sketch_dim=64, seed="x"), epsilon=1, delta=1e-6)
     counts = np.random.default_rng(0).poisson(5, (12, 1000))
     sketches = protocol.release(counts, ledger=al.NO_LEDGER)
     shapes = al.concat(
@@ -207,7 +212,7 @@ def test_extreme_multiples_end(factor):
 
 @pytest.mark.parametrize("k", [1, 2, 5000, 200_000])
 def test_few_and_many_coordinates(k):
-    noise = noise_of(al.Protocol(al.SparseJL(input_dim=100, sketch_dim=k, sparsity=1, seed="x"), 1))
+    noise = noise_of(al.Protocol(al.SparseJL(input_dim=100, sketch_dim=k, sparsity=1, seed="x"), epsilon=1))
     upper, lower = estimate_quantiles(noise.normalized(), k).at(np.array([0.0, 0.5, 1.0]), 3.0)
     assert ((upper >= 3) & (upper < 40)).all()
     assert ((lower >= 3) & (lower < 4)).all()
@@ -225,7 +230,7 @@ def test_approximate_intervals_guarantee_nothing():
 
 
 def test_the_exact_law_is_for_multiples_of_one_noise():
-    other = al.Protocol(PROTOCOL.transform, "0.9")
+    other = al.Protocol(PROTOCOL.transform, epsilon="0.9")
     mixed = [PROTOCOL, other]
     for coefficients in [(1.0, -1.0), (0.5, -1.0), (3.0, 1.0, -2.0), ()]:
         assert noise_of(PROTOCOL, coefficients).has_one_law
@@ -263,7 +268,7 @@ def test_different_noises_are_never_resolved_too_soon(name, k):
         DiscreteLaplace(scale) if kind == "laplace" else RoundedNormal(scale) for kind, scale in LAWS[name]
     ]
     noise = PairNoise.sum_of((law, 0, 1.0) for law in laws)
-    protocol = al.Protocol(al.SparseJL(input_dim=100, sketch_dim=k, sparsity=1, seed="x"), 1)
+    protocol = al.Protocol(al.SparseJL(input_dim=100, sketch_dim=k, sparsity=1, seed="x"), epsilon=1)
     noises = PairNoises.of([noise], np.zeros(4001, dtype=np.int64))
     deviation = np.sqrt(k * (noise.cumulants.k4 + 2 * noise.cumulants.k2**2))
     value = np.linspace(0, 40, 4001) * deviation
@@ -279,7 +284,9 @@ def test_different_noises_are_never_resolved_too_soon(name, k):
 def test_many_different_noises_need_few_laws():
     generator = np.random.default_rng(3)
     parts = [
-        al.Protocol(PROTOCOL.transform, str(epsilon)).release(np.eye(1, 100, dtype=int), ledger=al.NO_LEDGER)
+        al.Protocol(PROTOCOL.transform, epsilon=str(epsilon)).release(
+            np.eye(1, 100, dtype=int), ledger=al.NO_LEDGER
+        )
         for epsilon in generator.uniform(0.3, 3, 40).round(4)
     ]
     quantiles.estimate_quantiles.cache_clear()
@@ -305,7 +312,7 @@ def test_too_many_exact_laws_are_refused(monkeypatch):
     ids=lambda function: function.__name__,
 )
 def test_estimates_can_be_pickled(estimator):
-    protocol = al.Protocol(PROTOCOL.transform, 1, total_share="0.5")
+    protocol = al.Protocol(PROTOCOL.transform, epsilon=1, total_share="0.5")
     sketches = protocol.release(np.full((3, 100), 40), ledger=al.NO_LEDGER)
     estimate = estimator(sketches)
     again = pickle.loads(pickle.dumps(estimate))  # noqa: S301  # our own bytes
@@ -317,7 +324,9 @@ def test_the_law_at_0_is_made_once_for_a_table_and_its_exact_quantiles(monkeypat
     ratios = []
     made = quantiles._lattice_law
     monkeypatch.setattr(quantiles, "_lattice_law", lambda *known: ratios.append(known[2]) or made(*known))
-    noise = noise_of(al.Protocol(al.SparseJL(input_dim=300, sketch_dim=24, sparsity=1, seed="once"), "0.7"))
+    noise = noise_of(
+        al.Protocol(al.SparseJL(input_dim=300, sketch_dim=24, sparsity=1, seed="once"), epsilon="0.7")
+    )
     table = estimate_quantiles(noise, 24)
     for deviate in (1.0, 2.0, 3.0):
         table.at(np.zeros(1), deviate)

@@ -8,7 +8,7 @@ from armslength.estimates import shapes
 from armslength.estimates.intervals import Level
 
 PROTOCOL = al.Protocol(
-    al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="shapes"), 1, total_share="0.25"
+    al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="shapes"), epsilon=1, total_share="0.25"
 )
 RNG = np.random.default_rng(4)
 SHAPES = RNG.gamma(1, 1, (3, 300))
@@ -51,7 +51,7 @@ def test_rows_that_share_noise():
 
 
 def test_the_noise_of_a_rule_is_never_smaller_and_hardly_larger(monkeypatch):
-    a, b = released(), released(protocol=al.Protocol(PROTOCOL.transform, "0.1", total_share="0.9"))
+    a, b = released(), released(protocol=al.Protocol(PROTOCOL.transform, epsilon="0.1", total_share="0.9"))
     grid = _distance_ends(a, b, monkeypatch)
     exact = al.squared_distances(divided(a), divided(b)).interval(1 - 0.05 * 0.8)
     # Both round the ratio in the quantiles' law, not always to the same one.
@@ -132,7 +132,7 @@ def test_the_error_is_split_and_not_exceeded(monkeypatch):
 
 def test_a_coarse_sketch_has_no_upper_end():
     coarse = al.Protocol(
-        al.SparseJL(input_dim=300, sketch_dim=8, sparsity=1, seed="coarse"), 1, total_share="0.25"
+        al.SparseJL(input_dim=300, sketch_dim=8, sparsity=1, seed="coarse"), epsilon=1, total_share="0.25"
     )
     for method in ("asymptotic", "guaranteed"):
         lower, upper = al.shape_distances(released(protocol=coarse)).interval(0.9999, method=method)
@@ -180,7 +180,7 @@ def test_blocks_are_what_all_at_once_is(monkeypatch):
 
 
 def test_without_totals_or_with_one_that_may_be_0_shapes_are_refused():
-    plain = al.Protocol(al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="shapes"), 1)
+    plain = al.Protocol(al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="shapes"), epsilon=1)
     with pytest.raises(al.ParameterError, match="released with totals"):
         al.shape_distances(plain.release(data(), ledger=al.NO_LEDGER))
     small = released((20_000, 8), labels=["large", "tiny"])

@@ -14,7 +14,7 @@ from armslength.estimates.variance import ErrorModel
 from armslength.sketches.noises import Noises
 
 K = 19
-PROTOCOL = al.Protocol(al.SparseJL(input_dim=40, sketch_dim=K, sparsity=1, seed="x"), 1)
+PROTOCOL = al.Protocol(al.SparseJL(input_dim=40, sketch_dim=K, sparsity=1, seed="x"), epsilon=1)
 
 
 def sketches_of(values):
@@ -83,7 +83,7 @@ def test_chosen_pairs_are_those_of_the_matrix():
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.99])
 def test_intervals_are_those_of_a_fine_search(epsilon, transform, level, monkeypatch):
     # Where noise is nearly always 0 the limits have steps.
-    protocol = al.Protocol(transform, epsilon)
+    protocol = al.Protocol(transform, epsilon=epsilon)
     row = protocol.release(np.zeros((1, transform.input_dim), dtype=int), ledger=al.NO_LEDGER)
     rule = interval_rule(ErrorModel.of(protocol), PairNoise.of(row.noises.terms(0)))
     threshold = rule.smallest_resolved(Level.of(level, "asymptotic", 1))
@@ -118,7 +118,10 @@ def test_estimates_do_not_depend_on_how_squares_are_made(monkeypatch):
 
 def test_a_small_noise_beside_a_large_one_keeps_its_digits():
     identity = al.Identity(input_dim=1000)
-    loud, quiet = al.Protocol(identity, "1e-8", noise="laplace"), al.Protocol(identity, 40, noise="laplace")
+    loud, quiet = (
+        al.Protocol(identity, epsilon="1e-8", noise="laplace"),
+        al.Protocol(identity, epsilon=40, noise="laplace"),
+    )
     x = np.zeros((3, 1000), dtype=int)
     x[1, 0], x[2, 0] = 3, 4
     parts = [protocol.release(x, ledger=al.NO_LEDGER) for protocol in (loud, quiet)]

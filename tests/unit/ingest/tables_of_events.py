@@ -18,7 +18,7 @@ KEY = bytes(range(32))
 ITEMS = 12
 SECRET = "zq-secret-zq"  # noqa: S105  # a value that no message may show
 # noise that is 0 almost surely: e^(-1000) a coordinate
-EXACT = al.Protocol(al.SparseJL(sketch_dim=32, seed="t"), 1000, contribution=1, unit="one person")
+EXACT = al.Protocol(al.SparseJL(sketch_dim=32, seed="t"), epsilon=1000, contribution=1, unit="one person")
 
 
 def random_events(seed, *, weighted):
@@ -41,7 +41,7 @@ def counting_protocol(contribution=5, epsilon=1, **known):
     """A protocol under which exact integers are counts: column numbers, no projection."""
     return al.Protocol(
         al.Identity(input_dim=ITEMS),
-        epsilon,
+        epsilon=epsilon,
         contribution=contribution,
         unit="one person",
         items="int64",
@@ -124,7 +124,7 @@ def release(source, protocol=EXACT, **known):
         "ledger": al.NO_LEDGER,
         **known,
     }
-    return al.release_table(source, protocol, **arguments)
+    return protocol.release_table(source, **arguments)
 
 
 def table(rows):

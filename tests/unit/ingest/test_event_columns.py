@@ -14,9 +14,8 @@ import armslength as al
 from armslength.ingest import text_files
 from armslength.ingest.engine import LeftOut
 from armslength.ingest.event_columns import EventColumns
-from armslength.ingest.event_table import PublicGroups
+from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.ingest.grid import Grid
-from armslength.release.release_table import TableRelease
 from unit.ingest.tables_of_events import KEY, counting_protocol
 
 OPEN = al.SparseJL(sketch_dim=64, seed="columns")
@@ -25,13 +24,11 @@ SECRET = "zq-secret-zq"  # noqa: S105  # a value that no message may show
 
 
 def open_protocol(items="string", **known):
-    return al.Protocol(OPEN, 1, contribution=1000, unit="one person", items=items, **known)
+    return al.Protocol(OPEN, epsilon=1, contribution=1000, unit="one person", items=items, **known)
 
 
 def integers(source, protocol, weight=None):
-    return (
-        TableRelease.of(source, protocol, EventColumns("who", "what", None, weight), ONE).sums(KEY).product[0]
-    )
+    return TableJob.of(source, protocol, EventColumns("who", "what", None, weight), ONE).sums(KEY).product[0]
 
 
 def sketch(items, kind="string"):
@@ -77,8 +74,8 @@ def test_the_same_person_under_different_types_is_one_person(tmp_path):
     (tmp_path / "3.jsonl").write_text(
         '{"who": 12, "what": "c"}\n{"who": "12", "what": "d"}\n', encoding="utf-8"
     )
-    once = al.Protocol(OPEN, 1, contribution=1, unit="one person", total_share="0.5")
-    job = TableRelease.of(sorted(tmp_path.iterdir()), once, EventColumns("who", "what"), ONE)
+    once = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person", total_share="0.5")
+    job = TableJob.of(sorted(tmp_path.iterdir()), once, EventColumns("who", "what"), ONE)
     assert job.sums(KEY).totals.tolist() == [1]
 
 
@@ -133,10 +130,10 @@ def test_an_item_with_a_character_that_nobody_has_assigned_is_left_out(item, kin
 
 def test_a_character_that_nobody_has_assigned_is_left_out_before_the_bound():
     # it must not take the place of an event that counts
-    one = al.Protocol(OPEN, 1, contribution=1, unit="one person")
+    one = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person")
     table = pa.table({"who": ["a"] * 9, "what": ["x", *(f"\u0378{n}" for n in range(8))]})
     for key in (bytes([number]) * 32 for number in range(8)):
-        product = TableRelease.of(table, one, EventColumns("who", "what"), ONE).sums(key).product[0]
+        product = TableJob.of(table, one, EventColumns("who", "what"), ONE).sums(key).product[0]
         assert product.tolist() == sketch(["x"]).tolist()
 
 
@@ -181,8 +178,8 @@ def test_a_person_in_json_may_be_a_whole_number_of_any_length(tmp_path):
     path.write_text(
         f'{{"who": {10**30}, "what": "x"}}\n{{"who": "{10**30}", "what": "x"}}\n', encoding="utf-8"
     )
-    once = al.Protocol(OPEN, 1, contribution=1, unit="one person")
-    job = TableRelease.of(path, once, EventColumns("who", "what"), ONE)
+    once = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person")
+    job = TableJob.of(path, once, EventColumns("who", "what"), ONE)
     assert job.sums(KEY).product[0].tolist() == sketch(["x"]).tolist()
 
 
@@ -204,27 +201,27 @@ def test_one_person_in_several_spellings_is_one_person(kind, tmp_path):
     elif kind == "jsonl":
         source = tmp_path / "e.jsonl"
         source.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()), encoding="utf-8")
-    once = al.Protocol(OPEN, 1, contribution=1, unit="one person", total_share="0.5")
-    job = TableRelease.of(source, once, EventColumns("who", "what"), ONE)
+    once = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person", total_share="0.5")
+    job = TableJob.of(source, once, EventColumns("who", "what"), ONE)
     assert job.sums(KEY).totals.tolist() == [2]  # René in five spellings, and Rene; blanks name nobody
 
 
 def test_a_nul_is_part_of_an_id(tmp_path):
     # the engine's own normal form ends at it: one person counted twice, and two persons were one
-    once = al.Protocol(OPEN, 1, contribution=1, unit="one person", total_share="0.5")
+    once = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person", total_share="0.5")
     ids = ["x\0a", "\u00a0x\0a", "\u00e9\0a", "e\u0301\0a", "\u00e9\0b", "\u00e9"]
-    job = TableRelease.of(pa.table({"who": ids, "what": ["i"] * 6}), once, EventColumns("who", "what"), ONE)
+    job = TableJob.of(pa.table({"who": ids, "what": ["i"] * 6}), once, EventColumns("who", "what"), ONE)
     assert job.sums(KEY).totals.tolist() == [4]
     path = tmp_path / "e.jsonl"
     path.write_text("".join(json.dumps({"who": who, "what": "i"}) + "\n" for who in ids), encoding="utf-8")
-    assert TableRelease.of(path, once, EventColumns("who", "what"), ONE).sums(KEY).totals.tolist() == [4]
+    assert TableJob.of(path, once, EventColumns("who", "what"), ONE).sums(KEY).totals.tolist() == [4]
 
 
 def test_an_item_of_a_vocabulary_does_not_end_at_a_nul():
     names = ["\u00e9", "b"]
-    protocol = al.Protocol(al.Identity(input_dim=2), 1, contribution=9, unit="u", vocabulary=names)
+    protocol = al.Protocol(al.Identity(input_dim=2), epsilon=1, contribution=9, unit="u", vocabulary=names)
     table = pa.table({"who": ["a", "b"], "what": ["\u00e9\0junk", "e\u0301"]})
-    job = TableRelease.of(table, protocol, EventColumns("who", "what"), ONE, names)
+    job = TableJob.of(table, protocol, EventColumns("who", "what"), ONE, names)
     assert job.sums(KEY).product.tolist() == [[1, 0]]
 
 
@@ -285,7 +282,7 @@ def test_what_was_left_out_is_counted_for_the_data_holder(tmp_path):
         "a,x,north,z",
     ]
     path.write_text("who,what,where,w\n" + "\n".join(rows) + "\n", encoding="utf-8")
-    job = TableRelease.of(
+    job = TableJob.of(
         path, open_protocol(), EventColumns("who", "what", "where", "w"), PublicGroups(("north",), "where")
     )
     with job.opened() as opened:
@@ -306,7 +303,9 @@ WEIGHTS = st.lists(
 
 @given(weights=WEIGHTS, exponent=st.integers(-4, 4))
 def test_weights_are_floored_as_matrices_are(weights, exponent):
-    protocol = counting_protocol(2**40, resolution=2.0**exponent, on_grid=False, touched=12, epsilon=1000)
+    protocol = counting_protocol(
+        2**40, resolution=2.0**exponent, on_grid=False, changed_entries=12, epsilon=1000
+    )
     table = pa.table(
         {
             "who": [str(i) for i in range(len(weights))],
@@ -330,7 +329,9 @@ def test_weights_are_floored_as_matrices_are(weights, exponent):
     values=st.lists(st.integers(-(2**61), 2**61), min_size=1, max_size=9), exponent=st.sampled_from([0, 1, 4])
 )
 def test_whole_weights_are_never_floats(values, exponent):
-    protocol = counting_protocol(2**40, resolution=2.0**exponent, on_grid=False, touched=12, epsilon=1000)
+    protocol = counting_protocol(
+        2**40, resolution=2.0**exponent, on_grid=False, changed_entries=12, epsilon=1000
+    )
     table = pa.table(
         {"who": [str(i) for i in range(len(values))], "what": list(range(len(values))), "w": values}
     )
@@ -373,7 +374,7 @@ def test_whole_weights_off_a_coarse_grid_are_left_out():
 
 
 def test_decimals_are_weights():
-    protocol = open_protocol(resolution=0.5, on_grid=False, touched=1)
+    protocol = open_protocol(resolution=0.5, on_grid=False, changed_entries=1)
     column = pa.array([Decimal("1.75")], pa.decimal128(10, 2))
     product = integers(pa.table({"who": ["a"], "what": ["x"], "w": column}), protocol, "w")
     assert product.tolist() == (3 * sketch(["x"])).tolist()

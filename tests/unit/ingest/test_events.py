@@ -12,9 +12,9 @@ import armslength as al
 from armslength.ingest import events
 from armslength.ingest.events import sketch_of_events
 
-STRINGS = al.Protocol(al.SparseJL(sketch_dim=16, sparsity=2, seed="x"), 1)
-NUMBERS = al.Protocol(al.SparseJL(sketch_dim=16, sparsity=2, seed="x"), 1, items="int64")
-FIXED = al.Protocol(al.SparseJL(input_dim=50, sketch_dim=16, sparsity=2, seed="x"), 1)
+STRINGS = al.Protocol(al.SparseJL(sketch_dim=16, sparsity=2, seed="x"), epsilon=1)
+NUMBERS = al.Protocol(al.SparseJL(sketch_dim=16, sparsity=2, seed="x"), epsilon=1, items="int64")
+FIXED = al.Protocol(al.SparseJL(input_dim=50, sketch_dim=16, sparsity=2, seed="x"), epsilon=1)
 NAMES = ["flu", "cold", "flu", "", "Ä", "cold", "flu"]
 AMOUNTS = [1, -2, 3, 2**62, -1, 5, 2**62]
 
@@ -85,7 +85,7 @@ def test_many_events_by_totals_and_one_by_one(monkeypatch, most_totals, at_once)
         al.Identity(input_dim=50),
         al.SignJL(input_dim=50, sketch_dim=16, seed="x"),
     ):
-        found = sketch_of_events(al.Protocol(transform, 1), items, amounts)
+        found = sketch_of_events(al.Protocol(transform, epsilon=1), items, amounts)
         assert np.array_equal(found, transform.apply(totals[None, :])[0])
 
 

@@ -14,7 +14,10 @@ from armslength.ledger import ledger_file as module
 from armslength.ledger.ledger_file import write_entry
 
 PROTOCOL = al.Protocol(
-    al.SparseJL(input_dim=4, sketch_dim=8, sparsity=2, seed="x"), 1, unit="one patient", contribution=2
+    al.SparseJL(input_dim=4, sketch_dim=8, sparsity=2, seed="x"),
+    epsilon=1,
+    unit="one patient",
+    contribution=2,
 )
 
 
@@ -42,8 +45,8 @@ class Unread:
         lambda path: PROTOCOL.release(Unread(), ledger=path, population="p"),
         lambda path: PROTOCOL.release(Unread(), ledger=str(path), population="p"),
         lambda path: PROTOCOL.stream(label="a", ledger=path, population="p"),
-        lambda path: al.release_table(
-            Unread(), PROTOCOL, person="who", item="what", label="a", ledger=path, population="p"
+        lambda path: PROTOCOL.release_table(
+            Unread(), person="who", item="what", label="a", ledger=path, population="p"
         ),
         lambda path: al.verify("no file", ledger=path),
     ],

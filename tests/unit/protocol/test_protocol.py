@@ -23,40 +23,43 @@ SCHEMA = json.loads(
 SPARSE = al.SparseJL(input_dim=100, sketch_dim=16, sparsity=2, seed="trial")
 
 PROTOCOLS = {
-    "plain": lambda: al.Protocol(SPARSE, 1),
-    "gaussian": lambda: al.Protocol(SPARSE, "0.3", 1e-6, "gaussian", unit="one patient"),
-    "quotient": lambda: al.Protocol(al.SignJL(input_dim=10, sketch_dim=4, seed="x"), Fraction(1, 3)),
-    "contribution": lambda: al.Protocol(SPARSE, 1, contribution=20, relation="replace"),
+    "plain": lambda: al.Protocol(SPARSE, epsilon=1),
+    "gaussian": lambda: al.Protocol(SPARSE, epsilon="0.3", delta=1e-6, noise="gaussian", unit="one patient"),
+    "quotient": lambda: al.Protocol(al.SignJL(input_dim=10, sketch_dim=4, seed="x"), epsilon=Fraction(1, 3)),
+    "contribution": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, relation="replace"),
     "auto": lambda: al.Protocol(
         al.HadamardJL(input_dim=100, sketch_dim=16, seed="x"),
-        1,
-        1e-9,
+        epsilon=1,
+        delta=1e-9,
         resolution="auto",
         radius="2.5",
-        touched=3,
+        changed_entries=3,
     ),
-    "range": lambda: al.Protocol(SPARSE, 1, resolution=0.25, on_grid=False, value_range=(-1, "2.5")),
-    "coarse": lambda: al.Protocol(SPARSE, 1, resolution=4, radius=8),
-    "dropped": lambda: al.Protocol(SPARSE, 0.001, dropped_bits=5),
+    "range": lambda: al.Protocol(SPARSE, epsilon=1, resolution=0.25, on_grid=False, value_range=(-1, "2.5")),
+    "coarse": lambda: al.Protocol(SPARSE, epsilon=1, resolution=4, radius=8),
+    "dropped": lambda: al.Protocol(SPARSE, epsilon=0.001, dropped_bits=5),
     "input": lambda: al.Protocol(
-        al.FastJL(input_dim=100, sketch_dim=16, seed="x", density=0.3), 1, 1e-6, noise_site="input"
+        al.FastJL(input_dim=100, sketch_dim=16, seed="x", density=0.3),
+        epsilon=1,
+        delta=1e-6,
+        noise_site="input",
     ),
-    "l2": lambda: al.Protocol(SPARSE, 1, 1e-6, norm="l2", radius="2.5"),
+    "l2": lambda: al.Protocol(SPARSE, epsilon=1, delta=1e-6, norm="l2", radius="2.5"),
     "l2 off the grid": lambda: al.Protocol(
-        al.Identity(input_dim=5), 1, 1e-6, norm="l2", radius=2, resolution="auto"
+        al.Identity(input_dim=5), epsilon=1, delta=1e-6, norm="l2", radius=2, resolution="auto"
     ),
     "l2 input": lambda: al.Protocol(
         al.FastJL(input_dim=100, sketch_dim=16, seed="x", density=0.3),
-        1,
-        1e-6,
+        epsilon=1,
+        delta=1e-6,
         norm="l2",
         radius=2,
         noise_site="input",
     ),
-    "open": lambda: al.Protocol(al.SparseJL(sketch_dim=16, sparsity=2, seed="x"), 1, items="int64"),
-    "named": lambda: al.Protocol(al.Identity(input_dim=3), 1, vocabulary=["a", "b", "ç"]),
+    "open": lambda: al.Protocol(al.SparseJL(sketch_dim=16, sparsity=2, seed="x"), epsilon=1, items="int64"),
+    "named": lambda: al.Protocol(al.Identity(input_dim=3), epsilon=1, vocabulary=["a", "b", "ç"]),
     "matrix": lambda: al.Protocol(
-        al.MatrixJL([[1, -2], [0, 3]], scale=0.5, variance_coefficients=(0.1, 0.0)), 1
+        al.MatrixJL([[1, -2], [0, 3]], scale=0.5, variance_coefficients=(0.1, 0.0)), epsilon=1
     ),
 }
 
@@ -82,7 +85,7 @@ def test_documents_follow_the_published_schema(protocol):
 
 
 def test_auto_is_never_stored():
-    document = al.Protocol(SPARSE, 1, 1e-6, resolution="auto").document()
+    document = al.Protocol(SPARSE, epsilon=1, delta=1e-6, resolution="auto").document()
     assert "auto" not in json.dumps(document)
 
 
@@ -93,26 +96,26 @@ def test_a_protocol_cannot_be_changed(protocol):
 
 def test_fingerprints_are_frozen():
     # A change of these would orphan every protocol file in the world.
-    protocol = al.Protocol(al.SparseJL(input_dim=70_000, sketch_dim=256, seed="trial-2026"), 1.0)
+    protocol = al.Protocol(al.SparseJL(input_dim=70_000, sketch_dim=256, seed="trial-2026"), epsilon=1.0)
     assert protocol.fingerprint == "80e6d378e71dfc1b9b48f277537a5252b744fd235111463c8d79c27b588c8740"
     assert protocol.space == "4c4117f532df80fa683c95f738df9dd23a2bbd82b6ec1c30558b85e285d02972"
 
 
 def test_space_ignores_what_may_differ_between_parties():
-    base = al.Protocol(SPARSE, 1)
+    base = al.Protocol(SPARSE, epsilon=1)
     for same in (
-        al.Protocol(SPARSE, 2),
-        al.Protocol(SPARSE, 1, 1e-6, "gaussian"),
-        al.Protocol(SPARSE, 1, radius=5, unit="one household"),
-        al.Protocol(SPARSE, 0.001, dropped_bits=3),
+        al.Protocol(SPARSE, epsilon=2),
+        al.Protocol(SPARSE, epsilon=1, delta=1e-6, noise="gaussian"),
+        al.Protocol(SPARSE, epsilon=1, radius=5, unit="one household"),
+        al.Protocol(SPARSE, epsilon=0.001, dropped_bits=3),
     ):
         assert same.space == base.space
         assert same.fingerprint != base.fingerprint
     for other in (
-        al.Protocol(al.SparseJL(input_dim=100, sketch_dim=16, sparsity=2, seed="other"), 1),
-        al.Protocol(SPARSE, 1, resolution=0.5),
-        al.Protocol(SPARSE, 1, items="int64"),
-        al.Protocol(SPARSE, 1, vocabulary=[str(i) for i in range(100)]),
+        al.Protocol(al.SparseJL(input_dim=100, sketch_dim=16, sparsity=2, seed="other"), epsilon=1),
+        al.Protocol(SPARSE, epsilon=1, resolution=0.5),
+        al.Protocol(SPARSE, epsilon=1, items="int64"),
+        al.Protocol(SPARSE, epsilon=1, vocabulary=[str(i) for i in range(100)]),
     ):
         assert other.space != base.space
 
@@ -154,7 +157,7 @@ def edit(protocol, **changes):
 )
 def test_edited_documents_are_refused(changes, error, says, tmp_path):
     path = tmp_path / "p.json"
-    path.write_text(json.dumps(edit(al.Protocol(SPARSE, 1), **changes)), encoding="utf-8")
+    path.write_text(json.dumps(edit(al.Protocol(SPARSE, epsilon=1), **changes)), encoding="utf-8")
     with pytest.raises(error) as caught:
         al.Protocol.load(path)
     assert says in str(caught.value)
@@ -162,7 +165,7 @@ def test_edited_documents_are_refused(changes, error, says, tmp_path):
 
 
 def test_missing_fields_are_named(tmp_path):
-    document = al.Protocol(SPARSE, 1).document()
+    document = al.Protocol(SPARSE, epsilon=1).document()
     del document["delta"]
     (tmp_path / "p.json").write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(al.CorruptFileError, match="missing 'delta'"):
@@ -182,7 +185,7 @@ def test_a_missing_file_is_a_clear_line(tmp_path):
     with pytest.raises(al.ParameterError, match="must be a readable file"):
         al.Protocol.load(tmp_path / "nowhere.json")
     with pytest.raises(al.ParameterError, match="must be writable"):
-        al.Protocol(SPARSE, 1).save(tmp_path / "no folder" / "p.json")
+        al.Protocol(SPARSE, epsilon=1).save(tmp_path / "no folder" / "p.json")
 
 
 @pytest.mark.parametrize(
@@ -207,7 +210,7 @@ def test_a_missing_file_is_a_clear_line(tmp_path):
         ({"resolution": 0}, "power of two"),
         ({"resolution": 2.0**-70}, "2^-60"),
         ({"on_grid": 1}, "on_grid must be"),
-        ({"touched": 0}, "touched must be"),
+        ({"changed_entries": 0}, "changed_entries must be"),
         ({"value_range": (2, 1)}, "value_range must be"),
         ({"value_range": 5}, "value_range must be"),
         ({"value_range": (0, math.inf)}, "value_range must be"),
@@ -233,23 +236,25 @@ def test_bad_fields_give_one_clear_line(arguments, says):
 
 def test_other_refusals():
     with pytest.raises(al.ParameterError, match="transform must be"):
-        al.Protocol("SparseJL", 1)
+        al.Protocol("SparseJL", epsilon=1)
     with pytest.raises(al.ParameterError, match="Gaussian"):
-        al.Protocol(al.FastJL(input_dim=10, sketch_dim=4, seed="x"), 1, noise="laplace", noise_site="input")
-    with pytest.raises(al.ParameterError, match="touched"):
-        al.Protocol(al.SparseJL(sketch_dim=4, seed="x"), 1, resolution="auto")
+        al.Protocol(
+            al.FastJL(input_dim=10, sketch_dim=4, seed="x"), epsilon=1, noise="laplace", noise_site="input"
+        )
+    with pytest.raises(al.ParameterError, match="changed_entries"):
+        al.Protocol(al.SparseJL(sketch_dim=4, seed="x"), epsilon=1, resolution="auto")
     with pytest.raises(al.ParameterError, match="open vocabulary"):
-        al.Protocol(al.SparseJL(sketch_dim=4, seed="x"), 1, vocabulary=["a"])
+        al.Protocol(al.SparseJL(sketch_dim=4, seed="x"), epsilon=1, vocabulary=["a"])
 
 
 def test_contribution_sets_the_radius():
-    assert al.Protocol(SPARSE, 1, contribution=20).radius == 20
-    assert al.Protocol(SPARSE, 1, contribution=20, relation="replace").radius == 40
-    assert al.Protocol(SPARSE, 1, contribution=20).law.scale == 20 * 2
+    assert al.Protocol(SPARSE, epsilon=1, contribution=20).radius == 20
+    assert al.Protocol(SPARSE, epsilon=1, contribution=20, relation="replace").radius == 40
+    assert al.Protocol(SPARSE, epsilon=1, contribution=20).law.scale == 20 * 2
 
 
 @pytest.mark.parametrize(
-    ("radius", "resolution", "on_grid", "touched", "expected"),
+    ("radius", "resolution", "on_grid", "changed_entries", "expected"),
     [
         (1, 1, True, None, 1),
         (2.5, 1, True, None, 2),
@@ -261,13 +266,20 @@ def test_contribution_sets_the_radius():
         (8, 4, False, 2, 3),
     ],
 )
-def test_radius_on_the_grid(radius, resolution, on_grid, touched, expected):
-    protocol = al.Protocol(SPARSE, 1, radius=radius, resolution=resolution, on_grid=on_grid, touched=touched)
+def test_radius_on_the_grid(radius, resolution, on_grid, changed_entries, expected):
+    protocol = al.Protocol(
+        SPARSE,
+        epsilon=1,
+        radius=radius,
+        resolution=resolution,
+        on_grid=on_grid,
+        changed_entries=changed_entries,
+    )
     assert protocol.neighbors.radius == expected
 
 
 @pytest.mark.parametrize(
-    ("radius", "resolution", "on_grid", "touched", "squared"),
+    ("radius", "resolution", "on_grid", "changed_entries", "squared"),
     [
         (1, 1, True, None, 1),
         ("2.5", 1, True, None, 6),
@@ -277,9 +289,16 @@ def test_radius_on_the_grid(radius, resolution, on_grid, touched, expected):
         (3, 2, False, 2, 8),  # (1.5 + √2)² = 8.49
     ],
 )
-def test_radius_of_l2_neighbors_on_the_grid(radius, resolution, on_grid, touched, squared):
+def test_radius_of_l2_neighbors_on_the_grid(radius, resolution, on_grid, changed_entries, squared):
     protocol = al.Protocol(
-        SPARSE, 1, 1e-6, norm="l2", radius=radius, resolution=resolution, on_grid=on_grid, touched=touched
+        SPARSE,
+        epsilon=1,
+        delta=1e-6,
+        norm="l2",
+        radius=radius,
+        resolution=resolution,
+        on_grid=on_grid,
+        changed_entries=changed_entries,
     )
     assert protocol.neighbors.radius_squared == squared
     expected = gaussian_scale(math.ceil(squared * SPARSE.operator_norm_squared), 1, 1e-6)
@@ -289,7 +308,7 @@ def test_radius_of_l2_neighbors_on_the_grid(radius, resolution, on_grid, touched
 
 
 def test_the_norm_is_told_in_the_card_and_in_the_ledger(tmp_path):
-    protocol = al.Protocol(al.Identity(input_dim=5), 1, 1e-6, norm="l2", radius=2)
+    protocol = al.Protocol(al.Identity(input_dim=5), epsilon=1, delta=1e-6, norm="l2", radius=2)
     ledger = al.Ledger(tmp_path / "l.sqlite", create=True)
     sketches = protocol.release(np.zeros((1, 5), dtype=int), population="p", ledger=ledger)
     assert "at most 2 in l2 norm" in guarantee_in_words(*sketches.releases[0])
@@ -298,16 +317,18 @@ def test_the_norm_is_told_in_the_card_and_in_the_ledger(tmp_path):
 
 def test_an_open_vocabulary_has_no_l2_neighbors():
     with pytest.raises(al.ParameterError, match="open vocabulary"):
-        al.Protocol(al.SparseJL(sketch_dim=4, seed="x"), 1, 1e-6, norm="l2")
+        al.Protocol(al.SparseJL(sketch_dim=4, seed="x"), epsilon=1, delta=1e-6, norm="l2")
 
 
 @given(st.fractions(min_value="1/1000", max_value=1000), st.integers(1, 100))
-def test_resolution_auto_widens_by_under_a_thousandth_and_is_the_largest_that_does(radius, touched):
-    protocol = al.Protocol(SPARSE, 1, radius=radius, resolution="auto", touched=touched)
+def test_resolution_auto_widens_by_under_a_thousandth_and_is_the_largest_that_does(radius, changed_entries):
+    protocol = al.Protocol(
+        SPARSE, epsilon=1, radius=radius, resolution="auto", changed_entries=changed_entries
+    )
     widened = protocol.neighbors.radius * protocol.resolution / radius
     assert 1 <= widened <= Fraction(1001, 1000)
     coarser = 2 * protocol.resolution
-    assert (math.ceil(radius / coarser) + touched - 1) * coarser > Fraction(1001, 1000) * radius
+    assert (math.ceil(radius / coarser) + changed_entries - 1) * coarser > Fraction(1001, 1000) * radius
     assert not protocol.on_grid
 
 
@@ -316,8 +337,8 @@ def test_noise_auto_takes_the_law_with_the_smaller_exact_variance():
     def chosen(s, distance=0.0):
         return al.Protocol(
             al.SparseJL(input_dim=100, sketch_dim=5040, sparsity=s, seed="x", construction="graph"),
-            1,
-            1e-6,
+            epsilon=1,
+            delta=1e-6,
             distance=distance,
         ).noise
 
@@ -325,16 +346,21 @@ def test_noise_auto_takes_the_law_with_the_smaller_exact_variance():
     assert [chosen(s, 1e6) for s in (1, 7, 8, 9)] == ["laplace", "laplace", "laplace", "gaussian"]
     assert (
         al.Protocol(
-            al.SparseJL(input_dim=100, sketch_dim=5040, sparsity=5040, seed="x", construction="graph"), 1, 0
+            al.SparseJL(input_dim=100, sketch_dim=5040, sparsity=5040, seed="x", construction="graph"),
+            epsilon=1,
+            delta=0,
         ).noise
         == "laplace"
     )
-    assert al.Protocol(al.GaussianJL(input_dim=100, sketch_dim=64, seed="x"), 1, 1e-6).noise == "gaussian"
+    assert (
+        al.Protocol(al.GaussianJL(input_dim=100, sketch_dim=64, seed="x"), epsilon=1, delta=1e-6).noise
+        == "gaussian"
+    )
 
 
 def test_released_delta_is_zero_under_laplace():
-    assert al.Protocol(SPARSE, 1, 1e-6, "laplace").released_delta == 0
-    assert al.Protocol(SPARSE, 1, 1e-6, "gaussian").released_delta == Fraction(1, 10**6)
+    assert al.Protocol(SPARSE, epsilon=1, delta=1e-6, noise="laplace").released_delta == 0
+    assert al.Protocol(SPARSE, epsilon=1, delta=1e-6, noise="gaussian").released_delta == Fraction(1, 10**6)
 
 
 @given(st.fractions())

@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 import armslength as al
-from armslength.ingest.arrays import project
+from armslength.ingest.arrays import projected_sums
 
 MEGABYTE = 2**20
 WIDTH = 2048
@@ -39,7 +39,7 @@ TRANSFORMS = [
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32, np.uint8])
 def test_large_arrays_are_never_copied(transform, kind, tmp_path):
     rows = 64 * MEGABYTE // (WIDTH * np.dtype(kind).itemsize)
-    protocol = al.Protocol(transform, 1, 1e-6, resolution="auto", touched=WIDTH)
+    protocol = al.Protocol(transform, epsilon=1, delta=1e-6, resolution="auto", changed_entries=WIDTH)
     path = tmp_path / "input"
     with path.open("wb") as file:
         file.truncate(rows * WIDTH * np.dtype(kind).itemsize)
@@ -50,11 +50,11 @@ def test_large_arrays_are_never_copied(transform, kind, tmp_path):
 def test_noise_on_the_input_holds_a_few_rows():
     protocol = al.Protocol(
         al.FastJL(input_dim=WIDTH, sketch_dim=64, seed="x"),
-        1,
-        1e-6,
+        epsilon=1,
+        delta=1e-6,
         noise_site="input",
         resolution="auto",
-        touched=WIDTH,
+        changed_entries=WIDTH,
     )
     X = np.zeros((16_000, WIDTH), dtype=np.float32)  # 125 MB; what is spread out would be twice that
     assert peak_beyond_output(protocol, X) < 90 * MEGABYTE
@@ -62,7 +62,10 @@ def test_noise_on_the_input_holds_a_few_rows():
 
 def test_sparse_real_values_are_not_copied():
     protocol = al.Protocol(
-        al.SparseJL(input_dim=10**6, sketch_dim=64, sparsity=4, seed="x"), 1, resolution="auto", touched=100
+        al.SparseJL(input_dim=10**6, sketch_dim=64, sparsity=4, seed="x"),
+        epsilon=1,
+        resolution="auto",
+        changed_entries=100,
     )
     columns = np.arange(8_000_000, dtype=np.int32) % 10**6
     starts = np.arange(0, 8_000_001, 1000, dtype=np.int32)
@@ -72,7 +75,10 @@ def test_sparse_real_values_are_not_copied():
 
 def test_a_stream_of_batches_is_held_one_at_a_time():
     protocol = al.Protocol(
-        al.SparseJL(input_dim=256, sketch_dim=16, sparsity=4, seed="x"), 1, resolution="auto", touched=256
+        al.SparseJL(input_dim=256, sketch_dim=16, sparsity=4, seed="x"),
+        epsilon=1,
+        resolution="auto",
+        changed_entries=256,
     )
     schema = pa.schema([(f"c{number}", pa.float32()) for number in range(256)])
 
@@ -86,18 +92,18 @@ def test_a_stream_of_batches_is_held_one_at_a_time():
 
 
 def test_parts_of_a_table_are_joined_in_their_order():
-    protocol = al.Protocol(al.SparseJL(input_dim=3, sketch_dim=4, sparsity=1, seed="x"), 1)
+    protocol = al.Protocol(al.SparseJL(input_dim=3, sketch_dim=4, sparsity=1, seed="x"), epsilon=1)
     X = np.arange(30).reshape(10, 3)
     names = list("abc")
     table = pa.concat_tables(
         [pa.table(dict(zip(names, X[start : start + 4].T, strict=True))) for start in (0, 4, 8)]
     )
-    assert np.array_equal(project(protocol, table, None, 1), protocol.transform.apply(X))
+    assert np.array_equal(projected_sums(protocol, table, None, 1).values, protocol.transform.apply(X))
 
 
 def work(seed):
     generator = np.random.default_rng(seed)
-    protocol = al.Protocol(al.SparseJL(input_dim=300, sketch_dim=64, sparsity=4, seed="x"), 1)
+    protocol = al.Protocol(al.SparseJL(input_dim=300, sketch_dim=64, sparsity=4, seed="x"), epsilon=1)
     for X in (generator.poisson(2.0, (50, 300)), sparse.random_array((50, 300), density=0.1, rng=seed)):
         whole = X if isinstance(X, np.ndarray) else (X * 9).astype(np.int64)
         sketches = protocol.release(whole, ledger=al.NO_LEDGER)

@@ -17,7 +17,11 @@ from armslength.sketches.card import guarantee_in_words, hypotheses, officer_pag
 from armslength.sketches.noises import SOURCES, UNKNOWN
 
 ROOT = Path(__file__).parents[3]
-GRIDS = {"on": {"on_grid": True}, "touched": {"on_grid": False, "touched": 7}, "one row": {"on_grid": False}}
+GRIDS = {
+    "on": {"on_grid": True},
+    "changed_entries": {"on_grid": False, "changed_entries": 7},
+    "one row": {"on_grid": False},
+}
 CHANGES = {"add_remove": "adding or removing one patient", "replace": "replacing one patient"}
 
 
@@ -48,9 +52,9 @@ def kinds():
         yield (
             al.Protocol(
                 transform,
-                1,
-                "1e-6" if noise == "gaussian" else 0,
-                noise,
+                epsilon=1,
+                delta="1e-6" if noise == "gaussian" else 0,
+                noise=noise,
                 resolution=0.5,
                 norm=norm,
                 relation=relation,
@@ -80,7 +84,7 @@ def expected(protocol, source):
         grid = ["Every update is a multiple of 0.5"]
     elif protocol.on_grid:
         grid = ["Every value is a multiple of 0.5"]
-    elif protocol.touched:
+    elif protocol.changed_entries:
         grid = [f"{change} changes at most 7 entries over all rows", "rounded down to multiples of 0.5"]
     else:
         grid = ["Any entry may change", "one row only", "rounded down to multiples of 0.5"]
@@ -127,14 +131,16 @@ def test_the_list_is_that_of_the_theorem():
     page = (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8")
     theorem = page[page.index("**Theorem 1.**") : page.index("Then for every set of outputs")]
     found = re.findall(r"^\* \*\*H(\d), ([a-z ]+):\*\* ", theorem, re.MULTILINE)
-    protocol = al.Protocol(al.Identity(input_dim=4), 1, contribution=2)
+    protocol = al.Protocol(al.Identity(input_dim=4), epsilon=1, contribution=2)
     for source in (*SOURCES, UNKNOWN):
         names = [each.name for each in hypotheses(protocol, source)]
         assert [(str(number), name) for number, name in enumerate(names, 1)] == found
 
 
 def test_a_report_says_them_too():
-    protocol = al.Protocol(al.Identity(input_dim=4), 1, on_grid=False, touched=3, unit="one patient")
+    protocol = al.Protocol(
+        al.Identity(input_dim=4), epsilon=1, on_grid=False, changed_entries=3, unit="one patient"
+    )
     said = html.unescape(cards(protocol.release(np.zeros((2, 4)), ledger=al.NO_LEDGER)))
     assert all(each.words in said for each in hypotheses(protocol, "rows"))
 
@@ -152,13 +158,13 @@ def test_a_report_says_them_too():
 )
 def test_docstrings_and_the_threat_model_name_every_hypothesis(text):
     said = " ".join(text.split())
-    for words in ("public", "radius", "touched", "looking at", "andom bits are", "promise"):
+    for words in ("public", "radius", "changed_entries", "looking at", "andom bits are", "promise"):
         assert words in said, words
 
 
 def test_why_touched_must_be_said():
-    """Two inputs within the radius that break the promise of `touched`: the integers move a thousand times as far as planned for."""
-    protocol = al.Protocol(al.Identity(input_dim=1000), 1, on_grid=False, touched=1, radius=1)
+    """Two inputs within the radius that break the promise of `changed_entries`: the integers move a thousand times as far as planned for."""
+    protocol = al.Protocol(al.Identity(input_dim=1000), epsilon=1, on_grid=False, changed_entries=1, radius=1)
     x, other = np.full((1, 1000), 1 - 0.0005), np.ones((1, 1000))
     assert np.abs(x - other).sum() == pytest.approx(0.5)
     moved = al.sketch_in_clear(protocol, other).values - al.sketch_in_clear(protocol, x).values

@@ -16,7 +16,7 @@ from sealed import write_sealed
 
 PROTOCOL = al.Protocol(
     al.SparseJL(input_dim=8, sketch_dim=4, sparsity=1, seed="sources"),
-    1,
+    epsilon=1,
     contribution=3,
     unit="one patient",
     items="int64",
@@ -25,7 +25,7 @@ EVENTS = pa.table({"who": ["a", "a", "b"], "what": [1, 3, 3]})
 
 
 def of_events(label="west"):
-    return al.release_table(EVENTS, PROTOCOL, person="who", item="what", label=label, ledger=al.NO_LEDGER)
+    return PROTOCOL.release_table(EVENTS, person="who", item="what", label=label, ledger=al.NO_LEDGER)
 
 
 def of_rows(labels=("north",)):
@@ -77,7 +77,7 @@ def test_a_protocol_before_any_release_claims_a_promise_only():
 
 
 def test_a_protocol_without_rows_stays_in_the_file(tmp_path):
-    other = al.Protocol(PROTOCOL.transform, 7, items="int64")
+    other = al.Protocol(PROTOCOL.transform, epsilon=7, items="int64")
     both = al.concat(
         [of_rows(["a"]), other.release(np.zeros((1, 8), int), labels=["b"], ledger=al.NO_LEDGER)]
     )
@@ -102,7 +102,7 @@ def test_the_source_is_no_part_of_a_noise():
 
 
 def test_the_protocol_is_part_of_a_noise():
-    stranger = al.Protocol(PROTOCOL.transform, 7, items="int64")
+    stranger = al.Protocol(PROTOCOL.transform, epsilon=7, items="int64")
     one, other = (Noises.fresh(bytes(16), protocol, "rows") for protocol in (PROTOCOL, stranger))
     assert one.plus(other, -1.0).coefficients.tolist() == [1.0, -1.0]
 

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 import armslength as al
-from armslength.ingest.arrays import project
+from armslength.ingest.arrays import projected_sums
 
 TRANSFORM = al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x")
-PROTOCOL = al.Protocol(TRANSFORM, 1)
+PROTOCOL = al.Protocol(TRANSFORM, epsilon=1)
 X = np.arange(18).reshape(3, 6)
 
 
@@ -83,7 +83,7 @@ def test_as_an_array_they_are_their_values(sketches):
     assert changed[0, 0] != sketches.values[0, 0]
 
 
-WITH_TOTALS = al.Protocol(TRANSFORM, "0.5", total_share="0.25")
+WITH_TOTALS = al.Protocol(TRANSFORM, epsilon="0.5", total_share="0.25")
 
 
 def test_repr_has_the_numbers_and_html_is_escaped():
@@ -121,7 +121,7 @@ class Absent:
 
 sys.meta_path.insert(0, Absent())
 import numpy as np, armslength as al
-al.sketch_in_clear(al.Protocol(al.Identity(input_dim=2), 1), np.zeros((1, 2), int)).to_pandas()
+al.sketch_in_clear(al.Protocol(al.Identity(input_dim=2), epsilon=1), np.zeros((1, 2), int)).to_pandas()
 """
 
 
@@ -194,7 +194,7 @@ def test_one_row_combines_with_every_row(sketches):
 
 
 def test_concat_joins_rows_of_different_protocols(sketches):
-    other = al.Protocol(TRANSFORM, 2, 1e-6, "gaussian").release(X, ledger=al.NO_LEDGER)
+    other = al.Protocol(TRANSFORM, epsilon=2, delta=1e-6, noise="gaussian").release(X, ledger=al.NO_LEDGER)
     joined = al.concat([sketches, other])
     assert len(joined) == 6
     assert len(joined.protocols) == 2
@@ -208,10 +208,16 @@ def test_concat_joins_rows_of_different_protocols(sketches):
 @pytest.mark.parametrize(
     ("other", "names"),
     [
-        (al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="y"), 1), "transform seed"),
-        (al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=4, seed="x"), 1), "transform sparsity"),
-        (al.Protocol(al.SignJL(input_dim=6, sketch_dim=8, seed="x"), 1), "transform"),
-        (al.Protocol(TRANSFORM, 1, resolution=0.5), "resolution"),
+        (
+            al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="y"), epsilon=1),
+            "transform seed",
+        ),
+        (
+            al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=4, seed="x"), epsilon=1),
+            "transform sparsity",
+        ),
+        (al.Protocol(al.SignJL(input_dim=6, sketch_dim=8, seed="x"), epsilon=1), "transform"),
+        (al.Protocol(TRANSFORM, epsilon=1, resolution=0.5), "resolution"),
     ],
 )
 def test_sketches_of_other_spaces_do_not_meet(sketches, other, names):
@@ -228,8 +234,8 @@ def test_sketches_of_other_spaces_do_not_meet(sketches, other, names):
 
 def test_noise_on_the_input_does_not_mix_with_noise_on_the_output():
     transform = al.FastJL(input_dim=6, sketch_dim=4, seed="x")
-    inside = al.Protocol(transform, 1, 1e-6, noise_site="input").release(X, ledger=al.NO_LEDGER)
-    outside = al.Protocol(transform, 1, 1e-6).release(X, ledger=al.NO_LEDGER)
+    inside = al.Protocol(transform, epsilon=1, delta=1e-6, noise_site="input").release(X, ledger=al.NO_LEDGER)
+    outside = al.Protocol(transform, epsilon=1, delta=1e-6).release(X, ledger=al.NO_LEDGER)
     with pytest.raises(al.IncompatibleSketchesError, match="noise_site"):
         al.squared_distances(inside, outside)
 
@@ -258,7 +264,7 @@ def test_stream_and_batch_are_the_same_integers_under_the_noise(monkeypatch):
     stream.update([1, 1, 5], [2, -7, 10])
     stream.update(np.array([2, 2], dtype=np.int32))
     stream.update([], [])
-    batch = project(PROTOCOL, [[1, -5, 2, 5, 0, 10]], None, 1)
+    batch = projected_sums(PROTOCOL, [[1, -5, 2, 5, 0, 10]], None, 1).values
     assert np.array_equal(stream.release().values, batch)
 
 
@@ -273,19 +279,23 @@ def test_stream_and_batch_are_the_same_integers_under_the_noise(monkeypatch):
 )
 def test_streams_of_every_transform(transform, monkeypatch):
     monkeypatch.setattr("armslength.release.stream.draw", lambda _law, shape: np.zeros(shape, dtype=np.int64))
-    protocol = al.Protocol(transform, 1)
+    protocol = al.Protocol(transform, epsilon=1)
     stream = protocol.stream(label="s", ledger=al.NO_LEDGER)
     stream.update([1, 5, 1], [2, 3, -4])
-    assert np.array_equal(stream.release().values, project(protocol, [[0, -2, 0, 0, 0, 3]], None, 1))
+    assert np.array_equal(
+        stream.release().values, projected_sums(protocol, [[0, -2, 0, 0, 0, 3]], None, 1).values
+    )
 
 
 def test_streams_of_open_vocabularies(monkeypatch):
     monkeypatch.setattr("armslength.release.stream.draw", lambda _law, shape: np.zeros(shape, dtype=np.int64))
-    protocol = al.Protocol(al.SparseJL(sketch_dim=8, sparsity=2, seed="x"), 1)
+    protocol = al.Protocol(al.SparseJL(sketch_dim=8, sparsity=2, seed="x"), epsilon=1)
     stream = protocol.stream(label="s", ledger=al.NO_LEDGER)
     stream.update("flu")
     stream.update(["flu", "cold", "flu"], [1, -2, 3])
-    assert np.array_equal(stream.release().values, project(protocol, [[5, -2]], ["flu", "cold"], 1))
+    assert np.array_equal(
+        stream.release().values, projected_sums(protocol, [[5, -2]], ["flu", "cold"], 1).values
+    )
     other = protocol.stream(label="t", ledger=al.NO_LEDGER)
     for bad in ([1], [None], 3.5, [["a"]]):
         with pytest.raises(al.InputError):
