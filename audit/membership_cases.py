@@ -74,13 +74,15 @@ def _transforms() -> dict[str, Transform]:
 def _transforms_and_laws() -> Iterator[Case]:
     """ℓ1 neighbors, radius 1 for Laplace and 4 for Gaussian noise (where rounding would blur a smaller one)."""
     for name, transform in _transforms().items():
-        yield _at_the_worst_column(f"{name}, Laplace", al.Protocol(transform, 1))
-        yield _at_the_worst_column(f"{name}, Gaussian", al.Protocol(transform, 1, DELTA, "gaussian", 4))
+        yield _at_the_worst_column(f"{name}, Laplace", al.Protocol(transform, epsilon=1))
+        yield _at_the_worst_column(
+            f"{name}, Gaussian", al.Protocol(transform, epsilon=1, delta=DELTA, noise="gaussian", radius=4)
+        )
     items = ["A01", "B02", "C03"]
     opened = al.SparseJL(None, 6, 2, SEED)
     base, other = np.array([5, 0, 2]), np.array([5, 1, 2])
-    yield Case("SparseJL open vocabulary, s=2, Laplace", al.Protocol(opened, 1), base, other, items)
-    gaussian = al.Protocol(opened, 1, DELTA, "gaussian", 4)
+    yield Case("SparseJL open vocabulary, s=2, Laplace", al.Protocol(opened, epsilon=1), base, other, items)
+    gaussian = al.Protocol(opened, epsilon=1, delta=DELTA, noise="gaussian", radius=4)
     other = np.array([5, 4, 2])
     yield Case("SparseJL open vocabulary, s=2, Gaussian", gaussian, base, other, items)
 
@@ -88,7 +90,7 @@ def _transforms_and_laws() -> Iterator[Case]:
 def _euclidean_neighbors() -> Iterator[Case]:
     """ℓ2 neighbors in the direction that the matrix stretches most."""
     for name, transform in _transforms().items():
-        protocol = al.Protocol(transform, 1, DELTA, "gaussian", FAR, norm="l2")
+        protocol = al.Protocol(transform, epsilon=1, delta=DELTA, noise="gaussian", radius=FAR, norm="l2")
         direction = np.linalg.svd(_dense(transform))[2][0]
         z = np.trunc(FAR * direction).astype(np.int64)  # toward 0: never outside the ball
         yield Case(f"{name}, Gaussian, ℓ2 neighbors", protocol, _base(transform), _base(transform) + z)
@@ -98,11 +100,15 @@ def _noise_on_the_input() -> Iterator[Case]:
     """FastJL with its noise before P: with as many rows as columns P can be undone, with fewer it hides something too."""
     for name, rows, tight in (("P can be undone", 6, True), ("P cannot be undone", 3, False)):
         transform = al.FastJL(4, rows, SEED, 1.0)
-        protocol = al.Protocol(transform, 1, DELTA, "gaussian", 4, noise_site="input")
+        protocol = al.Protocol(
+            transform, epsilon=1, delta=DELTA, noise="gaussian", radius=4, noise_site="input"
+        )
         other = _base(transform) + np.array([0, 4, 0, 0])
         yield Case(f"FastJL, noise on the input, {name}", protocol, _base(transform), other, tight=tight)
     transform = al.FastJL(4, 6, SEED, 1.0)
-    protocol = al.Protocol(transform, 1, DELTA, "gaussian", 9, norm="l2", noise_site="input")
+    protocol = al.Protocol(
+        transform, epsilon=1, delta=DELTA, noise="gaussian", radius=9, norm="l2", noise_site="input"
+    )
     z = np.array([1, 4, -8, 0])  # of length 9
     name = "FastJL, noise on the input, P can be undone, ℓ2 neighbors"
     yield Case(name, protocol, _base(transform), _base(transform) + z)
@@ -111,27 +117,31 @@ def _noise_on_the_input() -> Iterator[Case]:
 def _settings() -> Iterator[Case]:
     """Other ε and δ, both relations, radius, dropped bits, totals, a grid for real numbers."""
     one = al.Identity(1)
-    yield _at_the_worst_column("Identity, Laplace, ε=0.1", al.Protocol(one, "0.1"), rows=8 * ROWS)
-    yield _at_the_worst_column("Identity, Laplace, ε=4", al.Protocol(one, 4))
-    yield _at_the_worst_column("Identity, Laplace, radius 3", al.Protocol(one, 1, radius=3))
-    small_delta = al.Protocol(one, 1, "0.001", "gaussian", 8)
+    yield _at_the_worst_column("Identity, Laplace, ε=0.1", al.Protocol(one, epsilon="0.1"), rows=8 * ROWS)
+    yield _at_the_worst_column("Identity, Laplace, ε=4", al.Protocol(one, epsilon=4))
+    yield _at_the_worst_column("Identity, Laplace, radius 3", al.Protocol(one, epsilon=1, radius=3))
+    small_delta = al.Protocol(one, epsilon=1, delta="0.001", noise="gaussian", radius=8)
     yield _at_the_worst_column("Identity, Gaussian, δ=0.001", small_delta, rows=4 * ROWS)
     # σ is below 1 here: rounding hides more than the theorem counts on
-    small_scale = al.Protocol(one, 4, DELTA, "gaussian", 1)
+    small_scale = al.Protocol(one, epsilon=4, delta=DELTA, noise="gaussian", radius=1)
     yield _at_the_worst_column("Identity, Gaussian, ε=4, σ<1", small_scale, tight=False)
     for noise, radius in (("laplace", 20), ("gaussian", 40)):
-        protocol = al.Protocol(al.SparseJL(16, 4, 1, SEED), 1, DELTA, noise, radius, dropped_bits=2)
+        protocol = al.Protocol(
+            al.SparseJL(16, 4, 1, SEED), epsilon=1, delta=DELTA, noise=noise, radius=radius, dropped_bits=2
+        )
         yield _at_the_worst_column(f"SparseJL block, s=1, {noise.title()}, 2 bits dropped", protocol)
     # composition of a pure part with a Gaussian one is not tight
     for noise, tight in (("laplace", True), ("gaussian", False)):
         transform = al.SparseJL(16, 4, 1, SEED)
-        protocol = al.Protocol(transform, 1, DELTA, noise, 4, total_share="0.5")
+        protocol = al.Protocol(transform, epsilon=1, delta=DELTA, noise=noise, radius=4, total_share="0.5")
         yield _at_the_worst_column(
             f"SparseJL block, s=1, {noise.title()}, with totals", protocol, tight=tight
         )
     for noise in ("laplace", "gaussian"):
         transform = al.SparseJL(16, 4, 1, SEED)
-        protocol = al.Protocol(transform, 1, DELTA, noise, relation="replace", contribution=4)
+        protocol = al.Protocol(
+            transform, epsilon=1, delta=DELTA, noise=noise, relation="replace", contribution=4
+        )
         first, second = _opposite_columns(transform)
         base = _base(transform)
         base[[first, second]] = 4, 0
@@ -139,7 +149,7 @@ def _settings() -> Iterator[Case]:
         other[[first, second]] = 0, 4
         yield Case(f"SparseJL block, s=1, {noise.title()}, replace", protocol, base, other)
     # 1 is eight steps of the grid; two coordinates off it can be floored to nine
-    off_grid = al.Protocol(al.Identity(2), 1, radius=1, resolution=0.125, on_grid=False, touched=2)
+    off_grid = al.Protocol(al.Identity(2), epsilon=1, radius=1, resolution=0.125, on_grid=False, touched=2)
     step = 0.125
     base_off, other_off = np.array([0.6, 0.6]) * step, np.array([1.1, 8.1]) * step
     yield Case("Identity, Laplace, real numbers off the grid", off_grid, base_off, other_off)

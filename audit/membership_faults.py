@@ -49,7 +49,9 @@ def release_with_minus_zero(case: Case, X: NDArray[np.generic]) -> al.Sketches:
 
 def release_for_a_smaller_radius(case: Case, X: NDArray[np.generic]) -> al.Sketches:
     """A release with a fault: its noise is for a radius that is smaller by one."""
-    smaller = al.Protocol(case.protocol.transform, case.protocol.epsilon, radius=case.protocol.radius - 1)
+    smaller = al.Protocol(
+        case.protocol.transform, epsilon=case.protocol.epsilon, radius=case.protocol.radius - 1
+    )
     return smaller.release(X, ledger=al.NO_LEDGER, threads=1)
 
 

@@ -29,7 +29,7 @@ from audit.sections import Check, Section
 Row = tuple[str, str]
 CONTRIBUTION = 3
 PROTOCOL = al.Protocol(
-    al.SparseJL(None, 256, seed="readers"), 1, contribution=CONTRIBUTION, unit="one person"
+    al.SparseJL(None, 256, seed="readers"), epsilon=1, contribution=CONTRIBUTION, unit="one person"
 )
 _PIECES = (
     '"',

@@ -38,7 +38,7 @@ def all_stories() -> tuple[Story, ...]:
     """Every pair of worlds, in the order of the table."""
     transform = al.SparseJL(None, 4, 1, "whole path")
     here, opposite, elsewhere = _three_items(transform)
-    protocol = partial(al.Protocol, transform, 2, unit="one patient", contribution=4)
+    protocol = partial(al.Protocol, transform, epsilon=2, unit="one patient", contribution=4)
     one_item = (Held(0, here, 1000), Held(1, here, 700), Held(2, here, 300))
     several = (Held(0, here, 800), Held(0, elsewhere, 200), Held(1, here, 600), Held(1, elsewhere, 400))
     before, after = ((Held(0, item, 1200), Held(1, item, 800)) for item in (here, opposite))
@@ -184,7 +184,7 @@ def _released(events: Path, protocol: al.Protocol, labels: list[str]) -> al.Sket
 
 def weak_file_is_refused(folder: Path) -> bool:
     """Whether a file that says that its noise is weaker than its ε asks for is refused."""
-    protocol = weakened(al.Protocol(al.Identity(2), 1))
+    protocol = weakened(al.Protocol(al.Identity(2), epsilon=1))
     protocol.release(np.zeros((1, 2), dtype=np.int64), ledger=al.NO_LEDGER).save(folder / "weak.parquet")
     try:
         al.load(folder / "weak.parquet")

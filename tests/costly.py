@@ -39,21 +39,21 @@ GROWING: dict[str, tuple[Callable[[int], Transform], dict[str, Any]]] = {
 def costly_document(name: str, size: int) -> dict[str, Any]:
     """The document of a protocol of this size; its scale is that of a small one, for nothing is computed."""
     build, fields = GROWING[name]
-    document = al.Protocol(build(4), 1, **fields).document()
+    document = al.Protocol(build(4), epsilon=1, **fields).document()
     return {**document, "transform": transform_document(build(size))}
 
 
 def valid_document(name: str, size: int) -> dict[str, Any]:
     """The document of a protocol of this size, with its true scale."""
     build, fields = GROWING[name]
-    return al.Protocol(build(size), 1, **fields).document()
+    return al.Protocol(build(size), epsilon=1, **fields).document()
 
 
 def largest_within(name: str, max_work: int) -> int:
     """The largest power of two whose protocol is within so much work."""
     build, fields = GROWING[name]
     size = 4
-    document = al.Protocol(build(size), 1, **fields).document()
+    document = al.Protocol(build(size), epsilon=1, **fields).document()
     while True:
         try:
             WorkBudget(max_work).charge_protocols(build(2 * size), [document], "a file")

@@ -84,7 +84,11 @@ class Party:
         }
         pq.write_table(pa.table(visits), folder / "visits.parquet")
         protocol = al.Protocol(
-            al.SparseJL(None, 64, seed="faults"), 1, contribution=3, unit="one patient", total_share="0.1"
+            al.SparseJL(None, 64, seed="faults"),
+            epsilon=1,
+            contribution=3,
+            unit="one patient",
+            total_share="0.1",
         )
         protocol.save(folder / "protocol.json")
         if released_before:

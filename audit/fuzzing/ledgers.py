@@ -25,7 +25,7 @@ _TABLES = {"entries": COLUMNS, "budgets": BUDGET_COLUMNS, "labels": ("population
 
 @cache
 def _protocol() -> al.Protocol:
-    return al.Protocol(al.SparseJL(6, 8, 2, "x"), 1, unit="one patient", contribution=2)
+    return al.Protocol(al.SparseJL(6, 8, 2, "x"), epsilon=1, unit="one patient", contribution=2)
 
 
 @cache
@@ -37,7 +37,12 @@ def _file() -> Path:
     ledger.set_budget("p", 100, "0.001", unit="one patient")
     ledger.set_budget("p", 50, "0.001", unit="one patient", period="month")
     gaussian = al.Protocol(
-        al.SparseJL(6, 8, 2, "x"), 1, "1e-6", "gaussian", unit="one patient", contribution=2
+        al.SparseJL(6, 8, 2, "x"),
+        epsilon=1,
+        delta="1e-6",
+        noise="gaussian",
+        unit="one patient",
+        contribution=2,
     )
     for number, protocol in enumerate((_protocol(), gaussian)):
         protocol.release(nothing, ledger=ledger, labels=[f"row {number}"], population="p")

@@ -23,14 +23,16 @@ def _seeds() -> list[bytes]:
         al.Identity(6),
         al.MatrixJL(np.arange(12).reshape(3, 4), 0.5, variance_coefficients=(0.5, 0.25)),
     )
-    protocols = [al.Protocol(transform, 1) for transform in transforms]
+    protocols = [al.Protocol(transform, epsilon=1) for transform in transforms]
     first = transforms[0]
     protocols += [
-        al.Protocol(first, "0.1", contribution=3, relation="replace", unit="one patient", total_share="0.25"),
-        al.Protocol(first, 1, 1e-6, "gaussian", radius=2, norm="l2", value_range=(0, 5)),
-        al.Protocol(first, "1/3", resolution=0.25, on_grid=False, touched=3, dropped_bits=1),
-        al.Protocol(transforms[4], 1, 1e-6, "gaussian", noise_site="input"),
-        al.Protocol(al.SparseJL(2, 8, 2, "x"), 1, vocabulary=["a", "b"]),
+        al.Protocol(
+            first, epsilon="0.1", contribution=3, relation="replace", unit="one patient", total_share="0.25"
+        ),
+        al.Protocol(first, epsilon=1, delta=1e-6, noise="gaussian", radius=2, norm="l2", value_range=(0, 5)),
+        al.Protocol(first, epsilon="1/3", resolution=0.25, on_grid=False, touched=3, dropped_bits=1),
+        al.Protocol(transforms[4], epsilon=1, delta=1e-6, noise="gaussian", noise_site="input"),
+        al.Protocol(al.SparseJL(2, 8, 2, "x"), epsilon=1, vocabulary=["a", "b"]),
     ]
     documents = [protocol.document() for protocol in protocols]
     documents += [valid_document(name, largest_within(name, WORK)) for name in GROWING]

@@ -88,7 +88,7 @@ def measured(method: Method, setting: Setting, label: str) -> tuple[float, float
 
 def _protocol(setting: Setting, transform: Transform, noise: str, site: str) -> al.Protocol:
     delta = setting.delta if noise == "gaussian" else 0
-    return al.Protocol(transform, setting.epsilon, delta, noise, noise_site=site)
+    return al.Protocol(transform, epsilon=setting.epsilon, delta=delta, noise=noise, noise_site=site)
 
 
 def _ours(

@@ -153,12 +153,14 @@ def main() -> None:
     for name, epsilon, factor in rows:
         transform = al.SparseJL(CODES, SKETCH_DIM, seed="membership")
         if epsilon is None:
-            clear = al.sketch_in_clear(al.Protocol(transform, 1), np.stack([counts, counts + her])).values
+            clear = al.sketch_in_clear(
+                al.Protocol(transform, epsilon=1), np.stack([counts, counts + her])
+            ).values
             found = right = float((clear[0] != clear[1]).any())  # he compares, and is certain
             most_found = most_right = 1.0
             errors = 0.0, 0.0
         else:
-            protocol = al.Protocol(transform, epsilon)
+            protocol = al.Protocol(transform, epsilon=epsilon)
             without, with_her = attacked(protocol, counts, her, RELEASES)
             found, right = true_alarms(without, with_her, FALSE_ALARMS), right_guesses(without, with_her)
             most_found, most_right = min(1.0, factor * FALSE_ALARMS), factor / (1 + factor)

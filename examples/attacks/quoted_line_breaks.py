@@ -33,7 +33,11 @@ INVENTED = 3
 CONTRIBUTION = 2
 KEY = bytes(32)
 PROTOCOL = al.Protocol(
-    al.SparseJL(None, 4096, seed="quotes"), 1, contribution=CONTRIBUTION, unit="one person", total_share="0.5"
+    al.SparseJL(None, 4096, seed="quotes"),
+    epsilon=1,
+    contribution=CONTRIBUTION,
+    unit="one person",
+    total_share="0.5",
 )
 
 

@@ -37,7 +37,7 @@ TRANSFORMS: dict[str, Callable[[], Transform]] = {
 
 def protocol_of(transform: Transform, epsilon: float = EPSILON) -> al.Protocol:
     """The agreement: one person, with up to 20 items, is protected by ε."""
-    return al.Protocol(transform, epsilon, noise="laplace", contribution=HELD, unit="one person")
+    return al.Protocol(transform, epsilon=epsilon, noise="laplace", contribution=HELD, unit="one person")
 
 
 def persons(count: int, generator: np.random.Generator) -> sparse.csr_array:

@@ -255,7 +255,7 @@ def _clustered(sketches: Sketches, hospitals: list[Hospital], protocol: Protocol
     names = code_names()
     histogram = Protocol(
         Identity(CODES),
-        protocol.epsilon,
+        epsilon=protocol.epsilon,
         contribution=protocol.contribution,
         unit=protocol.unit,
         total_share=protocol.total_share,

@@ -15,7 +15,7 @@ from armslength.cli.main import main
 from armslength.ledger import budgets
 
 pytestmark = pytest.mark.xdist_group("faults")  # one server for all
-PROTOCOL = al.Protocol(al.SparseJL(4, 8, 2, "x"), 1, unit="one patient")
+PROTOCOL = al.Protocol(al.SparseJL(4, 8, 2, "x"), epsilon=1, unit="one patient")
 
 
 def named(number, *more):
@@ -129,7 +129,7 @@ def forked_in(monkeypatch, place, work):
     "place", ["armslength.release.release.with_noise", "armslength.release.release.draw"]
 )
 def test_a_release_that_is_forked_after_its_charge_is_one_release(tmp_path, monkeypatch, place):
-    totals = al.Protocol(al.SparseJL(4, 8, 2, "x"), 1, unit="one patient", total_share="0.1")
+    totals = al.Protocol(al.SparseJL(4, 8, 2, "x"), epsilon=1, unit="one patient", total_share="0.1")
     ledger = al.Ledger(tmp_path / LEDGER, create=True)
 
     def work():

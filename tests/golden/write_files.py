@@ -83,21 +83,25 @@ def protocols():
         al.Identity(10),
         al.MatrixJL(np.arange(-20, 20).reshape(4, 10), 0.125, variance_coefficients=(0.5, 0.25)),
     ]
-    plain = [al.Protocol(transform, "0.3") for transform in transforms]
+    plain = [al.Protocol(transform, epsilon="0.3") for transform in transforms]
     return [
         *plain,
-        al.Protocol(transforms[0], 1, "1e-9", noise="gaussian", norm="l2", radius=2),
-        al.Protocol(transforms[4], 2, "1e-5", noise_site="input"),
-        al.Protocol(transforms[7], 1, resolution=0.25, on_grid=False, touched=3, value_range=(-5, 100)),
+        al.Protocol(transforms[0], epsilon=1, delta="1e-9", noise="gaussian", norm="l2", radius=2),
+        al.Protocol(transforms[4], epsilon=2, delta="1e-5", noise_site="input"),
+        al.Protocol(
+            transforms[7], epsilon=1, resolution=0.25, on_grid=False, touched=3, value_range=(-5, 100)
+        ),
         al.Protocol(
             al.SparseJL(None, 64, 1, SEED),
-            1,
+            epsilon=1,
             contribution=20,
             relation="replace",
             items="int64",
             unit="a device",
         ),
-        al.Protocol(al.SparseJL(4, 4, 1, SEED), 1, total_share="0.1", vocabulary=["a", "b", "c", "d"]),
+        al.Protocol(
+            al.SparseJL(4, 4, 1, SEED), epsilon=1, total_share="0.1", vocabulary=["a", "b", "c", "d"]
+        ),
     ]
 
 
@@ -116,10 +120,18 @@ def write_protocol(version):
 def write_ledger(version):
     ledger = al.Ledger(FOLDER / f"ledger-{version}.sqlite", create=True)
     for label, protocol in (
-        ("north", al.Protocol(al.Identity(4), "0.5", unit="one patient")),
+        ("north", al.Protocol(al.Identity(4), epsilon="0.5", unit="one patient")),
         (
             "south",
-            al.Protocol(al.Identity(4), 1, "1e-7", noise="gaussian", unit="one patient", norm="l2", radius=2),
+            al.Protocol(
+                al.Identity(4),
+                epsilon=1,
+                delta="1e-7",
+                noise="gaussian",
+                unit="one patient",
+                norm="l2",
+                radius=2,
+            ),
         ),
     ):
         protocol.release(np.zeros((1, 4), dtype=int), labels=[label], population="visits", ledger=ledger)

@@ -10,7 +10,7 @@ import armslength as al
 from armslength.ledger.entry import COLUMNS
 from armslength.ledger.ledger_file import LedgerFile
 
-PROTOCOL = al.Protocol(al.SparseJL(6, 8, 2, "x"), 1, unit="one patient", contribution=2)
+PROTOCOL = al.Protocol(al.SparseJL(6, 8, 2, "x"), epsilon=1, unit="one patient", contribution=2)
 LINES_OF_ENTRIES = ", ".join(f"{name} TEXT NOT NULL" for name in COLUMNS)
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import armslength as al
 from armslength.cli.main import main
 
-PROTOCOL = al.Protocol(al.SparseJL(None, 8, 2, "x"), 1, unit="one patient", contribution=2)
+PROTOCOL = al.Protocol(al.SparseJL(None, 8, 2, "x"), epsilon=1, unit="one patient", contribution=2)
 ROLES = {"person": "person", "item": "item", "label": "north", "ledger": al.NO_LEDGER}
 UNUSABLE = ["a\0b", "a" * 5000, "/" + "a" * 300, "a\n\x1b[31mb", "a\udcffb"]
 

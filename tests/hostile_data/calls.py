@@ -18,25 +18,27 @@ from hostile_data.outcomes import outcome
 _PROJECTION = al.SparseJL(WIDTH, 8, seed="public")
 _OPEN = al.SparseJL(None, 8, seed="public")
 _EVENTS = {"contribution": 4, "unit": "one person"}
-FIXED = al.Protocol(_PROJECTION, 1)
-STRINGS = al.Protocol(_OPEN, 1, **_EVENTS)
-NUMBERS = al.Protocol(_OPEN, 1, items="int64", **_EVENTS)
+FIXED = al.Protocol(_PROJECTION, epsilon=1)
+STRINGS = al.Protocol(_OPEN, epsilon=1, **_EVENTS)
+NUMBERS = al.Protocol(_OPEN, epsilon=1, items="int64", **_EVENTS)
 MATRIX_PROTOCOLS = {
     "plain": FIXED,
     "open": STRINGS,
-    "on a coarse grid": al.Protocol(_PROJECTION, 1, resolution=4, radius=4),
-    "floored": al.Protocol(_PROJECTION, 1, resolution="0.5", on_grid=False, touched=WIDTH),
-    "in a range": al.Protocol(_PROJECTION, 1, value_range=(1, 10)),
-    "with totals": al.Protocol(al.HadamardJL(WIDTH, 2, seed="public"), 1, total_share="0.5"),
-    "of a vocabulary": al.Protocol(_PROJECTION, 1, vocabulary=["a", "b", "c"]),
-    "noise on the input": al.Protocol(al.FastJL(WIDTH, 8, seed="public"), 1, 1e-6, noise_site="input"),
+    "on a coarse grid": al.Protocol(_PROJECTION, epsilon=1, resolution=4, radius=4),
+    "floored": al.Protocol(_PROJECTION, epsilon=1, resolution="0.5", on_grid=False, touched=WIDTH),
+    "in a range": al.Protocol(_PROJECTION, epsilon=1, value_range=(1, 10)),
+    "with totals": al.Protocol(al.HadamardJL(WIDTH, 2, seed="public"), epsilon=1, total_share="0.5"),
+    "of a vocabulary": al.Protocol(_PROJECTION, epsilon=1, vocabulary=["a", "b", "c"]),
+    "noise on the input": al.Protocol(
+        al.FastJL(WIDTH, 8, seed="public"), epsilon=1, delta=1e-6, noise_site="input"
+    ),
 }
 EVENT_PROTOCOLS = {
     "strings": STRINGS,
     "numbers": NUMBERS,
-    "by number": al.Protocol(_PROJECTION, 1, items="int64", **_EVENTS),
-    "of a vocabulary": al.Protocol(_PROJECTION, 1, vocabulary=["a", "b", "c"], **_EVENTS),
-    "on a coarse grid": al.Protocol(_OPEN, 1, resolution=4, **_EVENTS),
+    "by number": al.Protocol(_PROJECTION, epsilon=1, items="int64", **_EVENTS),
+    "of a vocabulary": al.Protocol(_PROJECTION, epsilon=1, vocabulary=["a", "b", "c"], **_EVENTS),
+    "on a coarse grid": al.Protocol(_OPEN, epsilon=1, resolution=4, **_EVENTS),
 }
 
 

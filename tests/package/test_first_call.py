@@ -8,7 +8,7 @@ import pytest
 
 SMALL_RELEASE = (
     "import numpy as np, armslength as al\n"
-    "protocol = al.Protocol(al.SparseJL(20, 8, seed='x'), 1)\n"
+    "protocol = al.Protocol(al.SparseJL(20, 8, seed='x'), epsilon=1)\n"
     "protocol.release(np.ones((20, 20), dtype=int), ledger=al.NO_LEDGER)\n"
 )
 

@@ -26,7 +26,7 @@ def test_erratum_2_entries_have_variance_one_over_k():
 def test_erratum_3_the_output_noise_estimator_has_no_factor_one_over_k():
     k, rows = 32, 20_000
     transform = al.FastJL(40, k, "x", 0.3)
-    protocol = al.Protocol(transform, 4, 1e-3, "gaussian")
+    protocol = al.Protocol(transform, epsilon=4, delta=1e-3, noise="gaussian")
     z = np.arange(40) % 5
     a = protocol.release(np.broadcast_to(z, (rows, 40)), ledger=al.NO_LEDGER)
     b = protocol.release(np.zeros((rows, 40), dtype=int), ledger=al.NO_LEDGER)
@@ -44,7 +44,7 @@ def test_erratum_3_the_output_noise_estimator_has_no_factor_one_over_k():
 @pytest.mark.parametrize(("d", "q", "k"), [(64, 0.3, 8), (1024, 0.05, 100)])
 def test_erratum_5_variance_with_noise_on_the_input(d, q, k):
     transform = al.FastJL(d, k, "x", q)
-    protocol = al.Protocol(transform, 1, 1e-6, noise_site="input")
+    protocol = al.Protocol(transform, epsilon=1, delta=1e-6, noise_site="input")
     q = transform.density
     sigma_squared, distance = 3.0, 7.0  # σ² of one party's input coordinate, ‖z‖²
     curve = variance_curve(protocol, Cumulants(k2=2 * sigma_squared * d))
@@ -72,7 +72,7 @@ def test_erratum_13_the_best_sketch_dimension(s, epsilon, distance):
     # On a fine grid, so that the noise is the paper's continuous one.
     def variance(k):
         unit = 2.0**-16
-        law = al.Protocol(al.SparseJL(10, s, s, "x"), epsilon, resolution=unit).law.cumulants
+        law = al.Protocol(al.SparseJL(10, s, s, "x"), epsilon=epsilon, resolution=unit).law.cumulants
         c2 = unit**2 / s
         k2, k4 = 2 * law.k2 * c2, 2 * law.k4 * c2**2
         return 2 / k * distance**4 + 4 * k2 * distance**2 + k * (k4 + 2 * k2**2)

@@ -87,7 +87,13 @@ def real_neighbors(draw, radius):
 def test_real_neighbors(transform, resolution, limits, data):
     radius = Fraction(5, 2)
     protocol = al.Protocol(
-        transform, 1, radius=radius, resolution=resolution, on_grid=False, noise="laplace", value_range=limits
+        transform,
+        epsilon=1,
+        radius=radius,
+        resolution=resolution,
+        on_grid=False,
+        noise="laplace",
+        value_range=limits,
     )
     x, neighbor = data.draw(real_neighbors(radius))
     assert sum(abs(Fraction(a) - Fraction(b)) for a, b in zip(x, neighbor, strict=True)) <= radius
@@ -101,7 +107,7 @@ def test_real_neighbors(transform, resolution, limits, data):
 )
 def test_neighbors_on_the_grid(transform, x, step):
     radius = max(1, sum(abs(s) for s in step))
-    protocol = al.Protocol(transform, 1, radius=radius, noise="laplace")
+    protocol = al.Protocol(transform, epsilon=1, radius=radius, noise="laplace")
     check(protocol, np.array(x), np.array(x) + np.array(step))
 
 
@@ -114,7 +120,9 @@ def test_l2_neighbors(transform, resolution, data):
     neighbor = [v + data.draw(st.floats(-3, 3)) if data.draw(st.booleans()) else v for v in x]
     squared = sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(x, neighbor, strict=True))
     radius = Fraction(max(2**20, math.isqrt(math.ceil(squared * 2**40)) + 1), 2**20)
-    protocol = al.Protocol(transform, 1, 1e-6, norm="l2", radius=radius, resolution=resolution, on_grid=False)
+    protocol = al.Protocol(
+        transform, epsilon=1, delta=1e-6, norm="l2", radius=radius, resolution=resolution, on_grid=False
+    )
     before, after = (project(protocol, np.array([v]), None, 1)[0].tolist() for v in (x, neighbor))
     moved = sum((a - b) ** 2 for a, b in zip(before, after, strict=True))
     covered = math.ceil(protocol.neighbors.radius_squared * transform.operator_norm_squared)
@@ -129,7 +137,11 @@ def test_l2_neighbors(transform, resolution, data):
 )
 def test_l2_neighbors_on_the_grid(transform, x, step):
     protocol = al.Protocol(
-        transform, 1, 1e-6, norm="l2", radius=Fraction(max(1, math.isqrt(sum(s * s for s in step)) + 1))
+        transform,
+        epsilon=1,
+        delta=1e-6,
+        norm="l2",
+        radius=Fraction(max(1, math.isqrt(sum(s * s for s in step)) + 1)),
     )
     before, after = (
         project(protocol, v[None, :], None, 1)[0].tolist()
@@ -141,7 +153,7 @@ def test_l2_neighbors_on_the_grid(transform, x, step):
 
 @given(st.lists(st.integers(0, 255), min_size=D, max_size=D), st.integers(0, D - 1))
 def test_neighbors_that_wrap_around_a_narrow_type(x, j):
-    protocol = al.Protocol(TRANSFORMS[0], 1, noise="laplace")
+    protocol = al.Protocol(TRANSFORMS[0], epsilon=1, noise="laplace")
     x = np.array(x, dtype=np.uint8)
     neighbor = x.astype(np.int64)
     neighbor[j] += 1
@@ -151,7 +163,7 @@ def test_neighbors_that_wrap_around_a_narrow_type(x, j):
 def test_the_bound_is_reached():
     # The calibration wastes nothing: one person can move the integers by exactly what the noise covers.
     for transform in TRANSFORMS:
-        protocol = al.Protocol(transform, 1, radius=3, noise="laplace")
+        protocol = al.Protocol(transform, epsilon=1, radius=3, noise="laplace")
         columns = np.asarray(abs(transform.matrix()).sum(axis=0)).ravel()
         x = np.zeros((1, D), dtype=int)
         x[0, int(columns.argmax())] = 3
@@ -177,7 +189,9 @@ def l2_squared_that_gaussian_noise_covers(protocol):
 @pytest.mark.parametrize("radius", [1, 3])
 def test_gaussian_noise_covers_what_it_is_added_to(site, radius):
     # On the input, noise is added after the Hadamard step, whose columns have squared norm d', not 1.
-    protocol = al.Protocol(al.FastJL(D, 3, "x", 0.5), 1, 1e-6, "gaussian", radius=radius, noise_site=site)
+    protocol = al.Protocol(
+        al.FastJL(D, 3, "x", 0.5), epsilon=1, delta=1e-6, noise="gaussian", radius=radius, noise_site=site
+    )
     moved = []
     for j in range(D):
         x, neighbor = np.zeros((1, D), dtype=int), np.zeros((1, D), dtype=int)
@@ -192,7 +206,7 @@ def test_gaussian_noise_covers_what_it_is_added_to(site, radius):
 def test_gaussian_noise_on_the_input_covers_l2_neighbors(radius):
     # H·D stretches every vector by √d', so the whole ball moves as far as its axes do.
     transform = al.FastJL(D, 3, "x", 0.5)
-    protocol = al.Protocol(transform, 1, 1e-6, norm="l2", radius=radius, noise_site="input")
+    protocol = al.Protocol(transform, epsilon=1, delta=1e-6, norm="l2", radius=radius, noise_site="input")
     assert l2_squared_that_gaussian_noise_covers(protocol) == radius**2 * transform.padded_dim
 
 
@@ -218,7 +232,7 @@ def test_under_the_same_bits_neighbors_differ_by_what_the_theorem_allows_and_no_
     transform, noise, monkeypatch
 ):
     monkeypatch.setattr(door, "SecretBits", Replay)
-    protocol = al.Protocol(transform, 1, 1e-6, noise, radius=2)
+    protocol = al.Protocol(transform, epsilon=1, delta=1e-6, noise=noise, radius=2)
     x = np.arange(D)[None, :]
     neighbor = x.copy()
     neighbor[0, 2] += 2
@@ -230,7 +244,7 @@ def test_under_the_same_bits_neighbors_differ_by_what_the_theorem_allows_and_no_
 
 
 def test_sparse_and_dense_and_tables_become_the_same_integers():
-    protocol = al.Protocol(TRANSFORMS[0], 1, resolution=0.25, on_grid=False)
+    protocol = al.Protocol(TRANSFORMS[0], epsilon=1, resolution=0.25, on_grid=False)
     X = np.array([[0.0, -0.3, 2.6, 0, 0, 1e-3], [1, 0, 0, 0, -7.75, 0]])
     dense = project(protocol, X, None, 1)
     for other in (X.astype(np.float32).astype(float), X.tolist(), sparse.csr_array(X), sparse.coo_matrix(X)):

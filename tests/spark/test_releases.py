@@ -19,7 +19,7 @@ from unit.ingest.tables_of_events import GROUPS, KEY, SECRET
 
 pytestmark = pytest.mark.xdist_group("spark")
 NAMES = [f"i{number}" for number in range(12)]
-COUNTED = al.Protocol(al.HadamardJL(12, 8, seed="x"), 1, contribution=5, unit="u", vocabulary=NAMES)
+COUNTED = al.Protocol(al.HadamardJL(12, 8, seed="x"), epsilon=1, contribution=5, unit="u", vocabulary=NAMES)
 ROLES = {"person": "who", "item": "what", "group": "where", "public_groups": GROUPS}
 
 
@@ -46,7 +46,7 @@ def test_the_integers_are_those_of_one_machine(session, monkeypatch, protocol, k
     twice=booleans(),
 )
 def test_any_partitioning_gives_the_integers_of_one_machine(session, partitions, pieces, bound, seed, twice):
-    protocol = al.Protocol(PROTOCOL.transform, 1, contribution=bound, unit="one person")
+    protocol = al.Protocol(PROTOCOL.transform, epsilon=1, contribution=bound, unit="one person")
     table = events(seed)
     frame = frame_of(session, table).repartition(pieces)
     if twice:  # a frame that is joined with itself has every event twice, which two readings must agree on
@@ -75,7 +75,9 @@ def test_one_person_in_several_spellings_is_one_person(session):
         (" ", "north", "x", 1),
         ("", "north", "x", 1),
     ]
-    protocol = al.Protocol(PROTOCOL.transform, 1, contribution=1, unit="one person", total_share="0.5")
+    protocol = al.Protocol(
+        PROTOCOL.transform, epsilon=1, contribution=1, unit="one person", total_share="0.5"
+    )
     frame = session.createDataFrame(rows, COLUMNS).repartition(5)
     expected = on_one_machine(
         pa.table(dict(zip(["who", "where", "what", "amount"], zip(*rows, strict=True), strict=True))),
@@ -134,7 +136,9 @@ def test_a_ledger_must_exist_before_anything_is_read(tmp_path):
 
 
 def test_a_weight_that_is_no_number_is_left_out(session):
-    protocol = al.Protocol(PROTOCOL.transform, 1000, contribution=1, unit="one person", total_share="0.5")
+    protocol = al.Protocol(
+        PROTOCOL.transform, epsilon=1000, contribution=1, unit="one person", total_share="0.5"
+    )
     frame = session.createDataFrame(
         [("a", "north", SECRET, 1.0), ("b", "north", SECRET, float("nan")), ("c", "north", "\u0378", 1.0)],
         COLUMNS.replace("BIGINT", "DOUBLE"),

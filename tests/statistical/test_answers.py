@@ -35,7 +35,7 @@ def blocks(*amplitudes):
 
 def protocols(count, k=K, epsilon=1, **known):
     for number in range(count):
-        yield al.Protocol(al.SparseJL(D, k, 1, f"answers {number}"), epsilon, **known)
+        yield al.Protocol(al.SparseJL(D, k, 1, f"answers {number}"), epsilon=epsilon, **known)
 
 
 @pytest.mark.parametrize("amplitude", [1, 10], ids=["noise", "projection"])
@@ -62,7 +62,7 @@ def test_closer_is_wrong_as_seldom_as_it_says(amplitude, other):
     wrong = {"b": 0, "c": 0, "undecided": 0}
     for protocol in protocols(total):
         a, b = protocol.release(x[:2], ledger=al.NO_LEDGER)
-        c = al.Protocol(protocol.transform, other).release(x[2:], ledger=al.NO_LEDGER)
+        c = al.Protocol(protocol.transform, epsilon=other).release(x[2:], ledger=al.NO_LEDGER)
         wrong[al.closer(a, b, c, 1 - ERROR).verdict] += 1
     for side in ("b", "c"):
         assert at_most(wrong[side], total, ERROR)

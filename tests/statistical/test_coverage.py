@@ -50,7 +50,7 @@ def at_most(count, total, tail, slack):
 @pytest.mark.parametrize("k", [64, 256])
 @pytest.mark.parametrize("epsilon", [1, "0.01"])
 def test_at_zero_the_rate_is_the_nominal_one(noise, k, epsilon):
-    protocol = al.Protocol(al.SparseJL(D, k, 1, "x"), epsilon, 1e-6, noise)
+    protocol = al.Protocol(al.SparseJL(D, k, 1, "x"), epsilon=epsilon, delta=1e-6, noise=noise)
     rule, total = rule_of(protocol), 400_000
     values = np.concatenate([estimates_of(protocol, np.zeros((50_000, k), dtype=np.int64)) for _ in range(8)])
     for level in LEVELS:
@@ -63,7 +63,7 @@ def test_at_zero_the_rate_is_the_nominal_one(noise, k, epsilon):
 
 def test_normal_quantiles_would_miss_far_too_often_at_zero():
     # The design's own figure: 11 times too often for 276 pairs at k = 64. This is what the exact law is for.
-    protocol = al.Protocol(al.SparseJL(D, 64, 1, "x"), 1)
+    protocol = al.Protocol(al.SparseJL(D, 64, 1, "x"), epsilon=1)
     rule = rule_of(protocol)
     values = np.concatenate(
         [estimates_of(protocol, np.zeros((50_000, 64), dtype=np.int64)) for _ in range(8)]
@@ -89,7 +89,7 @@ def test_normal_quantiles_would_miss_far_too_often_at_zero():
 def test_elsewhere_misses_are_no_more_than_stated(build, amplitude, noise):
     seeds, pairs = 40, 1000
     protocol = al.Protocol(
-        build("law"), 2, 1e-6, noise
+        build("law"), epsilon=2, delta=1e-6, noise=noise
     )  # one law: its scale is public and the same for all seeds
     rule = rule_of(protocol)
     generator = np.random.default_rng(5)
@@ -112,7 +112,7 @@ def test_the_spread_that_is_claimed_is_enough(k, level):
     # docs/estimates.md: 4√k equal coordinates are enough up to 99 percent. Without noise, where it is hardest.
     m, count = int(4 * np.sqrt(k)), 400_000
     generator = np.random.default_rng(6)
-    clear = al.Protocol(al.SparseJL(D, k, 1, "x"), 1)
+    clear = al.Protocol(al.SparseJL(D, k, 1, "x"), epsilon=1)
     rule = IntervalRule(PairNoise((), ()), variance_curve(clear, Cumulants()), k, 0.0)
     above = below = 0
     for _ in range(count // 20_000):
@@ -127,7 +127,7 @@ def test_the_spread_that_is_claimed_is_enough(k, level):
 def test_guaranteed_holds_where_spread_does_not():
     # Two equal coordinates meet in one bin with probability 1/k, and no quantile of a smooth law can know.
     k, seeds, size = 64, 4000, 400
-    protocol = al.Protocol(al.SparseJL(D, k, 1, "law"), 1)
+    protocol = al.Protocol(al.SparseJL(D, k, 1, "law"), epsilon=1)
     rule = rule_of(protocol)
     z = np.zeros((1, D), dtype=np.int64)
     z[0, :2] = size
@@ -144,7 +144,7 @@ def test_guaranteed_holds_where_spread_does_not():
 def test_noise_on_the_input_at_zero(dimensions):
     # The squares of noise that has gone through one matrix are not independent.
     transform = al.FastJL(dimensions, 64, "x")
-    protocol = al.Protocol(transform, 1, 1e-6, noise_site="input")
+    protocol = al.Protocol(transform, epsilon=1, delta=1e-6, noise_site="input")
     rows = 40_000
     a, b = (
         protocol.release(np.zeros((rows, dimensions), dtype=np.int8), ledger=al.NO_LEDGER) for _ in range(2)
@@ -157,7 +157,7 @@ def test_noise_on_the_input_at_zero(dimensions):
 @pytest.mark.parametrize("k", [128, 200, 250])
 def test_a_projection_that_leaves_few_rows_out_is_skewed_to_the_left(k):
     seeds, pairs = 60, 1000
-    protocol = al.Protocol(al.HadamardJL(256, k, "law"), 1, 1e-6, "gaussian")
+    protocol = al.Protocol(al.HadamardJL(256, k, "law"), epsilon=1, delta=1e-6, noise="gaussian")
     rule = rule_of(protocol)
     generator, values = np.random.default_rng(8), []
     for number in range(seeds):

@@ -54,7 +54,7 @@ def noise_moments(protocol, parties=2):
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize("name", list(TRANSFORMS))
 def test_squared_distances_for_every_transform_and_law(name, noise):
-    protocol = al.Protocol(TRANSFORMS[name], 2, 1e-6, noise)
+    protocol = al.Protocol(TRANSFORMS[name], epsilon=2, delta=1e-6, noise=noise)
     estimates = al.squared_norms(repeated(protocol, x) - repeated(protocol, y)).value
     k2, k4 = noise_moments(protocol)
     mean, k = projected(protocol.transform), protocol.transform.sketch_dim
@@ -65,7 +65,7 @@ def test_squared_distances_for_every_transform_and_law(name, noise):
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_squared_norms_and_inner_products(noise):
-    protocol = al.Protocol(TRANSFORMS["block s=1"], 2, 1e-6, noise)
+    protocol = al.Protocol(TRANSFORMS["block s=1"], epsilon=2, delta=1e-6, noise=noise)
     a, b = repeated(protocol, x), repeated(protocol, y)
     k2, k4 = noise_moments(protocol, parties=1)
     sx, sy = (protocol.transform.apply(v[None, :]).astype(float) * protocol.transform.scale for v in (x, y))
@@ -81,8 +81,8 @@ def test_squared_norms_and_inner_products(noise):
 def test_unequal_epsilon_dropped_bits_and_multiples():
     transform = al.SparseJL(D, K, 1, "x")
     fine, coarse = (
-        al.Protocol(transform, "0.02"),
-        al.Protocol(transform, "0.01", 1e-6, "gaussian", dropped_bits=6),
+        al.Protocol(transform, epsilon="0.02"),
+        al.Protocol(transform, epsilon="0.01", delta=1e-6, noise="gaussian", dropped_bits=6),
     )
     scale = 200
     a, b = repeated(fine, scale * x), repeated(coarse, scale * y)
@@ -98,7 +98,7 @@ def test_unequal_epsilon_dropped_bits_and_multiples():
 
 def test_shared_noise_is_not_counted_twice():
     # (a+b) against (b+c): the noise of b cancels; counting it would bias by 4k·κ₂.
-    protocol = al.Protocol(TRANSFORMS["block s=1"], 2)
+    protocol = al.Protocol(TRANSFORMS["block s=1"], epsilon=2)
     a, b, c = repeated(protocol, x), repeated(protocol, 3 * y), repeated(protocol, y)
     estimates = al.squared_norms((a + b) - (b + c)).value
     k2, k4 = noise_moments(protocol)
@@ -124,7 +124,7 @@ def conditional_input_variance(transform, k2, k4, z):
 
 def test_noise_on_the_input():
     transform = al.FastJL(D, K, "x", 0.3)
-    protocol = al.Protocol(transform, 4, 1e-3, noise_site="input")
+    protocol = al.Protocol(transform, epsilon=4, delta=1e-3, noise_site="input")
     estimates = al.squared_norms(repeated(protocol, 9 * x) - repeated(protocol, 9 * y)).value
     k2, k4 = 2 * protocol.law.cumulants.k2, 2 * protocol.law.cumulants.k4
     mean = 81 * projected(transform)
@@ -140,7 +140,7 @@ def test_noise_on_the_input_over_the_seed():
     d, l4 = float((z**2).sum()), float((z**4).sum())
     transforms = [al.FastJL(D, 4, f"seed {i}", 0.3) for i in range(seeds)]
     parts = np.array([conditional_input_variance(t, k2, k4, x - y) for t in transforms])
-    protocol = al.Protocol(transforms[0], 4, 1e-3, noise_site="input")
+    protocol = al.Protocol(transforms[0], epsilon=4, delta=1e-3, noise_site="input")
     cumulants = PairNoise.of([(NoiseSource("0" * 32, protocol, "rows"), 1.0)]).cumulants
     curve = variance_curve(protocol, type(cumulants)(k2=k2, k4=k4))
     a, b = transforms[0].variance_coefficients
@@ -155,7 +155,7 @@ def test_noise_on_the_input_over_the_seed():
 def test_the_main_theorem_over_seed_and_noise():
     # SparseJL with s=2 and Laplace noise, everything at once; erratum 1's printed constant must fail.
     k, epsilon, seeds = 8, 2, draws_for_variance(10)
-    protocol = al.Protocol(al.SparseJL(12, k, 2, "x"), epsilon)
+    protocol = al.Protocol(al.SparseJL(12, k, 2, "x"), epsilon=epsilon)
     z = np.array([3, -1, 4, -1, 5, -9, 2, 6, -5, 3, 5, -8])
     raw = np.stack(
         [al.SparseJL(12, k, 2, f"main {i}", "block", 4).apply(z[None, :], threads=1)[0] for i in range(seeds)]
@@ -177,7 +177,7 @@ def test_the_control_variate_is_unbiased_and_as_good_as_it_says():
     nx, ny, d = (float((v.astype(float) ** 2).sum()) for v in (20 * x, 20 * x + y, y))
     values, plain, stated = [], [], []
     for i in range(seeds // 20):
-        p = al.Protocol(al.SparseJL(D, k, 1, f"cv {i}"), 1)
+        p = al.Protocol(al.SparseJL(D, k, 1, f"cv {i}"), epsilon=1)
         a, b = (p.release(np.broadcast_to(v, (20, D)), ledger=al.NO_LEDGER) for v in (20 * x, 20 * x + y))
         estimate = al.squared_distances_with_norms(a, b, [nx] * 20, [ny] * 20, planned_distance=np.sqrt(d))
         values.append(np.diag(estimate.value))

@@ -205,9 +205,9 @@ class Configuration:
         family = self.member.family
         return Protocol(
             family.build(self.sketch_dim, seed=fresh_seed() if seed is None else seed),
-            situation.epsilon,
-            situation.delta if family.noise == "gaussian" else 0,
-            family.noise,
+            epsilon=situation.epsilon,
+            delta=situation.delta if family.noise == "gaussian" else 0,
+            noise=family.noise,
             noise_site=family.noise_site,
             **situation.fields,
         )

@@ -159,7 +159,7 @@ def checked_situation(  # noqa: PLR0913  # one argument for each thing that may 
 ) -> Situation:
     """The situation, every rule of a protocol checked by making one."""
     dimension = None if input_dim is None else checked_input_dim(input_dim)
-    like = Protocol(_smallest_transform(dimension, fields["norm"]), epsilon, delta, **fields)
+    like = Protocol(_smallest_transform(dimension, fields["norm"]), epsilon=epsilon, delta=delta, **fields)
     if not isinstance(binary, bool):
         raise ParameterError("binary must be True or False, got something else")
     if binary and (dimension is None or like.norm != "l1" or like.radius != 1):

@@ -5,7 +5,9 @@ import pytest
 
 import armslength as al
 
-PROTOCOL = al.Protocol(al.SparseJL(20, 16, 1, "clear"), 50, contribution=1, unit="u", total_share="0.5")
+PROTOCOL = al.Protocol(
+    al.SparseJL(20, 16, 1, "clear"), epsilon=50, contribution=1, unit="u", total_share="0.5"
+)
 LABELS = ["a", "b", "c", "query"]
 
 

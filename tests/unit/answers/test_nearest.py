@@ -7,7 +7,7 @@ import armslength as al
 from armslength.answers import nearest, pairs
 
 TRANSFORM = al.SparseJL(300, 32, 1, "nearest")
-PROTOCOL = al.Protocol(TRANSFORM, 1)
+PROTOCOL = al.Protocol(TRANSFORM, epsilon=1)
 RNG = np.random.default_rng(2)
 
 
@@ -53,7 +53,11 @@ def check(found, expected):
 def test_against_an_index_of_different_noises(count):
     queries = released(9)
     index = al.concat(
-        [released(8, prefix="a"), released(8, al.Protocol(TRANSFORM, "0.05"), prefix="b"), released(3) * 0.5]
+        [
+            released(8, prefix="a"),
+            released(8, al.Protocol(TRANSFORM, epsilon="0.05"), prefix="b"),
+            released(3) * 0.5,
+        ]
     )
     found = al.nearest(queries, index, count, level=0.8)
     check(found, naive(queries, index, count, 0.8))
@@ -66,7 +70,7 @@ def test_against_an_index_of_different_noises(count):
 def test_noise_is_taken_away_before_ranking():
     # A very noisy row, 14 away in every coordinate, is as near as its noise alone would have it; a precise one, 5 away, is not.
     query, precise = released(1), released(1)
-    noisy = released(1, al.Protocol(TRANSFORM, "0.1"))
+    noisy = released(1, al.Protocol(TRANSFORM, epsilon="0.1"))
     noisy, precise = (
         al.Sketches(query.values + away, [name], row.released, row.protocols)
         for row, away, name in ((noisy, 14, "noisy"), (precise, 5, "precise"))
@@ -142,7 +146,7 @@ def test_wrong_arguments_are_refused(known, message):
 def test_one_row_alone_has_no_neighbor():
     with pytest.raises(al.ParameterError, match="must have at least 2 rows"):
         al.nearest(released(1))
-    other = al.Protocol(al.SparseJL(300, 32, 1, "elsewhere"), 1)
+    other = al.Protocol(al.SparseJL(300, 32, 1, "elsewhere"), epsilon=1)
     with pytest.raises(al.IncompatibleSketchesError, match="transform seed"):
         al.nearest(released(1), released(2, other))
 
@@ -151,7 +155,7 @@ def test_one_row_alone_has_no_neighbor():
 @pytest.mark.parametrize("clear_first", [False, True])
 def test_rows_in_the_clear_are_noted_in_whatever_block_they_are(monkeypatch, by, clear_first):
     monkeypatch.setattr(nearest, "_ROWS", 3)
-    rule = al.Protocol(TRANSFORM, 1, total_share="0.5")
+    rule = al.Protocol(TRANSFORM, epsilon=1, total_share="0.5")
     clear = al.sketch_in_clear(rule, np.ones((3, 300), dtype=int), labels=["c1", "c2", "c3"])
     noisy = released(5, rule)
     index = al.concat([clear, noisy] if clear_first else [noisy, clear])
@@ -164,7 +168,7 @@ def test_rows_in_the_clear_are_noted_in_whatever_block_they_are(monkeypatch, by,
 
 @pytest.mark.parametrize("by", ["size", "shape"])
 def test_numbers_too_large_to_measure_are_refused(by):
-    rule = al.Protocol(TRANSFORM, 1, total_share="0.5")
+    rule = al.Protocol(TRANSFORM, epsilon=1, total_share="0.5")
     rows, large = released(3, rule), released(3, rule)
     for _ in range(5):
         large = large * 2.0**59

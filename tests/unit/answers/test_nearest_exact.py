@@ -16,7 +16,7 @@ HUGE = 2**62
 
 
 def protocol(coordinates, epsilon="1", **known):
-    return al.Protocol(al.SparseJL(4096, coordinates, 1, "exact search"), epsilon, **known)
+    return al.Protocol(al.SparseJL(4096, coordinates, 1, "exact search"), epsilon=epsilon, **known)
 
 
 def made(values, rule=None, prefix="r"):

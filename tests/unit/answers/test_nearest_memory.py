@@ -33,7 +33,7 @@ class Watched:
 
 
 def released(rows, coordinates):
-    protocol = al.Protocol(al.SparseJL(coordinates, coordinates, 1, "memory"), 1)
+    protocol = al.Protocol(al.SparseJL(coordinates, coordinates, 1, "memory"), epsilon=1)
     return protocol.release(np.ones((rows, coordinates), dtype=np.int32), ledger=al.NO_LEDGER)
 
 

@@ -7,7 +7,7 @@ import armslength as al
 from armslength.answers.pairs import ends
 
 TRANSFORM = al.SparseJL(400, 64, 1, "questions")
-PROTOCOL = al.Protocol(TRANSFORM, 1)
+PROTOCOL = al.Protocol(TRANSFORM, epsilon=1)
 CLEAR = "data in the clear is part of it: not private"
 
 
@@ -46,7 +46,7 @@ def test_alike_takes_two_sided_ends_where_the_bound_is_on_both():
     found = al.alike(A, B, within=1, method="guaranteed")
     expected = al.distances(A, B).interval(0.95, method="guaranteed")
     assert found.interval == pytest.approx([float(end[0, 0]) for end in expected], rel=1e-12)
-    rows = released(steps(20, 30), ["a", "b"], al.Protocol(TRANSFORM, 4, total_share="0.5"))
+    rows = released(steps(20, 30), ["a", "b"], al.Protocol(TRANSFORM, epsilon=4, total_share="0.5"))
     shapes = al.alike(rows[0], rows[1], within=1, by="shape")
     expected = al.shape_distances(rows[0], rows[1]).interval(0.95)
     assert shapes.interval == pytest.approx([float(end[0, 0]) for end in expected], rel=1e-12)
@@ -115,7 +115,7 @@ def test_closer_when_it_is_clear_and_when_it_is_not():
 
 
 def test_closer_is_unbiased_and_antisymmetric_with_different_noises():
-    c = released(steps(0, 0, 30)[2], ["c"], al.Protocol(TRANSFORM, "0.5"))
+    c = released(steps(0, 0, 30)[2], ["c"], al.Protocol(TRANSFORM, epsilon="0.5"))
     found = al.closer(A, B, c)
     squared = al.squared_distances(A, al.concat([B, c])).value[0]
     assert found.difference == pytest.approx(squared[0] - squared[1], rel=1e-12)
@@ -222,7 +222,7 @@ def test_parties_that_are_missing_are_reported_or_refused():
 
 
 def test_drift_keeps_totals_so_that_changes_of_size_can_be_read():
-    protocol = al.Protocol(TRANSFORM, 1, total_share="0.5")
+    protocol = al.Protocol(TRANSFORM, epsilon=1, total_share="0.5")
     before, after = (released(steps(height), ["a"], protocol) for height in (20, 500))
     change = al.drift(before, after).change
     assert change.totals.tolist() == (after.totals - before.totals).tolist()
@@ -231,7 +231,7 @@ def test_drift_keeps_totals_so_that_changes_of_size_can_be_read():
 def test_drift_of_shapes_is_that_of_each_pair_whatever_the_sizes():
     rng = np.random.default_rng(7)
     shapes = rng.multinomial(10**6, np.full(300, 1 / 300), 3)
-    protocol = al.Protocol(al.SparseJL(300, 64, 1, "drift"), 2, total_share="0.2")
+    protocol = al.Protocol(al.SparseJL(300, 64, 1, "drift"), epsilon=2, total_share="0.2")
     before = protocol.release(shapes, labels=["a", "b", "c"], ledger=al.NO_LEDGER)
     # b has grown to twice its size, and c has another shape
     after = protocol.release(

@@ -11,7 +11,9 @@ from click.testing import CliRunner
 import armslength as al
 from armslength.cli.main import main
 
-PROTOCOL = al.Protocol(al.SparseJL(200, 64, seed="answers"), 4, contribution=1, unit="u", total_share="0.5")
+PROTOCOL = al.Protocol(
+    al.SparseJL(200, 64, seed="answers"), epsilon=4, contribution=1, unit="u", total_share="0.5"
+)
 SURELY = ("--level", "0.999999")  # noise that is drawn anew: a false alarm in a million
 LABELS = ["north", "south", "east", "west", "island"]
 

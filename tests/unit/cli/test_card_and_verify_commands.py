@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import armslength as al
 from armslength.cli.main import main
 
-PROTOCOL = al.Protocol(al.SparseJL(50, 64, 1, "agreed"), 1, unit="one patient", contribution=5)
+PROTOCOL = al.Protocol(al.SparseJL(50, 64, 1, "agreed"), epsilon=1, unit="one patient", contribution=5)
 X = np.arange(100).reshape(2, 50) % 7
 
 
@@ -59,7 +59,7 @@ def test_a_card_as_markdown_and_json(folder):
 
 @pytest.mark.usefixtures("folder")
 def test_a_card_of_several_protocols_and_one_in_the_clear():
-    other = al.Protocol(PROTOCOL.transform, "0.5", unit="one patient", contribution=5)
+    other = al.Protocol(PROTOCOL.transform, epsilon="0.5", unit="one patient", contribution=5)
     al.concat([al.load("s.parquet"), other.release(X, labels=["a", "b"], ledger=al.NO_LEDGER)]).save(
         "both.parquet"
     )

@@ -12,7 +12,7 @@ import armslength as al
 from armslength.cli.main import main
 
 TRANSFORM = al.SparseJL(300, 64, 1, "folders")
-PROTOCOL = al.Protocol(TRANSFORM, 1, unit="one patient")
+PROTOCOL = al.Protocol(TRANSFORM, epsilon=1, unit="one patient")
 PARTS = {"part-0": ["north", "south"], "part-1": ["east"], "part-2": ["west", "island", "north pole"]}
 
 
@@ -178,7 +178,7 @@ def test_inspect_shows_names_on_one_line(folder):
 
 def test_inspect_shows_some_files_and_protocols_of_many(folder):
     for number in range(30):
-        protocol = al.Protocol(TRANSFORM, number + 2)
+        protocol = al.Protocol(TRANSFORM, epsilon=number + 2)
         one = protocol.release(np.zeros((1, 300), dtype=int), labels=["x"], ledger=al.NO_LEDGER)
         one.save(folder / f"x{number:02}.parquet")
     shown = run("inspect", folder).output.splitlines()

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import armslength as al
 from armslength.cli.main import main
 
-PROTOCOL = al.Protocol(al.SparseJL(300, 128, 1, "nearest command"), 1)
+PROTOCOL = al.Protocol(al.SparseJL(300, 128, 1, "nearest command"), epsilon=1)
 
 
 def run(*arguments):

@@ -160,7 +160,9 @@ def test_a_range_and_a_vocabulary_go_into_the_protocol(tmp_path):
     assert result.exit_code == 0, result.output
     protocol = al.Protocol.load(path)
     assert protocol.value_range == (0, 500)
-    assert protocol.vocabulary == al.Protocol(al.Identity(3), 1, vocabulary=["a", "b", "ç"]).vocabulary
+    assert (
+        protocol.vocabulary == al.Protocol(al.Identity(3), epsilon=1, vocabulary=["a", "b", "ç"]).vocabulary
+    )
 
 
 @pytest.mark.parametrize(

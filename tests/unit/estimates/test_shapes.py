@@ -7,7 +7,7 @@ import armslength as al
 from armslength.estimates import shapes
 from armslength.estimates.intervals import _noise, grid_numbers
 
-PROTOCOL = al.Protocol(al.SparseJL(300, 64, 1, "shapes"), 1, total_share="0.25")
+PROTOCOL = al.Protocol(al.SparseJL(300, 64, 1, "shapes"), epsilon=1, total_share="0.25")
 RNG = np.random.default_rng(4)
 SHAPES = RNG.gamma(1, 1, (3, 300))
 SIZES = (20_000, 20_000, 700_000, 50_000, 300_000)
@@ -49,7 +49,7 @@ def test_rows_that_share_noise():
 
 
 def test_the_noise_of_a_rule_is_never_smaller_and_hardly_larger(monkeypatch):
-    a, b = released(), released(protocol=al.Protocol(PROTOCOL.transform, "0.1", total_share="0.9"))
+    a, b = released(), released(protocol=al.Protocol(PROTOCOL.transform, epsilon="0.1", total_share="0.9"))
     grid = _distance_ends(a, b, monkeypatch)
     exact = al.squared_distances(divided(a), divided(b)).interval(1 - 0.05 * 0.8)
     # Both round the ratio in the quantiles' law, not always to the same one.
@@ -150,7 +150,7 @@ def test_the_error_is_split_and_not_exceeded(monkeypatch):
 
 
 def test_a_coarse_sketch_has_no_upper_end():
-    coarse = al.Protocol(al.SparseJL(300, 8, 1, "coarse"), 1, total_share="0.25")
+    coarse = al.Protocol(al.SparseJL(300, 8, 1, "coarse"), epsilon=1, total_share="0.25")
     for method in ("spread", "guaranteed"):
         lower, upper = al.shape_distances(released(protocol=coarse)).interval(0.9999, method=method)
         off = ~np.eye(len(SIZES), dtype=bool)
@@ -197,7 +197,7 @@ def test_blocks_are_what_all_at_once_is(monkeypatch):
 
 
 def test_without_totals_or_with_one_that_may_be_0_shapes_are_refused():
-    plain = al.Protocol(al.SparseJL(300, 64, 1, "shapes"), 1)
+    plain = al.Protocol(al.SparseJL(300, 64, 1, "shapes"), epsilon=1)
     with pytest.raises(al.ParameterError, match="released with totals"):
         al.shape_distances(plain.release(data(), ledger=al.NO_LEDGER))
     small = released((20_000, 8), labels=["large", "tiny"])

@@ -13,7 +13,7 @@ from armslength.estimates.quantiles import RisingFunction
 from armslength.sketches.noises import Released
 
 K = 19
-PROTOCOL = al.Protocol(al.SparseJL(40, K, 1, "x"), 1)
+PROTOCOL = al.Protocol(al.SparseJL(40, K, 1, "x"), epsilon=1)
 
 
 def sketches_of(values):
@@ -124,7 +124,7 @@ def test_what_happens_at_the_origin(jumps):
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.99])
 def test_intervals_are_those_of_a_search(epsilon, transform, level, monkeypatch):
     # Where noise is nearly always 0 the limits have steps, which cells would smear: an end was once off by half.
-    protocol = al.Protocol(transform, epsilon)
+    protocol = al.Protocol(transform, epsilon=epsilon)
     row = protocol.release(np.zeros((1, transform.input_dim), dtype=int), ledger=al.NO_LEDGER)
     rule = interval_rule(protocol, row_noises(row).groups[0][0])
     asked = np.concatenate(
@@ -158,7 +158,10 @@ def test_estimates_do_not_depend_on_how_squares_are_made(monkeypatch):
 
 def test_a_small_noise_beside_a_large_one_keeps_its_digits():
     identity = al.Identity(1000)
-    loud, quiet = al.Protocol(identity, "1e-8", noise="laplace"), al.Protocol(identity, 40, noise="laplace")
+    loud, quiet = (
+        al.Protocol(identity, epsilon="1e-8", noise="laplace"),
+        al.Protocol(identity, epsilon=40, noise="laplace"),
+    )
     x = np.zeros((3, 1000), dtype=int)
     x[1, 0], x[2, 0] = 3, 4
     parts = [protocol.release(x, ledger=al.NO_LEDGER) for protocol in (loud, quiet)]

@@ -17,8 +17,8 @@ from armslength.noise import draw as door
 
 D = 5
 TRANSFORM = al.SparseJL(D, 8, 2, "x")
-COUNTS = al.Protocol(TRANSFORM, 1, unit="one patient")
-REAL = al.Protocol(TRANSFORM, 1, resolution=0.25, on_grid=False)
+COUNTS = al.Protocol(TRANSFORM, epsilon=1, unit="one patient")
+REAL = al.Protocol(TRANSFORM, epsilon=1, resolution=0.25, on_grid=False)
 X = np.arange(15).reshape(3, D)
 NAMES = list("abcde")
 
@@ -60,7 +60,7 @@ def test_blocks_do_not_matter(monkeypatch):
 
 
 def test_columns_of_a_frame_must_be_the_vocabulary():
-    named = al.Protocol(TRANSFORM, 1, vocabulary=NAMES)
+    named = al.Protocol(TRANSFORM, epsilon=1, vocabulary=NAMES)
     frame = pd.DataFrame(X, columns=NAMES)
     assert np.array_equal(project(named, frame, None, 1), TRANSFORM.apply(X))
     with pytest.raises(al.InputError, match="vocabulary in its order"):
@@ -69,12 +69,12 @@ def test_columns_of_a_frame_must_be_the_vocabulary():
 
 def test_open_vocabulary_by_names_of_columns_and_by_items():
     transform = al.SparseJL(None, 8, 2, "x")
-    strings = al.Protocol(transform, 1)
+    strings = al.Protocol(transform, epsilon=1)
     expected = X @ transform.columns(NAMES).toarray().T
     assert np.array_equal(project(strings, pd.DataFrame(X, columns=NAMES), None, 1), expected)
     assert np.array_equal(project(strings, X, NAMES, 1), expected)
     assert np.array_equal(project(strings, sparse.csr_array(X), NAMES, 1), expected)
-    ids = al.Protocol(transform, 1, items="int64")
+    ids = al.Protocol(transform, epsilon=1, items="int64")
     assert np.array_equal(project(ids, X, np.arange(D), 1), X @ transform.columns(range(D)).toarray().T)
     for protocol, items, says in [
         (strings, [1, 2, 3, 4, 5], "type string"),
@@ -134,7 +134,7 @@ def test_bad_input_is_one_clear_line_and_costs_nothing(kind, tmp_path, monkeypat
 
 
 def test_sparse_input_needs_zero_in_the_range():
-    protocol = al.Protocol(TRANSFORM, 1, value_range=(1, 5))
+    protocol = al.Protocol(TRANSFORM, epsilon=1, value_range=(1, 5))
     with pytest.raises(al.InputError, match="hold 0"):
         project(protocol, sparse.csr_array(X), None, 1)
     assert project(protocol, X, None, 1).shape == (3, 8)
@@ -149,8 +149,8 @@ def test_sparse_input_needs_zero_in_the_range():
 )
 def test_sparse_integers_are_clamped_before_they_can_wrap(low, high):
     for protocol in (
-        al.Protocol(TRANSFORM, 1, value_range=(0, 100)),
-        al.Protocol(TRANSFORM, 1, resolution=4, on_grid=False, touched=1),
+        al.Protocol(TRANSFORM, epsilon=1, value_range=(0, 100)),
+        al.Protocol(TRANSFORM, epsilon=1, resolution=4, on_grid=False, touched=1),
     ):
         matrices = [
             sparse.coo_array((values, (np.zeros(len(values), int), np.zeros(len(values), int))), shape=(1, D))
@@ -168,7 +168,7 @@ def test_sparse_integers_are_clamped_before_they_can_wrap(low, high):
 def test_a_pandas_index_is_not_data():
     frame = pd.DataFrame(X, columns=NAMES, index=pd.Index(["north", "south", "east"], name="hospital"))
     assert np.array_equal(project(COUNTS, frame, None, 1), TRANSFORM.apply(X))
-    vocabulary = al.Protocol(al.SparseJL(None, 8, 2, "x"), 1)
+    vocabulary = al.Protocol(al.SparseJL(None, 8, 2, "x"), epsilon=1)
     plain = project(vocabulary, pd.DataFrame(X, columns=NAMES), None, 1)
     filtered = pd.DataFrame(np.vstack([X, X]), columns=NAMES).iloc[[0, 2, 4]]
     assert project(vocabulary, filtered, None, 1).shape == plain.shape
@@ -188,7 +188,7 @@ def test_an_engine_s_error_does_not_quote_the_data():
 
 def test_a_table_that_can_be_read_once():
     table = pa.table({name: X[:, j] for j, name in enumerate(NAMES)})
-    vocabulary = al.Protocol(al.SparseJL(None, 8, 2, "x"), 1)
+    vocabulary = al.Protocol(al.SparseJL(None, 8, 2, "x"), epsilon=1)
     once = project(vocabulary, table.to_reader(), None, 1)
     assert np.array_equal(once, project(vocabulary, table, None, 1))
 
@@ -204,18 +204,18 @@ def test_sums_of_an_engine_are_whole_decimals():
 
 def test_large_integers_beside_floats_in_a_list_are_refused():
     with pytest.raises(al.InputError, match="one integer type"):
-        project(al.Protocol(al.Identity(2), 1), [[2**60 + 129, 1.0]], None, 1)
+        project(al.Protocol(al.Identity(2), epsilon=1), [[2**60 + 129, 1.0]], None, 1)
 
 
 @pytest.mark.parametrize("items", [5, "abcde", b"abcde", {"a": 1}])
 def test_what_is_no_list_of_items_is_refused(items):
     with pytest.raises(al.InputError, match="items must"):
-        project(al.Protocol(al.SparseJL(None, 8, 2, "x"), 1), X, items, 1)
+        project(al.Protocol(al.SparseJL(None, 8, 2, "x"), epsilon=1), X, items, 1)
 
 
 def test_a_sparse_matrix_of_too_many_places_is_refused():
     # Places are numbered in 63 bits to find duplicates.
-    wide = al.Protocol(al.SparseJL(2**40, 8, 2, "x"), 1)
+    wide = al.Protocol(al.SparseJL(2**40, 8, 2, "x"), epsilon=1)
     with pytest.raises(al.InputError, match=r"2\^63 places"):
         project(wide, sparse.coo_array((2**24, 2**40), dtype=np.int64), None, 1)
 
@@ -234,7 +234,7 @@ def test_a_sparse_matrix_of_too_many_places_is_refused():
 )
 def test_columns_that_lie_together_are_the_same_data(kind, setting):
     # A frame's to_numpy() has this layout, and tiles read rows.
-    protocol = al.Protocol(al.SparseJL(64, 16, 2, "x"), 1, **setting)
+    protocol = al.Protocol(al.SparseJL(64, 16, 2, "x"), epsilon=1, **setting)
     Y = np.random.default_rng(0).integers(-5 if np.dtype(kind).kind != "u" else 0, 6, (40, 64)).astype(kind)
     expected = project(protocol, Y, None, 1)
     for form in (np.asfortranarray(Y), np.asfortranarray(np.pad(Y, 2))[2:-2, 2:-2], Y[::-1][::-1]):
@@ -245,7 +245,7 @@ def test_columns_that_lie_together_are_the_same_data(kind, setting):
 
 @pytest.mark.parametrize("low", [2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**40])
 def test_a_range_at_the_end_of_32_bits(low):
-    protocol = al.Protocol(al.Identity(8), 1, value_range=(low, low + 10))
+    protocol = al.Protocol(al.Identity(8), epsilon=1, value_range=(low, low + 10))
     values = np.array([[low - 5, low - 1, low, low + 1, low + 9, low + 10, low + 11, 0]], dtype=np.float64)
     expected = np.clip(values, low, low + 10).astype(np.int64)
     assert np.array_equal(project(protocol, values, None, 1), expected)
@@ -278,7 +278,7 @@ def test_spare_room_behind_the_last_entry_is_not_read(transform, kept, monkeypat
     matrix.indptr = np.array([0, 1, 2], dtype=np.int32)
     dense = np.zeros((2, 20), dtype=int)
     dense[0, 0], dense[1, 2] = 1, 2
-    protocol = al.Protocol(transform, 1, noise="laplace")
+    protocol = al.Protocol(transform, epsilon=1, noise="laplace")
     assert np.array_equal(project(protocol, matrix, None, 1), transform.apply(dense))
     assert np.array_equal(transform.apply(matrix), transform.apply(dense))
     assert len(protocol.release(matrix, ledger=al.NO_LEDGER)) == 2
@@ -288,7 +288,7 @@ def test_sparse_matrices_begin_with_their_first_entry():
     matrix = sparse.csr_array((1, 20), dtype=np.int64)
     matrix.data, matrix.indices, matrix.indptr = np.array([1, 2]), np.array([0, 2]), np.array([1, 2])
     with pytest.raises(al.InputError, match="must be valid"):
-        project(al.Protocol(SPARE[0], 1), matrix, None, 1)
+        project(al.Protocol(SPARE[0], epsilon=1), matrix, None, 1)
 
 
 @pytest.mark.parametrize("resolution", [0.25, 1, 4])
@@ -301,7 +301,7 @@ def test_integers_in_any_order_are_those_of_their_sums(resolution, value_range):
     np.add.at(dense, (np.repeat([0, 1], [40, 50]), places), values)
     protocol = al.Protocol(
         al.SparseJL(30, 8, 1, "any order"),
-        1,
+        epsilon=1,
         radius=4,
         resolution=resolution,
         value_range=value_range,

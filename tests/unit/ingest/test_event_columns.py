@@ -25,7 +25,7 @@ SECRET = "zq-secret-zq"  # noqa: S105  # a value that no message may show
 
 
 def open_protocol(items="string", **known):
-    return al.Protocol(OPEN, 1, contribution=1000, unit="one person", items=items, **known)
+    return al.Protocol(OPEN, epsilon=1, contribution=1000, unit="one person", items=items, **known)
 
 
 def integers(source, protocol, weight=None):
@@ -77,7 +77,7 @@ def test_the_same_person_under_different_types_is_one_person(tmp_path):
     (tmp_path / "3.jsonl").write_text(
         '{"who": 12, "what": "c"}\n{"who": "12", "what": "d"}\n', encoding="utf-8"
     )
-    once = al.Protocol(OPEN, 1, contribution=1, unit="one person", total_share="0.5")
+    once = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person", total_share="0.5")
     job = TableRelease.of(sorted(tmp_path.iterdir()), once, EventColumns("who", "what"), ONE)
     assert job.sums(KEY).totals.tolist() == [1]
 
@@ -133,7 +133,7 @@ def test_an_item_with_a_character_that_nobody_has_assigned_is_left_out(item, kin
 
 def test_a_character_that_nobody_has_assigned_is_left_out_before_the_bound():
     # it must not take the place of an event that counts
-    one = al.Protocol(OPEN, 1, contribution=1, unit="one person")
+    one = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person")
     table = pa.table({"who": ["a"] * 9, "what": ["x", *(f"\u0378{n}" for n in range(8))]})
     for key in (bytes([number]) * 32 for number in range(8)):
         product = TableRelease.of(table, one, EventColumns("who", "what"), ONE).sums(key).product[0]
@@ -181,7 +181,7 @@ def test_a_person_in_json_may_be_a_whole_number_of_any_length(tmp_path):
     path.write_text(
         f'{{"who": {10**30}, "what": "x"}}\n{{"who": "{10**30}", "what": "x"}}\n', encoding="utf-8"
     )
-    once = al.Protocol(OPEN, 1, contribution=1, unit="one person")
+    once = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person")
     job = TableRelease.of(path, once, EventColumns("who", "what"), ONE)
     assert job.sums(KEY).product[0].tolist() == sketch(["x"]).tolist()
 
@@ -204,14 +204,14 @@ def test_one_person_in_several_spellings_is_one_person(kind, tmp_path):
     elif kind == "jsonl":
         source = tmp_path / "e.jsonl"
         source.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()), encoding="utf-8")
-    once = al.Protocol(OPEN, 1, contribution=1, unit="one person", total_share="0.5")
+    once = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person", total_share="0.5")
     job = TableRelease.of(source, once, EventColumns("who", "what"), ONE)
     assert job.sums(KEY).totals.tolist() == [2]  # René in five spellings, and Rene; blanks name nobody
 
 
 def test_a_nul_is_part_of_an_id(tmp_path):
     # the engine's own normal form ends at it: one person counted twice, and two persons were one
-    once = al.Protocol(OPEN, 1, contribution=1, unit="one person", total_share="0.5")
+    once = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person", total_share="0.5")
     ids = ["x\0a", "\u00a0x\0a", "\u00e9\0a", "e\u0301\0a", "\u00e9\0b", "\u00e9"]
     job = TableRelease.of(pa.table({"who": ids, "what": ["i"] * 6}), once, EventColumns("who", "what"), ONE)
     assert job.sums(KEY).totals.tolist() == [4]
@@ -222,7 +222,7 @@ def test_a_nul_is_part_of_an_id(tmp_path):
 
 def test_an_item_of_a_vocabulary_does_not_end_at_a_nul():
     names = ["\u00e9", "b"]
-    protocol = al.Protocol(al.Identity(2), 1, contribution=9, unit="u", vocabulary=names)
+    protocol = al.Protocol(al.Identity(2), epsilon=1, contribution=9, unit="u", vocabulary=names)
     table = pa.table({"who": ["a", "b"], "what": ["\u00e9\0junk", "e\u0301"]})
     job = TableRelease.of(table, protocol, EventColumns("who", "what"), ONE, names)
     assert job.sums(KEY).product.tolist() == [[1, 0]]

@@ -12,9 +12,9 @@ import armslength as al
 from armslength.ingest import events
 from armslength.ingest.events import sketch_of_events
 
-STRINGS = al.Protocol(al.SparseJL(None, 16, 2, "x"), 1)
-NUMBERS = al.Protocol(al.SparseJL(None, 16, 2, "x"), 1, items="int64")
-FIXED = al.Protocol(al.SparseJL(50, 16, 2, "x"), 1)
+STRINGS = al.Protocol(al.SparseJL(None, 16, 2, "x"), epsilon=1)
+NUMBERS = al.Protocol(al.SparseJL(None, 16, 2, "x"), epsilon=1, items="int64")
+FIXED = al.Protocol(al.SparseJL(50, 16, 2, "x"), epsilon=1)
 NAMES = ["flu", "cold", "flu", "", "Ä", "cold", "flu"]
 AMOUNTS = [1, -2, 3, 2**62, -1, 5, 2**62]
 
@@ -80,7 +80,7 @@ def test_many_events_by_totals_and_one_by_one(monkeypatch, most_totals, at_once)
     totals = np.zeros(50, dtype=np.int64)
     np.add.at(totals, items, amounts)
     for transform in (FIXED.transform, al.HadamardJL(50, 16, "x"), al.Identity(50), al.SignJL(50, 16, "x")):
-        found = sketch_of_events(al.Protocol(transform, 1), items, amounts)
+        found = sketch_of_events(al.Protocol(transform, epsilon=1), items, amounts)
         assert np.array_equal(found, transform.apply(totals[None, :])[0])
 
 

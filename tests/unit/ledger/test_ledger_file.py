@@ -13,7 +13,7 @@ from armslength import files
 from armslength.ledger import ledger_file as module
 from armslength.ledger.ledger_file import write_entry
 
-PROTOCOL = al.Protocol(al.SparseJL(4, 8, 2, "x"), 1, unit="one patient", contribution=2)
+PROTOCOL = al.Protocol(al.SparseJL(4, 8, 2, "x"), epsilon=1, unit="one patient", contribution=2)
 
 
 @pytest.fixture

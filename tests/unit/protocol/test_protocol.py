@@ -23,25 +23,29 @@ SCHEMA = json.loads(
 SPARSE = al.SparseJL(100, 16, 2, "trial")
 
 PROTOCOLS = {
-    "plain": lambda: al.Protocol(SPARSE, 1),
-    "gaussian": lambda: al.Protocol(SPARSE, "0.3", 1e-6, "gaussian", unit="one patient"),
-    "quotient": lambda: al.Protocol(al.SignJL(10, 4, "x"), Fraction(1, 3)),
-    "contribution": lambda: al.Protocol(SPARSE, 1, contribution=20, relation="replace"),
+    "plain": lambda: al.Protocol(SPARSE, epsilon=1),
+    "gaussian": lambda: al.Protocol(SPARSE, epsilon="0.3", delta=1e-6, noise="gaussian", unit="one patient"),
+    "quotient": lambda: al.Protocol(al.SignJL(10, 4, "x"), epsilon=Fraction(1, 3)),
+    "contribution": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, relation="replace"),
     "auto": lambda: al.Protocol(
-        al.HadamardJL(100, 16, "x"), 1, 1e-9, resolution="auto", radius="2.5", touched=3
+        al.HadamardJL(100, 16, "x"), epsilon=1, delta=1e-9, resolution="auto", radius="2.5", touched=3
     ),
-    "range": lambda: al.Protocol(SPARSE, 1, resolution=0.25, on_grid=False, value_range=(-1, "2.5")),
-    "coarse": lambda: al.Protocol(SPARSE, 1, resolution=4, radius=8),
-    "dropped": lambda: al.Protocol(SPARSE, 0.001, dropped_bits=5),
-    "input": lambda: al.Protocol(al.FastJL(100, 16, "x", 0.3), 1, 1e-6, noise_site="input"),
-    "l2": lambda: al.Protocol(SPARSE, 1, 1e-6, norm="l2", radius="2.5"),
-    "l2 off the grid": lambda: al.Protocol(al.Identity(5), 1, 1e-6, norm="l2", radius=2, resolution="auto"),
+    "range": lambda: al.Protocol(SPARSE, epsilon=1, resolution=0.25, on_grid=False, value_range=(-1, "2.5")),
+    "coarse": lambda: al.Protocol(SPARSE, epsilon=1, resolution=4, radius=8),
+    "dropped": lambda: al.Protocol(SPARSE, epsilon=0.001, dropped_bits=5),
+    "input": lambda: al.Protocol(al.FastJL(100, 16, "x", 0.3), epsilon=1, delta=1e-6, noise_site="input"),
+    "l2": lambda: al.Protocol(SPARSE, epsilon=1, delta=1e-6, norm="l2", radius="2.5"),
+    "l2 off the grid": lambda: al.Protocol(
+        al.Identity(5), epsilon=1, delta=1e-6, norm="l2", radius=2, resolution="auto"
+    ),
     "l2 input": lambda: al.Protocol(
-        al.FastJL(100, 16, "x", 0.3), 1, 1e-6, norm="l2", radius=2, noise_site="input"
+        al.FastJL(100, 16, "x", 0.3), epsilon=1, delta=1e-6, norm="l2", radius=2, noise_site="input"
     ),
-    "open": lambda: al.Protocol(al.SparseJL(None, 16, 2, "x"), 1, items="int64"),
-    "named": lambda: al.Protocol(al.Identity(3), 1, vocabulary=["a", "b", "ç"]),
-    "matrix": lambda: al.Protocol(al.MatrixJL([[1, -2], [0, 3]], 0.5, variance_coefficients=(0.1, 0.0)), 1),
+    "open": lambda: al.Protocol(al.SparseJL(None, 16, 2, "x"), epsilon=1, items="int64"),
+    "named": lambda: al.Protocol(al.Identity(3), epsilon=1, vocabulary=["a", "b", "ç"]),
+    "matrix": lambda: al.Protocol(
+        al.MatrixJL([[1, -2], [0, 3]], 0.5, variance_coefficients=(0.1, 0.0)), epsilon=1
+    ),
 }
 
 
@@ -66,7 +70,7 @@ def test_documents_follow_the_published_schema(protocol):
 
 
 def test_auto_is_never_stored():
-    document = al.Protocol(SPARSE, 1, 1e-6, resolution="auto").document()
+    document = al.Protocol(SPARSE, epsilon=1, delta=1e-6, resolution="auto").document()
     assert "auto" not in json.dumps(document)
 
 
@@ -77,26 +81,26 @@ def test_a_protocol_cannot_be_changed(protocol):
 
 def test_fingerprints_are_frozen():
     # A change of these would orphan every protocol file in the world.
-    protocol = al.Protocol(al.SparseJL(70_000, 256, seed="trial-2026"), 1.0)
+    protocol = al.Protocol(al.SparseJL(70_000, 256, seed="trial-2026"), epsilon=1.0)
     assert protocol.fingerprint == "80e6d378e71dfc1b9b48f277537a5252b744fd235111463c8d79c27b588c8740"
     assert protocol.space == "4c4117f532df80fa683c95f738df9dd23a2bbd82b6ec1c30558b85e285d02972"
 
 
 def test_space_ignores_what_may_differ_between_parties():
-    base = al.Protocol(SPARSE, 1)
+    base = al.Protocol(SPARSE, epsilon=1)
     for same in (
-        al.Protocol(SPARSE, 2),
-        al.Protocol(SPARSE, 1, 1e-6, "gaussian"),
-        al.Protocol(SPARSE, 1, radius=5, unit="one household"),
-        al.Protocol(SPARSE, 0.001, dropped_bits=3),
+        al.Protocol(SPARSE, epsilon=2),
+        al.Protocol(SPARSE, epsilon=1, delta=1e-6, noise="gaussian"),
+        al.Protocol(SPARSE, epsilon=1, radius=5, unit="one household"),
+        al.Protocol(SPARSE, epsilon=0.001, dropped_bits=3),
     ):
         assert same.space == base.space
         assert same.fingerprint != base.fingerprint
     for other in (
-        al.Protocol(al.SparseJL(100, 16, 2, "other"), 1),
-        al.Protocol(SPARSE, 1, resolution=0.5),
-        al.Protocol(SPARSE, 1, items="int64"),
-        al.Protocol(SPARSE, 1, vocabulary=[str(i) for i in range(100)]),
+        al.Protocol(al.SparseJL(100, 16, 2, "other"), epsilon=1),
+        al.Protocol(SPARSE, epsilon=1, resolution=0.5),
+        al.Protocol(SPARSE, epsilon=1, items="int64"),
+        al.Protocol(SPARSE, epsilon=1, vocabulary=[str(i) for i in range(100)]),
     ):
         assert other.space != base.space
 
@@ -138,7 +142,7 @@ def edit(protocol, **changes):
 )
 def test_edited_documents_are_refused(changes, error, says, tmp_path):
     path = tmp_path / "p.json"
-    path.write_text(json.dumps(edit(al.Protocol(SPARSE, 1), **changes)), encoding="utf-8")
+    path.write_text(json.dumps(edit(al.Protocol(SPARSE, epsilon=1), **changes)), encoding="utf-8")
     with pytest.raises(error) as caught:
         al.Protocol.load(path)
     assert says in str(caught.value)
@@ -146,7 +150,7 @@ def test_edited_documents_are_refused(changes, error, says, tmp_path):
 
 
 def test_missing_fields_are_named(tmp_path):
-    document = al.Protocol(SPARSE, 1).document()
+    document = al.Protocol(SPARSE, epsilon=1).document()
     del document["delta"]
     (tmp_path / "p.json").write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(al.CorruptFileError, match="missing 'delta'"):
@@ -166,7 +170,7 @@ def test_a_missing_file_is_a_clear_line(tmp_path):
     with pytest.raises(al.ParameterError, match="must be a readable file"):
         al.Protocol.load(tmp_path / "nowhere.json")
     with pytest.raises(al.ParameterError, match="must be writable"):
-        al.Protocol(SPARSE, 1).save(tmp_path / "no folder" / "p.json")
+        al.Protocol(SPARSE, epsilon=1).save(tmp_path / "no folder" / "p.json")
 
 
 @pytest.mark.parametrize(
@@ -217,19 +221,19 @@ def test_bad_fields_give_one_clear_line(arguments, says):
 
 def test_other_refusals():
     with pytest.raises(al.ParameterError, match="transform must be"):
-        al.Protocol("SparseJL", 1)
+        al.Protocol("SparseJL", epsilon=1)
     with pytest.raises(al.ParameterError, match="Gaussian"):
-        al.Protocol(al.FastJL(10, 4, "x"), 1, noise="laplace", noise_site="input")
+        al.Protocol(al.FastJL(10, 4, "x"), epsilon=1, noise="laplace", noise_site="input")
     with pytest.raises(al.ParameterError, match="touched"):
-        al.Protocol(al.SparseJL(None, 4, seed="x"), 1, resolution="auto")
+        al.Protocol(al.SparseJL(None, 4, seed="x"), epsilon=1, resolution="auto")
     with pytest.raises(al.ParameterError, match="open vocabulary"):
-        al.Protocol(al.SparseJL(None, 4, seed="x"), 1, vocabulary=["a"])
+        al.Protocol(al.SparseJL(None, 4, seed="x"), epsilon=1, vocabulary=["a"])
 
 
 def test_contribution_sets_the_radius():
-    assert al.Protocol(SPARSE, 1, contribution=20).radius == 20
-    assert al.Protocol(SPARSE, 1, contribution=20, relation="replace").radius == 40
-    assert al.Protocol(SPARSE, 1, contribution=20).law.scale == 20 * 2
+    assert al.Protocol(SPARSE, epsilon=1, contribution=20).radius == 20
+    assert al.Protocol(SPARSE, epsilon=1, contribution=20, relation="replace").radius == 40
+    assert al.Protocol(SPARSE, epsilon=1, contribution=20).law.scale == 20 * 2
 
 
 @pytest.mark.parametrize(
@@ -246,7 +250,9 @@ def test_contribution_sets_the_radius():
     ],
 )
 def test_radius_on_the_grid(radius, resolution, on_grid, touched, expected):
-    protocol = al.Protocol(SPARSE, 1, radius=radius, resolution=resolution, on_grid=on_grid, touched=touched)
+    protocol = al.Protocol(
+        SPARSE, epsilon=1, radius=radius, resolution=resolution, on_grid=on_grid, touched=touched
+    )
     assert protocol.neighbors.radius == expected
 
 
@@ -263,7 +269,14 @@ def test_radius_on_the_grid(radius, resolution, on_grid, touched, expected):
 )
 def test_radius_of_l2_neighbors_on_the_grid(radius, resolution, on_grid, touched, squared):
     protocol = al.Protocol(
-        SPARSE, 1, 1e-6, norm="l2", radius=radius, resolution=resolution, on_grid=on_grid, touched=touched
+        SPARSE,
+        epsilon=1,
+        delta=1e-6,
+        norm="l2",
+        radius=radius,
+        resolution=resolution,
+        on_grid=on_grid,
+        touched=touched,
     )
     assert protocol.neighbors.radius_squared == squared
     expected = gaussian_scale(math.ceil(squared * SPARSE.operator_norm_squared), 1, 1e-6)
@@ -273,7 +286,7 @@ def test_radius_of_l2_neighbors_on_the_grid(radius, resolution, on_grid, touched
 
 
 def test_the_norm_is_told_in_the_card_and_in_the_ledger(tmp_path):
-    protocol = al.Protocol(al.Identity(5), 1, 1e-6, norm="l2", radius=2)
+    protocol = al.Protocol(al.Identity(5), epsilon=1, delta=1e-6, norm="l2", radius=2)
     ledger = al.Ledger(tmp_path / "l.sqlite", create=True)
     sketches = protocol.release(np.zeros((1, 5), dtype=int), population="p", ledger=ledger)
     assert "at most 2 in l2 norm" in guarantee_in_words(*sketches.releases[0])
@@ -282,12 +295,12 @@ def test_the_norm_is_told_in_the_card_and_in_the_ledger(tmp_path):
 
 def test_an_open_vocabulary_has_no_l2_neighbors():
     with pytest.raises(al.ParameterError, match="open vocabulary"):
-        al.Protocol(al.SparseJL(None, 4, seed="x"), 1, 1e-6, norm="l2")
+        al.Protocol(al.SparseJL(None, 4, seed="x"), epsilon=1, delta=1e-6, norm="l2")
 
 
 @given(st.fractions(min_value="1/1000", max_value=1000), st.integers(1, 100))
 def test_resolution_auto_widens_by_under_a_thousandth_and_is_the_largest_that_does(radius, touched):
-    protocol = al.Protocol(SPARSE, 1, radius=radius, resolution="auto", touched=touched)
+    protocol = al.Protocol(SPARSE, epsilon=1, radius=radius, resolution="auto", touched=touched)
     widened = protocol.neighbors.radius * protocol.resolution / radius
     assert 1 <= widened <= Fraction(1001, 1000)
     coarser = 2 * protocol.resolution
@@ -298,17 +311,19 @@ def test_resolution_auto_widens_by_under_a_thousandth_and_is_the_largest_that_do
 def test_noise_auto_takes_the_law_with_the_smaller_exact_variance():
     # Erratum 10: at (1, 1e-6) Laplace wins for s below 6.7 at distance 0, and below 8.9 far away; e^(−s) says 13.8.
     def chosen(s, distance=0.0):
-        return al.Protocol(al.SparseJL(100, 5040, s, "x", "graph"), 1, 1e-6, distance=distance).noise
+        return al.Protocol(
+            al.SparseJL(100, 5040, s, "x", "graph"), epsilon=1, delta=1e-6, distance=distance
+        ).noise
 
     assert [chosen(s) for s in (1, 6, 7, 9)] == ["laplace", "laplace", "gaussian", "gaussian"]
     assert [chosen(s, 1e6) for s in (1, 7, 8, 9)] == ["laplace", "laplace", "laplace", "gaussian"]
-    assert al.Protocol(al.SparseJL(100, 5040, 5040, "x", "graph"), 1, 0).noise == "laplace"
-    assert al.Protocol(al.GaussianJL(100, 64, "x"), 1, 1e-6).noise == "gaussian"
+    assert al.Protocol(al.SparseJL(100, 5040, 5040, "x", "graph"), epsilon=1, delta=0).noise == "laplace"
+    assert al.Protocol(al.GaussianJL(100, 64, "x"), epsilon=1, delta=1e-6).noise == "gaussian"
 
 
 def test_released_delta_is_zero_under_laplace():
-    assert al.Protocol(SPARSE, 1, 1e-6, "laplace").released_delta == 0
-    assert al.Protocol(SPARSE, 1, 1e-6, "gaussian").released_delta == Fraction(1, 10**6)
+    assert al.Protocol(SPARSE, epsilon=1, delta=1e-6, noise="laplace").released_delta == 0
+    assert al.Protocol(SPARSE, epsilon=1, delta=1e-6, noise="gaussian").released_delta == Fraction(1, 10**6)
 
 
 @given(st.fractions())

@@ -16,8 +16,8 @@ from armslength.release import release as release_module
 
 D = 5
 TRANSFORM = al.SparseJL(D, 8, 2, "x")
-COUNTS = al.Protocol(TRANSFORM, 1, unit="one patient")
-REAL = al.Protocol(TRANSFORM, 1, resolution=0.25, on_grid=False)
+COUNTS = al.Protocol(TRANSFORM, epsilon=1, unit="one patient")
+REAL = al.Protocol(TRANSFORM, epsilon=1, resolution=0.25, on_grid=False)
 X = np.arange(15).reshape(3, D)
 NAMES = list("abcde")
 
@@ -81,7 +81,7 @@ def test_bad_arguments_cost_nothing(arguments, says, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-INPUT_NOISE = al.Protocol(al.FastJL(D, 4, "x", 0.5), 1, 1e-6, noise_site="input")
+INPUT_NOISE = al.Protocol(al.FastJL(D, 4, "x", 0.5), epsilon=1, delta=1e-6, noise_site="input")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_the_same_release_twice_must_be_asked_for(tmp_path):
 
 @pytest.mark.usefixtures("no_noise")
 def test_dropped_bits_are_cleared_after_the_noise():
-    protocol = al.Protocol(TRANSFORM, 0.001, dropped_bits=6)
+    protocol = al.Protocol(TRANSFORM, epsilon=0.001, dropped_bits=6)
     big = 1000 * X
     sketches = protocol.release(big, ledger=al.NO_LEDGER)
     exact = TRANSFORM.apply(big)
@@ -141,7 +141,7 @@ def test_the_ring_wraps_and_comes_back():
 
 def test_noise_on_the_input_is_drawn_only_where_the_published_matrix_can_pass_it(monkeypatch):
     transform = al.FastJL(60, 4, "x", 0.02)
-    protocol = al.Protocol(transform, 1, 1e-6, noise_site="input")
+    protocol = al.Protocol(transform, epsilon=1, delta=1e-6, noise_site="input")
     assert 0 < len(transform.used_columns) < transform.padded_dim
     shapes = []
     real = release_module.draw
@@ -155,7 +155,7 @@ def test_noise_on_the_input_is_drawn_only_where_the_published_matrix_can_pass_it
 @pytest.mark.usefixtures("no_noise")
 def test_noise_on_the_input_without_noise_is_the_plain_product():
     transform = al.FastJL(60, 4, "x", 0.3)
-    protocol = al.Protocol(transform, 1, 1e-6, noise_site="input")
+    protocol = al.Protocol(transform, epsilon=1, delta=1e-6, noise_site="input")
     Y = np.random.default_rng(0).integers(-50, 50, (7, 60))
     assert np.array_equal(protocol.release(Y, ledger=al.NO_LEDGER).values, transform.apply(Y))
     assert np.array_equal(al.sketch_in_clear(protocol, Y).values, transform.apply(Y))
@@ -195,20 +195,20 @@ def test_the_ledger_refuses_what_is_no_ledger(tmp_path):
 def test_several_rows_off_the_grid_need_to_say_what_one_unit_touches(tmp_path):
     # 100 rows that all sit on a boundary: a change of 4e-7 in all would move the integers by 200.
     rows = np.ones((100, D))
-    protocol = al.Protocol(TRANSFORM, 1, resolution=0.5, on_grid=False)
+    protocol = al.Protocol(TRANSFORM, epsilon=1, resolution=0.5, on_grid=False)
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     with pytest.raises(al.ParameterError, match="touched=input_dim"):
         protocol.release(rows, ledger=ledger, population="p")
     assert ledger.entries() == []
     protocol.release(rows[:1], ledger=ledger, population="p")
-    stated = al.Protocol(TRANSFORM, 1, resolution=0.5, on_grid=False, touched=100 * D)
+    stated = al.Protocol(TRANSFORM, epsilon=1, resolution=0.5, on_grid=False, touched=100 * D)
     before, after = (project(stated, v, None, 1) for v in (rows, rows - 1e-9))
     assert np.abs(before - after).sum() <= stated.law.scale
     stated.release(rows, ledger=al.NO_LEDGER)
 
 
 def test_threads_are_checked_before_anything_is_charged(tmp_path):
-    protocol = al.Protocol(al.MatrixJL(np.eye(D, dtype=int), 1.0), 1)
+    protocol = al.Protocol(al.MatrixJL(np.eye(D, dtype=int), 1.0), epsilon=1)
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     with pytest.raises(al.ParameterError, match="threads"):
         protocol.release(sparse.csr_array(X), ledger=ledger, population="p", threads=0)

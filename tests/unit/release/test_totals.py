@@ -14,7 +14,7 @@ from sealed import write_sealed
 from statistical.limits import check_variance, draws_for_variance
 
 SPARSE = al.SparseJL(30, 8, seed="totals")
-PROTOCOL = al.Protocol(SPARSE, 1, contribution=3, total_share="0.25")
+PROTOCOL = al.Protocol(SPARSE, epsilon=1, contribution=3, total_share="0.25")
 X = np.arange(60).reshape(2, 30) - 20
 
 
@@ -23,12 +23,17 @@ def test_epsilon_is_split_exactly():
     assert PROTOCOL.sketch_epsilon == Fraction(3, 4)
     assert PROTOCOL.law.scale == 3 / 0.75
     assert PROTOCOL.total_law.scale == 3 / 0.25
-    replaced = al.Protocol(SPARSE, 1, contribution=3, relation="replace", total_share="0.25")
+    replaced = al.Protocol(SPARSE, epsilon=1, contribution=3, relation="replace", total_share="0.25")
     assert replaced.total_law.scale == 6 / 0.25
-    gaussian = al.Protocol(SPARSE, 1, 1e-6, "gaussian", contribution=3, total_share="0.25")
-    assert gaussian.law.scale == al.Protocol(SPARSE, "0.75", 1e-6, "gaussian", contribution=3).law.scale
+    gaussian = al.Protocol(
+        SPARSE, epsilon=1, delta=1e-6, noise="gaussian", contribution=3, total_share="0.25"
+    )
+    assert (
+        gaussian.law.scale
+        == al.Protocol(SPARSE, epsilon="0.75", delta=1e-6, noise="gaussian", contribution=3).law.scale
+    )
     assert gaussian.total_law.scale == 12
-    fine = al.Protocol(SPARSE, 1, radius=3, resolution=0.25, total_share="0.5")
+    fine = al.Protocol(SPARSE, epsilon=1, radius=3, resolution=0.25, total_share="0.5")
     assert fine.total_law.scale == 24  # grid units
 
 
@@ -37,18 +42,18 @@ def test_a_protocol_with_totals_comes_back_and_shares_the_space(tmp_path):
     loaded = al.Protocol.load(tmp_path / "p.json")
     assert loaded == PROTOCOL
     assert loaded.document()["derived"]["total_scale"] == (12.0).hex()
-    assert loaded.space == al.Protocol(SPARSE, 2, contribution=3).space
+    assert loaded.space == al.Protocol(SPARSE, epsilon=2, contribution=3).space
 
 
 @pytest.mark.parametrize("share", [1, -0.1, "1.5", float("nan"), None])
 def test_shares_are_checked(share):
     with pytest.raises(al.ParameterError, match="total_share must be"):
-        al.Protocol(SPARSE, 1, total_share=share)
+        al.Protocol(SPARSE, epsilon=1, total_share=share)
 
 
 def test_whole_vectors_have_no_totals():
     with pytest.raises(al.ParameterError, match="total_share must be 0 with norm='l2'"):
-        al.Protocol(SPARSE, 1, 1e-6, norm="l2", total_share=0.1)
+        al.Protocol(SPARSE, epsilon=1, delta=1e-6, norm="l2", total_share=0.1)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +64,9 @@ def test_whole_vectors_have_no_totals():
 def test_totals_are_row_sums_whatever_the_input(data):
     clear = al.sketch_in_clear(PROTOCOL, data)
     assert clear.totals.tolist() == X.sum(axis=1).tolist()
-    generous = al.Protocol(SPARSE, 1000, contribution=1, total_share="0.5")  # noise that is 0 almost surely
+    generous = al.Protocol(
+        SPARSE, epsilon=1000, contribution=1, total_share="0.5"
+    )  # noise that is 0 almost surely
     assert generous.release(data, ledger=al.NO_LEDGER).totals.tolist() == X.sum(axis=1).tolist()
 
 
@@ -69,15 +76,15 @@ def test_every_batch_of_a_table_is_added_up():
 
 
 def test_clamped_values_are_what_is_added_up():
-    clamped = al.Protocol(SPARSE, 1, value_range=(0, 5), total_share="0.5")
+    clamped = al.Protocol(SPARSE, epsilon=1, value_range=(0, 5), total_share="0.5")
     assert al.sketch_in_clear(clamped, X).totals.tolist() == np.clip(X, 0, 5).sum(axis=1).tolist()
 
 
 def test_input_noise_and_streams_release_totals_too():
     fast = al.FastJL(30, 8, seed="totals")
-    protocol = al.Protocol(fast, 900, 1e-6, noise_site="input", total_share="0.5")
+    protocol = al.Protocol(fast, epsilon=900, delta=1e-6, noise_site="input", total_share="0.5")
     assert protocol.release(X, ledger=al.NO_LEDGER).totals.tolist() == X.sum(axis=1).tolist()
-    stream = al.Protocol(SPARSE, 1000, total_share="0.5").stream(label="s", ledger=al.NO_LEDGER)
+    stream = al.Protocol(SPARSE, epsilon=1000, total_share="0.5").stream(label="s", ledger=al.NO_LEDGER)
     stream.update([1, 2, 3], [5, -1, 2])
     stream.update(4)
     stream.update(iter([7, 8]), 10)
@@ -85,7 +92,7 @@ def test_input_noise_and_streams_release_totals_too():
 
 
 def test_without_a_share_there_are_none():
-    sketches = al.Protocol(SPARSE, 1).release(X, ledger=al.NO_LEDGER)
+    sketches = al.Protocol(SPARSE, epsilon=1).release(X, ledger=al.NO_LEDGER)
     assert sketches.totals is None
     with pytest.raises(al.ParameterError, match="released with totals"):
         al.totals(sketches)
@@ -99,7 +106,7 @@ def test_totals_follow_arithmetic_and_files(tmp_path):
     assert (a / 4).totals.tolist() == (a.totals / 4).tolist()
     assert a["v"].totals.tolist() == a.totals[1:].tolist()
     assert al.concat([a, b]).totals.tolist() == [*a.totals, *b.totals]
-    without = al.Protocol(SPARSE, 1).release(X, ledger=al.NO_LEDGER)
+    without = al.Protocol(SPARSE, epsilon=1).release(X, ledger=al.NO_LEDGER)
     assert al.concat([a, without]).totals is None
     assert (a + without).totals is None
     for sketches in (a, a / 4, a - b):
@@ -111,7 +118,7 @@ def test_totals_follow_arithmetic_and_files(tmp_path):
 
 def test_files_with_totals_that_no_protocol_released_are_refused(tmp_path):
     path = tmp_path / "s.parquet"
-    al.Protocol(SPARSE, 1).release(X, ledger=al.NO_LEDGER).save(path)
+    al.Protocol(SPARSE, epsilon=1).release(X, ledger=al.NO_LEDGER).save(path)
     table = pq.read_table(path)
     write_sealed(table.append_column("total", pa.array([1, 2], pa.int64())), path)
     with pytest.raises(al.CorruptFileError):
@@ -141,16 +148,16 @@ def test_sparse_rows_of_several_blocks_are_added_up():
     rows = sparse.random_array(
         (3000, 30), density=0.3, rng=1, data_sampler=lambda size: np.arange(size) % 7
     ).tocsr()
-    protocol = al.Protocol(SPARSE, 1, total_share="0.5")
+    protocol = al.Protocol(SPARSE, epsilon=1, total_share="0.5")
     rows = rows.astype(np.int64)
     assert al.sketch_in_clear(protocol, rows, threads=2).totals.tolist() == rows.sum(axis=1).tolist()
     wide = sparse.csr_array(np.ones((40, 60_000), dtype=np.int64))
-    many = al.Protocol(al.SparseJL(60_000, 8, seed="wide"), 1, total_share="0.5")
+    many = al.Protocol(al.SparseJL(60_000, 8, seed="wide"), epsilon=1, total_share="0.5")
     assert al.sketch_in_clear(many, wide).totals.tolist() == [60_000] * 40
 
 
 def test_totals_are_in_data_units():
-    fine = al.Protocol(SPARSE, 1, radius=3, resolution=0.25, total_share="0.5")
+    fine = al.Protocol(SPARSE, epsilon=1, radius=3, resolution=0.25, total_share="0.5")
     sketches = fine.release(np.full((2, 30), 0.5), ledger=al.NO_LEDGER)
     found = al.totals(sketches)
     assert found.value.tolist() == (sketches.totals * 0.25).tolist()
@@ -184,7 +191,7 @@ def test_the_upper_quantile_is_the_smallest(scale, tail):
 
 def test_totals_have_the_stated_variance_and_coverage():
     count = draws_for_variance(kurtosis=6)  # of a Laplace law
-    protocol = al.Protocol(al.SparseJL(2, 1, seed="x"), 1, total_share="0.5")
+    protocol = al.Protocol(al.SparseJL(2, 1, seed="x"), epsilon=1, total_share="0.5")
     totals = al.totals(protocol.release(np.full((count, 2), 7), ledger=al.NO_LEDGER))
     check_variance(totals.value, 14, totals.variance[0])
     for level in (0.8, 0.95):

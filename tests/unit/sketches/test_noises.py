@@ -13,7 +13,9 @@ from armslength.sketches.noises import UNKNOWN, NoiseSource
 from armslength.sketches.sketch_file import load
 from sealed import write_sealed
 
-PROTOCOL = al.Protocol(al.SparseJL(8, 4, 1, "sources"), 1, contribution=3, unit="one patient", items="int64")
+PROTOCOL = al.Protocol(
+    al.SparseJL(8, 4, 1, "sources"), epsilon=1, contribution=3, unit="one patient", items="int64"
+)
 EVENTS = pa.table({"who": ["a", "a", "b"], "what": [1, 3, 3]})
 
 
@@ -77,7 +79,7 @@ def test_a_protocol_before_any_release_claims_a_promise_only():
 
 
 def test_a_protocol_without_rows_stays_in_the_file(tmp_path):
-    other = al.Protocol(PROTOCOL.transform, 7, items="int64")
+    other = al.Protocol(PROTOCOL.transform, epsilon=7, items="int64")
     both = al.concat(
         [of_rows(["a"]), other.release(np.zeros((1, 8), int), labels=["b"], ledger=al.NO_LEDGER)]
     )

@@ -7,7 +7,7 @@ import armslength as al
 from armslength.ingest.arrays import project
 
 TRANSFORM = al.SparseJL(6, 8, 2, "x")
-PROTOCOL = al.Protocol(TRANSFORM, 1)
+PROTOCOL = al.Protocol(TRANSFORM, epsilon=1)
 X = np.arange(18).reshape(3, 6)
 
 
@@ -88,7 +88,7 @@ def test_one_row_combines_with_every_row(sketches):
 
 
 def test_concat_joins_rows_of_different_protocols(sketches):
-    other = al.Protocol(TRANSFORM, 2, 1e-6, "gaussian").release(X, ledger=al.NO_LEDGER)
+    other = al.Protocol(TRANSFORM, epsilon=2, delta=1e-6, noise="gaussian").release(X, ledger=al.NO_LEDGER)
     joined = al.concat([sketches, other])
     assert len(joined) == 6
     assert len(joined.protocols) == 2
@@ -102,10 +102,10 @@ def test_concat_joins_rows_of_different_protocols(sketches):
 @pytest.mark.parametrize(
     ("other", "names"),
     [
-        (al.Protocol(al.SparseJL(6, 8, 2, "y"), 1), "transform seed"),
-        (al.Protocol(al.SparseJL(6, 8, 4, "x"), 1), "transform sparsity"),
-        (al.Protocol(al.SignJL(6, 8, "x"), 1), "transform"),
-        (al.Protocol(TRANSFORM, 1, resolution=0.5), "resolution"),
+        (al.Protocol(al.SparseJL(6, 8, 2, "y"), epsilon=1), "transform seed"),
+        (al.Protocol(al.SparseJL(6, 8, 4, "x"), epsilon=1), "transform sparsity"),
+        (al.Protocol(al.SignJL(6, 8, "x"), epsilon=1), "transform"),
+        (al.Protocol(TRANSFORM, epsilon=1, resolution=0.5), "resolution"),
     ],
 )
 def test_sketches_of_other_spaces_do_not_meet(sketches, other, names):
@@ -122,8 +122,8 @@ def test_sketches_of_other_spaces_do_not_meet(sketches, other, names):
 
 def test_noise_on_the_input_does_not_mix_with_noise_on_the_output():
     transform = al.FastJL(6, 4, "x")
-    inside = al.Protocol(transform, 1, 1e-6, noise_site="input").release(X, ledger=al.NO_LEDGER)
-    outside = al.Protocol(transform, 1, 1e-6).release(X, ledger=al.NO_LEDGER)
+    inside = al.Protocol(transform, epsilon=1, delta=1e-6, noise_site="input").release(X, ledger=al.NO_LEDGER)
+    outside = al.Protocol(transform, epsilon=1, delta=1e-6).release(X, ledger=al.NO_LEDGER)
     with pytest.raises(al.IncompatibleSketchesError, match="noise_site"):
         al.squared_distances(inside, outside)
 
@@ -161,7 +161,7 @@ def test_stream_and_batch_are_the_same_integers_under_the_noise(monkeypatch):
 )
 def test_streams_of_every_transform(transform, monkeypatch):
     monkeypatch.setattr("armslength.release.stream.draw", lambda _law, shape: np.zeros(shape, dtype=np.int64))
-    protocol = al.Protocol(transform, 1)
+    protocol = al.Protocol(transform, epsilon=1)
     stream = protocol.stream(label="s", ledger=al.NO_LEDGER)
     stream.update([1, 5, 1], [2, 3, -4])
     assert np.array_equal(stream.release().values, project(protocol, [[0, -2, 0, 0, 0, 3]], None, 1))
@@ -169,7 +169,7 @@ def test_streams_of_every_transform(transform, monkeypatch):
 
 def test_streams_of_open_vocabularies(monkeypatch):
     monkeypatch.setattr("armslength.release.stream.draw", lambda _law, shape: np.zeros(shape, dtype=np.int64))
-    protocol = al.Protocol(al.SparseJL(None, 8, 2, "x"), 1)
+    protocol = al.Protocol(al.SparseJL(None, 8, 2, "x"), epsilon=1)
     stream = protocol.stream(label="s", ledger=al.NO_LEDGER)
     stream.update("flu")
     stream.update(["flu", "cold", "flu"], [1, -2, 3])
