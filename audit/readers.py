@@ -21,9 +21,8 @@ from pyarrow import feather
 import armslength as al
 from armslength.ingest import text_files
 from armslength.ingest.event_columns import EventColumns
-from armslength.ingest.event_table import PublicGroups
+from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.progress import progress
-from armslength.release.release_table import TableRelease
 from audit.sections import Check, Section
 
 Row = tuple[str, str]
@@ -87,9 +86,9 @@ WRITERS: dict[str, tuple[str, Callable[[list[Row], Path], object]]] = {
 def sums(source: object, chunk: int, threads: int) -> NDArray[np.int64]:
     """The exact integers of a source, if text is read in chunks of so many bytes."""
     groups = PublicGroups(("all",), None)
-    job = TableRelease.of(source, PROTOCOL, EventColumns("who", "what"), groups, threads=threads)
+    job = TableJob.of(source, PROTOCOL, EventColumns("who", "what"), groups, threads=threads)
     with mock.patch.object(text_files, "_BYTES_AT_ONCE", chunk):
-        return cast("NDArray[np.int64]", job.sums(bytes(32)).product).ravel()
+        return cast("NDArray[np.int64]", job.sums(bytes(32)).values).ravel()
 
 
 def neighbors(chance: random.Random) -> tuple[list[Row], list[Row]]:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 import armslength as al
 from armslength.ingest.event_columns import EventColumns
-from armslength.ingest.event_table import public_groups_of
+from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.progress import progress
-from armslength.release.release_table import TableRelease
+from armslength.release.release_table import release_job
 from armslength.threads import available_threads
 from audit.event_worlds import Attacker, Held, Story, World, write_events
 from audit.membership import promise_of
@@ -158,9 +158,9 @@ def released_values(story: Story, events: Path, blocks: int, fault: str = HONEST
         sketches = _released(events, weakened(protocol), labels)
     elif fault == UNBOUNDED:
         groups = public_groups_of("where", labels, None)
-        job = TableRelease.of(events, protocol, EventColumns("who", "what", "where", None), groups, threads=1)
+        job = TableJob.of(events, protocol, EventColumns("who", "what", "where", None), groups, threads=1)
         unbounded = replace(job, bound=2 * job.bound)
-        sketches = unbounded.release(ledger=al.NO_LEDGER, population="", repeat=False)
+        sketches = release_job(unbounded, ledger=al.NO_LEDGER, population="", repeat=False)
     else:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "sketches.parquet"
@@ -170,9 +170,8 @@ def released_values(story: Story, events: Path, blocks: int, fault: str = HONEST
 
 
 def _released(events: Path, protocol: al.Protocol, labels: list[str]) -> al.Sketches:
-    return al.release_table(
+    return protocol.release_table(
         events,
-        protocol,
         person="who",
         item="what",
         group="where",
@@ -223,7 +222,7 @@ def _section(found: dict[tuple[int, str], TradeOff], trials: int, *, refused: bo
         ]
     return Section(
         "Membership through the whole path",
-        f"An event table is written as Parquet, released by `al.release_table`, saved and loaded; neighbors differ by one person with two thousand rows in several "
+        f"An event table is written as Parquet, released by `protocol.release_table`, saved and loaded; neighbors differ by one person with two thousand rows in several "
         f"groups, of which the protocol lets four through. A table has {BLOCKS} blocks of groups, each with such a person of its own, so a release is {BLOCKS} independent "
         f"trials: {trials:,} of each neighbor. The attacker knows everybody's events; which of the person's four were taken he cannot know, and his likelihood is the exact "
         f"mixture over all choices (hypergeometric). Thresholds and confidence are as above, {FALSE_ALARM:g} for all stories together. ε = 2 was chosen so that the bound is nearly reached "

@@ -1,4 +1,4 @@
-"""`make bench-tables`: time and memory of `al.release_table` against the number of events, beside the engine by itself.
+"""`make bench-tables`: time and memory of `protocol.release_table` against the number of events, beside the engine by itself.
 
 Every program runs in a process of its own, with the same limit of memory for the engine, on the same generated file.
 """
@@ -33,7 +33,7 @@ _OURS = """
     import armslength as al
     protocol = al.Protocol(al.SparseJL(None, 512, seed="bench"), epsilon=1, contribution=contribution, unit="one patient")
     groups = [f"hospital {number}" for number in range(24)]
-    al.release_table(path, protocol, person="patient", item="code", group="hospital", public_groups=groups,
+    protocol.release_table(path, person="patient", item="code", group="hospital", public_groups=groups,
                      ledger=al.NO_LEDGER, memory=memory)
 """
 _ENGINE = """

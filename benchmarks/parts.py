@@ -8,7 +8,7 @@ import numpy as np
 from cases import Case, Sizes, counts_release, dense_release, sparse_release
 from timing import best_seconds, reading
 
-from armslength.ingest.arrays import project
+from armslength.ingest.arrays import projected_sums
 from armslength.noise.draw import add_noise
 from armslength.threads import for_blocks
 
@@ -40,7 +40,7 @@ def parts(sizes: Sizes) -> list[dict[str, Any]]:
             {
                 "work": case.work,
                 "whole": best_seconds(case.ours, sizes.repeats),
-                "product": best_seconds(partial(project, protocol, X, None, None), sizes.repeats),
+                "product": best_seconds(partial(projected_sums, protocol, X), sizes.repeats),
                 "noise": best_seconds(partial(add_noise, values, protocol.law), sizes.repeats),
                 "memory": best_seconds(partial(_new_memory, values.shape), sizes.repeats),
                 "reading": reading(case.reads),

@@ -61,7 +61,7 @@ _SPARK_COUNTS = """
 """
 _ONE_MACHINE = """
     def work(source):
-        al.release_table(source, protocol, threads=count, **asked)
+        protocol.release_table(source, threads=count, **asked)
 """
 _PYARROW = """
     import pyarrow as pa

@@ -46,7 +46,7 @@ def generated_audiences(generator: np.random.Generator) -> list[Audience]:
 def released(tables: list[pa.Table], protocol: al.Protocol, item: str) -> al.Sketches:
     """One row for each publisher; in real life each runs this at home, with a ledger of its own."""
     rows = [
-        al.release_table(table, protocol, person="user", item=item, label=name, ledger=al.NO_LEDGER)
+        protocol.release_table(table, person="user", item=item, label=name, ledger=al.NO_LEDGER)
         for name, table in zip(PUBLISHERS, tables, strict=True)
     ]
     return al.concat(rows)

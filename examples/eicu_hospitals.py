@@ -146,9 +146,8 @@ def main() -> None:
     print(
         f"\nRegion by region, ε = {EPSILON}, {CONTRIBUTION} items of a patient: will it work?\n\n{plan.summary}"
     )
-    sketches = al.release_table(
+    sketches = plan.protocol.release_table(
         stays.events,
-        plan.protocol,
         person="patient",
         item="item",
         group="region",

@@ -21,7 +21,7 @@ import pyarrow as pa
 import armslength as al
 import armslength.release.release_table  # here, and not in each child
 from armslength.cli.main import main
-from armslength.ingest.contributions import KEY_BYTES, TakingOrder, bounded
+from armslength.ingest.contributions import KEY_BYTES, KeyedOrder, bounded
 from armslength.ingest.sums import GroupSums
 from audit.faults.lines import Lines
 from audit.faults.party import READABLE, bytes_spilled
@@ -48,9 +48,9 @@ def _warm() -> None:
         }
     )
     sums = GroupSums(protocol, 1, 1)
-    for taken in bounded(iter([events]), TakingOrder(bytes(KEY_BYTES), ["north"]), 1):
+    for taken in bounded(iter([events]), KeyedOrder(bytes(KEY_BYTES), ["north"]), 1):
         sums.add(taken)
-    sums.prepared()
+    sums.sums()
 
 
 def _child(job: dict[str, Any], log: Path) -> NoReturn:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import armslength as al
 from armslength.cli.options import NameList
 from armslength.ingest import engine
-from armslength.ingest.contributions import KEY_BYTES, TakingOrder
+from armslength.ingest.contributions import KEY_BYTES, KeyedOrder
 from armslength.ingest.engine import check_names, keys_of_first_line, relations_of
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import public_groups_of
@@ -75,9 +75,8 @@ def _arrow() -> list[bytes]:
 
 
 def _released(name: str, data: bytes) -> str:
-    sketches = al.release_table(
+    sketches = _protocol().release_table(
         written(name, data),
-        _protocol(),
         person="person",
         item="item",
         group="group",
@@ -118,10 +117,10 @@ def _summed(name: str, data: bytes) -> str:
         relations = relations_of(_connection(), path, event_files(path), _COLUMNS, problems, read)
     selects = [engine._select(each, _protocol(), by_number=False) for each in relations]
     table = engine.EventTable(_connection(), selects, problems, read)
-    batches = table.batches(groups, weighted=True)
-    for events in bounded_events(table, batches, TakingOrder(bytes(KEY_BYTES), groups.labels), 2, _MEMORY):
+    batches = table.batches(groups.table(), has_weights=True)
+    for events in bounded_events(table, batches, KeyedOrder(bytes(KEY_BYTES), groups.labels), 2, _MEMORY):
         sums.add(events)
-    if sums.prepared() is None:
+    if sums.sums() is None:
         raise Finding("events were read, and there is no sum")
     return "accepted"
 

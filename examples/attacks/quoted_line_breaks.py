@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 import armslength as al
 from armslength.ingest.event_columns import EventColumns
-from armslength.ingest.event_table import PublicGroups
-from armslength.release.release_table import TableRelease
+from armslength.ingest.event_table import PublicGroups, TableJob
 
 BORDER = 64 << 20  # where the second thread of the engine's reader begins
 OTHERS = 200_000  # people between the attacker's two events
@@ -88,9 +87,9 @@ def counted_by_engine(path: Path, *, parallel: bool) -> Counted:
 
 def exact_sums(path: Path) -> NDArray[np.int64]:
     """The exact integers of armslength before noise: the sketch and the total."""
-    job = TableRelease.of(path, PROTOCOL, EventColumns("person", "item"), PublicGroups(("all",), None))
+    job = TableJob.of(path, PROTOCOL, EventColumns("person", "item"), PublicGroups(("all",), None))
     ready = job.sums(KEY)
-    return np.concatenate([cast("NDArray[np.int64]", part).ravel() for part in (ready.product, ready.totals)])
+    return np.concatenate([cast("NDArray[np.int64]", part).ravel() for part in (ready.values, ready.totals)])
 
 
 def moved(folder: Path, border: int, others: int = OTHERS) -> int:

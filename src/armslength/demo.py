@@ -21,7 +21,6 @@ from armslength.ledger.ledger import NO_LEDGER
 from armslength.planner.plan import plan
 from armslength.progress import progress
 from armslength.protocol.protocol import Protocol
-from armslength.release.release_table import release_table
 from armslength.reporting.page import report
 from armslength.sketches.sketch_file import load
 from armslength.sketches.sketches import Sketches, concat
@@ -262,9 +261,8 @@ def _clustered(sketches: Sketches, hospitals: list[Hospital], protocol: Protocol
         vocabulary=names,
     )
     rows = [
-        release_table(
+        histogram.release_table(
             hospital.visits,
-            histogram,
             person="patient",
             item="code",
             label=hospital.name,

@@ -19,7 +19,6 @@ import armslength as al
 from armslength.ingest.sums import GroupSums
 from armslength.release import release
 from armslength.sketches.card import release_card
-from armslength.sketches.noises import Released
 from armslength.sketches.sketch_format import Digests
 
 PAIRS = neighbor_pairs()
@@ -146,13 +145,8 @@ def test_noise_ids_are_random_bytes_and_nothing_else(monkeypatch, tmp_path):
 def test_with_equal_noise_ids_and_values_the_files_are_equal_to_the_last_byte(monkeypatch, tmp_path):
     # what the mechanism gives is made equal for both tables: whatever else reached the file would show
     values = np.arange(3 * 64).reshape(3, 64)
-    monkeypatch.setattr(release, "with_noise", lambda *_: values.copy())
-    monkeypatch.setattr(release, "with_total_noise", lambda *_: np.array([1, 2, 3]))
-    monkeypatch.setattr(
-        release,
-        "new_provenance",
-        lambda protocol, count, source: Released.of(bytes(16 * count), protocol, source),
-    )
+    monkeypatch.setattr(release, "noised", lambda *_: (values.copy(), np.array([1, 2, 3])))
+    monkeypatch.setattr(release, "secrets", SimpleNamespace(token_bytes=bytes))
     written = []
     for number, events in enumerate(PAIRS["nothing, and much"]):
         folder = tmp_path / str(number) / "party"

@@ -35,7 +35,7 @@ def table(memory="1GB"):
     count = 400_000
     events = pa.table({"who": np.arange(count).astype(str), "what": (np.arange(count) % 7).astype(str)})
     protocol = al.Protocol(al.SparseJL(None, 64, seed="t"), epsilon=1, contribution=1, unit="u")
-    return al.release_table(events, protocol, person="who", item="what", label="x", ledger=al.NO_LEDGER, memory=memory)
+    return protocol.release_table(events, person="who", item="what", label="x", ledger=al.NO_LEDGER, memory=memory)
 
 def waiting():
     "Forks in the thread that waits for the others."
@@ -46,7 +46,7 @@ def waiting():
 
 def drawing():
     "Forks just before the noise is drawn."
-    forking(release, "with_noise")
+    forking(release, "noised")
     rows()
 
 def reading(memory="1GB"):

@@ -126,7 +126,7 @@ def forked_in(monkeypatch, place, work):
 
 
 @pytest.mark.parametrize(
-    "place", ["armslength.release.release.with_noise", "armslength.release.release.draw"]
+    "place", ["armslength.release.release.noised", "armslength.release.release.add_noise"]
 )
 def test_a_release_that_is_forked_after_its_charge_is_one_release(tmp_path, monkeypatch, place):
     totals = al.Protocol(al.SparseJL(4, 8, 2, "x"), epsilon=1, unit="one patient", total_share="0.1")

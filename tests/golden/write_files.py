@@ -43,7 +43,7 @@ def sketches():
 def _of_every_source(protocol):
     """Events, rows and a stream under one protocol."""
     table = pa.table({"who": ["a", "a", "b"], "what": [1, 3, 3]})
-    events = al.release_table(table, protocol, person="who", item="what", label="west", ledger=al.NO_LEDGER)
+    events = protocol.release_table(table, person="who", item="what", label="west", ledger=al.NO_LEDGER)
     rows = protocol.release(X, labels=["north", "süd"], ledger=al.NO_LEDGER)
     stream = protocol.stream(label="east", ledger=al.NO_LEDGER)
     stream.update([1, 3], 2)

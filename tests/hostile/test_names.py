@@ -36,8 +36,8 @@ def test_files_that_are_not_there_are_refused_in_one_line(name):
     refused(lambda: al.open_collection(name))
     refused(lambda: al.Protocol.load(name))
     refused(lambda: al.Ledger(name, read_only=True))
-    refused(lambda: al.release_table(f"{name}.csv", PROTOCOL, **ROLES))
-    refused(lambda: al.release_table(name, PROTOCOL, **ROLES))
+    refused(lambda: PROTOCOL.release_table(f"{name}.csv", **ROLES))
+    refused(lambda: PROTOCOL.release_table(name, **ROLES))
 
 
 @pytest.mark.parametrize("name", UNUSABLE[:3])
@@ -55,14 +55,14 @@ def test_nothing_is_written_to_a_name_that_no_file_can_have(name, tmp_path, monk
 def test_a_damaged_table_of_an_odd_name_is_refused_in_one_line(kind, tmp_path):
     path = tmp_path / f"a\n\x1b[31m.{kind}"
     path.write_bytes(b'"\xff\n')
-    refused(lambda: al.release_table(path, PROTOCOL, **ROLES))
+    refused(lambda: PROTOCOL.release_table(path, **ROLES))
 
 
 def test_patterns_and_addresses_are_names_of_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text("person,item\n1,x\n")
     for name in ("*.csv", "[a-z].csv", "http://127.0.0.1:9/a.csv", "s3://a/b.parquet", "file:a.csv"):
-        refused(lambda name=name: al.release_table(name, PROTOCOL, **ROLES))
+        refused(lambda name=name: PROTOCOL.release_table(name, **ROLES))
 
 
 def test_names_that_are_patterns_or_queries_are_that_file_alone(tmp_path):
@@ -70,7 +70,7 @@ def test_names_that_are_patterns_or_queries_are_that_file_alone(tmp_path):
     for name in ("*.csv", "[a-z]?.csv", "a'; DROP TABLE x; --\".csv", "~a.csv", "{a,b}.csv"):
         path = tmp_path / name
         path.write_text("person,item\n1,x\n")
-        assert len(al.release_table(path, PROTOCOL, **ROLES)) == 1
+        assert len(PROTOCOL.release_table(path, **ROLES)) == 1
 
 
 def test_columns_with_the_names_of_queries_are_columns(tmp_path):
@@ -78,24 +78,24 @@ def test_columns_with_the_names_of_queries_are_columns(tmp_path):
     pq.write_table(pa.table({name: [1], "it'em": ["a"]}), tmp_path / "a.parquet")
     (tmp_path / "a.jsonl").write_text('{"a\\"; DROP TABLE events; --": 1, "it\'em": "a"}\n')
     roles = {**ROLES, "person": name, "item": "it'em"}
-    assert len(al.release_table([tmp_path / "a.parquet", tmp_path / "a.jsonl"], PROTOCOL, **roles)) == 1
+    assert len(PROTOCOL.release_table([tmp_path / "a.parquet", tmp_path / "a.jsonl"], **roles)) == 1
 
 
 def test_types_are_shown_without_what_is_in_them(tmp_path):
     pq.write_table(pa.table({"person": [{"\x1b\n": 1}], "item": ["a"]}), tmp_path / "a.parquet")
-    refused(lambda: al.release_table(tmp_path / "a.parquet", PROTOCOL, **ROLES))
+    refused(lambda: PROTOCOL.release_table(tmp_path / "a.parquet", **ROLES))
 
 
 def test_a_header_of_very_many_columns_is_refused(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("person,item" + ",x" * 1_000_000 + "\n")
     with pytest.raises(al.InputError, match="at most 20000 columns, got 1000002"):
-        al.release_table(path, PROTOCOL, **ROLES)
+        PROTOCOL.release_table(path, **ROLES)
 
 
 def test_a_pipe_is_no_file(tmp_path):
     os.mkfifo(tmp_path / "a.csv")
-    refused(lambda: al.release_table(tmp_path / "a.csv", PROTOCOL, **ROLES))
+    refused(lambda: PROTOCOL.release_table(tmp_path / "a.csv", **ROLES))
     refused(lambda: al.load(tmp_path / "a.csv"))
 
 

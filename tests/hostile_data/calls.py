@@ -182,4 +182,4 @@ def table(protocol, source, **known):
         "threads": 1,
     }
     words = ["a", "b", "c"] if protocol.vocabulary else None
-    return al.release_table(source, protocol, ledger=al.NO_LEDGER, vocabulary=words, **columns, **known)
+    return protocol.release_table(source, ledger=al.NO_LEDGER, vocabulary=words, **columns, **known)

@@ -134,9 +134,8 @@ def test_a_bug_in_a_process_of_its_own(folder, events):
 
 def test_a_name_that_breaks_the_line_does_not(tmp_path):
     with pytest.raises(al.ParameterError) as refused:
-        al.release_table(
+        STRINGS.release_table(
             tmp_path / "two\nlines.csv",
-            STRINGS,
             ledger=al.NO_LEDGER,
             person="who",
             item="what",

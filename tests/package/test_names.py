@@ -56,7 +56,6 @@ NAMES = [
     "open_collection",
     "outliers",
     "plan",
-    "release_table",
     "report",
     "shape_distances",
     "sketch_in_clear",

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import armslength as al
-from armslength.ingest.arrays import project
+from armslength.ingest.arrays import projected_sums
 from armslength.laws import DiscreteLaplace
 from armslength.noise import draw as door
 from armslength.privacy.calibration import gaussian_scale
@@ -57,7 +57,9 @@ def l1_radius_of(protocol):
 
 
 def check(protocol, x, neighbor):
-    before, after = (project(protocol, np.array([v]), None, 1)[0].tolist() for v in (x, neighbor))
+    before, after = (
+        projected_sums(protocol, np.array([v]), None, 1).values[0].tolist() for v in (x, neighbor)
+    )
     difference = [((a - b + 2**63) % 2**64) - 2**63 for a, b in zip(before, after, strict=True)]
     assert sum(abs(d) for d in difference) <= l1_radius_of(protocol)
     assert sum(d * d for d in difference) <= protocol.neighbors.l2_sensitivity_squared(protocol.transform)
@@ -123,7 +125,9 @@ def test_l2_neighbors(transform, resolution, data):
     protocol = al.Protocol(
         transform, epsilon=1, delta=1e-6, norm="l2", radius=radius, resolution=resolution, on_grid=False
     )
-    before, after = (project(protocol, np.array([v]), None, 1)[0].tolist() for v in (x, neighbor))
+    before, after = (
+        projected_sums(protocol, np.array([v]), None, 1).values[0].tolist() for v in (x, neighbor)
+    )
     moved = sum((a - b) ** 2 for a, b in zip(before, after, strict=True))
     covered = math.ceil(protocol.neighbors.radius_squared * transform.operator_norm_squared)
     assert moved <= covered
@@ -144,7 +148,7 @@ def test_l2_neighbors_on_the_grid(transform, x, step):
         radius=Fraction(max(1, math.isqrt(sum(s * s for s in step)) + 1)),
     )
     before, after = (
-        project(protocol, v[None, :], None, 1)[0].tolist()
+        projected_sums(protocol, v[None, :], None, 1).values[0].tolist()
         for v in (np.array(x), np.array(x) + np.array(step))
     )
     difference = [((a - b + 2**63) % 2**64) - 2**63 for a, b in zip(before, after, strict=True)]
@@ -167,7 +171,7 @@ def test_the_bound_is_reached():
         columns = np.asarray(abs(transform.matrix()).sum(axis=0)).ravel()
         x = np.zeros((1, D), dtype=int)
         x[0, int(columns.argmax())] = 3
-        assert np.abs(project(protocol, x, None, 1)).sum() == l1_radius_of(protocol)
+        assert np.abs(projected_sums(protocol, x, None, 1).values).sum() == l1_radius_of(protocol)
 
 
 def l2_squared_that_gaussian_noise_covers(protocol):
@@ -246,7 +250,7 @@ def test_under_the_same_bits_neighbors_differ_by_what_the_theorem_allows_and_no_
 def test_sparse_and_dense_and_tables_become_the_same_integers():
     protocol = al.Protocol(TRANSFORMS[0], epsilon=1, resolution=0.25, on_grid=False)
     X = np.array([[0.0, -0.3, 2.6, 0, 0, 1e-3], [1, 0, 0, 0, -7.75, 0]])
-    dense = project(protocol, X, None, 1)
+    dense = projected_sums(protocol, X, None, 1).values
     for other in (X.astype(np.float32).astype(float), X.tolist(), sparse.csr_array(X), sparse.coo_matrix(X)):
         if other is X or not isinstance(other, np.ndarray):
-            assert np.array_equal(project(protocol, other, None, 2), dense)
+            assert np.array_equal(projected_sums(protocol, other, None, 2).values, dense)

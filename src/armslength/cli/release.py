@@ -14,9 +14,9 @@ from armslength.cli.output import paragraph
 from armslength.errors import ArmslengthError, ParameterError, counted
 
 if TYPE_CHECKING:
+    from armslength.ingest.event_table import TableJob
     from armslength.ledger.ledger import Ledger, NoLedger
     from armslength.protocol.protocol import Protocol
-    from armslength.release.release_table import TableRelease
     from armslength.sketches.sketches import Sketches
 
 _LOST = "ε was charged, and nothing was written: releasing again, with --repeat, spends once more"
@@ -117,20 +117,18 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
     """
     from armslength.files import check_can_write  # noqa: PLC0415  # --help must not wait for it
     from armslength.ingest.event_columns import EventColumns  # noqa: PLC0415  # the same
-    from armslength.ingest.event_table import public_groups_of  # noqa: PLC0415  # the same
-    from armslength.ledger.ledger import NO_LEDGER, Ledger  # noqa: PLC0415  # the same
+    from armslength.ingest.event_table import TableJob, public_groups_of  # noqa: PLC0415  # the same
+    from armslength.ledger.ledger import NO_LEDGER, Ledger, opened_ledger  # noqa: PLC0415  # the same
     from armslength.protocol.protocol import Protocol  # noqa: PLC0415  # the same
-    from armslength.release.release import check_population  # noqa: PLC0415  # the same
-    from armslength.release.release_table import TableRelease  # noqa: PLC0415  # the same
+    from armslength.release.release_table import preview_job, release_job  # noqa: PLC0415  # the same
 
     if new_ledger and no_ledger:
         raise click.UsageError("--new-ledger must go without --no-ledger, got both; leave one out")
     check_new_file(output, overwrite=known["overwrite"], read=[*files, ledger, protocol_file])
     check_can_write(output)
-    chosen = NO_LEDGER if no_ledger else Ledger(ledger, create=new_ledger)
-    check_population(population, chosen)
+    chosen = opened_ledger(NO_LEDGER if no_ledger else Ledger(ledger, create=new_ledger), population)
     protocol = Protocol.load(protocol_file, max_work=max_work())
-    job = TableRelease.of(
+    job = TableJob.of(
         list(files),
         protocol,
         EventColumns(person, item, group, weight),
@@ -141,14 +139,14 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
     )
     costs = {"ledger": chosen, "population": population, "repeat": known["repeat"]}
     if known["dry_run"]:
-        job.preview(**costs)
+        preview_job(job, **costs)
         told = "would be released; nothing was read but the schema, nothing was spent"
         click.echo(_told(protocol, job, told))
         click.echo(_charged(chosen, population, "would be charged"))
         return
     sketches, place, lines = None, output, _lines(chosen, job, population)
     try:
-        sketches = job.release(**costs, show_progress=True)
+        sketches = release_job(job, **costs, show_progress=True)
         place = _saved(sketches, output)
         click.echo(_told(protocol, job, f"released to {place}"))
         click.echo(_charged(chosen, population, "charged"))
@@ -178,7 +176,7 @@ def _exit_if_elsewhere(place: str, output: str) -> None:
         click.get_current_context().exit(ELSEWHERE)
 
 
-def _lines(ledger: "Ledger | NoLedger", job: "TableRelease", population: str) -> int:
+def _lines(ledger: "Ledger | NoLedger", job: "TableJob", population: str) -> int:
     """How often the ledger has charged these labels."""
     from armslength.ledger.entry import release_label  # noqa: PLC0415  # the same
     from armslength.ledger.ledger import NoLedger  # noqa: PLC0415  # --help must not wait for it
@@ -238,7 +236,7 @@ def _charged(ledger: "Ledger | NoLedger", population: str, done: str) -> str:
     return "\n".join(lines)
 
 
-def _told(protocol: "Protocol", job: "TableRelease", what: str) -> str:
+def _told(protocol: "Protocol", job: "TableJob", what: str) -> str:
     """What was done, with the unit of protection printed back in words."""
     from armslength.privacy.exact_numbers import weakness, written  # noqa: PLC0415  # --help must not wait for it
     from armslength.sketches.card import protection_in_words  # noqa: PLC0415  # the same

@@ -1,6 +1,6 @@
 """Contribution bounds: no person adds more than C to a release, over all of its groups and items.
 
-Guarantee: what is taken of a person's events is a function of that person's events and the release's key alone, with
+Guarantee: what is kept of a person's events is a function of that person's events and the release's key alone, with
 Σ|amount| ≤ ⌊C/γ⌋ grid units. So adding or removing a person moves all rows together by at most that in ℓ1 norm, and replacing
 one by at most twice that: the protocol's radius.
 Reference: docs/privacy.md, event tables.
@@ -21,7 +21,7 @@ from armslength._numba import kernel
 from armslength.errors import InputError, ParameterError
 from armslength.protocol.protocol import Protocol
 
-# The order in which a person's events are taken: by a keyed hash of (person, group, item, occurrence number).
+# The order in which a person's events are kept: by a keyed hash of (person, group, item, occurrence number).
 #
 # Specification (docs/reference/contributions.md), so that every engine chooses the same events under the same key:
 #
@@ -32,15 +32,15 @@ from armslength.protocol.protocol import Protocol
 #     block 3: the occurrence number, 16 bytes, little-endian
 #     hash = CBC-MAC of the four blocks under AES-256 with the key BLAKE2b-256 of nothing, keyed and personalized with "cipher"
 #
-# Events are taken in ascending order of the hash, read as a big-endian number. Guarantee: none of the privacy rests on this: for any key, which
-# events are taken is a function of that person's events alone. That the function is a keyed cryptographic one keeps anybody from
+# Events are kept in ascending order of the hash, read as a big-endian number. Guarantee: none of the privacy rests on this: for any key, which
+# events are kept is a function of that person's events alone. That the function is a keyed cryptographic one keeps anybody from
 # arranging for their favorite events to come first.
 
 
 KEY_BYTES = 32
 
 
-class TakingOrder:
+class KeyedOrder:
     """The order under one key.
 
     Args:
@@ -62,7 +62,7 @@ class TakingOrder:
     def hashes(
         self,
         persons: pa.Array,
-        whose: NDArray[np.int64],
+        person_index: NDArray[np.int64],
         groups: NDArray[np.int32],
         items: pa.Array,
         occurrences: NDArray[np.int64],
@@ -71,7 +71,7 @@ class TakingOrder:
 
         Args:
             persons: Different persons.
-            whose: For each event, the number of its person among them.
+            person_index: For each event, the number of its person among them.
             groups: The number of its group.
             items: Its item, as text or as int64.
             occurrences: Its number among the person's events of the same group and item.
@@ -86,7 +86,7 @@ class TakingOrder:
         numbers[:, 0] = occurrences
         person_digests = self._digests("person", [person.encode() for person in persons.to_pylist()])
         # the first step of the chain is the same for all events of a person
-        state = self._encrypted(person_digests)[whose]
+        state = self._encrypted(person_digests)[person_index]
         state = self._encrypted(state ^ self._groups[groups])
         state = self._encrypted(state ^ self._digests("item", item_bytes)[coded.indices.to_numpy()])
         state = self._encrypted(state ^ numbers)
@@ -128,14 +128,14 @@ def mark_persons_over(
 
 
 @kernel
-def take_in_order(
+def cap_contributions(
     starts: NDArray[np.int64],
     order: NDArray[np.int64],
     amounts: NDArray[np.int64],
     bound: int,
-    taken: NDArray[np.int64],
+    kept: NDArray[np.int64],
 ) -> None:
-    """What of each amount is taken: in order, until Σ|amount| reaches the bound; the last one is truncated.
+    """What of each amount is kept: in order, until Σ|amount| reaches the bound; the last one is truncated.
 
     Person i has the places starts[i] … starts[i+1]−1 of the order.
     """
@@ -146,7 +146,7 @@ def take_in_order(
             magnitude = abs(amounts[row])
             part = min(magnitude, left) if magnitude >= 0 else left
             left -= part
-            taken[row] = part if amounts[row] > 0 else -part
+            kept[row] = part if amounts[row] > 0 else -part
 
 
 @kernel
@@ -159,7 +159,7 @@ def number_occurrences(same_as_before: NDArray[np.bool_], before: int, numbers: 
 
 
 _FARTHEST = 2**62
-_MOST_WAITING = 1 << 20  # rows of one person that are held before those that cannot be taken are left out
+_MOST_WAITING = 1 << 20  # rows of one person that wait before those that cannot be kept are left out
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class BoundedEvents:
     Attributes:
         groups: The number of each event's group.
         items: Its item.
-        amounts: What is taken of it, in grid units; not 0.
+        amounts: What is kept of it, in grid units; not 0.
     """
 
     groups: NDArray[np.int32]
@@ -235,8 +235,8 @@ class _Rows:
         )
 
 
-def bounded(batches: Iterable[pa.RecordBatch], order: TakingOrder, bound: int) -> Iterator[BoundedEvents]:
-    """The events that are taken, from batches of (person, group, item, amount) that are sorted by all four.
+def bounded(batches: Iterable[pa.RecordBatch], order: KeyedOrder, bound: int) -> Iterator[BoundedEvents]:
+    """The events that are kept, from batches of (person, group, item, amount) that are sorted by all four.
 
     Memory is that of a batch and of what one person may still give: at most as many rows as the bound. How the rows are cut
     into batches changes nothing. Batches that are not what they must be are refused: the guarantee does not rest on an engine.
@@ -246,11 +246,11 @@ def bounded(batches: Iterable[pa.RecordBatch], order: TakingOrder, bound: int) -
 
 
 def bounded_in_parts(
-    parts: Iterable[Iterable[pa.RecordBatch]], order: TakingOrder, bound: int
+    parts: Iterable[Iterable[pa.RecordBatch]], order: KeyedOrder, bound: int
 ) -> Iterator[BoundedEvents]:
-    """The events that are taken, from several streams like that of `bounded`, where a person may be in all of them.
+    """The events that are kept, from several streams like that of `bounded`, where a person may be in all of them.
 
-    All events of one person, group and item must be in one part. What cannot be taken in its own part cannot be taken at all: there are
+    All events of one person, group and item must be in one part. What cannot be kept in its own part cannot be kept at all: there are
     others before it.
     """
     possible = [
@@ -265,9 +265,9 @@ def bounded_in_parts(
 
 
 def _whole_persons(
-    batches: Iterable[pa.RecordBatch], order: TakingOrder, bound: int
+    batches: Iterable[pa.RecordBatch], order: KeyedOrder, bound: int
 ) -> Iterator[tuple[_Rows, NDArray[np.int64]]]:
-    """Sorted rows of whole persons, as far as they could be taken, and where each person's begin."""
+    """Sorted rows of whole persons, as far as they could be kept, and where each person's begin."""
     waiting: _Rows | None = None
     last: _Rows | None = None
     most = _MOST_WAITING
@@ -343,26 +343,26 @@ def _starts(person: pa.Array) -> NDArray[np.int64]:
     return np.concatenate([[0], np.flatnonzero(changes) + 1, [len(person)]]).astype(np.int64)
 
 
-def _cut(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, bound: int) -> BoundedEvents:
-    """What is taken of the rows of whole persons."""
-    amounts = _taken(rows, starts, order, bound)
+def _cut(rows: _Rows, starts: NDArray[np.int64], order: KeyedOrder, bound: int) -> BoundedEvents:
+    """What is kept of the rows of whole persons."""
+    amounts = _kept_amounts(rows, starts, order, bound)
     if amounts is rows.amount:
         return BoundedEvents(rows.group, rows.item, rows.amount)
     kept = np.flatnonzero(amounts)
     return BoundedEvents(rows.group[kept], rows.item.take(pa.array(kept)), amounts[kept])
 
 
-def _still_possible(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, bound: int) -> _Rows:
-    """The rows that could still be taken, whatever rows of the same persons come later, in the order of the table.
+def _still_possible(rows: _Rows, starts: NDArray[np.int64], order: KeyedOrder, bound: int) -> _Rows:
+    """The rows that could still be kept, whatever rows of the same persons come later, in the order of the table.
 
     Rows behind the first ones that reach the bound have these before them for ever.
     """
-    amounts = _taken(rows, starts, order, bound)
+    amounts = _kept_amounts(rows, starts, order, bound)
     return rows if amounts is rows.amount else rows.take(np.flatnonzero(amounts))
 
 
-def _taken(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, bound: int) -> NDArray[np.int64]:
-    """What is taken of each row if these are all rows of their persons; the rows' own amounts if that is everything."""
+def _kept_amounts(rows: _Rows, starts: NDArray[np.int64], order: KeyedOrder, bound: int) -> NDArray[np.int64]:
+    """What is kept of each row if these are all rows of their persons; the rows' own amounts if that is everything."""
     is_over = np.empty(len(starts) - 1, dtype=np.bool_)
     mark_persons_over(starts, rows.amount, bound, is_over)
     if not is_over.any():
@@ -371,16 +371,16 @@ def _taken(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder, bound: in
     chosen = np.flatnonzero(np.repeat(is_over, np.diff(starts)))
     over = rows.take(chosen)
     over_starts = np.concatenate([[0], np.cumsum(np.diff(starts)[is_over])]).astype(np.int64)
-    taken = np.empty(len(over), dtype=np.int64)
-    take_in_order(over_starts, _in_order(over, over_starts, order), over.amount, bound, taken)
+    kept = np.empty(len(over), dtype=np.int64)
+    cap_contributions(over_starts, _in_order(over, over_starts, order), over.amount, bound, kept)
     amounts = rows.amount.copy()
-    amounts[chosen] = taken
+    amounts[chosen] = kept
     return amounts
 
 
-def _in_order(rows: _Rows, starts: NDArray[np.int64], order: TakingOrder) -> NDArray[np.int64]:
-    """The rows, person by person, in the order in which they are taken."""
-    whose = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+def _in_order(rows: _Rows, starts: NDArray[np.int64], order: KeyedOrder) -> NDArray[np.int64]:
+    """The rows, person by person, in the order in which they are kept."""
+    person_index = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     persons = rows.person.take(pa.array(starts[:-1]))
-    hashes = order.hashes(persons, whose, rows.group, rows.item, rows.occurrence)
-    return np.lexsort((hashes[:, 1], hashes[:, 0], whose))
+    hashes = order.hashes(persons, person_index, rows.group, rows.item, rows.occurrence)
+    return np.lexsort((hashes[:, 1], hashes[:, 0], person_index))

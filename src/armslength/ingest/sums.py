@@ -1,9 +1,9 @@
-"""From bounded events to exact integers for each group, **not private**: a pure function, and sums of what it gives.
+"""The exact integers of a release before noise, **not private**: what arrays, event tables and Spark tasks all end in.
 
-Sketches are linear, so partial ones from anywhere add up; noise is drawn once, at the end, in one place.
+Sketches are linear, so partial sums from anywhere add up; noise is drawn once, at the end, in one place.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,73 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
-from armslength.ingest.arrays import Prepared
 from armslength.ingest.contributions import BoundedEvents
 from armslength.protocol.protocol import Protocol
+from armslength.transforms.fast_jl import FastJL
+from armslength.transforms.integer_rows import Rows
 from armslength.transforms.sparse_jl import SparseJL
 
 _MOST_COUNTS = 1 << 24  # 128 MB
 _MOST_ADDED = 1 << 22  # 32 MB
+_ENTRIES_AT_ONCE = 1 << 21  # 16 MB
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Input that was read to its end and checked: what is still to do cannot fail because of it.
+
+    Attributes:
+        values: A·x of each row modulo 2^64, n x k, contiguous.
+        totals: Σⱼ xⱼ of each row in grid units, where the protocol releases totals.
+        source: "events" if the software bounded what each person adds, "rows" if the data holder promises it.
+    """
+
+    values: NDArray[np.int64]
+    totals: NDArray[np.int64] | None
+    source: str
+
+    def add_noise(self, add: Callable[[NDArray[np.int64]], None]) -> NDArray[np.int64]:
+        """The values with their noise, n x k; these sums cannot be used again.
+
+        Args:
+            add: Adds an independent draw to each entry of an array, in place.
+        """
+        add(self.values)
+        return self.values
+
+
+@dataclass(frozen=True)
+class RowSums(Sums):
+    """Rows that are multiplied only when there is noise, because it goes on the input; until then the values are empty.
+
+    Attributes:
+        parts: The rows in grid units.
+        transform: What takes noise after its Hadamard step.
+        threads: At most this many threads.
+    """
+
+    parts: Sequence[Rows]
+    transform: FastJL
+    threads: int | None
+
+    def add_noise(self, add: Callable[[NDArray[np.int64]], None]) -> NDArray[np.int64]:
+        """P·(H·D·x + noise) for each row, n x k, a few rows at a time."""
+        transform = self.transform
+        # Columns of the published P that are all zero would throw their noise away: none is drawn for them.
+        used = transform.used_columns
+        step = max(1, _ENTRIES_AT_ONCE // transform.padded_dim)
+        done = 0
+        for part in self.parts:
+            for start in range(0, part.count, step):
+                rows = transform.spread(
+                    part.block(start, min(start + step, part.count)), threads=self.threads
+                )
+                noised = np.ascontiguousarray(rows[:, used])
+                add(noised)
+                rows[:, used] = noised
+                self.values[done : done + len(rows)] = transform.combine(rows)
+                done += len(rows)
+        return self.values
 
 
 @dataclass(frozen=True)
@@ -142,11 +202,11 @@ class GroupSums:
         if columns.shape[1] < cells.shape[1]:
             self._totals[groups] += cells[:, -1]
 
-    def prepared(self) -> Prepared:
+    def sums(self) -> Sums:
         """All sums, ready for their noise."""
         values = (
             self._protocol.transform.apply(self._values, threads=self._threads)
             if self._shape.counts_only
             else self._values
         )
-        return Prepared([], values, None, self._totals if self._protocol.total_share else None)
+        return Sums(values, self._totals if self._protocol.total_share else None, "events")

@@ -492,7 +492,7 @@ def test_addresses_of_other_machines_are_not_read(address):
             read(address)
     protocol = al.Protocol.load("protocol.json")
     with pytest.raises(al.ParameterError, match="copy the file here first"):
-        al.release_table(address, protocol, person="patient", item="code", label="north", ledger=al.NO_LEDGER)
+        protocol.release_table(address, person="patient", item="code", label="north", ledger=al.NO_LEDGER)
 
 
 @pytest.mark.usefixtures("folder")

@@ -124,7 +124,7 @@ def release(source, protocol=EXACT, **known):
         "ledger": al.NO_LEDGER,
         **known,
     }
-    return al.release_table(source, protocol, **arguments)
+    return protocol.release_table(source, **arguments)
 
 
 def table(rows):

@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 import armslength as al
-from armslength.ingest.arrays import project
+from armslength.ingest.arrays import projected_sums
 from armslength.noise import draw as door
 
 D = 5
@@ -45,37 +45,41 @@ def frames():
 
 @pytest.mark.parametrize("kind", list(frames()))
 def test_every_kind_of_input_becomes_the_same_integers(kind):
-    assert np.array_equal(project(COUNTS, frames()[kind], None, 2), TRANSFORM.apply(X))
+    assert np.array_equal(projected_sums(COUNTS, frames()[kind], None, 2).values, TRANSFORM.apply(X))
 
 
 def test_booleans_and_masks_of_a_table():
     table = pa.table({name: [True, False, True] for name in NAMES})
-    assert np.array_equal(project(COUNTS, table, None, 1), TRANSFORM.apply([[1] * D, [0] * D, [1] * D]))
+    assert np.array_equal(
+        projected_sums(COUNTS, table, None, 1).values, TRANSFORM.apply([[1] * D, [0] * D, [1] * D])
+    )
 
 
 def test_blocks_do_not_matter(monkeypatch):
-    whole = project(REAL, X / 3, None, 1)
+    whole = projected_sums(REAL, X / 3, None, 1).values
     monkeypatch.setattr("armslength.ingest.arrays._ENTRIES_AT_ONCE", 1)
-    assert np.array_equal(project(REAL, X / 3, None, 2), whole)
+    assert np.array_equal(projected_sums(REAL, X / 3, None, 2).values, whole)
 
 
 def test_columns_of_a_frame_must_be_the_vocabulary():
     named = al.Protocol(TRANSFORM, epsilon=1, vocabulary=NAMES)
     frame = pd.DataFrame(X, columns=NAMES)
-    assert np.array_equal(project(named, frame, None, 1), TRANSFORM.apply(X))
+    assert np.array_equal(projected_sums(named, frame, None, 1).values, TRANSFORM.apply(X))
     with pytest.raises(al.InputError, match="vocabulary in its order"):
-        project(named, frame[NAMES[::-1]], None, 1)
+        projected_sums(named, frame[NAMES[::-1]], None, 1)
 
 
 def test_open_vocabulary_by_names_of_columns_and_by_items():
     transform = al.SparseJL(None, 8, 2, "x")
     strings = al.Protocol(transform, epsilon=1)
     expected = X @ transform.columns(NAMES).toarray().T
-    assert np.array_equal(project(strings, pd.DataFrame(X, columns=NAMES), None, 1), expected)
-    assert np.array_equal(project(strings, X, NAMES, 1), expected)
-    assert np.array_equal(project(strings, sparse.csr_array(X), NAMES, 1), expected)
+    assert np.array_equal(projected_sums(strings, pd.DataFrame(X, columns=NAMES), None, 1).values, expected)
+    assert np.array_equal(projected_sums(strings, X, NAMES, 1).values, expected)
+    assert np.array_equal(projected_sums(strings, sparse.csr_array(X), NAMES, 1).values, expected)
     ids = al.Protocol(transform, epsilon=1, items="int64")
-    assert np.array_equal(project(ids, X, np.arange(D), 1), X @ transform.columns(range(D)).toarray().T)
+    assert np.array_equal(
+        projected_sums(ids, X, np.arange(D), 1).values, X @ transform.columns(range(D)).toarray().T
+    )
     for protocol, items, says in [
         (strings, [1, 2, 3, 4, 5], "type string"),
         (ids, NAMES, "type int64"),
@@ -84,7 +88,7 @@ def test_open_vocabulary_by_names_of_columns_and_by_items():
         (strings, NAMES[:3], "3 columns"),
     ]:
         with pytest.raises(al.InputError, match=says):
-            project(protocol, X, items, 1)
+            projected_sums(protocol, X, items, 1)
 
 
 DAMAGED = sparse.csc_array(np.eye(2, D, dtype=int))
@@ -136,8 +140,8 @@ def test_bad_input_is_one_clear_line_and_costs_nothing(kind, tmp_path, monkeypat
 def test_sparse_input_needs_zero_in_the_range():
     protocol = al.Protocol(TRANSFORM, epsilon=1, value_range=(1, 5))
     with pytest.raises(al.InputError, match="hold 0"):
-        project(protocol, sparse.csr_array(X), None, 1)
-    assert project(protocol, X, None, 1).shape == (3, 8)
+        projected_sums(protocol, sparse.csr_array(X), None, 1)
+    assert projected_sums(protocol, X, None, 1).values.shape == (3, 8)
 
 
 @pytest.mark.parametrize(
@@ -159,29 +163,29 @@ def test_sparse_integers_are_clamped_before_they_can_wrap(low, high):
         if len(low) > 1:
             for matrix in matrices:
                 with pytest.raises(al.InputError, match="overflow"):
-                    project(protocol, matrix, None, 1)
+                    projected_sums(protocol, matrix, None, 1)
         else:
-            before, after = (project(protocol, matrix, None, 1) for matrix in matrices)
+            before, after = (projected_sums(protocol, matrix, None, 1).values for matrix in matrices)
             assert np.abs(before - after).sum() <= protocol.law.scale
 
 
 def test_a_pandas_index_is_not_data():
     frame = pd.DataFrame(X, columns=NAMES, index=pd.Index(["north", "south", "east"], name="hospital"))
-    assert np.array_equal(project(COUNTS, frame, None, 1), TRANSFORM.apply(X))
+    assert np.array_equal(projected_sums(COUNTS, frame, None, 1).values, TRANSFORM.apply(X))
     vocabulary = al.Protocol(al.SparseJL(None, 8, 2, "x"), epsilon=1)
-    plain = project(vocabulary, pd.DataFrame(X, columns=NAMES), None, 1)
+    plain = projected_sums(vocabulary, pd.DataFrame(X, columns=NAMES), None, 1).values
     filtered = pd.DataFrame(np.vstack([X, X]), columns=NAMES).iloc[[0, 2, 4]]
-    assert project(vocabulary, filtered, None, 1).shape == plain.shape
+    assert projected_sums(vocabulary, filtered, None, 1).values.shape == plain.shape
     patients = pd.DataFrame(X, columns=NAMES).set_index(pd.Index([100, 2, 3], name="patient"))
-    assert np.array_equal(project(vocabulary, patients, None, 1), plain)
+    assert np.array_equal(projected_sums(vocabulary, patients, None, 1).values, plain)
     with pytest.raises(al.InputError, match="5 columns"):
-        project(COUNTS, pd.DataFrame(X[:, :4], columns=NAMES[:4], index=[7, 8, 9]), None, 1)
+        projected_sums(COUNTS, pd.DataFrame(X[:, :4], columns=NAMES[:4], index=[7, 8, 9]), None, 1)
 
 
 def test_an_engine_s_error_does_not_quote_the_data():
     relation = duckdb.sql("select cast(s as integer) a, 1 b, 1 c, 1 d, 1 e from (values ('Mr Smith')) t(s)")
     with pytest.raises(al.InputError) as caught:
-        project(COUNTS, relation, None, 1)
+        projected_sums(COUNTS, relation, None, 1)
     assert "Smith" not in str(caught.value)
     assert caught.value.__suppress_context__
 
@@ -189,35 +193,56 @@ def test_an_engine_s_error_does_not_quote_the_data():
 def test_a_table_that_can_be_read_once():
     table = pa.table({name: X[:, j] for j, name in enumerate(NAMES)})
     vocabulary = al.Protocol(al.SparseJL(None, 8, 2, "x"), epsilon=1)
-    once = project(vocabulary, table.to_reader(), None, 1)
-    assert np.array_equal(once, project(vocabulary, table, None, 1))
+    once = projected_sums(vocabulary, table.to_reader(), None, 1).values
+    assert np.array_equal(once, projected_sums(vocabulary, table, None, 1).values)
 
 
 def test_sums_of_an_engine_are_whole_decimals():
     table = pa.table({name: X[:, j] for j, name in enumerate(NAMES)})
     sums = duckdb.from_arrow(table).aggregate(", ".join(f"sum({name}) {name}" for name in NAMES))
-    assert np.array_equal(project(COUNTS, sums, None, 1), TRANSFORM.apply(X.sum(axis=0)[None, :]))
+    assert np.array_equal(
+        projected_sums(COUNTS, sums, None, 1).values, TRANSFORM.apply(X.sum(axis=0)[None, :])
+    )
     big = pa.table({name: pa.array([10**30], pa.decimal128(38, 0)) for name in NAMES})
     with pytest.raises(al.InputError, match="fit int64"):
-        project(COUNTS, big, None, 1)
+        projected_sums(COUNTS, big, None, 1)
+
+
+def test_the_index_of_a_data_frame_names_the_rows():
+    frame = pd.DataFrame(X, columns=NAMES)
+    for index in (
+        ["north", "south", "west"],
+        pd.Index(["north", "south", "west"], dtype="string", name="who"),
+    ):
+        named = frame.set_axis(index, axis=0)
+        for sketches in (COUNTS.release(named, ledger=al.NO_LEDGER), al.sketch_in_clear(COUNTS, named)):
+            assert list(sketches.labels) == ["north", "south", "west"]
+        labels = COUNTS.release(named, ledger=al.NO_LEDGER, labels=list("abc")).labels
+        assert list(labels) == list("abc")
+    for index in ([7, 8, 9], pd.MultiIndex.from_product([["a"], [1, 2, 3]]), pd.RangeIndex(3)):
+        numbered = COUNTS.release(frame.set_axis(index, axis=0), ledger=al.NO_LEDGER)
+        assert list(numbered.labels) == ["0", "1", "2"]
+    for index in (["north", "north", "west"], pd.Index(["a", None, "b"], dtype="string")):
+        with pytest.raises(al.InputError, match="index of X must name each row once"):
+            COUNTS.release(frame.set_axis(index, axis=0), ledger=al.NO_LEDGER)
 
 
 def test_large_integers_beside_floats_in_a_list_are_refused():
     with pytest.raises(al.InputError, match="one integer type"):
-        project(al.Protocol(al.Identity(2), epsilon=1), [[2**60 + 129, 1.0]], None, 1)
+        projected_sums(al.Protocol(al.Identity(2), epsilon=1), [[2**60 + 129, 1.0]], None, 1)
 
 
 @pytest.mark.parametrize("items", [5, "abcde", b"abcde", {"a": 1}])
 def test_what_is_no_list_of_items_is_refused(items):
     with pytest.raises(al.InputError, match="items must"):
-        project(al.Protocol(al.SparseJL(None, 8, 2, "x"), epsilon=1), X, items, 1)
+        projected_sums(al.Protocol(al.SparseJL(None, 8, 2, "x"), epsilon=1), X, items, 1)
 
 
 def test_a_sparse_matrix_of_too_many_places_is_refused():
     # Places are numbered in 63 bits to find duplicates.
     wide = al.Protocol(al.SparseJL(2**40, 8, 2, "x"), epsilon=1)
     with pytest.raises(al.InputError, match=r"2\^63 places"):
-        project(wide, sparse.coo_array((2**24, 2**40), dtype=np.int64), None, 1)
+        projected_sums(wide, sparse.coo_array((2**24, 2**40), dtype=np.int64), None, 1)
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.float32, np.float64])
@@ -236,10 +261,10 @@ def test_columns_that_lie_together_are_the_same_data(kind, setting):
     # A frame's to_numpy() has this layout, and tiles read rows.
     protocol = al.Protocol(al.SparseJL(64, 16, 2, "x"), epsilon=1, **setting)
     Y = np.random.default_rng(0).integers(-5 if np.dtype(kind).kind != "u" else 0, 6, (40, 64)).astype(kind)
-    expected = project(protocol, Y, None, 1)
+    expected = projected_sums(protocol, Y, None, 1).values
     for form in (np.asfortranarray(Y), np.asfortranarray(np.pad(Y, 2))[2:-2, 2:-2], Y[::-1][::-1]):
-        assert np.array_equal(project(protocol, form, None, 2), expected)
-    one_by_one = [project(protocol, row[None, :], None, 1)[0] for row in Y]
+        assert np.array_equal(projected_sums(protocol, form, None, 2).values, expected)
+    one_by_one = [projected_sums(protocol, row[None, :], None, 1).values[0] for row in Y]
     assert np.array_equal(one_by_one, expected)
 
 
@@ -248,13 +273,13 @@ def test_a_range_at_the_end_of_32_bits(low):
     protocol = al.Protocol(al.Identity(8), epsilon=1, value_range=(low, low + 10))
     values = np.array([[low - 5, low - 1, low, low + 1, low + 9, low + 10, low + 11, 0]], dtype=np.float64)
     expected = np.clip(values, low, low + 10).astype(np.int64)
-    assert np.array_equal(project(protocol, values, None, 1), expected)
-    assert np.array_equal(project(protocol, values.astype(np.int64), None, 1), expected)
+    assert np.array_equal(projected_sums(protocol, values, None, 1).values, expected)
+    assert np.array_equal(projected_sums(protocol, values.astype(np.int64), None, 1).values, expected)
     # and a value clamps as it does alone, whatever stands beside it
     for j in range(8):
         alone = np.full((1, 8), low - 5, dtype=np.float64)
         alone[0, j] = values[0, j]
-        assert project(protocol, alone, None, 1)[0, j] == expected[0, j]
+        assert projected_sums(protocol, alone, None, 1).values[0, j] == expected[0, j]
 
 
 SPARE = [
@@ -279,7 +304,7 @@ def test_spare_room_behind_the_last_entry_is_not_read(transform, kept, monkeypat
     dense = np.zeros((2, 20), dtype=int)
     dense[0, 0], dense[1, 2] = 1, 2
     protocol = al.Protocol(transform, epsilon=1, noise="laplace")
-    assert np.array_equal(project(protocol, matrix, None, 1), transform.apply(dense))
+    assert np.array_equal(projected_sums(protocol, matrix, None, 1).values, transform.apply(dense))
     assert np.array_equal(transform.apply(matrix), transform.apply(dense))
     assert len(protocol.release(matrix, ledger=al.NO_LEDGER)) == 2
 
@@ -288,7 +313,7 @@ def test_sparse_matrices_begin_with_their_first_entry():
     matrix = sparse.csr_array((1, 20), dtype=np.int64)
     matrix.data, matrix.indices, matrix.indptr = np.array([1, 2]), np.array([0, 2]), np.array([1, 2])
     with pytest.raises(al.InputError, match="must be valid"):
-        project(al.Protocol(SPARE[0], epsilon=1), matrix, None, 1)
+        projected_sums(al.Protocol(SPARE[0], epsilon=1), matrix, None, 1)
 
 
 @pytest.mark.parametrize("resolution", [0.25, 1, 4])

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 import armslength as al
 from armslength.ingest import contributions, engine
-from armslength.ingest.contributions import TakingOrder, mark_persons_over, take_in_order
+from armslength.ingest.contributions import KeyedOrder, cap_contributions, mark_persons_over
 from armslength.ingest.event_columns import EventColumns
-from armslength.ingest.event_table import PublicGroups
-from armslength.release.release_table import TableRelease
+from armslength.ingest.event_table import PublicGroups, TableJob
 from reference.contributions import bounded_counts, event_hash
 from unit.ingest.tables_of_events import (
     GROUPS,
@@ -29,8 +28,8 @@ from unit.ingest.tables_of_events import (
 
 def sums(source, protocol, *, weighted, key=KEY, threads=None):
     columns = EventColumns("who", "what", "where", "amount" if weighted else None)
-    job = TableRelease.of(source, protocol, columns, PublicGroups(tuple(GROUPS), "where"), threads=threads)
-    return job.sums(key).product
+    job = TableJob.of(source, protocol, columns, PublicGroups(tuple(GROUPS), "where"), threads=threads)
+    return job.sums(key).values
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -132,7 +131,7 @@ def batch(person, amount=(1,), group=(0,), item=("x",)):
 )
 def test_the_guarantee_does_not_rest_on_the_engine(batches):
     with pytest.raises(al.InputError, match="sorted by person, complete"):
-        list(contributions.bounded(batches, TakingOrder(KEY, ["g"]), 5))
+        list(contributions.bounded(batches, KeyedOrder(KEY, ["g"]), 5))
 
 
 def test_text_that_is_no_text_is_refused():
@@ -144,7 +143,7 @@ def test_text_that_is_no_text_is_refused():
         names=["person", "group", "item", "amount"],
     )
     with pytest.raises(al.InputError, match="valid text"):
-        list(contributions.bounded([bad], TakingOrder(KEY, ["g"]), 5))
+        list(contributions.bounded([bad], KeyedOrder(KEY, ["g"]), 5))
 
 
 @pytest.mark.parametrize("smallest", [-(2**63), -(2**63) + 1])
@@ -152,7 +151,7 @@ def test_kernels_know_that_the_smallest_integer_has_no_magnitude(smallest):
     amounts, starts = np.array([smallest, 1]), np.array([0, 2])
     is_over, taken = np.zeros(1, dtype=bool), np.zeros(2, dtype=np.int64)
     mark_persons_over(starts, amounts, 5, is_over)
-    take_in_order(starts, np.array([0, 1]), amounts, 5, taken)
+    cap_contributions(starts, np.array([0, 1]), amounts, 5, taken)
     assert is_over[0]
     assert taken.tolist() == [-5, 0]
 
@@ -165,7 +164,7 @@ def test_a_person_with_very_many_rows_is_cut_in_bounded_memory(monkeypatch):
         "_in_order",
         lambda rows, *rest, original=contributions._in_order: held.append(len(rows)) or original(rows, *rest),
     )
-    order = TakingOrder(KEY, ["g"])
+    order = KeyedOrder(KEY, ["g"])
     count = 50_000
 
     def batches():
@@ -194,7 +193,7 @@ def test_a_large_bound_is_not_hashed_again_with_every_batch(monkeypatch):
     batches = (
         batch(["heavy"] * 50, [1] * 50, [0] * 50, [f"{first}-{i}" for i in range(50)]) for first in range(400)
     )
-    taken = list(contributions.bounded(batches, TakingOrder(KEY, ["g"]), 10**9))
+    taken = list(contributions.bounded(batches, KeyedOrder(KEY, ["g"]), 10**9))
     assert sum(len(part.amounts) for part in taken) == 20_000
     assert len(cuts) <= 8  # 20,000 rows, twice as many each time
 
@@ -206,7 +205,7 @@ def test_a_person_in_several_parts_is_cut_as_in_one(parts, contribution):
         each for each in random_events(contribution, weighted=True) if None not in each and "" not in each
     ]
     events = [each for each in events if each[1] in GROUPS and each[3]]
-    order = TakingOrder(KEY, GROUPS)
+    order = KeyedOrder(KEY, GROUPS)
 
     def sorted_batches(some):
         ordered = sorted((who, GROUPS.index(where), what, amount) for who, where, what, amount in some)

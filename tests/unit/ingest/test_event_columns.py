@@ -14,9 +14,8 @@ import armslength as al
 from armslength.ingest import text_files
 from armslength.ingest.engine import LeftOut
 from armslength.ingest.event_columns import EventColumns
-from armslength.ingest.event_table import PublicGroups
+from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.ingest.grid import Grid
-from armslength.release.release_table import TableRelease
 from unit.ingest.tables_of_events import KEY, counting_protocol
 
 OPEN = al.SparseJL(None, 64, seed="columns")
@@ -29,9 +28,7 @@ def open_protocol(items="string", **known):
 
 
 def integers(source, protocol, weight=None):
-    return (
-        TableRelease.of(source, protocol, EventColumns("who", "what", None, weight), ONE).sums(KEY).product[0]
-    )
+    return TableJob.of(source, protocol, EventColumns("who", "what", None, weight), ONE).sums(KEY).values[0]
 
 
 def sketch(items, kind="string"):
@@ -78,7 +75,7 @@ def test_the_same_person_under_different_types_is_one_person(tmp_path):
         '{"who": 12, "what": "c"}\n{"who": "12", "what": "d"}\n', encoding="utf-8"
     )
     once = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person", total_share="0.5")
-    job = TableRelease.of(sorted(tmp_path.iterdir()), once, EventColumns("who", "what"), ONE)
+    job = TableJob.of(sorted(tmp_path.iterdir()), once, EventColumns("who", "what"), ONE)
     assert job.sums(KEY).totals.tolist() == [1]
 
 
@@ -136,7 +133,7 @@ def test_a_character_that_nobody_has_assigned_is_left_out_before_the_bound():
     one = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person")
     table = pa.table({"who": ["a"] * 9, "what": ["x", *(f"\u0378{n}" for n in range(8))]})
     for key in (bytes([number]) * 32 for number in range(8)):
-        product = TableRelease.of(table, one, EventColumns("who", "what"), ONE).sums(key).product[0]
+        product = TableJob.of(table, one, EventColumns("who", "what"), ONE).sums(key).values[0]
         assert product.tolist() == sketch(["x"]).tolist()
 
 
@@ -182,8 +179,8 @@ def test_a_person_in_json_may_be_a_whole_number_of_any_length(tmp_path):
         f'{{"who": {10**30}, "what": "x"}}\n{{"who": "{10**30}", "what": "x"}}\n', encoding="utf-8"
     )
     once = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person")
-    job = TableRelease.of(path, once, EventColumns("who", "what"), ONE)
-    assert job.sums(KEY).product[0].tolist() == sketch(["x"]).tolist()
+    job = TableJob.of(path, once, EventColumns("who", "what"), ONE)
+    assert job.sums(KEY).values[0].tolist() == sketch(["x"]).tolist()
 
 
 SPELLINGS = ["Ren\u00e9", "Rene\u0301", "Ren\u00e9 ", "\tRene\u0301\u00a0", "\u2003Ren\u00e9\n"]
@@ -205,7 +202,7 @@ def test_one_person_in_several_spellings_is_one_person(kind, tmp_path):
         source = tmp_path / "e.jsonl"
         source.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()), encoding="utf-8")
     once = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person", total_share="0.5")
-    job = TableRelease.of(source, once, EventColumns("who", "what"), ONE)
+    job = TableJob.of(source, once, EventColumns("who", "what"), ONE)
     assert job.sums(KEY).totals.tolist() == [2]  # René in five spellings, and Rene; blanks name nobody
 
 
@@ -213,19 +210,19 @@ def test_a_nul_is_part_of_an_id(tmp_path):
     # the engine's own normal form ends at it: one person counted twice, and two persons were one
     once = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person", total_share="0.5")
     ids = ["x\0a", "\u00a0x\0a", "\u00e9\0a", "e\u0301\0a", "\u00e9\0b", "\u00e9"]
-    job = TableRelease.of(pa.table({"who": ids, "what": ["i"] * 6}), once, EventColumns("who", "what"), ONE)
+    job = TableJob.of(pa.table({"who": ids, "what": ["i"] * 6}), once, EventColumns("who", "what"), ONE)
     assert job.sums(KEY).totals.tolist() == [4]
     path = tmp_path / "e.jsonl"
     path.write_text("".join(json.dumps({"who": who, "what": "i"}) + "\n" for who in ids), encoding="utf-8")
-    assert TableRelease.of(path, once, EventColumns("who", "what"), ONE).sums(KEY).totals.tolist() == [4]
+    assert TableJob.of(path, once, EventColumns("who", "what"), ONE).sums(KEY).totals.tolist() == [4]
 
 
 def test_an_item_of_a_vocabulary_does_not_end_at_a_nul():
     names = ["\u00e9", "b"]
     protocol = al.Protocol(al.Identity(2), epsilon=1, contribution=9, unit="u", vocabulary=names)
     table = pa.table({"who": ["a", "b"], "what": ["\u00e9\0junk", "e\u0301"]})
-    job = TableRelease.of(table, protocol, EventColumns("who", "what"), ONE, names)
-    assert job.sums(KEY).product.tolist() == [[1, 0]]
+    job = TableJob.of(table, protocol, EventColumns("who", "what"), ONE, names)
+    assert job.sums(KEY).values.tolist() == [[1, 0]]
 
 
 ODD_LINES = {
@@ -285,11 +282,11 @@ def test_what_was_left_out_is_counted_for_the_data_holder(tmp_path):
         "a,x,north,z",
     ]
     path.write_text("who,what,where,w\n" + "\n".join(rows) + "\n", encoding="utf-8")
-    job = TableRelease.of(
+    job = TableJob.of(
         path, open_protocol(), EventColumns("who", "what", "where", "w"), PublicGroups(("north",), "where")
     )
     with job.opened() as opened:
-        list(opened.batches(job.groups, None, weighted=True))
+        list(opened.batches(job.groups.table(), None, has_weights=True))
         assert opened.left_out == LeftOut(rows=7, person=1, group=1, item=2, weight=2)
 
 

@@ -10,8 +10,7 @@ import pytest
 import armslength as al
 from armslength.ingest import engine, spill
 from armslength.ingest.event_columns import EventColumns
-from armslength.ingest.event_table import PublicGroups
-from armslength.release.release_table import TableRelease
+from armslength.ingest.event_table import PublicGroups, TableJob
 from unit.ingest.tables_of_events import (
     KEY,
     SECRET,
@@ -258,8 +257,8 @@ def test_a_small_memory_spills_and_gives_the_same(source, monkeypatch):
     for memory in ("1GB", "20MB", "8MB"):
         wrote.clear()
         split.clear()
-        job = TableRelease.of(events, protocol, columns, groups, memory=memory)
-        found[memory] = job.sums(KEY).product.tolist()
+        job = TableJob.of(events, protocol, columns, groups, memory=memory)
+        found[memory] = job.sums(KEY).values.tolist()
         assert bool(wrote) == (memory != "1GB")
         assert bool(split) == (memory != "1GB" and source is one_heavy_person)
     assert found["1GB"] == found["20MB"] == found["8MB"]

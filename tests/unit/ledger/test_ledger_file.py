@@ -40,8 +40,8 @@ class Unread:
         lambda path: PROTOCOL.release(Unread(), ledger=path, population="p"),
         lambda path: PROTOCOL.release(Unread(), ledger=str(path), population="p"),
         lambda path: PROTOCOL.stream(label="a", ledger=path, population="p"),
-        lambda path: al.release_table(
-            Unread(), PROTOCOL, person="who", item="what", label="a", ledger=path, population="p"
+        lambda path: PROTOCOL.release_table(
+            Unread(), person="who", item="what", label="a", ledger=path, population="p"
         ),
         lambda path: al.verify("no file", ledger=path),
     ],

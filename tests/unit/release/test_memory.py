@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 import armslength as al
-from armslength.ingest.arrays import project
+from armslength.ingest.arrays import projected_sums
 
 MEGABYTE = 2**20
 WIDTH = 2048
@@ -83,7 +83,7 @@ def test_parts_of_a_table_are_joined_in_their_order():
     table = pa.concat_tables(
         [pa.table(dict(zip(names, X[start : start + 4].T, strict=True))) for start in (0, 4, 8)]
     )
-    assert np.array_equal(project(protocol, table, None, 1), protocol.transform.apply(X))
+    assert np.array_equal(projected_sums(protocol, table, None, 1).values, protocol.transform.apply(X))
 
 
 def work(seed):

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import armslength as al
-from armslength.ingest.arrays import project
+from armslength.ingest.arrays import projected_sums
 from armslength.noise import draw as door
 from armslength.release import release as release_module
 
@@ -144,9 +144,11 @@ def test_noise_on_the_input_is_drawn_only_where_the_published_matrix_can_pass_it
     protocol = al.Protocol(transform, epsilon=1, delta=1e-6, noise_site="input")
     assert 0 < len(transform.used_columns) < transform.padded_dim
     shapes = []
-    real = release_module.draw
+    real = release_module.add_noise
     monkeypatch.setattr(
-        release_module, "draw", lambda law, shape, **kw: shapes.append(shape) or real(law, shape, **kw)
+        release_module,
+        "add_noise",
+        lambda values, law, **kw: shapes.append(values.shape) or real(values, law, **kw),
     )
     protocol.release(np.ones((3, 60), dtype=int), ledger=al.NO_LEDGER)
     assert shapes == [(3, len(transform.used_columns))]
@@ -202,7 +204,7 @@ def test_several_rows_off_the_grid_need_to_say_what_one_unit_touches(tmp_path):
     assert ledger.entries() == []
     protocol.release(rows[:1], ledger=ledger, population="p")
     stated = al.Protocol(TRANSFORM, epsilon=1, resolution=0.5, on_grid=False, touched=100 * D)
-    before, after = (project(stated, v, None, 1) for v in (rows, rows - 1e-9))
+    before, after = (projected_sums(stated, v, None, 1).values for v in (rows, rows - 1e-9))
     assert np.abs(before - after).sum() <= stated.law.scale
     stated.release(rows, ledger=al.NO_LEDGER)
 

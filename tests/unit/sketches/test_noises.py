@@ -20,7 +20,7 @@ EVENTS = pa.table({"who": ["a", "a", "b"], "what": [1, 3, 3]})
 
 
 def of_events(label="west"):
-    return al.release_table(EVENTS, PROTOCOL, person="who", item="what", label=label, ledger=al.NO_LEDGER)
+    return PROTOCOL.release_table(EVENTS, person="who", item="what", label=label, ledger=al.NO_LEDGER)
 
 
 def of_rows(labels=("north",)):

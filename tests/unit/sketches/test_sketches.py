@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.ingest.arrays import project
+from armslength.ingest.arrays import projected_sums
 
 TRANSFORM = al.SparseJL(6, 8, 2, "x")
 PROTOCOL = al.Protocol(TRANSFORM, epsilon=1)
@@ -145,14 +145,14 @@ def test_what_is_no_number_or_sketch_is_refused(sketches):
 
 
 def test_stream_and_batch_are_the_same_integers_under_the_noise(monkeypatch):
-    monkeypatch.setattr("armslength.release.stream.draw", lambda _law, shape: np.zeros(shape, dtype=np.int64))
+    monkeypatch.setattr("armslength.release.release.add_noise", lambda *_, **__: None)
     stream = PROTOCOL.stream(label="s", ledger=al.NO_LEDGER)
     stream.update(0)
     stream.update(3, 5)
     stream.update([1, 1, 5], [2, -7, 10])
     stream.update(np.array([2, 2], dtype=np.int32))
     stream.update([], [])
-    batch = project(PROTOCOL, [[1, -5, 2, 5, 0, 10]], None, 1)
+    batch = projected_sums(PROTOCOL, [[1, -5, 2, 5, 0, 10]], None, 1).values
     assert np.array_equal(stream.release().values, batch)
 
 
@@ -160,20 +160,24 @@ def test_stream_and_batch_are_the_same_integers_under_the_noise(monkeypatch):
     "transform", [al.HadamardJL(6, 4, "x"), al.GaussianJL(6, 4, "x"), al.FastJL(6, 4, "x"), al.Identity(6)]
 )
 def test_streams_of_every_transform(transform, monkeypatch):
-    monkeypatch.setattr("armslength.release.stream.draw", lambda _law, shape: np.zeros(shape, dtype=np.int64))
+    monkeypatch.setattr("armslength.release.release.add_noise", lambda *_, **__: None)
     protocol = al.Protocol(transform, epsilon=1)
     stream = protocol.stream(label="s", ledger=al.NO_LEDGER)
     stream.update([1, 5, 1], [2, 3, -4])
-    assert np.array_equal(stream.release().values, project(protocol, [[0, -2, 0, 0, 0, 3]], None, 1))
+    assert np.array_equal(
+        stream.release().values, projected_sums(protocol, [[0, -2, 0, 0, 0, 3]], None, 1).values
+    )
 
 
 def test_streams_of_open_vocabularies(monkeypatch):
-    monkeypatch.setattr("armslength.release.stream.draw", lambda _law, shape: np.zeros(shape, dtype=np.int64))
+    monkeypatch.setattr("armslength.release.release.add_noise", lambda *_, **__: None)
     protocol = al.Protocol(al.SparseJL(None, 8, 2, "x"), epsilon=1)
     stream = protocol.stream(label="s", ledger=al.NO_LEDGER)
     stream.update("flu")
     stream.update(["flu", "cold", "flu"], [1, -2, 3])
-    assert np.array_equal(stream.release().values, project(protocol, [[5, -2]], ["flu", "cold"], 1))
+    assert np.array_equal(
+        stream.release().values, projected_sums(protocol, [[5, -2]], ["flu", "cold"], 1).values
+    )
     other = protocol.stream(label="t", ledger=al.NO_LEDGER)
     for bad in ([1], [None], 3.5, [["a"]]):
         with pytest.raises(al.InputError):
