@@ -108,15 +108,15 @@ def test_the_search_finds_a_canary(spelled):
 @pytest.mark.parametrize(
     ("place", "leaky", "call"),
     [
-        ("protocol.inputs.type_name", str, lambda: FIXED.release(_STRUCTS, ledger=al.NO_LEDGER)),
+        ("ingest.arrays.type_name", str, lambda: FIXED.release(_STRUCTS, ledger=al.NO_LEDGER)),
         (
-            "protocol.quantize._off_grid",
+            "ingest.grid._off_grid",
             lambda: al.InputError(f"got {REAL}"),
             lambda: FIXED.release([[REAL] * 3], ledger=al.NO_LEDGER),
         ),
-        ("tables.columns.type_name", str, lambda: table(STRINGS, _STRUCTS)),
-        ("tables.relations._letters", lambda _: "", lambda: table(STRINGS, pa.table({TEXT: ["a"]}))),
-        ("sklearn.inputs._HARMLESS", "", lambda: IdentityTransformer().fit([[TEXT]])),
+        ("ingest.event_columns.type_name", str, lambda: table(STRINGS, _STRUCTS)),
+        ("ingest.engine._letters", lambda _: "", lambda: table(STRINGS, pa.table({TEXT: ["a"]}))),
+        ("sklearn.transformers._HARMLESS", "", lambda: IdentityTransformer().fit([[TEXT]])),
     ],
 )
 def test_a_message_that_shows_the_data_is_found(place, leaky, call, monkeypatch):

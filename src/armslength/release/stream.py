@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.errors import ParameterError
-from armslength.ingest.events import read_once, sketch_of_events, total_of_events
+from armslength.ingest.events import event_sums
 from armslength.ingest.sums import Sums
 from armslength.ledger.ledger import opened_ledger
 from armslength.protocol.protocol import Protocol
@@ -59,15 +59,13 @@ class SketchStream:
             amounts: An integer in grid units, of either sign; or as many of them as there are items.
         """
         single = isinstance(items, (str, int, np.integer)) and not isinstance(items, bool)
-        listed = [items] if single else read_once(items)
-        added = sketch_of_events(self._protocol, listed, amounts)
-        total = total_of_events(listed, amounts) if self._protocol.total_share else 0
+        added = event_sums(self._protocol, [items] if single else items, amounts)
         self._check_process()
         with self._lock:
             values = self._open_values()
-            values += added
-            if self._total is not None:
-                self._total += total
+            values += added.values
+            if self._total is not None and added.totals is not None:
+                self._total += added.totals
 
     def release(self) -> Sketches:
         """The sketch; the stream ends with it."""
