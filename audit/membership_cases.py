@@ -149,7 +149,9 @@ def _settings() -> Iterator[Case]:
         other[[first, second]] = 0, 4
         yield Case(f"SparseJL block, s=1, {noise.title()}, replace", protocol, base, other)
     # 1 is eight steps of the grid; two coordinates off it can be floored to nine
-    off_grid = al.Protocol(al.Identity(2), epsilon=1, radius=1, resolution=0.125, on_grid=False, touched=2)
+    off_grid = al.Protocol(
+        al.Identity(2), epsilon=1, radius=1, resolution=0.125, on_grid=False, changed_entries=2
+    )
     step = 0.125
     base_off, other_off = np.array([0.6, 0.6]) * step, np.array([1.1, 8.1]) * step
     yield Case("Identity, Laplace, real numbers off the grid", off_grid, base_off, other_off)

@@ -180,7 +180,7 @@ def dense_release(sizes: Sizes) -> Iterator[Case]:
         "float32, columns contiguous": np.asfortranarray(X),
         "float64, columns contiguous": np.asfortranarray(X, dtype=np.float64),
     }
-    setting: dict[str, Any] = {"resolution": "auto", "touched": d}
+    setting: dict[str, Any] = {"resolution": "auto", "changed_entries": d}
     for sparsity, target in ((1, 6.0), (8, 3.5)):
         protocol = al.Protocol(al.SparseJL(d, k, sparsity, "bench"), epsilon=1, **setting)
         projection = SparseRandomProjection(k, density=sparsity / k, random_state=0)

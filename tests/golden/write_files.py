@@ -89,7 +89,7 @@ def protocols():
         al.Protocol(transforms[0], epsilon=1, delta="1e-9", noise="gaussian", norm="l2", radius=2),
         al.Protocol(transforms[4], epsilon=2, delta="1e-5", noise_site="input"),
         al.Protocol(
-            transforms[7], epsilon=1, resolution=0.25, on_grid=False, touched=3, value_range=(-5, 100)
+            transforms[7], epsilon=1, resolution=0.25, on_grid=False, changed_entries=3, value_range=(-5, 100)
         ),
         al.Protocol(
             al.SparseJL(None, 64, 1, SEED),

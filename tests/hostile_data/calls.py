@@ -25,7 +25,7 @@ MATRIX_PROTOCOLS = {
     "plain": FIXED,
     "open": STRINGS,
     "on a coarse grid": al.Protocol(_PROJECTION, epsilon=1, resolution=4, radius=4),
-    "floored": al.Protocol(_PROJECTION, epsilon=1, resolution="0.5", on_grid=False, touched=WIDTH),
+    "floored": al.Protocol(_PROJECTION, epsilon=1, resolution="0.5", on_grid=False, changed_entries=WIDTH),
     "in a range": al.Protocol(_PROJECTION, epsilon=1, value_range=(1, 10)),
     "with totals": al.Protocol(al.HadamardJL(WIDTH, 2, seed="public"), epsilon=1, total_share="0.5"),
     "of a vocabulary": al.Protocol(_PROJECTION, epsilon=1, vocabulary=["a", "b", "c"]),

@@ -33,7 +33,7 @@ def situations(draw):
         known |= {
             "radius": draw(NUMBERS),
             "resolution": draw(st.sampled_from([0.25, 1024, "auto"])),
-            "touched": 3,
+            "changed_entries": 3,
         }
     if how == "l2":
         known |= {"norm": "l2", "delta": "1e-6", "input_dim": draw(st.integers(1, 10**6))}

@@ -240,7 +240,7 @@ def test_two_releases_at_once_leave_the_session_as_it_was(session, frame):
                     al.SparseJL(12, 8, seed="x"), epsilon=1, resolution="1/2", on_grid=False
                 )
             },
-            "touched must say",
+            "changed_entries must say",
         ),
         (
             {"protocol": al.Protocol(al.FastJL(30, 8, seed="x"), epsilon=1, delta=1e-6, noise_site="input")},

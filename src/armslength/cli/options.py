@@ -235,7 +235,9 @@ _GRID = (
         default=None,
         help="Whether data is promised to be multiples of the resolution.",
     ),
-    click.option("--touched", type=int, help="How many entries one unit can change, for data off the grid."),
+    click.option(
+        "--changed-entries", type=int, help="How many entries one unit can change, for data off the grid."
+    ),
     click.option(
         "--value-range", type=NumberRange(), help="The public range to which each coordinate is clamped."
     ),

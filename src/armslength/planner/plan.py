@@ -227,7 +227,7 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
     unit: str = "",
     resolution: Any = 1,
     on_grid: bool | None = None,
-    touched: int | None = None,
+    changed_entries: int | None = None,
     value_range: Any = None,
     items: str = "string",
     vocabulary: Any = None,
@@ -258,7 +258,7 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
         unit: The unit of protection in words, for the protocol.
         resolution: The grid: 1 for counts, a power of two, or "auto".
         on_grid: Whether data is promised to be multiples of the resolution.
-        touched: How many entries one unit can change, for data off the grid.
+        changed_entries: How many entries one unit can change, for data off the grid.
         value_range: The public range of a coordinate, for the protocol.
         items: "string" or "int64", for the protocol.
         vocabulary: The names of all coordinates, for the protocol.
@@ -291,7 +291,7 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
             "unit": unit,
             "resolution": resolution,
             "on_grid": on_grid,
-            "touched": touched,
+            "changed_entries": changed_entries,
             "value_range": value_range,
             "items": items,
             "vocabulary": vocabulary,

@@ -54,7 +54,7 @@ class GridNeighbors:
 
 
 def grid_neighbors(
-    norm: str, radius: Fraction, resolution: Fraction, *, on_grid: bool, touched: int | None
+    norm: str, radius: Fraction, resolution: Fraction, *, on_grid: bool, changed_entries: int | None
 ) -> GridNeighbors:
     """The neighbors of radius ρ in grid units.
 
@@ -68,13 +68,13 @@ def grid_neighbors(
                 f"radius must be at least the resolution, got radius={float(radius):g}, resolution={float(resolution):g}"
             )
         return GridNeighbors(norm, grid**2 if norm == "l1" else math.floor((radius / resolution) ** 2))
-    if touched is None:
+    if changed_entries is None:
         raise ParameterError(
-            "touched must say how many entries one unit can change, got None; or set on_grid=True"
+            "changed_entries must say how many entries one unit can change, got None; or set on_grid=True"
         )
     if norm == "l1":
-        return GridNeighbors(norm, (math.ceil(radius / resolution) + touched - 1) ** 2)
-    return GridNeighbors(norm, _floor_of_squared_sum(radius / resolution, touched))
+        return GridNeighbors(norm, (math.ceil(radius / resolution) + changed_entries - 1) ** 2)
+    return GridNeighbors(norm, _floor_of_squared_sum(radius / resolution, changed_entries))
 
 
 def _floor_of_squared_sum(number: Fraction, other_squared: int) -> int:
@@ -90,7 +90,7 @@ _WIDENING = Fraction(1001, 1000)
 _SMALLEST_EXPONENT, _LARGEST_EXPONENT = -60, 60
 
 
-def checked_resolution(value: Any, norm: str, radius: Fraction, touched: int | None) -> Fraction:
+def checked_resolution(value: Any, norm: str, radius: Fraction, changed_entries: int | None) -> Fraction:
     """γ: 1, a power of two, or for "auto" the largest power of two that widens the radius by under 0.1 percent."""
     if value != "auto":
         # A float is taken as it is: powers of two are exact in binary, and their shortest decimals are not.
@@ -100,12 +100,14 @@ def checked_resolution(value: Any, norm: str, radius: Fraction, touched: int | N
             raise ParameterError(f'resolution must be 1, a power of two, or "auto", got {shown(value)}')
         _check_exponent(resolution)
         return resolution
-    if touched is None:
-        raise ParameterError('resolution "auto" must know input_dim or touched, got neither; pass touched')
+    if changed_entries is None:
+        raise ParameterError(
+            'resolution "auto" must know input_dim or changed_entries, got neither; pass changed_entries'
+        )
     resolution = Fraction(2) ** _LARGEST_EXPONENT
     widest = (_WIDENING * radius) ** 2
     while True:
-        neighbors = grid_neighbors(norm, radius, resolution, on_grid=False, touched=touched)
+        neighbors = grid_neighbors(norm, radius, resolution, on_grid=False, changed_entries=changed_entries)
         if neighbors.radius_squared * resolution**2 <= widest:
             break
         resolution /= 2

@@ -55,7 +55,7 @@ class Protocol:
     Guarantee: what `release` gives out is ε-DP with Laplace noise, (ε, δ)-DP with Gaussian noise, for two inputs if
     (H1) they have the same number of rows and the same labels, which are public;
     (H2) ‖x − x'‖₁ ≤ radius (or ‖x − x'‖₂ ≤ radius, if that is the norm) over all rows of one release;
-    (H3) both lie on the grid (`on_grid`), or they differ in at most `touched` entries over all rows (None: in any entries of
+    (H3) both lie on the grid (`on_grid`), or they differ in at most `changed_entries` entries over all rows (None: in any entries of
     the one row that a release may then have);
     (H4) all fields, the matrix included, were chosen without looking at the data; and (H5) random bits are ideal.
     For event tables the software enforces H2 and H3. Otherwise H2, and off the grid H3, are promises of the data holder that
@@ -76,7 +76,7 @@ class Protocol:
         unit: The unit of protection in words, such as "one patient".
         noise_site: "output", or "input" for `FastJL` with Gaussian noise.
         on_grid: Whether data is promised to be multiples of the resolution; None: yes, except with "auto".
-        touched: How many entries one unit can change, over all rows of a release. It matters off the grid only; None
+        changed_entries: How many entries one unit can change, over all rows of a release. It matters off the grid only; None
             means input_dim, and then a release off the grid has one row.
         value_range: The public (low, high) to which each coordinate is clamped.
         dropped_bits: How many low bits of a released integer are dropped, after the noise.
@@ -98,7 +98,7 @@ class Protocol:
     unit: str
     noise_site: str
     on_grid: bool
-    touched: int | None
+    changed_entries: int | None
     value_range: tuple[Fraction, Fraction] | None
     dropped_bits: int
     total_share: Fraction
@@ -123,7 +123,7 @@ class Protocol:
         unit: str = "",
         noise_site: str = "output",
         on_grid: bool | None = None,
-        touched: int | None = None,
+        changed_entries: int | None = None,
         value_range: Any = None,
         dropped_bits: int = 0,
         total_share: Any = 0,
@@ -141,7 +141,7 @@ class Protocol:
         items = one_of("items", items, ("string", "int64"))
         # whole numbers
         contribution = _optional_integer("contribution", contribution)
-        touched = _optional_integer("touched", touched)
+        changed_entries = _optional_integer("changed_entries", changed_entries)
         dropped_bits = integer("dropped_bits", dropped_bits, at_least=0, at_most=62)
         distance = number("distance", distance, above=-1e-300, at_most=1e150)
         # exact numbers
@@ -151,7 +151,11 @@ class Protocol:
 
         self.transform, self.epsilon, self.delta = transform, exact_epsilon, exact_delta
         self.norm, self.relation, self.noise_site, self.items = norm, relation, noise_site, items
-        self.contribution, self.touched, self.dropped_bits = contribution, touched, dropped_bits
+        self.contribution, self.changed_entries, self.dropped_bits = (
+            contribution,
+            changed_entries,
+            dropped_bits,
+        )
         self.unit = _checked_unit(unit)
         self.vocabulary = checked_vocabulary(vocabulary, transform.input_dim)
         self.total_share = exact_share
@@ -164,13 +168,13 @@ class Protocol:
             exact_radius = Fraction(contribution if relation == "add_remove" else 2 * contribution)
         elif not 0 < exact_radius <= _LARGEST:
             raise ParameterError(f"radius must be above 0 and at most 2^40, got {shown(radius)}")
-        can_differ = touched or transform.input_dim
+        can_differ = changed_entries or transform.input_dim
         self.radius = exact_radius
         self.resolution = checked_resolution(resolution, norm, exact_radius, can_differ)
         self.on_grid = _checked_on_grid(on_grid, resolution)
         self.value_range = checked_range(value_range, self.resolution)
         self.neighbors = grid_neighbors(
-            norm, exact_radius, self.resolution, on_grid=self.on_grid, touched=can_differ
+            norm, exact_radius, self.resolution, on_grid=self.on_grid, changed_entries=can_differ
         )
 
         # laws: how much noise covers that
@@ -241,7 +245,7 @@ class Protocol:
         """One private sketch for each row of X; charged to the ledger first.
 
         Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for neighbors with ‖x − x'‖₁ ≤ radius
-        over all rows (‖x − x'‖₂ if that is the protocol's norm). Off the grid, neighbors must also differ in at most `touched` entries
+        over all rows (‖x − x'‖₂ if that is the protocol's norm). Off the grid, neighbors must also differ in at most `changed_entries` entries
         over all rows. You promise both: nothing can check them. Number and labels of the rows are public, and no setting may be
         chosen by looking at X. Random bits are taken for ideal. Errors are raised before anything is charged or drawn, and show no value of X.
         Reference: docs/privacy.md, theorem 1.
@@ -512,7 +516,7 @@ def _document_of(protocol: Protocol) -> dict[str, Any]:
         "unit": protocol.unit,
         "noise_site": protocol.noise_site,
         "on_grid": protocol.on_grid,
-        "touched": protocol.touched,
+        "changed_entries": protocol.changed_entries,
         "value_range": None if limits is None else [written(limit) for limit in limits],
         "dropped_bits": protocol.dropped_bits,
         "total_share": written(protocol.total_share),

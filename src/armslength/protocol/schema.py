@@ -26,7 +26,7 @@ FIELDS = (
     "unit",
     "noise_site",
     "on_grid",
-    "touched",
+    "changed_entries",
     "value_range",
     "dropped_bits",
     "total_share",

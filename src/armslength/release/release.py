@@ -126,10 +126,10 @@ def release_array(
 
 def checked_rows(protocol: Protocol, count: int, labels: Any) -> list[str] | None:
     """The label of each row, or None for numbers, if that many rows may be released and the labels are theirs."""
-    if count > 1 and not protocol.on_grid and protocol.touched is None:
+    if count > 1 and not protocol.on_grid and protocol.changed_entries is None:
         raise ParameterError(
-            "touched must say how many entries one unit can change, over all rows, when several rows are off the grid; "
-            "pass touched=input_dim to the protocol if one unit lies in one row"
+            "changed_entries must say how many entries one unit can change, over all rows, when several rows are off the grid; "
+            "pass changed_entries=input_dim to the protocol if one unit lies in one row"
         )
     return checked_labels(labels, count)
 

@@ -102,9 +102,9 @@ def _grid(protocol: Protocol, source: str) -> str:
     if protocol.on_grid:
         return f"Every value is a multiple of {step}: the software sees to that."
     rounded = f"Values are rounded down to multiples of {step}"
-    if protocol.touched is None:
+    if protocol.changed_entries is None:
         return f"{rounded}; any entry may change, and so the software lets a release of prepared rows have one row only."
-    entries = f"{protocol.touched:,} entr{'y' if protocol.touched == 1 else 'ies'}"
+    entries = f"{protocol.changed_entries:,} entr{'y' if protocol.changed_entries == 1 else 'ies'}"
     return (
         f"{rounded}, which can move each changed entry by one step more: the party promises that {protected_change(protocol)} changes at most "
         f"{entries} over all rows; the software cannot check it."
@@ -350,7 +350,7 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
             "value_range": None if limits is None else [written(limit) for limit in limits],
             "resolution": written(protocol.resolution),
             "on_grid": protocol.on_grid,
-            "touched": protocol.touched,
+            "changed_entries": protocol.changed_entries,
             "dropped_bits": protocol.dropped_bits,
         },
     }

@@ -54,7 +54,7 @@ def release_rows(  # noqa: PLR0913  # each is a decision of its own
     fit the workers' memory.
 
     Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for neighbors with ‖x − x'‖₁ ≤ radius
-    over all rows (‖x − x'‖₂ if that is the protocol's norm). Off the grid, neighbors must also differ in at most `touched` entries over all rows.
+    over all rows (‖x − x'‖₂ if that is the protocol's norm). Off the grid, neighbors must also differ in at most `changed_entries` entries over all rows.
     You promise both: nothing can check them. Which rows there are, their order and labels are public input, no setting may be chosen by
     looking at the vectors, and random bits are taken for ideal. Errors are raised
     before anything is charged or drawn, and show no value of a vector.

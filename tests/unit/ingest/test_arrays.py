@@ -154,7 +154,7 @@ def test_sparse_input_needs_zero_in_the_range():
 def test_sparse_integers_are_clamped_before_they_can_wrap(low, high):
     for protocol in (
         al.Protocol(TRANSFORM, epsilon=1, value_range=(0, 100)),
-        al.Protocol(TRANSFORM, epsilon=1, resolution=4, on_grid=False, touched=1),
+        al.Protocol(TRANSFORM, epsilon=1, resolution=4, on_grid=False, changed_entries=1),
     ):
         matrices = [
             sparse.coo_array((values, (np.zeros(len(values), int), np.zeros(len(values), int))), shape=(1, D))
@@ -252,7 +252,7 @@ def test_a_sparse_matrix_of_too_many_places_is_refused():
         {},
         {"value_range": (-3, 3)},
         {"resolution": 0.5},
-        {"resolution": 2, "on_grid": False, "touched": 64},
+        {"resolution": 2, "on_grid": False, "changed_entries": 64},
         {"resolution": 0.25, "value_range": (-1, 2)},
     ],
     ids=str,

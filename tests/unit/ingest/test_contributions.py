@@ -267,7 +267,7 @@ def test_a_bound_on_a_fine_grid_counts_grid_units():
     protocol = counting_protocol(2, resolution=0.25, on_grid=True)
     table = as_table([("p", "north", 1, 1)]).set_column(3, "amount", pa.array([100.25]))
     assert sums(table, protocol, weighted=True)[0, 1] == 8
-    off_grid = counting_protocol(2, resolution=0.25, on_grid=False, touched=3)
+    off_grid = counting_protocol(2, resolution=0.25, on_grid=False, changed_entries=3)
     table = table.set_column(3, "amount", pa.array([-0.3]))
     assert sums(table, off_grid, weighted=True)[0, 1] == -2  # floor(-1.2)
 

