@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import armslength as al
+from armslength.release.release_table import release_job
 from armslength.spark import spark_tables as module
 from armslength.spark import spark_vectors
 from armslength.spark.spark_vectors import SparkVectorJob
@@ -30,7 +31,7 @@ def one_key(monkeypatch):
 
 
 def released(frame, ledger):
-    return in_spark(frame, EXACT, PARTITIONS).release(ledger=ledger, population="visits", repeat=False)
+    return release_job(in_spark(frame, EXACT, PARTITIONS), ledger=ledger, population="visits", repeat=False)
 
 
 def expected():
@@ -97,7 +98,7 @@ def test_rows_of_a_stage_that_is_computed_again_in_another_order(session, tmp_pa
     frame = session.createDataFrame(packed, "id STRING, v BINARY").coalesce(1)
     protocol = al.Protocol(al.Identity(4), epsilon=1, radius=1)
     job = SparkVectorJob.of(frame, protocol, row="id", vector="v", public_rows=names, dtype="int64")
-    assert job.valuess().values.tolist() == vectors.tolist()
+    assert job.sums().values.tolist() == vectors.tolist()
     assert len(attempts(tmp_path)) > 1
 
 

@@ -187,7 +187,7 @@ def test_rows_from_spark_are_those_of_one_machine(session, frame, tmp_path, monk
     known = {"row": "id", "public_rows": list(LABELS)}
     for column, dtype, partitions in (("v", "float64", None), ("l", None, 2)):
         job = SparkVectorJob.of(frame, PROTOCOL, vector=column, dtype=dtype, partitions=partitions, **known)
-        assert same(job.valuess(), in_clear(PROTOCOL))
+        assert same(job.sums(), in_clear(PROTOCOL))
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     sketches = release(frame, row="n", public_rows=["3", "0"], population="rows", ledger=ledger)
     assert sketches.labels == ("3", "0")
