@@ -15,7 +15,7 @@ from scipy import sparse
 from armslength.ingest.contributions import BoundedEvents
 from armslength.protocol.protocol import Protocol
 from armslength.transforms.fast_jl import FastJL
-from armslength.transforms.integer_rows import Rows
+from armslength.transforms.integer_rows import Rows, SparseRows
 from armslength.transforms.sparse_jl import SparseJL
 
 _MOST_COUNTS = 1 << 24  # 128 MB
@@ -109,17 +109,19 @@ def partial_sums(
     """
     groups, rows = np.unique(events.groups, return_inverse=True)
     transform = protocol.transform
-    named: dict[str, Any] = {}
+    column_items: dict[str, Any] = {}
     if transform.input_dim is None:
         coded = events.items.dictionary_encode()
         columns, width = coded.indices.to_numpy(), len(coded.dictionary)
-        named["items"] = coded.dictionary.to_pylist()
+        column_items["items"] = coded.dictionary.to_pylist()
     else:
         columns, width = events.items.to_numpy(), transform.input_dim
     shape = (len(groups), width)
     counts = sparse.coo_array((events.amounts, (rows, columns)), shape=shape).tocsr()
-    counts.sum_duplicates()
-    values = counts.toarray() if counts_only else transform.apply(counts, **named, threads=threads)
+    rows_of_counts = SparseRows(counts.indptr, counts.indices, counts.data, width)
+    values = (
+        counts.toarray() if counts_only else transform.apply(rows_of_counts, **column_items, threads=threads)
+    )
     totals = np.zeros(len(groups), dtype=np.int64)
     np.add.at(totals, rows, events.amounts)
     return PartialSums(groups.astype(np.int64), values, totals)
