@@ -57,17 +57,21 @@ def all_cases() -> tuple[Case, ...]:
 def _transforms() -> dict[str, Transform]:
     """Every transform and construction, small enough for the bound to be nearly reached."""
     return {
-        "SparseJL block, s=1": al.SparseJL(16, 4, 1, SEED),
-        "SparseJL block, s=3": al.SparseJL(16, 6, 3, SEED),
-        "SparseJL graph, s=3": al.SparseJL(16, 5, 3, SEED, "graph"),
-        "SparseJL balanced, s=2": al.SparseJL(16, 4, 2, SEED, "balanced"),
-        "HadamardJL": al.HadamardJL(16, 3, SEED),
-        "FastJL": al.FastJL(16, 3, SEED),
-        "GaussianJL": al.GaussianJL(8, 3, SEED),
-        "SignJL dense": al.SignJL(16, 3, SEED),
-        "SignJL sparse": al.SignJL(16, 4, SEED, "sparse"),
-        "Identity": al.Identity(4),
-        "MatrixJL": al.MatrixJL(MATRIX, 0.25),
+        "SparseJL block, s=1": al.SparseJL(input_dim=16, sketch_dim=4, sparsity=1, seed=SEED),
+        "SparseJL block, s=3": al.SparseJL(input_dim=16, sketch_dim=6, sparsity=3, seed=SEED),
+        "SparseJL graph, s=3": al.SparseJL(
+            input_dim=16, sketch_dim=5, sparsity=3, seed=SEED, construction="graph"
+        ),
+        "SparseJL balanced, s=2": al.SparseJL(
+            input_dim=16, sketch_dim=4, sparsity=2, seed=SEED, construction="balanced"
+        ),
+        "HadamardJL": al.HadamardJL(input_dim=16, sketch_dim=3, seed=SEED),
+        "FastJL": al.FastJL(input_dim=16, sketch_dim=3, seed=SEED),
+        "GaussianJL": al.GaussianJL(input_dim=8, sketch_dim=3, seed=SEED),
+        "SignJL dense": al.SignJL(input_dim=16, sketch_dim=3, seed=SEED),
+        "SignJL sparse": al.SignJL(input_dim=16, sketch_dim=4, seed=SEED, construction="sparse"),
+        "Identity": al.Identity(input_dim=4),
+        "MatrixJL": al.MatrixJL(MATRIX, scale=0.25),
     }
 
 
@@ -79,7 +83,7 @@ def _transforms_and_laws() -> Iterator[Case]:
             f"{name}, Gaussian", al.Protocol(transform, epsilon=1, delta=DELTA, noise="gaussian", radius=4)
         )
     items = ["A01", "B02", "C03"]
-    opened = al.SparseJL(None, 6, 2, SEED)
+    opened = al.SparseJL(sketch_dim=6, sparsity=2, seed=SEED)
     base, other = np.array([5, 0, 2]), np.array([5, 1, 2])
     yield Case("SparseJL open vocabulary, s=2, Laplace", al.Protocol(opened, epsilon=1), base, other, items)
     gaussian = al.Protocol(opened, epsilon=1, delta=DELTA, noise="gaussian", radius=4)
@@ -99,13 +103,13 @@ def _euclidean_neighbors() -> Iterator[Case]:
 def _noise_on_the_input() -> Iterator[Case]:
     """FastJL with its noise before P: with as many rows as columns P can be undone, with fewer it hides something too."""
     for name, rows, tight in (("P can be undone", 6, True), ("P cannot be undone", 3, False)):
-        transform = al.FastJL(4, rows, SEED, 1.0)
+        transform = al.FastJL(input_dim=4, sketch_dim=rows, seed=SEED, density=1.0)
         protocol = al.Protocol(
             transform, epsilon=1, delta=DELTA, noise="gaussian", radius=4, noise_site="input"
         )
         other = _base(transform) + np.array([0, 4, 0, 0])
         yield Case(f"FastJL, noise on the input, {name}", protocol, _base(transform), other, tight=tight)
-    transform = al.FastJL(4, 6, SEED, 1.0)
+    transform = al.FastJL(input_dim=4, sketch_dim=6, seed=SEED, density=1.0)
     protocol = al.Protocol(
         transform, epsilon=1, delta=DELTA, noise="gaussian", radius=9, norm="l2", noise_site="input"
     )
@@ -116,7 +120,7 @@ def _noise_on_the_input() -> Iterator[Case]:
 
 def _settings() -> Iterator[Case]:
     """Other ε and δ, both relations, radius, dropped bits, totals, a grid for real numbers."""
-    one = al.Identity(1)
+    one = al.Identity(input_dim=1)
     yield _at_the_worst_column("Identity, Laplace, ε=0.1", al.Protocol(one, epsilon="0.1"), rows=8 * ROWS)
     yield _at_the_worst_column("Identity, Laplace, ε=4", al.Protocol(one, epsilon=4))
     yield _at_the_worst_column("Identity, Laplace, radius 3", al.Protocol(one, epsilon=1, radius=3))
@@ -127,18 +131,23 @@ def _settings() -> Iterator[Case]:
     yield _at_the_worst_column("Identity, Gaussian, ε=4, σ<1", small_scale, tight=False)
     for noise, radius in (("laplace", 20), ("gaussian", 40)):
         protocol = al.Protocol(
-            al.SparseJL(16, 4, 1, SEED), epsilon=1, delta=DELTA, noise=noise, radius=radius, dropped_bits=2
+            al.SparseJL(input_dim=16, sketch_dim=4, sparsity=1, seed=SEED),
+            epsilon=1,
+            delta=DELTA,
+            noise=noise,
+            radius=radius,
+            dropped_bits=2,
         )
         yield _at_the_worst_column(f"SparseJL block, s=1, {noise.title()}, 2 bits dropped", protocol)
     # composition of a pure part with a Gaussian one is not tight
     for noise, tight in (("laplace", True), ("gaussian", False)):
-        transform = al.SparseJL(16, 4, 1, SEED)
+        transform = al.SparseJL(input_dim=16, sketch_dim=4, sparsity=1, seed=SEED)
         protocol = al.Protocol(transform, epsilon=1, delta=DELTA, noise=noise, radius=4, total_share="0.5")
         yield _at_the_worst_column(
             f"SparseJL block, s=1, {noise.title()}, with totals", protocol, tight=tight
         )
     for noise in ("laplace", "gaussian"):
-        transform = al.SparseJL(16, 4, 1, SEED)
+        transform = al.SparseJL(input_dim=16, sketch_dim=4, sparsity=1, seed=SEED)
         protocol = al.Protocol(
             transform, epsilon=1, delta=DELTA, noise=noise, relation="replace", contribution=4
         )
@@ -150,7 +159,7 @@ def _settings() -> Iterator[Case]:
         yield Case(f"SparseJL block, s=1, {noise.title()}, replace", protocol, base, other)
     # 1 is eight steps of the grid; two coordinates off it can be floored to nine
     off_grid = al.Protocol(
-        al.Identity(2), epsilon=1, radius=1, resolution=0.125, on_grid=False, changed_entries=2
+        al.Identity(input_dim=2), epsilon=1, radius=1, resolution=0.125, on_grid=False, changed_entries=2
     )
     step = 0.125
     base_off, other_off = np.array([0.6, 0.6]) * step, np.array([1.1, 8.1]) * step

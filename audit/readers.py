@@ -28,7 +28,7 @@ from audit.sections import Check, Section
 Row = tuple[str, str]
 CONTRIBUTION = 3
 PROTOCOL = al.Protocol(
-    al.SparseJL(None, 256, seed="readers"), epsilon=1, contribution=CONTRIBUTION, unit="one person"
+    al.SparseJL(sketch_dim=256, seed="readers"), epsilon=1, contribution=CONTRIBUTION, unit="one person"
 )
 _PIECES = (
     '"',

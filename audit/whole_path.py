@@ -36,7 +36,7 @@ HONEST, WEAKLY, UNBOUNDED = "as it is", f"noise × {WEAK}", "twice the contribut
 @cache
 def all_stories() -> tuple[Story, ...]:
     """Every pair of worlds, in the order of the table."""
-    transform = al.SparseJL(None, 4, 1, "whole path")
+    transform = al.SparseJL(sketch_dim=4, sparsity=1, seed="whole path")
     here, opposite, elsewhere = _three_items(transform)
     protocol = partial(al.Protocol, transform, epsilon=2, unit="one patient", contribution=4)
     one_item = (Held(0, here, 1000), Held(1, here, 700), Held(2, here, 300))
@@ -183,7 +183,7 @@ def _released(events: Path, protocol: al.Protocol, labels: list[str]) -> al.Sket
 
 def weak_file_is_refused(folder: Path) -> bool:
     """Whether a file that says that its noise is weaker than its ε asks for is refused."""
-    protocol = weakened(al.Protocol(al.Identity(2), epsilon=1))
+    protocol = weakened(al.Protocol(al.Identity(input_dim=2), epsilon=1))
     protocol.release(np.zeros((1, 2), dtype=np.int64), ledger=al.NO_LEDGER).save(folder / "weak.parquet")
     try:
         al.load(folder / "weak.parquet")

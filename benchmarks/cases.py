@@ -182,7 +182,9 @@ def dense_release(sizes: Sizes) -> Iterator[Case]:
     }
     setting: dict[str, Any] = {"resolution": "auto", "changed_entries": d}
     for sparsity, target in ((1, 6.0), (8, 3.5)):
-        protocol = al.Protocol(al.SparseJL(d, k, sparsity, "bench"), epsilon=1, **setting)
+        protocol = al.Protocol(
+            al.SparseJL(input_dim=d, sketch_dim=k, sparsity=sparsity, seed="bench"), epsilon=1, **setting
+        )
         projection = SparseRandomProjection(k, density=sparsity / k, random_state=0)
         yield Case(
             f"release, dense float32 {n} x {d} -> {k}, s={sparsity}",
@@ -193,7 +195,9 @@ def dense_release(sizes: Sizes) -> Iterator[Case]:
             "float32, rows contiguous",
             (X,),
         )
-    hadamard = al.Protocol(al.HadamardJL(d, k, "bench"), epsilon=1, delta=1e-6, **setting)
+    hadamard = al.Protocol(
+        al.HadamardJL(input_dim=d, sketch_dim=k, seed="bench"), epsilon=1, delta=1e-6, **setting
+    )
     yield Case(
         f"release with HadamardJL, dense float32 {n} x {d} -> {k}",
         "scikit-learn GaussianRandomProjection",
@@ -216,7 +220,7 @@ def counts_release(sizes: Sizes) -> Iterator[Case]:
         "float32, columns contiguous": np.asfortranarray(floats),
         "float32, sparse by rows": sparse.csr_array(floats),
     }
-    protocol = al.Protocol(al.SparseJL(d, k, 4, "bench"), epsilon=1)
+    protocol = al.Protocol(al.SparseJL(input_dim=d, sketch_dim=k, sparsity=4, seed="bench"), epsilon=1)
     yield Case(
         f"release, dense int32 counts {n} x {d} -> {k}, s=4",
         "scikit-learn SparseRandomProjection",
@@ -243,7 +247,9 @@ def sparse_release(sizes: Sizes) -> Iterator[Case]:
         "float64, by columns": X.astype(np.float64).tocsc(),
     }
     for sparsity, target in ((1, 2.0), (8, 6.0)):
-        protocol = al.Protocol(al.SparseJL(d, k, sparsity, "bench"), epsilon=1)
+        protocol = al.Protocol(
+            al.SparseJL(input_dim=d, sketch_dim=k, sparsity=sparsity, seed="bench"), epsilon=1
+        )
         yield Case(
             f"release, sparse {n} x {d:,}, {per_row} non-zeros a row -> {k}, s={sparsity}",
             "scikit-learn SparseRandomProjection, equal density",
@@ -261,7 +267,7 @@ def open_vocabulary(sizes: Sizes) -> Case:
     names = pa.array([f"item number {number}" for number in range(sizes.items)])
     column = names.take(pa.array(chosen))
     tokens = column.slice(0, sizes.events // 10).to_pylist()
-    protocol = al.Protocol(al.SparseJL(None, 1024, 4, "bench"), epsilon=1)
+    protocol = al.Protocol(al.SparseJL(sketch_dim=1024, sparsity=4, seed="bench"), epsilon=1)
     hasher = FeatureHasher(1024, input_type="string", dtype=np.float32)
 
     def ours() -> al.Sketches:
@@ -284,7 +290,7 @@ def stream_updates(sizes: Sizes) -> Case:
     """Events with numbered items; the peer gets the rows and signs of all of them for nothing."""
     d, k, sparsity = sizes.columns, 1024, 4
     numbers = sizes.generator.integers(0, d, sizes.events)
-    protocol = al.Protocol(al.SparseJL(d, k, sparsity, "bench"), epsilon=1)
+    protocol = al.Protocol(al.SparseJL(input_dim=d, sketch_dim=k, sparsity=sparsity, seed="bench"), epsilon=1)
     events: Any = protocol.transform.columns(numbers)
     rows, signs = events.indices.astype(np.int64), events.data.astype(np.int64)
     stream = protocol.stream(label="events", ledger=al.NO_LEDGER)
@@ -302,7 +308,7 @@ def stream_updates(sizes: Sizes) -> Case:
 def all_pairs(sizes: Sizes) -> Case:
     """Every distance within one set: value, variance and both ends of the interval."""
     n, k = sizes.pairs
-    protocol = al.Protocol(al.SparseJL(10 * k, k, 1, "bench"), epsilon=1)
+    protocol = al.Protocol(al.SparseJL(input_dim=10 * k, sketch_dim=k, sparsity=1, seed="bench"), epsilon=1)
     sketches = protocol.release(sizes.generator.poisson(5.0, (n, 10 * k)), ledger=al.NO_LEDGER)
     values = sketches.values.astype(np.float64)
 
@@ -337,7 +343,8 @@ def nearest_rows(sizes: Sizes) -> Iterator[Case]:
         return
     rows, asked, k = sizes.nearest
     precise, noisy = (
-        al.Protocol(al.SparseJL(2 * k, k, 1, "bench"), epsilon=epsilon) for epsilon in ("1", "0.5")
+        al.Protocol(al.SparseJL(input_dim=2 * k, sketch_dim=k, sparsity=1, seed="bench"), epsilon=epsilon)
+        for epsilon in ("1", "0.5")
     )
     wide, alike = 2 * k, np.full((1, 2 * k), 5.0)
     queries = _released_counts(precise, asked, alike, sizes.generator)

@@ -23,7 +23,7 @@ def _seconds(n: int = N, d: int = D, k: int = K, s: int = S, nonzeros: int = NON
     columns = np.sort(generator.integers(0, d - nonzeros, (n, nonzeros)), axis=1) + np.arange(nonzeros)
     entries = np.ones(n * nonzeros, dtype=np.int32), columns.ravel(), np.arange(0, n * nonzeros + 1, nonzeros)
     X = sparse.csr_array(entries, shape=(n, d))
-    protocol = al.Protocol(al.SparseJL(d, k, s, "growth"), epsilon=1)
+    protocol = al.Protocol(al.SparseJL(input_dim=d, sketch_dim=k, sparsity=s, seed="growth"), epsilon=1)
     return best_seconds(partial(protocol.release, X, ledger=al.NO_LEDGER), _REPEATS)
 
 

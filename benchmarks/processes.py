@@ -14,7 +14,7 @@ _SMALL_RELEASE = """
     start = time.perf_counter()
     import numpy as np
     import armslength as al
-    protocol = al.Protocol(al.SparseJL(1000, 256, 4, "bench"), epsilon=1, resolution="auto", changed_entries=1000)
+    protocol = al.Protocol(al.SparseJL(input_dim=1000, sketch_dim=256, sparsity=4, seed="bench"), epsilon=1, resolution="auto", changed_entries=1000)
     protocol.release(np.ones((20, 1000), dtype=np.float32), ledger=al.NO_LEDGER)
     print(time.perf_counter() - start)
 """
@@ -27,7 +27,7 @@ _LARGE_RELEASE = """
 
     kind, path = sys.argv[1:3]
     rows, width, k = map(int, sys.argv[3:])
-    protocol = al.Protocol(al.SparseJL(width, k, 4, "bench"), epsilon=1, resolution="auto", changed_entries=width)
+    protocol = al.Protocol(al.SparseJL(input_dim=width, sketch_dim=k, sparsity=4, seed="bench"), epsilon=1, resolution="auto", changed_entries=width)
     protocol.release(np.ones((20, width), dtype=np.float32), ledger=al.NO_LEDGER)  # compiled, and tables made
 
     def batches():

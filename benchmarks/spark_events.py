@@ -33,7 +33,7 @@ _START = """
 """
 _PROTOCOL = """
     import armslength as al
-    protocol = al.Protocol(al.SparseJL(None, 512, seed="bench"), epsilon=1, contribution=20, unit="one patient")
+    protocol = al.Protocol(al.SparseJL(sketch_dim=512, seed="bench"), epsilon=1, contribution=20, unit="one patient")
     asked = dict(person="patient", item="code", group="hospital", ledger=al.NO_LEDGER,
                  public_groups=[f"hospital {number}" for number in range(24)])
 """
@@ -97,7 +97,7 @@ _VECTORS = """
     from pyspark.sql import functions as F
     rows, width = 20_000, 512
     ids = [str(number) for number in range(rows)]
-    protocol = al.Protocol(al.SparseJL(width, 256, 4, "bench"), epsilon=1, radius=1)
+    protocol = al.Protocol(al.SparseJL(input_dim=width, sketch_dim=256, sparsity=4, seed="bench"), epsilon=1, radius=1)
     X = np.random.default_rng(0).poisson(3.0, (rows, width)).astype(np.int32)
     def best(work):
         seconds = []

@@ -17,22 +17,41 @@ _INPUT = {**_GAUSSIAN, "noise_site": "input"}
 
 # What grows with a size, and the other fields of the protocol.
 GROWING: dict[str, tuple[Callable[[int], Transform], dict[str, Any]]] = {
-    "SparseJL, s=1, l2": (lambda size: al.SparseJL(size, 16, 1, "x"), _L2),
-    "SparseJL block, l2": (lambda size: al.SparseJL(size, 16, 4, "x"), _L2),
-    "SparseJL graph, l2": (lambda size: al.SparseJL(size, 16, 4, "x", "graph", 256), _L2),
-    "SparseJL balanced, l2": (lambda size: al.SparseJL(size, 16, 4, "x", "balanced"), _L2),
-    "SparseJL rows, l2": (lambda size: al.SparseJL(8, 2 * size, 2, "x"), _L2),
-    "FastJL, laplace": (lambda size: al.FastJL(size, 8, "x"), _L1),
-    "FastJL, gaussian": (lambda size: al.FastJL(size, 8, "x"), _GAUSSIAN),
-    "FastJL rows": (lambda size: al.FastJL(8, size, "x"), _L1),
-    "FastJL, l2": (lambda size: al.FastJL(size, 8, "x", 0.5), _L2),
-    "FastJL, input": (lambda size: al.FastJL(size, 8, "x"), _INPUT),
-    "FastJL rows, input": (lambda size: al.FastJL(8, size, "x"), _INPUT),
-    "GaussianJL": (lambda size: al.GaussianJL(size, 8, "x"), _L1),
-    "GaussianJL, l2": (lambda size: al.GaussianJL(size, 8, "x"), _L2),
-    "SignJL sparse": (lambda size: al.SignJL(size, 8, "x", "sparse"), _L1),
-    "SignJL dense, l2": (lambda size: al.SignJL(size, 8, "x"), _L2),
-    "MatrixJL, l2": (lambda size: al.MatrixJL(np.ones((size, 1), dtype=int), 1.0), _L2),
+    "SparseJL, s=1, l2": (lambda size: al.SparseJL(input_dim=size, sketch_dim=16, sparsity=1, seed="x"), _L2),
+    "SparseJL block, l2": (
+        lambda size: al.SparseJL(input_dim=size, sketch_dim=16, sparsity=4, seed="x"),
+        _L2,
+    ),
+    "SparseJL graph, l2": (
+        lambda size: al.SparseJL(
+            input_dim=size, sketch_dim=16, sparsity=4, seed="x", construction="graph", independence=256
+        ),
+        _L2,
+    ),
+    "SparseJL balanced, l2": (
+        lambda size: al.SparseJL(
+            input_dim=size, sketch_dim=16, sparsity=4, seed="x", construction="balanced"
+        ),
+        _L2,
+    ),
+    "SparseJL rows, l2": (
+        lambda size: al.SparseJL(input_dim=8, sketch_dim=2 * size, sparsity=2, seed="x"),
+        _L2,
+    ),
+    "FastJL, laplace": (lambda size: al.FastJL(input_dim=size, sketch_dim=8, seed="x"), _L1),
+    "FastJL, gaussian": (lambda size: al.FastJL(input_dim=size, sketch_dim=8, seed="x"), _GAUSSIAN),
+    "FastJL rows": (lambda size: al.FastJL(input_dim=8, sketch_dim=size, seed="x"), _L1),
+    "FastJL, l2": (lambda size: al.FastJL(input_dim=size, sketch_dim=8, seed="x", density=0.5), _L2),
+    "FastJL, input": (lambda size: al.FastJL(input_dim=size, sketch_dim=8, seed="x"), _INPUT),
+    "FastJL rows, input": (lambda size: al.FastJL(input_dim=8, sketch_dim=size, seed="x"), _INPUT),
+    "GaussianJL": (lambda size: al.GaussianJL(input_dim=size, sketch_dim=8, seed="x"), _L1),
+    "GaussianJL, l2": (lambda size: al.GaussianJL(input_dim=size, sketch_dim=8, seed="x"), _L2),
+    "SignJL sparse": (
+        lambda size: al.SignJL(input_dim=size, sketch_dim=8, seed="x", construction="sparse"),
+        _L1,
+    ),
+    "SignJL dense, l2": (lambda size: al.SignJL(input_dim=size, sketch_dim=8, seed="x"), _L2),
+    "MatrixJL, l2": (lambda size: al.MatrixJL(np.ones((size, 1), dtype=int), scale=1.0), _L2),
 }
 
 

@@ -22,7 +22,9 @@ def hospital_counts(count, regions, seed=7):
 
 
 def protocol_of(epsilon=1, sketch_dim=256, **fields):
-    transform = al.SparseJL(CODES, sketch_dim, seed="trial-2026", construction="balanced")
+    transform = al.SparseJL(
+        input_dim=CODES, sketch_dim=sketch_dim, seed="trial-2026", construction="balanced"
+    )
     return al.Protocol(transform, epsilon=epsilon, contribution=1, unit="one patient", **fields)
 
 

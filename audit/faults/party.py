@@ -84,7 +84,7 @@ class Party:
         }
         pq.write_table(pa.table(visits), folder / "visits.parquet")
         protocol = al.Protocol(
-            al.SparseJL(None, 64, seed="faults"),
+            al.SparseJL(sketch_dim=64, seed="faults"),
             epsilon=1,
             contribution=3,
             unit="one patient",

@@ -34,7 +34,11 @@ COUNT = "points.txt"
 def _warm() -> None:
     """Every kernel that a release calls is compiled or read."""
     protocol = al.Protocol(
-        al.SparseJL(None, 32, seed="warm"), epsilon=1, contribution=1, unit="one person", total_share="0.1"
+        al.SparseJL(sketch_dim=32, seed="warm"),
+        epsilon=1,
+        contribution=1,
+        unit="one person",
+        total_share="0.1",
     )
     with tempfile.TemporaryDirectory() as folder:
         rows = protocol.release([[1, 2]], items=["a", "b"], ledger=al.NO_LEDGER, threads=1)

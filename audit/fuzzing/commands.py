@@ -45,7 +45,9 @@ def _read(data: bytes) -> str:
     labels, unit = names.get("labels", ["a"]), names.get("unit", "one patient")
     name = _name_of(names.get("file"))
     labels = labels if isinstance(labels, list) else [labels]
-    protocol = al.Protocol(al.SparseJL(6, 8, 2, "x"), epsilon=1, unit=unit, contribution=2)
+    protocol = al.Protocol(
+        al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), epsilon=1, unit=unit, contribution=2
+    )
     rows = np.zeros((len(labels), 6), dtype=int)
     sketches = protocol.release(rows, ledger=al.NO_LEDGER, labels=labels)
     place = folder() / "command"
@@ -134,7 +136,7 @@ def _make(place: Path, parts: list[str], kind: Any) -> None:
 
 @cache
 def _small() -> bytes:
-    protocol = al.Protocol(al.SparseJL(6, 8, 2, "x"), epsilon=1)
+    protocol = al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), epsilon=1)
     path = folder() / "small.parquet"
     protocol.release(np.zeros((1, 6), dtype=int), ledger=al.NO_LEDGER, labels=["a"]).save(path)
     return path.read_bytes()

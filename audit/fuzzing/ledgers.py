@@ -25,7 +25,12 @@ _TABLES = {"entries": COLUMNS, "budgets": BUDGET_COLUMNS, "labels": ("population
 
 @cache
 def _protocol() -> al.Protocol:
-    return al.Protocol(al.SparseJL(6, 8, 2, "x"), epsilon=1, unit="one patient", contribution=2)
+    return al.Protocol(
+        al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
+        epsilon=1,
+        unit="one patient",
+        contribution=2,
+    )
 
 
 @cache
@@ -37,7 +42,7 @@ def _file() -> Path:
     ledger.set_budget("p", 100, "0.001", unit="one patient")
     ledger.set_budget("p", 50, "0.001", unit="one patient", period="month")
     gaussian = al.Protocol(
-        al.SparseJL(6, 8, 2, "x"),
+        al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
         epsilon=1,
         delta="1e-6",
         noise="gaussian",

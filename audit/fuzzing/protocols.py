@@ -13,15 +13,15 @@ from costly import GROWING, costly_document, largest_of_all, largest_within, val
 
 def _seeds() -> list[bytes]:
     transforms = (
-        al.SparseJL(6, 8, 2, "x"),
-        al.SparseJL(None, 8, 1, "x", "graph"),
-        al.SparseJL(60, 8, 4, "x", "balanced"),
-        al.HadamardJL(6, 8, "x"),
-        al.FastJL(6, 8, "x"),
-        al.GaussianJL(6, 8, "x"),
-        al.SignJL(6, 8, "x", "sparse"),
-        al.Identity(6),
-        al.MatrixJL(np.arange(12).reshape(3, 4), 0.5, variance_coefficients=(0.5, 0.25)),
+        al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
+        al.SparseJL(sketch_dim=8, sparsity=1, seed="x", construction="graph"),
+        al.SparseJL(input_dim=60, sketch_dim=8, sparsity=4, seed="x", construction="balanced"),
+        al.HadamardJL(input_dim=6, sketch_dim=8, seed="x"),
+        al.FastJL(input_dim=6, sketch_dim=8, seed="x"),
+        al.GaussianJL(input_dim=6, sketch_dim=8, seed="x"),
+        al.SignJL(input_dim=6, sketch_dim=8, seed="x", construction="sparse"),
+        al.Identity(input_dim=6),
+        al.MatrixJL(np.arange(12).reshape(3, 4), scale=0.5, variance_coefficients=(0.5, 0.25)),
     )
     protocols = [al.Protocol(transform, epsilon=1) for transform in transforms]
     first = transforms[0]
@@ -32,7 +32,9 @@ def _seeds() -> list[bytes]:
         al.Protocol(first, epsilon=1, delta=1e-6, noise="gaussian", radius=2, norm="l2", value_range=(0, 5)),
         al.Protocol(first, epsilon="1/3", resolution=0.25, on_grid=False, changed_entries=3, dropped_bits=1),
         al.Protocol(transforms[4], epsilon=1, delta=1e-6, noise="gaussian", noise_site="input"),
-        al.Protocol(al.SparseJL(2, 8, 2, "x"), epsilon=1, vocabulary=["a", "b"]),
+        al.Protocol(
+            al.SparseJL(input_dim=2, sketch_dim=8, sparsity=2, seed="x"), epsilon=1, vocabulary=["a", "b"]
+        ),
     ]
     documents = [protocol.document() for protocol in protocols]
     documents += [valid_document(name, largest_within(name, WORK)) for name in GROWING]

@@ -35,7 +35,10 @@ _TYPES = {
 
 @cache
 def _sketches() -> tuple[Any, ...]:
-    transform, data = al.SparseJL(6, 8, 2, "x"), np.arange(18).reshape(3, 6)
+    transform, data = (
+        al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
+        np.arange(18).reshape(3, 6),
+    )
     plain = al.Protocol(transform, epsilon=1, unit="one patient", contribution=2)
     totals = al.Protocol(transform, epsilon=1, total_share="0.25")
     dropped = al.Protocol(transform, epsilon="0.001", dropped_bits=2)
@@ -98,7 +101,14 @@ def _costly_heads() -> list[bytes]:
     """Heads whose protocols ask for too much: one that is large, and several that are small."""
     head = json.loads(_heads()[0])
     large = [costly_document("SparseJL block, l2", largest_of_all("SparseJL block, l2"))]
-    many = [al.Protocol(al.SparseJL(6, 8, 2, "x"), epsilon=1, delta=1e-6, noise="gaussian").document()] * 4
+    many = [
+        al.Protocol(
+            al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
+            epsilon=1,
+            delta=1e-6,
+            noise="gaussian",
+        ).document()
+    ] * 4
     return [json.dumps({**head, "protocols": protocols}).encode() for protocols in (large, many)]
 
 

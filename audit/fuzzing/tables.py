@@ -40,7 +40,9 @@ _MEMORY = 64 << 20
 
 @cache
 def _protocol() -> al.Protocol:
-    return al.Protocol(al.SparseJL(None, 8, 2, "x"), epsilon=1, unit="one patient", contribution=2)
+    return al.Protocol(
+        al.SparseJL(sketch_dim=8, sparsity=2, seed="x"), epsilon=1, unit="one patient", contribution=2
+    )
 
 
 def _table() -> pa.Table:
@@ -148,7 +150,9 @@ def _read_schema(name: str, data: bytes) -> str:
 def _read_names(data: bytes) -> str:
     names = NameList().convert(f"@{written('names.txt', data)}", None, None)
     public_groups_of("group", names, None)
-    protocol = al.Protocol(al.SparseJL(len(names), 8, 2, "x"), epsilon=1, vocabulary=names)
+    protocol = al.Protocol(
+        al.SparseJL(input_dim=len(names), sketch_dim=8, sparsity=2, seed="x"), epsilon=1, vocabulary=names
+    )
     if protocol.vocabulary is None or (folder() / "names.txt").read_bytes() != data:
         raise Finding("a vocabulary was lost")
     return "accepted"

@@ -25,7 +25,7 @@ def crossings() -> list[dict[str, Any]]:
 
 def crossing(sparsity: int, squared_distance: float) -> float:
     """The δ at which both laws have the same variance, by bisection of its logarithm."""
-    transform = al.SparseJL(None, 64 * sparsity, sparsity, "crossing")
+    transform = al.SparseJL(sketch_dim=64 * sparsity, sparsity=sparsity, seed="crossing")
     neighbors = al.Protocol(transform, epsilon=1).neighbors
 
     def variance(noise: str, delta: Fraction) -> float:

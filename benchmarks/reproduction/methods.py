@@ -208,38 +208,42 @@ _SIZED = ("sketch_dim",)
 METHODS = (
     _ours(
         "SJLT, s=1, Laplace",
-        lambda at, seed: al.SparseJL(at.input_dim, at.sketch_dim, 1, seed),
+        lambda at, seed: al.SparseJL(input_dim=at.input_dim, sketch_dim=at.sketch_dim, sparsity=1, seed=seed),
         "laplace",
         has=_SIZED,
     ),
     _ours(
         "SJLT, paper's s, Laplace",
-        lambda at, seed: al.SparseJL(at.input_dim, at.sketch_dim, at.sparsity, seed),
+        lambda at, seed: al.SparseJL(
+            input_dim=at.input_dim, sketch_dim=at.sketch_dim, sparsity=at.sparsity, seed=seed
+        ),
         "laplace",
         has=("sketch_dim", "sparsity"),
     ),
     _ours(
         "SJLT, Gaussian",
-        lambda at, seed: al.SparseJL(at.input_dim, at.sketch_dim, at.sparsity, seed),
+        lambda at, seed: al.SparseJL(
+            input_dim=at.input_dim, sketch_dim=at.sketch_dim, sparsity=at.sparsity, seed=seed
+        ),
         "gaussian",
         has=_SIZED,
     ),
     _ours(
         "Kenthapadi et al.",
-        lambda at, seed: al.GaussianJL(at.input_dim, at.sketch_dim, seed),
+        lambda at, seed: al.GaussianJL(input_dim=at.input_dim, sketch_dim=at.sketch_dim, seed=seed),
         "gaussian",
         has=_SIZED,
         seeds=SEEDS // 4,  # a dense matrix takes its time
     ),
     _ours(
         "FJLT, output noise",
-        lambda at, seed: al.FastJL(at.input_dim, at.sketch_dim, seed),
+        lambda at, seed: al.FastJL(input_dim=at.input_dim, sketch_dim=at.sketch_dim, seed=seed),
         "gaussian",
         has=_SIZED,
     ),
     _ours(
         "FJLT, input noise",
-        lambda at, seed: al.FastJL(at.input_dim, at.sketch_dim, seed),
+        lambda at, seed: al.FastJL(input_dim=at.input_dim, sketch_dim=at.sketch_dim, seed=seed),
         "gaussian",
         "input",
         has=_SIZED,

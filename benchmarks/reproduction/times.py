@@ -29,9 +29,11 @@ def times() -> list[dict[str, Any]]:
         rows = max(1, _ENTRIES // d // 16)
         X = np.random.default_rng(0).integers(0, 100, (rows, d), dtype=np.int64)
         transforms: dict[str, al.FastJL | al.SparseJL] = {
-            "FJLT": al.FastJL(d, k, "time", min(1.0, math.log(1 / FAILURE) ** 2 / d)),
-            "SJLT, paper's s": al.SparseJL(d, k, s, "time"),
-            "SJLT, s=1": al.SparseJL(d, k, 1, "time"),
+            "FJLT": al.FastJL(
+                input_dim=d, sketch_dim=k, seed="time", density=min(1.0, math.log(1 / FAILURE) ** 2 / d)
+            ),
+            "SJLT, paper's s": al.SparseJL(input_dim=d, sketch_dim=k, sparsity=s, seed="time"),
+            "SJLT, s=1": al.SparseJL(input_dim=d, sketch_dim=k, sparsity=1, seed="time"),
         }
         each = {
             name: 1000 * best_seconds(partial(transform.apply, X, threads=1), _REPEATS) / rows

@@ -28,7 +28,7 @@ ITEMS = 50
 
 def protocol_of(noise: str) -> al.Protocol:
     """The agreement: one person adds 1 to one item."""
-    transform = al.SparseJL(ITEMS, SKETCH, SPARSITY, "averaging")
+    transform = al.SparseJL(input_dim=ITEMS, sketch_dim=SKETCH, sparsity=SPARSITY, seed="averaging")
     delta = DELTA if noise == "gaussian" else 0
     return al.Protocol(
         transform, epsilon=EPSILON, delta=delta, noise=noise, contribution=1, unit="one person"

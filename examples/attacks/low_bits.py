@@ -35,7 +35,11 @@ def broken_release(entry: int, count: int, generator: np.random.Generator) -> ND
 
 def our_release(entry: int, count: int) -> NDArray[np.int64]:
     """By armslength: all three coordinates that the entry moves, each by 1 in integer units; `count` x 3."""
-    protocol = al.Protocol(al.SparseJL(1, SPARSITY, SPARSITY, "low-bits"), epsilon=EPSILON, noise="laplace")
+    protocol = al.Protocol(
+        al.SparseJL(input_dim=1, sketch_dim=SPARSITY, sparsity=SPARSITY, seed="low-bits"),
+        epsilon=EPSILON,
+        noise="laplace",
+    )
     signs = protocol.transform.apply(np.ones((1, 1), dtype=np.int64))[0]
     released: NDArray[np.int64] = (
         protocol.release(np.full((count, 1), entry), ledger=al.NO_LEDGER).values * signs

@@ -20,7 +20,11 @@ WIDTH, LIAR = 256, 3
 
 def honest_release() -> al.Sketches:
     """Four parties with counts of 2,000 items, ε = 0.5."""
-    protocol = al.Protocol(al.SparseJL(2000, WIDTH, 1, "lying party"), epsilon="0.5", unit="one patient")
+    protocol = al.Protocol(
+        al.SparseJL(input_dim=2000, sketch_dim=WIDTH, sparsity=1, seed="lying party"),
+        epsilon="0.5",
+        unit="one patient",
+    )
     counts = np.random.default_rng(8).poisson([[0.2], [0.25], [0.9], [0.3]], (4, 2000))
     return protocol.release(counts, labels=LABELS, ledger=al.NO_LEDGER)
 

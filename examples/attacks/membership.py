@@ -151,7 +151,7 @@ def main() -> None:
     rows: list[tuple[str, Any, Any]] = [("none", None, None)]
     rows += [(f"ε = {epsilon}", epsilon, np.exp(epsilon)) for epsilon in (3, 1, 0.1)]
     for name, epsilon, factor in rows:
-        transform = al.SparseJL(CODES, SKETCH_DIM, seed="membership")
+        transform = al.SparseJL(input_dim=CODES, sketch_dim=SKETCH_DIM, seed="membership")
         if epsilon is None:
             clear = al.sketch_in_clear(
                 al.Protocol(transform, epsilon=1), np.stack([counts, counts + her])

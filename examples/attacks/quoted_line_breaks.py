@@ -32,7 +32,7 @@ INVENTED = 3
 CONTRIBUTION = 2
 KEY = bytes(32)
 PROTOCOL = al.Protocol(
-    al.SparseJL(None, 4096, seed="quotes"),
+    al.SparseJL(sketch_dim=4096, seed="quotes"),
     epsilon=1,
     contribution=CONTRIBUTION,
     unit="one person",

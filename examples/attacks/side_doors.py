@@ -39,7 +39,11 @@ Event = tuple[str | None, str | None, str | None, int]  # person, item, group, a
 GROUPS = ("north", "south", "empty")
 POPULATION = "visits-2026"
 PROTOCOL = al.Protocol(
-    al.SparseJL(None, 64, seed="side doors"), epsilon=1, contribution=3, unit="one patient", total_share="0.1"
+    al.SparseJL(sketch_dim=64, seed="side doors"),
+    epsilon=1,
+    contribution=3,
+    unit="one patient",
+    total_share="0.1",
 )
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(T| )\d\d:\d\d(:\d\d)?(\+00:00| UTC)?")
 _SIZES = {"total_byte_size", "total_compressed_size", "total_uncompressed_size", "serialized_size"}

@@ -30,8 +30,8 @@ EPSILON = 1
 CHANCE = HELD * HELD / ITEMS  # how many of 20 items drawn from a hat are among the person's 20
 
 TRANSFORMS: dict[str, Callable[[], Transform]] = {
-    "SparseJL": lambda: al.SparseJL(ITEMS, SKETCH, 8, "recovery"),
-    "SignJL": lambda: al.SignJL(ITEMS, SKETCH, "recovery"),
+    "SparseJL": lambda: al.SparseJL(input_dim=ITEMS, sketch_dim=SKETCH, sparsity=8, seed="recovery"),
+    "SignJL": lambda: al.SignJL(input_dim=ITEMS, sketch_dim=SKETCH, seed="recovery"),
 }
 
 

@@ -253,7 +253,7 @@ def _clustered(sketches: Sketches, hospitals: list[Hospital], protocol: Protocol
     ours = adjusted_rand_index(cluster(sketches, by="shape").flat(REGIONS), regions)
     names = code_names()
     histogram = Protocol(
-        Identity(CODES),
+        Identity(input_dim=CODES),
         epsilon=protocol.epsilon,
         contribution=protocol.contribution,
         unit=protocol.unit,

@@ -12,7 +12,12 @@ from armslength.sketches.card import release_card
 from golden.write_files import content
 from sealed import write_sealed
 
-PROTOCOL = al.Protocol(al.SparseJL(50, 8, 1, "agreed"), epsilon=1, unit="one patient", total_share="0.1")
+PROTOCOL = al.Protocol(
+    al.SparseJL(input_dim=50, sketch_dim=8, sparsity=1, seed="agreed"),
+    epsilon=1,
+    unit="one patient",
+    total_share="0.1",
+)
 X = np.arange(100).reshape(2, 50) % 7
 
 

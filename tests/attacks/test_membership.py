@@ -149,7 +149,7 @@ def test_a_value_with_dropped_bits_stands_for_all_it_may_have_been():
 
 
 def test_totals_count_too():
-    protocol = al.Protocol(al.Identity(1), epsilon=1, total_share="0.5")
+    protocol = al.Protocol(al.Identity(input_dim=1), epsilon=1, total_share="0.5")
     without, with_her = (al.sketch_in_clear(protocol, np.array([[count]])) for count in (0, 1))
     released = al.Sketches(
         np.array([[9], [9]]),
@@ -172,11 +172,11 @@ def test_noise_on_the_input_is_tested_along_the_best_direction():
 
 
 def test_a_weakened_protocol_leaves_the_honest_one_alone():
-    protocol = al.Protocol(al.Identity(1), epsilon=1, total_share="0.5")
+    protocol = al.Protocol(al.Identity(input_dim=1), epsilon=1, total_share="0.5")
     weak = weakened(protocol)
     assert weak.law.scale == WEAK * protocol.law.scale
     assert weak.total_law.scale == WEAK * protocol.total_law.scale
-    assert protocol.law == al.Protocol(al.Identity(1), epsilon=1, total_share="0.5").law
+    assert protocol.law == al.Protocol(al.Identity(input_dim=1), epsilon=1, total_share="0.5").law
 
 
 def test_guesses():
@@ -200,7 +200,7 @@ def test_the_error_of_true_alarms_is_that_of_repeated_measurements():
 
 
 def test_both_worlds_are_told_apart_as_far_as_promised():
-    protocol = al.Protocol(al.Identity(1), epsilon=1)
+    protocol = al.Protocol(al.Identity(input_dim=1), epsilon=1)
     without, with_her = attacked(protocol, np.array([7]), np.array([1]), 100_000)
     best = math.e / (1 + math.e)
     assert abs(right_guesses(without, with_her) - best) < LIMIT * math.sqrt(best * (1 - best) / 200_000)

@@ -160,7 +160,12 @@ def test_with_equal_noise_ids_and_values_the_files_are_equal_to_the_last_byte(mo
     ("protocol", "known"),
     [
         (PROTOCOL, {"items": ["a", "b"]}),
-        (al.Protocol(al.GaussianJL(2, 5, "x"), epsilon=1, delta=1e-6, noise="gaussian"), {}),
+        (
+            al.Protocol(
+                al.GaussianJL(input_dim=2, sketch_dim=5, seed="x"), epsilon=1, delta=1e-6, noise="gaussian"
+            ),
+            {},
+        ),
     ],
 )
 def test_a_file_is_made_again_from_what_it_holds(tmp_path, protocol, known):

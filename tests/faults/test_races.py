@@ -15,7 +15,9 @@ from armslength.cli.main import main
 from armslength.ledger import budgets
 
 pytestmark = pytest.mark.xdist_group("faults")  # one server for all
-PROTOCOL = al.Protocol(al.SparseJL(4, 8, 2, "x"), epsilon=1, unit="one patient")
+PROTOCOL = al.Protocol(
+    al.SparseJL(input_dim=4, sketch_dim=8, sparsity=2, seed="x"), epsilon=1, unit="one patient"
+)
 
 
 def named(number, *more):
@@ -133,7 +135,12 @@ def forked_in(monkeypatch, place, work, call=1):
     ids=["before any noise", "before that of the totals"],
 )
 def test_a_release_that_is_forked_after_its_charge_is_one_release(tmp_path, monkeypatch, place, call):
-    totals = al.Protocol(al.SparseJL(4, 8, 2, "x"), epsilon=1, unit="one patient", total_share="0.1")
+    totals = al.Protocol(
+        al.SparseJL(input_dim=4, sketch_dim=8, sparsity=2, seed="x"),
+        epsilon=1,
+        unit="one patient",
+        total_share="0.1",
+    )
     ledger = al.Ledger(tmp_path / LEDGER, create=True)
 
     def work():

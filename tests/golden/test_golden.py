@@ -56,6 +56,9 @@ def test_the_second_implementation_agrees_with_the_frozen_open_vocabulary():
     for kind in ("strings", "ids"):
         matrix = np.array(spec.sparse_jl(frozen[kind], 64, 4, 16, seed, "block"))
         assert write.digest(matrix) == frozen[f"{kind} sha256"]
-        assert write.digest(al.SparseJL(None, 64, 4, seed).columns(frozen[kind])) == frozen[f"{kind} sha256"]
+        assert (
+            write.digest(al.SparseJL(sketch_dim=64, sparsity=4, seed=seed).columns(frozen[kind]))
+            == frozen[f"{kind} sha256"]
+        )
     graph = np.array(spec.sparse_jl(frozen["strings"], 64, 4, 16, seed, "graph"))
     assert write.digest(graph) == frozen["graph strings sha256"]

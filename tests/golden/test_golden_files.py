@@ -60,7 +60,7 @@ def test_a_ledger_has_its_lines_and_takes_more(tmp_path):
         ("south", "l2", "2", "1", "0.0000001"),
     ]
     assert copied.read_bytes() == before
-    protocol = al.Protocol(al.Identity(4), epsilon="0.5", unit="one patient")
+    protocol = al.Protocol(al.Identity(input_dim=4), epsilon="0.5", unit="one patient")
     with pytest.raises(al.BudgetError, match="north"):
         protocol.release(np.zeros((1, 4), int), labels=["north"], population="visits", ledger=copied)
     protocol.release(np.zeros((1, 4), int), labels=["west"], population="visits", ledger=copied)

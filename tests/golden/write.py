@@ -19,19 +19,19 @@ SEED = "armslength golden vectors"
 STRINGS = ["", "a", "A", "0042", "café", "北京", "🜁", "E11.9"]
 
 TRANSFORMS = [
-    al.SparseJL(1000, 64, 1, SEED),
-    al.SparseJL(1000, 64, 8, SEED),
-    al.SparseJL(1000, 60, 4, SEED, "block", 32),
-    al.SparseJL(1000, 64, 7, SEED, "graph"),
-    al.SparseJL(1000, 64, 4, SEED, "balanced"),
-    al.HadamardJL(1000, 64, SEED),
-    al.FastJL(1000, 64, SEED),
-    al.FastJL(1000, 16, SEED, 0.5),
-    al.GaussianJL(1000, 64, SEED),
-    al.SignJL(1000, 64, SEED),
-    al.SignJL(1000, 64, SEED, "sparse"),
-    al.Identity(10),
-    al.MatrixJL(np.arange(-20, 20).reshape(4, 10), 0.125, variance_coefficients=(0.5, 0.25)),
+    al.SparseJL(input_dim=1000, sketch_dim=64, sparsity=1, seed=SEED),
+    al.SparseJL(input_dim=1000, sketch_dim=64, sparsity=8, seed=SEED),
+    al.SparseJL(input_dim=1000, sketch_dim=60, sparsity=4, seed=SEED, construction="block", independence=32),
+    al.SparseJL(input_dim=1000, sketch_dim=64, sparsity=7, seed=SEED, construction="graph"),
+    al.SparseJL(input_dim=1000, sketch_dim=64, sparsity=4, seed=SEED, construction="balanced"),
+    al.HadamardJL(input_dim=1000, sketch_dim=64, seed=SEED),
+    al.FastJL(input_dim=1000, sketch_dim=64, seed=SEED),
+    al.FastJL(input_dim=1000, sketch_dim=16, seed=SEED, density=0.5),
+    al.GaussianJL(input_dim=1000, sketch_dim=64, seed=SEED),
+    al.SignJL(input_dim=1000, sketch_dim=64, seed=SEED),
+    al.SignJL(input_dim=1000, sketch_dim=64, seed=SEED, construction="sparse"),
+    al.Identity(input_dim=10),
+    al.MatrixJL(np.arange(-20, 20).reshape(4, 10), scale=0.125, variance_coefficients=(0.5, 0.25)),
 ]
 
 
@@ -62,7 +62,7 @@ def transform_vectors():
 
 
 def open_vocabulary_vectors():
-    transform = al.SparseJL(None, 64, 4, SEED)
+    transform = al.SparseJL(sketch_dim=64, sparsity=4, seed=SEED)
     ids = [0, 1, -1, 2**63 - 1, -(2**63)]
     return {
         "parameters": dict(transform.parameters()),
@@ -70,7 +70,9 @@ def open_vocabulary_vectors():
         "strings sha256": digest(transform.columns(STRINGS)),
         "ids": ids,
         "ids sha256": digest(transform.columns(ids)),
-        "graph strings sha256": digest(al.SparseJL(None, 64, 4, SEED, "graph").columns(STRINGS)),
+        "graph strings sha256": digest(
+            al.SparseJL(sketch_dim=64, sparsity=4, seed=SEED, construction="graph").columns(STRINGS)
+        ),
     }
 
 

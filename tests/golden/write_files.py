@@ -21,7 +21,7 @@ X = np.array([[0, 3, 0, 5, 1, 0, 0, 2], [7, 0, 0, 0, 0, 0, 1, 1]])
 
 def sketches():
     """Sketches of every kind that a file can hold, by name."""
-    transform = al.SparseJL(8, 4, 1, SEED)
+    transform = al.SparseJL(input_dim=8, sketch_dim=4, sparsity=1, seed=SEED)
     exact = al.Protocol(transform, epsilon="0.5", unit="one patient", contribution=3, total_share="0.25")
     packed = al.Protocol(transform, epsilon="0.01", unit="one patient", contribution=3, dropped_bits=4)
     normal = al.Protocol(transform, epsilon=1, delta="1e-6", noise="gaussian")
@@ -73,15 +73,15 @@ def content(made):
 def protocols():
     """Protocols that together set every field of a document."""
     transforms = [
-        al.SparseJL(70_000, 256, 1, SEED),
-        al.SparseJL(1000, 64, 4, SEED, "graph"),
-        al.SparseJL(1000, 64, 4, SEED, "balanced"),
-        al.HadamardJL(1000, 64, SEED),
-        al.FastJL(1000, 16, SEED, 0.5),
-        al.GaussianJL(100, 16, SEED),
-        al.SignJL(100, 16, SEED, "sparse"),
-        al.Identity(10),
-        al.MatrixJL(np.arange(-20, 20).reshape(4, 10), 0.125, variance_coefficients=(0.5, 0.25)),
+        al.SparseJL(input_dim=70_000, sketch_dim=256, sparsity=1, seed=SEED),
+        al.SparseJL(input_dim=1000, sketch_dim=64, sparsity=4, seed=SEED, construction="graph"),
+        al.SparseJL(input_dim=1000, sketch_dim=64, sparsity=4, seed=SEED, construction="balanced"),
+        al.HadamardJL(input_dim=1000, sketch_dim=64, seed=SEED),
+        al.FastJL(input_dim=1000, sketch_dim=16, seed=SEED, density=0.5),
+        al.GaussianJL(input_dim=100, sketch_dim=16, seed=SEED),
+        al.SignJL(input_dim=100, sketch_dim=16, seed=SEED, construction="sparse"),
+        al.Identity(input_dim=10),
+        al.MatrixJL(np.arange(-20, 20).reshape(4, 10), scale=0.125, variance_coefficients=(0.5, 0.25)),
     ]
     plain = [al.Protocol(transform, epsilon="0.3") for transform in transforms]
     return [
@@ -92,7 +92,7 @@ def protocols():
             transforms[7], epsilon=1, resolution=0.25, on_grid=False, changed_entries=3, value_range=(-5, 100)
         ),
         al.Protocol(
-            al.SparseJL(None, 64, 1, SEED),
+            al.SparseJL(sketch_dim=64, sparsity=1, seed=SEED),
             epsilon=1,
             contribution=20,
             relation="replace",
@@ -100,7 +100,10 @@ def protocols():
             unit="a device",
         ),
         al.Protocol(
-            al.SparseJL(4, 4, 1, SEED), epsilon=1, total_share="0.1", vocabulary=["a", "b", "c", "d"]
+            al.SparseJL(input_dim=4, sketch_dim=4, sparsity=1, seed=SEED),
+            epsilon=1,
+            total_share="0.1",
+            vocabulary=["a", "b", "c", "d"],
         ),
     ]
 
@@ -120,11 +123,11 @@ def write_protocol(version):
 def write_ledger(version):
     ledger = al.Ledger(FOLDER / f"ledger-{version}.sqlite", create=True)
     for label, protocol in (
-        ("north", al.Protocol(al.Identity(4), epsilon="0.5", unit="one patient")),
+        ("north", al.Protocol(al.Identity(input_dim=4), epsilon="0.5", unit="one patient")),
         (
             "south",
             al.Protocol(
-                al.Identity(4),
+                al.Identity(input_dim=4),
                 epsilon=1,
                 delta="1e-7",
                 noise="gaussian",

@@ -23,7 +23,7 @@ LITTLE = 10**7  # work of about ten milliseconds, so that "too much" is little
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / "sketches.parquet"
-    protocol = al.Protocol(al.SparseJL(6, 8, 2, "x"), epsilon=1)
+    protocol = al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), epsilon=1)
     protocol.release(np.zeros((2, 6), dtype=int), ledger=al.NO_LEDGER).save(path)
     return path
 
@@ -43,7 +43,10 @@ def with_protocols(path, protocols):
 
 
 def test_the_transform_of_a_hundred_protocols_is_built_once(path, monkeypatch):
-    transform, nothing = al.SparseJL(6, 8, 2, "x"), np.zeros((1, 6), dtype=int)
+    transform, nothing = (
+        al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
+        np.zeros((1, 6), dtype=int),
+    )
     protocols = [al.Protocol(transform, epsilon=number) for number in range(1, 101)]
     al.concat([each.release(nothing, ledger=al.NO_LEDGER) for each in protocols]).save(path)
     built, build = [], documents.schema.read_transform
@@ -55,7 +58,13 @@ def test_the_transform_of_a_hundred_protocols_is_built_once(path, monkeypatch):
 
 
 def test_other_transforms_in_one_file_are_refused_before_they_are_scanned(path, monkeypatch):
-    with_protocols(path, [al.Protocol(al.SparseJL(6, 8, 2, seed), epsilon=1) for seed in ("x", "y")])
+    with_protocols(
+        path,
+        [
+            al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed=seed), epsilon=1)
+            for seed in ("x", "y")
+        ],
+    )
     built, build = [], documents.schema.read_transform
     monkeypatch.setattr(documents.schema, "read_transform", lambda text: built.append(1) or build(text))
     with pytest.raises(al.IncompatibleSketchesError, match="different transforms"):
@@ -73,7 +82,7 @@ def test_other_transforms_in_one_file_are_refused_before_they_are_scanned(path, 
     ],
 )
 def test_a_protocol_cannot_ask_for_a_matrix_that_does_not_fit(changes, match):
-    document = al.Protocol(al.FastJL(6, 8, "x"), epsilon=1).document()
+    document = al.Protocol(al.FastJL(input_dim=6, sketch_dim=8, seed="x"), epsilon=1).document()
     document["transform"]["parameters"] |= changes
     with pytest.raises(al.CorruptFileError, match=match):
         al.Protocol.from_document(document, max_work=None)
@@ -88,8 +97,8 @@ def test_a_fast_transform_at_the_limit_is_scanned_by_one_thread(monkeypatch):
     monkeypatch.setattr(fast_jl, "_SCANNED_BYTES", 24 * 64 * 3)
     scan = fast_jl.for_blocks
     monkeypatch.setattr(fast_jl, "for_blocks", lambda *given: seen.append(given[3]) or scan(*given))
-    al.Protocol(al.FastJL(64, 8, "x"), epsilon=1)
-    al.Protocol(al.FastJL(256, 8, "x"), epsilon=1)
+    al.Protocol(al.FastJL(input_dim=64, sketch_dim=8, seed="x"), epsilon=1)
+    al.Protocol(al.FastJL(input_dim=256, sketch_dim=8, seed="x"), epsilon=1)
     assert seen == [3, 1]
 
 
@@ -128,9 +137,9 @@ def test_what_is_within_the_limit_is_read_and_so_is_more_without_one(name):
 
 def test_what_has_a_formula_is_read_at_any_size():
     for transform in (
-        al.SparseJL(2**40, 2**20, 16, "x"),
-        al.HadamardJL(2**28, 2**24, "x"),
-        al.Identity(2**24),
+        al.SparseJL(input_dim=2**40, sketch_dim=2**20, sparsity=16, seed="x"),
+        al.HadamardJL(input_dim=2**28, sketch_dim=2**24, seed="x"),
+        al.Identity(input_dim=2**24),
     ):
         document = al.Protocol(transform, epsilon=1).document()
         assert al.Protocol.from_document(document, max_work=LITTLE).document() == document
@@ -147,7 +156,11 @@ def hostile(tmp_path, monkeypatch):
     """A sketch file and a protocol of a few kilobytes that ask for a day."""
     monkeypatch.chdir(tmp_path)
     protocol = al.Protocol(
-        al.SparseJL(64, 64, 32, "x", independence=256), epsilon=1, delta=1e-6, noise="gaussian", norm="l2"
+        al.SparseJL(input_dim=64, sketch_dim=64, sparsity=32, seed="x", independence=256),
+        epsilon=1,
+        delta=1e-6,
+        noise="gaussian",
+        norm="l2",
     )
     protocol.release(np.zeros((2, 64), dtype=int), ledger=al.NO_LEDGER, labels=["a", "b"]).save("s.parquet")
     table = pq.read_table("s.parquet")
@@ -227,7 +240,10 @@ def test_a_command_does_more_when_told_to(command, path, monkeypatch):
 
 
 def test_protocols_of_a_file_are_within_the_limit_together(path, computing_fails):
-    transform, nothing = al.SparseJL(6, 8, 2, "x"), np.zeros((1, 6), dtype=int)
+    transform, nothing = (
+        al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
+        np.zeros((1, 6), dtype=int),
+    )
     protocols = [
         al.Protocol(transform, epsilon=number, delta=1e-6, noise="gaussian") for number in range(1, 6)
     ]
@@ -240,16 +256,18 @@ def test_protocols_of_a_file_are_within_the_limit_together(path, computing_fails
 
 
 def test_the_most_protocols_of_a_file_are_within_the_limit():
-    protocol = al.Protocol(al.SparseJL(6, 8, 2, "x"), epsilon=1, delta=1e-6, noise="gaussian")
+    protocol = al.Protocol(
+        al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), epsilon=1, delta=1e-6, noise="gaussian"
+    )
     work_budget.WorkBudget().charge_protocols(protocol.transform, [protocol.document()] * 1000, "a file")
 
 
 def test_files_of_one_call_share_the_limit_and_their_transform(tmp_path):
     """Another protocol with the same transform costs its calibration alone; another transform costs its scan."""
     paths = [tmp_path / name for name in ("a", "b", "c")]
-    kept = al.GaussianJL(4096, 256, "x")
+    kept = al.GaussianJL(input_dim=4096, sketch_dim=256, seed="x")
     for path, transform, epsilon in zip(
-        paths, (kept, kept, al.GaussianJL(4096, 256, "y")), (1, 2, 2), strict=True
+        paths, (kept, kept, al.GaussianJL(input_dim=4096, sketch_dim=256, seed="y")), (1, 2, 2), strict=True
     ):
         protocol = al.Protocol(transform, epsilon=epsilon)
         protocol.release(np.zeros((1, 4096), dtype=int), ledger=al.NO_LEDGER, labels=[path.name]).save(path)
@@ -272,5 +290,5 @@ def test_verify_counts_the_columns_that_it_builds(path):
 
 def test_our_own_protocols_are_not_limited(monkeypatch):
     monkeypatch.setattr(work_budget.WorkBudget, "charge", None)
-    protocol = al.Protocol(al.GaussianJL(64, 8, "x"), epsilon=1)
+    protocol = al.Protocol(al.GaussianJL(input_dim=64, sketch_dim=8, seed="x"), epsilon=1)
     assert pickle.loads(pickle.dumps(protocol)) == protocol  # noqa: S301  # our own

@@ -10,7 +10,12 @@ import armslength as al
 from armslength.ledger.entry import COLUMNS
 from armslength.ledger.ledger_file import LedgerFile
 
-PROTOCOL = al.Protocol(al.SparseJL(6, 8, 2, "x"), epsilon=1, unit="one patient", contribution=2)
+PROTOCOL = al.Protocol(
+    al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
+    epsilon=1,
+    unit="one patient",
+    contribution=2,
+)
 LINES_OF_ENTRIES = ", ".join(f"{name} TEXT NOT NULL" for name in COLUMNS)
 
 

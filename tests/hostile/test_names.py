@@ -12,7 +12,9 @@ from click.testing import CliRunner
 import armslength as al
 from armslength.cli.main import main
 
-PROTOCOL = al.Protocol(al.SparseJL(None, 8, 2, "x"), epsilon=1, unit="one patient", contribution=2)
+PROTOCOL = al.Protocol(
+    al.SparseJL(sketch_dim=8, sparsity=2, seed="x"), epsilon=1, unit="one patient", contribution=2
+)
 ROLES = {"person": "person", "item": "item", "label": "north", "ledger": al.NO_LEDGER}
 UNUSABLE = ["a\0b", "a" * 5000, "/" + "a" * 300, "a\n\x1b[31mb", "a\udcffb"]
 

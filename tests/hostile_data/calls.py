@@ -15,8 +15,8 @@ from hostile_data.events import in_files, in_memory
 from hostile_data.matrices import WIDTH, Failing, FailingList, FailingStream, broken_text, matrices
 from hostile_data.outcomes import outcome
 
-_PROJECTION = al.SparseJL(WIDTH, 8, seed="public")
-_OPEN = al.SparseJL(None, 8, seed="public")
+_PROJECTION = al.SparseJL(input_dim=WIDTH, sketch_dim=8, seed="public")
+_OPEN = al.SparseJL(sketch_dim=8, seed="public")
 _EVENTS = {"contribution": 4, "unit": "one person"}
 FIXED = al.Protocol(_PROJECTION, epsilon=1)
 STRINGS = al.Protocol(_OPEN, epsilon=1, **_EVENTS)
@@ -27,10 +27,12 @@ MATRIX_PROTOCOLS = {
     "on a coarse grid": al.Protocol(_PROJECTION, epsilon=1, resolution=4, radius=4),
     "floored": al.Protocol(_PROJECTION, epsilon=1, resolution="0.5", on_grid=False, changed_entries=WIDTH),
     "in a range": al.Protocol(_PROJECTION, epsilon=1, value_range=(1, 10)),
-    "with totals": al.Protocol(al.HadamardJL(WIDTH, 2, seed="public"), epsilon=1, total_share="0.5"),
+    "with totals": al.Protocol(
+        al.HadamardJL(input_dim=WIDTH, sketch_dim=2, seed="public"), epsilon=1, total_share="0.5"
+    ),
     "of a vocabulary": al.Protocol(_PROJECTION, epsilon=1, vocabulary=["a", "b", "c"]),
     "noise on the input": al.Protocol(
-        al.FastJL(WIDTH, 8, seed="public"), epsilon=1, delta=1e-6, noise_site="input"
+        al.FastJL(input_dim=WIDTH, sketch_dim=8, seed="public"), epsilon=1, delta=1e-6, noise_site="input"
     ),
 }
 EVENT_PROTOCOLS = {

@@ -8,7 +8,7 @@ import pytest
 
 SMALL_RELEASE = (
     "import numpy as np, armslength as al\n"
-    "protocol = al.Protocol(al.SparseJL(20, 8, seed='x'), epsilon=1)\n"
+    "protocol = al.Protocol(al.SparseJL(input_dim=20, sketch_dim=8, seed='x'), epsilon=1)\n"
     "protocol.release(np.ones((20, 20), dtype=int), ledger=al.NO_LEDGER)\n"
 )
 
@@ -48,7 +48,7 @@ def test_no_note_where_nobody_looks(tmp_path):
 def test_functions_of_others_are_compiled_in_peace():
     script = (
         "import numba, armslength as al\n"
-        "al.SparseJL(8, 4)\n"
+        "al.SparseJL(input_dim=8, sketch_dim=4)\n"
         "names = {}\n"
         "exec('def f(x): return x + 1', names)\n"
         "print(numba.njit(names['f'])(1))\n"

@@ -13,7 +13,7 @@ class Nowhere(caching.FunctionCache):
 import numba.core.dispatcher as dispatcher
 dispatcher.FunctionCache = Nowhere
 import armslength as al
-print(al.SparseJL(10, 4, seed="x").apply([[1] * 10]).shape)
+print(al.SparseJL(input_dim=10, sketch_dim=4, seed="x").apply([[1] * 10]).shape)
 """
 
 

@@ -60,7 +60,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
 
 
 def test_the_installed_package_works(installed):
-    code = "import armslength as al; print(al.__file__); print(al.SparseJL(10, 4, seed='x').apply([[1] * 10]).sum())"
+    code = "import armslength as al; print(al.__file__); print(al.SparseJL(input_dim=10, sketch_dim=4, seed='x').apply([[1] * 10]).sum())"
     where, total = run(installed, "-c", code).splitlines()
     assert where.startswith(str(installed))
     assert total.lstrip("-").isdigit()

@@ -18,14 +18,14 @@ from armslength.laws import Cumulants
 
 
 def test_erratum_2_entries_have_variance_one_over_k():
-    transform = al.GaussianJL(50, 16, "x")
+    transform = al.GaussianJL(input_dim=50, sketch_dim=16, seed="x")
     entry = transform.scale_squared * transform._table.second_moment
     assert entry == Fraction(1, 16)  # printed: 1, which would make E‖Pz‖² = k‖z‖²
 
 
 def test_erratum_3_the_output_noise_estimator_has_no_factor_one_over_k():
     k, rows = 32, 20_000
-    transform = al.FastJL(40, k, "x", 0.3)
+    transform = al.FastJL(input_dim=40, sketch_dim=k, seed="x", density=0.3)
     protocol = al.Protocol(transform, epsilon=4, delta=1e-3, noise="gaussian")
     z = np.arange(40) % 5
     a = protocol.release(np.broadcast_to(z, (rows, 40)), ledger=al.NO_LEDGER)
@@ -43,7 +43,7 @@ def test_erratum_3_the_output_noise_estimator_has_no_factor_one_over_k():
 
 @pytest.mark.parametrize(("d", "q", "k"), [(64, 0.3, 8), (1024, 0.05, 100)])
 def test_erratum_5_variance_with_noise_on_the_input(d, q, k):
-    transform = al.FastJL(d, k, "x", q)
+    transform = al.FastJL(input_dim=d, sketch_dim=k, seed="x", density=q)
     protocol = al.Protocol(transform, epsilon=1, delta=1e-6, noise_site="input")
     q = transform.density
     sigma_squared, distance = 3.0, 7.0  # σ² of one party's input coordinate, ‖z‖²
@@ -61,9 +61,9 @@ def test_erratum_5_variance_with_noise_on_the_input(d, q, k):
 
 @pytest.mark.parametrize("d", [16, 1024, 2**17])
 def test_erratum_7_the_bound_needs_a_dense_enough_matrix(d):
-    enough = al.FastJL(d, 10, "x", 9 / (d + 9))
+    enough = al.FastJL(input_dim=d, sketch_dim=10, seed="x", density=9 / (d + 9))
     assert enough.norm_variance(1.0) <= 3 / 10 * (1 + 1e-6)
-    less = al.FastJL(d, 10, "x", 4.5 / (d + 9))
+    less = al.FastJL(input_dim=d, sketch_dim=10, seed="x", density=4.5 / (d + 9))
     assert less.norm_variance(1.0) > 3 / 10
 
 
@@ -72,7 +72,9 @@ def test_erratum_13_the_best_sketch_dimension(s, epsilon, distance):
     # On a fine grid, so that the noise is the paper's continuous one.
     def variance(k):
         unit = 2.0**-16
-        law = al.Protocol(al.SparseJL(10, s, s, "x"), epsilon=epsilon, resolution=unit).law.cumulants
+        law = al.Protocol(
+            al.SparseJL(input_dim=10, sketch_dim=s, sparsity=s, seed="x"), epsilon=epsilon, resolution=unit
+        ).law.cumulants
         c2 = unit**2 / s
         k2, k4 = 2 * law.k2 * c2, 2 * law.k4 * c2**2
         return 2 / k * distance**4 + 4 * k2 * distance**2 + k * (k4 + 2 * k2**2)

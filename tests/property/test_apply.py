@@ -112,7 +112,7 @@ def test_any_thread_count_and_chunking(name, threads, entries_at_once, monkeypat
 
 
 def test_strided_and_read_only_and_big_endian_input():
-    transform = al.SparseJL(10, 4, 2, "x")
+    transform = al.SparseJL(input_dim=10, sketch_dim=4, sparsity=2, seed="x")
     wide = np.arange(60).reshape(3, 20)
     wide.flags.writeable = False
     expected = modular(wide[:, ::2], transform.matrix())
@@ -141,7 +141,7 @@ def test_linear_modulo_two_to_the_64(name, data):
 
 @given(st.lists(st.text(), min_size=1, max_size=6), st.integers(1, 3))
 def test_open_vocabulary_applies_by_name_whatever_the_order(items, rows):
-    transform = al.SparseJL(None, 12, 3, "x")
+    transform = al.SparseJL(sketch_dim=12, sparsity=3, seed="x")
     try:
         matrix = transform.columns(items)
     except al.InputError:
@@ -154,7 +154,7 @@ def test_open_vocabulary_applies_by_name_whatever_the_order(items, rows):
 
 
 def test_products_beyond_float64_are_still_exact():
-    transform = al.GaussianJL(40, 8, "x")
+    transform = al.GaussianJL(input_dim=40, sketch_dim=8, seed="x")
     for size in (2**45, 2**46, 2**47, 2**52, 2**53, 2**62):
         X = np.full((2, 40), size, dtype=np.int64)
         X[1] *= -1

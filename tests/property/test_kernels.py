@@ -162,7 +162,7 @@ def test_walsh_is_the_hadamard_matrix_modulo_2_to_the_64(length):
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("layout", ["C", "F", "strided", "backward", "read-only"])
 def test_rows_around_a_tile_in_every_layout(rows, threads, layout):
-    transform = al.SparseJL(70, 24, 3, "x", "graph")
+    transform = al.SparseJL(input_dim=70, sketch_dim=24, sparsity=3, seed="x", construction="graph")
     X = any_integers(np.random.default_rng(rows), np.int32, (rows, 70))
     forms = {
         "C": X,
@@ -182,7 +182,7 @@ def test_more_columns_than_one_tile_and_one_part_hold(monkeypatch, kept):
     monkeypatch.setattr(sparse_jl, "_COLUMNS_AT_ONCE", 100)
     if not kept:
         monkeypatch.setattr(sparse_jl, "_KEPT_ENTRIES", 0)
-    transform = al.SparseJL(257, 8, 2, "x")
+    transform = al.SparseJL(input_dim=257, sketch_dim=8, sparsity=2, seed="x")
     for kind in (np.int8, np.uint32, np.int64):
         X = any_integers(np.random.default_rng(3), kind, (21, 257))
         expected = modular(X.astype(object) @ transform.matrix().toarray().T.astype(object))
@@ -192,7 +192,7 @@ def test_more_columns_than_one_tile_and_one_part_hold(monkeypatch, kept):
 @pytest.mark.parametrize("sketch_dim", [2**15 - 1, 2**15, 2**15 + 1])
 @pytest.mark.parametrize("rows", [3, 20])
 def test_rows_of_the_sketch_around_15_bits(sketch_dim, rows):
-    transform = al.SparseJL(90, sketch_dim, 1, "x", "graph")
+    transform = al.SparseJL(input_dim=90, sketch_dim=sketch_dim, sparsity=1, seed="x", construction="graph")
     X = any_integers(np.random.default_rng(4), np.int16, (rows, 90))
     assert np.array_equal(transform.apply(X), (transform.matrix() @ X.T.astype(np.int64)).T)
 
@@ -246,7 +246,7 @@ def test_blocks_and_runs_cover_everything_once(total, block, threads):
 
 
 def test_rows_that_are_ready_are_taken_as_they_are():
-    transform = al.SparseJL(5, 4, 1, "x")
+    transform = al.SparseJL(input_dim=5, sketch_dim=4, sparsity=1, seed="x")
     X = np.arange(10).reshape(2, 5)
     assert np.array_equal(transform.apply(DenseRows(X)), transform.apply(X))
     with pytest.raises(al.InputError, match="must have 5 columns"):

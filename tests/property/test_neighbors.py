@@ -40,13 +40,13 @@ NASTY = [
 COORDINATE = st.sampled_from(NASTY) | st.floats(-100, 100)
 
 TRANSFORMS = [
-    al.SparseJL(D, 4, 2, "x"),
-    al.SparseJL(D, 4, 3, "x", "graph"),
-    al.HadamardJL(D, 5, "x"),
-    al.FastJL(D, 3, "x", 0.5),
-    al.GaussianJL(D, 3, "x"),
-    al.SignJL(D, 3, "x", "sparse"),
-    al.Identity(D),
+    al.SparseJL(input_dim=D, sketch_dim=4, sparsity=2, seed="x"),
+    al.SparseJL(input_dim=D, sketch_dim=4, sparsity=3, seed="x", construction="graph"),
+    al.HadamardJL(input_dim=D, sketch_dim=5, seed="x"),
+    al.FastJL(input_dim=D, sketch_dim=3, seed="x", density=0.5),
+    al.GaussianJL(input_dim=D, sketch_dim=3, seed="x"),
+    al.SignJL(input_dim=D, sketch_dim=3, seed="x", construction="sparse"),
+    al.Identity(input_dim=D),
 ]
 
 
@@ -194,7 +194,12 @@ def l2_squared_that_gaussian_noise_covers(protocol):
 def test_gaussian_noise_covers_what_it_is_added_to(site, radius):
     # On the input, noise is added after the Hadamard step, whose columns have squared norm d', not 1.
     protocol = al.Protocol(
-        al.FastJL(D, 3, "x", 0.5), epsilon=1, delta=1e-6, noise="gaussian", radius=radius, noise_site=site
+        al.FastJL(input_dim=D, sketch_dim=3, seed="x", density=0.5),
+        epsilon=1,
+        delta=1e-6,
+        noise="gaussian",
+        radius=radius,
+        noise_site=site,
     )
     moved = []
     for j in range(D):
@@ -209,7 +214,7 @@ def test_gaussian_noise_covers_what_it_is_added_to(site, radius):
 @pytest.mark.parametrize("radius", [1, 3])
 def test_gaussian_noise_on_the_input_covers_l2_neighbors(radius):
     # H·D stretches every vector by √d', so the whole ball moves as far as its axes do.
-    transform = al.FastJL(D, 3, "x", 0.5)
+    transform = al.FastJL(input_dim=D, sketch_dim=3, seed="x", density=0.5)
     protocol = al.Protocol(transform, epsilon=1, delta=1e-6, norm="l2", radius=radius, noise_site="input")
     assert l2_squared_that_gaussian_noise_covers(protocol) == radius**2 * transform.padded_dim
 

@@ -10,7 +10,7 @@ from unit.ingest.tables_of_events import GROUPS, as_table, random_events
 
 COLUMNS = "who STRING, where STRING, what STRING, amount BIGINT"
 PROTOCOL = al.Protocol(
-    al.SparseJL(None, 32, seed="t"), epsilon=1, contribution=5, unit="one person", total_share="0.5"
+    al.SparseJL(sketch_dim=32, seed="t"), epsilon=1, contribution=5, unit="one person", total_share="0.5"
 )
 
 

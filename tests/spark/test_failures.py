@@ -21,7 +21,7 @@ pytestmark = pytest.mark.xdist_group("spark")
 PARTITIONS = 4
 TABLE = events()
 # noise that is 0 almost surely: the released values are the exact integers
-EXACT = al.Protocol(al.SparseJL(None, 32, seed="t"), epsilon=10**6, contribution=5, unit="one person")
+EXACT = al.Protocol(al.SparseJL(sketch_dim=32, seed="t"), epsilon=10**6, contribution=5, unit="one person")
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +96,7 @@ def test_rows_of_a_stage_that_is_computed_again_in_another_order(session, tmp_pa
         (name, bytearray(row.astype("<i8").tobytes())) for name, row in zip(names, vectors, strict=True)
     ]
     frame = session.createDataFrame(packed, "id STRING, v BINARY").coalesce(1)
-    protocol = al.Protocol(al.Identity(4), epsilon=1, radius=1)
+    protocol = al.Protocol(al.Identity(input_dim=4), epsilon=1, radius=1)
     job = SparkVectorJob.of(frame, protocol, row="id", vector="v", public_rows=names, dtype="int64")
     assert job.sums().values.tolist() == vectors.tolist()
     assert len(attempts(tmp_path)) > 1

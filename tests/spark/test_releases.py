@@ -19,7 +19,9 @@ from unit.ingest.tables_of_events import GROUPS, KEY, SECRET
 
 pytestmark = pytest.mark.xdist_group("spark")
 NAMES = [f"i{number}" for number in range(12)]
-COUNTED = al.Protocol(al.HadamardJL(12, 8, seed="x"), epsilon=1, contribution=5, unit="u", vocabulary=NAMES)
+COUNTED = al.Protocol(
+    al.HadamardJL(input_dim=12, sketch_dim=8, seed="x"), epsilon=1, contribution=5, unit="u", vocabulary=NAMES
+)
 ROLES = {"person": "who", "item": "what", "group": "where", "public_groups": GROUPS}
 
 

@@ -25,9 +25,13 @@ LABELS = ("r3", "r0", "not there", "r6", "r5")
 X = np.random.default_rng(1).integers(-5, 9, size=(7, 12))
 EXPECTED = np.stack([X[3], X[0], 0 * X[0], X[6], X[5]])
 PROTOCOL = al.Protocol(
-    al.SparseJL(12, 8, seed="x"), epsilon=1, radius=1, total_share="0.5", value_range=(1, 5)
+    al.SparseJL(input_dim=12, sketch_dim=8, seed="x"),
+    epsilon=1,
+    radius=1,
+    total_share="0.5",
+    value_range=(1, 5),
 )
-DENSE = al.Protocol(al.HadamardJL(12, 8, seed="x"), epsilon=1, radius=1)
+DENSE = al.Protocol(al.HadamardJL(input_dim=12, sketch_dim=8, seed="x"), epsilon=1, radius=1)
 
 
 def in_clear(protocol):
@@ -233,17 +237,27 @@ def test_two_releases_at_once_leave_the_session_as_it_was(session, frame):
         ({"public_rows": ["a", "a"]}, "differ from each other"),
         ({"partitions": -1}, "partitions must be an integer"),
         ({"ledger": None}, "ledger must be given"),
-        ({"protocol": al.Protocol(al.SparseJL(None, 8, seed="x"), epsilon=1)}, "input_dim must be fixed"),
+        (
+            {"protocol": al.Protocol(al.SparseJL(sketch_dim=8, seed="x"), epsilon=1)},
+            "input_dim must be fixed",
+        ),
         (
             {
                 "protocol": al.Protocol(
-                    al.SparseJL(12, 8, seed="x"), epsilon=1, resolution="1/2", on_grid=False
+                    al.SparseJL(input_dim=12, sketch_dim=8, seed="x"),
+                    epsilon=1,
+                    resolution="1/2",
+                    on_grid=False,
                 )
             },
             "changed_entries must say",
         ),
         (
-            {"protocol": al.Protocol(al.FastJL(30, 8, seed="x"), epsilon=1, delta=1e-6, noise_site="input")},
+            {
+                "protocol": al.Protocol(
+                    al.FastJL(input_dim=30, sketch_dim=8, seed="x"), epsilon=1, delta=1e-6, noise_site="input"
+                )
+            },
             "noise_site must be",
         ),
         ({"protocol": "protocol.json"}, "protocol must be al.Protocol"),

@@ -29,7 +29,9 @@ from spark.tables import PROTOCOL, as_partition, events, on_one_machine, same
 from unit.ingest.tables_of_events import KEY, SECRET, as_table
 
 NAMES = [f"i{number}" for number in range(12)]
-COUNTED = al.Protocol(al.HadamardJL(12, 8, seed="x"), epsilon=1, contribution=5, unit="u", vocabulary=NAMES)
+COUNTED = al.Protocol(
+    al.HadamardJL(input_dim=12, sketch_dim=8, seed="x"), epsilon=1, contribution=5, unit="u", vocabulary=NAMES
+)
 TABLE = events()
 
 

@@ -35,7 +35,11 @@ def blocks(*amplitudes):
 
 def protocols(count, k=K, epsilon=1, **known):
     for number in range(count):
-        yield al.Protocol(al.SparseJL(D, k, 1, f"answers {number}"), epsilon=epsilon, **known)
+        yield al.Protocol(
+            al.SparseJL(input_dim=D, sketch_dim=k, sparsity=1, seed=f"answers {number}"),
+            epsilon=epsilon,
+            **known,
+        )
 
 
 @pytest.mark.parametrize("amplitude", [1, 10], ids=["noise", "projection"])

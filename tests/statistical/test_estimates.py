@@ -21,17 +21,17 @@ x = np.arange(D) % 7
 y = (np.arange(D) * 5) % 11
 
 TRANSFORMS = {
-    "block s=1": al.SparseJL(D, K, 1, "x"),
-    "block s=4": al.SparseJL(D, K, 4, "x"),
-    "graph": al.SparseJL(D, K, 3, "x", "graph"),
-    "balanced": al.SparseJL(D, K, 2, "x", "balanced"),
-    "hadamard": al.HadamardJL(D, K, "x"),
-    "fast": al.FastJL(D, K, "x", 0.3),
-    "gaussian": al.GaussianJL(D, K, "x"),
-    "sign": al.SignJL(D, K, "x"),
-    "sign sparse": al.SignJL(D, K, "x", "sparse"),
-    "identity": al.Identity(D),
-    "matrix": al.MatrixJL(np.random.default_rng(0).integers(-2, 3, (K, D)), 0.2),
+    "block s=1": al.SparseJL(input_dim=D, sketch_dim=K, sparsity=1, seed="x"),
+    "block s=4": al.SparseJL(input_dim=D, sketch_dim=K, sparsity=4, seed="x"),
+    "graph": al.SparseJL(input_dim=D, sketch_dim=K, sparsity=3, seed="x", construction="graph"),
+    "balanced": al.SparseJL(input_dim=D, sketch_dim=K, sparsity=2, seed="x", construction="balanced"),
+    "hadamard": al.HadamardJL(input_dim=D, sketch_dim=K, seed="x"),
+    "fast": al.FastJL(input_dim=D, sketch_dim=K, seed="x", density=0.3),
+    "gaussian": al.GaussianJL(input_dim=D, sketch_dim=K, seed="x"),
+    "sign": al.SignJL(input_dim=D, sketch_dim=K, seed="x"),
+    "sign sparse": al.SignJL(input_dim=D, sketch_dim=K, seed="x", construction="sparse"),
+    "identity": al.Identity(input_dim=D),
+    "matrix": al.MatrixJL(np.random.default_rng(0).integers(-2, 3, (K, D)), scale=0.2),
 }
 
 
@@ -79,7 +79,7 @@ def test_squared_norms_and_inner_products(noise):
 
 
 def test_unequal_epsilon_dropped_bits_and_multiples():
-    transform = al.SparseJL(D, K, 1, "x")
+    transform = al.SparseJL(input_dim=D, sketch_dim=K, sparsity=1, seed="x")
     fine, coarse = (
         al.Protocol(transform, epsilon="0.02"),
         al.Protocol(transform, epsilon="0.01", delta=1e-6, noise="gaussian", dropped_bits=6),
@@ -123,7 +123,7 @@ def conditional_input_variance(transform, k2, k4, z):
 
 
 def test_noise_on_the_input():
-    transform = al.FastJL(D, K, "x", 0.3)
+    transform = al.FastJL(input_dim=D, sketch_dim=K, seed="x", density=0.3)
     protocol = al.Protocol(transform, epsilon=4, delta=1e-3, noise_site="input")
     estimates = al.squared_norms(repeated(protocol, 9 * x) - repeated(protocol, 9 * y)).value
     k2, k4 = 2 * protocol.law.cumulants.k2, 2 * protocol.law.cumulants.k4
@@ -138,7 +138,7 @@ def test_noise_on_the_input_over_the_seed():
     k2, k4, seeds = 7.0, 11.0, 4000
     z = (x - y).astype(float)
     d, l4 = float((z**2).sum()), float((z**4).sum())
-    transforms = [al.FastJL(D, 4, f"seed {i}", 0.3) for i in range(seeds)]
+    transforms = [al.FastJL(input_dim=D, sketch_dim=4, seed=f"seed {i}", density=0.3) for i in range(seeds)]
     parts = np.array([conditional_input_variance(t, k2, k4, x - y) for t in transforms])
     protocol = al.Protocol(transforms[0], epsilon=4, delta=1e-3, noise_site="input")
     cumulants = PairNoise.of([(NoiseSource("0" * 32, protocol, "rows"), 1.0)]).cumulants
@@ -155,10 +155,15 @@ def test_noise_on_the_input_over_the_seed():
 def test_the_main_theorem_over_seed_and_noise():
     # SparseJL with s=2 and Laplace noise, everything at once; erratum 1's printed constant must fail.
     k, epsilon, seeds = 8, 2, draws_for_variance(10)
-    protocol = al.Protocol(al.SparseJL(12, k, 2, "x"), epsilon=epsilon)
+    protocol = al.Protocol(al.SparseJL(input_dim=12, sketch_dim=k, sparsity=2, seed="x"), epsilon=epsilon)
     z = np.array([3, -1, 4, -1, 5, -9, 2, 6, -5, 3, 5, -8])
     raw = np.stack(
-        [al.SparseJL(12, k, 2, f"main {i}", "block", 4).apply(z[None, :], threads=1)[0] for i in range(seeds)]
+        [
+            al.SparseJL(
+                input_dim=12, sketch_dim=k, sparsity=2, seed=f"main {i}", construction="block", independence=4
+            ).apply(z[None, :], threads=1)[0]
+            for i in range(seeds)
+        ]
     )
     noise = draw(protocol.law, raw.shape) - draw(protocol.law, raw.shape)
     squares = protocol.unit_squared * ((raw + noise).astype(float) ** 2).sum(axis=1)
@@ -177,7 +182,7 @@ def test_the_control_variate_is_unbiased_and_as_good_as_it_says():
     nx, ny, d = (float((v.astype(float) ** 2).sum()) for v in (20 * x, 20 * x + y, y))
     values, plain, stated = [], [], []
     for i in range(seeds // 20):
-        p = al.Protocol(al.SparseJL(D, k, 1, f"cv {i}"), epsilon=1)
+        p = al.Protocol(al.SparseJL(input_dim=D, sketch_dim=k, sparsity=1, seed=f"cv {i}"), epsilon=1)
         a, b = (p.release(np.broadcast_to(v, (20, D)), ledger=al.NO_LEDGER) for v in (20 * x, 20 * x + y))
         estimate = al.squared_distances_with_norms(a, b, [nx] * 20, [ny] * 20, planned_distance=np.sqrt(d))
         values.append(np.diag(estimate.value))

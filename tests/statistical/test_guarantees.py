@@ -41,7 +41,9 @@ def estimates_of(protocol, z):
 @pytest.mark.parametrize("shape", list(SHAPES))
 def test_errors_beyond_the_distortion_are_as_rare_as_stated(shape, epsilon, sparsity):
     z = SHAPES[shape]
-    protocol = al.Protocol(al.SparseJL(None, 128, sparsity, "guarantee"), epsilon=epsilon, items="int64")
+    protocol = al.Protocol(
+        al.SparseJL(sketch_dim=128, sparsity=sparsity, seed="guarantee"), epsilon=epsilon, items="int64"
+    )
     estimates, d = estimates_of(protocol, z), float(np.dot(z, z))
     noise = protocol.noise_cumulants
     curve = curve_of(protocol.transform, "output", 1.0, Cumulants(2 * noise.k2, 2 * noise.k4))
@@ -60,7 +62,7 @@ def test_the_bound_has_teeth():
     # Two equal coordinates, little noise: they meet with probability 1/k, and then everything is lost. The fourth moment is
     # within a fifth of its bound, and an error of 0.99·D is as likely as the bound says, up to the same.
     k = 128
-    protocol = al.Protocol(al.SparseJL(None, k, 1, "teeth"), epsilon=20, items="int64")
+    protocol = al.Protocol(al.SparseJL(sketch_dim=k, sparsity=1, seed="teeth"), epsilon=20, items="int64")
     estimates, d = estimates_of(protocol, [1000, 1000]), 2e6
     limit = fourth_moment(
         k, projection_moments(protocol.transform), pair_moments(protocol.law, protocol.unit_squared), d

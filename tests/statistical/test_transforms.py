@@ -36,19 +36,29 @@ class _Named:
 
 
 TRANSFORMS = {
-    "block s=1": lambda seed: al.SparseJL(D, 4, 1, seed, "block", 4),
-    "block s=2": lambda seed: al.SparseJL(D, 4, 2, seed),
-    "graph s=3": lambda seed: al.SparseJL(D, 4, 3, seed, "graph", 4),
-    "balanced s=1": lambda seed: al.SparseJL(D, 5, 1, seed, "balanced", 4),
-    "balanced s=2": lambda seed: al.SparseJL(D, 6, 2, seed, "balanced", 4),
-    "open vocabulary": lambda seed: _Named(al.SparseJL(None, 4, 1, seed, "block", 4)),
-    "hadamard": lambda seed: al.HadamardJL(D, 5, seed),
-    "fast": lambda seed: al.FastJL(D, 6, seed, 0.5),
-    "fast q=1": lambda seed: al.FastJL(D, 6, seed, 1.0),
-    "fast q=0.2": lambda seed: al.FastJL(D, 12, seed, 0.2),
-    "gaussian": lambda seed: al.GaussianJL(D, 6, seed),
-    "sign dense": lambda seed: al.SignJL(D, 6, seed),
-    "sign sparse": lambda seed: al.SignJL(D, 6, seed, "sparse"),
+    "block s=1": lambda seed: al.SparseJL(
+        input_dim=D, sketch_dim=4, sparsity=1, seed=seed, construction="block", independence=4
+    ),
+    "block s=2": lambda seed: al.SparseJL(input_dim=D, sketch_dim=4, sparsity=2, seed=seed),
+    "graph s=3": lambda seed: al.SparseJL(
+        input_dim=D, sketch_dim=4, sparsity=3, seed=seed, construction="graph", independence=4
+    ),
+    "balanced s=1": lambda seed: al.SparseJL(
+        input_dim=D, sketch_dim=5, sparsity=1, seed=seed, construction="balanced", independence=4
+    ),
+    "balanced s=2": lambda seed: al.SparseJL(
+        input_dim=D, sketch_dim=6, sparsity=2, seed=seed, construction="balanced", independence=4
+    ),
+    "open vocabulary": lambda seed: _Named(
+        al.SparseJL(sketch_dim=4, sparsity=1, seed=seed, construction="block", independence=4)
+    ),
+    "hadamard": lambda seed: al.HadamardJL(input_dim=D, sketch_dim=5, seed=seed),
+    "fast": lambda seed: al.FastJL(input_dim=D, sketch_dim=6, seed=seed, density=0.5),
+    "fast q=1": lambda seed: al.FastJL(input_dim=D, sketch_dim=6, seed=seed, density=1.0),
+    "fast q=0.2": lambda seed: al.FastJL(input_dim=D, sketch_dim=12, seed=seed, density=0.2),
+    "gaussian": lambda seed: al.GaussianJL(input_dim=D, sketch_dim=6, seed=seed),
+    "sign dense": lambda seed: al.SignJL(input_dim=D, sketch_dim=6, seed=seed),
+    "sign sparse": lambda seed: al.SignJL(input_dim=D, sketch_dim=6, seed=seed, construction="sparse"),
 }
 
 
@@ -74,6 +84,6 @@ def test_squared_norms_have_the_mean_and_the_variance_stated(name):
 
 def test_the_printed_row_index_would_lose_rows():
     # Erratum 11: rows i·r are not one-to-one; ours fill all k rows.
-    transform = al.SparseJL(5000, 12, 3, "x")
+    transform = al.SparseJL(input_dim=5000, sketch_dim=12, sparsity=3, seed="x")
     assert set(transform.matrix().tocoo().coords[0].tolist()) == set(range(12))
     assert len({i * r for i in range(1, 5) for r in range(1, 4)}) < 12

@@ -99,7 +99,7 @@ def _sparse(d: int | None, limit: int, laws: list[str], *, is_l2: bool) -> Itera
             if s == 1:
                 sizes = tuple(sorted({*sizes, *(size for size in steps if size <= most)}))
             for law in laws:
-                build = partial(SparseJL, d, sparsity=s, construction=construction)
+                build = partial(SparseJL, input_dim=d, sparsity=s, construction=construction)
                 yield Family(f"SparseJL {construction}, s={s}", law, build, sizes)
 
 
@@ -119,9 +119,9 @@ def _dense(d: int, limit: int, laws: list[str], *, is_l2: bool) -> Iterator[Fami
             and size * min(padded, DEFAULT_ENTRIES_PER_ROW) <= LARGEST_PUBLISHED
             and padded <= LARGEST_SCANNED_DIM
         )
-        fast = partial(FastJL, d)
+        fast = partial(FastJL, input_dim=d)
         for law in laws:
-            yield Family("HadamardJL", law, partial(HadamardJL, d), sizes_up_to(min(limit, padded)))
+            yield Family("HadamardJL", law, partial(HadamardJL, input_dim=d), sizes_up_to(min(limit, padded)))
             if fits_fast:
                 yield Family("FastJL, noise on the output", law, fast, fits_fast)
         if "gaussian" in laws and fits_fast:
@@ -130,9 +130,9 @@ def _dense(d: int, limit: int, laws: list[str], *, is_l2: bool) -> Iterator[Fami
         for law in laws:
             baseline = KENTHAPADI if law == "gaussian" else ""
             label = f"GaussianJL ({KENTHAPADI})" if baseline else "GaussianJL"
-            yield Family(label, law, partial(GaussianJL, d), fits_dense, baseline=baseline)
+            yield Family(label, law, partial(GaussianJL, input_dim=d), fits_dense, baseline=baseline)
             for construction in ("dense", "sparse"):
-                build = partial(SignJL, d, construction=construction)
+                build = partial(SignJL, input_dim=d, construction=construction)
                 yield Family(f"SignJL {construction} (Achlioptas)", law, build, fits_dense)
 
 
@@ -146,11 +146,11 @@ def _papers_own(situation: Situation, laws: list[str]) -> Iterator[Family]:
     is_l2 = situation.neighbors.norm == "l2"
     if k > (LARGEST_GRAM if is_l2 else LARGEST_SKETCH_DIM):
         return  # nobody could build it
-    build = partial(SparseJL, situation.input_dim, sparsity=s, construction="block")
+    build = partial(SparseJL, input_dim=situation.input_dim, sparsity=s, construction="block")
     for law in laws:
         label = f"{PAPERS_OWN}, α={distortion:g}, β={failure:g}"
         yield Family(label, law, build, (k,), baseline=PAPERS_OWN, is_choice=False)
 
 
 def _identity(d: int, size: int, *, seed: str) -> Transform:  # noqa: ARG001  # it has neither, and is built like the others
-    return Identity(d)
+    return Identity(input_dim=d)

@@ -185,12 +185,14 @@ def checked_situation(  # noqa: PLR0913  # one argument for each thing that may 
 def _smallest_transform(input_dim: int | None, norm: Any) -> Transform:
     """A transform whose sensitivities cost nothing: it carries the fields of the protocol through their checks."""
     if norm != "l2":
-        return SparseJL(input_dim, 1, seed="plan")
+        return SparseJL(input_dim=input_dim, sketch_dim=1, seed="plan")
     if input_dim is None:
         raise ParameterError("input_dim must be fixed with norm='l2', got an open vocabulary")
     if input_dim <= LARGEST_SKETCH_DIM:
-        return Identity(input_dim)
-    return SparseJL(input_dim, LARGEST_SKETCH_DIM, 1, "plan", "balanced")
+        return Identity(input_dim=input_dim)
+    return SparseJL(
+        input_dim=input_dim, sketch_dim=LARGEST_SKETCH_DIM, sparsity=1, seed="plan", construction="balanced"
+    )
 
 
 def _checked_target(distortion: Any, failure_probability: Any) -> Target | None:

@@ -183,7 +183,14 @@ class SparseJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # 
     def _build(self, n_features: int) -> Transform:
         k = settled_sketch_dim(self.sketch_dim, n_features, self.sparsity)
         seed = settled_seed(self.seed)
-        return SparseJL(n_features, k, self.sparsity, seed, self.construction, self.independence)
+        return SparseJL(
+            input_dim=n_features,
+            sketch_dim=k,
+            sparsity=self.sparsity,
+            seed=seed,
+            construction=self.construction,
+            independence=self.independence,
+        )
 
 
 class HadamardJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # type: ignore[misc]  # scikit-learn ships no types
@@ -206,7 +213,9 @@ class HadamardJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  
 
     def _build(self, n_features: int) -> Transform:
         return HadamardJL(
-            n_features, settled_sketch_dim(self.sketch_dim, n_features), settled_seed(self.seed)
+            input_dim=n_features,
+            sketch_dim=settled_sketch_dim(self.sketch_dim, n_features),
+            seed=settled_seed(self.seed),
         )
 
 
@@ -233,7 +242,7 @@ class FastJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # ty
 
     def _build(self, n_features: int) -> Transform:
         k, density = settled_sketch_dim(self.sketch_dim, n_features), self.density
-        return FastJL(n_features, k, settled_seed(self.seed), density)  # type: ignore[arg-type]  # it takes None for its default
+        return FastJL(input_dim=n_features, sketch_dim=k, seed=settled_seed(self.seed), density=density)  # type: ignore[arg-type]  # it takes None for its default
 
 
 class GaussianJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # type: ignore[misc]  # scikit-learn ships no types
@@ -255,7 +264,9 @@ class GaussianJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  
 
     def _build(self, n_features: int) -> Transform:
         return GaussianJL(
-            n_features, settled_sketch_dim(self.sketch_dim, n_features), settled_seed(self.seed)
+            input_dim=n_features,
+            sketch_dim=settled_sketch_dim(self.sketch_dim, n_features),
+            seed=settled_seed(self.seed),
         )
 
 
@@ -282,7 +293,7 @@ class SignJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # ty
 
     def _build(self, n_features: int) -> Transform:
         k, seed = settled_sketch_dim(self.sketch_dim, n_features), settled_seed(self.seed)
-        return SignJL(n_features, k, seed, self.construction)
+        return SignJL(input_dim=n_features, sketch_dim=k, seed=seed, construction=self.construction)
 
 
 class MatrixJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # type: ignore[misc]  # scikit-learn ships no types
@@ -309,7 +320,7 @@ class MatrixJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # 
         matrix = self.matrix
         if matrix is None:
             matrix = sparse.eye_array(n_features, dtype=int, format="csc")
-        transform = MatrixJL(matrix, self.scale, variance_coefficients=self.variance_coefficients)
+        transform = MatrixJL(matrix, scale=self.scale, variance_coefficients=self.variance_coefficients)
         if transform.input_dim != n_features:
             raise ParameterError(
                 f"matrix must have a column for each of the {n_features} features of X, got {transform.input_dim} columns"
@@ -327,4 +338,4 @@ class IdentityTransformer(OneToOneFeatureMixin, BaseTransformer):  # type: ignor
     """
 
     def _build(self, n_features: int) -> Transform:
-        return Identity(n_features)
+        return Identity(input_dim=n_features)

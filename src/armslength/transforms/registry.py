@@ -60,4 +60,6 @@ def _matrix_jl(parameters: Mapping[str, Any]) -> MatrixJL:
         by_column.check_format(full_check=True)
     except (ValueError, OverflowError, TypeError, IndexError):
         raise ParameterError("MatrixJL must have entries that fit its shape, got others") from None
-    return MatrixJL(by_column, parameters["scale"], variance_coefficients=parameters["variance_coefficients"])
+    return MatrixJL(
+        by_column, scale=parameters["scale"], variance_coefficients=parameters["variance_coefficients"]
+    )

@@ -6,7 +6,11 @@ import pytest
 import armslength as al
 
 PROTOCOL = al.Protocol(
-    al.SparseJL(20, 16, 1, "clear"), epsilon=50, contribution=1, unit="u", total_share="0.5"
+    al.SparseJL(input_dim=20, sketch_dim=16, sparsity=1, seed="clear"),
+    epsilon=50,
+    contribution=1,
+    unit="u",
+    total_share="0.5",
 )
 LABELS = ["a", "b", "c", "query"]
 

@@ -8,7 +8,7 @@ from scipy.spatial.distance import pdist, squareform
 import armslength as al
 from armslength.answers.cluster import LINKAGES, _members, _supported
 
-PROTOCOL = al.Protocol(al.SparseJL(300, 64, 1, "cluster"), epsilon=1)
+PROTOCOL = al.Protocol(al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="cluster"), epsilon=1)
 RNG = np.random.default_rng(3)
 
 

@@ -10,7 +10,7 @@ import pytest
 import armslength as al
 from armslength.answers import pairs
 
-PROTOCOL = al.Protocol(al.SparseJL(300, 32, 1, "compare"), epsilon=1)
+PROTOCOL = al.Protocol(al.SparseJL(input_dim=300, sketch_dim=32, sparsity=1, seed="compare"), epsilon=1)
 RNG = np.random.default_rng(1)
 
 
@@ -54,7 +54,11 @@ def test_tiles_are_exactly_what_all_at_once_is(simultaneous, method):
 @pytest.mark.usefixtures("small_tiles")
 def test_tiles_of_two_sides_with_different_noises_and_shared_ones():
     left = released(20)
-    other = released(15, al.Protocol(al.SparseJL(300, 32, 1, "compare"), epsilon=3), prefix="s")
+    other = released(
+        15,
+        al.Protocol(al.SparseJL(input_dim=300, sketch_dim=32, sparsity=1, seed="compare"), epsilon=3),
+        prefix="s",
+    )
     right = al.concat([other, left[3:9], left[0:2] + left[5:7]])
     whole = by_pair(al.distances(left, right).to_arrow())
     assert by_pair(table(left, right)) == whole
@@ -136,7 +140,7 @@ def peak_memory(work):
 
 
 def test_memory_does_not_grow_with_the_number_of_pairs():
-    protocol = al.Protocol(al.SparseJL(50, 4, 1, "memory"), epsilon=1)
+    protocol = al.Protocol(al.SparseJL(input_dim=50, sketch_dim=4, sparsity=1, seed="memory"), epsilon=1)
     sketches = protocol.release(RNG.integers(0, 9, (20_000, 50)), ledger=al.NO_LEDGER)
     list(al.compare(sketches[:300]))  # tables of quantiles, which are kept
     # 200 million pairs: three gigabytes for one number of each. A fortieth of them shows what a tile needs.

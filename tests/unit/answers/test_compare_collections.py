@@ -9,7 +9,7 @@ from armslength.answers import pairs
 from armslength.sketches import sketch_file
 from armslength.sketches.collection import Collection
 
-TRANSFORM = al.SparseJL(50, 16, 1, "compare collections")
+TRANSFORM = al.SparseJL(input_dim=50, sketch_dim=16, sparsity=1, seed="compare collections")
 PROTOCOL = al.Protocol(TRANSFORM, epsilon=1, total_share="0.2")
 OTHER = al.Protocol(TRANSFORM, epsilon=3, total_share="0.2")
 RNG = np.random.default_rng(8)
@@ -149,7 +149,7 @@ def test_each_block_is_read_as_often_as_it_must_be(both, monkeypatch):
 
 def test_sides_that_cannot_be_compared(both, tmp_path):
     collection, _ = both
-    elsewhere = al.Protocol(al.SparseJL(50, 16, 1, "elsewhere"), epsilon=1)
+    elsewhere = al.Protocol(al.SparseJL(input_dim=50, sketch_dim=16, sparsity=1, seed="elsewhere"), epsilon=1)
     released(1, elsewhere, "e").save(tmp_path / "e.parquet")
     one = al.open_collection(tmp_path)
     with pytest.raises(al.IncompatibleSketchesError, match="seed"):

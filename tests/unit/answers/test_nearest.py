@@ -6,7 +6,7 @@ import pytest
 import armslength as al
 from armslength.answers import nearest, pairs
 
-TRANSFORM = al.SparseJL(300, 32, 1, "nearest")
+TRANSFORM = al.SparseJL(input_dim=300, sketch_dim=32, sparsity=1, seed="nearest")
 PROTOCOL = al.Protocol(TRANSFORM, epsilon=1)
 RNG = np.random.default_rng(2)
 
@@ -146,7 +146,7 @@ def test_wrong_arguments_are_refused(known, message):
 def test_one_row_alone_has_no_neighbor():
     with pytest.raises(al.ParameterError, match="must have at least 2 rows"):
         al.nearest(released(1))
-    other = al.Protocol(al.SparseJL(300, 32, 1, "elsewhere"), epsilon=1)
+    other = al.Protocol(al.SparseJL(input_dim=300, sketch_dim=32, sparsity=1, seed="elsewhere"), epsilon=1)
     with pytest.raises(al.IncompatibleSketchesError, match="transform seed"):
         al.nearest(released(1), released(2, other))
 

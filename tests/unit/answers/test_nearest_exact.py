@@ -16,7 +16,11 @@ HUGE = 2**62
 
 
 def protocol(coordinates, epsilon="1", **known):
-    return al.Protocol(al.SparseJL(4096, coordinates, 1, "exact search"), epsilon=epsilon, **known)
+    return al.Protocol(
+        al.SparseJL(input_dim=4096, sketch_dim=coordinates, sparsity=1, seed="exact search"),
+        epsilon=epsilon,
+        **known,
+    )
 
 
 def made(values, rule=None, prefix="r"):

@@ -33,7 +33,9 @@ class Watched:
 
 
 def released(rows, coordinates):
-    protocol = al.Protocol(al.SparseJL(coordinates, coordinates, 1, "memory"), epsilon=1)
+    protocol = al.Protocol(
+        al.SparseJL(input_dim=coordinates, sketch_dim=coordinates, sparsity=1, seed="memory"), epsilon=1
+    )
     return protocol.release(np.ones((rows, coordinates), dtype=np.int32), ledger=al.NO_LEDGER)
 
 

@@ -6,7 +6,7 @@ import pytest
 import armslength as al
 from armslength.answers.pairs import ends
 
-TRANSFORM = al.SparseJL(400, 64, 1, "questions")
+TRANSFORM = al.SparseJL(input_dim=400, sketch_dim=64, sparsity=1, seed="questions")
 PROTOCOL = al.Protocol(TRANSFORM, epsilon=1)
 CLEAR = "data in the clear is part of it: not private"
 
@@ -231,7 +231,9 @@ def test_drift_keeps_totals_so_that_changes_of_size_can_be_read():
 def test_drift_of_shapes_is_that_of_each_pair_whatever_the_sizes():
     rng = np.random.default_rng(7)
     shapes = rng.multinomial(10**6, np.full(300, 1 / 300), 3)
-    protocol = al.Protocol(al.SparseJL(300, 64, 1, "drift"), epsilon=2, total_share="0.2")
+    protocol = al.Protocol(
+        al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="drift"), epsilon=2, total_share="0.2"
+    )
     before = protocol.release(shapes, labels=["a", "b", "c"], ledger=al.NO_LEDGER)
     # b has grown to twice its size, and c has another shape
     after = protocol.release(

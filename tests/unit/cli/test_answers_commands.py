@@ -12,7 +12,11 @@ import armslength as al
 from armslength.cli.main import main
 
 PROTOCOL = al.Protocol(
-    al.SparseJL(200, 64, seed="answers"), epsilon=4, contribution=1, unit="u", total_share="0.5"
+    al.SparseJL(input_dim=200, sketch_dim=64, seed="answers"),
+    epsilon=4,
+    contribution=1,
+    unit="u",
+    total_share="0.5",
 )
 SURELY = ("--level", "0.999999")  # noise that is drawn anew: a false alarm in a million
 LABELS = ["north", "south", "east", "west", "island"]

@@ -9,7 +9,12 @@ from click.testing import CliRunner
 import armslength as al
 from armslength.cli.main import main
 
-PROTOCOL = al.Protocol(al.SparseJL(50, 64, 1, "agreed"), epsilon=1, unit="one patient", contribution=5)
+PROTOCOL = al.Protocol(
+    al.SparseJL(input_dim=50, sketch_dim=64, sparsity=1, seed="agreed"),
+    epsilon=1,
+    unit="one patient",
+    contribution=5,
+)
 X = np.arange(100).reshape(2, 50) % 7
 
 

@@ -12,7 +12,9 @@ import armslength as al
 from armslength.cli.cluster import drawn_tree
 from armslength.cli.main import main
 
-PROTOCOL = al.Protocol(al.SparseJL(300, 64, 1, "cluster command"), epsilon=1)
+PROTOCOL = al.Protocol(
+    al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="cluster command"), epsilon=1
+)
 
 
 def run(*arguments):

@@ -12,7 +12,7 @@ import armslength as al
 from armslength.cli.main import main
 from armslength.cli.output import Column, line, shortened
 
-TRANSFORM = al.SparseJL(300, 32, 1, "compare command")
+TRANSFORM = al.SparseJL(input_dim=300, sketch_dim=32, sparsity=1, seed="compare command")
 PROTOCOL = al.Protocol(TRANSFORM, epsilon=1, total_share="0.25")
 LONG = "the hospital with the very long name in the north of the country"
 LABELS = ["north", "south", "east", LONG]
@@ -51,7 +51,9 @@ def test_a_table_for_people(file):
 
 def test_csv_holds_no_formula(tmp_path):
     labels = ['=HYPERLINK("x")', "+1", "-1", "@SUM(1)", "plain"]
-    protocol = al.Protocol(al.SparseJL(300, 32, 1, "compare command"), epsilon=1)
+    protocol = al.Protocol(
+        al.SparseJL(input_dim=300, sketch_dim=32, sparsity=1, seed="compare command"), epsilon=1
+    )
     protocol.release(np.zeros((5, 300), int), labels=labels, ledger=al.NO_LEDGER).save(tmp_path / "s.parquet")
     expected = ["'" + label for label in labels[:-1]] + ["plain"]
     compared = run(tmp_path / "s.parquet", "--quantity", "inner-product", "--format", "csv").stdout
@@ -128,7 +130,7 @@ def test_wrong_input_is_one_line_and_prints_nothing(file, tmp_path):
     damaged.write_bytes(file.read_bytes()[:-200])
     assert run(damaged).exit_code == 5
     assert run(tmp_path / "missing.parquet").exit_code == 2
-    other = al.Protocol(al.SparseJL(300, 32, 1, "elsewhere"), epsilon=1)
+    other = al.Protocol(al.SparseJL(input_dim=300, sketch_dim=32, sparsity=1, seed="elsewhere"), epsilon=1)
     other.release(np.zeros((1, 300), dtype=int), labels=["x"], ledger=al.NO_LEDGER).save(
         tmp_path / "other.parquet"
     )

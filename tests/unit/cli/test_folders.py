@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import armslength as al
 from armslength.cli.main import main
 
-TRANSFORM = al.SparseJL(300, 64, 1, "folders")
+TRANSFORM = al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="folders")
 PROTOCOL = al.Protocol(TRANSFORM, epsilon=1, unit="one patient")
 PARTS = {"part-0": ["north", "south"], "part-1": ["east"], "part-2": ["west", "island", "north pole"]}
 

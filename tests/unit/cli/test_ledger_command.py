@@ -33,7 +33,9 @@ def charged(folder):
     assert run(*BUDGET, "--epsilon", 2, "--delta", "1e-6", "--period", "month").exit_code == 0
     data = np.ones((1, 8), dtype=int)
     for label, noise in (("north", "laplace"), ("south", "gaussian")):
-        protocol = al.Protocol(al.Identity(8), epsilon="0.5", delta="1e-6", noise=noise, unit="one patient")
+        protocol = al.Protocol(
+            al.Identity(input_dim=8), epsilon="0.5", delta="1e-6", noise=noise, unit="one patient"
+        )
         protocol.release(data, labels=[label], population="visits", ledger="ledger.sqlite")
     return folder / "ledger.sqlite"
 

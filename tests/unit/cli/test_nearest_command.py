@@ -11,7 +11,9 @@ from click.testing import CliRunner
 import armslength as al
 from armslength.cli.main import main
 
-PROTOCOL = al.Protocol(al.SparseJL(300, 128, 1, "nearest command"), epsilon=1)
+PROTOCOL = al.Protocol(
+    al.SparseJL(input_dim=300, sketch_dim=128, sparsity=1, seed="nearest command"), epsilon=1
+)
 
 
 def run(*arguments):

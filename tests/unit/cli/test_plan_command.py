@@ -161,7 +161,8 @@ def test_a_range_and_a_vocabulary_go_into_the_protocol(tmp_path):
     protocol = al.Protocol.load(path)
     assert protocol.value_range == (0, 500)
     assert (
-        protocol.vocabulary == al.Protocol(al.Identity(3), epsilon=1, vocabulary=["a", "b", "ç"]).vocabulary
+        protocol.vocabulary
+        == al.Protocol(al.Identity(input_dim=3), epsilon=1, vocabulary=["a", "b", "ç"]).vocabulary
     )
 
 

@@ -12,7 +12,7 @@ from armslength.estimates.quantiles import null_quantile, quantile_sheet
 from armslength.estimates.variance import variance_curve
 from armslength.sketches.noises import NoiseSource
 
-PROTOCOL = al.Protocol(al.SparseJL(100, 16, 1, "x"), epsilon=1)
+PROTOCOL = al.Protocol(al.SparseJL(input_dim=100, sketch_dim=16, sparsity=1, seed="x"), epsilon=1)
 
 
 def noise_of(protocol, coefficients=(1.0, -1.0)):
@@ -49,7 +49,7 @@ def test_below_zero_the_upper_end_is_that_of_zero():
 
 def test_no_upper_end_where_the_projection_is_too_coarse():
     # q²a ≥ 1: with k = 4 rows and a high level, no distance is too large.
-    rule = rule_of(al.Protocol(al.SparseJL(100, 4, 1, "x"), epsilon=1))
+    rule = rule_of(al.Protocol(al.SparseJL(input_dim=100, sketch_dim=4, sparsity=1, seed="x"), epsilon=1))
     _, upper = rule.interval(np.array([10.0, 1e4]), Level.of(0.999, "spread", 1))
     assert np.isinf(upper).all()
 
@@ -100,7 +100,9 @@ def exact_null_tail(law, k, value):
 
 @pytest.mark.parametrize("tail", [0.1, 0.025, 1e-4])
 def test_the_law_at_zero_is_exact(tail):
-    protocol = al.Protocol(al.SparseJL(100, 8, 1, "x"), epsilon=2)  # scale 0.5
+    protocol = al.Protocol(
+        al.SparseJL(input_dim=100, sketch_dim=8, sparsity=1, seed="x"), epsilon=2
+    )  # scale 0.5
     noise = noise_of(protocol)
     deviate = -ndtri(tail)
     k2, k4 = noise.cumulants.k2, noise.cumulants.k4
@@ -172,7 +174,12 @@ def test_bad_method_and_too_small_a_tail():
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_large_epsilon_needs_no_large_memory(epsilon, noise):
     # Noise that is nearly always 0 and then as large as many standard deviations.
-    protocol = al.Protocol(al.SparseJL(100, 256, 1, "x"), epsilon=epsilon, delta=1e-6, noise=noise)
+    protocol = al.Protocol(
+        al.SparseJL(input_dim=100, sketch_dim=256, sparsity=1, seed="x"),
+        epsilon=epsilon,
+        delta=1e-6,
+        noise=noise,
+    )
     sketches = protocol.release(np.eye(3, 100, dtype=int) * 9, ledger=al.NO_LEDGER)
     lower, upper = al.squared_distances(sketches).interval(1 - 1e-9)  # a fair miss would be one in 10^9
     truth = 162.0 * (1 - np.eye(3))
@@ -181,7 +188,7 @@ def test_large_epsilon_needs_no_large_memory(epsilon, noise):
 
 
 def test_scaled_sketches_need_no_large_memory_and_no_long_time():
-    protocol = al.Protocol(al.GaussianJL(1000, 64, "x"), epsilon=1, delta=1e-6)
+    protocol = al.Protocol(al.GaussianJL(input_dim=1000, sketch_dim=64, seed="x"), epsilon=1, delta=1e-6)
     counts = np.random.default_rng(0).poisson(5, (12, 1000))
     sketches = protocol.release(counts, ledger=al.NO_LEDGER)
     shapes = al.concat(
@@ -203,7 +210,7 @@ def test_extreme_multiples_end(factor):
 
 @pytest.mark.parametrize("k", [1, 2, 5000, 200_000])
 def test_few_and_many_coordinates(k):
-    noise = noise_of(al.Protocol(al.SparseJL(100, k, 1, "x"), epsilon=1))
+    noise = noise_of(al.Protocol(al.SparseJL(input_dim=100, sketch_dim=k, sparsity=1, seed="x"), epsilon=1))
     upper, lower = quantile_sheet(noise.shape(), k).at(np.array([0.0, 0.5, 1.0]), 3.0)
     assert ((upper >= 3) & (upper < 40)).all()
     assert ((lower >= 3) & (lower < 4)).all()
@@ -231,7 +238,9 @@ def test_the_law_at_0_is_made_once_for_a_sheet_and_its_exact_quantiles(monkeypat
     ratios = []
     made = quantiles._lattice_law
     monkeypatch.setattr(quantiles, "_lattice_law", lambda *known: ratios.append(known[2]) or made(*known))
-    noise = noise_of(al.Protocol(al.SparseJL(300, 24, 1, "once"), epsilon="0.7"))
+    noise = noise_of(
+        al.Protocol(al.SparseJL(input_dim=300, sketch_dim=24, sparsity=1, seed="once"), epsilon="0.7")
+    )
     sheet = quantile_sheet(noise, 24)
     for deviate in (1.0, 2.0, 3.0):
         sheet.at(np.zeros(1), deviate)

@@ -7,7 +7,9 @@ import armslength as al
 from armslength.estimates import shapes
 from armslength.estimates.intervals import _noise, grid_numbers
 
-PROTOCOL = al.Protocol(al.SparseJL(300, 64, 1, "shapes"), epsilon=1, total_share="0.25")
+PROTOCOL = al.Protocol(
+    al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="shapes"), epsilon=1, total_share="0.25"
+)
 RNG = np.random.default_rng(4)
 SHAPES = RNG.gamma(1, 1, (3, 300))
 SIZES = (20_000, 20_000, 700_000, 50_000, 300_000)
@@ -150,7 +152,9 @@ def test_the_error_is_split_and_not_exceeded(monkeypatch):
 
 
 def test_a_coarse_sketch_has_no_upper_end():
-    coarse = al.Protocol(al.SparseJL(300, 8, 1, "coarse"), epsilon=1, total_share="0.25")
+    coarse = al.Protocol(
+        al.SparseJL(input_dim=300, sketch_dim=8, sparsity=1, seed="coarse"), epsilon=1, total_share="0.25"
+    )
     for method in ("spread", "guaranteed"):
         lower, upper = al.shape_distances(released(protocol=coarse)).interval(0.9999, method=method)
         off = ~np.eye(len(SIZES), dtype=bool)
@@ -197,7 +201,7 @@ def test_blocks_are_what_all_at_once_is(monkeypatch):
 
 
 def test_without_totals_or_with_one_that_may_be_0_shapes_are_refused():
-    plain = al.Protocol(al.SparseJL(300, 64, 1, "shapes"), epsilon=1)
+    plain = al.Protocol(al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="shapes"), epsilon=1)
     with pytest.raises(al.ParameterError, match="released with totals"):
         al.shape_distances(plain.release(data(), ledger=al.NO_LEDGER))
     small = released((20_000, 8), labels=["large", "tiny"])

@@ -13,7 +13,7 @@ from armslength.estimates.quantiles import RisingFunction
 from armslength.sketches.noises import Released
 
 K = 19
-PROTOCOL = al.Protocol(al.SparseJL(40, K, 1, "x"), epsilon=1)
+PROTOCOL = al.Protocol(al.SparseJL(input_dim=40, sketch_dim=K, sparsity=1, seed="x"), epsilon=1)
 
 
 def sketches_of(values):
@@ -120,7 +120,14 @@ def test_what_happens_at_the_origin(jumps):
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 3, 8, 20])
-@pytest.mark.parametrize("transform", [al.Identity(3), al.Identity(300), al.SparseJL(300, 256, 1, "x")])
+@pytest.mark.parametrize(
+    "transform",
+    [
+        al.Identity(input_dim=3),
+        al.Identity(input_dim=300),
+        al.SparseJL(input_dim=300, sketch_dim=256, sparsity=1, seed="x"),
+    ],
+)
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.99])
 def test_intervals_are_those_of_a_search(epsilon, transform, level, monkeypatch):
     # Where noise is nearly always 0 the limits have steps, which cells would smear: an end was once off by half.
@@ -157,7 +164,7 @@ def test_estimates_do_not_depend_on_how_squares_are_made(monkeypatch):
 
 
 def test_a_small_noise_beside_a_large_one_keeps_its_digits():
-    identity = al.Identity(1000)
+    identity = al.Identity(input_dim=1000)
     loud, quiet = (
         al.Protocol(identity, epsilon="1e-8", noise="laplace"),
         al.Protocol(identity, epsilon=40, noise="laplace"),

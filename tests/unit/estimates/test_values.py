@@ -6,7 +6,7 @@ import pytest
 import armslength as al
 from armslength.laws import uniform_cumulants
 
-TRANSFORM = al.SparseJL(6, 8, 2, "x")
+TRANSFORM = al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x")
 LAPLACE = al.Protocol(TRANSFORM, epsilon=1)
 GAUSSIAN = al.Protocol(TRANSFORM, epsilon=2, delta=1e-6, noise="gaussian")
 DROPPED = al.Protocol(TRANSFORM, epsilon=0.001, dropped_bits=6)
@@ -38,7 +38,9 @@ def test_squared_distances_between_two_parties():
 
 def test_the_paper_s_main_theorem_needs_twice_its_printed_constant():
     # Erratum 1: with b = √s/ε the debias is 4ks/ε², not 2ks/ε². In the limit of a fine grid:
-    fine = al.Protocol(al.SparseJL(6, 8, 2, "x"), epsilon=1, resolution=2.0**-20)
+    fine = al.Protocol(
+        al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), epsilon=1, resolution=2.0**-20
+    )
     debias = K * 2 * fine.law.second_moment * fine.unit_squared
     assert debias == pytest.approx(4 * 8 * 2 / 1**2, rel=1e-9)
 
@@ -175,7 +177,7 @@ def test_tables_list_each_pair_once():
 
 
 def test_a_matrix_of_unknown_variance_gives_values_only():
-    protocol = al.Protocol(al.MatrixJL(np.eye(3, dtype=int), 1.0), epsilon=1)
+    protocol = al.Protocol(al.MatrixJL(np.eye(3, dtype=int), scale=1.0), epsilon=1)
     estimate = al.squared_distances(protocol.release(X[:, :3], ledger=al.NO_LEDGER))
     assert estimate.value.shape == (4, 4)
     for ask in (lambda: estimate.variance, estimate.interval):
@@ -191,7 +193,7 @@ def test_valid_squared_distances_are_those_of_points():
     centered = valid - valid.mean(0) - valid.mean(1)[:, None] + valid.mean()
     assert np.linalg.eigvalsh(-centered).min() > -1e-6 * valid.max()
     truth = ((X[:, None] - X[None]) ** 2).sum(-1).astype(float)
-    exact = al.squared_distances(al.sketch_in_clear(al.Protocol(al.Identity(6), epsilon=1), X))
+    exact = al.squared_distances(al.sketch_in_clear(al.Protocol(al.Identity(input_dim=6), epsilon=1), X))
     assert al.valid_squared_distances(exact) == pytest.approx(truth)
     for bad in (al.distances(a), al.squared_distances(a, a[:2])):
         with pytest.raises(al.ParameterError, match="within one set"):
@@ -207,7 +209,7 @@ def test_what_is_no_sketch_is_refused():
 @pytest.mark.parametrize("size", [1, 2**20, 2**24, 2**26, 2**40, 2**62])
 def test_distances_are_the_same_by_products_and_by_differences(size):
     # Products are used only while every sum is an integer that float64 holds exactly.
-    protocol = al.Protocol(al.Identity(6), epsilon=1)
+    protocol = al.Protocol(al.Identity(input_dim=6), epsilon=1)
     base = np.random.default_rng(1).integers(-9, 9, (5, 6))
     sketches = al.sketch_in_clear(protocol, size + base)
     expected = ((base[:, None] - base[None]) ** 2).sum(-1)

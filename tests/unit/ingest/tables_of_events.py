@@ -18,7 +18,7 @@ KEY = bytes(range(32))
 ITEMS = 12
 SECRET = "zq-secret-zq"  # noqa: S105  # a value that no message may show
 # noise that is 0 almost surely: e^(-1000) a coordinate
-EXACT = al.Protocol(al.SparseJL(None, 32, seed="t"), epsilon=1000, contribution=1, unit="one person")
+EXACT = al.Protocol(al.SparseJL(sketch_dim=32, seed="t"), epsilon=1000, contribution=1, unit="one person")
 
 
 def random_events(seed, *, weighted):
@@ -40,7 +40,7 @@ def random_events(seed, *, weighted):
 def counting_protocol(contribution=5, epsilon=1, **known):
     """A protocol under which exact integers are counts: column numbers, no projection."""
     return al.Protocol(
-        al.Identity(ITEMS),
+        al.Identity(input_dim=ITEMS),
         epsilon=epsilon,
         contribution=contribution,
         unit="one person",

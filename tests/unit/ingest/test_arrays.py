@@ -16,7 +16,7 @@ from armslength.ingest.arrays import projected_sums
 from armslength.noise import draw as door
 
 D = 5
-TRANSFORM = al.SparseJL(D, 8, 2, "x")
+TRANSFORM = al.SparseJL(input_dim=D, sketch_dim=8, sparsity=2, seed="x")
 COUNTS = al.Protocol(TRANSFORM, epsilon=1, unit="one patient")
 REAL = al.Protocol(TRANSFORM, epsilon=1, resolution=0.25, on_grid=False)
 X = np.arange(15).reshape(3, D)
@@ -70,7 +70,7 @@ def test_columns_of_a_frame_must_be_the_vocabulary():
 
 
 def test_open_vocabulary_by_names_of_columns_and_by_items():
-    transform = al.SparseJL(None, 8, 2, "x")
+    transform = al.SparseJL(sketch_dim=8, sparsity=2, seed="x")
     strings = al.Protocol(transform, epsilon=1)
     expected = X @ transform.columns(NAMES).toarray().T
     assert np.array_equal(projected_sums(strings, pd.DataFrame(X, columns=NAMES), None, 1).values, expected)
@@ -172,7 +172,7 @@ def test_sparse_integers_are_clamped_before_they_can_wrap(low, high):
 def test_a_pandas_index_is_not_data():
     frame = pd.DataFrame(X, columns=NAMES, index=pd.Index(["north", "south", "east"], name="hospital"))
     assert np.array_equal(projected_sums(COUNTS, frame, None, 1).values, TRANSFORM.apply(X))
-    vocabulary = al.Protocol(al.SparseJL(None, 8, 2, "x"), epsilon=1)
+    vocabulary = al.Protocol(al.SparseJL(sketch_dim=8, sparsity=2, seed="x"), epsilon=1)
     plain = projected_sums(vocabulary, pd.DataFrame(X, columns=NAMES), None, 1).values
     filtered = pd.DataFrame(np.vstack([X, X]), columns=NAMES).iloc[[0, 2, 4]]
     assert projected_sums(vocabulary, filtered, None, 1).values.shape == plain.shape
@@ -192,7 +192,7 @@ def test_an_engine_s_error_does_not_quote_the_data():
 
 def test_a_table_that_can_be_read_once():
     table = pa.table({name: X[:, j] for j, name in enumerate(NAMES)})
-    vocabulary = al.Protocol(al.SparseJL(None, 8, 2, "x"), epsilon=1)
+    vocabulary = al.Protocol(al.SparseJL(sketch_dim=8, sparsity=2, seed="x"), epsilon=1)
     once = projected_sums(vocabulary, table.to_reader(), None, 1).values
     assert np.array_equal(once, projected_sums(vocabulary, table, None, 1).values)
 
@@ -229,18 +229,18 @@ def test_the_index_of_a_data_frame_names_the_rows():
 
 def test_large_integers_beside_floats_in_a_list_are_refused():
     with pytest.raises(al.InputError, match="one integer type"):
-        projected_sums(al.Protocol(al.Identity(2), epsilon=1), [[2**60 + 129, 1.0]], None, 1)
+        projected_sums(al.Protocol(al.Identity(input_dim=2), epsilon=1), [[2**60 + 129, 1.0]], None, 1)
 
 
 @pytest.mark.parametrize("items", [5, "abcde", b"abcde", {"a": 1}])
 def test_what_is_no_list_of_items_is_refused(items):
     with pytest.raises(al.InputError, match="items must"):
-        projected_sums(al.Protocol(al.SparseJL(None, 8, 2, "x"), epsilon=1), X, items, 1)
+        projected_sums(al.Protocol(al.SparseJL(sketch_dim=8, sparsity=2, seed="x"), epsilon=1), X, items, 1)
 
 
 def test_a_sparse_matrix_of_too_many_places_is_refused():
     # Places are numbered in 63 bits to find duplicates.
-    wide = al.Protocol(al.SparseJL(2**40, 8, 2, "x"), epsilon=1)
+    wide = al.Protocol(al.SparseJL(input_dim=2**40, sketch_dim=8, sparsity=2, seed="x"), epsilon=1)
     with pytest.raises(al.InputError, match=r"2\^63 places"):
         projected_sums(wide, sparse.coo_array((2**24, 2**40), dtype=np.int64), None, 1)
 
@@ -259,7 +259,9 @@ def test_a_sparse_matrix_of_too_many_places_is_refused():
 )
 def test_columns_that_lie_together_are_the_same_data(kind, setting):
     # A frame's to_numpy() has this layout, and tiles read rows.
-    protocol = al.Protocol(al.SparseJL(64, 16, 2, "x"), epsilon=1, **setting)
+    protocol = al.Protocol(
+        al.SparseJL(input_dim=64, sketch_dim=16, sparsity=2, seed="x"), epsilon=1, **setting
+    )
     Y = np.random.default_rng(0).integers(-5 if np.dtype(kind).kind != "u" else 0, 6, (40, 64)).astype(kind)
     expected = projected_sums(protocol, Y, None, 1).values
     for form in (np.asfortranarray(Y), np.asfortranarray(np.pad(Y, 2))[2:-2, 2:-2], Y[::-1][::-1]):
@@ -270,7 +272,7 @@ def test_columns_that_lie_together_are_the_same_data(kind, setting):
 
 @pytest.mark.parametrize("low", [2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**40])
 def test_a_range_at_the_end_of_32_bits(low):
-    protocol = al.Protocol(al.Identity(8), epsilon=1, value_range=(low, low + 10))
+    protocol = al.Protocol(al.Identity(input_dim=8), epsilon=1, value_range=(low, low + 10))
     values = np.array([[low - 5, low - 1, low, low + 1, low + 9, low + 10, low + 11, 0]], dtype=np.float64)
     expected = np.clip(values, low, low + 10).astype(np.int64)
     assert np.array_equal(projected_sums(protocol, values, None, 1).values, expected)
@@ -283,12 +285,12 @@ def test_a_range_at_the_end_of_32_bits(low):
 
 
 SPARE = [
-    al.SparseJL(20, 8, 2, "x"),
-    al.SparseJL(20, 8, 2, "x", "balanced"),
-    al.SignJL(20, 8, "x"),
-    al.GaussianJL(20, 8, "x"),
-    al.HadamardJL(20, 8, "x"),
-    al.Identity(20),
+    al.SparseJL(input_dim=20, sketch_dim=8, sparsity=2, seed="x"),
+    al.SparseJL(input_dim=20, sketch_dim=8, sparsity=2, seed="x", construction="balanced"),
+    al.SignJL(input_dim=20, sketch_dim=8, seed="x"),
+    al.GaussianJL(input_dim=20, sketch_dim=8, seed="x"),
+    al.HadamardJL(input_dim=20, sketch_dim=8, seed="x"),
+    al.Identity(input_dim=20),
 ]
 
 
@@ -325,7 +327,7 @@ def test_integers_in_any_order_are_those_of_their_sums(resolution, value_range):
     dense = np.zeros((2, 30), dtype=np.int64)
     np.add.at(dense, (np.repeat([0, 1], [40, 50]), places), values)
     protocol = al.Protocol(
-        al.SparseJL(30, 8, 1, "any order"),
+        al.SparseJL(input_dim=30, sketch_dim=8, sparsity=1, seed="any order"),
         epsilon=1,
         radius=4,
         resolution=resolution,

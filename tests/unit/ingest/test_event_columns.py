@@ -18,7 +18,7 @@ from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.ingest.grid import Grid
 from unit.ingest.tables_of_events import KEY, counting_protocol
 
-OPEN = al.SparseJL(None, 64, seed="columns")
+OPEN = al.SparseJL(sketch_dim=64, seed="columns")
 ONE = PublicGroups(("all",), None)
 SECRET = "zq-secret-zq"  # noqa: S105  # a value that no message may show
 
@@ -219,7 +219,7 @@ def test_a_nul_is_part_of_an_id(tmp_path):
 
 def test_an_item_of_a_vocabulary_does_not_end_at_a_nul():
     names = ["\u00e9", "b"]
-    protocol = al.Protocol(al.Identity(2), epsilon=1, contribution=9, unit="u", vocabulary=names)
+    protocol = al.Protocol(al.Identity(input_dim=2), epsilon=1, contribution=9, unit="u", vocabulary=names)
     table = pa.table({"who": ["a", "b"], "what": ["\u00e9\0junk", "e\u0301"]})
     job = TableJob.of(table, protocol, EventColumns("who", "what"), ONE, names)
     assert job.sums(KEY).values.tolist() == [[1, 0]]

@@ -12,9 +12,9 @@ import armslength as al
 from armslength.ingest import events
 from armslength.ingest.events import event_sums
 
-STRINGS = al.Protocol(al.SparseJL(None, 16, 2, "x"), epsilon=1)
-NUMBERS = al.Protocol(al.SparseJL(None, 16, 2, "x"), epsilon=1, items="int64")
-FIXED = al.Protocol(al.SparseJL(50, 16, 2, "x"), epsilon=1)
+STRINGS = al.Protocol(al.SparseJL(sketch_dim=16, sparsity=2, seed="x"), epsilon=1)
+NUMBERS = al.Protocol(al.SparseJL(sketch_dim=16, sparsity=2, seed="x"), epsilon=1, items="int64")
+FIXED = al.Protocol(al.SparseJL(input_dim=50, sketch_dim=16, sparsity=2, seed="x"), epsilon=1)
 NAMES = ["flu", "cold", "flu", "", "Ä", "cold", "flu"]
 AMOUNTS = [1, -2, 3, 2**62, -1, 5, 2**62]
 
@@ -79,7 +79,12 @@ def test_many_events_by_totals_and_one_by_one(monkeypatch, most_totals, at_once)
     items, amounts = generator.integers(0, 50, 300), generator.integers(-(2**62), 2**62, 300)
     totals = np.zeros(50, dtype=np.int64)
     np.add.at(totals, items, amounts)
-    for transform in (FIXED.transform, al.HadamardJL(50, 16, "x"), al.Identity(50), al.SignJL(50, 16, "x")):
+    for transform in (
+        FIXED.transform,
+        al.HadamardJL(input_dim=50, sketch_dim=16, seed="x"),
+        al.Identity(input_dim=50),
+        al.SignJL(input_dim=50, sketch_dim=16, seed="x"),
+    ):
         found = event_sums(al.Protocol(transform, epsilon=1), items, amounts).values[0]
         assert np.array_equal(found, transform.apply(totals[None, :])[0])
 

@@ -71,7 +71,7 @@ def test_columns_are_the_files_own_and_not_what_the_engine_renames(names, form, 
     source = pa.table([pa.array(columns[name]) for name in names], names=names)
     known = {"group": None, "public_groups": None, "label": "all"}
     protocol = al.Protocol(
-        al.SparseJL(None, 32, seed="t"), epsilon=1000, contribution=1, unit="u", total_share="0.5"
+        al.SparseJL(sketch_dim=32, seed="t"), epsilon=1000, contribution=1, unit="u", total_share="0.5"
     )
     if form == "parquet":
         pq.write_table(source, tmp_path / "e.parquet")
@@ -89,7 +89,7 @@ def test_folders_named_like_partitions_are_only_folders(tmp_path, monkeypatch):
     inside.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(inside))
     protocol = al.Protocol(
-        al.SparseJL(None, 32, seed="t"), epsilon=1000, contribution=1, unit="u", total_share="0.5"
+        al.SparseJL(sketch_dim=32, seed="t"), epsilon=1000, contribution=1, unit="u", total_share="0.5"
     )
     source = table([("p", "north", 1, 1), ("q", "north", 1, 1)])
     pq.write_table(source, inside / "e.parquet")
@@ -115,7 +115,7 @@ def test_json_keys_may_come_late_and_differ_in_capitals(tmp_path):
     ]
     (tmp_path / "e.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     protocol = al.Protocol(
-        al.SparseJL(None, 32, seed="t"), epsilon=1000, contribution=1, unit="u", total_share="0.5"
+        al.SparseJL(sketch_dim=32, seed="t"), epsilon=1000, contribution=1, unit="u", total_share="0.5"
     )
     assert release(tmp_path / "e.jsonl", protocol).totals.tolist() == [3001, 0, 0, 0]
     with pytest.raises(al.InputError, match="did you mean 'who'"):
@@ -128,13 +128,13 @@ def test_very_many_files_are_one_scan(tmp_path):
             f"who,where,what\np{number % 300},north,x\n", encoding="utf-8"
         )
     protocol = al.Protocol(
-        al.SparseJL(None, 32, seed="t"), epsilon=1000, contribution=1, unit="u", total_share="0.5"
+        al.SparseJL(sketch_dim=32, seed="t"), epsilon=1000, contribution=1, unit="u", total_share="0.5"
     )
     assert release(tmp_path, protocol, memory="100MB").totals.tolist() == [300, 0, 0, 0]
 
 
 def test_the_engine_is_silent_and_brings_nothing_in():
-    protocol = al.Protocol(al.SparseJL(None, 8, seed="t"), epsilon=1, contribution=1, unit="u")
+    protocol = al.Protocol(al.SparseJL(sketch_dim=8, seed="t"), epsilon=1, contribution=1, unit="u")
     source = table([("p", "south", 1, 1)])
     with engine.opened_table(source, EventColumns("who", "what"), protocol, by_number=False) as opened:
         for setting in (
@@ -244,7 +244,7 @@ def one_heavy_person():
 @pytest.mark.parametrize("source", [one_large_table, one_heavy_person])
 def test_a_small_memory_spills_and_gives_the_same(source, monkeypatch):
     events = source()
-    protocol = al.Protocol(al.SparseJL(None, 16, seed="t"), epsilon=1, contribution=7, unit="u")
+    protocol = al.Protocol(al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, contribution=7, unit="u")
     groups, columns = PublicGroups(("all",), None), EventColumns("who", "what")
     wrote, split = [], []
     monkeypatch.setattr(
@@ -265,6 +265,6 @@ def test_a_small_memory_spills_and_gives_the_same(source, monkeypatch):
 
 
 def test_too_little_memory_gets_one_line():
-    protocol = al.Protocol(al.SparseJL(None, 16, seed="t"), epsilon=1, contribution=1000, unit="u")
+    protocol = al.Protocol(al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, contribution=1000, unit="u")
     with pytest.raises(al.InputError, match="within the memory given"):
         release(one_large_table(), protocol, memory="300KB", group=None, public_groups=None, label="all")

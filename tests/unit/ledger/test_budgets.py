@@ -230,8 +230,8 @@ def test_bad_budgets(ledger, tmp_path, arguments, match):
 def test_releases_are_charged_by_their_protocols(ledger):
     ledger.set_budget("visits", 2, "1e-6", unit=UNIT)
     data = np.ones((1, 8), dtype=int)
-    laplace = al.Protocol(al.Identity(8), epsilon=1, unit=UNIT)
-    gaussian = al.Protocol(al.Identity(8), epsilon="0.7", delta="1e-6", noise="gaussian", unit=UNIT)
+    laplace = al.Protocol(al.Identity(input_dim=8), epsilon=1, unit=UNIT)
+    gaussian = al.Protocol(al.Identity(input_dim=8), epsilon="0.7", delta="1e-6", noise="gaussian", unit=UNIT)
     laplace.release(data, labels=["a"], population="visits", ledger=ledger)
     gaussian.release(data, labels=["b"], population="visits", ledger=ledger)
     with pytest.raises(al.BudgetError, match="must fit the budget"):
@@ -239,7 +239,7 @@ def test_releases_are_charged_by_their_protocols(ledger):
     with pytest.raises(al.BudgetError, match="must fit the budget"):
         laplace.stream(label="c", population="visits", ledger=ledger)
     with pytest.raises(al.BudgetError, match="unit must be 'one patient'"):
-        al.Protocol(al.Identity(8), epsilon="0.1").release(data, population="visits", ledger=ledger)
+        al.Protocol(al.Identity(input_dim=8), epsilon="0.1").release(data, population="visits", ledger=ledger)
     (spent,) = ledger.spent()
     assert 1.69 < spent.epsilon <= 1.7
     assert json.dumps(astuple(spent))  # plain numbers and text
@@ -274,7 +274,7 @@ def test_periods_follow_each_other_without_a_gap(period, seconds):
 
 
 def test_numbers_are_written_as_in_protocols(ledger):
-    protocol = al.Protocol(al.Identity(4), epsilon="1/3", delta="1.25e-9", noise="gaussian")
+    protocol = al.Protocol(al.Identity(input_dim=4), epsilon="1/3", delta="1.25e-9", noise="gaussian")
     budget = ledger.set_budget("p", "1/3", delta="1.25e-9", unit="one patient")
     assert (budget.epsilon, budget.delta) == ("1/3", "0.00000000125")
     assert [protocol.document()[name] for name in ("epsilon", "delta")] == [budget.epsilon, budget.delta]

@@ -79,7 +79,7 @@ def test_spellings_that_look_alike_are_refused(spelled, tmp_path):
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     with pytest.raises(al.ParameterError, match="population must have no blanks"):
         ledger.set_budget(spelled, 1, unit="one patient")
-    protocol = al.Protocol(al.SparseJL(4, 2, seed="x"), epsilon=1)
+    protocol = al.Protocol(al.SparseJL(input_dim=4, sketch_dim=2, seed="x"), epsilon=1)
     with pytest.raises(al.ParameterError, match="population must have no blanks"):
         protocol.release([[1, 2, 3, 4]], labels=["a"], population=spelled, ledger=ledger)
 
@@ -95,7 +95,7 @@ def test_the_ledger_itself_knows_one_spelling(tmp_path, entry):
 
 
 def test_one_label_in_two_spellings_is_one_label(tmp_path):
-    protocol = al.Protocol(al.SparseJL(4, 2, seed="x"), epsilon=1)
+    protocol = al.Protocol(al.SparseJL(input_dim=4, sketch_dim=2, seed="x"), epsilon=1)
     path = tmp_path / "ledger.sqlite"
     ledger = al.Ledger(path, create=True)
     protocol.release([[1, 2, 3, 4]], labels=["\u00e9"], population="p", ledger=ledger)
@@ -253,7 +253,9 @@ def test_a_line_says_nothing_about_the_data(tmp_path):
         "version",
         "time",
     ]
-    protocol = al.Protocol(al.Identity(4), epsilon=1, delta=1e-6, noise="gaussian", unit="one patient")
+    protocol = al.Protocol(
+        al.Identity(input_dim=4), epsilon=1, delta=1e-6, noise="gaussian", unit="one patient"
+    )
     lines = []
     for name, data in (("few", np.ones((1, 4), int)), ("many", np.full((1, 4), 10**9))):
         ledger = al.Ledger(tmp_path / f"{name}.sqlite", create=True)
@@ -265,20 +267,43 @@ def test_a_line_says_nothing_about_the_data(tmp_path):
 @pytest.mark.parametrize(
     ("protocol", "squared"),
     [
-        (al.Protocol(al.Identity(8), epsilon=1), ""),
-        (al.Protocol(al.Identity(8), epsilon=1, delta=1e-6, noise="gaussian", radius=3), "9"),
+        (al.Protocol(al.Identity(input_dim=8), epsilon=1), ""),
+        (al.Protocol(al.Identity(input_dim=8), epsilon=1, delta=1e-6, noise="gaussian", radius=3), "9"),
         (
             al.Protocol(
-                al.SparseJL(8, 4, seed="x", sparsity=2), epsilon=1, delta=1e-6, noise="gaussian", radius=3
+                al.SparseJL(input_dim=8, sketch_dim=4, seed="x", sparsity=2),
+                epsilon=1,
+                delta=1e-6,
+                noise="gaussian",
+                radius=3,
             ),
             "18",
         ),
-        (al.Protocol(al.Identity(8), epsilon=1, delta=1e-6, norm="l2", radius="2.5"), "6"),
-        (al.Protocol(al.HadamardJL(8, 4, seed="x"), epsilon=1, delta=1e-6, norm="l2", radius=3), "72"),
-        (al.Protocol(al.FastJL(5, 4, "x", 0.5), epsilon=1, delta=1e-6, radius=3, noise_site="input"), "72"),
+        (al.Protocol(al.Identity(input_dim=8), epsilon=1, delta=1e-6, norm="l2", radius="2.5"), "6"),
         (
             al.Protocol(
-                al.FastJL(5, 4, "x", 0.5), epsilon=1, delta=1e-6, norm="l2", radius=3, noise_site="input"
+                al.HadamardJL(input_dim=8, sketch_dim=4, seed="x"), epsilon=1, delta=1e-6, norm="l2", radius=3
+            ),
+            "72",
+        ),
+        (
+            al.Protocol(
+                al.FastJL(input_dim=5, sketch_dim=4, seed="x", density=0.5),
+                epsilon=1,
+                delta=1e-6,
+                radius=3,
+                noise_site="input",
+            ),
+            "72",
+        ),
+        (
+            al.Protocol(
+                al.FastJL(input_dim=5, sketch_dim=4, seed="x", density=0.5),
+                epsilon=1,
+                delta=1e-6,
+                norm="l2",
+                radius=3,
+                noise_site="input",
             ),
             "72",
         ),

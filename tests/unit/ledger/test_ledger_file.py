@@ -13,7 +13,12 @@ from armslength import files
 from armslength.ledger import ledger_file as module
 from armslength.ledger.ledger_file import write_entry
 
-PROTOCOL = al.Protocol(al.SparseJL(4, 8, 2, "x"), epsilon=1, unit="one patient", contribution=2)
+PROTOCOL = al.Protocol(
+    al.SparseJL(input_dim=4, sketch_dim=8, sparsity=2, seed="x"),
+    epsilon=1,
+    unit="one patient",
+    contribution=2,
+)
 
 
 @pytest.fixture

@@ -214,7 +214,7 @@ def test_no_seed_reaches_the_noise():
 
 
 def test_noise_has_nothing_to_do_with_the_public_seed():
-    transform = al.SparseJL(100, 50, seed="trial-2026")
+    transform = al.SparseJL(input_dim=100, sketch_dim=50, seed="trial-2026")
     first = draw(WIDE, (transform.sketch_dim,))
     assert not np.array_equal(first, draw(WIDE, (transform.sketch_dim,)))
 

@@ -52,7 +52,7 @@ VECTORS = [(1, 1), (1, 2, 3), (1, 1, 1, 1), (3, 1, 0, 0), (5,)]
 @pytest.mark.parametrize("bins", [1, 2, 3])
 def test_block_moments_are_bounded(z, bins):
     values = one_block(z, itertools.product(range(bins), repeat=len(z)))
-    bound = projection_moments(al.SparseJL(None, bins, 1, "x"))
+    bound = projection_moments(al.SparseJL(sketch_dim=bins, sparsity=1, seed="x"))
     d = sum(each * each for each in z)
     assert moment(values, 1) == 0
     for power, limit in ((2, bound.second), (3, bound.third), (4, bound.fourth)):
@@ -62,7 +62,7 @@ def test_block_moments_are_bounded(z, bins):
 @pytest.mark.parametrize("z", [(1, 1), (1, 2)])
 def test_moments_of_two_blocks(z):
     values = one_block(z, itertools.product(range(2), repeat=len(z)))
-    bound = projection_moments(al.SparseJL(None, 4, 2, "x"))
+    bound = projection_moments(al.SparseJL(sketch_dim=4, sparsity=2, seed="x"))
     d = sum(each * each for each in z)
     for power, limit in ((2, bound.second), (3, bound.third), (4, bound.fourth)):
         assert blocks_moment(values, 2, power) <= limit * d**power * (1 + 1e-12)
@@ -70,7 +70,7 @@ def test_moments_of_two_blocks(z):
 
 @pytest.mark.parametrize(("d", "bins"), [(6, 3), (5, 2), (7, 3), (4, 4), (3, 5), (6, 1)])
 def test_balanced_moments_are_bounded(d, bins):
-    transform = al.SparseJL(d, bins, 1, "x", "balanced")
+    transform = al.SparseJL(input_dim=d, sketch_dim=bins, sparsity=1, seed="x", construction="balanced")
     dealt = [j % bins for j in range(d)]
     assignments = set(itertools.permutations(dealt))
     for z in VECTORS:
@@ -87,7 +87,9 @@ def test_balanced_moments_are_bounded(d, bins):
 @pytest.mark.parametrize(("d", "bins"), [(6, 3), (5, 2), (7, 3), (8, 4)])
 def test_how_likely_coordinates_meet(d, bins):
     assignments = set(itertools.permutations([j % bins for j in range(d)]))
-    pair, two_pairs, three, four = _meetings(al.SparseJL(d, bins, 1, "x", "balanced"))
+    pair, two_pairs, three, four = _meetings(
+        al.SparseJL(input_dim=d, sketch_dim=bins, sparsity=1, seed="x", construction="balanced")
+    )
 
     def share(condition):
         return Fraction(sum(condition(bins) for bins in assignments), len(assignments))
@@ -101,9 +103,14 @@ def test_how_likely_coordinates_meet(d, bins):
 def test_the_bound_is_sharp_for_two_equal_coordinates():
     # They meet with probability 1/k, and then the error is all of D: the fourth moment is D⁴/k, and no bound can be less.
     for k in (1000, 100_000):
-        assert 1 <= projection_moments(al.SparseJL(None, k, 1, "x")).fourth * k < 1 + 13 / k
+        assert (
+            1 <= projection_moments(al.SparseJL(sketch_dim=k, sparsity=1, seed="x")).fourth * k < 1 + 13 / k
+        )
     # More entries a column, in as many rows: nearer to 12/k², that of a normal projection.
-    fourths = [projection_moments(al.SparseJL(None, 4096, s, "x")).fourth for s in (1, 2, 4, 8, 16, 32)]
+    fourths = [
+        projection_moments(al.SparseJL(sketch_dim=4096, sparsity=s, seed="x")).fourth
+        for s in (1, 2, 4, 8, 16, 32)
+    ]
     assert fourths == sorted(fourths, reverse=True)
     assert fourths[-1] < 3 * 12 / 4096**2
 
@@ -175,7 +182,7 @@ def test_one_bin_and_many_equal_coordinates_reach_the_bound():
     m = 18
     signs = 1 - 2 * ((np.arange(2**m)[:, None] >> np.arange(m)) & 1).astype(np.int16)
     errors = signs.sum(axis=1).astype(float) ** 2 / m - 1
-    found = projection_moments(al.SparseJL(None, 1, 1, "x"))
+    found = projection_moments(al.SparseJL(sketch_dim=1, sparsity=1, seed="x"))
     for power, bound, share in ((2, found.second, 0.9), (3, found.third, 0.8), (4, found.fourth, 0.65)):
         assert share * bound < (errors**power).mean() <= bound
 
@@ -183,7 +190,7 @@ def test_one_bin_and_many_equal_coordinates_reach_the_bound():
 def test_the_constants_of_the_proof():
     # docs/planning.md, for B bins and s blocks, written out once more.
     for bins, s in ((10, 1), (10, 2), (16, 8)):
-        found = projection_moments(al.SparseJL(None, bins * s, s, "x"))
+        found = projection_moments(al.SparseJL(sketch_dim=bins * s, sparsity=s, seed="x"))
         one = 1 / bins + 12 / bins**2 + 48 / bins**3
         assert found.second == pytest.approx(2 / (bins * s))
         assert found.third == pytest.approx(8 / (bins * s) ** 2)
@@ -191,14 +198,14 @@ def test_the_constants_of_the_proof():
 
 
 def test_which_transforms_have_the_bound():
-    assert projection_moments(al.SparseJL(None, 8, 2, "x", "graph")) is None
-    assert projection_moments(al.SparseJL(None, 8, 2, "x", independence=7)) is None
-    assert projection_moments(al.SparseJL(None, 8, 2, "x", independence=8)) is not None
-    assert projection_moments(al.HadamardJL(8, 4, "x")) is None
-    assert projection_moments(al.Identity(8)) == ProjectionMoments(0.0, 0.0, 0.0)
+    assert projection_moments(al.SparseJL(sketch_dim=8, sparsity=2, seed="x", construction="graph")) is None
+    assert projection_moments(al.SparseJL(sketch_dim=8, sparsity=2, seed="x", independence=7)) is None
+    assert projection_moments(al.SparseJL(sketch_dim=8, sparsity=2, seed="x", independence=8)) is not None
+    assert projection_moments(al.HadamardJL(input_dim=8, sketch_dim=4, seed="x")) is None
+    assert projection_moments(al.Identity(input_dim=8)) == ProjectionMoments(0.0, 0.0, 0.0)
 
 
 def test_a_bound_is_a_probability():
-    protocol = al.Protocol(al.HadamardJL(100, 10, "x"), epsilon=0.1, delta=1e-6)
+    protocol = al.Protocol(al.HadamardJL(input_dim=100, sketch_dim=10, seed="x"), epsilon=0.1, delta=1e-6)
     curve = curve_of(protocol.transform, "output", 1.0, protocol.noise_cumulants + protocol.noise_cumulants)
     assert failure_bound(protocol.transform, protocol.law, protocol.unit_squared, curve, 1.0, 0.1) == 1.0

@@ -20,31 +20,46 @@ from armslength.sketches.card import guarantee_in_words
 SCHEMA = json.loads(
     (Path(__file__).parents[3] / "docs/reference/protocol.schema.json").read_text(encoding="utf-8")
 )
-SPARSE = al.SparseJL(100, 16, 2, "trial")
+SPARSE = al.SparseJL(input_dim=100, sketch_dim=16, sparsity=2, seed="trial")
 
 PROTOCOLS = {
     "plain": lambda: al.Protocol(SPARSE, epsilon=1),
     "gaussian": lambda: al.Protocol(SPARSE, epsilon="0.3", delta=1e-6, noise="gaussian", unit="one patient"),
-    "quotient": lambda: al.Protocol(al.SignJL(10, 4, "x"), epsilon=Fraction(1, 3)),
+    "quotient": lambda: al.Protocol(al.SignJL(input_dim=10, sketch_dim=4, seed="x"), epsilon=Fraction(1, 3)),
     "contribution": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, relation="replace"),
     "auto": lambda: al.Protocol(
-        al.HadamardJL(100, 16, "x"), epsilon=1, delta=1e-9, resolution="auto", radius="2.5", changed_entries=3
+        al.HadamardJL(input_dim=100, sketch_dim=16, seed="x"),
+        epsilon=1,
+        delta=1e-9,
+        resolution="auto",
+        radius="2.5",
+        changed_entries=3,
     ),
     "range": lambda: al.Protocol(SPARSE, epsilon=1, resolution=0.25, on_grid=False, value_range=(-1, "2.5")),
     "coarse": lambda: al.Protocol(SPARSE, epsilon=1, resolution=4, radius=8),
     "dropped": lambda: al.Protocol(SPARSE, epsilon=0.001, dropped_bits=5),
-    "input": lambda: al.Protocol(al.FastJL(100, 16, "x", 0.3), epsilon=1, delta=1e-6, noise_site="input"),
+    "input": lambda: al.Protocol(
+        al.FastJL(input_dim=100, sketch_dim=16, seed="x", density=0.3),
+        epsilon=1,
+        delta=1e-6,
+        noise_site="input",
+    ),
     "l2": lambda: al.Protocol(SPARSE, epsilon=1, delta=1e-6, norm="l2", radius="2.5"),
     "l2 off the grid": lambda: al.Protocol(
-        al.Identity(5), epsilon=1, delta=1e-6, norm="l2", radius=2, resolution="auto"
+        al.Identity(input_dim=5), epsilon=1, delta=1e-6, norm="l2", radius=2, resolution="auto"
     ),
     "l2 input": lambda: al.Protocol(
-        al.FastJL(100, 16, "x", 0.3), epsilon=1, delta=1e-6, norm="l2", radius=2, noise_site="input"
+        al.FastJL(input_dim=100, sketch_dim=16, seed="x", density=0.3),
+        epsilon=1,
+        delta=1e-6,
+        norm="l2",
+        radius=2,
+        noise_site="input",
     ),
-    "open": lambda: al.Protocol(al.SparseJL(None, 16, 2, "x"), epsilon=1, items="int64"),
-    "named": lambda: al.Protocol(al.Identity(3), epsilon=1, vocabulary=["a", "b", "ç"]),
+    "open": lambda: al.Protocol(al.SparseJL(sketch_dim=16, sparsity=2, seed="x"), epsilon=1, items="int64"),
+    "named": lambda: al.Protocol(al.Identity(input_dim=3), epsilon=1, vocabulary=["a", "b", "ç"]),
     "matrix": lambda: al.Protocol(
-        al.MatrixJL([[1, -2], [0, 3]], 0.5, variance_coefficients=(0.1, 0.0)), epsilon=1
+        al.MatrixJL([[1, -2], [0, 3]], scale=0.5, variance_coefficients=(0.1, 0.0)), epsilon=1
     ),
 }
 
@@ -81,7 +96,7 @@ def test_a_protocol_cannot_be_changed(protocol):
 
 def test_fingerprints_are_frozen():
     # A change of these would orphan every protocol file in the world.
-    protocol = al.Protocol(al.SparseJL(70_000, 256, seed="trial-2026"), epsilon=1.0)
+    protocol = al.Protocol(al.SparseJL(input_dim=70_000, sketch_dim=256, seed="trial-2026"), epsilon=1.0)
     assert protocol.fingerprint == "47fbe5b5953bcce308cfa6a8a8fd400cf5b165f102ddd452368e4028429ff08a"
     assert protocol.space == "4c4117f532df80fa683c95f738df9dd23a2bbd82b6ec1c30558b85e285d02972"
 
@@ -97,7 +112,7 @@ def test_space_ignores_what_may_differ_between_parties():
         assert same.space == base.space
         assert same.fingerprint != base.fingerprint
     for other in (
-        al.Protocol(al.SparseJL(100, 16, 2, "other"), epsilon=1),
+        al.Protocol(al.SparseJL(input_dim=100, sketch_dim=16, sparsity=2, seed="other"), epsilon=1),
         al.Protocol(SPARSE, epsilon=1, resolution=0.5),
         al.Protocol(SPARSE, epsilon=1, items="int64"),
         al.Protocol(SPARSE, epsilon=1, vocabulary=[str(i) for i in range(100)]),
@@ -223,11 +238,13 @@ def test_other_refusals():
     with pytest.raises(al.ParameterError, match="transform must be"):
         al.Protocol("SparseJL", epsilon=1)
     with pytest.raises(al.ParameterError, match="Gaussian"):
-        al.Protocol(al.FastJL(10, 4, "x"), epsilon=1, noise="laplace", noise_site="input")
+        al.Protocol(
+            al.FastJL(input_dim=10, sketch_dim=4, seed="x"), epsilon=1, noise="laplace", noise_site="input"
+        )
     with pytest.raises(al.ParameterError, match="changed_entries"):
-        al.Protocol(al.SparseJL(None, 4, seed="x"), epsilon=1, resolution="auto")
+        al.Protocol(al.SparseJL(sketch_dim=4, seed="x"), epsilon=1, resolution="auto")
     with pytest.raises(al.ParameterError, match="open vocabulary"):
-        al.Protocol(al.SparseJL(None, 4, seed="x"), epsilon=1, vocabulary=["a"])
+        al.Protocol(al.SparseJL(sketch_dim=4, seed="x"), epsilon=1, vocabulary=["a"])
 
 
 def test_contribution_sets_the_radius():
@@ -291,7 +308,7 @@ def test_radius_of_l2_neighbors_on_the_grid(radius, resolution, on_grid, changed
 
 
 def test_the_norm_is_told_in_the_card_and_in_the_ledger(tmp_path):
-    protocol = al.Protocol(al.Identity(5), epsilon=1, delta=1e-6, norm="l2", radius=2)
+    protocol = al.Protocol(al.Identity(input_dim=5), epsilon=1, delta=1e-6, norm="l2", radius=2)
     ledger = al.Ledger(tmp_path / "l.sqlite", create=True)
     sketches = protocol.release(np.zeros((1, 5), dtype=int), population="p", ledger=ledger)
     assert "at most 2 in l2 norm" in guarantee_in_words(*sketches.releases[0])
@@ -300,7 +317,7 @@ def test_the_norm_is_told_in_the_card_and_in_the_ledger(tmp_path):
 
 def test_an_open_vocabulary_has_no_l2_neighbors():
     with pytest.raises(al.ParameterError, match="open vocabulary"):
-        al.Protocol(al.SparseJL(None, 4, seed="x"), epsilon=1, delta=1e-6, norm="l2")
+        al.Protocol(al.SparseJL(sketch_dim=4, seed="x"), epsilon=1, delta=1e-6, norm="l2")
 
 
 @given(st.fractions(min_value="1/1000", max_value=1000), st.integers(1, 100))
@@ -319,13 +336,26 @@ def test_noise_auto_takes_the_law_with_the_smaller_exact_variance():
     # Erratum 10: at (1, 1e-6) Laplace wins for s below 6.7 at distance 0, and below 8.9 far away; e^(−s) says 13.8.
     def chosen(s, distance=0.0):
         return al.Protocol(
-            al.SparseJL(100, 5040, s, "x", "graph"), epsilon=1, delta=1e-6, distance=distance
+            al.SparseJL(input_dim=100, sketch_dim=5040, sparsity=s, seed="x", construction="graph"),
+            epsilon=1,
+            delta=1e-6,
+            distance=distance,
         ).noise
 
     assert [chosen(s) for s in (1, 6, 7, 9)] == ["laplace", "laplace", "gaussian", "gaussian"]
     assert [chosen(s, 1e6) for s in (1, 7, 8, 9)] == ["laplace", "laplace", "laplace", "gaussian"]
-    assert al.Protocol(al.SparseJL(100, 5040, 5040, "x", "graph"), epsilon=1, delta=0).noise == "laplace"
-    assert al.Protocol(al.GaussianJL(100, 64, "x"), epsilon=1, delta=1e-6).noise == "gaussian"
+    assert (
+        al.Protocol(
+            al.SparseJL(input_dim=100, sketch_dim=5040, sparsity=5040, seed="x", construction="graph"),
+            epsilon=1,
+            delta=0,
+        ).noise
+        == "laplace"
+    )
+    assert (
+        al.Protocol(al.GaussianJL(input_dim=100, sketch_dim=64, seed="x"), epsilon=1, delta=1e-6).noise
+        == "gaussian"
+    )
 
 
 def test_released_delta_is_zero_under_laplace():

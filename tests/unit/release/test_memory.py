@@ -29,9 +29,9 @@ def peak_beyond_output(protocol, X):
 
 
 TRANSFORMS = [
-    al.SparseJL(WIDTH, 64, 4, "x"),
-    al.HadamardJL(WIDTH, 64, "x"),
-    al.FastJL(WIDTH, 64, "x"),
+    al.SparseJL(input_dim=WIDTH, sketch_dim=64, sparsity=4, seed="x"),
+    al.HadamardJL(input_dim=WIDTH, sketch_dim=64, seed="x"),
+    al.FastJL(input_dim=WIDTH, sketch_dim=64, seed="x"),
 ]
 
 
@@ -49,7 +49,7 @@ def test_large_arrays_are_never_copied(transform, kind, tmp_path):
 
 def test_noise_on_the_input_holds_a_few_rows():
     protocol = al.Protocol(
-        al.FastJL(WIDTH, 64, "x"),
+        al.FastJL(input_dim=WIDTH, sketch_dim=64, seed="x"),
         epsilon=1,
         delta=1e-6,
         noise_site="input",
@@ -61,7 +61,12 @@ def test_noise_on_the_input_holds_a_few_rows():
 
 
 def test_sparse_real_values_are_not_copied():
-    protocol = al.Protocol(al.SparseJL(10**6, 64, 4, "x"), epsilon=1, resolution="auto", changed_entries=100)
+    protocol = al.Protocol(
+        al.SparseJL(input_dim=10**6, sketch_dim=64, sparsity=4, seed="x"),
+        epsilon=1,
+        resolution="auto",
+        changed_entries=100,
+    )
     columns = np.arange(8_000_000, dtype=np.int32) % 10**6
     starts = np.arange(0, 8_000_001, 1000, dtype=np.int32)
     X = sparse.csr_array((np.full(8_000_000, 0.5), columns, starts), shape=(8000, 10**6))
@@ -69,7 +74,12 @@ def test_sparse_real_values_are_not_copied():
 
 
 def test_a_stream_of_batches_is_held_one_at_a_time():
-    protocol = al.Protocol(al.SparseJL(256, 16, 4, "x"), epsilon=1, resolution="auto", changed_entries=256)
+    protocol = al.Protocol(
+        al.SparseJL(input_dim=256, sketch_dim=16, sparsity=4, seed="x"),
+        epsilon=1,
+        resolution="auto",
+        changed_entries=256,
+    )
     schema = pa.schema([(f"c{number}", pa.float32()) for number in range(256)])
 
     def batches():
@@ -82,7 +92,7 @@ def test_a_stream_of_batches_is_held_one_at_a_time():
 
 
 def test_parts_of_a_table_are_joined_in_their_order():
-    protocol = al.Protocol(al.SparseJL(3, 4, 1, "x"), epsilon=1)
+    protocol = al.Protocol(al.SparseJL(input_dim=3, sketch_dim=4, sparsity=1, seed="x"), epsilon=1)
     X = np.arange(30).reshape(10, 3)
     names = list("abc")
     table = pa.concat_tables(
@@ -93,7 +103,7 @@ def test_parts_of_a_table_are_joined_in_their_order():
 
 def work(seed):
     generator = np.random.default_rng(seed)
-    protocol = al.Protocol(al.SparseJL(300, 64, 4, "x"), epsilon=1)
+    protocol = al.Protocol(al.SparseJL(input_dim=300, sketch_dim=64, sparsity=4, seed="x"), epsilon=1)
     for X in (generator.poisson(2.0, (50, 300)), sparse.random_array((50, 300), density=0.1, rng=seed)):
         whole = X if isinstance(X, np.ndarray) else (X * 9).astype(np.int64)
         sketches = protocol.release(whole, ledger=al.NO_LEDGER)

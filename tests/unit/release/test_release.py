@@ -15,7 +15,7 @@ from armslength.noise import draw as door
 from armslength.release import release as release_module
 
 D = 5
-TRANSFORM = al.SparseJL(D, 8, 2, "x")
+TRANSFORM = al.SparseJL(input_dim=D, sketch_dim=8, sparsity=2, seed="x")
 COUNTS = al.Protocol(TRANSFORM, epsilon=1, unit="one patient")
 REAL = al.Protocol(TRANSFORM, epsilon=1, resolution=0.25, on_grid=False)
 X = np.arange(15).reshape(3, D)
@@ -81,7 +81,9 @@ def test_bad_arguments_cost_nothing(arguments, says, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-INPUT_NOISE = al.Protocol(al.FastJL(D, 4, "x", 0.5), epsilon=1, delta=1e-6, noise_site="input")
+INPUT_NOISE = al.Protocol(
+    al.FastJL(input_dim=D, sketch_dim=4, seed="x", density=0.5), epsilon=1, delta=1e-6, noise_site="input"
+)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +142,7 @@ def test_the_ring_wraps_and_comes_back():
 
 
 def test_noise_on_the_input_is_drawn_only_where_the_published_matrix_can_pass_it(monkeypatch):
-    transform = al.FastJL(60, 4, "x", 0.02)
+    transform = al.FastJL(input_dim=60, sketch_dim=4, seed="x", density=0.02)
     protocol = al.Protocol(transform, epsilon=1, delta=1e-6, noise_site="input")
     assert 0 < len(transform.used_columns) < transform.padded_dim
     shapes = []
@@ -156,7 +158,7 @@ def test_noise_on_the_input_is_drawn_only_where_the_published_matrix_can_pass_it
 
 @pytest.mark.usefixtures("no_noise")
 def test_noise_on_the_input_without_noise_is_the_plain_product():
-    transform = al.FastJL(60, 4, "x", 0.3)
+    transform = al.FastJL(input_dim=60, sketch_dim=4, seed="x", density=0.3)
     protocol = al.Protocol(transform, epsilon=1, delta=1e-6, noise_site="input")
     Y = np.random.default_rng(0).integers(-50, 50, (7, 60))
     assert np.array_equal(protocol.release(Y, ledger=al.NO_LEDGER).values, transform.apply(Y))
@@ -210,7 +212,7 @@ def test_several_rows_off_the_grid_need_to_say_what_one_unit_touches(tmp_path):
 
 
 def test_threads_are_checked_before_anything_is_charged(tmp_path):
-    protocol = al.Protocol(al.MatrixJL(np.eye(D, dtype=int), 1.0), epsilon=1)
+    protocol = al.Protocol(al.MatrixJL(np.eye(D, dtype=int), scale=1.0), epsilon=1)
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     with pytest.raises(al.ParameterError, match="threads"):
         protocol.release(sparse.csr_array(X), ledger=ledger, population="p", threads=0)

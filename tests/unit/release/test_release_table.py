@@ -50,7 +50,7 @@ def test_one_group_by_a_label():
 def test_a_release_of_a_table_is_that_of_its_counts():
     events = random_events(4, weighted=False)
     protocol = al.Protocol(
-        al.SparseJL(None, 32, seed="t"), epsilon=10**6, contribution=1000, unit="u", total_share="0.5"
+        al.SparseJL(sketch_dim=32, seed="t"), epsilon=10**6, contribution=1000, unit="u", total_share="0.5"
     )
     sketches = release(table(events), protocol)
     kept = [e for e in events if e[0] and e[2] is not None and e[1] in GROUPS]
@@ -63,10 +63,10 @@ def test_a_release_of_a_table_is_that_of_its_counts():
 @pytest.mark.parametrize(
     "transform",
     [
-        al.SparseJL(12, 8, seed="x"),
-        al.HadamardJL(12, 8, seed="x"),
-        al.GaussianJL(12, 8, seed="x"),
-        al.SignJL(12, 8, seed="x"),
+        al.SparseJL(input_dim=12, sketch_dim=8, seed="x"),
+        al.HadamardJL(input_dim=12, sketch_dim=8, seed="x"),
+        al.GaussianJL(input_dim=12, sketch_dim=8, seed="x"),
+        al.SignJL(input_dim=12, sketch_dim=8, seed="x"),
     ],
     ids=lambda transform: transform.name,
 )
@@ -132,20 +132,20 @@ def test_bad_arguments_get_one_line(known, says, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("protocol", "says"),
     [
-        (al.Protocol(al.SparseJL(None, 8, seed="x"), epsilon=1, unit="u"), "contribution must be set"),
+        (al.Protocol(al.SparseJL(sketch_dim=8, seed="x"), epsilon=1, unit="u"), "contribution must be set"),
         (
-            al.Protocol(al.SparseJL(None, 8, seed="x"), epsilon=1, contribution=1),
+            al.Protocol(al.SparseJL(sketch_dim=8, seed="x"), epsilon=1, contribution=1),
             "unit must say in the protocol",
         ),
         (counting_protocol(value_range=(0, 1)), "value_range must be None"),
-        (al.Protocol(al.Identity(3), epsilon=1, contribution=1, unit="u"), "items must be 'int64'"),
+        (al.Protocol(al.Identity(input_dim=3), epsilon=1, contribution=1, unit="u"), "items must be 'int64'"),
         (
-            al.Protocol(al.Identity(1), epsilon=1, contribution=1, unit="u", vocabulary=["a"]),
+            al.Protocol(al.Identity(input_dim=1), epsilon=1, contribution=1, unit="u", vocabulary=["a"]),
             "vocabulary must list the names",
         ),
         (
             al.Protocol(
-                al.FastJL(30, 8, seed="x"),
+                al.FastJL(input_dim=30, sketch_dim=8, seed="x"),
                 epsilon=1,
                 delta=1e-6,
                 noise_site="input",
@@ -167,7 +167,9 @@ def test_the_path_of_a_protocol_is_not_one():
 
 
 def test_another_vocabulary_is_refused():
-    protocol = al.Protocol(al.Identity(2), epsilon=1, contribution=1, unit="u", vocabulary=["a", "b"])
+    protocol = al.Protocol(
+        al.Identity(input_dim=2), epsilon=1, contribution=1, unit="u", vocabulary=["a", "b"]
+    )
     with pytest.raises(al.ParameterError, match="list that the protocol was made with"):
         release(table([("p", "south", 1, 1)]), protocol, vocabulary=["b", "a"])
 
@@ -181,17 +183,17 @@ def test_column_numbers_beyond_the_input_are_left_out(item):
 
 def test_a_vocabulary_counts_names_and_not_spellings():
     names = ["\u00c9", "b"]
-    protocol = al.Protocol(al.Identity(2), epsilon=1000, contribution=9, unit="u", vocabulary=names)
+    protocol = al.Protocol(al.Identity(input_dim=2), epsilon=1000, contribution=9, unit="u", vocabulary=names)
     source = pa.table({"who": list("abc"), "where": ["north"] * 3, "what": ["E\u0301", "\u00c9", "c"]})
     assert release(source, protocol, vocabulary=names).values.tolist()[0] == [2, 0]
     with pytest.raises(al.ParameterError, match="duplicates"):
-        al.Protocol(al.Identity(2), epsilon=1, vocabulary=["\u00c9", "E\u0301"])
+        al.Protocol(al.Identity(input_dim=2), epsilon=1, vocabulary=["\u00c9", "E\u0301"])
 
 
 def test_spellings_of_one_name_are_numbered_together():
     # what is taken is what the specification says, however the name is spelled
     names = ["\u00c9", "b"]
-    protocol = al.Protocol(al.Identity(2), epsilon=1, contribution=2, unit="u", vocabulary=names)
+    protocol = al.Protocol(al.Identity(input_dim=2), epsilon=1, contribution=2, unit="u", vocabulary=names)
     spelled = [("p", "north", item, 1) for item in ("E\u0301", "\u00c9", "b", "b")]
     numbered = [("p", "north", number, 1) for number in (0, 0, 1, 1)]
     source = pa.table({"who": ["p"] * 4, "where": ["north"] * 4, "what": [event[2] for event in spelled]})
@@ -204,12 +206,14 @@ def test_spellings_of_one_name_are_numbered_together():
 
 @pytest.mark.parametrize("vocabulary", [["a", "c"], "hash", None])
 def test_only_the_list_itself_is_the_vocabulary(vocabulary):
-    protocol = al.Protocol(al.Identity(2), epsilon=1, contribution=1, unit="u", vocabulary=["a", "b"])
+    protocol = al.Protocol(
+        al.Identity(input_dim=2), epsilon=1, contribution=1, unit="u", vocabulary=["a", "b"]
+    )
     given = protocol.vocabulary if vocabulary == "hash" else vocabulary
     with pytest.raises(al.ParameterError, match="vocabulary must"):
         release(table([("p", "south", 1, 1)]), protocol, vocabulary=given)
     numbers = al.Protocol(
-        al.Identity(2), epsilon=1, contribution=1, unit="u", vocabulary=["a", "b"], items="int64"
+        al.Identity(input_dim=2), epsilon=1, contribution=1, unit="u", vocabulary=["a", "b"], items="int64"
     )
     with pytest.raises(al.ParameterError, match="items must be 'string'"):
         release(as_table([("p", "south", 1, 1)]), numbers, vocabulary=["a", "b"])
@@ -230,7 +234,7 @@ def test_every_release_has_a_key_of_its_own(monkeypatch):
 def test_sketches_and_totals_of_tables_and_streams_have_noise():
     # 1000 coordinates of scale 100: that most of them are 0 has probability below 1e-100
     protocol = al.Protocol(
-        al.SparseJL(None, 1000, seed="t"), epsilon="0.02", contribution=1, unit="u", total_share="0.5"
+        al.SparseJL(sketch_dim=1000, seed="t"), epsilon="0.02", contribution=1, unit="u", total_share="0.5"
     )
     sketches = release(
         table([("p", "unlisted", 1, 1)]), protocol, public_groups=[f"g{i}" for i in range(200)]
@@ -255,7 +259,7 @@ def test_the_ledger_is_charged_before_there_is_noise(tmp_path, monkeypatch):
 def test_very_many_groups_are_added_in_parts(monkeypatch):
     monkeypatch.setattr("armslength.ingest.sums._MOST_ADDED", 64)
     protocol = al.Protocol(
-        al.SparseJL(None, 16, seed="t"), epsilon=10**6, contribution=9, unit="u", total_share="0.5"
+        al.SparseJL(sketch_dim=16, seed="t"), epsilon=10**6, contribution=9, unit="u", total_share="0.5"
     )
     groups = [f"g{number}" for number in range(57)]
     rng = np.random.default_rng(1)

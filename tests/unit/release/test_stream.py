@@ -10,7 +10,7 @@ import pytest
 
 import armslength as al
 
-PROTOCOL = al.Protocol(al.SparseJL(6, 8, 2, "x"), epsilon=1)
+PROTOCOL = al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), epsilon=1)
 
 
 @pytest.fixture
@@ -95,10 +95,14 @@ def test_bad_updates_change_nothing(stream, items, amounts):
 
 
 def test_protocols_that_do_not_fit_a_stream_are_refused():
-    clamped = al.Protocol(al.SparseJL(6, 8, 2, "x"), epsilon=1, value_range=(0, 5))
+    clamped = al.Protocol(
+        al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), epsilon=1, value_range=(0, 5)
+    )
     with pytest.raises(al.ParameterError, match="value_range"):
         clamped.stream(label="a", ledger=al.NO_LEDGER)
-    inside = al.Protocol(al.FastJL(6, 4, "x"), epsilon=1, delta=1e-6, noise_site="input")
+    inside = al.Protocol(
+        al.FastJL(input_dim=6, sketch_dim=4, seed="x"), epsilon=1, delta=1e-6, noise_site="input"
+    )
     with pytest.raises(al.ParameterError, match="noise_site"):
         inside.stream(label="a", ledger=al.NO_LEDGER)
     with pytest.raises(al.ParameterError, match="ledger must be given"):
@@ -108,7 +112,9 @@ def test_protocols_that_do_not_fit_a_stream_are_refused():
 
 
 def test_dropped_bits_are_dropped_at_the_end():
-    protocol = al.Protocol(al.SparseJL(6, 8, 2, "x"), epsilon=0.001, dropped_bits=4)
+    protocol = al.Protocol(
+        al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), epsilon=0.001, dropped_bits=4
+    )
     stream = protocol.stream(label="a", ledger=al.NO_LEDGER)
     stream.update(2, 12345)
     assert not np.any(stream.release().values & 15)

@@ -13,7 +13,7 @@ from armslength.laws import DiscreteLaplace
 from sealed import write_sealed
 from statistical.limits import check_variance, draws_for_variance
 
-SPARSE = al.SparseJL(30, 8, seed="totals")
+SPARSE = al.SparseJL(input_dim=30, sketch_dim=8, seed="totals")
 PROTOCOL = al.Protocol(SPARSE, epsilon=1, contribution=3, total_share="0.25")
 X = np.arange(60).reshape(2, 30) - 20
 
@@ -81,7 +81,7 @@ def test_clamped_values_are_what_is_added_up():
 
 
 def test_input_noise_and_streams_release_totals_too():
-    fast = al.FastJL(30, 8, seed="totals")
+    fast = al.FastJL(input_dim=30, sketch_dim=8, seed="totals")
     protocol = al.Protocol(fast, epsilon=900, delta=1e-6, noise_site="input", total_share="0.5")
     assert protocol.release(X, ledger=al.NO_LEDGER).totals.tolist() == X.sum(axis=1).tolist()
     stream = al.Protocol(SPARSE, epsilon=1000, total_share="0.5").stream(label="s", ledger=al.NO_LEDGER)
@@ -152,7 +152,7 @@ def test_sparse_rows_of_several_blocks_are_added_up():
     rows = rows.astype(np.int64)
     assert al.sketch_in_clear(protocol, rows, threads=2).totals.tolist() == rows.sum(axis=1).tolist()
     wide = sparse.csr_array(np.ones((40, 60_000), dtype=np.int64))
-    many = al.Protocol(al.SparseJL(60_000, 8, seed="wide"), epsilon=1, total_share="0.5")
+    many = al.Protocol(al.SparseJL(input_dim=60_000, sketch_dim=8, seed="wide"), epsilon=1, total_share="0.5")
     assert al.sketch_in_clear(many, wide).totals.tolist() == [60_000] * 40
 
 
@@ -191,7 +191,7 @@ def test_the_upper_quantile_is_the_smallest(scale, tail):
 
 def test_totals_have_the_stated_variance_and_coverage():
     count = draws_for_variance(kurtosis=6)  # of a Laplace law
-    protocol = al.Protocol(al.SparseJL(2, 1, seed="x"), epsilon=1, total_share="0.5")
+    protocol = al.Protocol(al.SparseJL(input_dim=2, sketch_dim=1, seed="x"), epsilon=1, total_share="0.5")
     totals = al.totals(protocol.release(np.full((count, 2), 7), ledger=al.NO_LEDGER))
     check_variance(totals.value, 14, totals.variance[0])
     for level in (0.8, 0.95):

@@ -13,10 +13,19 @@ from golden.write_files import protocols
 
 PROTOCOLS = protocols()
 LAPLACE = al.Protocol(
-    al.SparseJL(100, 8, 2, "card"), epsilon="0.5", contribution=20, unit="one patient", total_share="0.2"
+    al.SparseJL(input_dim=100, sketch_dim=8, sparsity=2, seed="card"),
+    epsilon="0.5",
+    contribution=20,
+    unit="one patient",
+    total_share="0.2",
 )
 GAUSSIAN = al.Protocol(
-    al.HadamardJL(100, 8, "card"), epsilon=1, delta="1e-6", noise="gaussian", radius=3, value_range=(0, 9)
+    al.HadamardJL(input_dim=100, sketch_dim=8, seed="card"),
+    epsilon=1,
+    delta="1e-6",
+    noise="gaussian",
+    radius=3,
+    value_range=(0, 9),
 )
 
 
@@ -132,17 +141,19 @@ def test_the_page_says_what_an_officer_asks():
     assert "clamped to 0 to 9" in page["Which limits were set beforehand"]
     assert "a radius of 3 in l1 norm" in page["Which limits were set beforehand"]
     assert "the software cannot check it" in page["What this rests on"]
-    fast = al.Protocol(al.FastJL(16, 8, "card"), epsilon=1, delta="1e-6", noise_site="input")
+    fast = al.Protocol(
+        al.FastJL(input_dim=16, sketch_dim=8, seed="card"), epsilon=1, delta="1e-6", noise_site="input"
+    )
     assert "goes into it" in dict(officer_page(fast, "rows"))["How it is protected"]
     assert "before its last step" in guarantee_in_words(fast, "rows")
     assert (
         "a copy of 3 numbers"
-        in dict(officer_page(al.Protocol(al.Identity(3), epsilon=1), "rows"))["What was released"]
+        in dict(officer_page(al.Protocol(al.Identity(input_dim=3), epsilon=1), "rows"))["What was released"]
     )
 
 
 def test_a_large_epsilon_is_called_weak():
-    words = dict(officer_page(al.Protocol(al.Identity(3), epsilon=30), "rows"))[
+    words = dict(officer_page(al.Protocol(al.Identity(input_dim=3), epsilon=30), "rows"))[
         "What anybody can learn at most"
     ]
     assert "astronomical" in words
@@ -155,7 +166,7 @@ def test_a_large_epsilon_is_called_weak():
 )
 def test_weak_promises_are_called_weak_in_the_paragraph_and_on_the_page(epsilon, delta, is_weak):
     noise = "gaussian" if delta else "laplace"
-    protocol = al.Protocol(al.Identity(3), epsilon=epsilon, delta=delta, noise=noise)
+    protocol = al.Protocol(al.Identity(input_dim=3), epsilon=epsilon, delta=delta, noise=noise)
     for text in (
         guarantee_in_words(protocol, "rows"),
         dict(officer_page(protocol, "rows"))["What anybody can learn at most"],
@@ -165,7 +176,7 @@ def test_weak_promises_are_called_weak_in_the_paragraph_and_on_the_page(epsilon,
 
 def test_a_delta_that_is_not_spent_is_no_weakness():
     assert "weak" not in guarantee_in_words(
-        al.Protocol(al.Identity(3), epsilon=1, delta="0.1", noise="laplace"), "rows"
+        al.Protocol(al.Identity(input_dim=3), epsilon=1, delta="0.1", noise="laplace"), "rows"
     )
 
 

@@ -11,7 +11,7 @@ import armslength as al
 from armslength.sketches import sketch_file
 from armslength.sketches.sketch_file import SketchFile, _stamp
 
-PROTOCOL = al.Protocol(al.SparseJL(6, 8, 2, "x"), epsilon=1)
+PROTOCOL = al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), epsilon=1)
 MARKS = ("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
 
 

@@ -18,7 +18,7 @@ from armslength.sketches.collection import Collection
 from armslength.sketches.collection import _Group as Group
 from sealed import write_sealed
 
-TRANSFORM = al.SparseJL(20, 8, 2, "collection")
+TRANSFORM = al.SparseJL(input_dim=20, sketch_dim=8, sparsity=2, seed="collection")
 PROTOCOL = al.Protocol(TRANSFORM, epsilon=1, unit="one patient")
 OTHER = al.Protocol(TRANSFORM, epsilon=0.001, dropped_bits=6)
 WITH_TOTALS = al.Protocol(TRANSFORM, epsilon=1, total_share="0.5")
@@ -246,7 +246,7 @@ def test_opening_reads_no_row(folder, monkeypatch):
 
 
 def test_one_space_for_all(folder):
-    elsewhere = al.Protocol(al.SparseJL(20, 8, 2, "elsewhere"), epsilon=1)
+    elsewhere = al.Protocol(al.SparseJL(input_dim=20, sketch_dim=8, sparsity=2, seed="elsewhere"), epsilon=1)
     released(2, elsewhere).save(folder / "b" / "elsewhere.parquet")
     with pytest.raises(
         al.IncompatibleSketchesError, match=r"different transform seed in .*elsewhere\.parquet$"
@@ -341,7 +341,7 @@ def test_hostile_columns_are_refused_when_they_are_read(folder):
 
 
 def test_a_group_that_unpacks_to_too_much_is_refused_at_once(tmp_path, monkeypatch):
-    wide = al.Protocol(al.Identity(4096), epsilon=1)
+    wide = al.Protocol(al.Identity(input_dim=4096), epsilon=1)
     al.sketch_in_clear(wide, np.zeros((3000, 4096), dtype=np.int8)).save(tmp_path / "zeros.parquet")
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", None)  # must not be reached
     # groups of 1,024 rows: three of them are more than this, one is not
@@ -376,7 +376,7 @@ print(tracemalloc.get_traced_memory()[1] + pa.default_memory_pool().max_memory()
 
 
 def test_memory_does_not_grow_with_the_collection(tmp_path):
-    protocol = al.Protocol(al.Identity(256), epsilon=1)
+    protocol = al.Protocol(al.Identity(input_dim=256), epsilon=1)
     data = RNG.integers(0, 50, (6000, 256))
     (tmp_path / "rows").mkdir()
     for number in range(10):

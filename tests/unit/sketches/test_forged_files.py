@@ -17,7 +17,7 @@ from armslength.sketches.sketch_format import labels_of
 from forged_parquet import column_of, field, forge, group_of
 from sealed import write_sealed
 
-PROTOCOL = al.Protocol(al.SparseJL(6, 8, 2, "x"), epsilon=1)
+PROTOCOL = al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), epsilon=1)
 I64, LIST, STRUCT = 6, 9, 12
 READERS = (al.load, lambda path: al.open_collection(path).to_sketches())
 

@@ -43,7 +43,11 @@ def kinds():
             continue
         if source == "events" and bound == "radius":
             continue
-        transform = al.Identity(16) if site == "output" else al.FastJL(16, 4, "kinds")
+        transform = (
+            al.Identity(input_dim=16)
+            if site == "output"
+            else al.FastJL(input_dim=16, sketch_dim=4, seed="kinds")
+        )
         yield (
             al.Protocol(
                 transform,
@@ -126,14 +130,16 @@ def test_the_list_is_that_of_the_theorem():
     page = (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8")
     theorem = page[page.index("**Theorem 1.**") : page.index("Then for every set of outputs")]
     found = re.findall(r"^\* \*\*H(\d), ([a-z ]+):\*\* ", theorem, re.MULTILINE)
-    protocol = al.Protocol(al.Identity(4), epsilon=1, contribution=2)
+    protocol = al.Protocol(al.Identity(input_dim=4), epsilon=1, contribution=2)
     for source in (*SOURCES, UNKNOWN):
         names = [each.name for each in hypotheses(protocol, source)]
         assert [(str(number), name) for number, name in enumerate(names, 1)] == found
 
 
 def test_a_report_says_them_too():
-    protocol = al.Protocol(al.Identity(4), epsilon=1, on_grid=False, changed_entries=3, unit="one patient")
+    protocol = al.Protocol(
+        al.Identity(input_dim=4), epsilon=1, on_grid=False, changed_entries=3, unit="one patient"
+    )
     said = html.unescape(cards(protocol.release(np.zeros((2, 4)), ledger=al.NO_LEDGER)))
     assert all(each.words in said for each in hypotheses(protocol, "rows"))
 
@@ -157,7 +163,7 @@ def test_docstrings_and_the_threat_model_name_every_hypothesis(text):
 
 def test_why_touched_must_be_said():
     """Two inputs within the radius that break the promise of `changed_entries`: the integers move a thousand times as far as planned for."""
-    protocol = al.Protocol(al.Identity(1000), epsilon=1, on_grid=False, changed_entries=1, radius=1)
+    protocol = al.Protocol(al.Identity(input_dim=1000), epsilon=1, on_grid=False, changed_entries=1, radius=1)
     x, other = np.full((1, 1000), 1 - 0.0005), np.ones((1, 1000))
     assert np.abs(x - other).sum() == pytest.approx(0.5)
     moved = al.sketch_in_clear(protocol, other).values - al.sketch_in_clear(protocol, x).values

@@ -14,7 +14,11 @@ from armslength.sketches.sketch_file import load
 from sealed import write_sealed
 
 PROTOCOL = al.Protocol(
-    al.SparseJL(8, 4, 1, "sources"), epsilon=1, contribution=3, unit="one patient", items="int64"
+    al.SparseJL(input_dim=8, sketch_dim=4, sparsity=1, seed="sources"),
+    epsilon=1,
+    contribution=3,
+    unit="one patient",
+    items="int64",
 )
 EVENTS = pa.table({"who": ["a", "a", "b"], "what": [1, 3, 3]})
 

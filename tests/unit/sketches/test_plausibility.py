@@ -11,7 +11,7 @@ from armslength.sketches import plausibility
 from armslength.sketches.plausibility import FALSE_ALARM, implausible
 
 WIDTH = 128
-TRANSFORM = al.SparseJL(400, WIDTH, 1, "plausible")
+TRANSFORM = al.SparseJL(input_dim=400, sketch_dim=WIDTH, sparsity=1, seed="plausible")
 PROTOCOLS = {
     "laplace": al.Protocol(TRANSFORM, epsilon=1),
     "small scale": al.Protocol(TRANSFORM, epsilon=20),
@@ -124,7 +124,9 @@ def test_one_noise_for_two_rows_is_flagged():
 def test_rows_without_a_noise_of_their_own_are_not_tested():
     protocol = PROTOCOLS["laplace"]
     zeros = np.zeros((2, 400), dtype=np.int64)
-    fast = al.Protocol(al.FastJL(16, 8, "x"), epsilon=1, delta="1e-6", noise_site="input")
+    fast = al.Protocol(
+        al.FastJL(input_dim=16, sketch_dim=8, seed="x"), epsilon=1, delta="1e-6", noise_site="input"
+    )
     assert implausible(al.sketch_in_clear(protocol, zeros)) == []
     assert implausible(0 * released(protocol, zeros)) == []
     assert implausible(released(protocol, zeros) / 1000) == []
@@ -194,9 +196,9 @@ def test_every_pair_counts_where_copies_are_looked_for():
 
 
 def test_data_at_the_end_of_its_range_and_noise_beyond_it_are_not_flagged():
-    ones = al.Protocol(al.MatrixJL(np.ones((1, 400), dtype=int), 1.0), epsilon=1, value_range=(0, 3))
+    ones = al.Protocol(al.MatrixJL(np.ones((1, 400), dtype=int), scale=1.0), epsilon=1, value_range=(0, 3))
     assert implausible(released(ones, np.full((20, 400), 3))) == []
-    noisy = al.Protocol(al.Identity(1), epsilon="0.001", value_range=(0, 1))
+    noisy = al.Protocol(al.Identity(input_dim=1), epsilon="0.001", value_range=(0, 1))
     assert implausible(released(noisy, np.zeros((200, 1), dtype=int))) == []
 
 
@@ -211,7 +213,9 @@ def test_numbers_at_which_sums_wrap():
 def test_which_rows_can_be_tested():
     protocol = PROTOCOLS["laplace"]
     sketches = released(protocol, np.zeros((3, 400), dtype=np.int64))
-    fast = al.Protocol(al.FastJL(16, 8, "x"), epsilon=1, delta="1e-6", noise_site="input")
+    fast = al.Protocol(
+        al.FastJL(input_dim=16, sketch_dim=8, seed="x"), epsilon=1, delta="1e-6", noise_site="input"
+    )
     assert plausibility.tested_rows(sketches) == 3
     assert plausibility.tested_rows(al.concat([sketches, 2 * sketches, sketches / 3])) == 3
     assert plausibility.tested_rows(0.5 * sketches * 2.0) == 3  # floats, and yet what was released
@@ -225,7 +229,7 @@ def test_a_row_that_was_taken_apart_and_put_together_again_is_the_same_row():
 
 
 def test_few_numbers_prove_nothing():
-    tiny = al.Protocol(al.Identity(2), epsilon=1)
+    tiny = al.Protocol(al.Identity(input_dim=2), epsilon=1)
     sketches = released(tiny, np.zeros((2, 2), dtype=np.int64))
     assert implausible(as_sent(sketches, np.zeros((2, 2), dtype=np.int64))) == []
     assert FALSE_ALARM == 1e-9

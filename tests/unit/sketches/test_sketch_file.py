@@ -14,7 +14,7 @@ from armslength.sketches import sketch_format
 from armslength.sketches.card import release_card
 from sealed import write_sealed
 
-TRANSFORM = al.SparseJL(6, 8, 2, "x")
+TRANSFORM = al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x")
 PROTOCOL = al.Protocol(TRANSFORM, epsilon=1, unit="one patient")
 DROPPED = al.Protocol(TRANSFORM, epsilon=0.001, dropped_bits=6)
 X = np.arange(18).reshape(3, 6)
@@ -47,9 +47,9 @@ def same(a, b):
         lambda: released()["north"] - 0.5 * released(DROPPED)["süd"],
         lambda: released() + released(),
         lambda: al.sketch_in_clear(PROTOCOL, X),
-        lambda: al.Protocol(al.FastJL(6, 4, "x"), epsilon=1, delta=1e-6, noise_site="input").release(
-            X, ledger=al.NO_LEDGER
-        ),
+        lambda: al.Protocol(
+            al.FastJL(input_dim=6, sketch_dim=4, seed="x"), epsilon=1, delta=1e-6, noise_site="input"
+        ).release(X, ledger=al.NO_LEDGER),
     ],
     ids=["plain", "dropped", "two protocols", "combination", "sum", "clear", "input"],
 )
@@ -70,7 +70,9 @@ def test_several_files_are_joined(tmp_path):
 
 def test_files_of_different_spaces_are_not_joined(tmp_path):
     released().save(tmp_path / "a.parquet")
-    released(al.Protocol(al.SparseJL(6, 4, 2, "x"), epsilon=1)).save(tmp_path / "b.parquet")
+    released(al.Protocol(al.SparseJL(input_dim=6, sketch_dim=4, sparsity=2, seed="x"), epsilon=1)).save(
+        tmp_path / "b.parquet"
+    )
     with pytest.raises(al.IncompatibleSketchesError, match="sketch_dim"):
         al.load([tmp_path / "a.parquet", tmp_path / "b.parquet"])
 
@@ -240,7 +242,7 @@ def test_foreign_damaged_and_cut_files_are_refused(path):
 
 
 def test_a_file_that_unpacks_to_more_than_the_limit_is_refused_before_it_is_read(path, monkeypatch):
-    big = al.Protocol(al.Identity(4096), epsilon=1)
+    big = al.Protocol(al.Identity(input_dim=4096), epsilon=1)
     zeros = al.sketch_in_clear(big, np.zeros((2000, 4096), dtype=np.int8))
     zeros.save(path)
     assert path.stat().st_size < 300_000
@@ -275,7 +277,7 @@ def test_many_terms_of_noise_are_refused_before_they_are_unpacked(path, monkeypa
 
 def test_a_protocol_that_would_scan_for_ever_is_refused(path):
     released().save(path)
-    endless = al.Protocol(al.GaussianJL(10, 4, "x"), epsilon=1).document()
+    endless = al.Protocol(al.GaussianJL(input_dim=10, sketch_dim=4, seed="x"), epsilon=1).document()
     endless["transform"]["parameters"]["input_dim"] = 2**40
     rewrite(path, protocols=[endless])
     with pytest.raises(al.CorruptFileError, match="2\\^34"):
@@ -368,7 +370,7 @@ def test_a_row_without_noise_beside_one_with_two(path):
 
 
 def test_many_rows_are_written_in_groups_of_moderate_size(path):
-    wide = al.Protocol(al.Identity(1024), epsilon=1)
+    wide = al.Protocol(al.Identity(input_dim=1024), epsilon=1)
     values = np.arange(5000)[:, None] + np.zeros((1, 1024), dtype=int)
     sketches = al.sketch_in_clear(wide, values)
     sketches.save(path)

@@ -11,7 +11,7 @@ from armslength.sketches.parquet_footer import ColumnChunk, RowGroup
 from armslength.sketches.sketch_file import SketchFile
 from armslength.sketches.sketch_format import Head, check_size, sketches_of
 
-PROTOCOL = al.Protocol(al.SparseJL(6, 8, 2, "x"), epsilon=1)
+PROTOCOL = al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), epsilon=1)
 
 
 NAMES = (b"label", b"values", b"noise", b"noise", b"noise", b"offset", b"in_clear")

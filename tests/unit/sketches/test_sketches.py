@@ -6,7 +6,7 @@ import pytest
 import armslength as al
 from armslength.ingest.arrays import projected_sums
 
-TRANSFORM = al.SparseJL(6, 8, 2, "x")
+TRANSFORM = al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x")
 PROTOCOL = al.Protocol(TRANSFORM, epsilon=1)
 X = np.arange(18).reshape(3, 6)
 
@@ -102,9 +102,15 @@ def test_concat_joins_rows_of_different_protocols(sketches):
 @pytest.mark.parametrize(
     ("other", "names"),
     [
-        (al.Protocol(al.SparseJL(6, 8, 2, "y"), epsilon=1), "transform seed"),
-        (al.Protocol(al.SparseJL(6, 8, 4, "x"), epsilon=1), "transform sparsity"),
-        (al.Protocol(al.SignJL(6, 8, "x"), epsilon=1), "transform"),
+        (
+            al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="y"), epsilon=1),
+            "transform seed",
+        ),
+        (
+            al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=4, seed="x"), epsilon=1),
+            "transform sparsity",
+        ),
+        (al.Protocol(al.SignJL(input_dim=6, sketch_dim=8, seed="x"), epsilon=1), "transform"),
         (al.Protocol(TRANSFORM, epsilon=1, resolution=0.5), "resolution"),
     ],
 )
@@ -121,7 +127,7 @@ def test_sketches_of_other_spaces_do_not_meet(sketches, other, names):
 
 
 def test_noise_on_the_input_does_not_mix_with_noise_on_the_output():
-    transform = al.FastJL(6, 4, "x")
+    transform = al.FastJL(input_dim=6, sketch_dim=4, seed="x")
     inside = al.Protocol(transform, epsilon=1, delta=1e-6, noise_site="input").release(X, ledger=al.NO_LEDGER)
     outside = al.Protocol(transform, epsilon=1, delta=1e-6).release(X, ledger=al.NO_LEDGER)
     with pytest.raises(al.IncompatibleSketchesError, match="noise_site"):
@@ -157,7 +163,13 @@ def test_stream_and_batch_are_the_same_integers_under_the_noise(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "transform", [al.HadamardJL(6, 4, "x"), al.GaussianJL(6, 4, "x"), al.FastJL(6, 4, "x"), al.Identity(6)]
+    "transform",
+    [
+        al.HadamardJL(input_dim=6, sketch_dim=4, seed="x"),
+        al.GaussianJL(input_dim=6, sketch_dim=4, seed="x"),
+        al.FastJL(input_dim=6, sketch_dim=4, seed="x"),
+        al.Identity(input_dim=6),
+    ],
 )
 def test_streams_of_every_transform(transform, monkeypatch):
     monkeypatch.setattr("armslength.release.release.add_noise", lambda *_, **__: None)
@@ -171,7 +183,7 @@ def test_streams_of_every_transform(transform, monkeypatch):
 
 def test_streams_of_open_vocabularies(monkeypatch):
     monkeypatch.setattr("armslength.release.release.add_noise", lambda *_, **__: None)
-    protocol = al.Protocol(al.SparseJL(None, 8, 2, "x"), epsilon=1)
+    protocol = al.Protocol(al.SparseJL(sketch_dim=8, sparsity=2, seed="x"), epsilon=1)
     stream = protocol.stream(label="s", ledger=al.NO_LEDGER)
     stream.update("flu")
     stream.update(["flu", "cold", "flu"], [1, -2, 3])

@@ -13,7 +13,12 @@ from armslength.sketches import verify as module
 from golden.write_files import protocols
 from sealed import write_sealed
 
-PROTOCOL = al.Protocol(al.SparseJL(50, 64, 1, "agreed"), epsilon=1, unit="one patient", total_share="0.1")
+PROTOCOL = al.Protocol(
+    al.SparseJL(input_dim=50, sketch_dim=64, sparsity=1, seed="agreed"),
+    epsilon=1,
+    unit="one patient",
+    total_share="0.1",
+)
 X = np.arange(100).reshape(2, 50) % 7
 
 
@@ -58,7 +63,10 @@ def test_releases_of_every_transform_and_law_hold(protocol, tmp_path):
 
 def test_another_protocol_than_agreed(path):
     other = al.Protocol(
-        al.SparseJL(50, 64, 1, "agreed"), epsilon="0.5", unit="one patient", total_share="0.1"
+        al.SparseJL(input_dim=50, sketch_dim=64, sparsity=1, seed="agreed"),
+        epsilon="0.5",
+        unit="one patient",
+        total_share="0.1",
     )
     verification = al.verify(path, protocol=other)
     assert not verification.holds
@@ -68,7 +76,9 @@ def test_another_protocol_than_agreed(path):
 
 def test_a_release_that_was_not_charged(path, tmp_path):
     ledger = tmp_path / "ledger.sqlite"
-    other = al.Protocol(al.SparseJL(50, 64, 1, "agreed"), epsilon="0.5", unit="one patient")
+    other = al.Protocol(
+        al.SparseJL(input_dim=50, sketch_dim=64, sparsity=1, seed="agreed"), epsilon="0.5", unit="one patient"
+    )
     other.release(X, labels=["north", "south"], ledger=al.NO_LEDGER).save(path)
     assert states(al.verify(path, ledger=ledger))["ledger"] == "fails"
     for sketches in (
@@ -130,7 +140,10 @@ def test_implausible_rows_fail_by_name(path):
 def test_too_little_noise_fails_however_it_came_about(path, monkeypatch):
     """A calibration that chose too small a scale is caught by the proof, which does not choose."""
     assert module.checked_calibration(PROTOCOL).state == "holds"
-    for protocol in (PROTOCOL, al.Protocol(al.Identity(4), epsilon=1, delta="1e-6", noise="gaussian")):
+    for protocol in (
+        PROTOCOL,
+        al.Protocol(al.Identity(input_dim=4), epsilon=1, delta="1e-6", noise="gaussian"),
+    ):
         law = type(protocol.law)(protocol.law.scale * (1 - 1e-6))
         monkeypatch.setitem(protocol.__dict__, "law", law)
         assert module.checked_calibration(protocol).state == "fails"
@@ -155,7 +168,7 @@ def test_combined_rows_have_no_line_of_their_own(path, tmp_path):
 
 def test_a_line_that_differs_is_not_that_of_the_release(tmp_path):
     path, ledger = tmp_path / "s.parquet", tmp_path / "ledger.sqlite"
-    protocol = al.Protocol(al.Identity(4), epsilon=1, delta="1e-6", noise="gaussian")
+    protocol = al.Protocol(al.Identity(input_dim=4), epsilon=1, delta="1e-6", noise="gaussian")
     book = al.Ledger(ledger, create=True)
     protocol.release(np.zeros((1, 4), int), labels=["a"], population="p", ledger=book).save(path)
     for change, state in (
@@ -189,13 +202,15 @@ def test_rows_that_cannot_be_tested_are_said_to_be_so(path, tmp_path):
     check = next(check for check in al.verify(path).checks if check.subject == "noise")
     assert check.state == "not checked"
     assert "1 of 2 rows" in check.words
-    fast = al.Protocol(al.FastJL(16, 8, "x"), epsilon=1, delta="1e-6", noise_site="input")
+    fast = al.Protocol(
+        al.FastJL(input_dim=16, sketch_dim=8, seed="x"), epsilon=1, delta="1e-6", noise_site="input"
+    )
     fast.release(np.zeros((1, 16), int), ledger=al.NO_LEDGER).save(tmp_path / "fast.parquet")
     assert states(al.verify(tmp_path / "fast.parquet"))["noise"] == "not checked"
 
 
 def test_a_few_bytes_cannot_ask_for_much(tmp_path):
-    wide = al.Protocol(al.SparseJL(4096, 2**24, seed="a"), epsilon=1)
+    wide = al.Protocol(al.SparseJL(input_dim=4096, sketch_dim=2**24, seed="a"), epsilon=1)
     empty = wide.release(np.zeros((1, 4096), int), ledger=al.NO_LEDGER)[[]]
     empty.save(tmp_path / "wide.parquet")
     check = next(check for check in al.verify(tmp_path / "wide.parquet").checks if check.subject == "matrix")
@@ -204,7 +219,7 @@ def test_a_few_bytes_cannot_ask_for_much(tmp_path):
 
 
 def test_entries_whose_squares_are_beyond_64_bits():
-    large = al.Protocol(al.MatrixJL([[2**31, 1], [-(2**31), 0], [2**31, 5]], 1.0), epsilon=1000)
+    large = al.Protocol(al.MatrixJL([[2**31, 1], [-(2**31), 0], [2**31, 5]], scale=1.0), epsilon=1000)
     assert module.checked_matrix(large).state == "holds"
     assert str(3 * 2**62) in module.checked_matrix(large).words
 

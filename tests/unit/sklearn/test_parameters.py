@@ -51,7 +51,7 @@ def test_the_automatic_sketch_dim_of_the_others(kind, features):
         (transformers.FastJLTransformer("many"), "sketch_dim must be an integer or 'auto', got 'many'"),
         (transformers.GaussianJLTransformer(np.nan), "sketch_dim must be an integer from 1 to"),
         (transformers.HadamardJLTransformer(17), "sketch_dim must be at most 16 "),
-        (transformers.SparseJLTransformer(10, 3), "sparsity must divide sketch_dim"),
+        (transformers.SparseJLTransformer(10, sparsity=3), "sparsity must divide sketch_dim"),
         (transformers.SparseJLTransformer(sparsity=0), "sparsity must be an integer from 1 to"),
         (transformers.SparseJLTransformer(sparsity=True), "sparsity must be an integer from 1 to"),
         (transformers.SparseJLTransformer(sparsity="two"), "sparsity must be an integer from 1 to"),
@@ -82,7 +82,7 @@ def test_a_failed_fit_leaves_the_last_one():
 
 
 def test_scikit_learn_is_loaded_by_its_own_room_alone():
-    code = "import sys, armslength; armslength.SparseJL(9, 3); print('sklearn' in sys.modules)"
+    code = "import sys, armslength; armslength.SparseJL(input_dim=9, sketch_dim=3); print('sklearn' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 

@@ -15,14 +15,14 @@ MATRIX = np.random.default_rng(5).integers(-3, 4, (K, D))
 
 ESTIMATORS = {
     "sparse": transformers.SparseJLTransformer(K),
-    "sparse s=4": transformers.SparseJLTransformer(K, 4, construction="balanced"),
-    "sparse graph": transformers.SparseJLTransformer(K, 3, construction="graph"),
+    "sparse s=4": transformers.SparseJLTransformer(K, sparsity=4, construction="balanced"),
+    "sparse graph": transformers.SparseJLTransformer(K, sparsity=3, construction="graph"),
     "hadamard": transformers.HadamardJLTransformer(K),
     "fast": transformers.FastJLTransformer(K, density=0.3),
     "gaussian": transformers.GaussianJLTransformer(K),
     "sign": transformers.SignJLTransformer(K),
     "sign sparse": transformers.SignJLTransformer(K, construction="sparse"),
-    "matrix": transformers.MatrixJLTransformer(MATRIX, 0.25),
+    "matrix": transformers.MatrixJLTransformer(MATRIX, scale=0.25),
     "identity": transformers.IdentityTransformer(),
 }
 BLAS = {"gaussian", "sign", "sign sparse"}  # its rounding depends on how many rows there are
@@ -119,17 +119,31 @@ def test_the_space_is_that_of_a_protocol_with_the_same_transform(name):
 
 def test_the_transform_is_the_one_that_a_user_would_build():
     X = np.ones((2, D))
-    assert transformers.SparseJLTransformer(8, 2, "trial").fit(X).transform_ == al.SparseJL(D, 8, 2, "trial")
-    assert transformers.HadamardJLTransformer(8).fit(X).transform_ == al.HadamardJL(D, 8, "armslength")
-    assert transformers.FastJLTransformer(8).fit(X).transform_ == al.FastJL(D, 8, "armslength")
-    assert transformers.GaussianJLTransformer(8).fit(X).transform_ == al.GaussianJL(D, 8, "armslength")
-    assert transformers.SignJLTransformer(8, "a", "sparse").fit(X).transform_ == al.SignJL(
-        D, 8, "a", "sparse"
+    assert transformers.SparseJLTransformer(8, sparsity=2, seed="trial").fit(X).transform_ == al.SparseJL(
+        input_dim=D, sketch_dim=8, sparsity=2, seed="trial"
     )
-    brought = transformers.MatrixJLTransformer(MATRIX, 0.5, (0.1, 0.1)).fit(X).transform_
-    assert brought == al.MatrixJL(MATRIX, 0.5, variance_coefficients=(0.1, 0.1))
-    assert transformers.MatrixJLTransformer().fit(X).transform_ == al.MatrixJL(np.eye(D, dtype=int), 1.0)
-    assert transformers.IdentityTransformer().fit(X).transform_ == al.Identity(D)
+    assert transformers.HadamardJLTransformer(8).fit(X).transform_ == al.HadamardJL(
+        input_dim=D, sketch_dim=8, seed="armslength"
+    )
+    assert transformers.FastJLTransformer(8).fit(X).transform_ == al.FastJL(
+        input_dim=D, sketch_dim=8, seed="armslength"
+    )
+    assert transformers.GaussianJLTransformer(8).fit(X).transform_ == al.GaussianJL(
+        input_dim=D, sketch_dim=8, seed="armslength"
+    )
+    assert transformers.SignJLTransformer(8, seed="a", construction="sparse").fit(X).transform_ == al.SignJL(
+        input_dim=D, sketch_dim=8, seed="a", construction="sparse"
+    )
+    brought = (
+        transformers.MatrixJLTransformer(MATRIX, scale=0.5, variance_coefficients=(0.1, 0.1))
+        .fit(X)
+        .transform_
+    )
+    assert brought == al.MatrixJL(MATRIX, scale=0.5, variance_coefficients=(0.1, 0.1))
+    assert transformers.MatrixJLTransformer().fit(X).transform_ == al.MatrixJL(
+        np.eye(D, dtype=int), scale=1.0
+    )
+    assert transformers.IdentityTransformer().fit(X).transform_ == al.Identity(input_dim=D)
 
 
 @pytest.mark.parametrize("kind", ["SparseJL", "HadamardJL", "FastJL", "GaussianJL", "SignJL"])

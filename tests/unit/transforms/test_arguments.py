@@ -47,12 +47,36 @@ def refuses_or_works(build):
 
 @given(JUNK, JUNK, JUNK, JUNK, JUNK, JUNK)
 def test_sparse_jl_refuses_junk(d, k, s, seed, construction, t):
-    refuses_or_works(lambda: al.SparseJL(d, 12, 3, "x", "block", 16))
-    refuses_or_works(lambda: al.SparseJL(10, k, 1, "x", "block", 16))
-    refuses_or_works(lambda: al.SparseJL(10, 12, s, "x", "block", 16))
-    refuses_or_works(lambda: al.SparseJL(10, 12, 3, seed, "block", 16))
-    refuses_or_works(lambda: al.SparseJL(10, 12, 3, "x", construction, 16))
-    refuses_or_works(lambda: al.SparseJL(10, 12, 3, "x", "block", t))
+    refuses_or_works(
+        lambda: al.SparseJL(
+            input_dim=d, sketch_dim=12, sparsity=3, seed="x", construction="block", independence=16
+        )
+    )
+    refuses_or_works(
+        lambda: al.SparseJL(
+            input_dim=10, sketch_dim=k, sparsity=1, seed="x", construction="block", independence=16
+        )
+    )
+    refuses_or_works(
+        lambda: al.SparseJL(
+            input_dim=10, sketch_dim=12, sparsity=s, seed="x", construction="block", independence=16
+        )
+    )
+    refuses_or_works(
+        lambda: al.SparseJL(
+            input_dim=10, sketch_dim=12, sparsity=3, seed=seed, construction="block", independence=16
+        )
+    )
+    refuses_or_works(
+        lambda: al.SparseJL(
+            input_dim=10, sketch_dim=12, sparsity=3, seed="x", construction=construction, independence=16
+        )
+    )
+    refuses_or_works(
+        lambda: al.SparseJL(
+            input_dim=10, sketch_dim=12, sparsity=3, seed="x", construction="block", independence=t
+        )
+    )
 
 
 @given(JUNK, JUNK, JUNK, JUNK)
@@ -61,21 +85,21 @@ def test_other_transforms_refuse_junk(d, k, seed, last):
         refuses_or_works(lambda t=transform: t(d, 1, "x"))
         refuses_or_works(lambda t=transform: t(10, k, "x"))
         refuses_or_works(lambda t=transform: t(10, 4, seed))
-    refuses_or_works(lambda: al.FastJL(10, 4, "x", last))
-    refuses_or_works(lambda: al.SignJL(10, 4, "x", last))
-    refuses_or_works(lambda: al.Identity(d))
+    refuses_or_works(lambda: al.FastJL(input_dim=10, sketch_dim=4, seed="x", density=last))
+    refuses_or_works(lambda: al.SignJL(input_dim=10, sketch_dim=4, seed="x", construction=last))
+    refuses_or_works(lambda: al.Identity(input_dim=d))
 
 
 @given(JUNK, JUNK, JUNK)
 def test_matrix_jl_refuses_junk(matrix, scale, coefficients):
-    refuses_or_works(lambda: al.MatrixJL(matrix, 1.0))
-    refuses_or_works(lambda: al.MatrixJL([[1]], scale))
-    refuses_or_works(lambda: al.MatrixJL([[1]], 1.0, variance_coefficients=coefficients))
+    refuses_or_works(lambda: al.MatrixJL(matrix, scale=1.0))
+    refuses_or_works(lambda: al.MatrixJL([[1]], scale=scale))
+    refuses_or_works(lambda: al.MatrixJL([[1]], scale=1.0, variance_coefficients=coefficients))
 
 
 @given(JUNK)
 def test_apply_columns_and_threads_refuse_junk(junk):
-    fixed, vocabulary = al.SparseJL(3, 4, seed="x"), al.SparseJL(None, 4, seed="x")
+    fixed, vocabulary = al.SparseJL(input_dim=3, sketch_dim=4, seed="x"), al.SparseJL(sketch_dim=4, seed="x")
     refuses_or_works(lambda: fixed.apply(junk))
     refuses_or_works(lambda: fixed.columns(junk))
     refuses_or_works(lambda: vocabulary.columns(junk))
@@ -94,31 +118,58 @@ def test_registry_refuses_junk(name, parameters):
     ("build", "says"),
     [
         (
-            lambda: al.SparseJL(10, 64, 7, "x"),
+            lambda: al.SparseJL(input_dim=10, sketch_dim=64, sparsity=7, seed="x"),
             "sparsity must divide sketch_dim, got sparsity=7, sketch_dim=64",
         ),
-        (lambda: al.SparseJL(10, 0, 1, "x"), "sketch_dim must be an integer from 1"),
-        (lambda: al.SparseJL(0, 4, 1, "x"), "input_dim must be an integer from 1"),
-        (lambda: al.SparseJL(-3, 4, 1, "x"), "got -3"),
-        (lambda: al.SparseJL(10, 4, 5, "x"), "sparsity must be an integer from 1 to 4"),
-        (lambda: al.SparseJL(10, 4, 1, 7), "seed must be a string, got 7; try seed='7'"),
-        (lambda: al.SparseJL(10, 4, 1, ""), "1 to 256 bytes"),
-        (lambda: al.SparseJL(10, 4, 1, "\ud800"), "lone surrogate"),
-        (lambda: al.SparseJL(10, 4, 1, "\u0378"), "characters assigned in Unicode"),
-        (lambda: al.SparseJL(10, 4, 1, "x", "blocks"), "must be one of 'block', 'graph', 'balanced'"),
-        (lambda: al.SparseJL(None, 4, 1, "x", "balanced"), "fixed input_dim"),
-        (lambda: al.SparseJL(10, 4, 1, "x", independence=3), "independence must be an integer from 4"),
-        (lambda: al.HadamardJL(10, 17, "x"), "at most 16"),
-        (lambda: al.FastJL(10, 4, "x", math.nan), "density must be a number above 0 and at most 1"),
-        (lambda: al.MatrixJL([[0.5]], 1.0), "matrix must hold integers, got float64"),
-        (lambda: al.MatrixJL(sparse.eye_array(3), 1.0), "matrix must hold integers"),
-        (lambda: al.MatrixJL([[2**31 + 1]], 1.0), "at most 2^31"),
-        (lambda: al.MatrixJL(np.array([[2**64 - 1]], dtype=np.uint64), 1.0), "at most 2^31"),
-        (lambda: al.MatrixJL([[1]], math.nan), "scale must be"),
-        (lambda: al.MatrixJL(np.zeros((0, 3), dtype=int), 1.0), "an entry"),
-        (lambda: al.SparseJL(None, 4, seed="x").matrix(), "open vocabulary"),
-        (lambda: al.SparseJL(None, 4, seed="x").apply([[1]]), "items must name"),
-        (lambda: al.SparseJL(1, 4, seed="x").apply([[1]], items=["a"]), "items must be left out"),
+        (
+            lambda: al.SparseJL(input_dim=10, sketch_dim=0, sparsity=1, seed="x"),
+            "sketch_dim must be an integer from 1",
+        ),
+        (
+            lambda: al.SparseJL(input_dim=0, sketch_dim=4, sparsity=1, seed="x"),
+            "input_dim must be an integer from 1",
+        ),
+        (lambda: al.SparseJL(input_dim=-3, sketch_dim=4, sparsity=1, seed="x"), "got -3"),
+        (
+            lambda: al.SparseJL(input_dim=10, sketch_dim=4, sparsity=5, seed="x"),
+            "sparsity must be an integer from 1 to 4",
+        ),
+        (
+            lambda: al.SparseJL(input_dim=10, sketch_dim=4, sparsity=1, seed=7),
+            "seed must be a string, got 7; try seed='7'",
+        ),
+        (lambda: al.SparseJL(input_dim=10, sketch_dim=4, sparsity=1, seed=""), "1 to 256 bytes"),
+        (lambda: al.SparseJL(input_dim=10, sketch_dim=4, sparsity=1, seed="\ud800"), "lone surrogate"),
+        (
+            lambda: al.SparseJL(input_dim=10, sketch_dim=4, sparsity=1, seed="\u0378"),
+            "characters assigned in Unicode",
+        ),
+        (
+            lambda: al.SparseJL(input_dim=10, sketch_dim=4, sparsity=1, seed="x", construction="blocks"),
+            "must be one of 'block', 'graph', 'balanced'",
+        ),
+        (lambda: al.SparseJL(sketch_dim=4, sparsity=1, seed="x", construction="balanced"), "fixed input_dim"),
+        (
+            lambda: al.SparseJL(input_dim=10, sketch_dim=4, sparsity=1, seed="x", independence=3),
+            "independence must be an integer from 4",
+        ),
+        (lambda: al.HadamardJL(input_dim=10, sketch_dim=17, seed="x"), "at most 16"),
+        (
+            lambda: al.FastJL(input_dim=10, sketch_dim=4, seed="x", density=math.nan),
+            "density must be a number above 0 and at most 1",
+        ),
+        (lambda: al.MatrixJL([[0.5]], scale=1.0), "matrix must hold integers, got float64"),
+        (lambda: al.MatrixJL(sparse.eye_array(3), scale=1.0), "matrix must hold integers"),
+        (lambda: al.MatrixJL([[2**31 + 1]], scale=1.0), "at most 2^31"),
+        (lambda: al.MatrixJL(np.array([[2**64 - 1]], dtype=np.uint64), scale=1.0), "at most 2^31"),
+        (lambda: al.MatrixJL([[1]], scale=math.nan), "scale must be"),
+        (lambda: al.MatrixJL(np.zeros((0, 3), dtype=int), scale=1.0), "an entry"),
+        (lambda: al.SparseJL(sketch_dim=4, seed="x").matrix(), "open vocabulary"),
+        (lambda: al.SparseJL(sketch_dim=4, seed="x").apply([[1]]), "items must name"),
+        (
+            lambda: al.SparseJL(input_dim=1, sketch_dim=4, seed="x").apply([[1]], items=["a"]),
+            "items must be left out",
+        ),
     ],
 )
 def test_bad_parameters_say_what_to_do(build, says):
@@ -142,10 +193,10 @@ def test_bad_parameters_say_what_to_do(build, says):
 )
 def test_bad_input_never_shows_its_values(X, says):
     for transform in (
-        al.SparseJL(3, 4, seed="x"),
-        al.HadamardJL(3, 4, "x"),
-        al.GaussianJL(3, 4, "x"),
-        al.Identity(3),
+        al.SparseJL(input_dim=3, sketch_dim=4, seed="x"),
+        al.HadamardJL(input_dim=3, sketch_dim=4, seed="x"),
+        al.GaussianJL(input_dim=3, sketch_dim=4, seed="x"),
+        al.Identity(input_dim=3),
     ):
         with pytest.raises(al.InputError) as caught:
             transform.apply(X)
@@ -177,17 +228,22 @@ DAMAGED = dict(damaged())
 
 @pytest.mark.parametrize("kind", list(DAMAGED))
 def test_a_damaged_sparse_matrix_is_refused(kind):
-    for build in (al.SparseJL(3, 4, seed="x").apply, lambda m: al.MatrixJL(m, 1.0)):
+    for build in (
+        al.SparseJL(input_dim=3, sketch_dim=4, seed="x").apply,
+        lambda m: al.MatrixJL(m, scale=1.0),
+    ):
         with pytest.raises(al.InputError, match="must be valid"):
             build(DAMAGED[kind])
 
 
 @pytest.mark.parametrize("use", ["apply", "columns", "matrix"])
 def test_masks_and_ragged_lists_are_never_dropped_in_silence(use):
-    transform = al.SparseJL(3, 4, seed="x")
-    call = {"apply": transform.apply, "columns": transform.columns, "matrix": lambda m: al.MatrixJL(m, 1.0)}[
-        use
-    ]
+    transform = al.SparseJL(input_dim=3, sketch_dim=4, seed="x")
+    call = {
+        "apply": transform.apply,
+        "columns": transform.columns,
+        "matrix": lambda m: al.MatrixJL(m, scale=1.0),
+    }[use]
     for bad, says in (
         (np.ma.array([[1, 2, 3]], mask=[[0, 1, 0]]), "masked"),
         ([[1], [1, 2]], "array of numbers"),
@@ -199,7 +255,7 @@ def test_masks_and_ragged_lists_are_never_dropped_in_silence(use):
 
 @given(JUNK, JUNK)
 def test_norm_variance_refuses_junk(l2, l4):
-    transform = al.SparseJL(3, 4, seed="x")
+    transform = al.SparseJL(input_dim=3, sketch_dim=4, seed="x")
     refuses_or_works(lambda: transform.norm_variance(l2))
     refuses_or_works(lambda: transform.norm_variance(5.0, l4))
 
@@ -208,16 +264,18 @@ def test_norm_variance_refuses_junk(l2, l4):
 def test_norm_variance_cannot_wrap(kind):
     # (z**2).sum() is a NumPy integer, and its square would wrap.
     size = 4_000_000_000 if kind not in (np.int32, np.float32) else 50_000
-    assert al.SparseJL(3, 4, seed="x").norm_variance(kind(size)) == pytest.approx(2 / 4 * float(size) ** 2)
-    assert al.SparseJL(3, 4, seed="x").norm_variance(kind(size), kind(size)) > 0
+    assert al.SparseJL(input_dim=3, sketch_dim=4, seed="x").norm_variance(kind(size)) == pytest.approx(
+        2 / 4 * float(size) ** 2
+    )
+    assert al.SparseJL(input_dim=3, sketch_dim=4, seed="x").norm_variance(kind(size), kind(size)) > 0
 
 
 FROM_DOCUMENTS = [
-    al.SparseJL(10, 4, seed="x"),
-    al.FastJL(10, 4, "x"),
-    al.SignJL(10, 4, "x"),
-    al.Identity(4),
-    al.MatrixJL([[1, 2], [0, 3]], 0.5, variance_coefficients=(1.0, 0.5)),
+    al.SparseJL(input_dim=10, sketch_dim=4, seed="x"),
+    al.FastJL(input_dim=10, sketch_dim=4, seed="x"),
+    al.SignJL(input_dim=10, sketch_dim=4, seed="x"),
+    al.Identity(input_dim=4),
+    al.MatrixJL([[1, 2], [0, 3]], scale=0.5, variance_coefficients=(1.0, 0.5)),
 ]
 
 
@@ -252,7 +310,7 @@ def test_one_bad_value_in_valid_parameters(transform, data):
     ],
 )
 def test_documents_of_a_matrix_are_read_strictly(changes):
-    parameters = {**al.MatrixJL([[1, 2], [0, 3]], 0.5).parameters(), **changes}
+    parameters = {**al.MatrixJL([[1, 2], [0, 3]], scale=0.5).parameters(), **changes}
     with pytest.raises(al.ParameterError):
         build_transform("MatrixJL", parameters)
     for bad in (None, [], {"x": 1}, {1: 2, "a": 3}):
@@ -261,10 +319,10 @@ def test_documents_of_a_matrix_are_read_strictly(changes):
 
 
 def test_transforms_cannot_be_changed_and_travel_without_their_caches():
-    matrix = al.MatrixJL([[1, 2], [0, 3]], 0.5)
+    matrix = al.MatrixJL([[1, 2], [0, 3]], scale=0.5)
     with pytest.raises(AttributeError):
         matrix.input_dim = 5
-    for transform in (*FROM_DOCUMENTS, al.GaussianJL(1000, 100, "x")):
+    for transform in (*FROM_DOCUMENTS, al.GaussianJL(input_dim=1000, sketch_dim=100, seed="x")):
         transform.apply(np.zeros((1, transform.input_dim), dtype=int))
         packed = pickle.dumps(transform)
         assert len(packed) < 2000
@@ -274,11 +332,11 @@ def test_transforms_cannot_be_changed_and_travel_without_their_caches():
 @pytest.mark.parametrize("seed", ["two\nlines", "tab\t", "\x00"])
 def test_seeds_are_one_printable_line(seed):
     with pytest.raises(al.ParameterError, match="printable"):
-        al.SparseJL(10, 4, seed=seed)
+        al.SparseJL(input_dim=10, sketch_dim=4, seed=seed)
 
 
 def test_numpy_strings_become_plain_ones():
-    transform = al.SparseJL(10, 4, seed=np.str_("x"), construction=np.str_("graph"))
+    transform = al.SparseJL(input_dim=10, sketch_dim=4, seed=np.str_("x"), construction=np.str_("graph"))
     assert type(transform.seed) is str
     assert type(transform.construction) is str
 
@@ -286,16 +344,16 @@ def test_numpy_strings_become_plain_ones():
 @pytest.mark.parametrize(
     "build",
     [
-        lambda: al.SparseJL(10, 10**5000, seed="x"),
-        lambda: al.SparseJL(10, 4, seed=10**5000),
-        lambda: al.MatrixJL([[1]], 10**5000),
-        lambda: al.MatrixJL([[1]], np.timedelta64(1)),
-        lambda: al.MatrixJL([[1]], np.longdouble("1e-4000")),
-        lambda: al.FastJL(10, 4, "x", np.timedelta64(1)),
-        lambda: al.MatrixJL([[1]], 1.0, variance_coefficients=(10**400, 0)),
-        lambda: al.SparseJL(2**40, 4, seed="x", construction="balanced"),
-        lambda: al.HadamardJL(2**40, 4, "x"),
-        lambda: al.FastJL(2**40, 4, "x"),
+        lambda: al.SparseJL(input_dim=10, sketch_dim=10**5000, seed="x"),
+        lambda: al.SparseJL(input_dim=10, sketch_dim=4, seed=10**5000),
+        lambda: al.MatrixJL([[1]], scale=10**5000),
+        lambda: al.MatrixJL([[1]], scale=np.timedelta64(1)),
+        lambda: al.MatrixJL([[1]], scale=np.longdouble("1e-4000")),
+        lambda: al.FastJL(input_dim=10, sketch_dim=4, seed="x", density=np.timedelta64(1)),
+        lambda: al.MatrixJL([[1]], scale=1.0, variance_coefficients=(10**400, 0)),
+        lambda: al.SparseJL(input_dim=2**40, sketch_dim=4, seed="x", construction="balanced"),
+        lambda: al.HadamardJL(input_dim=2**40, sketch_dim=4, seed="x"),
+        lambda: al.FastJL(input_dim=2**40, sketch_dim=4, seed="x"),
     ],
 )
 def test_absurd_numbers_get_a_clear_line(build):
@@ -306,7 +364,8 @@ def test_absurd_numbers_get_a_clear_line(build):
 
 def test_an_open_vocabulary_of_nothing():
     assert (
-        al.SparseJL(None, 4, seed="x").apply(np.zeros((2, 0), dtype=int), items=[]).tolist() == [[0] * 4] * 2
+        al.SparseJL(sketch_dim=4, seed="x").apply(np.zeros((2, 0), dtype=int), items=[]).tolist()
+        == [[0] * 4] * 2
     )
 
 
@@ -337,7 +396,7 @@ def test_an_open_vocabulary_of_nothing():
 )
 def test_bad_items_say_what_to_do_and_stay_private(items, says):
     with pytest.raises(al.InputError) as caught:
-        al.SparseJL(None, 4, seed="x").columns(items)
+        al.SparseJL(sketch_dim=4, seed="x").columns(items)
     one_clear_line(caught.value)
     assert says in str(caught.value)
     assert "secret" not in str(caught.value)
@@ -346,19 +405,19 @@ def test_bad_items_say_what_to_do_and_stay_private(items, says):
 def test_column_numbers_out_of_range_are_refused():
     for bad in ([-1], [3], [[0]], ["a"], [0.0]):
         with pytest.raises(al.InputError):
-            al.SparseJL(3, 4, seed="x").columns(bad)
+            al.SparseJL(input_dim=3, sketch_dim=4, seed="x").columns(bad)
 
 
 def test_cards_are_for_people():
     for transform in (
-        al.SparseJL(10, 4, seed="trial"),
-        al.SparseJL(None, 4, seed="trial"),
-        al.MatrixJL([[1]], 1.0),
+        al.SparseJL(input_dim=10, sketch_dim=4, seed="trial"),
+        al.SparseJL(sketch_dim=4, seed="trial"),
+        al.MatrixJL([[1]], scale=1.0),
     ):
         card = transform.card()
         assert transform.name in card
         assert "sensitivity" in card
-    assert "open vocabulary" in al.SparseJL(None, 4, seed="trial").card()
+    assert "open vocabulary" in al.SparseJL(sketch_dim=4, seed="trial").card()
 
 
 @pytest.mark.parametrize("starts", [[0, 2, 5, 8, 0], [0, 2, 1, 8, 8], [1, 2, 5, 8, 8], [0, 2, 5, 8, 12]])
@@ -371,6 +430,6 @@ def test_sparse_matrices_whose_starts_fall_do_not_end_the_process(build, starts)
     whole.indptr = np.array(starts)
     for _ in range(20):
         with pytest.raises(ValueError, match="indices do not fit"):
-            al.MatrixJL(whole, 1.0)
+            al.MatrixJL(whole, scale=1.0)
         with pytest.raises(ValueError, match="indices do not fit"):
-            al.SparseJL(whole.shape[1], 2, seed="x").apply(whole)
+            al.SparseJL(input_dim=whole.shape[1], sketch_dim=2, seed="x").apply(whole)

@@ -62,48 +62,56 @@ def test_a_transform_is_built_again_from_its_parameters(case):
 
 
 def test_a_transform_cannot_be_changed():
-    transform = al.SparseJL(10, 4, seed="x")
+    transform = al.SparseJL(input_dim=10, sketch_dim=4, seed="x")
     with pytest.raises(AttributeError):
         transform.seed = "y"
 
 
 def test_open_vocabulary_of_strings_and_ids():
     items = ["", "a", "A", " a", "0042", "42", "é", "🜁", "x" * 1000]
-    transform = al.SparseJL(None, 12, 3, "trial-2026")
+    transform = al.SparseJL(sketch_dim=12, sparsity=3, seed="trial-2026")
     assert np.array_equal(
         dense(transform.columns(items)), spec.sparse_jl(items, 12, 3, 16, "trial-2026", "block")
     )
-    graph = al.SparseJL(None, 12, 3, "trial-2026", "graph")
+    graph = al.SparseJL(sketch_dim=12, sparsity=3, seed="trial-2026", construction="graph")
     ids = [0, 1, -1, 2**63 - 1, -(2**63), 2**61 - 1, 2**61]
     assert np.array_equal(dense(graph.columns(ids)), spec.sparse_jl(ids, 12, 3, 16, "trial-2026", "graph"))
 
 
 def test_open_vocabulary_joins_strings_that_mean_the_same_and_no_others():
-    transform = al.SparseJL(None, 2**20, 1, "x")
+    transform = al.SparseJL(sketch_dim=2**20, sparsity=1, seed="x")
     composed, decomposed, other = (dense(transform.columns([item])) for item in ("é", "é", "e"))
     assert np.array_equal(composed, decomposed)
     assert not np.array_equal(composed, other)
 
 
 def test_ids_that_agree_modulo_a_small_prime_stay_apart():
-    transform = al.SparseJL(None, 2**20, 1, "x")
+    transform = al.SparseJL(sketch_dim=2**20, sparsity=1, seed="x")
     pairs = transform.columns([5, 5 + 2**61 - 1]).tocoo()
     assert len(set(pairs.coords[0].tolist())) == 2
 
 
 def test_a_fixed_dimension_is_the_open_vocabulary_of_its_column_numbers():
-    fixed, open_vocabulary = al.SparseJL(20, 8, 2, "x"), al.SparseJL(None, 8, 2, "x")
+    fixed, open_vocabulary = (
+        al.SparseJL(input_dim=20, sketch_dim=8, sparsity=2, seed="x"),
+        al.SparseJL(sketch_dim=8, sparsity=2, seed="x"),
+    )
     assert np.array_equal(dense(fixed.matrix()), dense(open_vocabulary.columns(range(20))))
 
 
 def test_balanced_bins_are_equal_to_within_one():
-    matrix = dense(al.SparseJL(1003, 64, 2, "x", "balanced").matrix())
+    matrix = dense(
+        al.SparseJL(input_dim=1003, sketch_dim=64, sparsity=2, seed="x", construction="balanced").matrix()
+    )
     sizes = np.abs(matrix).sum(axis=1)
     assert sizes.max() - sizes.min() <= 1
 
 
 def test_a_fresh_seed_is_made_where_none_is_given():
-    first, second = al.SparseJL(10, 4), al.SparseJL(10, 4, seed=None)
+    first, second = (
+        al.SparseJL(input_dim=10, sketch_dim=4),
+        al.SparseJL(input_dim=10, sketch_dim=4, seed=None),
+    )
     assert first.seed != second.seed
     assert len(first.seed) == 32
 
@@ -126,11 +134,19 @@ print(int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) /
 @pytest.mark.parametrize(
     ("build", "size", "megabytes"),
     [
-        ('al.SparseJL({size}, 1024, seed="x")', 10_000_000, 700),
-        ('al.SparseJL({size}, 1024, 3, seed="x", construction="graph")', 3_000_000, 400),
-        ('al.SparseJL({size}, 1024, 8, seed="x")', 3_000_000, 400),
-        ('al.SparseJL({size}, 1024, 8, seed="x", construction="balanced")', 3_000_000, 550),
-        ('al.HadamardJL({size}, 64, "x")', 10_000_000, 900),
+        ('al.SparseJL(input_dim={size}, sketch_dim=1024, seed="x")', 10_000_000, 700),
+        (
+            'al.SparseJL(input_dim={size}, sketch_dim=1024, sparsity=3, seed="x", construction="graph")',
+            3_000_000,
+            400,
+        ),
+        ('al.SparseJL(input_dim={size}, sketch_dim=1024, sparsity=8, seed="x")', 3_000_000, 400),
+        (
+            'al.SparseJL(input_dim={size}, sketch_dim=1024, sparsity=8, seed="x", construction="balanced")',
+            3_000_000,
+            550,
+        ),
+        ('al.HadamardJL(input_dim={size}, sketch_dim=64, seed="x")', 10_000_000, 900),
     ],
 )
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
@@ -160,20 +176,20 @@ def test_parts_make_the_same_matrices_as_the_whole(monkeypatch):
 
 
 def test_matrices_of_large_and_of_duplicate_entries():
-    large = al.MatrixJL([[2**31, 1], [-(2**31), 0], [2**31, 5]], 1.0)
+    large = al.MatrixJL([[2**31, 1], [-(2**31), 0], [2**31, 5]], scale=1.0)
     assert large.l1_sensitivity == 3 * 2**31
     assert large.l2_sensitivity_squared == 3 * 2**62
     entries = (np.array([100, 100, 100], dtype=np.int8), (np.array([0, 0, 1]), np.array([0, 0, 0])))
-    doubled = al.MatrixJL(coo_array(entries, shape=(2, 1)), 1.0)
+    doubled = al.MatrixJL(coo_array(entries, shape=(2, 1)), scale=1.0)
     assert doubled.l1_sensitivity == 300
     assert doubled.l2_sensitivity_squared == 200**2 + 100**2
     too_large = (np.full(2, 2**31), (np.array([0, 0]), np.array([0, 0])))
     with pytest.raises(al.ParameterError, match="sum of duplicates"):
-        al.MatrixJL(coo_array(too_large, shape=(1, 1)), 1.0)
+        al.MatrixJL(coo_array(too_large, shape=(1, 1)), scale=1.0)
 
 
 def test_a_fast_transform_whose_squares_could_overflow_is_refused(monkeypatch):
-    transform = al.FastJL(64, 4, "x", 1.0)
+    transform = al.FastJL(input_dim=64, sketch_dim=4, seed="x", density=1.0)
     published = transform._published.copy()
     published.data[:] = 2**26
     monkeypatch.setitem(transform.__dict__, "_published", published)
@@ -182,7 +198,7 @@ def test_a_fast_transform_whose_squares_could_overflow_is_refused(monkeypatch):
 
 
 def test_dense_transforms_too_large_to_keep_make_columns_as_they_need_them():
-    transform = al.SignJL(2**21, 256, "x")
+    transform = al.SignJL(input_dim=2**21, sketch_dim=256, seed="x")
     assert transform._kept_columns is None
     x = np.zeros((1, 2**21), dtype=np.int8)
     x[0, [1, 2**21 - 1]] = [5, -7]
@@ -193,9 +209,9 @@ def test_few_columns_of_a_wide_matrix_do_not_need_all_signs(monkeypatch):
     """All signs of the widest matrix are 2 GB."""
     from armslength.transforms import hadamard_jl  # noqa: PLC0415  # its module, of which the package shows the class
 
-    wide = al.HadamardJL(2**22 + 5, 16, "x")
+    wide = al.HadamardJL(input_dim=2**22 + 5, sketch_dim=16, seed="x")
     numbers = [0, 1, 63, 64, 2**20 + 7, 2**22 + 4]
-    every = al.HadamardJL(2**22 + 5, 16, "x")
+    every = al.HadamardJL(input_dim=2**22 + 5, sketch_dim=16, seed="x")
     _ = every._signs
     monkeypatch.setattr(hadamard_jl, "random_signs", None)  # must not be reached
     assert np.array_equal(wide.columns(numbers), every.columns(numbers))

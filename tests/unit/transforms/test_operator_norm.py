@@ -13,18 +13,18 @@ from armslength.transforms.operator_norm import LARGEST_GRAM, operator_norm_boun
 
 D, K = 40, 9
 TRANSFORMS = [
-    al.SparseJL(D, K, 1, "x"),
-    al.SparseJL(D, K, 1, "x", "balanced"),
-    al.SparseJL(D, K, 3, "x"),
-    al.SparseJL(D, K, 3, "x", "balanced"),
-    al.SparseJL(D, K, 4, "x", "graph"),
-    al.HadamardJL(D, K, "x"),
-    al.FastJL(D, K, "x", 0.3),
-    al.GaussianJL(D, K, "x"),
-    al.SignJL(D, K, "x"),
-    al.SignJL(D, K, "x", "sparse"),
-    al.Identity(K),
-    al.MatrixJL(np.arange(K * D).reshape(K, D) % 13 - 6, 0.3),
+    al.SparseJL(input_dim=D, sketch_dim=K, sparsity=1, seed="x"),
+    al.SparseJL(input_dim=D, sketch_dim=K, sparsity=1, seed="x", construction="balanced"),
+    al.SparseJL(input_dim=D, sketch_dim=K, sparsity=3, seed="x"),
+    al.SparseJL(input_dim=D, sketch_dim=K, sparsity=3, seed="x", construction="balanced"),
+    al.SparseJL(input_dim=D, sketch_dim=K, sparsity=4, seed="x", construction="graph"),
+    al.HadamardJL(input_dim=D, sketch_dim=K, seed="x"),
+    al.FastJL(input_dim=D, sketch_dim=K, seed="x", density=0.3),
+    al.GaussianJL(input_dim=D, sketch_dim=K, seed="x"),
+    al.SignJL(input_dim=D, sketch_dim=K, seed="x"),
+    al.SignJL(input_dim=D, sketch_dim=K, seed="x", construction="sparse"),
+    al.Identity(input_dim=K),
+    al.MatrixJL(np.arange(K * D).reshape(K, D) % 13 - 6, scale=0.3),
 ]
 
 
@@ -76,11 +76,11 @@ def test_groups_of_columns_add_up():
 
 def test_what_cannot_be_bounded_is_refused():
     with pytest.raises(al.ParameterError, match="open vocabulary"):
-        _ = al.SparseJL(None, 8, seed="x").operator_norm_squared
+        _ = al.SparseJL(sketch_dim=8, seed="x").operator_norm_squared
     for transform in (
-        al.GaussianJL(10, LARGEST_GRAM + 1, "x"),
-        al.FastJL(10, LARGEST_GRAM + 1, "x"),
-        al.SparseJL(10, LARGEST_GRAM + 2, 2, "x"),
+        al.GaussianJL(input_dim=10, sketch_dim=LARGEST_GRAM + 1, seed="x"),
+        al.FastJL(input_dim=10, sketch_dim=LARGEST_GRAM + 1, seed="x"),
+        al.SparseJL(input_dim=10, sketch_dim=LARGEST_GRAM + 2, sparsity=2, seed="x"),
     ):
         with pytest.raises(al.ParameterError, match="try HadamardJL"):
             _ = transform.operator_norm_squared
@@ -88,21 +88,29 @@ def test_what_cannot_be_bounded_is_refused():
     with pytest.raises(al.ParameterError, match=r"below 2\^44"):
         operator_norm_bound([np.array([[2**22]])], 1)
     with pytest.raises(al.ParameterError, match=r"below 2\^44"):
-        _ = al.MatrixJL(np.full((2, 3), 2**31), 1.0).operator_norm_squared
-    assert al.SparseJL(10, LARGEST_GRAM + 1, 1, "x").operator_norm_squared <= 2
+        _ = al.MatrixJL(np.full((2, 3), 2**31), scale=1.0).operator_norm_squared
+    assert (
+        al.SparseJL(input_dim=10, sketch_dim=LARGEST_GRAM + 1, sparsity=1, seed="x").operator_norm_squared
+        <= 2
+    )
 
 
 def test_work_that_would_take_an_hour_is_refused_at_once():
     for transform in (
-        al.SparseJL(2**40, 64, 1, "x"),
-        al.SparseJL(2**39, 64, 2, "x"),
-        al.GaussianJL(2**20, 4096, "x"),
-        al.SignJL(2**20, 4096, "x"),
-        al.FastJL(2**20, 4096, "x", 1.0),
+        al.SparseJL(input_dim=2**40, sketch_dim=64, sparsity=1, seed="x"),
+        al.SparseJL(input_dim=2**39, sketch_dim=64, sparsity=2, seed="x"),
+        al.GaussianJL(input_dim=2**20, sketch_dim=4096, seed="x"),
+        al.SignJL(input_dim=2**20, sketch_dim=4096, seed="x"),
+        al.FastJL(input_dim=2**20, sketch_dim=4096, seed="x", density=1.0),
     ):
         with pytest.raises(al.ParameterError, match="norm='l2'"):
             _ = transform.operator_norm_squared
-    assert al.SparseJL(2**30, 2**20, 1, "x", "balanced").operator_norm_squared == 2**10
+    assert (
+        al.SparseJL(
+            input_dim=2**30, sketch_dim=2**20, sparsity=1, seed="x", construction="balanced"
+        ).operator_norm_squared
+        == 2**10
+    )
 
 
 def test_small_norms_lose_less_than_a_percent():

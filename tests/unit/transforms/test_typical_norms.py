@@ -14,8 +14,12 @@ from armslength.transforms.typical_norms import typical_operator_norm_squared, t
 def test_medians_over_seeds(kind, k, d):
     def make(seed):
         if kind == "gaussian":
-            return al.GaussianJL(d, k, str(seed))
-        return al.FastJL(d, k, str(seed)) if kind == "fast" else al.SignJL(d, k, str(seed), "sparse")
+            return al.GaussianJL(input_dim=d, sketch_dim=k, seed=str(seed))
+        return (
+            al.FastJL(input_dim=d, sketch_dim=k, seed=str(seed))
+            if kind == "fast"
+            else al.SignJL(input_dim=d, sketch_dim=k, seed=str(seed), construction="sparse")
+        )
 
     made = [make(seed) for seed in range(15)]
     typical = typical_sensitivities(made[0])
@@ -31,11 +35,11 @@ def test_medians_over_seeds(kind, k, d):
 @pytest.mark.parametrize(
     "transform",
     [
-        al.SparseJL(500, 60, 3, "x"),
-        al.SparseJL(500, 60, 3, "x", "graph"),
-        al.SparseJL(500, 60, 1, "x", "balanced"),
-        al.HadamardJL(500, 60, "x"),
-        al.Identity(500),
+        al.SparseJL(input_dim=500, sketch_dim=60, sparsity=3, seed="x"),
+        al.SparseJL(input_dim=500, sketch_dim=60, sparsity=3, seed="x", construction="graph"),
+        al.SparseJL(input_dim=500, sketch_dim=60, sparsity=1, seed="x", construction="balanced"),
+        al.HadamardJL(input_dim=500, sketch_dim=60, seed="x"),
+        al.Identity(input_dim=500),
     ],
 )
 def test_formulas_are_the_transforms_own(transform):
@@ -48,13 +52,18 @@ def test_formulas_are_the_transforms_own(transform):
 @pytest.mark.parametrize(
     ("make", "allowed"),
     [
-        (lambda seed: al.SparseJL(2000, 100, 1, seed), 0.1),
-        (lambda seed: al.SparseJL(2000, 100, 1, seed, "balanced"), 1e-12),
-        (lambda seed: al.SparseJL(2000, 100, 4, seed), 0.1),
-        (lambda seed: al.GaussianJL(2000, 100, seed), 0.05),
-        (lambda seed: al.SignJL(2000, 100, seed), 0.05),
-        (lambda seed: al.FastJL(2000, 100, seed), 0.3),
-        (lambda seed: al.HadamardJL(2000, 100, seed), 1e-12),
+        (lambda seed: al.SparseJL(input_dim=2000, sketch_dim=100, sparsity=1, seed=seed), 0.1),
+        (
+            lambda seed: al.SparseJL(
+                input_dim=2000, sketch_dim=100, sparsity=1, seed=seed, construction="balanced"
+            ),
+            1e-12,
+        ),
+        (lambda seed: al.SparseJL(input_dim=2000, sketch_dim=100, sparsity=4, seed=seed), 0.1),
+        (lambda seed: al.GaussianJL(input_dim=2000, sketch_dim=100, seed=seed), 0.05),
+        (lambda seed: al.SignJL(input_dim=2000, sketch_dim=100, seed=seed), 0.05),
+        (lambda seed: al.FastJL(input_dim=2000, sketch_dim=100, seed=seed), 0.3),
+        (lambda seed: al.HadamardJL(input_dim=2000, sketch_dim=100, seed=seed), 1e-12),
     ],
 )
 def test_operator_norms(make, allowed):

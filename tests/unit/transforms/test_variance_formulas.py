@@ -9,60 +9,82 @@ import armslength as al
 
 
 def test_sparse_hadamard_and_dense_sign_formulas():
-    assert al.SparseJL(100, 8, 2, "x").norm_variance(5.0, 17.0) == pytest.approx(2 / 8 * (25 - 17))
-    assert al.SignJL(100, 8, "x").norm_variance(5.0, 17.0) == pytest.approx(2 / 8 * (25 - 17))
+    assert al.SparseJL(input_dim=100, sketch_dim=8, sparsity=2, seed="x").norm_variance(
+        5.0, 17.0
+    ) == pytest.approx(2 / 8 * (25 - 17))
+    assert al.SignJL(input_dim=100, sketch_dim=8, seed="x").norm_variance(5.0, 17.0) == pytest.approx(
+        2 / 8 * (25 - 17)
+    )
     # d' = 128
-    assert al.HadamardJL(100, 8, "x").norm_variance(5.0, 17.0) == pytest.approx(2 / 8 * 120 / 127 * (25 - 17))
+    assert al.HadamardJL(input_dim=100, sketch_dim=8, seed="x").norm_variance(5.0, 17.0) == pytest.approx(
+        2 / 8 * 120 / 127 * (25 - 17)
+    )
 
 
 def test_balanced_formula_by_counting_pairs():
     # 10 columns in 4 bins: sizes 3, 3, 2, 2, so 6+6+2+2 = 16 ordered pairs of 90 meet, against 90/4
     factor = 4 * 16 / 90
-    assert al.SparseJL(10, 8, 2, "x", "balanced").norm_variance(5.0, 17.0) == pytest.approx(
-        factor * 2 / 8 * 8
+    assert al.SparseJL(
+        input_dim=10, sketch_dim=8, sparsity=2, seed="x", construction="balanced"
+    ).norm_variance(5.0, 17.0) == pytest.approx(factor * 2 / 8 * 8)
+    assert (
+        al.SparseJL(input_dim=4, sketch_dim=8, sparsity=2, seed="x", construction="balanced").norm_variance(
+            5.0
+        )
+        == 0.0
     )
-    assert al.SparseJL(4, 8, 2, "x", "balanced").norm_variance(5.0) == 0.0
-    assert al.SparseJL(1, 8, 2, "x", "balanced").norm_variance(5.0) == 0.0
+    assert (
+        al.SparseJL(input_dim=1, sketch_dim=8, sparsity=2, seed="x", construction="balanced").norm_variance(
+            5.0
+        )
+        == 0.0
+    )
 
 
 def test_gaussian_and_sparse_sign_are_two_over_k():
-    assert al.GaussianJL(10, 8, "x").norm_variance(5.0, 17.0) == pytest.approx(2 / 8 * 25, rel=1e-6)
-    assert al.SignJL(10, 8, "x", "sparse").norm_variance(5.0, 17.0) == pytest.approx(2 / 8 * 25)
+    assert al.GaussianJL(input_dim=10, sketch_dim=8, seed="x").norm_variance(5.0, 17.0) == pytest.approx(
+        2 / 8 * 25, rel=1e-6
+    )
+    assert al.SignJL(input_dim=10, sketch_dim=8, seed="x", construction="sparse").norm_variance(
+        5.0, 17.0
+    ) == pytest.approx(2 / 8 * 25)
 
 
 def test_fast_formula_is_that_of_erratum_6():
     q, d, k = 0.25, 64, 8
     expected = (2 * 25 + 3 / d * (1 / q - 1) * (3 * 25 - 2 * 17)) / k
     # The rounded normal's kurtosis differs from 3 by 4e-7.
-    assert al.FastJL(50, k, "x", q).norm_variance(5.0, 17.0) == pytest.approx(expected, rel=1e-6)
+    assert al.FastJL(input_dim=50, sketch_dim=k, seed="x", density=q).norm_variance(
+        5.0, 17.0
+    ) == pytest.approx(expected, rel=1e-6)
 
 
 def test_fast_default_keeps_the_three_over_k_of_the_paper():
     for d in (10, 1000, 10**6):
-        assert al.FastJL(d, 8, "x").norm_variance(1.0) <= 3 / 8
+        assert al.FastJL(input_dim=d, sketch_dim=8, seed="x").norm_variance(1.0) <= 3 / 8
 
 
 def test_identity_and_matrix():
-    assert al.Identity(10).norm_variance(5.0, 17.0) == 0.0
+    assert al.Identity(input_dim=10).norm_variance(5.0, 17.0) == 0.0
     assert (
-        al.MatrixJL([[1]], 1.0, variance_coefficients=(0.5, 0.25)).norm_variance(2.0, 4.0)
+        al.MatrixJL([[1]], scale=1.0, variance_coefficients=(0.5, 0.25)).norm_variance(2.0, 4.0)
         == 0.5 * 4 - 0.25 * 4
     )
     with pytest.raises(al.ParameterError, match="variance_coefficients"):
-        al.MatrixJL([[1]], 1.0).norm_variance(1.0)
+        al.MatrixJL([[1]], scale=1.0).norm_variance(1.0)
 
 
 @pytest.mark.parametrize(
     "transform",
     [
-        al.SparseJL(64, 8, 2, "x"),
-        al.SparseJL(64, 8, 2, "x", "balanced"),
-        al.HadamardJL(64, 8, "x"),
-        al.FastJL(64, 8, "x", 0.1),
-        al.FastJL(64, 8, "x", 1.0),
-        al.GaussianJL(64, 8, "x"),
-        al.SignJL(64, 8, "x"),
-        al.SignJL(64, 8, "x", "sparse"),
+        al.SparseJL(input_dim=64, sketch_dim=8, sparsity=2, seed="x"),
+        al.SparseJL(input_dim=64, sketch_dim=8, sparsity=2, seed="x", construction="balanced"),
+        al.HadamardJL(input_dim=64, sketch_dim=8, seed="x"),
+        al.FastJL(input_dim=64, sketch_dim=8, seed="x", density=0.1),
+        al.FastJL(input_dim=64, sketch_dim=8, seed="x", density=1.0),
+        al.GaussianJL(input_dim=64, sketch_dim=8, seed="x"),
+        al.SignJL(input_dim=64, sketch_dim=8, seed="x"),
+        al.SignJL(input_dim=64, sketch_dim=8, seed="x", construction="sparse"),
     ],
     ids=lambda transform: transform.name,
 )
@@ -75,4 +97,4 @@ def test_without_the_fourth_norm_it_is_an_upper_bound(transform):
 @pytest.mark.parametrize("bad", [(math.nan,), (-1.0,), (math.inf,), (1.0, math.nan), (1.0, 1.1), (1.0, -0.1)])
 def test_impossible_norms_are_refused(bad):
     with pytest.raises(al.ParameterError):
-        al.SparseJL(10, 4, seed="x").norm_variance(*bad)
+        al.SparseJL(input_dim=10, sketch_dim=4, seed="x").norm_variance(*bad)

@@ -62,21 +62,31 @@ def least(counted):
 
 transforms = st.one_of(
     st.builds(
-        lambda d, bins, s, construction, t: al.SparseJL(d, bins * s, s, "x", construction, t),
+        lambda d, bins, s, construction, t: al.SparseJL(
+            input_dim=d, sketch_dim=bins * s, sparsity=s, seed="x", construction=construction, independence=t
+        ),
         SIZES,
         ROWS,
         st.integers(1, 4),
         st.sampled_from(sparse_jl.CONSTRUCTIONS),
         st.integers(4, 256),
     ),
-    st.builds(lambda d, k, q: al.FastJL(d, k, "x", q), SIZES, ROWS, st.floats(0.01, 1)),
-    st.builds(lambda d, k: al.GaussianJL(d, k, "x"), SIZES, ROWS),
     st.builds(
-        lambda d, k, kind: al.SignJL(d, k, "x", kind), SIZES, ROWS, st.sampled_from(["dense", "sparse"])
+        lambda d, k, q: al.FastJL(input_dim=d, sketch_dim=k, seed="x", density=q),
+        SIZES,
+        ROWS,
+        st.floats(0.01, 1),
     ),
-    st.builds(lambda d: al.HadamardJL(d, 1, "x"), SIZES),
-    st.builds(al.Identity, SIZES),
-    st.builds(lambda d, k: al.MatrixJL(np.ones((k, d), dtype=int), 1.0), SIZES, ROWS),
+    st.builds(lambda d, k: al.GaussianJL(input_dim=d, sketch_dim=k, seed="x"), SIZES, ROWS),
+    st.builds(
+        lambda d, k, kind: al.SignJL(input_dim=d, sketch_dim=k, seed="x", construction=kind),
+        SIZES,
+        ROWS,
+        st.sampled_from(["dense", "sparse"]),
+    ),
+    st.builds(lambda d: al.HadamardJL(input_dim=d, sketch_dim=1, seed="x"), SIZES),
+    st.builds(al.Identity, input_dim=SIZES),
+    st.builds(lambda d, k: al.MatrixJL(np.ones((k, d), dtype=int), scale=1.0), SIZES, ROWS),
 )
 
 
@@ -120,16 +130,16 @@ def test_work_grows_as_what_is_done(name):
 
 def test_what_has_a_formula_is_no_work():
     for transform in (
-        al.SparseJL(2**40, 2**20, 16, "x"),
-        al.SparseJL(None, 2**20, 16, "x"),
-        al.HadamardJL(2**28, 2**24, "x"),
-        al.Identity(2**24),
-        al.SignJL(2**20, 2**14, "x"),
+        al.SparseJL(input_dim=2**40, sketch_dim=2**20, sparsity=16, seed="x"),
+        al.SparseJL(sketch_dim=2**20, sparsity=16, seed="x"),
+        al.HadamardJL(input_dim=2**28, sketch_dim=2**24, seed="x"),
+        al.Identity(input_dim=2**24),
+        al.SignJL(input_dim=2**20, sketch_dim=2**14, seed="x"),
     ):
         assert transform.scan_work == 0
     for transform in (
-        al.SparseJL(2**30, 64, 1, "x", "balanced"),
-        al.HadamardJL(2**28, 2**24, "x"),
-        al.Identity(2**24),
+        al.SparseJL(input_dim=2**30, sketch_dim=64, sparsity=1, seed="x", construction="balanced"),
+        al.HadamardJL(input_dim=2**28, sketch_dim=2**24, seed="x"),
+        al.Identity(input_dim=2**24),
     ):
         assert transform.operator_norm_work == 0
