@@ -8,7 +8,6 @@ import random
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import cast
 from unittest import mock
 
 import numpy as np
@@ -88,7 +87,7 @@ def sums(source: object, chunk: int, threads: int) -> NDArray[np.int64]:
     groups = PublicGroups(("all",), None)
     job = TableJob.of(source, PROTOCOL, EventColumns("who", "what"), groups, threads=threads)
     with mock.patch.object(text_files, "_BYTES_AT_ONCE", chunk):
-        return cast("NDArray[np.int64]", job.sums(bytes(32)).product).ravel()
+        return job.sums(bytes(32)).values.ravel()
 
 
 def neighbors(chance: random.Random) -> tuple[list[Row], list[Row]]:

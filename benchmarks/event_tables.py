@@ -1,4 +1,4 @@
-"""`make bench-tables`: time and memory of `al.release_table` against the number of events, beside the engine by itself.
+"""`make bench-tables`: time and memory of `protocol.release_table` against the number of events, beside the engine by itself.
 
 Every program runs in a process of its own, with the same limit of memory for the engine, on the same generated file.
 """

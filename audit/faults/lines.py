@@ -7,16 +7,16 @@ from typing import Any
 
 # Where a release is asked for, charged, drawn and written.
 _FILES = (
-    "/cli/release.py",
-    "/formats/atomic.py",
-    "/ledger/file.py",
-    "/ledger/ledger.py",
-    "/ledger/rows.py",
-    "/noise/draw.py",
-    "/protocol/files.py",
-    "/protocol/release.py",
-    "/tables/engine.py",
-    "/tables/release_table.py",
+    "/armslength/cli/release.py",
+    "/armslength/files.py",
+    "/armslength/ingest/engine.py",
+    "/armslength/ingest/event_table.py",
+    "/armslength/ledger/ledger.py",
+    "/armslength/ledger/ledger_file.py",
+    "/armslength/noise/draw.py",
+    "/armslength/release/release.py",
+    "/armslength/release/release_table.py",
+    "/armslength/sketches/sketch_file.py",
 )
 
 

@@ -54,7 +54,7 @@ def _warm() -> None:
     sums = GroupSums(protocol, 1, 1)
     for taken in bounded(iter([events]), KeyedOrder(bytes(KEY_BYTES), ["north"]), 1):
         sums.add(taken)
-    sums.prepared()
+    sums.sums()
 
 
 def _child(job: dict[str, Any], log: Path) -> NoReturn:

@@ -119,10 +119,10 @@ def _summed(name: str, data: bytes) -> str:
         relations = relations_of(_connection(), path, event_files(path), _COLUMNS, problems, read)
     selects = [engine._select(each, _protocol(), by_number=False) for each in relations]
     table = engine.EventTable(_connection(), selects, problems, read)
-    batches = table.batches(groups, weighted=True)
+    batches = table.batches(groups.table(), has_weights=True)
     for events in bounded_events(table, batches, KeyedOrder(bytes(KEY_BYTES), groups.labels), 2, _MEMORY):
         sums.add(events)
-    if sums.prepared() is None:
+    if sums.sums() is None:
         raise Finding("events were read, and there is no sum")
     return "accepted"
 

@@ -89,7 +89,7 @@ def exact_sums(path: Path) -> NDArray[np.int64]:
     """The exact integers of armslength before noise: the sketch and the total."""
     job = TableJob.of(path, PROTOCOL, EventColumns("person", "item"), PublicGroups(("all",), None))
     ready = job.sums(KEY)
-    return np.concatenate([cast("NDArray[np.int64]", part).ravel() for part in (ready.product, ready.totals)])
+    return np.concatenate([cast("NDArray[np.int64]", part).ravel() for part in (ready.values, ready.totals)])
 
 
 def moved(folder: Path, border: int, others: int = OTHERS) -> int:

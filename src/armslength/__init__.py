@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from armslength.planner.plan import Plan, plan
     from armslength.protocol.protocol import Protocol
     from armslength.release.release import sketch_in_clear
-    from armslength.release.release_table import release_table
     from armslength.reporting.page import report
     from armslength.sketches.collection import Collection, open_collection
     from armslength.sketches.sketch_file import load
@@ -102,7 +101,6 @@ __all__ = [
     "outliers",
     "plan",
     "plane",
-    "release_table",
     "report",
     "shape_distances",
     "sketch_in_clear",
@@ -162,7 +160,6 @@ _HOME = {
     "outliers": "armslength.answers.outliers",
     "plan": "armslength.planner.plan",
     "plane": "armslength.answers.plane",
-    "release_table": "armslength.release.release_table",
     "report": "armslength.reporting.page",
     "shape_distances": "armslength.estimates.shapes",
     "sketch_in_clear": "armslength.release.release",

@@ -11,7 +11,7 @@ SCRIPT = """
 import os, signal, sys, time
 import numpy as np, pyarrow as pa
 import armslength as al
-from armslength.protocol import release
+from armslength.release import release
 from armslength.ingest.engine import EventTable
 
 parent, children = os.getpid(), []
@@ -46,7 +46,7 @@ def waiting():
 
 def drawing():
     "Forks just before the noise is drawn."
-    forking(release, "with_noise")
+    forking(release, "noised")
     rows()
 
 def reading(memory="1GB"):

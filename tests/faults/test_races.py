@@ -97,15 +97,17 @@ def test_a_clock_that_goes_back_opens_no_period_again(party, monkeypatch):
     assert not Path("r2.parquet").exists()
 
 
-def forked_in(monkeypatch, place, work):
-    """What the child says of work that is forked, by a signal handler, before the function at this place; and what the parent gets."""
+def forked_in(monkeypatch, place, work, call=1):
+    """What the child says of work that is forked, by a signal handler, before a call of the function at this place; and what the parent gets."""
     module, name = place.rsplit(".", 1)
     function = getattr(__import__(module, fromlist=[name]), name)
     read, write = os.pipe()
-    children = []
+    children, calls = [], []
 
     def forking(*arguments, **known):
-        signal.raise_signal(signal.SIGUSR1)
+        calls.append(place)
+        if len(calls) == call:  # once: a child of the child would go on with the tests
+            signal.raise_signal(signal.SIGUSR1)
         return function(*arguments, **known)
 
     usual = signal.signal(signal.SIGUSR1, lambda *_: children.append(os.fork()))
@@ -128,9 +130,11 @@ def forked_in(monkeypatch, place, work):
 
 
 @pytest.mark.parametrize(
-    "place", ["armslength.release.release.with_noise", "armslength.release.release.draw"]
+    ("place", "call"),
+    [("armslength.release.release.noised", 1), ("armslength.release.release.add_noise", 2)],
+    ids=["before any noise", "before that of the totals"],
 )
-def test_a_release_that_is_forked_after_its_charge_is_one_release(tmp_path, monkeypatch, place):
+def test_a_release_that_is_forked_after_its_charge_is_one_release(tmp_path, monkeypatch, place, call):
     totals = al.Protocol(
         al.SparseJL(input_dim=4, sketch_dim=8, sparsity=2, seed="x"),
         epsilon=1,
@@ -142,7 +146,7 @@ def test_a_release_that_is_forked_after_its_charge_is_one_release(tmp_path, monk
     def work():
         return totals.release(np.zeros((1, 4), int), ledger=ledger, population="p", threads=1)
 
-    done, child = forked_in(monkeypatch, place, work)
+    done, child = forked_in(monkeypatch, place, work, call)
     assert done.values.shape == (1, 8)
     assert child.startswith("RuntimeError: a release must stay in one process")
     assert len(al.Ledger(tmp_path / LEDGER).entries()) == 1
@@ -156,6 +160,6 @@ def test_a_stream_that_is_forked_after_its_charge_is_one_stream(tmp_path, monkey
         stream.update([1])
         return stream.release()
 
-    done, child = forked_in(monkeypatch, "armslength.release.stream.draw", work)
+    done, child = forked_in(monkeypatch, "armslength.release.stream.noised", work)
     assert done.labels == ("a",)
     assert child.startswith("ParameterError: a stream must stay in the process that made it")

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 
 from armslength.cli import release
 from armslength.cli.main import main
-from armslength.ingest.event_table import TableJob
 
 pytestmark = pytest.mark.xdist_group("faults")  # one server for all
 
@@ -64,7 +63,7 @@ def _interrupt(*_, **__):
     ("place", "says"),
     [
         ("armslength.release.release.charge", NOTHING),
-        ("armslength.release.release.with_noise", SPENT),
+        ("armslength.release.release.noised", SPENT),
         ("armslength.cli.release._told", SAVED),
     ],
 )
@@ -77,7 +76,7 @@ def test_what_is_said_is_what_was_done(party, monkeypatch, place, says):
     assert SAYS[found.charged, found.released] == says
 
 
-@pytest.mark.parametrize("place", ["armslength.release.release.with_noise", "armslength.cli.release._told"])
+@pytest.mark.parametrize("place", ["armslength.release.release.noised", "armslength.cli.release._told"])
 def test_a_second_interruption_takes_nothing_away(party, monkeypatch, place):
     monkeypatch.chdir(party.folder)
     monkeypatch.setattr(place, _interrupt)
@@ -97,7 +96,7 @@ def test_a_second_interruption_takes_nothing_away(party, monkeypatch, place):
 
 
 @pytest.mark.parametrize(
-    "place", ["armslength.release.release.with_noise", "armslength.sketches.sketch_format.canonical_json"]
+    "place", ["armslength.release.release.noised", "armslength.sketches.sketch_file.canonical_json"]
 )
 def test_an_error_of_nobody_after_the_charge_says_that_it_was_charged(party, monkeypatch, place):
     def fails(*_, **__):
@@ -143,7 +142,7 @@ def test_a_write_that_is_interrupted_is_done_again(party, monkeypatch):
 
 def test_without_a_ledger_nothing_was_charged(party, monkeypatch):
     monkeypatch.chdir(party.folder)
-    monkeypatch.setattr("armslength.release.release.with_noise", _interrupt)
+    monkeypatch.setattr("armslength.release.release.noised", _interrupt)
     ended = CliRunner().invoke(main, [*RELEASE, "--no-ledger"])
     assert (ended.exit_code, ended.stderr) == (130, NOTHING)
 
@@ -155,7 +154,10 @@ def test_handlers_are_as_they_were_when_the_command_ends(party, monkeypatch):
     monkeypatch.chdir(party.folder)
     before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
     seen = []
-    monkeypatch.setattr(TableJob, "release", lambda *_, **__: seen.append(signal.getsignal(signal.SIGHUP)))
+    monkeypatch.setattr(
+        "armslength.release.release_table.release_job",
+        lambda *_, **__: seen.append(signal.getsignal(signal.SIGHUP)),
+    )
     usual = signal.signal(signal.SIGHUP, own)
     try:
         CliRunner().invoke(main, party.arguments)

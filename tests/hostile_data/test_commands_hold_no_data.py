@@ -80,7 +80,7 @@ def test_a_bug_shows_its_place_and_not_its_message(folder, events, monkeypatch):
     done = release(folder, events)
     assert done.exit_code == 1
     assert "armslength: internal error (RuntimeError)" in done.output
-    assert "release_table.py" in done.output
+    assert "event_table.py" in done.output
     assert not traces(done.output)
 
 

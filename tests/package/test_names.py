@@ -58,7 +58,6 @@ NAMES = [
     "outliers",
     "plan",
     "plane",
-    "release_table",
     "report",
     "shape_distances",
     "sketch_in_clear",

@@ -5,7 +5,7 @@ import pyarrow as pa
 import armslength as al
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
-from armslength.spark.spark_tables import SparkTableRelease
+from armslength.spark.spark_tables import SparkTableJob
 from unit.ingest.tables_of_events import GROUPS, as_table, random_events
 
 COLUMNS = "who STRING, where STRING, what STRING, amount BIGINT"
@@ -32,13 +32,13 @@ def on_one_machine(table, protocol=PROTOCOL, **known):
 
 def in_spark(frame, protocol=PROTOCOL, partitions=3, **known):
     """The same release of a frame."""
-    return SparkTableRelease.of_frame(frame, on_one_machine(None, protocol, **known), partitions=partitions)
+    return SparkTableJob.of_frame(frame, on_one_machine(None, protocol, **known), partitions=partitions)
 
 
 def same(left, right):
     """Whether all integers are equal."""
     totals = left.totals is right.totals is None or (left.totals == right.totals).all()
-    return bool((left.product == right.product).all() and totals)
+    return bool((left.values == right.values).all() and totals)
 
 
 def as_partition(table, buckets, size):

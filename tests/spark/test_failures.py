@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import armslength as al
+from armslength.release.release_table import release_job
 from armslength.spark import spark_tables as module
 from armslength.spark import spark_vectors
-from armslength.spark.spark_vectors import SparkRowsRelease
+from armslength.spark.spark_vectors import SparkVectorJob
 from spark.gates import attempts, let_go, lose, lose_files, make_pipes, noted, shortened, told, turned
 from spark.tables import COLUMNS, events, frame_of, in_spark, on_one_machine
 from unit.ingest.tables_of_events import KEY
@@ -30,11 +31,11 @@ def one_key(monkeypatch):
 
 
 def released(frame, ledger):
-    return in_spark(frame, EXACT, PARTITIONS).release(ledger=ledger, population="visits", repeat=False)
+    return release_job(in_spark(frame, EXACT, PARTITIONS), ledger=ledger, population="visits", repeat=False)
 
 
 def expected():
-    return on_one_machine(TABLE, EXACT).sums(KEY[:1] * 32).product.tolist()
+    return on_one_machine(TABLE, EXACT).sums(KEY[:1] * 32).values.tolist()
 
 
 def test_an_executor_that_is_killed_in_the_middle(session, tmp_path):
@@ -96,8 +97,8 @@ def test_rows_of_a_stage_that_is_computed_again_in_another_order(session, tmp_pa
     ]
     frame = session.createDataFrame(packed, "id STRING, v BINARY").coalesce(1)
     protocol = al.Protocol(al.Identity(input_dim=4), epsilon=1, radius=1)
-    job = SparkRowsRelease.of(frame, protocol, row="id", vector="v", public_rows=names, dtype="int64")
-    assert job.products().product.tolist() == vectors.tolist()
+    job = SparkVectorJob.of(frame, protocol, row="id", vector="v", public_rows=names, dtype="int64")
+    assert job.sums().values.tolist() == vectors.tolist()
     assert len(attempts(tmp_path)) > 1
 
 

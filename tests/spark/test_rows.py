@@ -10,11 +10,11 @@ import armslength as al
 import armslength.spark
 from armslength.spark.frames import batches_of
 from armslength.spark.messages import LISTING
-from armslength.spark.spark_vectors import SparkRowsRelease
+from armslength.spark.spark_vectors import SparkVectorJob
 from armslength.spark.vector_tasks import (
     PACKED,
-    GatheredRows,
     RowsJob,
+    VectorSums,
     check_vector_type,
     matrix_of,
     together,
@@ -36,7 +36,7 @@ DENSE = al.Protocol(al.HadamardJL(input_dim=12, sketch_dim=8, seed="x"), epsilon
 
 def in_clear(protocol):
     sketches = al.sketch_in_clear(protocol, EXPECTED)
-    return type("Clear", (), {"product": sketches.values, "totals": sketches.totals})
+    return type("Clear", (), {"values": sketches.values, "totals": sketches.totals})
 
 
 def batch(numbers, vectors):
@@ -50,10 +50,10 @@ def packed(dtype, rows=X):
 
 
 def products(job, batches):
-    gathered = GatheredRows(job.protocol, len(job.labels))
+    gathered = VectorSums(job.protocol, len(job.labels))
     for row in job.rows(iter(batches)):
         gathered.add(row)
-    return gathered.prepared()
+    return gathered.sums()
 
 
 @pytest.mark.parametrize("protocol", [PROTOCOL, DENSE], ids=["sparse", "dense"])
@@ -85,7 +85,7 @@ def test_vectors_that_are_none_are_refused(vectors, dtype, says):
     with pytest.raises(al.InputError, match=says):
         products(RowsJob(DENSE, LABELS, dtype), [batch([3], vectors)])
     # of a row that is not listed, nothing is asked
-    assert not products(RowsJob(DENSE, LABELS, dtype), [batch([1], vectors)]).product.any()
+    assert not products(RowsJob(DENSE, LABELS, dtype), [batch([1], vectors)]).values.any()
 
 
 def test_blocks_are_cut_and_joined_whatever_the_order():
@@ -100,10 +100,10 @@ def test_blocks_are_cut_and_joined_whatever_the_order():
     assert places[0] == places[1] == {(0, 0), (0, 1), (1, 3), (2, 4)}
     joined = list(together(sent[0]))
     assert sorted(row[0] for row in joined) == [LISTING, 0, 1, 2]
-    gathered = GatheredRows(PROTOCOL, len(LABELS))
+    gathered = VectorSums(PROTOCOL, len(LABELS))
     for row in joined:
         gathered.add(row)
-    assert same(gathered.prepared(), in_clear(PROTOCOL))
+    assert same(gathered.sums(), in_clear(PROTOCOL))
 
 
 def numbers_in(row):
@@ -121,11 +121,11 @@ def test_rows_that_are_lost_are_not_taken_for_zeros(what):
         "listing lost": rows[:-1],
         "changed": [(rows[0][0], cells.tobytes(), b""), *rows[1:]],
     }
-    gathered = GatheredRows(PROTOCOL, len(LABELS))
+    gathered = VectorSums(PROTOCOL, len(LABELS))
     for row in changed[what]:
         gathered.add(row)
     with pytest.raises(al.InputError, match="same rows whenever Spark computes it again"):
-        gathered.prepared()
+        gathered.sums()
 
 
 def test_a_name_that_is_no_text_is_refused():
@@ -190,8 +190,8 @@ def test_rows_from_spark_are_those_of_one_machine(session, frame, tmp_path, monk
     before = session.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")
     known = {"row": "id", "public_rows": list(LABELS)}
     for column, dtype, partitions in (("v", "float64", None), ("l", None, 2)):
-        job = SparkRowsRelease.of(frame, PROTOCOL, vector=column, dtype=dtype, partitions=partitions, **known)
-        assert same(job.products(), in_clear(PROTOCOL))
+        job = SparkVectorJob.of(frame, PROTOCOL, vector=column, dtype=dtype, partitions=partitions, **known)
+        assert same(job.sums(), in_clear(PROTOCOL))
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     sketches = release(frame, row="n", public_rows=["3", "0"], population="rows", ledger=ledger)
     assert sketches.labels == ("3", "0")

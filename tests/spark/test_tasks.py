@@ -23,7 +23,7 @@ from armslength.spark.messages import (
     rows_of,
     tag_of,
 )
-from armslength.spark.summing import Gathered, summed
+from armslength.spark.summing import DriverSums, summed
 from armslength.spark.tasks import PartitionJob
 from spark.tables import PROTOCOL, as_partition, events, on_one_machine, same
 from unit.ingest.tables_of_events import KEY, SECRET, as_table
@@ -56,10 +56,10 @@ def rows_from(job, partitions):
 
 
 def gathered(job, rows):
-    together = Gathered(job.release.protocol, job.layout)
+    together = DriverSums(job.table.protocol, job.layout)
     for row in rows:
         together.add(row)
-    return together.prepared()
+    return together.sums()
 
 
 @settings(max_examples=15)
@@ -78,7 +78,7 @@ def test_any_sharing_of_the_work_gives_the_integers_of_one_machine(data):
 
 
 def test_sums_that_are_too_many_to_hold_go_early(monkeypatch):
-    monkeypatch.setattr(tasks, "_MOST_HELD", 33)  # one group
+    monkeypatch.setattr(tasks, "_MOST_BUFFERED", 33)  # one group
     job = job_of(most_cells=1000)
     (sent,) = rows_from(job, shared(TABLE, [0] * 60))
     assert len([row for row in sent if row[0] >= 0]) > 1
@@ -86,7 +86,7 @@ def test_sums_that_are_too_many_to_hold_go_early(monkeypatch):
 
 
 def test_a_chunk_that_went_early_twice_is_not_the_other_one(monkeypatch):
-    monkeypatch.setattr(tasks, "_MOST_HELD", 33)
+    monkeypatch.setattr(tasks, "_MOST_BUFFERED", 33)
     job = job_of(most_cells=1000)
     (sent,) = rows_from(job, shared(TABLE, [0] * 60))
     numbers = [struct.unpack("<qQQ", row[2])[2] for row in sent if row[0] >= 0]
@@ -129,7 +129,7 @@ def test_the_order_of_the_rows_changes_nothing():
 
 def test_another_key_takes_other_events():
     job = job_of()
-    other = PartitionJob(job.release, bytes(32), job.layout)
+    other = PartitionJob(job.table, bytes(32), job.layout)
     (first,), (second,) = (rows_from(each, shared(TABLE, [0] * 60)) for each in (job, other))
     assert first[0] != second[0]
 
@@ -145,14 +145,14 @@ def test_a_task_whose_events_are_all_left_out_still_lists_its_buckets():
     for table in (nobody, nothing):
         ((listing,),) = rows_from(job, shared(table, [0] * 60))
         assert listing[0] == LISTING
-        assert not gathered(job, [listing]).product.any()
+        assert not gathered(job, [listing]).values.any()
 
 
 def test_a_reading_has_a_name_when_it_is_done_and_the_same_one_for_the_same_events():
     (batches,) = shared(TABLE, [0] * 60, 7)
     names = []
     for looked_at in (0, 1, 5):
-        reading = tasks.Reading(iter(batches))
+        reading = tasks.PartitionReader(iter(batches))
         stream = reading.events()
         for _ in range(looked_at):
             stream.read_next_batch()

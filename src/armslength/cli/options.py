@@ -217,7 +217,7 @@ _GRID = (
         help="Whether you promise that data are multiples of the resolution.",
     ),
     click.option(
-        "--changed_entries", type=int, help="How many entries one unit can change, for data off the grid."
+        "--changed-entries", type=int, help="How many entries one unit can change, for data off the grid."
     ),
     click.option("--value-range", type=NumberRange(), help="A public range; values outside it are clamped."),
     click.option(

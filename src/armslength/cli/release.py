@@ -17,9 +17,9 @@ from armslength.files import check_can_write
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ledger.entry import release_label
-from armslength.ledger.ledger import NoLedger
+from armslength.ledger.ledger import NoLedger, opened_ledger
 from armslength.privacy.exact_numbers import weakness, written
-from armslength.release.release import check_population
+from armslength.release.release_table import preview_job, release_job
 from armslength.sketches.card import protection_in_words
 
 _LOST = "ε was charged, and nothing was written: releasing again, with --repeat, spends once more"
@@ -121,8 +121,7 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
         raise click.UsageError("--new-ledger must go without --no-ledger, got both; leave one out")
     check_new_file(output, overwrite=known["overwrite"], read=[*files, ledger, protocol_file])
     check_can_write(output)
-    chosen = al.NO_LEDGER if no_ledger else al.Ledger(ledger, create=new_ledger)
-    check_population(population, chosen)
+    chosen = opened_ledger(al.NO_LEDGER if no_ledger else al.Ledger(ledger, create=new_ledger), population)
     protocol = al.Protocol.load(protocol_file, **work_limit())
     job = TableJob.of(
         list(files),
@@ -135,14 +134,14 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
     )
     costs = {"ledger": chosen, "population": population, "repeat": known["repeat"]}
     if known["dry_run"]:
-        job.preview(**costs)
+        preview_job(job, **costs)
         told = "would be released; nothing was read but the schema, nothing was spent"
         click.echo(_told(protocol, job, told))
         click.echo(_charged(chosen, population, "would be charged"))
         return
     sketches, place, lines = None, output, _lines(chosen, job, population)
     try:
-        sketches = job.release(**costs, show_progress=True)
+        sketches = release_job(job, **costs, show_progress=True)
         place = _saved(sketches, output)
         click.echo(_told(protocol, job, f"released to {place}"))
         click.echo(_charged(chosen, population, "charged"))

@@ -1,8 +1,7 @@
 """What a release accepts, block by block, as integers in grid units: arrays, sparse matrices, Arrow tables."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from armslength._numba import Integers
 from armslength.checks import type_name
 from armslength.errors import InputError, ParameterError
 from armslength.ingest.grid import Grid
-from armslength.protocol.neighbors import row_totals
+from armslength.ingest.sums import RowSums, Sums
 from armslength.protocol.protocol import Protocol, check_columns
 from armslength.randomness.hashing import read_to_the_end
 from armslength.threads import for_blocks
@@ -31,6 +30,119 @@ from armslength.transforms.transform import block_rows
 _ENTRIES_AT_ONCE = 1 << 22  # of a table: 32 MB of integers
 
 
+def array_sums(protocol: Protocol, X: Any, items: Any = None, threads: int | None = None) -> Sums:
+    """The exact integers of X, read and checked; where noise goes on the input, they are multiplied later.
+
+    Args:
+        protocol: What the parties agreed on.
+        X: A dense array, a SciPy sparse matrix, or anything with an Arrow C stream.
+        items: For an open vocabulary: the items that the columns count; a table's column names if None.
+        threads: At most this many threads; None takes all that the process may run.
+    """
+    if protocol.noise_site != "input":
+        return projected_sums(protocol, X, items, threads)
+    transform = protocol.transform
+    parts = list(_parts(protocol, X, items)[0])
+    # Every value is read here, so that one that must be refused is refused now.
+    totals = np.concatenate([row_totals(part, threads) for part in parts])
+    values = np.empty((len(totals), transform.sketch_dim), dtype=np.int64)
+    return RowSums(values, totals if protocol.total_share else None, "rows", parts, transform, threads)
+
+
+def projected_sums(protocol: Protocol, X: Any, items: Any = None, threads: int | None = None) -> Sums:
+    """The exact integers A·x of every row, wherever noise goes; the arguments are those of `array_sums`."""
+    products, totals = list[NDArray[np.int64]](), list[NDArray[np.int64]]()
+    parts, column_items = _parts(protocol, X, items)
+    for part in parts:
+        products.append(protocol.transform.apply(part, **column_items, threads=threads))
+        if protocol.total_share:
+            totals.append(row_totals(part, threads))
+    return Sums(_joined(products), np.concatenate(totals) if totals else None, "rows")
+
+
+def row_totals(rows: Rows, threads: int | None) -> NDArray[np.int64]:
+    """Σⱼ xⱼ of each row in grid units, modulo 2^64, **not private**."""
+    totals = np.zeros(rows.count, dtype=np.int64)
+
+    def add_up(start: int, stop: int) -> None:
+        if isinstance(rows, SparseRows):
+            starts, _, values = rows.entries(start, stop)
+            running = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(values, dtype=np.int64)])
+            totals[start:stop] = running[starts[1:]] - running[starts[:-1]]
+        else:
+            totals[start:stop] = rows.block(start, stop).sum(axis=1, dtype=np.int64)
+
+    width = max(1, len(rows.columns) // max(1, rows.count)) if isinstance(rows, SparseRows) else rows.width
+    for_blocks(rows.count, block_rows(width), add_up, threads)
+    return totals
+
+
+def index_labels(X: Any) -> list[str] | None:
+    """The index of a data frame, if it is text that names each row; None for anything else."""
+    index = getattr(X, "index", None)
+    if getattr(index, "inferred_type", None) != "string":
+        return None
+    labels = list(X.index)
+    if len(set(labels)) < len(labels) or not all(isinstance(label, str) for label in labels):
+        raise InputError(
+            "the index of X must name each row once, got duplicates or missing names; pass labels, or X.reset_index(drop=True)"
+        )
+    return labels
+
+
+def checked_items(protocol: Protocol, items: Any) -> Any:
+    """Items of the type that the protocol declares."""
+    if items is None:
+        raise InputError("items must name the columns of X for an open vocabulary, got None")
+    if isinstance(items, np.ndarray):
+        items = items.tolist()
+    if isinstance(items, (str, bytes)) or not isinstance(items, (Sequence, range)):
+        raise InputError(
+            f"items must be a list of the protocol's type {protocol.items}, got {type(items).__name__}"
+        )
+    listed = read_to_the_end(items)
+    check_item_types(protocol, listed)
+    if len(set(listed)) != len(listed):
+        raise InputError("items must name each column once, got duplicates; add those columns up first")
+    return listed
+
+
+def check_item_types(protocol: Protocol, items: list[Any]) -> None:
+    """Refuses items that are not of the type that the protocol declares."""
+    wanted = str if protocol.items == "string" else (int, np.integer)
+    if not all(issubclass(kind, wanted) and not issubclass(kind, bool) for kind in set(map(type, items))):
+        raise InputError(
+            f"items must be of the protocol's type {protocol.items}, got another; convert them first"
+        )
+
+
+def _parts(protocol: Protocol, X: Any, items: Any) -> tuple[Iterator[Rows], dict[str, Any]]:
+    """(parts of X in grid units, what else `apply` must be told about their columns)."""
+    transform = protocol.transform
+    grid = Grid.of(protocol.resolution, protocol.value_range, on_grid=protocol.on_grid)
+    X = opened(X)
+    column_items = {}
+    if transform.input_dim is None:
+        column_items["items"] = checked_items(protocol, column_names(X) if items is None else items)
+    elif items is not None:
+        raise ParameterError("items must be left out when input_dim is fixed")
+    return integer_parts(X, grid, transform.input_dim, protocol.vocabulary), column_items
+
+
+def _joined(products: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """All of them in one array; each is given back as soon as it is copied, so that two copies never exist."""
+    if len(products) == 1:
+        return products[0]
+    joined = np.empty((sum(map(len, products)), products[0].shape[1]), dtype=np.int64)
+    start = 0
+    products.reverse()
+    while products:
+        part = products.pop()
+        joined[start : start + len(part)] = part
+        start += len(part)
+    return joined
+
+
 def opened(X: Any) -> Any:
     """X with its Arrow stream opened, which some tables allow only once; anything else as it is."""
     if sparse.issparse(X) or not hasattr(X, "__arrow_c_stream__"):
@@ -41,6 +153,49 @@ def opened(X: Any) -> Any:
         raise InputError(
             "X must be a readable table of numbers with column names, got something else"
         ) from None
+
+
+def column_names(X: Any) -> list[str] | None:
+    """The names of a table's columns; None for what has no names."""
+    return _data_columns(X.schema) if isinstance(X, pa.RecordBatchReader) else None
+
+
+def _data_columns(schema: pa.Schema) -> list[str]:
+    """The columns that are data: a pandas index travels as a column, and is none."""
+    try:
+        index = (schema.pandas_metadata or {}).get("index_columns", [])
+        names = [name for name in schema.names if name not in index]
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ):  # whoever wrote it may have written anything
+        raise InputError(
+            "X must have valid metadata of pandas or none, got something else; drop its metadata"
+        ) from None
+    if len(set(names)) != len(names):
+        raise InputError("columns of X must have different names, got duplicates")
+    return names
+
+
+def integer_parts(X: Any, grid: Grid, width: int | None, vocabulary: str | None) -> Iterator[Rows]:
+    """Consecutive parts of X whose entries are integers in grid units: a whole array or matrix, batches of a table.
+
+    Values are read, and refused, when a part is used.
+
+    Args:
+        X: A dense array, a SciPy sparse matrix, or a table that `opened` has opened.
+        grid: How values become integers.
+        width: How many columns X must have; None for any.
+        vocabulary: The hash of the names that a table's columns must have, or None.
+    """
+    if sparse.issparse(X):
+        yield _sparse_rows(X, grid, width)
+    elif isinstance(X, pa.RecordBatchReader):
+        yield from _table_parts(X, grid, width, vocabulary)
+    else:
+        yield _dense_rows(X, grid, width)
 
 
 class GridRows(DenseRows):
@@ -77,49 +232,6 @@ class SparseGridRows(SparseRows):
     def integers(self, values: NDArray[Any]) -> Integers:
         """Some of the values in grid units."""
         return self._grid.integers(values)
-
-
-def integer_parts(X: Any, grid: Grid, width: int | None, vocabulary: str | None) -> Iterator[Rows]:
-    """Consecutive parts of X whose entries are integers in grid units: a whole array or matrix, batches of a table.
-
-    Values are read, and refused, when a part is used.
-
-    Args:
-        X: A dense array, a SciPy sparse matrix, or a table that `opened` has opened.
-        grid: How values become integers.
-        width: How many columns X must have; None for any.
-        vocabulary: The hash of the names that a table's columns must have, or None.
-    """
-    if sparse.issparse(X):
-        yield _sparse_rows(X, grid, width)
-    elif isinstance(X, pa.RecordBatchReader):
-        yield from _table_parts(X, grid, width, vocabulary)
-    else:
-        yield _dense_rows(X, grid, width)
-
-
-def column_names(X: Any) -> list[str] | None:
-    """The names of a table's columns; None for what has no names."""
-    return _data_columns(X.schema) if isinstance(X, pa.RecordBatchReader) else None
-
-
-def _data_columns(schema: pa.Schema) -> list[str]:
-    """The columns that are data: a pandas index travels as a column, and is none."""
-    try:
-        index = (schema.pandas_metadata or {}).get("index_columns", [])
-        names = [name for name in schema.names if name not in index]
-    except (
-        ValueError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-    ):  # whoever wrote it may have written anything
-        raise InputError(
-            "X must have valid metadata of pandas or none, got something else; drop its metadata"
-        ) from None
-    if len(set(names)) != len(names):
-        raise InputError("columns of X must have different names, got duplicates")
-    return names
 
 
 def _check_shape(shape: tuple[int, ...], width: int | None) -> None:
@@ -260,139 +372,3 @@ def _numbers(column: pa.Array, number: int) -> NDArray[Any]:
             ) from None
     values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return values
-
-
-# What a release does before there is noise: it reads and checks all of X, and computes the exact integers A·x.
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """Input that was read to its end and checked: what is still to do cannot fail because of it.
-
-    Attributes:
-        parts: The rows, in grid units.
-        product: A·x for all of them, **not private**; None where that waits until there is noise to add it to: with noise
-            on the input it must, and sparse rows are added to their noise while it is in the cache.
-        add_rows: What then adds rows start … stop−1 times Aᵀ to an array.
-        totals: Σⱼ xⱼ of each row in grid units, **not private**, where the protocol releases totals.
-    """
-
-    parts: list[Rows]
-    product: NDArray[np.int64] | None
-    add_rows: Callable[[int, int, NDArray[np.int64]], None] | None = None
-    totals: NDArray[np.int64] | None = None
-
-    @property
-    def count(self) -> int:
-        """How many rows there are."""
-        return sum(part.count for part in self.parts) if self.product is None else len(self.product)
-
-
-def prepared(protocol: Protocol, X: Any, items: Any, threads: int | None) -> Prepared:
-    """X, read and checked, and projected where that is done first."""
-    transform = protocol.transform
-    sums: list[NDArray[np.int64]] | None = [] if protocol.total_share else None
-    parts, named = _parts(protocol, X, items)
-    parts = parts if sums is None else _summed(parts, sums, threads)
-    if protocol.noise_site == "input":
-        listed = list(parts)
-        for part in listed:
-            _read_through(part, threads)
-        return Prepared(listed, None, None, _all_totals(sums))
-    products = [transform.apply(part, **named, threads=threads) for part in parts]
-    return Prepared([], _joined(products), None, _all_totals(sums))
-
-
-def project(protocol: Protocol, X: Any, items: Any, threads: int | None) -> NDArray[np.int64]:
-    """The exact integers A·x, n x k, **not private**."""
-    return project_and_add_up(protocol, X, items, threads)[0]
-
-
-def project_and_add_up(
-    protocol: Protocol, X: Any, items: Any, threads: int | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
-    """(the exact integers A·x, n x k; the total of each row where the protocol releases totals), **not private**."""
-    sums: list[NDArray[np.int64]] | None = [] if protocol.total_share else None
-    parts, named = _parts(protocol, X, items)
-    parts = parts if sums is None else _summed(parts, sums, threads)
-    product = _joined([protocol.transform.apply(part, **named, threads=threads) for part in parts])
-    return product, _all_totals(sums)
-
-
-def _summed(parts: Iterator[Rows], sums: list[NDArray[np.int64]], threads: int | None) -> Iterator[Rows]:
-    """The same parts; the totals of each are put aside as it comes by."""
-    for part in parts:
-        sums.append(row_totals(part, threads))
-        yield part
-
-
-def _all_totals(sums: list[NDArray[np.int64]] | None) -> NDArray[np.int64] | None:
-    return None if sums is None else np.concatenate(sums)
-
-
-def _parts(protocol: Protocol, X: Any, items: Any) -> tuple[Iterator[Rows], dict[str, Any]]:
-    """(parts of X in grid units, what else `apply` must be told about their columns)."""
-    transform = protocol.transform
-    grid = Grid.of(protocol.resolution, protocol.value_range, on_grid=protocol.on_grid)
-    X = opened(X)
-    named = {}
-    if transform.input_dim is None:
-        named["items"] = checked_items(protocol, column_names(X) if items is None else items)
-    elif items is not None:
-        raise ParameterError("items must be left out when input_dim is fixed")
-    return integer_parts(X, grid, transform.input_dim, protocol.vocabulary), named
-
-
-def _read_through(rows: Rows, threads: int | None) -> None:
-    """Reads every value once, so that one that must be refused is refused now."""
-    if not rows.may_refuse:
-        return
-
-    def read(start: int, stop: int) -> None:
-        if isinstance(rows, SparseRows):
-            rows.entries(start, stop)
-        else:
-            rows.block(start, stop)
-
-    width = max(1, len(rows.columns) // max(1, rows.count)) if isinstance(rows, SparseRows) else rows.width
-    for_blocks(rows.count, block_rows(width), read, threads)
-
-
-def _joined(products: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """All of them in one array; each is given back as soon as it is copied, so that two copies never exist."""
-    if len(products) == 1:
-        return products[0]
-    joined = np.empty((sum(map(len, products)), products[0].shape[1]), dtype=np.int64)
-    start = 0
-    products.reverse()
-    while products:
-        part = products.pop()
-        joined[start : start + len(part)] = part
-        start += len(part)
-    return joined
-
-
-def checked_items(protocol: Protocol, items: Any) -> Any:
-    """Items of the type that the protocol declares."""
-    if items is None:
-        raise InputError("items must name the columns of X for an open vocabulary, got None")
-    if isinstance(items, np.ndarray):
-        items = items.tolist()
-    if isinstance(items, (str, bytes)) or not isinstance(items, (Sequence, range)):
-        raise InputError(
-            f"items must be a list of the protocol's type {protocol.items}, got {type(items).__name__}"
-        )
-    listed = read_to_the_end(items)
-    check_item_types(protocol, listed)
-    if len(set(listed)) != len(listed):
-        raise InputError("items must name each column once, got duplicates; add those columns up first")
-    return listed
-
-
-def check_item_types(protocol: Protocol, items: list[Any]) -> None:
-    """Refuses items that are not of the type that the protocol declares."""
-    wanted = str if protocol.items == "string" else (int, np.integer)
-    if not all(issubclass(kind, wanted) and not issubclass(kind, bool) for kind in set(map(type, items))):
-        raise InputError(
-            f"items must be of the protocol's type {protocol.items}, got another; convert them first"
-        )

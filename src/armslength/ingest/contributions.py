@@ -1,6 +1,6 @@
 """Contribution bounds: no person adds more than C to a release, over all of its groups and items.
 
-Guarantee: what is taken of a person's events is a function of that person's events and the release's key alone, with
+Guarantee: what is kept of a person's events is a function of that person's events and the release's key alone, with
 Σ|amount| ≤ ⌊C/γ⌋ grid units. So adding or removing a person moves all rows together by at most that in ℓ1 norm, and replacing
 one by at most twice that: the protocol's radius.
 Reference: docs/privacy.md, event tables.
@@ -21,27 +21,56 @@ from armslength._numba import kernel
 from armslength.errors import InputError, ParameterError
 from armslength.protocol.protocol import Protocol
 
-# The order in which a person's events are taken: by a keyed hash of (person, group, item, occurrence number).
-#
-# Specification (docs/reference/contributions.md), so that every engine chooses the same events under the same key:
-#
-#     digest(kind, bytes) = BLAKE2b-128 of the bytes, keyed with the release's key, personalized with the kind
-#     block 0: digest("person", UTF-8 of the person)
-#     block 1: digest("group", UTF-8 of the group's label)
-#     block 2: digest("item", UTF-8 of the item, or its 8 bytes, little-endian, two's complement)
-#     block 3: the occurrence number, 16 bytes, little-endian
-#     hash = CBC-MAC of the four blocks under AES-256 with the key BLAKE2b-256 of nothing, keyed and personalized with "cipher"
-#
-# Events are taken in ascending order of the hash, read as a big-endian number. Guarantee: none of the privacy rests on this: for any key, which
-# events are taken is a function of that person's events alone. That the function is a keyed cryptographic one keeps anybody from
-# arranging for their favorite events to come first.
-
-
 KEY_BYTES = 32
+_COLUMNS = ("person", "group", "item", "amount", "occurrence")
+_FARTHEST = 2**62
+_MOST_WAITING = 1 << 20  # rows of one person that wait before those that cannot be kept are left out
+
+
+@dataclass(frozen=True)
+class BoundedEvents:
+    """Events that are within everybody's bound.
+
+    Attributes:
+        groups: The number of each event's group.
+        items: Its item.
+        amounts: What is kept of it, in grid units; not 0.
+    """
+
+    groups: NDArray[np.int32]
+    items: pa.Array
+    amounts: NDArray[np.int64]
+
+
+def contribution_in_grid_units(protocol: Protocol) -> int:
+    """⌊C/γ⌋, the most that one person may add to a release."""
+    if protocol.contribution is None:
+        raise ParameterError(
+            "contribution must be set in the protocol of an event table: the most that one person adds to a release"
+        )
+    bound = math.floor(protocol.contribution / protocol.resolution)
+    if not 1 <= bound < 2**62:
+        raise ParameterError(
+            "contribution must be 1 to 2^62 times the resolution of the protocol of an event table, got another"
+        )
+    return bound
 
 
 class KeyedOrder:
-    """The order under one key.
+    """The order in which a person's events are kept: by a keyed hash of (person, group, item, occurrence number).
+
+    Events are kept in ascending order of the hash, read as a big-endian number. None of the privacy rests on it: for any key, which
+    events are kept is a function of that person's events alone. That it is a keyed cryptographic function keeps anybody from
+    arranging for their favorite events to come first.
+
+    Specification (docs/reference/contributions.md), so that every engine chooses the same events under the same key:
+
+        digest(kind, bytes) = BLAKE2b-128 of the bytes, keyed with the release's key, personalized with the kind
+        block 0: digest("person", UTF-8 of the person)
+        block 1: digest("group", UTF-8 of the group's label)
+        block 2: digest("item", UTF-8 of the item, or its 8 bytes, little-endian, two's complement)
+        block 3: the occurrence number, 16 bytes, little-endian
+        hash = CBC-MAC of the four blocks under AES-256 with the key BLAKE2b-256 of nothing, keyed and personalized with "cipher"
 
     Args:
         key: 32 bytes, drawn anew for each release.
@@ -62,7 +91,7 @@ class KeyedOrder:
     def hashes(
         self,
         persons: pa.Array,
-        whose: NDArray[np.int64],
+        person_index: NDArray[np.int64],
         groups: NDArray[np.int32],
         items: pa.Array,
         occurrences: NDArray[np.int64],
@@ -71,7 +100,7 @@ class KeyedOrder:
 
         Args:
             persons: Different persons.
-            whose: For each event, the number of its person among them.
+            person_index: For each event, the number of its person among them.
             groups: The number of its group.
             items: Its item, as text or as int64.
             occurrences: Its number among the person's events of the same group and item.
@@ -86,7 +115,7 @@ class KeyedOrder:
         numbers[:, 0] = occurrences
         person_digests = self._digests("person", [person.encode() for person in persons.to_pylist()])
         # the first step of the chain is the same for all events of a person
-        state = self._encrypted(person_digests)[whose]
+        state = self._encrypted(person_digests)[person_index]
         state = self._encrypted(state ^ self._groups[groups])
         state = self._encrypted(state ^ self._digests("item", item_bytes)[coded.indices.to_numpy()])
         state = self._encrypted(state ^ numbers)
@@ -107,7 +136,33 @@ class KeyedOrder:
         return np.frombuffer(done, dtype="<u8").reshape(-1, 2)
 
 
-# Hot loops of event tables: records of text files, and contribution bounds in whole numbers that cannot overflow.
+def bounded(batches: Iterable[pa.RecordBatch], order: KeyedOrder, bound: int) -> Iterator[BoundedEvents]:
+    """The events that are kept, from batches of (person, group, item, amount) that are sorted by all four.
+
+    Memory is that of a batch and of what one person may still give: at most as many rows as the bound. How the rows are cut
+    into batches changes nothing. Batches that are not what they must be are refused: the guarantee does not rest on an engine.
+    """
+    for rows, starts in _whole_persons(batches, order, bound):
+        yield _cut(rows, starts, order, bound)
+
+
+def bounded_in_parts(
+    parts: Iterable[Iterable[pa.RecordBatch]], order: KeyedOrder, bound: int
+) -> Iterator[BoundedEvents]:
+    """The events that are kept, from several streams like that of `bounded`, where a person may be in all of them.
+
+    All events of one person, group and item must be in one part. What cannot be kept in its own part cannot be kept at all: there are
+    others before it.
+    """
+    possible = [
+        _still_possible(rows, starts, order, bound)
+        for batches in parts
+        for rows, starts in _whole_persons(batches, order, bound)
+    ]
+    if possible:
+        joined = pa.concat_batches(possible)
+        rows = joined.take(pc.sort_indices(joined.column("person")))
+        yield _cut(rows, _starts(rows), order, bound)
 
 
 @kernel
@@ -133,9 +188,9 @@ def cap_contributions(
     order: NDArray[np.int64],
     amounts: NDArray[np.int64],
     bound: int,
-    taken: NDArray[np.int64],
+    kept: NDArray[np.int64],
 ) -> None:
-    """What of each amount is taken: in order, until Σ|amount| reaches the bound; the last one is truncated.
+    """What of each amount is kept: in order, until Σ|amount| reaches the bound; the last one is truncated.
 
     Person i has the places starts[i] … starts[i+1]−1 of the order.
     """
@@ -146,7 +201,7 @@ def cap_contributions(
             magnitude = abs(amounts[row])
             part = min(magnitude, left) if magnitude >= 0 else left
             left -= part
-            taken[row] = part if amounts[row] > 0 else -part
+            kept[row] = part if amounts[row] > 0 else -part
 
 
 @kernel
@@ -158,140 +213,33 @@ def number_occurrences(same_as_before: NDArray[np.bool_], before: int, numbers: 
         numbers[row] = number
 
 
-_FARTHEST = 2**62
-_MOST_WAITING = 1 << 20  # rows of one person that are held before those that cannot be taken are left out
-
-
-@dataclass(frozen=True)
-class BoundedEvents:
-    """Events that are within everybody's bound.
-
-    Attributes:
-        groups: The number of each event's group.
-        items: Its item.
-        amounts: What is taken of it, in grid units; not 0.
-    """
-
-    groups: NDArray[np.int32]
-    items: pa.Array
-    amounts: NDArray[np.int64]
-
-
-def contribution_in_grid_units(protocol: Protocol) -> int:
-    """⌊C/γ⌋, the most that one person may add to a release."""
-    if protocol.contribution is None:
-        raise ParameterError(
-            "contribution must be set in the protocol of an event table: the most that one person adds to a release"
-        )
-    bound = math.floor(protocol.contribution / protocol.resolution)
-    if not 1 <= bound < 2**62:
-        raise ParameterError(
-            "contribution must be 1 to 2^62 times the resolution of the protocol of an event table, got another"
-        )
-    return bound
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Sorted events with their occurrence numbers."""
-
-    person: pa.Array
-    group: NDArray[np.int32]
-    item: pa.Array
-    amount: NDArray[np.int64]
-    occurrence: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.amount)
-
-    def __getitem__(self, chosen: slice) -> "_Rows":
-        return _Rows(
-            self.person[chosen],
-            self.group[chosen],
-            self.item[chosen],
-            self.amount[chosen],
-            self.occurrence[chosen],
-        )
-
-    def take(self, chosen: NDArray[np.int64]) -> "_Rows":
-        """Rows by number."""
-        return _Rows(
-            self.person.take(pa.array(chosen)),
-            self.group[chosen],
-            self.item.take(pa.array(chosen)),
-            self.amount[chosen],
-            self.occurrence[chosen],
-        )
-
-    @classmethod
-    def joined(cls, parts: Sequence["_Rows"]) -> "_Rows":
-        """The rows of all parts, one after the other."""
-        return cls(
-            pa.concat_arrays([part.person for part in parts]),
-            np.concatenate([part.group for part in parts]),
-            pa.concat_arrays([part.item for part in parts]),
-            np.concatenate([part.amount for part in parts]),
-            np.concatenate([part.occurrence for part in parts]),
-        )
-
-
-def bounded(batches: Iterable[pa.RecordBatch], order: KeyedOrder, bound: int) -> Iterator[BoundedEvents]:
-    """The events that are taken, from batches of (person, group, item, amount) that are sorted by all four.
-
-    Memory is that of a batch and of what one person may still give: at most as many rows as the bound. How the rows are cut
-    into batches changes nothing. Batches that are not what they must be are refused: the guarantee does not rest on an engine.
-    """
-    for rows, starts in _whole_persons(batches, order, bound):
-        yield _cut(rows, starts, order, bound)
-
-
-def bounded_in_parts(
-    parts: Iterable[Iterable[pa.RecordBatch]], order: KeyedOrder, bound: int
-) -> Iterator[BoundedEvents]:
-    """The events that are taken, from several streams like that of `bounded`, where a person may be in all of them.
-
-    All events of one person, group and item must be in one part. What cannot be taken in its own part cannot be taken at all: there are
-    others before it.
-    """
-    possible = [
-        _still_possible(rows, starts, order, bound)
-        for batches in parts
-        for rows, starts in _whole_persons(batches, order, bound)
-    ]
-    if possible:
-        joined = _Rows.joined(possible)
-        rows = joined.take(pc.sort_indices(joined.person).to_numpy())
-        yield _cut(rows, _starts(rows.person), order, bound)
-
-
 def _whole_persons(
     batches: Iterable[pa.RecordBatch], order: KeyedOrder, bound: int
-) -> Iterator[tuple[_Rows, NDArray[np.int64]]]:
-    """Sorted rows of whole persons, as far as they could be taken, and where each person's begin."""
-    waiting: _Rows | None = None
-    last: _Rows | None = None
+) -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64]]]:
+    """Sorted rows of whole persons with their occurrence numbers, as far as they could be kept, and where each person's begin."""
+    waiting: pa.RecordBatch | None = None
+    last: pa.RecordBatch | None = None
     most = _MOST_WAITING
     for batch in batches:
         if batch.num_rows == 0:
             continue
-        check_batch(batch, order.group_count, None if last is None else last.person[0])
+        check_batch(batch, order.group_count, None if last is None else last.column("person")[0])
         rows = _numbered(batch, last)
-        last = rows[len(rows) - 1 :]
+        last = rows.slice(rows.num_rows - 1)
         if waiting is not None:
-            rows = _Rows.joined([waiting, rows])
-        starts = _starts(rows.person)
+            rows = pa.concat_batches([waiting, rows])
+        starts = _starts(rows)
         whole = int(starts[-2])  # where the last person begins, who may go on in the next batch
         if whole:
-            yield rows[:whole], starts[:-1]
-        waiting = rows[whole:]
+            yield rows.slice(0, whole), starts[:-1]
+        waiting = rows.slice(whole)
         most = most if whole == 0 else _MOST_WAITING
-        if len(waiting) > most:
-            waiting = _still_possible(waiting, np.array([0, len(waiting)]), order, bound)
-            most = max(
-                _MOST_WAITING, 2 * len(waiting)
-            )  # so that a large bound is not hashed again with every batch
+        if waiting.num_rows > most:
+            waiting = _still_possible(waiting, np.array([0, waiting.num_rows]), order, bound)
+            # so that a large bound is not hashed again with every batch
+            most = max(_MOST_WAITING, 2 * waiting.num_rows)
     if waiting is not None:
-        yield waiting, np.array([0, len(waiting)])
+        yield waiting, np.array([0, waiting.num_rows])
 
 
 def check_batch(batch: pa.RecordBatch, group_count: int, last_person: pa.Scalar | None) -> None:
@@ -318,69 +266,72 @@ def check_batch(batch: pa.RecordBatch, group_count: int, last_person: pa.Scalar 
         raise broken
 
 
-def _numbered(batch: pa.RecordBatch, last: _Rows | None) -> _Rows:
+def _numbered(batch: pa.RecordBatch, last: pa.RecordBatch | None) -> pa.RecordBatch:
     """The batch with its occurrence numbers, which go on from the last row of the batch before."""
-    person, group, item, amount = batch.columns
-    same = np.zeros(batch.num_rows, dtype=np.bool_)
-    for column in (person, group, item):
-        equal = pc.equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
-        same[1:] = equal if column is person else same[1:] & equal
-    groups = group.to_numpy()
+    is_same = np.zeros(batch.num_rows, dtype=np.bool_)
+    is_same[1:] = True
+    for column in batch.columns[:3]:
+        is_same[1:] &= pc.equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
     before = -1
     if last is not None:
-        same[0] = (
-            last.person[0] == person[0] and int(last.group[0]) == int(groups[0]) and last.item[0] == item[0]
-        )
-        before = int(last.occurrence[0])
+        is_same[0] = all(last.column(place)[0] == batch.column(place)[0] for place in range(3))
+        before = last.column("occurrence")[0].as_py()
     numbers = np.empty(batch.num_rows, dtype=np.int64)
-    number_occurrences(same, before, numbers)
-    return _Rows(person, groups, item, amount.to_numpy(), numbers)
+    number_occurrences(is_same, before, numbers)
+    return pa.RecordBatch.from_arrays([*batch.columns, pa.array(numbers)], _COLUMNS)
 
 
-def _starts(person: pa.Array) -> NDArray[np.int64]:
+def _starts(rows: pa.RecordBatch) -> NDArray[np.int64]:
     """Where each person's rows begin, and where the last one's end."""
+    person = rows.column("person")
     changes = pc.not_equal(person[1:], person[:-1]).to_numpy(zero_copy_only=False)
     return np.concatenate([[0], np.flatnonzero(changes) + 1, [len(person)]]).astype(np.int64)
 
 
-def _cut(rows: _Rows, starts: NDArray[np.int64], order: KeyedOrder, bound: int) -> BoundedEvents:
-    """What is taken of the rows of whole persons."""
-    amounts = _taken(rows, starts, order, bound)
-    if amounts is rows.amount:
-        return BoundedEvents(rows.group, rows.item, rows.amount)
-    kept = np.flatnonzero(amounts)
-    return BoundedEvents(rows.group[kept], rows.item.take(pa.array(kept)), amounts[kept])
+def _cut(rows: pa.RecordBatch, starts: NDArray[np.int64], order: KeyedOrder, bound: int) -> BoundedEvents:
+    """What is kept of the rows of whole persons."""
+    amounts = _kept_amounts(rows, starts, order, bound)
+    if not amounts.all():
+        kept = np.flatnonzero(amounts)
+        rows, amounts = rows.take(pa.array(kept)), amounts[kept]
+    return BoundedEvents(rows.column("group").to_numpy(), rows.column("item"), amounts)
 
 
-def _still_possible(rows: _Rows, starts: NDArray[np.int64], order: KeyedOrder, bound: int) -> _Rows:
-    """The rows that could still be taken, whatever rows of the same persons come later, in the order of the table.
+def _still_possible(
+    rows: pa.RecordBatch, starts: NDArray[np.int64], order: KeyedOrder, bound: int
+) -> pa.RecordBatch:
+    """The rows that could still be kept, whatever rows of the same persons come later, in the order of the table.
 
     Rows behind the first ones that reach the bound have these before them for ever.
     """
-    amounts = _taken(rows, starts, order, bound)
-    return rows if amounts is rows.amount else rows.take(np.flatnonzero(amounts))
+    amounts = _kept_amounts(rows, starts, order, bound)
+    return rows if amounts.all() else rows.take(pa.array(np.flatnonzero(amounts)))
 
 
-def _taken(rows: _Rows, starts: NDArray[np.int64], order: KeyedOrder, bound: int) -> NDArray[np.int64]:
-    """What is taken of each row if these are all rows of their persons; the rows' own amounts if that is everything."""
+def _kept_amounts(
+    rows: pa.RecordBatch, starts: NDArray[np.int64], order: KeyedOrder, bound: int
+) -> NDArray[np.int64]:
+    """What is kept of each row if these are all rows of their persons."""
+    amounts: NDArray[np.int64] = rows.column("amount").to_numpy()
     is_over = np.empty(len(starts) - 1, dtype=np.bool_)
-    mark_persons_over(starts, rows.amount, bound, is_over)
+    mark_persons_over(starts, amounts, bound, is_over)
     if not is_over.any():
-        return rows.amount
+        return amounts
     # Whoever is within the bound gives everything: only the others' events are put into order.
     chosen = np.flatnonzero(np.repeat(is_over, np.diff(starts)))
-    over = rows.take(chosen)
+    over = rows.take(pa.array(chosen))
     over_starts = np.concatenate([[0], np.cumsum(np.diff(starts)[is_over])]).astype(np.int64)
-    taken = np.empty(len(over), dtype=np.int64)
-    cap_contributions(over_starts, _in_order(over, over_starts, order), over.amount, bound, taken)
-    amounts = rows.amount.copy()
-    amounts[chosen] = taken
+    kept = np.empty(len(chosen), dtype=np.int64)
+    cap_contributions(over_starts, _in_order(over, over_starts, order), amounts[chosen], bound, kept)
+    amounts = amounts.copy()
+    amounts[chosen] = kept
     return amounts
 
 
-def _in_order(rows: _Rows, starts: NDArray[np.int64], order: KeyedOrder) -> NDArray[np.int64]:
-    """The rows, person by person, in the order in which they are taken."""
-    whose = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    persons = rows.person.take(pa.array(starts[:-1]))
-    hashes = order.hashes(persons, whose, rows.group, rows.item, rows.occurrence)
-    return np.lexsort((hashes[:, 1], hashes[:, 0], whose))
+def _in_order(rows: pa.RecordBatch, starts: NDArray[np.int64], order: KeyedOrder) -> NDArray[np.int64]:
+    """The rows, person by person, in the order in which they are kept."""
+    person_index = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    persons = rows.column("person").take(pa.array(starts[:-1]))
+    groups, occurrences = rows.column("group").to_numpy(), rows.column("occurrence").to_numpy()
+    hashes = order.hashes(persons, person_index, groups, rows.column("item"), occurrences)
+    return np.lexsort((hashes[:, 1], hashes[:, 0], person_index))

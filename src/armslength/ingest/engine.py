@@ -26,7 +26,6 @@ from armslength.ingest.event_columns import (
     item_expression,
     nfc,
 )
-from armslength.ingest.event_table import PublicGroups
 from armslength.ingest.sources import (
     EventFile,
     chosen_columns,
@@ -384,7 +383,7 @@ class EventTable:
         self.left_out = LeftOut()
 
     def batches(
-        self, groups: PublicGroups, names: pa.Table | None = None, *, weighted: bool
+        self, groups: pa.Table | None, item_names: pa.Table | None = None, *, has_weights: bool
     ) -> Iterator[pa.RecordBatch]:
         """Events as (person, group, item, amount) in any order, with a hash of the person.
 
@@ -392,22 +391,22 @@ class EventTable:
         of grid units, or 0. `group` is the number of the public group.
 
         Args:
-            groups: The public groups.
-            names: The names of a fixed vocabulary with their numbers, which then are the items; others are left out.
-            weighted: Whether events have an amount; else it is 1.
+            groups: Label and number of the public groups; None if there is one, of all events.
+            item_names: The names of a fixed vocabulary with their numbers, which then are the items; others are left out.
+            has_weights: Whether events have an amount; else it is 1.
         """
         events = " UNION ALL BY NAME ".join(self._selects or [_NO_EVENTS])
         group, item, joins = "0::INTEGER", "item", ""
-        if groups.column is not None:
-            self._connection.register("public_groups", groups.table())
+        if groups is not None:
+            self._connection.register("public_groups", groups)
             group, joins = "number", 'LEFT JOIN public_groups ON events."group" = public_groups.label'
-        if names is not None:
-            self._connection.register("item_names", names)
+        if item_names is not None:
+            self._connection.register("item_names", item_names)
             item, joins = (
                 "place",
                 f"{joins} LEFT JOIN item_names ON {nfc('events.item')} = item_names.name",
             )
-        amount = "amount" if weighted else "1::BIGINT"
+        amount = "amount" if has_weights else "1::BIGINT"
         query = (
             f'WITH events AS ({events}) SELECT person, {group} AS "group", {item} AS item, {amount} AS amount, '  # noqa: S608  # our own text, names quoted
             f"hash(person) AS {PERSON_HASH} FROM events {joins}"

@@ -1,18 +1,159 @@
-"""Which groups exist is public input, never read off the data: a group of one person would appear with that person."""
+"""An event table and what a release counts of it: its columns, the public groups, the names of items, the bound for a person.
 
-from collections.abc import Sequence
+Which groups exist is public input, never read off the data: a group of one person would appear with that person.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, Self
 
 import pyarrow as pa
 
-from armslength.checks import shown
+from armslength.checks import integer, shown
 from armslength.errors import ParameterError
+from armslength.ingest.contributions import BoundedEvents, KeyedOrder, contribution_in_grid_units
+from armslength.ingest.engine import DEFAULT_MEMORY, EventTable, LeftOut, memory_bytes, opened_table
+from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.sources import size_of
+from armslength.ingest.spill import bounded_events
+from armslength.ingest.sums import GroupSums, Sums
+from armslength.progress import Advance, progress
 from armslength.protocol.protocol import Protocol, checked_vocabulary
 from armslength.randomness.seeds import canonical_text
 from armslength.sketches.sketches import checked_labels
 
 _MOST_GROUPS = 10_000_000
+
+
+@dataclass(frozen=True)
+class TableJob:
+    """What is counted of an event table, checked as far as it can be without data.
+
+    Attributes:
+        source: Where the events are.
+        protocol: What the parties agreed on.
+        columns: Which columns hold what.
+        groups: The rows of the release.
+        bound: The most that one person adds, in grid units.
+        item_names: The names of a fixed vocabulary with their numbers, or None.
+        memory: How much the engine may hold.
+        threads: At most this many threads.
+    """
+
+    source: Any
+    protocol: Protocol
+    columns: EventColumns
+    groups: "PublicGroups"
+    bound: int
+    item_names: pa.Table | None
+    memory: str
+    threads: int | None
+
+    @classmethod
+    def of(
+        cls,
+        source: Any,
+        protocol: Protocol,
+        columns: EventColumns,
+        groups: "PublicGroups",
+        vocabulary: Any = None,
+        *,
+        memory: str = DEFAULT_MEMORY,
+        threads: int | None = None,
+    ) -> Self:
+        """The job, if the protocol fits an event table; the arguments are those of `Protocol.release_table`."""
+        if not isinstance(protocol, Protocol):
+            raise ParameterError(f"protocol must be al.Protocol, got {type(protocol).__name__}")
+        bound = contribution_in_grid_units(protocol)
+        if not protocol.unit:
+            raise ParameterError(
+                "unit must say in the protocol, in words, who is protected, such as 'one patient'; got nothing"
+            )
+        if protocol.value_range is not None:
+            raise ParameterError(
+                "value_range must be None for an event table: it clamps sums, and a contribution bounds events"
+            )
+        if protocol.noise_site != "output":
+            raise ParameterError(
+                f"noise_site must be 'output' for an event table, got {protocol.noise_site!r}"
+            )
+        if threads is not None:
+            integer("threads", threads, at_least=1, at_most=1024)
+        item_names = item_numbers(protocol, vocabulary)
+        return cls(source, protocol, columns, groups, bound, item_names, memory, threads)
+
+    def sums(self, key: bytes, *, show_progress: bool = False) -> Sums:
+        """The exact integers of all groups, **not private**, from the events that are kept under this key.
+
+        They depend on the events and the key, and not on the order of the rows, the files, or how work is cut and shared.
+        """
+        sums = GroupSums(self.protocol, len(self.groups.labels), self.threads)
+        left_out = LeftOut()
+        total, unit = size_of(self.source) if show_progress else (None, "rows")
+        # All events are read before the first is kept: a person's may stand anywhere.
+        with progress("reading", total, unit, shown=show_progress) as advance:
+            kept = self.kept_events(key, left_out, advance, unit)
+            first = next(kept, None)
+        with progress("counting", left_out.counting, "rows", shown=show_progress) as advance:
+            done = 0
+            for events in chain([] if first is None else [first], kept):
+                sums.add(events)
+                advance(left_out.in_order - done)
+                done = left_out.in_order
+        if show_progress and sys.stderr is not None and sys.stderr.isatty():
+            # like the progress bar: for the data holder's own eyes, before anything is charged, and never in a file
+            sys.stderr.write(f"{left_out.in_words()}\n")
+        return sums.sums()
+
+    def kept_events(
+        self,
+        key: bytes,
+        left_out: LeftOut | None = None,
+        advance: Advance | None = None,
+        unit: str = "rows",
+    ) -> Iterator[BoundedEvents]:
+        """The events that are kept under this key, person by person: **private**, and within everybody's bound.
+
+        Args:
+            key: Puts each person's events into the order in which they are kept.
+            left_out: Takes how many rows were read, and how many left out.
+            advance: Is told how much more was read.
+            unit: In "rows", or "B" for bytes of text files.
+        """
+        order = KeyedOrder(key, self.groups.labels)
+        with self.opened() as table:
+            table.left_out = left_out or table.left_out
+            has_weights = self.columns.weight is not None
+            batches = table.batches(self.groups.table(), self.item_names, has_weights=has_weights)
+            if advance is not None:
+                batches = _with_progress(batches, table.left_out, advance, unit)
+            yield from bounded_events(table, batches, order, self.bound, memory_bytes(self.memory))
+
+    def opened(self) -> AbstractContextManager[EventTable]:
+        """The source, after a look at its schema alone."""
+        return opened_table(
+            self.source,
+            self.columns,
+            self.protocol,
+            by_number=self.item_names is None and self.protocol.transform.input_dim is not None,
+            memory=self.memory,
+            threads=self.threads,
+        )
+
+
+def _with_progress(
+    batches: Iterator[pa.RecordBatch], left_out: LeftOut, advance: Advance, unit: str
+) -> Iterator[pa.RecordBatch]:
+    """The batches; the progress bar is told how much was read for each."""
+    done = 0
+    for batch in batches:
+        now = left_out.bytes if unit == "B" else left_out.rows
+        advance(now - done)
+        done = now
+        yield batch
 
 
 @dataclass(frozen=True)
@@ -27,8 +168,10 @@ class PublicGroups:
     labels: tuple[str, ...]
     column: str | None
 
-    def table(self) -> pa.Table:
-        """(label, number) of every group, for the engine to join with."""
+    def table(self) -> pa.Table | None:
+        """(label, number) of every group, for the engine to join with; None if all events are of the one group."""
+        if self.column is None:
+            return None
         numbers = pa.array(range(len(self.labels)), pa.int32())
         return pa.table({"label": pa.array(self.labels, pa.string()), "number": numbers})
 
@@ -62,9 +205,6 @@ def public_groups_of(group: str | None, listed: Any, label: str | None) -> Publi
     if not 1 <= len(listed) <= _MOST_GROUPS:
         raise ParameterError(f"public_groups must list 1 to {_MOST_GROUPS} groups, got {len(listed)}")
     return PublicGroups(tuple(checked_labels(list(listed), len(listed)) or ()), group)
-
-
-# Items of a fixed vocabulary as column numbers; what is not in the public list is left out, as unlisted groups are.
 
 
 def item_numbers(protocol: Protocol, vocabulary: Any) -> pa.Table | None:

@@ -1,4 +1,4 @@
-"""From events to one sketch, in exact integers, **not private**: a pure function of the events and the public matrix.
+"""From lists of events to the sums of one row, for streams, **not private**: a pure function of the events and the public matrix.
 
 Different items are counted first and hashed once each, however many events they have.
 """
@@ -15,6 +15,7 @@ from armslength.checks import shown, type_name
 from armslength.errors import InputError
 from armslength.ingest.arrays import check_item_types
 from armslength.ingest.grid import add_amounts
+from armslength.ingest.sums import Sums
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.hashing import UNREADABLE, read_to_the_end
 from armslength.threads import available_threads, for_blocks
@@ -26,8 +27,8 @@ _ENTRIES_AT_ONCE = 1 << 20
 _MOST_TOTALS = 1 << 21  # 16 MB for each thread
 
 
-def sketch_of_events(protocol: Protocol, items: Any, amounts: Any) -> NDArray[np.int64]:
-    """Σ amount·A[:, item] modulo 2^64 over all events: k integers, without noise.
+def event_sums(protocol: Protocol, items: Any, amounts: Any) -> Sums:
+    """The exact integers of one row: Σ amount·A[:, item] modulo 2^64 over all events, and Σ amount where there are totals.
 
     Args:
         protocol: What says which items there are.
@@ -35,29 +36,20 @@ def sketch_of_events(protocol: Protocol, items: Any, amounts: Any) -> NDArray[np
         amounts: An integer in grid units, of either sign; or as many of them as there are items.
     """
     transform = protocol.transform
+    if isinstance(items, Iterator):
+        items = read_to_the_end(items)
     column = _arrow_column(items)
     if transform.input_dim is not None:
         numbers = transform.column_numbers(items if column is None else _plain(column))
-        return _sketch_of_numbers(transform, numbers, _whole_amounts(amounts, len(numbers)))
-    distinct, totals = (
-        _counted_list(protocol, items, amounts)
-        if column is None
-        else _counted_column(column, amounts, protocol.items)
-    )
-    sketch: NDArray[np.int64] = transform.apply(totals[None, :], items=distinct)[0]  # type: ignore[call-arg]  # open vocabularies are SparseJL's
-    return sketch
-
-
-def read_once(items: Any) -> Any:
-    """Items as they are; those of an iterator as a list, because it can be read only once."""
-    return read_to_the_end(items) if isinstance(items, Iterator) else items
-
-
-def total_of_events(items: Any, amounts: Any) -> np.int64:
-    """Σ amount modulo 2^64 over all events, in grid units, without noise; the arguments are those of `sketch_of_events`."""
-    column = _arrow_column(items)
-    count = len(items) if column is None else len(column)
-    return np.int64(_whole_amounts(amounts, count).sum(dtype=np.int64))
+        whole = _whole_amounts(amounts, len(numbers))
+        values = _sketch_of_numbers(transform, numbers, whole)[None, :]
+    else:
+        if column is None:
+            column = _column_of_list(protocol, items)
+        whole = _whole_amounts(amounts, len(column))
+        different, totals = _counts(column, whole, protocol.items)
+        values = transform.apply(totals[None, :], items=different)  # type: ignore[call-arg]  # open vocabularies are SparseJL's
+    return Sums(values, whole.sum(dtype=np.int64, keepdims=True) if protocol.total_share else None, "stream")
 
 
 def _sketch_of_numbers(
@@ -121,26 +113,47 @@ def _plain(column: pa.ChunkedArray) -> NDArray[Any]:
     return values
 
 
-def _counted_column(column: pa.ChunkedArray, amounts: Any, kind: str) -> tuple[Any, NDArray[np.int64]]:
-    """(the different items of an Arrow column, the total amount of each)."""
-    found = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    text = pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found)
-    if not (text if kind == "string" else pa.types.is_integer(found)):
+def _column_of_list(protocol: Protocol, items: Any) -> pa.ChunkedArray:
+    """Items of a list or an array as an Arrow column of the protocol's type."""
+    if isinstance(items, Mapping):
         raise InputError(
-            f"items must be of the protocol's type {kind}, got {type_name(found)}; cast them first"
+            "items must be a list of items, got a mapping; pass its keys, and its values as amounts"
+        )
+    try:
+        listed = items.tolist() if isinstance(items, np.ndarray) else list(items)
+        check_item_types(protocol, listed)  # before Arrow, which takes 1.0 and True for 1
+        return pa.chunked_array([pa.array(listed, pa.string() if protocol.items == "string" else pa.int64())])
+    except InputError:
+        raise
+    except TypeError:
+        raise InputError(f"items must be a list of items, got {type(items).__name__}") from None
+    except Exception:  # noqa: BLE001  # an engine's own error may quote the data
+        raise InputError(UNREADABLE) from None
+
+
+def _counts(column: pa.ChunkedArray, amounts: NDArray[np.int64], kind: str) -> tuple[Any, NDArray[np.int64]]:
+    """(the different items of an Arrow column, the total amount of each)."""
+    value_type = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    is_text = (
+        pa.types.is_string(value_type)
+        or pa.types.is_large_string(value_type)
+        or pa.types.is_string_view(value_type)
+    )
+    if not (is_text if kind == "string" else pa.types.is_integer(value_type)):
+        raise InputError(
+            f"items must be of the protocol's type {kind}, got {type_name(value_type)}; cast them first"
         )
     if column.null_count:
         raise InputError("items must have no missing values, got some; leave those events out")
-    whole = _whole_amounts(amounts, len(column))
     parts: list[tuple[pa.Array, NDArray[np.int64]]] = []
 
     def count(start: int, stop: int) -> None:
         for chunk in column.slice(start, stop - start).chunks:
             coded = chunk if pa.types.is_dictionary(chunk.type) else pc.dictionary_encode(chunk)
             totals = np.zeros(len(coded.dictionary), dtype=np.int64)
-            add_amounts(_checked_indices(coded), whole[start : start + len(chunk)], totals)
+            add_amounts(_checked_indices(coded), amounts[start : start + len(chunk)], totals)
             start += len(chunk)
-            parts.append((coded.dictionary.cast(found), totals))
+            parts.append((coded.dictionary.cast(value_type), totals))
 
     for_blocks(len(column), max(1 << 16, len(column) // 8), count)
     if not parts:
@@ -169,28 +182,6 @@ def _checked_indices(coded: pa.DictionaryArray) -> NDArray[Any]:
     if coded.dictionary.null_count or (len(indices) and not 0 <= indices.min() <= indices.max() < size):
         raise InputError("a dictionary of items must be valid and have no missing values, got another")
     return indices
-
-
-def _counted_list(protocol: Protocol, names: Any, amounts: Any) -> tuple[list[Any], NDArray[np.int64]]:
-    """(the different items of a list, the total amount of each)."""
-    if isinstance(names, Mapping):
-        raise InputError(
-            "items must be a list of items, got a mapping; pass its keys, and its values as amounts"
-        )
-    try:
-        listed = names.tolist() if isinstance(names, np.ndarray) else list(names)
-        check_item_types(protocol, listed)  # of all: 1, 1.0 and True are one key
-        position: dict[Any, int] = {}
-        positions = [position.setdefault(name, len(position)) for name in listed]
-    except InputError:
-        raise
-    except TypeError:
-        raise InputError(f"items must be a list of items, got {type(names).__name__}") from None
-    except Exception:  # noqa: BLE001  # an engine's own error may quote the data
-        raise InputError(UNREADABLE) from None
-    totals = np.zeros(len(position), dtype=np.int64)
-    add_amounts(np.array(positions, dtype=np.int64), _whole_amounts(amounts, len(positions)), totals)
-    return list(position), totals
 
 
 def _whole_amounts(amounts: Any, count: int) -> NDArray[np.int64]:

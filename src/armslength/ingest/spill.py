@@ -34,7 +34,7 @@ _LEAST_WRITTEN = 1 << 16
 def bounded_events(
     table: EventTable, batches: Iterable[pa.RecordBatch], order: KeyedOrder, bound: int, memory: int
 ) -> Iterator[BoundedEvents]:
-    """The events that are taken, as `bounded` takes them, from batches in any order.
+    """The events that are kept, as `bounded` keeps them, from batches in any order.
 
     Guarantee: the same events whatever the memory is. Hashes say where a person's events wait; who is one person is
     decided by the whole id.
@@ -42,7 +42,7 @@ def bounded_events(
     Args:
         table: What sorts a part.
         batches: Its events, with their hashes.
-        order: The order in which a person's events are taken.
+        order: The order in which a person's events are kept.
         bound: The most that one person adds, in grid units.
         memory: How many bytes may be held, roughly.
     """
@@ -146,20 +146,22 @@ class _Cutter:
     file: _TemporaryFile
 
     def cut(self, batches: Iterable[pa.RecordBatch], level: int = 0) -> Iterator[BoundedEvents]:
-        """The events that are taken of whole persons; those that do not fit memory are shared out by the hash of the person."""
+        """The events that are kept of whole persons; those that do not fit memory are shared out by the hash of the person."""
         stream = iter(batches)
-        held: list[pa.RecordBatch] = []
+        in_memory: list[pa.RecordBatch] = []
         size = 0
         for batch in stream:
-            held.append(batch)
+            in_memory.append(batch)
             size += batch.nbytes
             if size > self.most:
                 break
         else:
-            if held:
-                yield from bounded(self.table.in_order(pa.Table.from_batches(held)), self.order, self.bound)
+            if in_memory:
+                yield from bounded(
+                    self.table.in_order(pa.Table.from_batches(in_memory)), self.order, self.bound
+                )
             return
-        parts = self._shared_out(held, stream, PERSON_HASH, level)
+        parts = self._shared_out(in_memory, stream, PERSON_HASH, level)
         rows = sum(part.rows for part in parts)
         for part in _joined(parts, self.most):
             if level + 1 == _LEVELS or part.rows > _MOST_OF_IT * rows:
@@ -170,16 +172,16 @@ class _Cutter:
     def _cut_few_persons(self, part: _Part) -> Iterator[BoundedEvents]:
         """The same where hashes of persons share out no further: somebody has more events than memory holds.
 
-        They are shared out by person, group and item instead, each part is cut to what may still be taken, and then all of these together.
+        They are shared out by person, group and item instead, each part is cut to what may still be kept, and then all of these together.
         """
         parts = self._shared_out([], self.table.with_event_hash(self.file.read(part)), EVENT_HASH, 0)
         streams = (self.table.runs_in_order(self.file.read(each)) for each in parts if each.rows)
         yield from bounded_in_parts(streams, self.order, self.bound)
 
     def _shared_out(
-        self, held: list[pa.RecordBatch], stream: Iterator[pa.RecordBatch], by: str, level: int
+        self, in_memory: list[pa.RecordBatch], stream: Iterator[pa.RecordBatch], by: str, level: int
     ) -> list[_Part]:
-        """All events in the temporary file, by bits of a hash; the list of what was held is emptied."""
+        """All events in the temporary file, by bits of a hash; the list of what was in memory is emptied."""
         parts = [_Part() for _ in range(_PARTS)]
         waiting: list[list[pa.RecordBatch]] = [[] for _ in parts]
         sizes = [0] * _PARTS
@@ -191,7 +193,7 @@ class _Cutter:
             parts[number].bytes += sizes[number]
             waiting[number], sizes[number] = [], 0
 
-        while (batch := held.pop() if held else next(stream, None)) is not None:
+        while (batch := in_memory.pop() if in_memory else next(stream, None)) is not None:
             for number, piece in _pieces(batch, by, level):
                 waiting[number].append(piece)
                 sizes[number] += piece.nbytes

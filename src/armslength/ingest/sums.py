@@ -1,9 +1,9 @@
-"""From bounded events to exact integers for each group, **not private**: a pure function, and sums of what it gives.
+"""The exact integers of a release before noise, **not private**: what arrays, event tables and Spark tasks all end in.
 
-Sketches are linear, so partial ones from anywhere add up; noise is drawn once, at the end, in one place.
+Sketches are linear, so partial sums from anywhere add up; noise is drawn once, at the end, in one place.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,61 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
-from armslength.ingest.arrays import Prepared
 from armslength.ingest.contributions import BoundedEvents
 from armslength.protocol.protocol import Protocol
+from armslength.transforms.integer_rows import Rows, SparseRows
+from armslength.transforms.transform import Transform
 
 _MOST_COUNTS = 1 << 24  # 128 MB
 _MOST_ADDED = 1 << 22  # 32 MB
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Input that was read to its end and checked: what is still to do cannot fail because of it.
+
+    Attributes:
+        values: A·x of each row modulo 2^64, n x k, contiguous.
+        totals: Σⱼ xⱼ of each row in grid units, where the protocol releases totals.
+        source: "events" if the software bounded what each person adds, "rows" if the data holder promises it.
+    """
+
+    values: NDArray[np.int64]
+    totals: NDArray[np.int64] | None
+    source: str
+
+    def add_noise(self, add: Callable[[NDArray[np.int64]], None]) -> NDArray[np.int64]:
+        """The values with their noise, n x k; these sums cannot be used again.
+
+        Args:
+            add: Adds an independent draw to each entry of an array, in place.
+        """
+        add(self.values)
+        return self.values
+
+
+@dataclass(frozen=True)
+class RowSums(Sums):
+    """Rows that are multiplied only when there is noise, because it goes on the input; until then the values are empty.
+
+    Attributes:
+        parts: The rows in grid units.
+        transform: What takes noise on the input.
+        threads: At most this many threads.
+    """
+
+    parts: Sequence[Rows]
+    transform: Transform
+    threads: int | None
+
+    def add_noise(self, add: Callable[[NDArray[np.int64]], None]) -> NDArray[np.int64]:
+        """The values with noise on their input, n x k."""
+        done = 0
+        for part in self.parts:
+            product = self.transform.noised(part, add, "input", threads=self.threads)
+            self.values[done : done + len(product)] = product
+            done += len(product)
+        return self.values
 
 
 @dataclass(frozen=True)
@@ -48,17 +97,19 @@ def partial_sums(
     """
     groups, rows = np.unique(events.groups, return_inverse=True)
     transform = protocol.transform
-    named: dict[str, Any] = {}
+    column_items: dict[str, Any] = {}
     if transform.input_dim is None:
         coded = events.items.dictionary_encode()
         columns, width = coded.indices.to_numpy(), len(coded.dictionary)
-        named["items"] = coded.dictionary.to_pylist()
+        column_items["items"] = coded.dictionary.to_pylist()
     else:
         columns, width = events.items.to_numpy(), transform.input_dim
     shape = (len(groups), width)
     counts = sparse.coo_array((events.amounts, (rows, columns)), shape=shape).tocsr()
-    counts.sum_duplicates()
-    values = counts.toarray() if counts_only else transform.apply(counts, **named, threads=threads)
+    rows_of_counts = SparseRows(counts.indptr, counts.indices, counts.data, width)
+    values = (
+        counts.toarray() if counts_only else transform.apply(rows_of_counts, **column_items, threads=threads)
+    )
     totals = np.zeros(len(groups), dtype=np.int64)
     np.add.at(totals, rows, events.amounts)
     return PartialSums(groups.astype(np.int64), values, totals)
@@ -141,11 +192,11 @@ class GroupSums:
         if columns.shape[1] < cells.shape[1]:
             self._totals[groups] += cells[:, -1]
 
-    def prepared(self) -> Prepared:
+    def sums(self) -> Sums:
         """All sums, ready for their noise."""
         values = (
             self._protocol.transform.apply(self._values, threads=self._threads)
             if self._shape.counts_only
             else self._values
         )
-        return Prepared([], values, None, self._totals if self._protocol.total_share else None)
+        return Sums(values, self._totals if self._protocol.total_share else None, "events")

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from armslength.checks import shown
 from armslength.errors import BudgetError, ParameterError
 from armslength.ledger.budgets import (
     Budget,
@@ -24,7 +25,7 @@ from armslength.ledger.budgets import (
     spent_of,
     time_text,
 )
-from armslength.ledger.entry import Entry, check_entry
+from armslength.ledger.entry import Entry, check_entry, check_spelling
 from armslength.ledger.ledger_file import (
     LedgerFile,
     in_force,
@@ -40,10 +41,16 @@ __all__ = ["NO_LEDGER", "Budget", "Entry", "Ledger", "NoLedger", "Spent", "opene
 
 
 class NoLedger:
-    """The explicit choice to keep no ledger."""
+    """The explicit choice to keep no ledger: everything is allowed, and nothing is written."""
 
     def __repr__(self) -> str:
         return "al.NO_LEDGER"
+
+    def charge(self, entry: Entry, labels: Sequence[str], *, repeat: bool = False) -> Entry:  # noqa: ARG002  # those of `Ledger.charge`
+        """The entry as it is."""
+        return entry
+
+    preview = charge
 
 
 NO_LEDGER: Final = NoLedger()
@@ -238,13 +245,23 @@ def _earlier_periods(period: str | None, entries: Sequence[Entry], moment: datet
     return sorted({period_of(period, parse_time(entry.time))[0] for entry in entries} - {now})
 
 
-def opened_ledger(ledger: object) -> Ledger | NoLedger:
-    """The ledger that was meant, opened; a path must be that of one that exists."""
-    if isinstance(ledger, (Ledger, NoLedger)):
-        return ledger
+def opened_ledger(ledger: object, population: object) -> Ledger | NoLedger:
+    """The ledger to charge, opened, if it knows whose budget that is.
+
+    Args:
+        ledger: A `Ledger`, the path of one that exists, or `NO_LEDGER`.
+        population: Whose budget the ledger charges; without a ledger it may be empty.
+    """
     if isinstance(ledger, (str, os.PathLike)):
-        return Ledger(ledger)
-    raise ParameterError(
-        "ledger must be given: a file such as 'ledger.sqlite', al.Ledger(path, create=True) for a new one, "
-        "or al.NO_LEDGER to go without"
-    )
+        ledger = Ledger(ledger)
+    if not isinstance(ledger, (Ledger, NoLedger)):
+        raise ParameterError(
+            "ledger must be given: a file such as 'ledger.sqlite', al.Ledger(path, create=True) for a new one, "
+            "or al.NO_LEDGER to go without"
+        )
+    if not isinstance(population, str) or len(population) > 1000 or not population.isprintable():
+        raise ParameterError(f"population must be one line of text, got {shown(population)}")
+    check_spelling(population)
+    if isinstance(ledger, Ledger) and not population:
+        raise ParameterError("population must name the people whose budget the ledger charges, got nothing")
+    return ledger

@@ -9,17 +9,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from armslength.checks import integer, shown
+from armslength.checks import shown
 from armslength.errors import ParameterError
 from armslength.laws import DiscreteLaplace, Law, RoundedNormal
 from armslength.privacy.calibration import gaussian_scale, laplace_scale
 from armslength.privacy.exact_numbers import exact_number
-from armslength.threads import for_blocks
-from armslength.transforms.integer_rows import Rows, SparseRows
-from armslength.transforms.transform import Transform, block_rows
+from armslength.transforms.transform import Transform
 
 NORMS = ("l1", "l2")
 
@@ -140,11 +135,6 @@ def checked_range(value: Any, resolution: Fraction) -> tuple[Fraction, Fraction]
     return low, high
 
 
-def checked_changed_entries(value: Any) -> int | None:
-    """j: how many entries one unit can change, over all rows; None means one row's worth, in releases of one row."""
-    return None if value is None else integer("changed_entries", value, at_least=1, at_most=2**40)
-
-
 # Which law, and how much of it: from public parameters alone.
 
 
@@ -221,16 +211,14 @@ def noise_variance(law: Law, transform: Transform, squared_distance: float) -> f
 # Totals: how large each row is, Σⱼ xⱼ, released beside its sketch for a share of ε, so that shapes can be compared.
 
 
-def checked_total_share(value: Any, norm: str) -> Fraction:
-    """The share of ε that totals get, at least 0 and below 1."""
-    share = exact_number("total_share", value)
+def check_total_share(share: Fraction, norm: str) -> None:
+    """Refuses a share of ε for totals that is not at least 0 and below 1, or that the norm does not allow."""
     if not 0 <= share < 1:
-        raise ParameterError(f"total_share must be at least 0 and below 1, got {shown(value)}")
+        raise ParameterError(f"total_share must be at least 0 and below 1, got {float(share):g}")
     if share and norm != "l1":
         raise ParameterError(
             "total_share must be 0 with norm='l2', got more: a total can move by √d times the radius"
         )
-    return share
 
 
 def total_law(neighbors: GridNeighbors, epsilon: Fraction) -> DiscreteLaplace:
@@ -242,20 +230,3 @@ def total_law(neighbors: GridNeighbors, epsilon: Fraction) -> DiscreteLaplace:
     Reference: docs/privacy.md, totals.
     """
     return DiscreteLaplace(laplace_scale(neighbors.radius, epsilon))
-
-
-def row_totals(rows: Rows, threads: int | None) -> NDArray[np.int64]:
-    """Σⱼ xⱼ of each row in grid units, modulo 2^64, **not private**."""
-    totals = np.zeros(rows.count, dtype=np.int64)
-
-    def add_up(start: int, stop: int) -> None:
-        if isinstance(rows, SparseRows):
-            starts, _, values = rows.entries(start, stop)
-            running = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(values, dtype=np.int64)])
-            totals[start:stop] = running[starts[1:]] - running[starts[:-1]]
-        else:
-            totals[start:stop] = rows.block(start, stop).sum(axis=1, dtype=np.int64)
-
-    width = max(1, len(rows.columns) // max(1, rows.count)) if isinstance(rows, SparseRows) else rows.width
-    for_blocks(rows.count, block_rows(width), add_up, threads)
-    return totals

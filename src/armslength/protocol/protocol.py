@@ -1,5 +1,6 @@
 """The protocol: what all parties agree on before any data is seen."""
 
+import copy
 import hashlib
 import json
 import os
@@ -7,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from armslength.checks import check_local, integer, number, one_of, shown
 from armslength.errors import (
@@ -18,16 +19,16 @@ from armslength.errors import (
     printable,
 )
 from armslength.files import atomic_write, read_json, read_limited
-from armslength.laws import Cumulants, uniform_cumulants
+from armslength.laws import Cumulants, DiscreteLaplace, Law, uniform_cumulants
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, exact_number, written
 from armslength.protocol import schema
 from armslength.protocol.neighbors import (
     NORMS,
+    GridNeighbors,
     calibrated_law,
-    checked_changed_entries,
+    check_total_share,
     checked_range,
     checked_resolution,
-    checked_total_share,
     choose_noise,
     grid_neighbors,
     total_law,
@@ -44,93 +45,10 @@ if TYPE_CHECKING:
     from armslength.release.stream import SketchStream
     from armslength.sketches.sketches import Sketches
 
-
-# Fields of a protocol that have rules of their own: the contribution, the unit in words, the promise of a grid.
-
-
-_LONGEST_UNIT = 1000
-
-
-def contribution_and_radius(contribution: Any, radius: Any, relation: str) -> tuple[int | None, Fraction]:
-    """(C, ρ): the radius is C for add/remove neighbors and 2C for replace, or as given, or 1."""
-    if contribution is not None:
-        if radius is not None:
-            raise ParameterError("radius must be left out when contribution is given: contribution sets it")
-        bound = integer("contribution", contribution, at_least=1, at_most=2**40)
-        return bound, Fraction(bound if relation == "add_remove" else 2 * bound)
-    checked = exact_number("radius", 1 if radius is None else radius)
-    if not 0 < checked <= 2**40:
-        raise ParameterError(f"radius must be above 0 and at most 2^40, got {shown(radius)}")
-    return None, checked
-
-
-def checked_unit(unit: Any) -> str:
-    """The unit of protection in words: one line."""
-    if not isinstance(unit, str) or len(unit) > _LONGEST_UNIT or not unit.isprintable():
-        raise ParameterError(
-            f"unit must be one line of at most {_LONGEST_UNIT} characters, got {shown(unit)}"
-        )
-    return unit
-
-
-def checked_on_grid(on_grid: Any, resolution: Any) -> bool:
-    """Whether data is promised to lie on the grid: yes unless said otherwise, or unless the grid is ours to choose."""
-    if on_grid is None:
-        return bool(resolution != "auto")
-    if not isinstance(on_grid, bool):
-        raise ParameterError(f"on_grid must be True, False or None, got {shown(on_grid)}")
-    return on_grid
-
-
-# The vocabulary: the hash of the ordered names of all coordinates, so that columns mean the same everywhere.
-
-
-_DOMAIN = b"armslength vocabulary v1"
-
-
-def vocabulary_hash(names: Sequence[str]) -> str:
-    """SHA-256 over the canonical texts of the names in their order, each after its length."""
-    digest = hashlib.sha256(length_prefixed(_DOMAIN))
-    for name in names:
-        if not isinstance(name, str):
-            raise ParameterError(f"vocabulary must hold strings, got {type(name).__name__}")
-        try:
-            digest.update(length_prefixed(canonical_text(name)))
-        except ValueError as problem:
-            raise ParameterError(f"vocabulary must hold {problem}") from None
-    return digest.hexdigest()
-
-
-def checked_vocabulary(value: Any, input_dim: int | None) -> str | None:
-    """The hash of a list of names, or a hash as it is; None for no vocabulary."""
-    if value is None:
-        return None
-    if input_dim is None:
-        raise ParameterError("vocabulary must be None for an open vocabulary, got one")
-    if isinstance(value, str):
-        if not re.fullmatch("[0-9a-f]{64}", value):
-            raise ParameterError(f"vocabulary must be a list of names or its hash, got {shown(value)}")
-        return value
-    names = list(value) if isinstance(value, Sequence) else None
-    if names is None or len(names) != input_dim:
-        raise ParameterError(
-            f"vocabulary must list {input_dim} names, one for each coordinate, got {shown(value)}"
-        )
-    hashed = vocabulary_hash(names)  # every name is text with a canonical form, or refused
-    if len({canonical_text(name) for name in names}) != len(names):
-        raise ParameterError("vocabulary must list each name once, got duplicates")
-    return hashed
-
-
-def check_columns(names: Sequence[str], vocabulary: str | None) -> None:
-    """Refuses a data frame whose columns are not the vocabulary, in its order."""
-    if vocabulary is not None and vocabulary_hash(names) != vocabulary:
-        raise InputError(
-            "columns must be the protocol's vocabulary in its order, got others; reorder or rename them"
-        )
-
-
 LARGEST_PROTOCOL_FILE = 64 * 2**20
+_LONGEST_UNIT = 1000
+_LARGEST = 2**40
+_VOCABULARY_DOMAIN = b"armslength vocabulary v1"
 
 
 class Protocol(Result):
@@ -170,15 +88,37 @@ class Protocol(Result):
         distance: The distance at which noise="auto" compares, in data units; it is not stored.
     """
 
+    transform: Transform
+    epsilon: Fraction
+    delta: Fraction
+    noise: str
+    radius: Fraction
+    resolution: Fraction
+    norm: str
+    relation: str
+    contribution: int | None
+    unit: str
+    noise_site: str
+    on_grid: bool
+    changed_entries: int | None
+    value_range: tuple[Fraction, Fraction] | None
+    dropped_bits: int
+    total_share: Fraction
+    items: str
+    vocabulary: str | None
+    neighbors: GridNeighbors
+    law: Law
+    total_law: DiscreteLaplace | None
+
     def __init__(  # noqa: PLR0913  # one argument for each field of the document
         self,
         transform: Transform,
+        *,
         epsilon: Any,
         delta: Any = 0,
         noise: str = "auto",
         radius: Any = None,
         resolution: Any = 1,
-        *,
         norm: str = "l1",
         relation: str = "add_remove",
         contribution: int | None = None,
@@ -195,49 +135,67 @@ class Protocol(Result):
     ) -> None:
         if not isinstance(transform, Transform):
             raise ParameterError(f"transform must be a transform such as al.SparseJL, got {shown(transform)}")
-        self.transform = transform
-        self.epsilon = checked_epsilon(epsilon)
-        self.delta = checked_delta(delta)
-        one_of("noise", noise, ("auto", "laplace", "gaussian"))
-        self.norm = one_of("norm", norm, NORMS)
-        self.relation = one_of("relation", relation, ("add_remove", "replace"))
-        self.noise_site = one_of("noise_site", noise_site, ("output", "input"))
-        self.items = one_of("items", items, ("string", "int64"))
-        if self.norm == "l2" and contribution is not None:
-            raise ParameterError(
-                "contribution must be left out with norm='l2', got one: it bounds an l1 norm; pass radius"
-            )
-        self.contribution, self.radius = contribution_and_radius(contribution, radius, relation)
-        self.unit = checked_unit(unit)
-        self.changed_entries = checked_changed_entries(changed_entries)
-        can_differ = self.changed_entries or transform.input_dim
-        self.resolution = checked_resolution(resolution, self.norm, self.radius, can_differ)
-        self.on_grid = checked_on_grid(on_grid, resolution)
+        # words
+        noise = one_of("noise", noise, ("auto", "laplace", "gaussian"))
+        norm = one_of("norm", norm, NORMS)
+        relation = one_of("relation", relation, ("add_remove", "replace"))
+        noise_site = one_of("noise_site", noise_site, ("output", "input"))
+        items = one_of("items", items, ("string", "int64"))
+        # whole numbers
+        contribution = _optional_integer("contribution", contribution)
+        changed_entries = _optional_integer("changed_entries", changed_entries)
+        dropped_bits = integer("dropped_bits", dropped_bits, at_least=0, at_most=62)
+        distance = number("distance", distance, above=-1e-300, at_most=1e150)
+        # exact numbers
+        exact_epsilon, exact_delta = checked_epsilon(epsilon), checked_delta(delta)
+        exact_share = exact_number("total_share", total_share)
+        exact_radius = exact_number("radius", 1 if radius is None else radius)
+
+        self.transform, self.epsilon, self.delta = transform, exact_epsilon, exact_delta
+        self.norm, self.relation, self.noise_site, self.items = norm, relation, noise_site, items
+        self.contribution, self.changed_entries, self.dropped_bits = (
+            contribution,
+            changed_entries,
+            dropped_bits,
+        )
+        self.unit = _checked_unit(unit)
+        self.vocabulary = checked_vocabulary(vocabulary, transform.input_dim)
+        self.total_share = exact_share
+        check_total_share(exact_share, norm)
+
+        # neighbors: how far one unit of protection moves the data, on the public grid
+        if contribution is not None:
+            if radius is not None or norm != "l1":
+                _refuse_contribution(norm)
+            exact_radius = Fraction(contribution if relation == "add_remove" else 2 * contribution)
+        elif not 0 < exact_radius <= _LARGEST:
+            raise ParameterError(f"radius must be above 0 and at most 2^40, got {shown(radius)}")
+        can_differ = changed_entries or transform.input_dim
+        self.radius = exact_radius
+        self.resolution = checked_resolution(resolution, norm, exact_radius, can_differ)
+        self.on_grid = _checked_on_grid(on_grid, resolution)
         self.value_range = checked_range(value_range, self.resolution)
         self.neighbors = grid_neighbors(
-            self.norm, self.radius, self.resolution, on_grid=self.on_grid, changed_entries=can_differ
+            norm, exact_radius, self.resolution, on_grid=self.on_grid, changed_entries=can_differ
         )
-        self.total_share = checked_total_share(total_share, self.norm)
-        self.total_law = total_law(self.neighbors, self.totals_epsilon) if self.total_share else None
-        self.vocabulary = checked_vocabulary(vocabulary, transform.input_dim)
-        if self.noise_site == "input":
-            if "input" not in transform.noise_sites:
-                raise ParameterError(f"noise_site 'input' must go with FastJL, got {transform.name}")
-            noise = "gaussian" if noise == "auto" else noise
-            if noise != "gaussian":
-                raise ParameterError(f"noise_site 'input' must go with Gaussian noise, got {noise}")
+
+        # laws: how much noise covers that
+        if noise_site == "input":
+            noise = _noise_on_input(noise, transform)
         if noise == "auto":
-            planned = number("distance", distance, above=-1e-300, at_most=1e150) / float(self.resolution)
-            noise = choose_noise(transform, self.neighbors, self.sketch_epsilon, self.delta, planned**2)
+            squared = (distance / float(self.resolution)) ** 2
+            noise = choose_noise(transform, self.neighbors, self.sketch_epsilon, exact_delta, squared)
         self.noise = noise
         self.law = calibrated_law(
-            noise, transform, self.neighbors, self.sketch_epsilon, self.delta, self.noise_site
+            noise, transform, self.neighbors, self.sketch_epsilon, exact_delta, noise_site
         )
-        self.dropped_bits = self._checked_dropped_bits(dropped_bits)
+        self.total_law = total_law(self.neighbors, self.totals_epsilon) if exact_share else None
+        if dropped_bits:
+            self._check_dropped_bits()
         self._frozen = True
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if "_frozen" in self.__dict__ and name not in ("fingerprint", "space"):
+        if "_frozen" in self.__dict__:
             raise AttributeError(f"a protocol cannot be changed; make a new one to change {name}")
         super().__setattr__(name, value)
 
@@ -295,14 +253,131 @@ class Protocol(Result):
         """γ²c²: turns squared integer units into squared data units."""
         return float(self.resolution**2 * self.transform.scale_squared)
 
+    def release(
+        self,
+        X: Any,
+        *,
+        ledger: Any,
+        labels: Any = None,
+        population: str = "",
+        items: Any = None,
+        repeat: bool = False,
+        threads: int | None = None,
+    ) -> "Sketches":
+        """One private sketch for each row of X; charged to the ledger first.
+
+        Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for neighbors with ‖x − x'‖₁ ≤ radius
+        over all rows (‖x − x'‖₂ if that is the protocol's norm). Off the grid, neighbors must also differ in at most `changed_entries` entries
+        over all rows. You promise both: nothing can check them. Number and labels of the rows are public, and no setting may be
+        chosen by looking at X. Random bits are taken for ideal. Errors are raised before anything is charged or drawn, and show no value of X.
+        Reference: docs/privacy.md, theorem 1.
+
+        Args:
+            X: n rows: a dense array, a SciPy sparse matrix, or anything with an Arrow C stream. Nobody may change it meanwhile:
+                it is not copied, and may be read twice.
+            ledger: A `Ledger`, the path of one that exists, or `al.NO_LEDGER`.
+            labels: One public name for each row; None takes the index of a pandas data frame if that is text, and else numbers them.
+            population: Whose budget the ledger charges.
+            items: For an open vocabulary: the items that the columns count; a table's column names if None.
+            repeat: Whether the same population and labels may be released again.
+            threads: At most this many threads; None takes all that the process may run.
+        """
+        from armslength.release.release import release_array  # noqa: PLC0415  # the one door to the secret noise
+
+        return release_array(
+            self,
+            X,
+            ledger=ledger,
+            labels=labels,
+            population=population,
+            items=items,
+            repeat=repeat,
+            threads=threads,
+        )
+
+    def release_table(  # noqa: PLR0913  # each is a decision of its own
+        self,
+        source: Any,
+        *,
+        person: str,
+        item: str,
+        ledger: Any,
+        group: str | None = None,
+        public_groups: Any = None,
+        label: str | None = None,
+        weight: str | None = None,
+        population: str = "",
+        vocabulary: Any = None,
+        repeat: bool = False,
+        memory: str = "1GB",
+        threads: int | None = None,
+        show_progress: bool = False,
+    ) -> "Sketches":
+        """One private sketch for each public group of an event table: who, what, where; charged to the ledger first.
+
+        Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for adding or removing, or for replacing, one
+        person with all of their events: whatever a person's events are, at most `contribution` of them, by weight, over all groups
+        are counted. Which groups there are, how many rows, their order and labels are public input. Errors are raised before anything
+        is charged or drawn.
+        Reference: docs/privacy.md, event tables and theorem 1.
+
+        Args:
+            source: A Parquet, CSV, JSON-lines or Arrow file, a folder or a list of them; or an Arrow table, or a data frame. Nobody
+                may change it meanwhile.
+            person: The column that says who an event is about. Events without a person are left out.
+            item: The column that says what happened, of the protocol's type. Events without an item are left out.
+            ledger: A `Ledger`, the path of one that exists, or `al.NO_LEDGER`.
+            group: The column that says which group an event belongs to; with `public_groups`.
+            public_groups: Every group that gets a row, also without events, in this order. Events of others are left out.
+            label: Instead of both: the name of the one row that all events belong to.
+            weight: The column that says how much an event counts, of either sign, floored onto the protocol's grid; None: 1.
+            population: Whose budget the ledger charges.
+            vocabulary: For a protocol with a vocabulary: its list of names. Events with other items are left out.
+            repeat: Whether the same population and labels may be released again.
+            memory: About how much is held before events go to an encrypted temporary file, such as "1GB".
+            threads: At most this many threads; None takes all that the process may run.
+            show_progress: Whether to show progress, if standard error is a terminal.
+        """
+        from armslength.release.release_table import release_table  # noqa: PLC0415  # the same
+
+        return release_table(
+            self,
+            source,
+            person=person,
+            item=item,
+            ledger=ledger,
+            group=group,
+            public_groups=public_groups,
+            label=label,
+            weight=weight,
+            population=population,
+            vocabulary=vocabulary,
+            repeat=repeat,
+            memory=memory,
+            threads=threads,
+            show_progress=show_progress,
+        )
+
+    def stream(
+        self, *, label: str, ledger: Any, population: str = "", repeat: bool = False
+    ) -> "SketchStream":
+        """A sketch that takes events one by one; charged to the ledger now. See `armslength.release.stream`."""
+        from armslength.release.stream import SketchStream  # noqa: PLC0415  # the same
+
+        return SketchStream(self, label=label, ledger=ledger, population=population, repeat=repeat)
+
     def document(self) -> dict[str, Any]:
-        """The protocol as a JSON document; what is derived is there to be read, and never trusted."""  # documents know protocols, not the other way
-        return document_of(self)
+        """The protocol as a JSON document; derived values are there for readers, and computed again on load."""
+        return copy.deepcopy(self._document)
+
+    @lazy
+    def _document(self) -> dict[str, Any]:
+        return _document_of(self)
 
     @lazy
     def fingerprint(self) -> str:
         """SHA-256 of the canonical JSON of the document."""
-        return schema.fingerprint(self.document())
+        return schema.fingerprint(self._document)
 
     @lazy
     def space(self) -> str:
@@ -311,15 +386,13 @@ class Protocol(Result):
 
     def space_fields(self) -> dict[str, Any]:
         """What must agree for sketches to be compared; ε, δ and the law may differ."""
-        document = self.document()
-        return {
-            name: document[name] for name in ("transform", "resolution", "items", "vocabulary", "noise_site")
-        }
+        shared = ("transform", "resolution", "items", "vocabulary", "noise_site")
+        return {name: self._document[name] for name in shared}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the document, whole or not at all."""
         with atomic_write(path) as file:
-            file.write((json.dumps(self.document(), indent=1, ensure_ascii=False) + "\n").encode())
+            file.write((json.dumps(self._document, indent=1, ensure_ascii=False) + "\n").encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, max_work: int | None = DEFAULT_WORK) -> "Protocol":
@@ -332,7 +405,8 @@ class Protocol(Result):
         check_local(path)
         data = read_limited(path, LARGEST_PROTOCOL_FILE, "a protocol")
         name = printable(os.fspath(path))
-        return cls._read(read_json(data, f"a protocol ({name})"), max_work, name)
+        (protocol,) = protocols_of([read_json(data, f"a protocol ({name})")], WorkBudget(max_work), name)
+        return protocol
 
     @classmethod
     def from_document(cls, document: Any, *, max_work: int | None = DEFAULT_WORK) -> "Protocol":
@@ -342,62 +416,111 @@ class Protocol(Result):
             document: As `document` gives it.
             max_work: How much work computing its sensitivity and scale may be, as for `load`.
         """
-        return cls._read(document, max_work, "the document")
-
-    @classmethod
-    def _read(cls, document: Any, max_work: int | None, where: str) -> "Protocol":  # the same
-
-        (protocol,) = protocols_of([document], WorkBudget(max_work), where)
+        (protocol,) = protocols_of([document], WorkBudget(max_work), "the document")
         return protocol
 
-    def release(  # each is a decision of its own
-        self,
-        X: Any,
-        *,
-        ledger: Any = None,
-        labels: Any = None,
-        population: str = "",
-        items: Any = None,
-        repeat: bool = False,
-        threads: int | None = None,
-    ) -> "Sketches":
-        """One private sketch for each row of X; charged to the ledger first. See `armslength.release.release`."""
-        from armslength.release.release import release  # noqa: PLC0415  # the one door to the secret noise
+    def _check_dropped_bits(self) -> None:
+        """Refuses t bits unless 2^t ≤ √κ₂/4: then the dropped bits look uniform whatever the data is."""
+        if self.noise_site == "input":
+            raise ParameterError("dropped_bits must be 0 with noise on the input, got more")
+        most = max((t for t in range(62) if 16 * 4**t <= self.law.second_moment), default=0)
+        if self.dropped_bits > most:
+            raise ParameterError(
+                f"dropped_bits must be at most {most} for this noise, got {self.dropped_bits}"
+            )
 
-        return release(
-            self,
-            X,
-            ledger=ledger,
-            labels=labels,
-            population=population,
-            items=items,
-            repeat=repeat,
-            threads=threads,
+
+# Fields with rules of their own.
+
+
+def _optional_integer(name: str, value: Any) -> int | None:
+    return None if value is None else integer(name, value, at_least=1, at_most=_LARGEST)
+
+
+def _refuse_contribution(norm: str) -> NoReturn:
+    if norm != "l1":
+        raise ParameterError(
+            "contribution must be left out with norm='l2', got one: it bounds an l1 norm; pass radius"
+        )
+    raise ParameterError("radius must be left out when contribution is given: contribution sets it")
+
+
+def _checked_unit(unit: Any) -> str:
+    """The unit of protection in words: one line."""
+    if not isinstance(unit, str) or len(unit) > _LONGEST_UNIT or not unit.isprintable():
+        raise ParameterError(
+            f"unit must be one line of at most {_LONGEST_UNIT} characters, got {shown(unit)}"
+        )
+    return unit
+
+
+def _checked_on_grid(on_grid: Any, resolution: Any) -> bool:
+    """Whether data is promised to lie on the grid; None: yes, unless the grid is ours to choose."""
+    if on_grid is None:
+        return bool(resolution != "auto")
+    if not isinstance(on_grid, bool):
+        raise ParameterError(f"on_grid must be True, False or None, got {shown(on_grid)}")
+    return on_grid
+
+
+def _noise_on_input(noise: str, transform: Transform) -> str:
+    """The law of noise on the input, if the transform can have it there."""
+    if "input" not in transform.noise_sites:
+        raise ParameterError(f"noise_site 'input' must go with FastJL, got {transform.name}")
+    if noise == "laplace":
+        raise ParameterError(f"noise_site 'input' must go with Gaussian noise, got {noise}")
+    return "gaussian"
+
+
+# The vocabulary: the hash of the ordered names of all coordinates, so that columns mean the same everywhere.
+
+
+def vocabulary_hash(names: Sequence[str]) -> str:
+    """SHA-256 over the canonical texts of the names in their order, each after its length."""
+    digest = hashlib.sha256(length_prefixed(_VOCABULARY_DOMAIN))
+    for name in names:
+        if not isinstance(name, str):
+            raise ParameterError(f"vocabulary must hold strings, got {type(name).__name__}")
+        try:
+            digest.update(length_prefixed(canonical_text(name)))
+        except ValueError as problem:
+            raise ParameterError(f"vocabulary must hold {problem}") from None
+    return digest.hexdigest()
+
+
+def checked_vocabulary(value: Any, input_dim: int | None) -> str | None:
+    """The hash of a list of names, or a hash as it is; None for no vocabulary."""
+    if value is None:
+        return None
+    if input_dim is None:
+        raise ParameterError("vocabulary must be None for an open vocabulary, got one")
+    if isinstance(value, str):
+        if not re.fullmatch("[0-9a-f]{64}", value):
+            raise ParameterError(f"vocabulary must be a list of names or its hash, got {shown(value)}")
+        return value
+    names = list(value) if isinstance(value, Sequence) else None
+    if names is None or len(names) != input_dim:
+        raise ParameterError(
+            f"vocabulary must list {input_dim} names, one for each coordinate, got {shown(value)}"
+        )
+    hashed = vocabulary_hash(names)  # every name is text with a canonical form, or refused
+    if len({canonical_text(name) for name in names}) != len(names):
+        raise ParameterError("vocabulary must list each name once, got duplicates")
+    return hashed
+
+
+def check_columns(names: Sequence[str], vocabulary: str | None) -> None:
+    """Refuses a data frame whose columns are not the vocabulary, in its order."""
+    if vocabulary is not None and vocabulary_hash(names) != vocabulary:
+        raise InputError(
+            "columns must be the protocol's vocabulary in its order, got others; reorder or rename them"
         )
 
-    def stream(
-        self, *, label: str, ledger: Any = None, population: str = "", repeat: bool = False
-    ) -> "SketchStream":
-        """A sketch that takes events one by one; charged to the ledger now. See `armslength.release.stream`."""
-        from armslength.release.stream import SketchStream  # noqa: PLC0415  # the same
 
-        return SketchStream(self, label=label, ledger=ledger, population=population, repeat=repeat)
-
-    def _checked_dropped_bits(self, value: Any) -> int:
-        """t, if 2^t ≤ √κ₂/4: then the dropped bits look uniform whatever the data is."""
-        bits = integer("dropped_bits", value, at_least=0, at_most=62)
-        if bits and self.noise_site == "input":
-            raise ParameterError("dropped_bits must be 0 with noise on the input, got more")
-        if bits and 16 * 4**bits > self.law.second_moment:
-            most = max((t for t in range(62) if 16 * 4**t <= self.law.second_moment), default=0)
-            raise ParameterError(f"dropped_bits must be at most {most} for this noise, got {bits}")
-        return bits
+# A protocol as a JSON document, and back: derived values are stored for readers, and recomputed on load.
 
 
-# A protocol as a JSON document, and back: what is derived is written to be read, and never trusted.
-
-
-def document_of(protocol: Protocol) -> dict[str, Any]:
+def _document_of(protocol: Protocol) -> dict[str, Any]:
     """The document of a protocol."""
     limits = protocol.value_range
     return {

@@ -1,30 +1,109 @@
-"""The one place where secret meets public: A·x from the data, noise from the operating system's bits.
+"""The one door from exact integers to the outside: charge the ledger, add noise, return sketches.
 
 Order is everything here. All of the input is read and checked first, so that bad input costs nothing; then the ledger
-is charged; then noise is drawn and added; only then does anything leave.
+is charged; then noise from the operating system's bits is drawn and added; only then does anything leave.
 """
 
 import os
 import secrets
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.checks import integer, shown
+from armslength.checks import integer
 from armslength.errors import ParameterError
-from armslength.ingest.arrays import Prepared, prepared, project_and_add_up
-from armslength.ledger.entry import check_spelling, ledger_entry
+from armslength.ingest.arrays import array_sums, index_labels, projected_sums
+from armslength.ingest.sums import Sums
+from armslength.ledger.entry import ledger_entry
 from armslength.ledger.ledger import Ledger, NoLedger, opened_ledger
-from armslength.noise.draw import add_noise, draw
+from armslength.noise.draw import add_noise
 from armslength.protocol.protocol import Protocol
 from armslength.sketches.noises import Noises
 from armslength.sketches.sketches import Sketches, checked_labels
 
 
-def release(  # each is a decision of its own
+def release(
+    protocol: Protocol,
+    sums: Sums,
+    labels: Sequence[str] | None,
+    *,
+    ledger: Ledger | NoLedger,
+    population: str,
+    repeat: bool,
+    threads: int | None = None,
+) -> Sketches:
+    """Private sketches of exact integers, after the ledger was charged.
+
+    Guarantee: every draw of noise is fresh, and independent of the sums, the labels and all else. What the sketches promise about people
+    rests on what the sums can change by: `Protocol.release` and `Protocol.release_table` say it.
+    Reference: docs/privacy.md, theorem 1.
+
+    Args:
+        protocol: What the parties agreed on.
+        sums: Everything that was read; used up by this call.
+        labels: One name for each row; None numbers them.
+        ledger: What is charged.
+        population: Whose budget the ledger charges.
+        repeat: Whether the same population and labels may be released again.
+        threads: At most this many threads; None takes all that the process may run.
+    """
+    process = os.getpid()
+    names = list(labels) if labels is not None else [str(row) for row in range(len(sums.values))]
+    charge(protocol, ledger, population, names, repeat=repeat)
+    values, totals = noised(protocol, sums, threads)
+    if os.getpid() != process:
+        # A signal handler forked in the middle: there would be two releases, and one line of the ledger.
+        raise RuntimeError(
+            "a release must stay in one process, but it was forked in the middle; release again"
+        )
+    return finished(protocol, values, totals, None if labels is None else names, sums.source)
+
+
+def charge(
+    protocol: Protocol, ledger: Ledger | NoLedger, population: str, labels: Sequence[str], *, repeat: bool
+) -> None:
+    """Writes the line of the ledger, or refuses."""
+    ledger.charge(ledger_entry(protocol, population, list(labels)), labels, repeat=repeat)
+
+
+def preview_charge(
+    protocol: Protocol, ledger: Ledger | NoLedger, population: str, labels: Sequence[str], *, repeat: bool
+) -> None:
+    """Refuses what `charge` would refuse, and writes nothing."""
+    ledger.preview(ledger_entry(protocol, population, list(labels)), labels, repeat=repeat)
+
+
+def noised(
+    protocol: Protocol, sums: Sums, threads: int | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+    """(values, totals) of the sums, each entry plus a fresh draw of its law, modulo 2^64; the sums are used up."""
+    values = sums.add_noise(lambda array: add_noise(array, protocol.law, threads=threads))
+    if protocol.total_law is None:
+        return values, None
+    if sums.totals is None:
+        raise TypeError("totals must be added up before there is noise")
+    add_noise(sums.totals, protocol.total_law)
+    return values, sums.totals
+
+
+def finished(
+    protocol: Protocol,
+    values: NDArray[np.int64],
+    totals: NDArray[np.int64] | None,
+    labels: list[str] | None,
+    source: str,
+) -> Sketches:
+    """Sketches of values that have their noise: low bits dropped as the protocol says, a new noise id for each row."""
+    bits = np.int64(protocol.dropped_bits)
+    if bits:
+        values = (values >> bits) << bits
+    noises = Noises.fresh(secrets.token_bytes(16 * len(values)), protocol, source)
+    return Sketches(values, labels, noises, [protocol], totals)
+
+
+def release_array(
     protocol: Protocol,
     X: Any,
     *,
@@ -35,75 +114,14 @@ def release(  # each is a decision of its own
     repeat: bool = False,
     threads: int | None = None,
 ) -> Sketches:
-    """One private sketch for each row of X.
-
-    Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for neighbors with ‖x − x'‖₁ ≤ radius
-    over all rows (‖x − x'‖₂ if that is the protocol's norm). Off the grid, neighbors must also differ in at most `changed_entries` entries
-    over all rows. You promise both: nothing can check them. Number and labels of the rows are public, and no setting may be
-    chosen by looking at X. Random bits are taken for ideal. Errors are raised before anything is charged or drawn, and show no value of X.
-    Reference: docs/privacy.md, theorem 1.
-
-    Args:
-        protocol: What the parties agreed on.
-        X: n rows: a dense array, a SciPy sparse matrix, or anything with an Arrow C stream. Nobody may change it meanwhile:
-            it is not copied, and may be read twice.
-        ledger: A `Ledger`, the path of one that exists, or `al.NO_LEDGER`.
-        labels: One name for each row; None numbers them.
-        population: Whose budget the ledger charges.
-        items: For an open vocabulary: the items that the columns count; a table's column names if None.
-        repeat: Whether the same population and labels may be released again.
-        threads: At most this many threads; None takes all that the process may run.
-    """
-    book = opened_ledger(ledger)
-    check_population(population, book)
+    """One private sketch for each row of X: see `Protocol.release`."""
+    book = opened_ledger(ledger, population)
     if threads is not None:
         integer("threads", threads, at_least=1, at_most=1024)
-    ready = prepared(protocol, X, items, threads)
-    names = checked_rows(protocol, ready.count, labels)
-    return released(
-        protocol,
-        ready,
-        names,
-        source="rows",
-        ledger=book,
-        population=population,
-        repeat=repeat,
-        threads=threads,
-    )
-
-
-def released(
-    protocol: Protocol,
-    ready: Prepared,
-    names: list[str] | None,
-    *,
-    source: str,
-    ledger: Ledger | NoLedger,
-    population: str,
-    repeat: bool,
-    threads: int | None = None,
-) -> Sketches:
-    """The release of input that is ready, after the ledger was charged: the one way from exact integers to the outside."""
-    process = os.getpid()
-    charge(protocol, ledger, population, names or range(ready.count), repeat=repeat)
-    values = with_noise(protocol, ready, threads)
-    totals = with_total_noise(protocol, ready.totals)
-    if os.getpid() != process:
-        # A signal handler forked in the middle: there would be two releases, and one line of the ledger.
-        raise RuntimeError(
-            "a release must stay in one process, but it was forked in the middle; release again"
-        )
-    noises = new_provenance(protocol, len(values), source)
-    return Sketches(drop_bits(values, protocol), names, noises, [protocol], totals)
-
-
-def with_total_noise(protocol: Protocol, totals: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
-    """Totals plus fresh noise of their own law, modulo 2^64; None where the protocol releases none."""
-    if protocol.total_law is None:
-        return None
-    if totals is None:
-        raise TypeError("totals must be added up before there is noise")
-    return totals + draw(protocol.total_law, totals.shape)
+    labels = index_labels(X) if labels is None else labels
+    sums = array_sums(protocol, X, items, threads)
+    names = checked_rows(protocol, len(sums.values), labels)
+    return release(protocol, sums, names, ledger=book, population=population, repeat=repeat, threads=threads)
 
 
 def checked_rows(protocol: Protocol, count: int, labels: Any) -> list[str] | None:
@@ -116,80 +134,6 @@ def checked_rows(protocol: Protocol, count: int, labels: Any) -> list[str] | Non
     return checked_labels(labels, count)
 
 
-def with_noise(protocol: Protocol, ready: Prepared, threads: int | None) -> NDArray[np.int64]:
-    """A·x plus fresh noise of the protocol's law, n x k."""
-    transform = protocol.transform
-    if ready.product is not None:
-        add_noise(ready.product, protocol.law, threads=threads)
-        return ready.product
-    if protocol.noise_site == "input":
-        add_input_noise = partial(add_noise, law=protocol.law, threads=threads)
-        return np.concatenate(
-            [
-                transform.noised(part, add_input_noise, protocol.noise_site, threads=threads)
-                for part in ready.parts
-            ]
-        )
-    add_rows = ready.add_rows
-    if add_rows is None:
-        raise TypeError("rows must be projected before there is noise")
-    values = np.empty((ready.count, transform.sketch_dim), dtype=np.int64)
-
-    def add(start: int, stop: int) -> None:
-        add_rows(start, stop, values[start:stop])
-
-    add_noise(values, protocol.law, threads=threads, to_zero=True, then=add)
-    return values
-
-
-def drop_bits(values: NDArray[np.int64], protocol: Protocol) -> NDArray[np.int64]:
-    """The values with their low bits cleared, as the protocol says: post-processing of the noise."""
-    bits = np.int64(protocol.dropped_bits)
-    return (values >> bits) << bits if bits else values
-
-
-def new_provenance(protocol: Protocol, count: int, source: str) -> Noises:
-    """A new random noise id for each row."""
-    return Noises.fresh(secrets.token_bytes(16 * count), protocol, source)
-
-
-def check_population(population: Any, ledger: Ledger | NoLedger) -> None:
-    """A ledger needs to know whose budget it charges."""
-    if not isinstance(population, str) or len(population) > 1000 or not population.isprintable():
-        raise ParameterError(f"population must be one line of text, got {shown(population)}")
-    check_spelling(population)
-    if not isinstance(ledger, NoLedger) and not population:
-        raise ParameterError("population must name the people whose budget the ledger charges, got nothing")
-
-
-def charge(
-    protocol: Protocol,
-    ledger: Ledger | NoLedger,
-    population: str,
-    labels: Sequence[str | int],
-    *,
-    repeat: bool,
-) -> None:
-    """Writes the line of the ledger, or refuses."""
-    if isinstance(ledger, NoLedger):
-        return
-    names = list(map(str, labels))
-    ledger.charge(ledger_entry(protocol, population, names), names, repeat=repeat)
-
-
-def preview_charge(
-    protocol: Protocol, ledger: Ledger | NoLedger, population: str, labels: Sequence[str], *, repeat: bool
-) -> None:
-    """Refuses what `charge` would refuse, and writes nothing."""
-    if isinstance(ledger, NoLedger):
-        return
-    names = list(labels)
-    ledger.preview(ledger_entry(protocol, population, names), names, repeat=repeat)
-
-
-# A query in the clear: a sketch without noise, for whoever may see the data anyway. Marked so everywhere.
-
-
 def sketch_in_clear(
     protocol: Protocol, X: Any, *, labels: Any = None, items: Any = None, threads: int | None = None
 ) -> Sketches:
@@ -198,10 +142,12 @@ def sketch_in_clear(
     Args:
         protocol: What the parties agreed on; its noise is not used.
         X: n rows, as for a release.
-        labels: One name for each row; None numbers them.
+        labels: One name for each row; None takes a data frame's index of text, or numbers them.
         items: For an open vocabulary: the items that the columns count.
         threads: At most this many threads; None takes all that the process may run.
     """
-    product, totals = project_and_add_up(protocol, X, items, threads)
-    noises = Noises.none(len(product), in_clear=True)
-    return Sketches(product, checked_labels(labels, len(product)), noises, [protocol], totals)
+    labels = index_labels(X) if labels is None else labels
+    sums = projected_sums(protocol, X, items, threads)
+    count = len(sums.values)
+    noises = Noises.none(count, in_clear=True)
+    return Sketches(sums.values, checked_labels(labels, count), noises, [protocol], sums.totals)

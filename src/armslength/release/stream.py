@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.errors import ParameterError
-from armslength.ingest.events import read_once, sketch_of_events, total_of_events
+from armslength.ingest.events import event_sums
+from armslength.ingest.sums import Sums
 from armslength.ledger.ledger import opened_ledger
-from armslength.noise.draw import draw
 from armslength.protocol.protocol import Protocol
-from armslength.release.release import charge, check_population, drop_bits, new_provenance, with_total_noise
+from armslength.release.release import charge, finished, noised
 from armslength.sketches.sketches import Sketches, checked_labels
 
 
@@ -34,8 +34,7 @@ class SketchStream:
     def __init__(
         self, protocol: Protocol, *, label: str, ledger: Any, population: str = "", repeat: bool = False
     ) -> None:
-        book = opened_ledger(ledger)
-        check_population(population, book)
+        book = opened_ledger(ledger, population)
         (self._label,) = checked_labels([label], 1) or [label]
         if protocol.value_range is not None:
             raise ParameterError(
@@ -46,8 +45,9 @@ class SketchStream:
         self._process = os.getpid()  # before the charge, which is for this process alone
         charge(protocol, book, population, [self._label], repeat=repeat)
         self._protocol = protocol
-        self._state: NDArray[np.int64] | None = draw(protocol.law, (protocol.transform.sketch_dim,))
-        self._total = with_total_noise(protocol, np.zeros(1, dtype=np.int64))
+        nothing = np.zeros((1, protocol.transform.sketch_dim), dtype=np.int64)
+        self._values: NDArray[np.int64] | None
+        self._values, self._total = noised(protocol, Sums(nothing, np.zeros(1, dtype=np.int64), "stream"))
         self._lock = threading.Lock()
 
     def update(self, items: Any, amounts: Any = 1) -> None:
@@ -59,25 +59,21 @@ class SketchStream:
             amounts: An integer in grid units, of either sign; or as many of them as there are items.
         """
         single = isinstance(items, (str, int, np.integer)) and not isinstance(items, bool)
-        listed = [items] if single else read_once(items)
-        added = sketch_of_events(self._protocol, listed, amounts)
-        total = total_of_events(listed, amounts) if self._protocol.total_share else 0
+        added = event_sums(self._protocol, [items] if single else items, amounts)
         self._check_process()
         with self._lock:
-            state = self._open_state()
-            state += added
-            if self._total is not None:
-                self._total += total
+            values = self._open_values()
+            values += added.values
+            if self._total is not None and added.totals is not None:
+                self._total += added.totals
 
     def release(self) -> Sketches:
         """The sketch; the stream ends with it."""
         self._check_process()
         with self._lock:
-            values = self._open_state()
-            self._state = None
-        row = drop_bits(values[None, :], self._protocol)
-        noises = new_provenance(self._protocol, 1, "stream")
-        return Sketches(row, [self._label], noises, [self._protocol], self._total)
+            values = self._open_values()
+            self._values = None
+        return finished(self._protocol, values, self._total, [self._label], "stream")
 
     def _check_process(self) -> None:
         """Before any lock: a forked child must be refused, and not wait for a lock of its parent."""
@@ -86,10 +82,10 @@ class SketchStream:
                 "a stream must stay in the process that made it: two of them would share noise"
             )
 
-    def _open_state(self) -> NDArray[np.int64]:
-        if self._state is None:
+    def _open_values(self) -> NDArray[np.int64]:
+        if self._values is None:
             raise ParameterError("a stream must be released once, got a second use; make a new stream")
-        return self._state
+        return self._values
 
     def __reduce__(self) -> str:
         raise TypeError(
@@ -97,4 +93,4 @@ class SketchStream:
         )
 
     def __repr__(self) -> str:
-        return f"<SketchStream {self._label!r}, {'open' if self._state is not None else 'released'}>"
+        return f"<SketchStream {self._label!r}, {'open' if self._values is not None else 'released'}>"

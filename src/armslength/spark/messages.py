@@ -20,7 +20,7 @@ LISTING = -1  # instead of a chunk: the buckets that a sender has read
 PROBLEM = -2  # instead of a chunk: a message of ours, to be raised on the driver
 ARRIVED = -3  # instead of a chunk: the senders of all chunks that one task has added up
 _BYTES_AT_ONCE = 1 << 22
-_WORD = 1 << 64
+WORD = 1 << 64
 
 Row = tuple[int, bytes, bytes]
 Senders = dict[tuple[int, int], int]
@@ -45,7 +45,7 @@ def add_senders(known: Senders, packed: bytes) -> None:
     """Adds the tags of packed senders to those that are known."""
     for sender, fingerprint, tags in struct.iter_unpack("<qQQ", packed):
         name = (sender, fingerprint)
-        known[name] = (known.get(name, 0) + tags) % _WORD
+        known[name] = (known.get(name, 0) + tags) % WORD
 
 
 def integers(packed: Any) -> NDArray[np.int64]:

@@ -1,16 +1,15 @@
 """`armslength.spark.release_table`: one private sketch for each public group of the events in a Spark frame or table."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from armslength.ingest.arrays import Prepared
 from armslength.ingest.engine import check_names
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
-from armslength.ingest.sums import SumShape
+from armslength.ingest.sums import Sums, SumShape
 from armslength.ledger.ledger import opened_ledger
 from armslength.protocol.protocol import Protocol
-from armslength.release.release import check_population
+from armslength.release.release_table import release_job
 from armslength.sketches.sketches import Sketches
 from armslength.spark.frames import (
     arrow_types,
@@ -25,7 +24,7 @@ from armslength.spark.frames import (
     setting,
 )
 from armslength.spark.messages import SPARK_SCHEMA, Layout
-from armslength.spark.summing import Gathered
+from armslength.spark.summing import DriverSums
 from armslength.spark.tasks import BUCKET, FINGERPRINT, PartitionJob, summing_task, task_of
 
 DEFAULT_MEMORY = "512MB"
@@ -41,7 +40,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
     *,
     person: str,
     item: str,
-    ledger: Any = None,
+    ledger: Any,
     group: str | None = None,
     public_groups: Any = None,
     label: str | None = None,
@@ -52,7 +51,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
     partitions: int | None = None,
     memory: str = DEFAULT_MEMORY,
 ) -> Sketches:
-    """One private sketch for each group of the events in a Spark frame or table, as `al.release_table` makes of a file.
+    """One private sketch for each group of the events in a Spark frame or table, as `Protocol.release_table` makes of a file.
 
     Tasks add up exact integers where the events lie. Noise is drawn once, on the driver, when all sums are there; the result is plain
     numbers in the driver's memory, and no frame that Spark could compute again. Sums on their way, in the shuffle files and messages of Spark, are **not
@@ -82,9 +81,8 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
         partitions: How many tasks share the events; None takes `spark.sql.shuffle.partitions`.
         memory: About how much each task holds before events go to an encrypted temporary file on its worker.
     """
-    book = opened_ledger(ledger)
-    check_population(population, book)
-    job = SparkTableRelease.of_frame(
+    book = opened_ledger(ledger, population)
+    job = SparkTableJob.of_frame(
         opened_frame(source),
         TableJob.of(
             None,
@@ -96,12 +94,12 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
         ),
         partitions=partitions,
     )
-    return job.release(ledger=book, population=population, repeat=repeat)
+    return release_job(job, ledger=book, population=population, repeat=repeat)
 
 
 @dataclass(frozen=True)
-class SparkTableRelease(TableJob):
-    """A release of the events of a frame, checked as far as its schema tells.
+class SparkTableJob(TableJob):
+    """What is counted of the events of a frame, checked as far as its schema tells.
 
     Its `source` is a table without rows that has the frame's types.
 
@@ -116,32 +114,32 @@ class SparkTableRelease(TableJob):
     roles: dict[str, str]
 
     @classmethod
-    def of_frame(cls, frame: Any, release: TableJob, *, partitions: int | None = None) -> "SparkTableRelease":
-        """The release, if the frame has the columns and their types; no job runs."""
-        roles = release.columns.named
+    def of_frame(cls, frame: Any, table: TableJob, *, partitions: int | None = None) -> "SparkTableJob":
+        """The job, if the frame has the columns and their types; no job runs."""
+        roles = table.columns.named
         check_functions(frame)
         with our_errors():
             names = list(frame.columns)
         check_names(roles, names, "source")
         schema = arrow_types(frame, roles)
         columns = EventColumns(**{role: role for role in roles})
-        whole = {**vars(release), "source": schema.empty_table(), "columns": columns}
+        whole = {**vars(table), "source": schema.empty_table(), "columns": columns}
         job = cls(**whole, frame=frame, partitions=checked_partitions(frame, partitions), roles=roles)
         with job.opened():
             return job
 
-    def sums(self, key: bytes, *, show_progress: bool = False) -> Prepared:  # noqa: ARG002  # Spark shows its own
-        """The exact integers of all groups, **not private**, from the events that this key takes: one Spark job.
+    def sums(self, key: bytes, *, show_progress: bool = False) -> Sums:  # noqa: ARG002  # Spark shows its own
+        """The exact integers of all groups, **not private**, from the events that are kept under this key: one Spark job.
 
         They are those of a single machine under the same key, however the frame is partitioned.
         """
         layout = self._layout()
-        gathered = Gathered(self.protocol, layout)
+        driver_sums = DriverSums(self.protocol, layout)
         with our_errors():
-            sums = self._frame_of_sums(key, layout)
-        for row in local_rows(sums):
-            gathered.add(row)
-        return gathered.prepared()
+            frame = self._frame_of_sums(key, layout)
+        for row in local_rows(frame):
+            driver_sums.add(row)
+        return driver_sums.sums()
 
     def _layout(self) -> Layout:
         """Chunks so small that as many as Spark hands to Python at a time fit its memory."""
@@ -166,8 +164,8 @@ class SparkTableRelease(TableJob):
             .repartition(self.partitions, BUCKET)
             .selectExpr(*hashed, BUCKET, f"xxhash64({every}) AS {FINGERPRINT}")
         )
-        release = TableJob(**{name: getattr(self, name) for name in TableJob.__dataclass_fields__})
-        job = PartitionJob(replace(release, source=None), key, layout)
+        fields = {name: getattr(self, name) for name in TableJob.__dataclass_fields__}
+        job = PartitionJob(TableJob(**{**fields, "source": None}), key, layout)
         tasks = min(layout.chunks, max(min(self.partitions, 32), -(-layout.bytes // _SUMS_PER_TASK)))
         return (
             events.mapInArrow(task_of(job), SPARK_SCHEMA)

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from armslength.checks import shown, type_name
 from armslength.errors import InputError, ParameterError
-from armslength.ingest.arrays import Prepared
 from armslength.ingest.engine import check_names
+from armslength.ingest.sums import Sums
 from armslength.ledger.ledger import opened_ledger
 from armslength.protocol.protocol import Protocol
-from armslength.release.release import check_population, checked_rows, preview_charge, released
+from armslength.release.release import checked_rows, preview_charge, release
 from armslength.sketches.sketches import Sketches
 from armslength.spark.frames import (
     arrow_types,
@@ -26,8 +26,8 @@ from armslength.spark.frames import (
     setting,
 )
 from armslength.spark.messages import SPARK_SCHEMA
-from armslength.spark.tasks import gathering_task, task_of
-from armslength.spark.vector_tasks import BLOCK_BYTES, PACKED, GatheredRows, RowsJob, check_vector_type
+from armslength.spark.tasks import joining_task, task_of
+from armslength.spark.vector_tasks import BLOCK_BYTES, PACKED, RowsJob, VectorSums, check_vector_type
 
 _BATCH_BYTES = 1 << 26
 _BYTES_PER_TASK = 1 << 25
@@ -40,7 +40,7 @@ def release_rows(  # noqa: PLR0913  # each is a decision of its own
     row: str,
     vector: str,
     public_rows: Any,
-    ledger: Any = None,
+    ledger: Any,
     dtype: str | None = None,
     population: str = "",
     repeat: bool = False,
@@ -72,9 +72,8 @@ def release_rows(  # noqa: PLR0913  # each is a decision of its own
         repeat: Whether the same population and labels may be released again.
         partitions: How many tasks share the rows; None leaves them where they lie.
     """
-    book = opened_ledger(ledger)
-    check_population(population, book)
-    job = SparkRowsRelease.of(
+    book = opened_ledger(ledger, population)
+    job = SparkVectorJob.of(
         opened_frame(source),
         protocol,
         row=row,
@@ -83,22 +82,13 @@ def release_rows(  # noqa: PLR0913  # each is a decision of its own
         dtype=dtype,
         partitions=partitions,
     )
-    labels = list(job.labels)
-    preview_charge(protocol, book, population, labels, repeat=repeat)
-    return released(
-        protocol,
-        job.products(),
-        labels,
-        source="rows",
-        ledger=book,
-        population=population,
-        repeat=repeat,
-    )
+    preview_charge(protocol, book, population, job.labels, repeat=repeat)
+    return release(protocol, job.sums(), job.labels, ledger=book, population=population, repeat=repeat)
 
 
 @dataclass(frozen=True)
-class SparkRowsRelease:
-    """A release of the vectors of a frame, checked as far as its schema tells.
+class SparkVectorJob:
+    """What is sketched of the vectors of a frame, checked as far as its schema tells.
 
     Attributes:
         frame: Where the vectors are.
@@ -129,8 +119,8 @@ class SparkRowsRelease:
         public_rows: Any,
         dtype: str | None = None,
         partitions: int | None = None,
-    ) -> "SparkRowsRelease":
-        """The release, if protocol, rows and columns fit each other; no job runs."""
+    ) -> "SparkVectorJob":
+        """The job, if protocol, rows and columns fit each other; no job runs."""
         if not isinstance(protocol, Protocol):
             raise ParameterError(f"protocol must be al.Protocol, got {type(protocol).__name__}")
         if protocol.transform.input_dim is None:
@@ -150,19 +140,19 @@ class SparkRowsRelease:
             partitions = checked_partitions(frame, partitions)
         return cls(frame, protocol, row, vector, labels, dtype, partitions)
 
-    def products(self) -> Prepared:
+    def sums(self) -> Sums:
         """A·x of every public row, **not private**: one Spark job."""
-        gathered = GatheredRows(self.protocol, len(self.labels))
+        vector_sums = VectorSums(self.protocol, len(self.labels))
         width = self.protocol.transform.input_dim or 0
         size = width * (8 if self.dtype is None else np.dtype(PACKED[self.dtype]).itemsize)
         with batches_of(self.frame, max(1, _BATCH_BYTES // max(1, size))):
             with our_errors():
-                products = self._frame_of_products()
-            for row in local_rows(products):
-                gathered.add(row)
-        return gathered.prepared()
+                frame = self._frame_of_sums()
+            for row in local_rows(frame):
+                vector_sums.add(row)
+        return vector_sums.sums()
 
-    def _frame_of_products(self) -> Any:
+    def _frame_of_sums(self) -> Any:
         named = self.frame.selectExpr(
             f"CAST({quoted(self.row)} AS STRING) AS `row`", f"{quoted(self.vector)} AS vector"
         )
@@ -173,8 +163,8 @@ class SparkRowsRelease:
         # A shuffle of the small products: without one, partitions would be computed one after the other.
         whole = 8 * len(self.labels) * (self.protocol.transform.sketch_dim + 2)
         usual = min(32, max(1, setting(self.frame, "spark.sql.shuffle.partitions", 200)))
-        gathered = sketched.repartition(max(usual, math.ceil(whole / _BYTES_PER_TASK)), "chunk")
-        return gathered.mapInArrow(gathering_task(), SPARK_SCHEMA)
+        joined = sketched.repartition(max(usual, math.ceil(whole / _BYTES_PER_TASK)), "chunk")
+        return joined.mapInArrow(joining_task(), SPARK_SCHEMA)
 
 
 def _check_columns(row: str, vector: str, names: list[str]) -> None:

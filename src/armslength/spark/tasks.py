@@ -19,6 +19,7 @@ from armslength.ingest.sums import PartialSums, SumShape, parts_of
 from armslength.spark.messages import (
     LISTING,
     PROBLEM,
+    WORD,
     Layout,
     Row,
     in_batches,
@@ -44,7 +45,7 @@ def summing_task() -> Task:
     return _shipped(__version__, pickle.dumps(Joined(summed)))
 
 
-def gathering_task() -> Task:
+def joining_task() -> Task:
     """A function for `mapInArrow` that puts rows of a block together."""
     return _shipped(__version__, pickle.dumps(Joined(together)))
 
@@ -112,8 +113,7 @@ def _other_version(driver: str) -> ParameterError:
 
 
 BUCKET, FINGERPRINT = "bucket", "fingerprint"
-_MOST_HELD = 1 << 23  # 64 MB
-_WORD = 1 << 64
+_MOST_BUFFERED = 1 << 23  # 64 MB
 
 
 @dataclass(frozen=True)
@@ -121,12 +121,12 @@ class PartitionJob:
     """What every task of a release is told.
 
     Attributes:
-        release: The release; its source is the partition.
-        key: Puts each person's events into the order in which they are taken: drawn once, before any task.
+        table: What is counted; its source is the partition.
+        key: Puts each person's events into the order in which they are kept: drawn once, before any task.
         layout: How sums are cut into chunks.
     """
 
-    release: TableJob
+    table: TableJob
     key: bytes
     layout: Layout
 
@@ -136,28 +136,32 @@ class PartitionJob:
         Args:
             batches: Its events under the names of their roles, each with the bucket of its person and the fingerprint of its row.
         """
-        reading = Reading(batches)
-        if reading.schema is None:
+        reader = PartitionReader(batches)
+        if reader.schema is None:
             return
-        release = replace(self.release, source=reading.events(), threads=1)
-        shape = SumShape.of(release.protocol, len(release.groups.labels))
-        held = HeldSums(self.layout)
-        sent, number = 0, 0
-        for events in release.taken(self.key):
-            for part in parts_of(release.protocol, events, shape, threads=1):
-                for chunk, cells in held.add(part):
-                    row, tag = reading.signed(chunk, cells, number)
-                    sent, number = (sent + tag) % _WORD, number + 1
-                    yield row
-        reading.finish()
-        for chunk, cells in held.drain():
-            row, tag = reading.signed(chunk, cells, number)
-            sent, number = (sent + tag) % _WORD, number + 1
-            yield row
-        yield LISTING, packed_integers(reading.buckets), packed_senders({reading.name: sent})
+        table = replace(self.table, source=reader.events(), threads=1)
+        shape = SumShape.of(table.protocol, len(table.groups.labels))
+        buffer = ChunkBuffer(self.layout)
+        tags, count = 0, 0
+        for chunk, cells in self._chunks(table, reader, shape, buffer):
+            packed = packed_integers(cells)
+            tag = tag_of(*reader.name, chunk, count, packed)
+            tags, count = (tags + tag) % WORD, count + 1
+            yield chunk, packed, packed_senders({reader.name: tag})
+        yield LISTING, packed_integers(reader.buckets), packed_senders({reader.name: tags})
+
+    def _chunks(
+        self, table: TableJob, reader: "PartitionReader", shape: SumShape, buffer: "ChunkBuffer"
+    ) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """The sums of the partition, chunk by chunk; one chunk may come several times."""
+        for events in table.kept_events(self.key):
+            for part in parts_of(table.protocol, events, shape, threads=1):
+                yield from buffer.add(part)
+        reader.finish()
+        yield from buffer.drain()
 
 
-class Reading:
+class PartitionReader:
     """One reading of a partition: its events go on, and what tells this reading from another one stays.
 
     Args:
@@ -167,7 +171,7 @@ class Reading:
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches
         self._first = next((batch for batch in batches if batch.num_rows), None)
-        self._events = self._watched()
+        self._events = self._read()
         self._sum, self._count, self._is_done = 0, 0, False
         self.buckets: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
@@ -184,7 +188,7 @@ class Reading:
         """(the lowest bucket, the fingerprint of all events): the same for whoever reads the same events, in any order."""
         if not self._is_done:
             raise RuntimeError("a partition must be read to its end before any of its sums are sent")
-        return int(self.buckets[0]), (self._sum + self._count * 0x9E3779B97F4A7C15) % _WORD
+        return int(self.buckets[0]), (self._sum + self._count * 0x9E3779B97F4A7C15) % WORD
 
     def events(self) -> pa.RecordBatchReader:
         """The events, without what only this class looks at."""
@@ -195,27 +199,21 @@ class Reading:
         for _ in self._events:
             pass
 
-    def signed(self, chunk: int, cells: NDArray[np.int64], number: int) -> tuple[Row, int]:
-        """(the row of a chunk, its tag)."""
-        packed = packed_integers(cells)
-        tag = tag_of(*self.name, chunk, number, packed)
-        return (chunk, packed, packed_senders({self.name: tag})), tag
-
-    def _watched(self) -> Iterator[pa.RecordBatch]:
+    def _read(self) -> Iterator[pa.RecordBatch]:
         batch = self._first
         while batch is not None:
             buckets = pc.unique(batch.column(BUCKET)).to_numpy(zero_copy_only=False)
             self.buckets = np.union1d(self.buckets, buckets).astype(np.int64)
             words = batch.column(FINGERPRINT).to_numpy(zero_copy_only=False).view(np.uint64)
-            self._sum = (self._sum + int(words.sum(dtype=np.uint64))) % _WORD
+            self._sum = (self._sum + int(words.sum(dtype=np.uint64))) % WORD
             self._count += batch.num_rows
             yield batch.select([name for name in batch.schema.names if name not in (BUCKET, FINGERPRINT)])
             batch = next(self._batches, None)
         self._is_done = True
 
 
-class HeldSums:
-    """The sums of the groups that have come, until they are too many to hold.
+class ChunkBuffer:
+    """The sums of the groups that have come, until they are too many.
 
     Args:
         layout: How they are cut.
@@ -223,7 +221,7 @@ class HeldSums:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        self._most = min(layout.groups, max(1, _MOST_HELD // layout.columns))
+        self._most = min(layout.groups, max(1, _MOST_BUFFERED // layout.columns))
         self._cells: dict[int, NDArray[np.int64]] = {}
 
     def add(self, part: PartialSums) -> Iterator[tuple[int, NDArray[np.int64]]]:
@@ -238,17 +236,17 @@ class HeldSums:
             cells[-1] += total
 
     def drain(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """All that is held, chunk by chunk."""
+        """All of them, chunk by chunk; the buffer is empty then."""
         layout = self._layout
-        held, self._cells = self._cells, {}
+        rows_of_groups, self._cells = self._cells, {}
         blocks: dict[int, list[int]] = {}
-        for group in sorted(held):
+        for group in sorted(rows_of_groups):
             blocks.setdefault(group // layout.groups_at_once, []).append(group)
         for block, groups in blocks.items():
             rows, _ = layout.place(block * layout.pieces)
             cells = np.zeros((rows.stop - rows.start, layout.columns), dtype=np.int64)
             for group in groups:
-                cells[group - rows.start] = held.pop(group)
+                cells[group - rows.start] = rows_of_groups.pop(group)
             for piece in range(layout.pieces):
                 chunk = block * layout.pieces + piece
                 yield chunk, cells[:, layout.place(chunk)[1]]

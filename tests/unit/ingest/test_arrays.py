@@ -66,7 +66,7 @@ def test_columns_of_a_frame_must_be_the_vocabulary():
     frame = pd.DataFrame(X, columns=NAMES)
     assert np.array_equal(projected_sums(named, frame, None, 1).values, TRANSFORM.apply(X))
     with pytest.raises(al.InputError, match="vocabulary in its order"):
-        projected_sums(named, frame[NAMES[::-1]], None, 1).values
+        projected_sums(named, frame[NAMES[::-1]], None, 1)
 
 
 def test_open_vocabulary_by_names_of_columns_and_by_items():
@@ -88,7 +88,7 @@ def test_open_vocabulary_by_names_of_columns_and_by_items():
         (strings, NAMES[:3], "3 columns"),
     ]:
         with pytest.raises(al.InputError, match=says):
-            projected_sums(protocol, X, items, 1).values
+            projected_sums(protocol, X, items, 1)
 
 
 DAMAGED = sparse.csc_array(np.eye(2, D, dtype=int))
@@ -140,7 +140,7 @@ def test_bad_input_is_one_clear_line_and_costs_nothing(kind, tmp_path, monkeypat
 def test_sparse_input_needs_zero_in_the_range():
     protocol = al.Protocol(TRANSFORM, epsilon=1, value_range=(1, 5))
     with pytest.raises(al.InputError, match="hold 0"):
-        projected_sums(protocol, sparse.csr_array(X), None, 1).values
+        projected_sums(protocol, sparse.csr_array(X), None, 1)
     assert projected_sums(protocol, X, None, 1).values.shape == (3, 8)
 
 
@@ -163,7 +163,7 @@ def test_sparse_integers_are_clamped_before_they_can_wrap(low, high):
         if len(low) > 1:
             for matrix in matrices:
                 with pytest.raises(al.InputError, match="overflow"):
-                    projected_sums(protocol, matrix, None, 1).values
+                    projected_sums(protocol, matrix, None, 1)
         else:
             before, after = (projected_sums(protocol, matrix, None, 1).values for matrix in matrices)
             assert np.abs(before - after).sum() <= protocol.law.scale
@@ -179,13 +179,13 @@ def test_a_pandas_index_is_not_data():
     patients = pd.DataFrame(X, columns=NAMES).set_index(pd.Index([100, 2, 3], name="patient"))
     assert np.array_equal(projected_sums(vocabulary, patients, None, 1).values, plain)
     with pytest.raises(al.InputError, match="5 columns"):
-        projected_sums(COUNTS, pd.DataFrame(X[:, :4], columns=NAMES[:4], index=[7, 8, 9]), None, 1).values
+        projected_sums(COUNTS, pd.DataFrame(X[:, :4], columns=NAMES[:4], index=[7, 8, 9]), None, 1)
 
 
 def test_an_engine_s_error_does_not_quote_the_data():
     relation = duckdb.sql("select cast(s as integer) a, 1 b, 1 c, 1 d, 1 e from (values ('Mr Smith')) t(s)")
     with pytest.raises(al.InputError) as caught:
-        projected_sums(COUNTS, relation, None, 1).values
+        projected_sums(COUNTS, relation, None, 1)
     assert "Smith" not in str(caught.value)
     assert caught.value.__suppress_context__
 
@@ -205,27 +205,44 @@ def test_sums_of_an_engine_are_whole_decimals():
     )
     big = pa.table({name: pa.array([10**30], pa.decimal128(38, 0)) for name in NAMES})
     with pytest.raises(al.InputError, match="fit int64"):
-        projected_sums(COUNTS, big, None, 1).values
+        projected_sums(COUNTS, big, None, 1)
+
+
+def test_the_index_of_a_data_frame_names_the_rows():
+    frame = pd.DataFrame(X, columns=NAMES)
+    for index in (
+        ["north", "south", "west"],
+        pd.Index(["north", "south", "west"], dtype="string", name="who"),
+    ):
+        named = frame.set_axis(index, axis=0)
+        for sketches in (COUNTS.release(named, ledger=al.NO_LEDGER), al.sketch_in_clear(COUNTS, named)):
+            assert list(sketches.labels) == ["north", "south", "west"]
+        labels = COUNTS.release(named, ledger=al.NO_LEDGER, labels=list("abc")).labels
+        assert list(labels) == list("abc")
+    for index in ([7, 8, 9], pd.MultiIndex.from_product([["a"], [1, 2, 3]]), pd.RangeIndex(3)):
+        numbered = COUNTS.release(frame.set_axis(index, axis=0), ledger=al.NO_LEDGER)
+        assert list(numbered.labels) == ["0", "1", "2"]
+    for index in (["north", "north", "west"], pd.Index(["a", None, "b"], dtype="string")):
+        with pytest.raises(al.InputError, match="index of X must name each row once"):
+            COUNTS.release(frame.set_axis(index, axis=0), ledger=al.NO_LEDGER)
 
 
 def test_large_integers_beside_floats_in_a_list_are_refused():
     with pytest.raises(al.InputError, match="one integer type"):
-        projected_sums(al.Protocol(al.Identity(input_dim=2), epsilon=1), [[2**60 + 129, 1.0]], None, 1).values
+        projected_sums(al.Protocol(al.Identity(input_dim=2), epsilon=1), [[2**60 + 129, 1.0]], None, 1)
 
 
 @pytest.mark.parametrize("items", [5, "abcde", b"abcde", {"a": 1}])
 def test_what_is_no_list_of_items_is_refused(items):
     with pytest.raises(al.InputError, match="items must"):
-        projected_sums(
-            al.Protocol(al.SparseJL(sketch_dim=8, sparsity=2, seed="x"), epsilon=1), X, items, 1
-        ).values
+        projected_sums(al.Protocol(al.SparseJL(sketch_dim=8, sparsity=2, seed="x"), epsilon=1), X, items, 1)
 
 
 def test_a_sparse_matrix_of_too_many_places_is_refused():
     # Places are numbered in 63 bits to find duplicates.
     wide = al.Protocol(al.SparseJL(input_dim=2**40, sketch_dim=8, sparsity=2, seed="x"), epsilon=1)
     with pytest.raises(al.InputError, match=r"2\^63 places"):
-        projected_sums(wide, sparse.coo_array((2**24, 2**40), dtype=np.int64), None, 1).values
+        projected_sums(wide, sparse.coo_array((2**24, 2**40), dtype=np.int64), None, 1)
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.float32, np.float64])
@@ -298,7 +315,7 @@ def test_sparse_matrices_begin_with_their_first_entry():
     matrix = sparse.csr_array((1, 20), dtype=np.int64)
     matrix.data, matrix.indices, matrix.indptr = np.array([1, 2]), np.array([0, 2]), np.array([1, 2])
     with pytest.raises(al.InputError, match="must be valid"):
-        projected_sums(al.Protocol(SPARE[0], epsilon=1), matrix, None, 1).values
+        projected_sums(al.Protocol(SPARE[0], epsilon=1), matrix, None, 1)
 
 
 @pytest.mark.parametrize("resolution", [0.25, 1, 4])

@@ -29,7 +29,7 @@ from unit.ingest.tables_of_events import (
 def sums(source, protocol, *, weighted, key=KEY, threads=None):
     columns = EventColumns("who", "what", "where", "amount" if weighted else None)
     job = TableJob.of(source, protocol, columns, PublicGroups(tuple(GROUPS), "where"), threads=threads)
-    return job.sums(key).product
+    return job.sums(key).values
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -28,7 +28,7 @@ def open_protocol(items="string", **known):
 
 
 def integers(source, protocol, weight=None):
-    return TableJob.of(source, protocol, EventColumns("who", "what", None, weight), ONE).sums(KEY).product[0]
+    return TableJob.of(source, protocol, EventColumns("who", "what", None, weight), ONE).sums(KEY).values[0]
 
 
 def sketch(items, kind="string"):
@@ -133,7 +133,7 @@ def test_a_character_that_nobody_has_assigned_is_left_out_before_the_bound():
     one = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person")
     table = pa.table({"who": ["a"] * 9, "what": ["x", *(f"\u0378{n}" for n in range(8))]})
     for key in (bytes([number]) * 32 for number in range(8)):
-        product = TableJob.of(table, one, EventColumns("who", "what"), ONE).sums(key).product[0]
+        product = TableJob.of(table, one, EventColumns("who", "what"), ONE).sums(key).values[0]
         assert product.tolist() == sketch(["x"]).tolist()
 
 
@@ -180,7 +180,7 @@ def test_a_person_in_json_may_be_a_whole_number_of_any_length(tmp_path):
     )
     once = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person")
     job = TableJob.of(path, once, EventColumns("who", "what"), ONE)
-    assert job.sums(KEY).product[0].tolist() == sketch(["x"]).tolist()
+    assert job.sums(KEY).values[0].tolist() == sketch(["x"]).tolist()
 
 
 SPELLINGS = ["Ren\u00e9", "Rene\u0301", "Ren\u00e9 ", "\tRene\u0301\u00a0", "\u2003Ren\u00e9\n"]
@@ -222,7 +222,7 @@ def test_an_item_of_a_vocabulary_does_not_end_at_a_nul():
     protocol = al.Protocol(al.Identity(input_dim=2), epsilon=1, contribution=9, unit="u", vocabulary=names)
     table = pa.table({"who": ["a", "b"], "what": ["\u00e9\0junk", "e\u0301"]})
     job = TableJob.of(table, protocol, EventColumns("who", "what"), ONE, names)
-    assert job.sums(KEY).product.tolist() == [[1, 0]]
+    assert job.sums(KEY).values.tolist() == [[1, 0]]
 
 
 ODD_LINES = {
@@ -286,7 +286,7 @@ def test_what_was_left_out_is_counted_for_the_data_holder(tmp_path):
         path, open_protocol(), EventColumns("who", "what", "where", "w"), PublicGroups(("north",), "where")
     )
     with job.opened() as opened:
-        list(opened.batches(job.groups, None, weighted=True))
+        list(opened.batches(job.groups.table(), None, has_weights=True))
         assert opened.left_out == LeftOut(rows=7, person=1, group=1, item=2, weight=2)
 
 

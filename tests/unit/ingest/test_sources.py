@@ -258,7 +258,7 @@ def test_a_small_memory_spills_and_gives_the_same(source, monkeypatch):
         wrote.clear()
         split.clear()
         job = TableJob.of(events, protocol, columns, groups, memory=memory)
-        found[memory] = job.sums(KEY).product.tolist()
+        found[memory] = job.sums(KEY).values.tolist()
         assert bool(wrote) == (memory != "1GB")
         assert bool(split) == (memory != "1GB" and source is one_heavy_person)
     assert found["1GB"] == found["20MB"] == found["8MB"]

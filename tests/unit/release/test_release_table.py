@@ -1,4 +1,4 @@
-"""`al.release_table`: rows from public input alone, the ledger first, and one clear line for bad input."""
+"""`protocol.release_table`: rows from public input alone, the ledger first, and one clear line for bad input."""
 
 import gzip
 import json
@@ -154,12 +154,16 @@ def test_bad_arguments_get_one_line(known, says, tmp_path, monkeypatch):
             ),
             "noise_site must be 'output'",
         ),
-        ("protocol.json", "protocol must be al.Protocol"),
     ],
 )
 def test_protocols_that_do_not_fit_are_refused(protocol, says):
     with pytest.raises(al.ParameterError, match=says):
         release(table([("p", "south", 1, 1)]), protocol)
+
+
+def test_the_path_of_a_protocol_is_not_one():
+    with pytest.raises(al.ParameterError, match=r"protocol must be al\.Protocol"):
+        TableJob.of("events.csv", "protocol.json", EventColumns("who", "what"), PublicGroups(("a",), None))
 
 
 def test_another_vocabulary_is_refused():
@@ -195,7 +199,7 @@ def test_spellings_of_one_name_are_numbered_together():
     source = pa.table({"who": ["p"] * 4, "where": ["north"] * 4, "what": [event[2] for event in spelled]})
     columns, groups = EventColumns("who", "what", "where"), PublicGroups(("north",), "where")
     for key in (bytes([number]) * 32 for number in range(40)):
-        found = TableJob.of(source, protocol, columns, groups, names).sums(key).product
+        found = TableJob.of(source, protocol, columns, groups, names).sums(key).values
         expected = bounded_counts(numbered, ["north"], 2, key)
         assert found[0].tolist() == [expected.get(("north", number), 0) for number in range(2)]
 
@@ -245,7 +249,7 @@ def test_sketches_and_totals_of_tables_and_streams_have_noise():
 
 
 def test_the_ledger_is_charged_before_there_is_noise(tmp_path, monkeypatch):
-    monkeypatch.setattr("armslength.release.release.with_noise", None)
+    monkeypatch.setattr("armslength.release.release.noised", None)
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     with pytest.raises(TypeError):
         release(table([("p", "south", 1, 1)]), population="visits", ledger=ledger)
@@ -295,7 +299,7 @@ def test_bars_know_how_much_there_is_and_reach_their_end(ending, share, tmp_path
         yield done.append
         bars.append((what, total, unit, sum(done)))
 
-    monkeypatch.setattr("armslength.release.release_table.progress", recorded)
+    monkeypatch.setattr("armslength.ingest.event_table.progress", recorded)
     monkeypatch.setattr("armslength.ingest.spill._SHARE_SORTED", share)
     release(events if ending == "table" else path, show_progress=True)
     is_text = ending in ("csv", "csv.gz", "jsonl")
@@ -316,7 +320,7 @@ def test_the_data_holder_sees_what_counts_before_anything_is_charged(is_terminal
     screen, charged_after = Screen(), []
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setattr(
-        "armslength.release.release_table.released", lambda *_, **__: charged_after.append(screen.getvalue())
+        "armslength.release.release_table.release", lambda *_, **__: charged_after.append(screen.getvalue())
     )
     release(table([("p", "south", 1, 1), ("", "south", 1, 1), ("q", "nowhere", 1, 1)]), show_progress=True)
     (shown,) = charged_after

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.release.release import release
 from armslength.release.stream import SketchStream
 from armslength.reporting.promise import cards
 from armslength.sketches import card
@@ -149,7 +148,7 @@ def test_a_report_says_them_too():
     "text",
     [
         al.Protocol.__doc__,
-        release.__doc__,
+        al.Protocol.release.__doc__,
         SketchStream.__doc__,
         pytest.importorskip("armslength.spark").release_rows.__doc__,
         (ROOT / "SECURITY.md").read_text(encoding="utf-8"),
