@@ -209,7 +209,7 @@ def randomized_response(situation: Situation) -> Configuration | None:
 def smallest_resolved_distance(protocol: Protocol, pairs: int = 1) -> float:
     """The distance at which about half of all pairs are resolved at 95 percent (over all pairs), in data units."""
     rule = _protocol_rule(protocol)
-    needed = rule.smallest_resolved(Level.of(0.95, "spread", pairs))
+    needed = rule.smallest_resolved(Level.of(0.95, "asymptotic", pairs))
     if protocol.noise_site == "input":
         return math.sqrt(needed)
     noise, k = pair_moments(protocol.law, protocol.unit_squared), protocol.transform.sketch_dim
@@ -226,7 +226,7 @@ def has_upper_end(protocol: Protocol, distance: float, pairs: int = 1) -> bool:
     if protocol.transform.sketch_dim > _ALWAYS_BOUNDED:
         return True
     rule = _protocol_rule(protocol)
-    _, upper = rule.interval(np.array([distance**2]), Level.of(0.95, "spread", pairs))
+    _, upper = rule.interval(np.array([distance**2]), Level.of(0.95, "asymptotic", pairs))
     return bool(np.isfinite(upper[0]))
 
 
