@@ -97,20 +97,25 @@ COLUMNS = tuple(field.name for field in fields(Entry))
 
 def ledger_entry(protocol: Protocol, population: str, labels: list[str]) -> Entry:
     """The entry of a release of rows with these labels."""
+    document = protocol.document()
+    is_laplace = protocol.noise == "laplace"
+    sensitivity_squared = (
+        ""
+        if is_laplace
+        else str(gaussian_sensitivity_squared(protocol.transform, protocol.neighbors, protocol.noise_site))
+    )
     return Entry(
         population=population,
         label=release_label(labels),
         unit=protocol.unit,
         relation=protocol.relation,
-        radius=written(protocol.radius),
+        radius=document["radius"],
         norm=protocol.norm,
         law=protocol.noise,
-        scale=protocol.law.scale.hex(),
-        sensitivity_squared=""
-        if protocol.noise == "laplace"
-        else str(gaussian_sensitivity_squared(protocol.transform, protocol.neighbors, protocol.noise_site)),
-        epsilon=written(protocol.epsilon),
-        delta=written(protocol.released_delta),
+        scale=document["derived"]["scale"],
+        sensitivity_squared=sensitivity_squared,
+        epsilon=document["epsilon"],
+        delta="0" if is_laplace else document["delta"],
         totals_epsilon=written(protocol.totals_epsilon),
         protocol=protocol.fingerprint,
         version=__version__,

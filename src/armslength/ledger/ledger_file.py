@@ -49,10 +49,11 @@ class LedgerFile:
 
     def __init__(self, path: str, *, create: bool = False) -> None:
         self.path = path
+        self._where = printable(path)  # for messages
         self._is_new = create  # until the file exists
         self._identity = None if create else _file_identity(path)
         self._lines = 0
-        where = printable(path)
+        where = self._where
         if create:
             self._exists()  # refuses a file that exists
             if not is_folder(Path(path).parent):
@@ -109,7 +110,7 @@ class LedgerFile:
 
     def _exists(self) -> bool:
         """Whether there is a file yet. Refuses any file other than the one that was opened or made here."""
-        identity, where = _file_identity(self.path), printable(self.path)
+        identity, where = _file_identity(self.path), self._where
         if identity is None and self._is_new:
             return False
         if identity is None:
@@ -149,7 +150,7 @@ class LedgerFile:
 
     def _check_lines(self, connection: sqlite3.Connection, seen: int) -> None:
         """Refuses a ledger with fewer lines than before: a new file can have the identity of a removed one."""
-        lines, where = _last_numbers(connection), printable(self.path)
+        lines, where = _last_numbers(connection), self._where
         if lines < seen:
             raise CorruptFileError(
                 f"the ledger {where} has lost lines since it was opened; "

@@ -1,5 +1,6 @@
 """Totals: what they cost, what they are of, how they travel through files and arithmetic, and what their intervals hold."""
 
+import json
 from fractions import Fraction
 
 import numpy as np
@@ -128,8 +129,8 @@ def test_files_with_totals_that_no_protocol_released_are_refused(tmp_path):
 def test_the_card_says_what_totals_cost(tmp_path):
     path = tmp_path / "s.parquet"
     PROTOCOL.release(X, ledger=al.NO_LEDGER).save(path)
-    card = pq.read_schema(path).metadata[b"armslength"].decode()
-    assert "0.25 goes to the total of each row" in card
+    card = json.loads(pq.read_schema(path).metadata[b"armslength"])["card"]
+    assert "0.25" in card["releases"][0]["words"]
 
 
 def test_combined_totals_have_the_variance_of_their_noises():
