@@ -74,7 +74,7 @@ def test_a_leak_is_seen(monkeypatch, tell, door):
 def test_a_card_that_counts_is_seen(monkeypatch):
     counts = []
     _leak(monkeypatch, counts.append)
-    card = "armslength.sketches.sketch_file.release_card"
+    card = "armslength.sketches.sketch_format.release_card"
     monkeypatch.setattr(card, lambda *_, **known: {**release_card(*_, **known), "events": sum(counts)})
     opened = open_doors(PAIRS["two unrelated tables"])
     assert "metadata and card" in opened
@@ -84,7 +84,7 @@ def test_releases_that_all_fail_are_no_shut_doors(monkeypatch):
     monkeypatch.setattr(release, "charge", lambda *_, **__: _fail(al.ParameterError("nothing works")))
     assert open_doors(PAIRS["one person more"]) == [
         "exit codes",
-        "file made again from what was released",
+        "file written again from its contents",
     ]
 
 
@@ -94,7 +94,7 @@ def _fail(error):
 
 def test_releases_that_say_that_they_worked_and_wrote_nothing_are_no_shut_doors(monkeypatch):
     monkeypatch.setattr(release, "charge", lambda *_, **__: sys.exit(0))
-    assert open_doors(PAIRS["one person more"]) == ["file made again from what was released"]
+    assert open_doors(PAIRS["one person more"]) == ["file written again from its contents"]
 
 
 @pytest.mark.parametrize("counted", [True, False], ids=["a count", "the same for both"])
@@ -116,8 +116,8 @@ def test_a_key_among_the_digests_of_released_files_alone_is_seen(monkeypatch, co
     monkeypatch.setattr(release, "charge", charged)
     monkeypatch.setattr(Digests, "text", telling)
     opened = open_doors(PAIRS["nothing, and much"])
-    assert "file made again from what was released" in opened
-    assert ("what the digests are of" in opened) == counted
+    assert "file written again from its contents" in opened
+    assert ("contents of the digests" in opened) == counted
 
 
 def test_a_ledger_that_counts_is_seen(monkeypatch):
@@ -180,7 +180,7 @@ def test_the_account_for_a_newcomer(capsys, monkeypatch):
     main()
     said = capsys.readouterr().out
     assert "looks the same" in said
-    assert "whatever the table holds" in said
+    assert "whatever the table" in said
     monkeypatch.setattr("attacks.side_doors.open_doors", lambda _: ["rows and labels"])
     main()
     assert "DIFFERS: rows and labels" in capsys.readouterr().out

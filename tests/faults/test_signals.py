@@ -96,7 +96,7 @@ def test_a_second_interruption_takes_nothing_away(party, monkeypatch, place):
 
 
 @pytest.mark.parametrize(
-    "place", ["armslength.release.release.noised", "armslength.sketches.sketch_file.canonical_json"]
+    "place", ["armslength.release.release.noised", "armslength.sketches.sketch_format.canonical_json"]
 )
 def test_an_error_of_nobody_after_the_charge_says_that_it_was_charged(party, monkeypatch, place):
     def fails(*_, **__):
@@ -155,7 +155,7 @@ def test_handlers_are_as_they_were_when_the_command_ends(party, monkeypatch):
     before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
     seen = []
     monkeypatch.setattr(
-        "armslength.release.release_table.release_job",
+        "armslength.cli.release.release_job",
         lambda *_, **__: seen.append(signal.getsignal(signal.SIGHUP)),
     )
     usual = signal.signal(signal.SIGHUP, own)

@@ -233,7 +233,13 @@ def test_no_command_does_what_such_a_file_asks_for(command, hostile, computing_f
 def test_a_command_does_more_when_told_to(command, path, monkeypatch):
     monkeypatch.chdir(path.parent)
     al.load(path).protocol.save("p.json")
-    monkeypatch.setattr(work_budget, "DEFAULT_WORK", 1)
+    limit_to = work_budget.WorkBudget.__init__
+    is_default = work_budget.DEFAULT_WORK.__eq__
+    monkeypatch.setattr(
+        work_budget.WorkBudget,
+        "__init__",
+        lambda budget, limit: limit_to(budget, 1 if is_default(limit) is True else limit),
+    )
     given = command.replace("FILE", str(path)).split()
     assert CliRunner().invoke(main, given).exit_code == 5
     assert CliRunner().invoke(main, [*given, "--no-work-limit"]).exit_code == 0

@@ -92,8 +92,8 @@ def measured_as(**changed):
 @pytest.mark.parametrize(
     ("changed", "claim"),
     [
-        ({"accepted": 0}, "no seeds"),
-        ({"finding": "x"}, "none may do"),
+        ({"accepted": 0}, "not seeds"),
+        ({"finding": "x"}, "a finding"),
         ({"executions": 19}, "reach the readers"),
         ({"peak": 2000}, "MB"),
         ({"slowest": 21.0}, " s for"),

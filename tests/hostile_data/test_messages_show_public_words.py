@@ -29,7 +29,8 @@ PUBLIC = {
     "what the protocol, the transform or a constant says": """
         at_most input_dim meaning protocol.items protocol.noise_site self._fixed_input_dim()-1 self.name sketch_dim
         transform.input_dim unicodedata.unidata_version width __version__ driver problem.strerror _PROBLEMS[problem] delimiter _known()
-        ','.join(PACKED) ','.join(_FUNCTIONS) sklearn/transformers.py:ours""",
+        ','.join(PACKED) ','.join(_FUNCTIONS) sklearn/transformers.py:ours
+        ','.join(sorted(expected)) self.noise_sites transforms/transform.py:site transforms/transform.py:transform.name""",
     "public arguments, in the caller's own words": """
         dtype name near role shown(listed) shown(memory) shown(name) shown(partitions) shown(public_rows)
         shown(seed) shown(sketch_dim) shown(threads) shown(value) str(seed) where""",
