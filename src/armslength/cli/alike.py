@@ -17,7 +17,7 @@ Examples:
 
 The answer is "alike" if the upper end of the interval is at most --within, and "different" if the lower end is above it.
 Otherwise it is "undecided". A wrong answer has probability at most 1 − --level.
-""",
+"""
 )
 @sketch_files
 @click.option("--left", required=True, metavar="LABEL", help="One party.")

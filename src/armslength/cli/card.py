@@ -19,7 +19,7 @@ Examples:
   armslength card protocol.json                       before anything is released
   armslength card sketches.parquet --format json -o card.json
   armslength card sketches.parquet --format markdown -o card.md
-""",
+"""
 )
 @click.argument("file", type=LocalPath(exists=True))
 @click.option(

@@ -30,7 +30,7 @@ A group is certain if every distance inside it is smaller than every distance fr
 of the true distances then has the same group. A question mark marks merges that are not certain.
 
 A tree has at most 5,000 leaves. For more rows, use scikit-learn on the values of the sketches: docs/guides/collections.md.
-""",
+"""
 )
 @sketch_files
 @click.option(
@@ -43,13 +43,7 @@ A tree has at most 5,000 leaves. For more rows, use scikit-learn on the values o
 @click.option("--cut", type=int, help="Cut the tree into this many clusters.")
 @click.option("--height", type=float, help="Or undo all merges above this distance.")
 @answer_options
-def cluster(
-    files: tuple[str, ...],
-    cut: int | None,
-    height: float | None,
-    form: str,
-    **known: Any,
-) -> None:
+def cluster(files: tuple[str, ...], cut: int | None, height: float | None, form: str, **known: Any) -> None:
     """Group the parties in the files by their estimated distances, and say which groups are certain.
 
     Without --cut or --height, the clusters are the largest certain groups. All of them are right together with
@@ -62,12 +56,7 @@ def cluster(
         return
     clear = is_clear(tree.note)
     rows = [
-        {
-            "label": tree.labels[leaf],
-            "cluster": int(clusters[leaf]),
-            "position": position,
-            "in_clear": clear,
-        }
+        {"label": tree.labels[leaf], "cluster": int(clusters[leaf]), "position": position, "in_clear": clear}
         for position, leaf in enumerate(tree.order)
     ]
     if form == "csv":

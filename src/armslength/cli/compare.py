@@ -36,7 +36,7 @@ Examples:
 
 "Not resolved": the interval contains 0, so the two may be equal. Memory does not grow with the number of pairs
 or of files in a folder; csv and json are written while they are computed.
-""",
+"""
 )
 @sketch_files
 @click.option(

@@ -12,7 +12,7 @@ from armslength.demo import run_demo
 Examples:
   armslength demo
   armslength demo --folder /tmp/demo
-""",
+"""
 )
 @click.option(
     "--folder",

@@ -22,7 +22,7 @@ Examples:
 
 Parties are matched by label. All intervals hold together with probability --level, so every party that is listed as
 changed has changed.
-""",
+"""
 )
 @click.argument("before", type=_FILE)
 @click.argument("after", type=_FILE)

@@ -123,10 +123,7 @@ class CleanErrors(click.Group):
                 if isinstance(error, OSError) and error.errno in _NO_ROOM:
                     # Our own files raise our own errors: this is standard output, as a rule.
                     _silence()
-                    click.echo(
-                        f"armslength: cannot write the output: {error.strerror}",
-                        err=True,
-                    )
+                    click.echo(f"armslength: cannot write the output: {error.strerror}", err=True)
                     ctx.exit(BAD_INPUT)
                 click.echo(_internal(error), err=True)
                 ctx.exit(INTERNAL)

@@ -91,7 +91,7 @@ Examples:
   armslength inspect north.parquet south.parquet --format json
   armslength inspect sketches.parquet --format csv             one line for each row
   armslength inspect sketches/                                 a folder: its files; of rows only in_clear is read
-""",
+"""
 )
 @sketch_files
 @FORMAT

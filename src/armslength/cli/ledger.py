@@ -30,7 +30,7 @@ _WIDEST = 40
 Examples:
   armslength ledger budget --new-ledger --population visits-2026 --epsilon 4 --unit "one patient"
   armslength ledger show
-""",
+"""
 )
 def ledger() -> None:
     """Show what was spent, and set budgets.

@@ -20,7 +20,7 @@ Examples:
   armslength nearest wards.parquet --index archive/            all files of a folder, a block at a time
 
 "surely nearest": no other party can be nearer, at the level. "could be nearest": the intervals do not rule it out.
-""",
+"""
 )
 @sketch_files
 @click.option(

@@ -99,12 +99,7 @@ NO_WORK_LIMIT = click.option(
     callback=_keep_choice,
     help="Allow protocols that need more than a few seconds of computing.",
 )
-_COMMON = (
-    LEVEL,
-    BY,
-    METHOD,
-    FORMAT,
-)
+_COMMON = (LEVEL, BY, METHOD, FORMAT)
 
 
 def answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -174,9 +169,7 @@ def one_against_others(
 _DATA = (
     click.option("--input-dim", type=int, help="How many different items there are."),
     click.option(
-        "--open-vocabulary",
-        is_flag=True,
-        help="Items need not be listed beforehand. Instead of --input-dim.",
+        "--open-vocabulary", is_flag=True, help="Items need not be listed beforehand. Instead of --input-dim."
     ),
 )
 _PRIVACY = (

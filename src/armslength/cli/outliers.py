@@ -18,7 +18,7 @@ Examples:
 
 A party's score is the median of its distances to the others. An outlier has a score of more than --factor times the typical
 score. With probability --level, no party is wrongly called an outlier.
-""",
+"""
 )
 @sketch_files
 @click.option(

@@ -28,7 +28,7 @@ Examples:
   armslength plan --input-dim 768 --epsilon 1 --delta 1e-6 --norm l2 --radius 2 --resolution auto --distance 1
 
 Exit code 3: the distances cannot be resolved; the last line says what would be needed.
-""",
+"""
 )
 @protocol_options
 @click.option("--unit", default="", help='The unit of protection in words, such as "one patient".')

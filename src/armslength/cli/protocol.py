@@ -47,12 +47,9 @@ Examples:
              --input-dim 70000 --sketch-dim 256 -o protocol.json
 
 `armslength plan` finds the best settings for the distances that you expect, and writes the same kind of file.
-""",
+"""
 )
-@click.option(
-    "--unit",
-    help='The unit of protection in words, such as "one patient"; asked for if left out.',
-)
+@click.option("--unit", help='The unit of protection in words, such as "one patient"; asked for if left out.')
 @click.option(
     "--transform",
     type=click.Choice(_TRANSFORMS),
@@ -150,7 +147,7 @@ def _built(
 Examples:
   armslength protocol show protocol.json
   armslength protocol show protocol.json --format json
-""",
+"""
 )
 @click.argument("file", type=LocalPath(exists=True, dir_okay=False))
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)

@@ -40,7 +40,7 @@ over all groups together. The ledger is charged before anything is written; the 
 refused. The first release makes its ledger with --new-ledger, unless `armslength ledger budget` has made
 it. Exit code 4 says that the budget does not allow it; 6 that the release could not be written to --output, and was saved
 in the temporary folder, which the message names.
-""",
+"""
 )
 @click.argument("files", nargs=-1, required=True, type=LocalPath(exists=True), metavar="FILE...")
 @click.option("--person", required=True, metavar="COLUMN", help="Who an event is about.")

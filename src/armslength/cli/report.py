@@ -15,7 +15,7 @@ Examples:
   armslength report sketches.parquet -o report.html --level 0.99 --each
 
 The page opens in any browser, without a network; it prints, and most of it can be read without JavaScript.
-""",
+"""
 )
 @sketch_files
 @click.option(

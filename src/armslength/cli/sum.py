@@ -14,7 +14,7 @@ from armslength.sketches.sketches import sum_rows
 Examples:
   armslength sum wards.parquet --label hospital -o hospital.parquet          all rows make one
   armslength sum january.parquet february.parquet --by-label -o both.parquet rows of the same name make one
-""",
+"""
 )
 @sketch_files
 @click.option("--label", help="The name of the one row that is the sum of all rows.")

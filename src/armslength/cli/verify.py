@@ -18,7 +18,7 @@ Examples:
   armslength verify sketches.parquet
   armslength verify north.parquet south.parquet --protocol protocol.json     as it was agreed on?
   armslength verify sketches.parquet --ledger ledger.sqlite                  and was it charged?
-""",
+"""
 )
 @sketch_files
 @click.option(
