@@ -28,17 +28,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Group:
-    """One row group of one file.
-
-    Attributes:
-        file: Where it is.
-        number: Which of the file's groups it is.
-        without: Numbers of its rows that are left out, in order.
-    """
+    """One row group of one file, without some of its rows."""
 
     file: SketchFile
     number: int
-    without: tuple[int, ...] = ()
+    without: tuple[int, ...] = ()  # numbers of rows that are left out, in order
 
     def __len__(self) -> int:
         return self.file.group_rows[self.number] - len(self.without)
@@ -69,11 +63,10 @@ class _Group:
 
 
 class Collection(SketchRows):
-    """Rows of many files as if they were one `Sketches`, of which a block at a time is in memory.
+    """Rows of many files as if they were one `Sketches`, of which a block at a time is in memory; made by `al.open_collection`.
 
-    Rows come in the order of the files, and in each file in its own. Labels may come more than once, as in
-    `al.concat`: parties release again, and what tells rows apart is their noise. Rows are selected as in `Sketches`. Made by `al.open_collection`.
-    Everything here is post-processing of released rows: it costs no privacy, however often it is done.
+    Rows come in the order of the files and are selected as in `Sketches`. Several may have the same label, if a party
+    released again. Everything here is post-processing of released rows: it costs no privacy, however often it is done.
 
     Attributes:
         files: The files, in order.
@@ -113,12 +106,12 @@ class Collection(SketchRows):
         In memory are a row group and two blocks: the one that was given and the one that is being filled.
 
         Args:
-            rows: How many rows a block has, however the files are divided.
+            rows: How many rows a block has.
             first: The number of the row to begin with.
         """
         integer("rows", rows, at_least=1, at_most=2**40)
-        start = integer("first", first, at_least=0, at_most=len(self))
-        return self._blocks(rows, start)
+        integer("first", first, at_least=0, at_most=len(self))
+        return self._blocks(rows, first)
 
     def _blocks(self, rows: int, start: int) -> Iterator[Sketches]:
         left = len(self) - start
