@@ -11,7 +11,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from armslength.checks import shown
 from armslength.errors import BudgetError, ParameterError
 from armslength.ledger.budgets import (
     Budget,
@@ -36,6 +35,7 @@ from armslength.ledger.ledger_file import (
     write_budget,
     write_entry,
 )
+from armslength.protocol.schema import one_line
 
 __all__ = ["NO_LEDGER", "Budget", "Entry", "Ledger", "NoLedger", "Spent", "opened_ledger"]
 
@@ -217,12 +217,9 @@ def _checked_entry(
 
 def _checked_new_budget(connection: sqlite3.Connection, budget: Budget) -> Budget:
     """The budget with its time, if everything that it counts has its unit and relation. Changes nothing."""
-    others = [
-        other
-        for other in in_force(read_budgets(connection, budget.population))
-        if other.period != budget.period  # which this one replaces
-    ]
-    check_same_meaning(budget, others)
+    budgets = in_force(read_budgets(connection, budget.population))
+    # This one replaces the one of the same period.
+    check_same_meaning(budget, [other for other in budgets if other.period != budget.period])
     for entry in read_entries(connection, budget.population):
         if (entry.unit, entry.relation) != (budget.unit, budget.relation):
             raise BudgetError(
@@ -246,12 +243,7 @@ def _earlier_periods(period: str | None, entries: Sequence[Entry], moment: datet
 
 
 def opened_ledger(ledger: object, population: object) -> Ledger | NoLedger:
-    """The ledger to charge, opened, if it knows whose budget that is.
-
-    Args:
-        ledger: A `Ledger`, the path of one that exists, or `NO_LEDGER`.
-        population: Whose budget the ledger charges; without a ledger it may be empty.
-    """
+    """The ledger to charge, opened, if it knows whose budget that is; with `NO_LEDGER` the population may be empty."""
     if isinstance(ledger, (str, os.PathLike)):
         ledger = Ledger(ledger)
     if not isinstance(ledger, (Ledger, NoLedger)):
@@ -259,9 +251,7 @@ def opened_ledger(ledger: object, population: object) -> Ledger | NoLedger:
             "ledger must be given: a file such as 'ledger.sqlite', al.Ledger(path, create=True) for a new one, "
             "or al.NO_LEDGER to go without"
         )
-    if not isinstance(population, str) or len(population) > 1000 or not population.isprintable():
-        raise ParameterError(f"population must be one line of text, got {shown(population)}")
-    check_spelling(population)
+    check_spelling(one_line("population", population))
     if isinstance(ledger, Ledger) and not population:
         raise ParameterError("population must name the people whose budget the ledger charges, got nothing")
     return ledger

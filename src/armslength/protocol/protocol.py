@@ -247,14 +247,7 @@ class Protocol(Result):
         from armslength.release.release import release_array  # noqa: PLC0415  # the one door to the secret noise
 
         return release_array(
-            self,
-            X,
-            ledger=ledger,
-            labels=labels,
-            population=population,
-            items=items,
-            repeat=repeat,
-            threads=threads,
+            self, X, labels, items, ledger=ledger, population=population, repeat=repeat, threads=threads
         )
 
     def release_table(  # noqa: PLR0913  # each is a decision of its own
