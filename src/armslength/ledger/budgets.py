@@ -118,14 +118,12 @@ def check_fits(entry: Entry, budgets: Sequence[Budget], entries: Sequence[Entry]
 
 def spent_of(
     entries: Sequence[Entry], budget: Budget | None, moment: datetime, *, is_past: bool = False
-) -> Spent | None:
-    """What entries of one population, unit and relation cost in the moment's period; None for no entries and no budget.
+) -> Spent:
+    """What entries of one population, unit and relation cost in the moment's period.
 
     Period and δ are those of the budget; without one, all time, at the sum of the releases' own δ.
     """
-    subject = budget or next(iter(entries), None)
-    if subject is None:
-        return None
+    subject = budget or entries[0]
     period = None if budget is None else budget.period
     losses = losses_in(period, entries, moment)
     delta = sum((loss.delta for loss in losses), Fraction(0))

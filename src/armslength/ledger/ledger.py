@@ -170,27 +170,24 @@ class Ledger:
             entries = read_entries(connection, population)
             budgets = in_force(read_budgets(connection, population))
             moment = current_time(last_time(connection))
-        summaries: list[Spent | None] = []
+        summaries: list[Spent] = []
         for key in dict.fromkeys([*map(_account, budgets), *map(_account, entries)]):
             own_entries = [entry for entry in entries if _account(entry) == key]
             own_budgets = [budget for budget in budgets if _account(budget) == key]
-            if all(budget.period is not None for budget in own_budgets):
+            if own_entries and all(budget.period is not None for budget in own_budgets):
                 summaries.append(spent_of(own_entries, None, moment))
             for budget in own_budgets:
                 earlier = _earlier_periods(budget.period, own_entries, moment) if past else []
                 summaries += [spent_of(own_entries, budget, start, is_past=True) for start in earlier]
                 summaries.append(spent_of(own_entries, budget, moment))
-        return [spent for spent in summaries if spent is not None]
+        return summaries
 
     def spent_under(self, budget: Budget) -> Spent:
         """What is spent of a budget in its present period, whether or not it is in force."""
         with self._file.reading() as connection:
             entries = read_entries(connection, budget.population)
             moment = current_time(last_time(connection))
-        spent = spent_of([entry for entry in entries if _account(entry) == _account(budget)], budget, moment)
-        if spent is None:
-            raise TypeError("spent_of must return a value for a budget")
-        return spent
+        return spent_of([entry for entry in entries if _account(entry) == _account(budget)], budget, moment)
 
     def _check_writable(self) -> None:
         if self.read_only:

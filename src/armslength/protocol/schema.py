@@ -13,26 +13,10 @@ from armslength.transforms.transform import Transform
 FORMAT = "armslength protocol"
 VERSION = 1
 
-# Every field of version 1 beside "format", "version", "transform" and "derived".
-FIELDS = (
-    "epsilon",
-    "delta",
-    "noise",
-    "radius",
-    "resolution",
-    "norm",
-    "relation",
-    "contribution",
-    "unit",
-    "noise_site",
-    "on_grid",
-    "changed_entries",
-    "value_range",
-    "dropped_bits",
-    "total_share",
-    "items",
-    "vocabulary",
-)
+# Every field of version 1 beside "format", "version", "transform" and "derived", in its order.
+_GUARANTEE = ("epsilon", "delta", "noise", "radius", "resolution", "norm", "relation", "contribution", "unit")
+_DATA = ("noise_site", "on_grid", "changed_entries", "value_range", "dropped_bits", "total_share")
+FIELDS = (*_GUARANTEE, *_DATA, "items", "vocabulary")
 _LONGEST_LINE = 1000
 _FLOAT_PARAMETERS = ("density", "scale", "variance_coefficients")
 

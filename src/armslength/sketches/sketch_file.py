@@ -48,16 +48,21 @@ def load(paths: Any, *, limit: int = DEFAULT_LIMIT, max_work: int | None = DEFAU
         limit: How many bytes a file may unpack to.
         max_work: How much work their protocols may ask for together, in operations of about a nanosecond; None: no limit.
     """
-    single = isinstance(paths, (str, os.PathLike))
-    listed = [paths] if single else list(paths) if isinstance(paths, Sequence) else []
+    return read_files(open_files("paths", paths, limit, max_work, open_whole))
+
+
+def open_files(
+    name: str, source: Any, limit: int, max_work: int | None, open_one: Callable[..., "SketchFile"]
+) -> "list[SketchFile]":
+    """All files of a source, opened one by one; equal headers are checked once."""
+    single = isinstance(source, (str, os.PathLike))
+    listed = [source] if single else list(source) if isinstance(source, Sequence) else []
     if not listed or not all(isinstance(path, (str, os.PathLike)) for path in listed):
-        raise ParameterError("paths must be a file, a folder or a list of them, got nothing of the kind")
+        raise ParameterError(f"{name} must be a file, a folder or a list of them, got nothing of the kind")
     integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
     headers: dict[bytes, FileHeader] = {}
     budget = WorkBudget(max_work)
-    return read_files(
-        [open_whole(path, limit, headers, budget) for each in listed for path in list_files(each)]
-    )
+    return [open_one(path, limit, headers, budget) for each in listed for path in list_files(each)]
 
 
 def list_files(source: Any) -> list[Path]:
