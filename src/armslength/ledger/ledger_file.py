@@ -178,8 +178,8 @@ def in_force(budgets: Sequence[Budget]) -> list[Budget]:
 def released_before(connection: sqlite3.Connection, population: str, labels: Iterable[str]) -> list[str]:
     """Those of the labels that the population was charged for before, sorted."""
     query = "SELECT label FROM labels WHERE population = ?"
-    known = {one_spelling(row[0]) for row in _texts(connection.execute(query, (population,)))}
-    return sorted(known.intersection(map(one_spelling, labels)))
+    charged = {one_spelling(row[0]) for row in _texts(connection.execute(query, (population,)))}
+    return sorted(charged.intersection(map(one_spelling, labels)))
 
 
 def last_time(connection: sqlite3.Connection) -> str | None:

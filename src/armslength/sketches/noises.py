@@ -224,8 +224,8 @@ def _common_releases(parts: Sequence[Noises]) -> tuple[tuple[Release, ...], list
 
 def _numbered(values: Sequence[Any]) -> NDArray[np.int64]:
     """For each value a number, the same for equal ones, in the order of first occurrence."""
-    known: dict[Any, int] = {}
-    return np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
+    numbers: dict[Any, int] = {}
+    return np.array([numbers.setdefault(value, len(numbers)) for value in values], dtype=np.int64)
 
 
 def _words(ids: NDArray[np.void]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:

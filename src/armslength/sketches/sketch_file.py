@@ -146,16 +146,16 @@ class SketchFile:
         name = os.fspath(path)
         if not is_file(path):
             raise ParameterError(f"sketches must be a file that is there, got {name}")
-        known = {} if headers is None else headers
+        headers = {} if headers is None else headers
         with as_corrupt_file(name), Path(path).open("rb") as handle:
             identity = file_identity(os.fstat(handle.fileno()))
             groups = read_row_groups(handle)
             with pq.ParquetFile(handle, read_dictionary=["label"]) as file:
                 schema, footer = file.schema_arrow, file.metadata
             text = header_text(schema)
-            if text not in known:
-                known[text] = read_header(text, name, budget or WorkBudget())
-            header = known[text]
+            if text not in headers:
+                headers[text] = read_header(text, name, budget or WorkBudget())
+            header = headers[text]
             check_columns(schema, header)
             if file_identity(os.fstat(handle.fileno())) != identity:
                 raise _changed()
