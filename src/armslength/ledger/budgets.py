@@ -12,6 +12,7 @@ from armslength.errors import BudgetError, CorruptFileError, ParameterError
 from armslength.ledger.entry import RELATIONS, Entry, check_spelling
 from armslength.privacy.composition import Loss, compose, largest_pure_epsilon
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, written
+from armslength.protocol.schema import one_line
 from armslength.version import __version__
 
 PERIODS = ("year", "quarter", "month", "week", "day")
@@ -20,27 +21,16 @@ _END_OF_TIME = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Budget:
-    """How much a population may lose, in all or in each calendar period; a later one of the same period replaces it.
-
-    Attributes:
-        population: Whose budget it is.
-        unit: The unit of protection, in words.
-        relation: "add_remove" or "replace".
-        period: "year", "quarter", "month", "week" or "day", in UTC; None for all time.
-        epsilon: ε as an exact decimal.
-        delta: δ as an exact decimal; with 0, Gaussian noise is refused.
-        version: The version of armslength.
-        time: When it was set, in UTC.
-    """
+    """How much a population may lose, in all or in each calendar period; a later one of the same period replaces it."""
 
     population: str
-    unit: str
+    unit: str  # the unit of protection, in words
     relation: str
-    period: str | None
-    epsilon: str
-    delta: str
-    version: str
-    time: str = ""
+    period: str | None  # "year", "quarter", "month", "week" or "day", in UTC; None for all time
+    epsilon: str  # an exact decimal, as δ
+    delta: str  # with 0, Gaussian noise is refused
+    version: str  # of armslength
+    time: str = ""  # when it was set, in UTC
 
     @property
     def limit(self) -> tuple[Fraction, Fraction]:
@@ -54,65 +44,40 @@ class Budget:
 
 @dataclass(frozen=True)
 class Spent:
-    """What all releases of one population in one period cost together.
-
-    Attributes:
-        population: Whose budget it is.
-        unit: The unit of protection, in words.
-        relation: "add_remove" or "replace".
-        period: The kind of period; None for all time.
-        start: The first moment of the period; None for all time.
-        end: The first moment after the period; None for all time.
-        releases: How many releases the ledger has in the period.
-        epsilon: The proved ε, rounded up to six digits; None if there is no proof at this δ.
-        delta: The δ of that ε: the budget's, or the sum over the releases.
-        method: The proof: "sum", "gaussian" or "renyi"; "" if there is none.
-        budget: The budget in force; None without one.
-        left: The largest ε of one more pure release, rounded down to three digits; None without a budget, or for the past.
-    """
+    """What all releases of one population in one period cost together."""
 
     population: str
-    unit: str
+    unit: str  # the unit of protection, in words
     relation: str
-    period: str | None
-    start: str | None
-    end: str | None
-    releases: int
-    epsilon: float | None
-    delta: float
-    method: str
-    budget: Budget | None
-    left: float | None
+    period: str | None  # None for all time, as are start and end
+    start: str | None  # the first moment of the period
+    end: str | None  # the first moment after it
+    releases: int  # how many
+    epsilon: float | None  # proved, rounded up to six digits; None if there is no proof at this δ
+    delta: float  # of that ε: the budget's, or the sum over the releases
+    method: str  # the proof: "sum", "gaussian" or "renyi"; "" if there is none
+    budget: Budget | None  # in force
+    left: (
+        float | None
+    )  # largest ε of one more pure release, rounded down; None without a budget, or for the past
 
 
 def checked_budget(
     population: Any, epsilon: Any, delta: Any, unit: Any, relation: Any, period: Any
 ) -> Budget:
     """A valid budget, without its time."""
-    for name, value in (("population", population), ("unit", unit)):
-        if not isinstance(value, str) or len(value) > 1000 or not value.isprintable():
-            raise ParameterError(f"{name} must be one line of text, got {shown(value)}")
-    if not population:
+    one_line("unit", unit)
+    if not one_line("population", population):
         raise ParameterError("population must name the people whose budget it is, got nothing")
     check_spelling(population)
-    return Budget(
-        population,
-        unit,
-        one_of("relation", relation, RELATIONS),
-        checked_period(period),
-        written(checked_epsilon(epsilon)),
-        written(checked_delta(delta)),
-        __version__,
-    )
+    one_of("relation", relation, RELATIONS)
+    exact_epsilon, exact_delta = written(checked_epsilon(epsilon)), written(checked_delta(delta))
+    return Budget(population, unit, relation, checked_period(period), exact_epsilon, exact_delta, __version__)
 
 
-def checked_period(value: object) -> str | None:
+def checked_period(value: Any) -> str | None:
     """The name of a calendar period, or None for all time."""
-    if value is None:
-        return None
-    if not isinstance(value, str) or value not in PERIODS:
-        raise ParameterError(f"period must be None or one of {', '.join(PERIODS)}, got {shown(value)}")
-    return str(value)
+    return None if value is None else one_of("period", value, PERIODS)
 
 
 def check_same_meaning(entry: Entry | Budget, budgets: Sequence[Budget]) -> None:
@@ -153,18 +118,12 @@ def check_fits(entry: Entry, budgets: Sequence[Budget], entries: Sequence[Entry]
 
 def spent_of(
     entries: Sequence[Entry], budget: Budget | None, moment: datetime, *, is_past: bool = False
-) -> Spent | None:
-    """What the entries of the moment's period cost; None for no entries and no budget.
+) -> Spent:
+    """What entries of one population, unit and relation cost in the moment's period.
 
-    Args:
-        entries: All entries of one population, unit and relation.
-        budget: The budget whose period and δ count; None for all time, at the sum of the releases' own δ.
-        moment: A moment of the period.
-        is_past: Whether the period is over.
+    Period and δ are those of the budget; without one, all time, at the sum of the releases' own δ.
     """
-    subject = budget or next(iter(entries), None)
-    if subject is None:
-        return None
+    subject = budget or entries[0]
     period = None if budget is None else budget.period
     losses = losses_in(period, entries, moment)
     delta = sum((loss.delta for loss in losses), Fraction(0))
@@ -222,7 +181,7 @@ def current_time(last: str | None) -> datetime:
     A clock that was stopped or set back must not open a period a second time.
     """
     now = datetime.now(UTC).replace(microsecond=0)
-    return now if not last else max(now, parse_time(last))
+    return max(now, parse_time(last)) if last else now
 
 
 def parse_time(text: str) -> datetime:

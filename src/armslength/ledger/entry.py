@@ -1,6 +1,7 @@
 """One line of the ledger: the cost of a release."""
 
 import hashlib
+import re
 import unicodedata
 from dataclasses import astuple, dataclass, fields
 from fractions import Fraction
@@ -9,53 +10,32 @@ from armslength.checks import one_of, shown
 from armslength.errors import ParameterError
 from armslength.privacy.composition import Loss, gaussian_loss, pure_loss
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, exact_number, written
-from armslength.protocol.neighbors import gaussian_sensitivity_squared
+from armslength.protocol.neighbors import NORMS, gaussian_sensitivity_squared
 from armslength.protocol.protocol import Protocol
 from armslength.version import __version__
 
 RELATIONS = ("add_remove", "replace")
-NORMS = ("l1", "l2")
-_LARGEST_SENSITIVITY_DIGITS = 80
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What a release costs. All of it is public; nothing is read from data.
+    """What a release costs. All of it is public; nothing is read from data. Numbers are exact decimals as text."""
 
-    Attributes:
-        population: Whose budget it is: a name for the people in the data.
-        label: Which release it is.
-        unit: The unit of protection, in words.
-        relation: "add_remove" or "replace".
-        radius: How far one unit can move the data, as an exact decimal.
-        norm: "l1" or "l2": the norm of the radius.
-        law: "laplace" or "gaussian".
-        scale: The scale of the noise in integer units, as a hexadecimal float.
-        sensitivity_squared: (R·Δ₂)² of Gaussian noise, an exact integer in integer units, so that μ² = sensitivity_squared/σ²; ""
-            for Laplace noise.
-        epsilon: The whole ε of the release, as an exact decimal.
-        delta: δ as an exact decimal.
-        totals_epsilon: The part of ε that totals spend, under pure DP; "0" if there are none. Gaussian noise is (ε − this, δ)-DP.
-        protocol: The fingerprint of the protocol.
-        version: The version of armslength.
-        time: When, in UTC; never before the time of the line before.
-    """
-
-    population: str
-    label: str
-    unit: str
+    population: str  # whose budget it is: a name for the people in the data
+    label: str  # which release it is
+    unit: str  # the unit of protection, in words
     relation: str
-    radius: str
-    norm: str
-    law: str
-    scale: str
-    sensitivity_squared: str
-    epsilon: str
+    radius: str  # how far one unit can move the data
+    norm: str  # of the radius
+    law: str  # "laplace" or "gaussian"
+    scale: str  # of the noise, in integer units, as a hexadecimal float
+    sensitivity_squared: str  # (R·Δ₂)² in integer units, so that μ² is this/σ²; "" for Laplace noise
+    epsilon: str  # the whole ε of the release
     delta: str
-    totals_epsilon: str
-    protocol: str
-    version: str
-    time: str = ""
+    totals_epsilon: str  # the part of ε that totals spend, under pure DP; Gaussian noise is (ε − this, δ)-DP
+    protocol: str  # its fingerprint
+    version: str  # of armslength
+    time: str = ""  # in UTC; never before the time of the line before
 
     @property
     def loss(self) -> Loss:
@@ -63,33 +43,23 @@ class Entry:
         epsilon, delta = checked_epsilon(self.epsilon), checked_delta(self.delta)
         totals = exact_number("totals_epsilon", self.totals_epsilon)
         if not 0 <= totals < epsilon:
-            raise ParameterError(
-                f"totals_epsilon must be from 0 to below epsilon, got {shown(self.totals_epsilon)}"
-            )
+            rule = "totals_epsilon must be from 0 to below epsilon"
+            raise ParameterError(f"{rule}, got {shown(self.totals_epsilon)}")
         if self.law == "laplace" and delta == 0:
             return pure_loss(epsilon)
         if self.law != "gaussian" or delta == 0:
-            raise ParameterError(
-                f"law must be 'laplace' with delta 0 or 'gaussian' with one above, got {shown(self.law)}"
-            )
-        return gaussian_loss(epsilon, delta, self._checked_sensitivity(), self._checked_sigma(), totals)
-
-    def _checked_sensitivity(self) -> int:
-        text = self.sensitivity_squared
-        if not (
-            text.isascii() and text.isdecimal() and len(text) <= _LARGEST_SENSITIVITY_DIGITS and int(text)
-        ):
-            raise ParameterError(f"sensitivity_squared must be an integer above 0, got {shown(text)}")
-        return int(text)
-
-    def _checked_sigma(self) -> Fraction:
+            rule = "law must be 'laplace' with delta 0 or 'gaussian' with one above"
+            raise ParameterError(f"{rule}, got {shown(self.law)}")
+        squared = self.sensitivity_squared
+        if not re.fullmatch("[0-9]{1,80}", squared) or not int(squared):
+            raise ParameterError(f"sensitivity_squared must be an integer above 0, got {shown(squared)}")
         try:
             sigma = Fraction(float.fromhex(self.scale))
         except (ValueError, OverflowError):
             sigma = Fraction(0)
         if not sigma > 0:
             raise ParameterError(f"scale must be a hexadecimal float above 0, got {shown(self.scale)}")
-        return sigma
+        return gaussian_loss(epsilon, delta, int(squared), sigma, totals)
 
 
 COLUMNS = tuple(field.name for field in fields(Entry))
@@ -99,11 +69,11 @@ def ledger_entry(protocol: Protocol, population: str, labels: list[str]) -> Entr
     """The entry of a release of rows with these labels."""
     document = protocol.document()
     is_laplace = protocol.noise == "laplace"
-    sensitivity_squared = (
-        ""
-        if is_laplace
-        else str(gaussian_sensitivity_squared(protocol.transform, protocol.neighbors, protocol.noise_site))
-    )
+    squared = ""
+    if not is_laplace:
+        squared = str(
+            gaussian_sensitivity_squared(protocol.transform, protocol.neighbors, protocol.noise_site)
+        )
     return Entry(
         population=population,
         label=release_label(labels),
@@ -113,7 +83,7 @@ def ledger_entry(protocol: Protocol, population: str, labels: list[str]) -> Entr
         norm=protocol.norm,
         law=protocol.noise,
         scale=document["derived"]["scale"],
-        sensitivity_squared=sensitivity_squared,
+        sensitivity_squared=squared,
         epsilon=document["epsilon"],
         delta="0" if is_laplace else document["delta"],
         totals_epsilon=written(protocol.totals_epsilon),
@@ -144,9 +114,8 @@ def check_entry(entry: Entry) -> None:
 def check_spelling(population: str) -> None:
     """Refuses a population in another spelling: two names that look alike must not be two budgets."""
     if population != one_spelling(population).strip():
-        raise ParameterError(
-            "population must have no blanks at its ends and composed characters (NFC), got another spelling"
-        )
+        rule = "population must have no blanks at its ends and composed characters (NFC)"
+        raise ParameterError(f"{rule}, got another spelling")
 
 
 def one_spelling(label: str) -> str:

@@ -11,7 +11,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from armslength.checks import shown
 from armslength.errors import BudgetError, ParameterError
 from armslength.ledger.budgets import (
     Budget,
@@ -36,6 +35,7 @@ from armslength.ledger.ledger_file import (
     write_budget,
     write_entry,
 )
+from armslength.protocol.schema import one_line
 
 __all__ = ["NO_LEDGER", "Budget", "Entry", "Ledger", "NoLedger", "Spent", "opened_ledger"]
 
@@ -170,27 +170,24 @@ class Ledger:
             entries = read_entries(connection, population)
             budgets = in_force(read_budgets(connection, population))
             moment = current_time(last_time(connection))
-        summaries: list[Spent | None] = []
+        summaries: list[Spent] = []
         for key in dict.fromkeys([*map(_account, budgets), *map(_account, entries)]):
             own_entries = [entry for entry in entries if _account(entry) == key]
             own_budgets = [budget for budget in budgets if _account(budget) == key]
-            if all(budget.period is not None for budget in own_budgets):
+            if own_entries and all(budget.period is not None for budget in own_budgets):
                 summaries.append(spent_of(own_entries, None, moment))
             for budget in own_budgets:
                 earlier = _earlier_periods(budget.period, own_entries, moment) if past else []
                 summaries += [spent_of(own_entries, budget, start, is_past=True) for start in earlier]
                 summaries.append(spent_of(own_entries, budget, moment))
-        return [spent for spent in summaries if spent is not None]
+        return summaries
 
     def spent_under(self, budget: Budget) -> Spent:
         """What is spent of a budget in its present period, whether or not it is in force."""
         with self._file.reading() as connection:
             entries = read_entries(connection, budget.population)
             moment = current_time(last_time(connection))
-        spent = spent_of([entry for entry in entries if _account(entry) == _account(budget)], budget, moment)
-        if spent is None:
-            raise TypeError("spent_of must return a value for a budget")
-        return spent
+        return spent_of([entry for entry in entries if _account(entry) == _account(budget)], budget, moment)
 
     def _check_writable(self) -> None:
         if self.read_only:
@@ -217,12 +214,9 @@ def _checked_entry(
 
 def _checked_new_budget(connection: sqlite3.Connection, budget: Budget) -> Budget:
     """The budget with its time, if everything that it counts has its unit and relation. Changes nothing."""
-    others = [
-        other
-        for other in in_force(read_budgets(connection, budget.population))
-        if other.period != budget.period  # which this one replaces
-    ]
-    check_same_meaning(budget, others)
+    budgets = in_force(read_budgets(connection, budget.population))
+    # This one replaces the one of the same period.
+    check_same_meaning(budget, [other for other in budgets if other.period != budget.period])
     for entry in read_entries(connection, budget.population):
         if (entry.unit, entry.relation) != (budget.unit, budget.relation):
             raise BudgetError(
@@ -246,12 +240,7 @@ def _earlier_periods(period: str | None, entries: Sequence[Entry], moment: datet
 
 
 def opened_ledger(ledger: object, population: object) -> Ledger | NoLedger:
-    """The ledger to charge, opened, if it knows whose budget that is.
-
-    Args:
-        ledger: A `Ledger`, the path of one that exists, or `NO_LEDGER`.
-        population: Whose budget the ledger charges; without a ledger it may be empty.
-    """
+    """The ledger to charge, opened, if it knows whose budget that is; with `NO_LEDGER` the population may be empty."""
     if isinstance(ledger, (str, os.PathLike)):
         ledger = Ledger(ledger)
     if not isinstance(ledger, (Ledger, NoLedger)):
@@ -259,9 +248,7 @@ def opened_ledger(ledger: object, population: object) -> Ledger | NoLedger:
             "ledger must be given: a file such as 'ledger.sqlite', al.Ledger(path, create=True) for a new one, "
             "or al.NO_LEDGER to go without"
         )
-    if not isinstance(population, str) or len(population) > 1000 or not population.isprintable():
-        raise ParameterError(f"population must be one line of text, got {shown(population)}")
-    check_spelling(population)
+    check_spelling(one_line("population", population))
     if isinstance(ledger, Ledger) and not population:
         raise ParameterError("population must name the people whose budget the ledger charges, got nothing")
     return ledger

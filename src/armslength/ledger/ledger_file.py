@@ -1,21 +1,19 @@
 """The ledger's SQLite file: opened for one transaction at a time, made and checked.
 
-A charge is one transaction. SQLite writes its journal to the disk before the file, and the file before it removes the journal. So a
-process that dies at any moment leaves a ledger with the whole line or without it. `synchronous = EXTRA` also makes the removal of the
-journal last: otherwise a power failure just after a charge could bring the journal back and undo the line of a finished release.
+A charge is one transaction, so a process that dies at any moment leaves a ledger with the whole line or without it.
+`synchronous = EXTRA` makes the removal of the journal last: otherwise a power failure just after a charge could bring the journal
+back and undo the line of a finished release. A new ledger is made in memory with its first line and gets its name in one step: an
+empty file is never a ledger, as it may be one that was cut short.
 
-A new ledger is made in memory with its first line and gets its name in one step. So a process that dies leaves no empty file behind, and
-an empty file is never a ledger: it may be one that was cut short.
-
-The schema must be ours to the letter. A file could bring a trigger that deletes each new line, a view in place of a table, or a rule that
-replaces one line by the next. Each of them would allow a release without a line.
+The schema must be ours to the letter. A file could bring a trigger that deletes each new line, a view in place of a table, or a
+rule that replaces one line by the next. Each of them would allow a release without a line.
 """
 
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import astuple, replace
+from dataclasses import asdict, fields, replace
 from functools import cache
 from pathlib import Path
 
@@ -26,7 +24,7 @@ from armslength.ledger.budgets import Budget, checked_period
 from armslength.ledger.entry import COLUMNS, Entry, one_spelling
 
 SCHEMA_VERSION = 2
-BUDGET_COLUMNS = ("population", "unit", "relation", "period", "epsilon", "delta", "version", "time")
+BUDGET_COLUMNS = tuple(field.name for field in fields(Budget))
 _APPLICATION_ID = 0x41524D4C  # "ARML"
 _BUSY_SECONDS = 60.0
 # SQLite's own notes of an ANALYZE change nothing.
@@ -41,10 +39,7 @@ class LedgerFile:
     """The file of a ledger, which stays the same file.
 
     Every transaction refuses a file that is gone, was replaced by another one, or has lost lines since the last transaction.
-
-    Args:
-        path: The file, as an absolute path. It must exist, unless `create` is True.
-        create: Whether to make a new file. It must not exist; the first line makes it.
+    The path is absolute. With `create` no file may exist; the first line makes it.
     """
 
     def __init__(self, path: str, *, create: bool = False) -> None:
@@ -53,16 +48,16 @@ class LedgerFile:
         self._is_new = create  # until the file exists
         self._identity = None if create else _file_identity(path)
         self._lines = 0
-        where = self._where
         if create:
             self._exists()  # refuses a file that exists
             if not is_folder(Path(path).parent):
-                raise ParameterError(f"the folder of the ledger {where} must exist, got none; make it first")
+                rule = f"the folder of the ledger {self._where} must exist"
+                raise ParameterError(f"{rule}, got none; make it first")
             self._check_no_journal()
             return
         if self._identity is None:
             raise ParameterError(
-                f"the ledger {where} does not exist; name the right file, or ask for a new one "
+                f"the ledger {self._where} does not exist; name the right file, or ask for a new one "
                 "(create=True, --new-ledger)"
             )
         with self.reading():
@@ -150,10 +145,10 @@ class LedgerFile:
 
     def _check_lines(self, connection: sqlite3.Connection, seen: int) -> None:
         """Refuses a ledger with fewer lines than before: a new file can have the identity of a removed one."""
-        lines, where = _last_numbers(connection), self._where
+        lines = _last_numbers(connection)
         if lines < seen:
             raise CorruptFileError(
-                f"the ledger {where} has lost lines since it was opened; "
+                f"the ledger {self._where} has lost lines since it was opened; "
                 "bring them back: without them it forgets what was spent"
             )
         self._lines = max(self._lines, lines)
@@ -183,8 +178,8 @@ def in_force(budgets: Sequence[Budget]) -> list[Budget]:
 def released_before(connection: sqlite3.Connection, population: str, labels: Iterable[str]) -> list[str]:
     """Those of the labels that the population was charged for before, sorted."""
     query = "SELECT label FROM labels WHERE population = ?"
-    known = {one_spelling(row[0]) for row in _texts(connection.execute(query, (population,)))}
-    return sorted(known.intersection(map(one_spelling, labels)))
+    charged = {one_spelling(row[0]) for row in _texts(connection.execute(query, (population,)))}
+    return sorted(charged.intersection(map(one_spelling, labels)))
 
 
 def last_time(connection: sqlite3.Connection) -> str | None:
@@ -195,23 +190,20 @@ def last_time(connection: sqlite3.Connection) -> str | None:
 
 def write_entry(connection: sqlite3.Connection, entry: Entry, labels: Iterable[str]) -> None:
     """Adds an entry and its labels."""
-    connection.executemany(
-        "INSERT OR IGNORE INTO labels (population, label) VALUES (?, ?)",
-        [(entry.population, one_spelling(label)) for label in labels],
-    )
-    _insert(connection, "entries", COLUMNS, astuple(entry))
+    rows = [(entry.population, one_spelling(label)) for label in labels]
+    connection.executemany("INSERT OR IGNORE INTO labels (population, label) VALUES (?, ?)", rows)
+    _insert(connection, "entries", entry)
 
 
 def write_budget(connection: sqlite3.Connection, budget: Budget) -> None:
     """Adds a budget; earlier ones stay."""
-    _insert(connection, "budgets", BUDGET_COLUMNS, astuple(replace(budget, period=budget.period or "")))
+    _insert(connection, "budgets", replace(budget, period=budget.period or ""))
 
 
-def _insert(
-    connection: sqlite3.Connection, table: str, columns: Sequence[str], values: tuple[str, ...]
-) -> None:
+def _insert(connection: sqlite3.Connection, table: str, line: Entry | Budget) -> None:
     # Names of tables and columns are ours; values are always bound.
-    query = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608  # see above
+    names, values = zip(*asdict(line).items(), strict=True)
+    query = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608  # see above
     connection.execute(query, values)
 
 
@@ -275,13 +267,11 @@ def _sqlite_errors(path: str, action: str) -> Iterator[None]:
     except sqlite3.OperationalError as problem:
         if "decode" in str(problem):
             raise CorruptFileError(f"ledger must hold text in UTF-8, got other bytes: {where}") from None
-        raise ParameterError(
-            f"ledger must be a file that can be {action}, got {where}: {printable(str(problem))}"
-        ) from None
+        reason = printable(str(problem))
+        raise ParameterError(f"ledger must be a file that can be {action}, got {where}: {reason}") from None
     except (sqlite3.DatabaseError, UnicodeDecodeError) as problem:
-        raise CorruptFileError(
-            f"ledger must be an SQLite file, got {where}: {printable(str(problem))}"
-        ) from None
+        reason = printable(str(problem))
+        raise CorruptFileError(f"ledger must be an SQLite file, got {where}: {reason}") from None
 
 
 def _check_ledger(connection: sqlite3.Connection, path: str) -> None:
@@ -297,18 +287,16 @@ def _check_ledger(connection: sqlite3.Connection, path: str) -> None:
             f"the ledger must have version {SCHEMA_VERSION}, got {version}: {where}; use the armslength that wrote it"
         )
     if frozenset(connection.execute(_SCHEMA)) != _own_schema():
-        raise CorruptFileError(
-            f"ledger must have the tables of a ledger and nothing else, got others: {where}"
-        )
+        rule = "ledger must have the tables of a ledger and nothing else"
+        raise CorruptFileError(f"{rule}, got others: {where}")
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
     """Makes the tables of a new file."""
-    connection.execute(f"CREATE TABLE entries (number INTEGER PRIMARY KEY, {_text_columns(COLUMNS)})")
-    connection.execute(
-        f"CREATE TABLE labels ({_text_columns(('population', 'label'))}, UNIQUE (population, label))"
-    )
-    connection.execute(f"CREATE TABLE budgets (number INTEGER PRIMARY KEY, {_text_columns(BUDGET_COLUMNS)})")
+    lines, labels = "number INTEGER PRIMARY KEY", _text_columns(("population", "label"))
+    connection.execute(f"CREATE TABLE entries ({lines}, {_text_columns(COLUMNS)})")
+    connection.execute(f"CREATE TABLE labels ({labels}, UNIQUE (population, label))")
+    connection.execute(f"CREATE TABLE budgets ({lines}, {_text_columns(BUDGET_COLUMNS)})")
     connection.execute("CREATE INDEX entries_of_population ON entries (population)")
 
 

@@ -1,10 +1,10 @@
-"""Neighbors on the public grid: how far two inputs can be apart that one unit of protection tells apart.
+"""Neighbors on the public grid, and the noise that covers their difference. Nothing here sees data.
 
-Nothing here sees data. Neighbors have ‖x − x'‖₁ ≤ ρ or ‖x − x'‖₂ ≤ ρ over all rows of a release, in data units; after
-floor(x/γ) they are integers, and what their difference can be is an exact integer too.
+Neighbors have ‖x − x'‖₁ ≤ ρ or ‖x − x'‖₂ ≤ ρ over all rows of a release, in data units. After floor(x/γ) they are integers.
 """
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -17,19 +17,16 @@ from armslength.privacy.exact_numbers import exact_number
 from armslength.transforms.transform import Transform
 
 NORMS = ("l1", "l2")
+_WIDENING = Fraction(1001, 1000)
+_FINEST, _COARSEST = Fraction(1, 2**60), Fraction(2**60)  # resolution
 
 
 @dataclass(frozen=True)
 class GridNeighbors:
-    """Integer vectors whose difference has an ℓ1 or an ℓ2 norm of at most R grid units.
-
-    Attributes:
-        norm: "l1" or "l2".
-        radius_squared: R², an exact integer: squared ℓ2 norms of integer vectors are integers, and R itself need not be.
-    """
+    """Integer vectors whose difference has an ℓ1 or an ℓ2 norm of at most R grid units."""
 
     norm: str
-    radius_squared: int
+    radius_squared: int  # R²: squared ℓ2 norms of integer vectors are integers, and R itself need not be
 
     @property
     def radius(self) -> int:
@@ -59,61 +56,39 @@ def grid_neighbors(
             )
         return GridNeighbors(norm, grid**2 if norm == "l1" else math.floor((radius / resolution) ** 2))
     if changed_entries is None:
-        raise ParameterError(
-            "changed_entries must say how many entries one unit can change, got None; or set on_grid=True"
-        )
+        rule = "changed_entries must say how many entries one unit can change"
+        raise ParameterError(f"{rule}, got None; or set on_grid=True")
+    return _floored(norm, radius / resolution, changed_entries)
+
+
+def _floored(norm: str, radius: Fraction, j: int) -> GridNeighbors:
+    """Neighbors of this radius p/q in grid units, after a floor that can move each of j entries by one step more."""
     if norm == "l1":
-        return GridNeighbors(norm, (math.ceil(radius / resolution) + changed_entries - 1) ** 2)
-    return GridNeighbors(norm, _floor_of_squared_sum(radius / resolution, changed_entries))
-
-
-def _floor_of_squared_sum(number: Fraction, other_squared: int) -> int:
-    """⌊(p/q + √j)²⌋ = ⌊(p² + q²j + ⌊√(4p²q²j)⌋)/q²⌋, exactly."""
-    p, q, j = number.numerator, number.denominator, other_squared
-    return (p * p + q * q * j + math.isqrt(4 * p * p * q * q * j)) // (q * q)
-
-
-# The public grid: its resolution, the range of values, how many entries can differ. Nothing here sees data.
-
-
-_WIDENING = Fraction(1001, 1000)
-_SMALLEST_EXPONENT, _LARGEST_EXPONENT = -60, 60
+        return GridNeighbors(norm, (math.ceil(radius) + j - 1) ** 2)
+    # ⌊(p/q + √j)²⌋ = ⌊(p² + q²j + ⌊√(4p²q²j)⌋)/q²⌋, exactly
+    p, q = radius.numerator, radius.denominator
+    return GridNeighbors(norm, (p * p + q * q * j + math.isqrt(4 * p * p * q * q * j)) // (q * q))
 
 
 def checked_resolution(value: Any, norm: str, radius: Fraction, changed_entries: int | None) -> Fraction:
     """γ: 1, a power of two, or for "auto" the largest power of two that widens the radius by under 0.1 percent."""
-    if value != "auto":
+    if value == "auto":
+        if changed_entries is None:
+            rule = 'resolution "auto" must know input_dim or changed_entries'
+            raise ParameterError(f"{rule}, got neither; pass changed_entries")
+        resolution, widest = _COARSEST, (_WIDENING * radius) ** 2
+        while _floored(norm, radius / resolution, changed_entries).radius_squared * resolution**2 > widest:
+            resolution /= 2
+    else:
         # A float is taken as it is: powers of two are exact in binary, and their shortest decimals are not.
         is_float = isinstance(value, float) and math.isfinite(value)
         resolution = Fraction(value) if is_float else exact_number("resolution", value)
-        if not resolution > 0 or not _is_power_of_two(resolution):
+        top, bottom = resolution.numerator, resolution.denominator
+        if not top > 0 or top & (top - 1) or bottom & (bottom - 1):
             raise ParameterError(f'resolution must be 1, a power of two, or "auto", got {shown(value)}')
-        _check_exponent(resolution)
-        return resolution
-    if changed_entries is None:
-        raise ParameterError(
-            'resolution "auto" must know input_dim or changed_entries, got neither; pass changed_entries'
-        )
-    resolution = Fraction(2) ** _LARGEST_EXPONENT
-    widest = (_WIDENING * radius) ** 2
-    while True:
-        neighbors = grid_neighbors(norm, radius, resolution, on_grid=False, changed_entries=changed_entries)
-        if neighbors.radius_squared * resolution**2 <= widest:
-            break
-        resolution /= 2
-    _check_exponent(resolution)
-    return resolution
-
-
-def _is_power_of_two(number: Fraction) -> bool:
-    """Whether the number is 2^e for an integer e."""
-    top, bottom = number.numerator, number.denominator
-    return top & (top - 1) == 0 and bottom & (bottom - 1) == 0
-
-
-def _check_exponent(resolution: Fraction) -> None:
-    if not Fraction(2) ** _SMALLEST_EXPONENT <= resolution <= Fraction(2) ** _LARGEST_EXPONENT:
+    if not _FINEST <= resolution <= _COARSEST:
         raise ParameterError("resolution must be from 2^-60 to 2^60, got one outside")
+    return resolution
 
 
 def checked_range(value: Any, resolution: Fraction) -> tuple[Fraction, Fraction] | None:
@@ -135,9 +110,6 @@ def checked_range(value: Any, resolution: Fraction) -> tuple[Fraction, Fraction]
     return low, high
 
 
-# Which law, and how much of it: from public parameters alone.
-
-
 def calibrated_law(
     noise: str,
     transform: Transform,
@@ -153,9 +125,8 @@ def calibrated_law(
     Reference: paper, lemma technicalDP; docs/privacy.md.
     """
     if neighbors.norm == "l2" and noise == "laplace":
-        raise ParameterError(
-            "noise must be 'gaussian' with norm='l2', got 'laplace'; l1 neighbors can have it"
-        )
+        rule = "noise must be 'gaussian' with norm='l2'"
+        raise ParameterError(f"{rule}, got 'laplace'; l1 neighbors can have it")
     if noise == "laplace":
         return DiscreteLaplace(laplace_scale(neighbors.l1_sensitivity(transform), epsilon))
     if delta == 0:
@@ -185,20 +156,15 @@ def choose_noise(
         return "gaussian"
     if delta == 0:
         return "laplace"
-    best: tuple[float, str] | None = None
+    variances: dict[str, float] = {}
     for noise in ("laplace", "gaussian"):
-        try:
+        with suppress(ParameterError):  # its scale is out of range
             law = calibrated_law(noise, transform, neighbors, epsilon, delta, "output")
-        except ParameterError:
-            continue  # its scale is out of range
-        variance = noise_variance(law, transform, squared_distance)
-        if best is None or variance < best[0]:
-            best = variance, noise
-    if best is None:
-        raise ParameterError(
-            "the noise scale must be at most 2^40, got a larger one for both laws; take a larger epsilon"
-        )
-    return best[1]
+            variances[noise] = noise_variance(law, transform, squared_distance)
+    if not variances:
+        rule = "the noise scale must be at most 2^40"
+        raise ParameterError(f"{rule}, got a larger one for both laws; take a larger epsilon")
+    return min(variances, key=variances.__getitem__)
 
 
 def noise_variance(law: Law, transform: Transform, squared_distance: float) -> float:
@@ -208,21 +174,17 @@ def noise_variance(law: Law, transform: Transform, squared_distance: float) -> f
     return 4 * k2 * squared_distance + transform.sketch_dim * (k4 + 2 * k2**2)
 
 
-# Totals: how large each row is, Σⱼ xⱼ, released beside its sketch for a share of ε, so that shapes can be compared.
-
-
 def check_total_share(share: Fraction, norm: str) -> None:
     """Refuses a share of ε for totals that is not at least 0 and below 1, or that the norm does not allow."""
     if not 0 <= share < 1:
         raise ParameterError(f"total_share must be at least 0 and below 1, got {float(share):g}")
     if share and norm != "l1":
-        raise ParameterError(
-            "total_share must be 0 with norm='l2', got more: a total can move by √d times the radius"
-        )
+        rule = "total_share must be 0 with norm='l2'"
+        raise ParameterError(f"{rule}, got more: a total can move by √d times the radius")
 
 
 def total_law(neighbors: GridNeighbors, epsilon: Fraction) -> DiscreteLaplace:
-    """The law of a total's noise, in grid units.
+    """The law of the noise of a row's total Σⱼ xⱼ, in grid units.
 
     Guarantee: all totals of a release together are ε-DP at this ε: neighbors differ by at most R in ℓ1 norm over all rows,
     so their totals differ by at most R over all rows. With the sketches, at the rest of ε, they are ε-DP or

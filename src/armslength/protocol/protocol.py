@@ -19,12 +19,11 @@ from armslength.errors import (
     printable,
 )
 from armslength.files import atomic_write, read_json, read_limited
-from armslength.laws import Cumulants, DiscreteLaplace, Law, uniform_cumulants
+from armslength.laws import Cumulants, uniform_cumulants
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, exact_number, written
 from armslength.protocol import schema
 from armslength.protocol.neighbors import (
     NORMS,
-    GridNeighbors,
     calibrated_law,
     check_total_share,
     checked_range,
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from armslength.sketches.sketches import Sketches
 
 LARGEST_PROTOCOL_FILE = 64 * 2**20
-_LONGEST_UNIT = 1000
 _LARGEST = 2**40
 _VOCABULARY_DOMAIN = b"armslength vocabulary v1"
 
@@ -88,28 +86,6 @@ class Protocol(Result):
         distance: The distance at which noise="auto" compares, in data units; it is not stored.
     """
 
-    transform: Transform
-    epsilon: Fraction
-    delta: Fraction
-    noise: str
-    radius: Fraction
-    resolution: Fraction
-    norm: str
-    relation: str
-    contribution: int | None
-    unit: str
-    noise_site: str
-    on_grid: bool
-    changed_entries: int | None
-    value_range: tuple[Fraction, Fraction] | None
-    dropped_bits: int
-    total_share: Fraction
-    items: str
-    vocabulary: str | None
-    neighbors: GridNeighbors
-    law: Law
-    total_law: DiscreteLaplace | None
-
     def __init__(  # noqa: PLR0913  # one argument for each field of the document
         self,
         transform: Transform,
@@ -135,61 +111,48 @@ class Protocol(Result):
     ) -> None:
         if not isinstance(transform, Transform):
             raise ParameterError(f"transform must be a transform such as al.SparseJL, got {shown(transform)}")
-        # words
         noise = one_of("noise", noise, ("auto", "laplace", "gaussian"))
         norm = one_of("norm", norm, NORMS)
         relation = one_of("relation", relation, ("add_remove", "replace"))
-        noise_site = one_of("noise_site", noise_site, ("output", "input"))
-        items = one_of("items", items, ("string", "int64"))
-        # whole numbers
-        contribution = _optional_integer("contribution", contribution)
-        changed_entries = _optional_integer("changed_entries", changed_entries)
-        dropped_bits = integer("dropped_bits", dropped_bits, at_least=0, at_most=62)
+        self.relation, self.norm, self.transform = relation, norm, transform
+        self.noise_site = one_of("noise_site", noise_site, ("output", "input"))
+        self.items = one_of("items", items, ("string", "int64"))
+        self.contribution = contribution = _optional_integer("contribution", contribution)
+        self.changed_entries = _optional_integer("changed_entries", changed_entries)
+        self.dropped_bits = integer("dropped_bits", dropped_bits, at_least=0, at_most=62)
         distance = number("distance", distance, above=-1e-300, at_most=1e150)
-        # exact numbers
-        exact_epsilon, exact_delta = checked_epsilon(epsilon), checked_delta(delta)
-        exact_share = exact_number("total_share", total_share)
-        exact_radius = exact_number("radius", 1 if radius is None else radius)
-
-        self.transform, self.epsilon, self.delta = transform, exact_epsilon, exact_delta
-        self.norm, self.relation, self.noise_site, self.items = norm, relation, noise_site, items
-        self.contribution, self.changed_entries, self.dropped_bits = (
-            contribution,
-            changed_entries,
-            dropped_bits,
-        )
-        self.unit = _checked_unit(unit)
+        self.epsilon, self.delta = checked_epsilon(epsilon), checked_delta(delta)
+        self.total_share = exact_number("total_share", total_share)
+        self.radius = exact_number("radius", 1 if radius is None else radius)
+        self.unit = schema.one_line("unit", unit)
         self.vocabulary = checked_vocabulary(vocabulary, transform.input_dim)
-        self.total_share = exact_share
-        check_total_share(exact_share, norm)
+        check_total_share(self.total_share, norm)
 
         # neighbors: how far one unit of protection moves the data, on the public grid
         if contribution is not None:
             if radius is not None or norm != "l1":
                 _refuse_contribution(norm)
-            exact_radius = Fraction(contribution if relation == "add_remove" else 2 * contribution)
-        elif not 0 < exact_radius <= _LARGEST:
+            self.radius = Fraction(contribution if relation == "add_remove" else 2 * contribution)
+        elif not 0 < self.radius <= _LARGEST:
             raise ParameterError(f"radius must be above 0 and at most 2^40, got {shown(radius)}")
-        can_differ = changed_entries or transform.input_dim
-        self.radius = exact_radius
-        self.resolution = checked_resolution(resolution, norm, exact_radius, can_differ)
+        can_differ = self.changed_entries or transform.input_dim
+        self.resolution = checked_resolution(resolution, norm, self.radius, can_differ)
         self.on_grid = _checked_on_grid(on_grid, resolution)
         self.value_range = checked_range(value_range, self.resolution)
         self.neighbors = grid_neighbors(
-            norm, exact_radius, self.resolution, on_grid=self.on_grid, changed_entries=can_differ
+            norm, self.radius, self.resolution, on_grid=self.on_grid, changed_entries=can_differ
         )
 
         # laws: how much noise covers that
+        privacy = self.sketch_epsilon, self.delta
         if noise_site == "input":
             noise = _noise_on_input(noise, transform)
         if noise == "auto":
             squared = (distance / float(self.resolution)) ** 2
-            noise = choose_noise(transform, self.neighbors, self.sketch_epsilon, exact_delta, squared)
+            noise = choose_noise(transform, self.neighbors, *privacy, squared)
         self.noise = noise
-        self.law = calibrated_law(
-            noise, transform, self.neighbors, self.sketch_epsilon, exact_delta, noise_site
-        )
-        self.total_law = total_law(self.neighbors, self.totals_epsilon) if exact_share else None
+        self.law = calibrated_law(noise, transform, self.neighbors, *privacy, noise_site)
+        self.total_law = total_law(self.neighbors, self.totals_epsilon) if self.total_share else None
         if dropped_bits:
             self._check_dropped_bits()
         self._frozen = True
@@ -213,10 +176,9 @@ class Protocol(Result):
         fields |= fields.pop("derived")
         for name in {"resolution", "scale", "total_scale"} & fields.keys():
             fields[name] = f"{float.fromhex(fields[name]):.6g}"
-        lines = [
-            {"field": name, "value": str(value)} for name, value in fields.items() if value not in (None, "")
-        ]
-        return pa.Table.from_pylist(lines, metadata={"fingerprint": self.fingerprint})
+        texts = {name: str(value) for name, value in fields.items() if value not in (None, "")}
+        columns = {"field": list(texts), "value": list(texts.values())}
+        return pa.table(columns, metadata={"fingerprint": self.fingerprint})
 
     def _head(self, rows: int) -> "tuple[pa.Table, int]":
         return super()._head(max(rows, 100))  # all fields
@@ -285,14 +247,7 @@ class Protocol(Result):
         from armslength.release.release import release_array  # noqa: PLC0415  # the one door to the secret noise
 
         return release_array(
-            self,
-            X,
-            ledger=ledger,
-            labels=labels,
-            population=population,
-            items=items,
-            repeat=repeat,
-            threads=threads,
+            self, X, labels, items, ledger=ledger, population=population, repeat=repeat, threads=threads
         )
 
     def release_table(  # noqa: PLR0913  # each is a decision of its own
@@ -372,7 +327,20 @@ class Protocol(Result):
 
     @lazy
     def _document(self) -> dict[str, Any]:
-        return _document_of(self)
+        fields = {name: _plain(getattr(self, name)) for name in schema.FIELDS}
+        derived = {"grid_radius_squared": str(self.neighbors.radius_squared), "scale": self.law.scale.hex()}
+        if self.norm == "l1":
+            derived = {"grid_radius": str(self.neighbors.radius), "scale": self.law.scale.hex()}
+        if self.total_law is not None:
+            derived["total_scale"] = self.total_law.scale.hex()
+        return {
+            "format": schema.FORMAT,
+            "version": schema.VERSION,
+            "transform": schema.transform_document(self.transform),
+            **fields,
+            "resolution": float(self.resolution).hex(),
+            "derived": derived,
+        }
 
     @lazy
     def fingerprint(self) -> str:
@@ -425,12 +393,8 @@ class Protocol(Result):
             raise ParameterError("dropped_bits must be 0 with noise on the input, got more")
         most = max((t for t in range(62) if 16 * 4**t <= self.law.second_moment), default=0)
         if self.dropped_bits > most:
-            raise ParameterError(
-                f"dropped_bits must be at most {most} for this noise, got {self.dropped_bits}"
-            )
-
-
-# Fields with rules of their own.
+            rule = f"dropped_bits must be at most {most} for this noise"
+            raise ParameterError(f"{rule}, got {self.dropped_bits}")
 
 
 def _optional_integer(name: str, value: Any) -> int | None:
@@ -439,19 +403,9 @@ def _optional_integer(name: str, value: Any) -> int | None:
 
 def _refuse_contribution(norm: str) -> NoReturn:
     if norm != "l1":
-        raise ParameterError(
-            "contribution must be left out with norm='l2', got one: it bounds an l1 norm; pass radius"
-        )
+        rule = "contribution must be left out with norm='l2'"
+        raise ParameterError(f"{rule}, got one: it bounds an l1 norm; pass radius")
     raise ParameterError("radius must be left out when contribution is given: contribution sets it")
-
-
-def _checked_unit(unit: Any) -> str:
-    """The unit of protection in words: one line."""
-    if not isinstance(unit, str) or len(unit) > _LONGEST_UNIT or not unit.isprintable():
-        raise ParameterError(
-            f"unit must be one line of at most {_LONGEST_UNIT} characters, got {shown(unit)}"
-        )
-    return unit
 
 
 def _checked_on_grid(on_grid: Any, resolution: Any) -> bool:
@@ -470,9 +424,6 @@ def _noise_on_input(noise: str, transform: Transform) -> str:
     if noise == "laplace":
         raise ParameterError(f"noise_site 'input' must go with Gaussian noise, got {noise}")
     return "gaussian"
-
-
-# The vocabulary: the hash of the ordered names of all coordinates, so that columns mean the same everywhere.
 
 
 def vocabulary_hash(names: Sequence[str]) -> str:
@@ -500,9 +451,8 @@ def checked_vocabulary(value: Any, input_dim: int | None) -> str | None:
         return value
     names = list(value) if isinstance(value, Sequence) else None
     if names is None or len(names) != input_dim:
-        raise ParameterError(
-            f"vocabulary must list {input_dim} names, one for each coordinate, got {shown(value)}"
-        )
+        rule = f"vocabulary must list {input_dim} names, one for each coordinate"
+        raise ParameterError(f"{rule}, got {shown(value)}")
     hashed = vocabulary_hash(names)  # every name is text with a canonical form, or refused
     if len({canonical_text(name) for name in names}) != len(names):
         raise ParameterError("vocabulary must list each name once, got duplicates")
@@ -517,64 +467,23 @@ def check_columns(names: Sequence[str], vocabulary: str | None) -> None:
         )
 
 
-# A protocol as a JSON document, and back: derived values are stored for readers, and recomputed on load.
-
-
-def _document_of(protocol: Protocol) -> dict[str, Any]:
-    """The document of a protocol."""
-    limits = protocol.value_range
-    return {
-        "format": schema.FORMAT,
-        "version": schema.VERSION,
-        "transform": schema.transform_document(protocol.transform),
-        "epsilon": written(protocol.epsilon),
-        "delta": written(protocol.delta),
-        "noise": protocol.noise,
-        "radius": written(protocol.radius),
-        "resolution": float(protocol.resolution).hex(),
-        "norm": protocol.norm,
-        "relation": protocol.relation,
-        "contribution": protocol.contribution,
-        "unit": protocol.unit,
-        "noise_site": protocol.noise_site,
-        "on_grid": protocol.on_grid,
-        "changed_entries": protocol.changed_entries,
-        "value_range": None if limits is None else [written(limit) for limit in limits],
-        "dropped_bits": protocol.dropped_bits,
-        "total_share": written(protocol.total_share),
-        "items": protocol.items,
-        "vocabulary": protocol.vocabulary,
-        "derived": _derived(protocol),
-    }
-
-
-def _derived(protocol: Protocol) -> dict[str, str]:
-    neighbors = protocol.neighbors
-    radius = (
-        {"grid_radius": str(neighbors.radius)}
-        if protocol.norm == "l1"
-        else {"grid_radius_squared": str(neighbors.radius_squared)}
-    )
-    totals = {} if protocol.total_law is None else {"total_scale": protocol.total_law.scale.hex()}
-    return {**radius, "scale": protocol.law.scale.hex(), **totals}
+def _plain(value: Any) -> Any:
+    """A field as JSON has it: exact numbers as text."""
+    if isinstance(value, tuple):
+        return [_plain(inner) for inner in value]
+    return written(value) if isinstance(value, Fraction) else value
 
 
 def protocols_of(documents: Sequence[Any], budget: WorkBudget, where: str) -> tuple[Protocol, ...]:
     """The protocols of documents that must share one transform, whose matrix is scanned once for all of them.
 
     Refuses unknown versions, unknown fields, derived values that differ, and, before anything is computed, too much work.
-
-    Args:
-        documents: What was read.
-        budget: The work that reading them may be.
-        where: The file, for messages.
     """
     for document in documents:
         schema.check_document(document)
         if document["transform"] != documents[0]["transform"]:
-            raise IncompatibleSketchesError(
-                "sketches must share one space, got different transforms in one file"
-            )
+            problem = "sketches must share one space, got different transforms in one file"
+            raise IncompatibleSketchesError(problem)
     with _refusing_invalid():
         transform = budget.shared(schema.read_transform(documents[0]["transform"]))
     budget.charge_protocols(transform, documents, where)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from armslength.checks import shown
-from armslength.errors import CorruptFileError, UnsupportedVersionError
+from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError
 from armslength.files import canonical_json
 from armslength.transforms.registry import build_transform
 from armslength.transforms.transform import Transform
@@ -13,26 +13,11 @@ from armslength.transforms.transform import Transform
 FORMAT = "armslength protocol"
 VERSION = 1
 
-# Every field of version 1 beside "format", "version", "transform" and "derived".
-FIELDS = (
-    "epsilon",
-    "delta",
-    "noise",
-    "radius",
-    "resolution",
-    "norm",
-    "relation",
-    "contribution",
-    "unit",
-    "noise_site",
-    "on_grid",
-    "changed_entries",
-    "value_range",
-    "dropped_bits",
-    "total_share",
-    "items",
-    "vocabulary",
-)
+# Every field of version 1 beside "format", "version", "transform" and "derived", in its order.
+_GUARANTEE = ("epsilon", "delta", "noise", "radius", "resolution", "norm", "relation", "contribution", "unit")
+_DATA = ("noise_site", "on_grid", "changed_entries", "value_range", "dropped_bits", "total_share")
+FIELDS = (*_GUARANTEE, *_DATA, "items", "vocabulary")
+_LONGEST_LINE = 1000
 _FLOAT_PARAMETERS = ("density", "scale", "variance_coefficients")
 
 
@@ -57,10 +42,8 @@ def read_transform(document: Any) -> Transform:
     parameters = document["parameters"]
     if not isinstance(parameters, Mapping):
         raise CorruptFileError("parameters of a transform must be an object, got something else")
-    read = {
-        key: _with_floats(value) if key in _FLOAT_PARAMETERS else value for key, value in parameters.items()
-    }
-    return build_transform(document["name"], read)
+    floats = {name: _with_floats(parameters[name]) for name in _FLOAT_PARAMETERS if name in parameters}
+    return build_transform(document["name"], {**parameters, **floats})
 
 
 def _with_floats(value: Any) -> Any:
@@ -71,9 +54,16 @@ def _with_floats(value: Any) -> Any:
     try:
         return float.fromhex(value)
     except (ValueError, OverflowError):
-        raise CorruptFileError(
-            f"numbers of a transform must be hexadecimal floats, got {shown(value)}"
-        ) from None
+        rule = "numbers of a transform must be hexadecimal floats"
+        raise CorruptFileError(f"{rule}, got {shown(value)}") from None
+
+
+def one_line(name: str, value: Any) -> str:
+    """The value, if it is one line of text."""
+    if not isinstance(value, str) or len(value) > _LONGEST_LINE or not value.isprintable():
+        rule = f"{name} must be one line of at most {_LONGEST_LINE} characters"
+        raise ParameterError(f"{rule}, got {shown(value)}")
+    return value
 
 
 def fingerprint(document: Mapping[str, Any]) -> str:
@@ -95,7 +85,6 @@ def check_document(document: Any) -> None:
     expected = {"format", "version", "transform", "derived", *FIELDS}
     unknown, missing = sorted(set(document) - expected), sorted(expected - set(document))
     if unknown or missing:
-        named = ", ".join(
-            [f"unknown {name!r}" for name in unknown[:3]] + [f"missing {name!r}" for name in missing[:3]]
-        )
-        raise CorruptFileError(f"a protocol must have exactly the fields of version {version}, got {named}")
+        names = [f"unknown {name!r}" for name in unknown[:3]] + [f"missing {name!r}" for name in missing[:3]]
+        rule = f"a protocol must have exactly the fields of version {version}"
+        raise CorruptFileError(f"{rule}, got {', '.join(names)}")

@@ -1,7 +1,7 @@
 """How much work reading a protocol is, and the limit on it for protocols from elsewhere.
 
-A protocol of a few hundred bytes can name a matrix that takes hours to scan. What its sensitivities and estimates cost is known from its
-parameters alone, so that it is refused before any of it is computed.
+A protocol of a few hundred bytes can name a matrix that takes hours to scan. Its cost is known from its parameters alone, so
+that it is refused before any of it is computed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,9 +29,9 @@ class WorkBudget:
     """
 
     def __init__(self, max_work: int | None = DEFAULT_WORK) -> None:
-        self._limit = (
-            None if max_work is None else integer("max_work", max_work, at_least=0, at_most=_LARGEST_LIMIT)
-        )
+        if max_work is not None:
+            integer("max_work", max_work, at_least=0, at_most=_LARGEST_LIMIT)
+        self._limit = max_work
         self._spent = 0
         self._transform: Transform | None = None
         self._done: set[str] = set()
@@ -45,13 +45,7 @@ class WorkBudget:
     def charge_protocols(
         self, transform: Transform, documents: Iterable[Mapping[str, Any]], where: str
     ) -> None:
-        """Refuses protocols with this transform that together ask for more work than is left.
-
-        Args:
-            transform: The transform that all of them have.
-            documents: The protocols, unchecked.
-            where: The file, for messages.
-        """
+        """Refuses protocols, unchecked, with this transform that together ask for more work than is left."""
         parts: dict[str, int] = {}
         work = 0
         for document in documents:
@@ -62,12 +56,7 @@ class WorkBudget:
         done.update(parts)
 
     def charge(self, work: int, where: str) -> None:
-        """Refuses work that is more than is left.
-
-        Args:
-            work: In the units of transforms/transform.py.
-            where: The file, for messages.
-        """
+        """Refuses work, in the units of transforms/transform.py, that is more than is left."""
         self._spent += work
         if self._limit is not None and self._spent > self._limit:
             raise CorruptFileError(
@@ -80,5 +69,4 @@ def _in_words(work: int) -> str:
     """About how long that takes on one core."""
     seconds = work / 10**9
     unit, length = next((each for each in _UNITS if seconds >= 2 * each[1]), _UNITS[-1])
-    amount = seconds / length
-    return f"about {amount:.3g} {unit}s"
+    return f"about {seconds / length:.3g} {unit}s"

@@ -37,17 +37,8 @@ def release(
     """Private sketches of exact integers, after the ledger was charged.
 
     Guarantee: every draw of noise is fresh, and independent of the sums, the labels and all else. What the sketches promise about people
-    rests on what the sums can change by: `Protocol.release` and `Protocol.release_table` say it.
+    rests on what the sums, which this call uses up, can change by: `Protocol.release` and `Protocol.release_table` say it.
     Reference: docs/privacy.md, theorem 1.
-
-    Args:
-        protocol: What the parties agreed on.
-        sums: Everything that was read; used up by this call.
-        labels: One name for each row; None numbers them.
-        ledger: What is charged.
-        population: Whose budget the ledger charges.
-        repeat: Whether the same population and labels may be released again.
-        threads: At most this many threads; None takes all that the process may run.
     """
     process = os.getpid()
     names = list(labels) if labels is not None else [str(row) for row in range(len(sums.values))]
@@ -55,9 +46,8 @@ def release(
     values, totals = noised(protocol, sums, threads)
     if os.getpid() != process:
         # A signal handler forked in the middle: there would be two releases, and one line of the ledger.
-        raise RuntimeError(
-            "a release must stay in one process, but it was forked in the middle; release again"
-        )
+        rule = "a release must stay in one process"
+        raise RuntimeError(f"{rule}, but it was forked in the middle; release again")
     return finished(protocol, values, totals, None if labels is None else names, sums.source)
 
 
@@ -106,13 +96,13 @@ def finished(
 def release_array(
     protocol: Protocol,
     X: Any,
+    labels: Any,
+    items: Any,
     *,
     ledger: Any,
-    labels: Any = None,
-    population: str = "",
-    items: Any = None,
-    repeat: bool = False,
-    threads: int | None = None,
+    population: str,
+    repeat: bool,
+    threads: int | None,
 ) -> Sketches:
     """One private sketch for each row of X: see `Protocol.release`."""
     book = opened_ledger(ledger, population)

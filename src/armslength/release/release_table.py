@@ -40,12 +40,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
 
 
 def release_job(
-    job: TableJob,
-    *,
-    ledger: Ledger | NoLedger,
-    population: str,
-    repeat: bool,
-    show_progress: bool = False,
+    job: TableJob, *, ledger: Ledger | NoLedger, population: str, repeat: bool, show_progress: bool = False
 ) -> Sketches:
     """The sketches; the ledger is asked before any event is read, and charged when all of them were."""
     preview_charge(job.protocol, ledger, population, job.groups.labels, repeat=repeat)

@@ -37,9 +37,8 @@ class SketchStream:
         book = opened_ledger(ledger, population)
         (self._label,) = checked_labels([label], 1) or [label]
         if protocol.value_range is not None:
-            raise ParameterError(
-                "value_range must be None for a stream: sums cannot be clamped before they are known"
-            )
+            rule = "value_range must be None for a stream"
+            raise ParameterError(f"{rule}: sums cannot be clamped before they are known")
         if protocol.noise_site != "output":
             raise ParameterError(f"noise_site must be 'output' for a stream, got {protocol.noise_site!r}")
         self._process = os.getpid()  # before the charge, which is for this process alone
@@ -78,9 +77,8 @@ class SketchStream:
     def _check_process(self) -> None:
         """Before any lock: a forked child must be refused, and not wait for a lock of its parent."""
         if os.getpid() != self._process:
-            raise ParameterError(
-                "a stream must stay in the process that made it: two of them would share noise"
-            )
+            rule = "a stream must stay in the process that made it"
+            raise ParameterError(f"{rule}: two of them would share noise")
 
     def _open_values(self) -> NDArray[np.int64]:
         if self._values is None:
@@ -88,9 +86,8 @@ class SketchStream:
         return self._values
 
     def __reduce__(self) -> str:
-        raise TypeError(
-            "a stream cannot be copied or pickled: two releases under one noise differ by exact data"
-        )
+        problem = "two releases under one noise differ by exact data"
+        raise TypeError(f"a stream cannot be copied or pickled: {problem}")
 
     def __repr__(self) -> str:
         return f"<SketchStream {self._label!r}, {'open' if self._values is not None else 'released'}>"

@@ -1,16 +1,13 @@
 """The release card: what was released under which guarantee, as facts for machines and as text for a data-protection officer.
 
-A card holds settings, never counts: no number in it depends on the data. It stands in the metadata of every sketch file. Loading
-compares it with the protocols and sources beside it; `armslength card` prints it, and `armslength verify` recomputes it.
-
-Every text that states the guarantee takes its conditions from `hypotheses`; tests compare them with theorem 1 in docs/privacy.md.
+A card holds settings, never counts: no number in it depends on the data. Every text that states the guarantee takes its
+conditions from `hypotheses`; tests compare them with theorem 1 in docs/privacy.md.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from armslength.privacy.exact_numbers import weakness, written
 from armslength.protocol.neighbors import gaussian_sensitivity_squared
@@ -31,13 +28,7 @@ _SOURCES = {
 
 
 def release_card(releases: Sequence[Release], *, in_clear: bool, page: bool = False) -> dict[str, Any]:
-    """The card of a file: for each release its facts and its guarantee in words; no guarantee for clear data.
-
-    Args:
-        releases: The protocols of all rows, each with what was released under it.
-        in_clear: Whether any row holds data without noise.
-        page: Whether to add the page for a data-protection officer, which files leave out.
-    """
+    """The card of a file: facts and guarantee of each release, and `page` for an officer; no guarantee for clear data."""
     if in_clear:
         return {"armslength": __version__, "in_clear": True, "releases": [], "words": IN_CLEAR}
     return {
@@ -75,10 +66,7 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
             "totals_scale": document["derived"].get("total_scale"),
         },
         "calibration": _calibration(protocol),
-        "bounds": {
-            "resolution": written(protocol.resolution),
-            **{name: document[name] for name in bounds},
-        },
+        "bounds": {"resolution": written(protocol.resolution), **{name: document[name] for name in bounds}},
     }
 
 
@@ -100,42 +88,25 @@ def _calibration(protocol: Protocol) -> dict[str, str]:
 
 
 def check_card(card: Any, releases: Sequence[Release]) -> None:
-    """Refuses a card that does not belong to the protocols and sources beside it.
-
-    All facts must be there and agree. Facts that a later version adds are ignored, and so is the text, which a later version
-    may put better; `armslength verify` compares it.
-
-    Args:
-        card: The card as it was read.
-        releases: The protocols of the file, each with what was released under it.
-    """
-    if not isinstance(card, dict) or not isinstance(card.get("releases"), list):
-        raise _other_card()
-    stated = card["releases"]
-    if card.get("in_clear") is True:
-        if stated:
-            raise _other_card()
-        return
-    if card.get("in_clear") is not False or len(stated) != len(releases):
-        raise _other_card()
-    for facts, release in zip(stated, releases, strict=True):
-        if not isinstance(facts, dict) or any(
-            name not in facts or facts[name] != value for name, value in release_facts(*release).items()
-        ):
-            raise _other_card()
+    """Refuses a card without the facts of the protocols beside it; its text and facts that a later version adds are ignored."""
+    if not _has_facts(card, releases):
+        raise DamagedFileError("must have the release card of its protocols, got another")
 
 
-def _other_card() -> DamagedFileError:
-    return DamagedFileError("must have the release card of its protocols, got another")
+def _has_facts(card: Any, releases: Sequence[Release]) -> bool:
+    stated = card.get("releases") if isinstance(card, dict) else None
+    if not isinstance(stated, list):
+        return False
+    if card.get("in_clear") is not False:
+        return card.get("in_clear") is True and not stated
+    return len(stated) == len(releases) and all(
+        isinstance(facts, dict) and release_facts(*release).items() <= facts.items()
+        for facts, release in zip(stated, releases, strict=True)
+    )
 
 
 def guarantee_in_words(protocol: Protocol, source: str) -> str:
-    """One paragraph with the whole guarantee and all of its conditions.
-
-    Args:
-        protocol: The protocol of the release.
-        source: What was released: "events", "rows", "stream" or "unknown".
-    """
+    """One paragraph with the whole guarantee and all of its conditions."""
     epsilon, delta = written(protocol.epsilon), written(protocol.released_delta)
     privacy = epsilon if delta == "0" else f"({epsilon}, {delta})"
     place = " before its last step" if protocol.noise_site == "input" else ""
@@ -165,12 +136,7 @@ def protection_in_words(protocol: Protocol, source: str) -> str:
 
 
 def officer_page(protocol: Protocol, source: str) -> tuple[tuple[str, str], ...]:
-    """Headings and paragraphs for somebody who answers for the data and is no mathematician.
-
-    Args:
-        protocol: The protocol of the release.
-        source: What was released: "events", "rows", "stream" or "unknown".
-    """
+    """Headings and paragraphs for somebody who answers for the data and is no mathematician."""
     return (
         ("Who is protected", protection_in_words(protocol, source)),
         ("What anybody can learn at most", _most_learned(protocol)),
@@ -184,38 +150,25 @@ def officer_page(protocol: Protocol, source: str) -> tuple[tuple[str, str], ...]
     )
 
 
-@dataclass(frozen=True)
-class Hypothesis:
-    """One hypothesis of the theorem.
-
-    Attributes:
-        name: Its name in docs/privacy.md.
-        words: What it says of a release, and who makes sure of it.
-    """
+class Hypothesis(NamedTuple):
+    """One hypothesis of theorem 1: its name in docs/privacy.md, and who makes sure of it in a release."""
 
     name: str
     words: str
 
 
 def hypotheses(protocol: Protocol, source: str) -> tuple[Hypothesis, ...]:
-    """All hypotheses of theorem 1, in its order.
-
-    Args:
-        protocol: The protocol of the release.
-        source: What was released: "events", "rows", "stream" or "unknown", which claims no more than rows do.
-    """
+    """All hypotheses of theorem 1, in its order; for an "unknown" source those of rows."""
+    settings = (
+        "The party promises that all settings and the public matrix were fixed without looking at the data."
+    )
+    random_bits = "The random bits are assumed to be ideal: the operating system's generator must be good, and AES-256 unbroken."
     return (
         Hypothesis("labels", _labels(source)),
         Hypothesis("radius", _radius(protocol, source)),
         Hypothesis("grid", _grid(protocol, source)),
-        Hypothesis(
-            "settings",
-            "The party promises that all settings and the public matrix were fixed without looking at the data.",
-        ),
-        Hypothesis(
-            "random bits",
-            "The random bits are assumed to be ideal: the operating system's generator must be good, and AES-256 unbroken.",
-        ),
+        Hypothesis("settings", settings),
+        Hypothesis("random bits", random_bits),
     )
 
 
@@ -275,12 +228,8 @@ def _grid(protocol: Protocol, source: str) -> str:
 def _most_learned(protocol: Protocol) -> str:
     delta = protocol.released_delta
     exception = "" if delta == 0 else f", except with a probability of at most δ = {written(delta)}"
-    unit = _unit(protocol)
-    both = (
-        f"Whether {unit} is in the data or not"
-        if protocol.relation == "add_remove"
-        else f"Whatever the data of {unit} is"
-    )
+    unit, is_add_remove = _unit(protocol), protocol.relation == "add_remove"
+    both = f"Whether {unit} is in the data or not" if is_add_remove else f"Whatever the data of {unit} is"
     weak = weakness(protocol.epsilon, delta)
     return (
         f"{both}, no result of the release becomes more than {odds_in_words(protocol.epsilon)} times as likely or as unlikely{exception}. "
@@ -299,11 +248,10 @@ def odds_in_words(epsilon: Fraction) -> str:
 def _contents(protocol: Protocol, source: str) -> str:
     transform = protocol.transform
     size = "any number of items" if transform.input_dim is None else f"{transform.input_dim:,} numbers"
-    totals = (
-        ""
-        if protocol.total_law is None
-        else f" The total of each row is released, too, with noise of its own, for {written(protocol.totals_epsilon)} of ε."
-    )
+    totals = ""
+    if protocol.total_law is not None:
+        share = written(protocol.totals_epsilon)
+        totals = f" The total of each row is released, too, with noise of its own, for {share} of ε."
     return (
         f"{_SOURCES[source]} For each row, {transform.sketch_dim:,} integers: {transform.in_words} of {size}, "
         f"plus secret noise.{totals}"
@@ -311,16 +259,11 @@ def _contents(protocol: Protocol, source: str) -> str:
 
 
 def _mechanism(protocol: Protocol) -> str:
-    place = (
-        "to every integer"
-        if protocol.noise_site == "output"
-        else "to every integer that goes into the last step of the projection"
-    )
-    rule = (
-        "the Laplace mechanism: at least sensitivity/ε"
-        if protocol.noise == "laplace"
-        else "the analytic Gaussian mechanism (Balle & Wang 2018), with a proved bound on δ"
-    )
+    place, rule = "to every integer", "the Laplace mechanism: at least sensitivity/ε"
+    if protocol.noise_site == "input":
+        place = "to every integer that goes into the last step of the projection"
+    if protocol.noise == "gaussian":
+        rule = "the analytic Gaussian mechanism (Balle & Wang 2018), with a proved bound on δ"
     return (
         f"{_LAWS[protocol.noise]} of scale {protocol.law.scale:g} is added {place}. The noise is drawn exactly, from a "
         "cipher with a fresh key of the operating system; no seed can repeat it. Its scale was computed from the public settings "

@@ -1,79 +1,56 @@
 """Very many sketches in a folder of files: opened by their footers, read a block at a time."""
 
 import operator
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from armslength.checks import integer, shown
 from armslength.errors import IncompatibleSketchesError, ParameterError, counted
-from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
+from armslength.protocol.work_budget import DEFAULT_WORK
 from armslength.sketches.sketch_file import (
     DEFAULT_LIMIT,
     LARGEST_LIMIT,
     JoinedSchema,
     RowBuffer,
     SketchFile,
-    list_files,
+    open_files,
 )
 from armslength.sketches.sketches import Sketches, SketchRows, check_same_space
 from armslength.threads import lazy
 
-if TYPE_CHECKING:
-    from armslength.sketches.sketch_format import FileHeader
-
 
 @dataclass(frozen=True)
 class _Group:
-    """One row group of one file.
-
-    Attributes:
-        file: Where it is.
-        number: Which of the file's groups it is.
-        without: Numbers of its rows that are left out, in order.
-    """
+    """Rows of one row group of one file, by their numbers in it."""
 
     file: SketchFile
     number: int
-    without: tuple[int, ...] = ()
+    kept: Sequence[int]
 
     def __len__(self) -> int:
-        return self.file.group_rows[self.number] - len(self.without)
+        return len(self.kept)
 
     def sketches(self) -> Sketches:
-        """Its rows."""
         rows = self.file.sketches(self.number)
-        return rows.rows(self._kept()) if self.without else rows
+        return rows if len(rows) == len(self) else rows.rows(self.kept)
 
     def labels(self) -> list[str]:
-        """Their labels."""
-        rows = self.file.labels(self.number)
-        return [rows[row] for row in self._kept()] if self.without else rows
+        labels = self.file.labels(self.number)
+        return [labels[row] for row in self.kept]
 
     def in_clear(self) -> list[bool]:
-        """Whether data without noise is part of each."""
-        rows = self.file.in_clear(self.number)
-        return [rows[row] for row in self._kept()] if self.without else rows
-
-    def _kept(self) -> list[int]:
-        kept: list[int] = np.delete(np.arange(self.file.group_rows[self.number]), self.without).tolist()
-        return kept
-
-    def left_without(self, rows: Iterable[int]) -> "_Group":
-        """The group without more of its rows, which are numbered as it has them now."""
-        kept = self._kept()
-        return replace(self, without=tuple(sorted({*self.without, *(kept[row] for row in rows)})))
+        in_clear = self.file.in_clear(self.number)
+        return [in_clear[row] for row in self.kept]
 
 
 class Collection(SketchRows):
-    """Rows of many files as if they were one `Sketches`, of which a block at a time is in memory.
+    """Rows of many files as if they were one `Sketches`, of which a block at a time is in memory; made by `al.open_collection`.
 
-    Rows come in the order of the files, and in each file in its own. Labels may come more than once, as in
-    `al.concat`: parties release again, and what tells rows apart is their noise. Rows are selected as in `Sketches`. Made by `al.open_collection`.
-    Everything here is post-processing of released rows: it costs no privacy, however often it is done.
+    Rows come in the order of the files and are selected as in `Sketches`. Several may have the same label, if a party
+    released again. Everything here is post-processing of released rows: it costs no privacy, however often it is done.
 
     Attributes:
         files: The files, in order.
@@ -113,12 +90,12 @@ class Collection(SketchRows):
         In memory are a row group and two blocks: the one that was given and the one that is being filled.
 
         Args:
-            rows: How many rows a block has, however the files are divided.
+            rows: How many rows a block has.
             first: The number of the row to begin with.
         """
         integer("rows", rows, at_least=1, at_most=2**40)
-        start = integer("first", first, at_least=0, at_most=len(self))
-        return self._blocks(rows, start)
+        integer("first", first, at_least=0, at_most=len(self))
+        return self._blocks(rows, first)
 
     def _blocks(self, rows: int, start: int) -> Iterator[Sketches]:
         left = len(self) - start
@@ -166,7 +143,8 @@ class Collection(SketchRows):
         homes = np.searchsorted(self._starts, numbers, side="right") - 1
         groups = list(self._groups)
         for home in np.unique(homes).tolist():
-            groups[home] = groups[home].left_without((numbers[homes == home] - self._starts[home]).tolist())
+            places = numbers[homes == home] - self._starts[home]
+            groups[home] = replace(groups[home], kept=np.delete(groups[home].kept, places).tolist())
         return Collection(groups, self.files)
 
     def each_label(self) -> Iterator[str]:
@@ -199,14 +177,7 @@ def open_collection(
         limit: How many bytes one row group of a file may unpack to.
         max_work: How much work their protocols may ask for together, in operations of about a nanosecond; None: no limit.
     """
-    single = isinstance(source, (str, os.PathLike))
-    listed = [source] if single else list(source) if isinstance(source, Sequence) else []
-    if not listed:
-        raise ParameterError("source must be a folder or a list of files, got nothing of the kind")
-    integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
-    headers: dict[bytes, FileHeader] = {}
-    budget = WorkBudget(max_work)
-    files = [SketchFile.open(path, limit, headers, budget) for each in listed for path in list_files(each)]
+    files = open_files("source", source, limit, max_work, SketchFile.open)
     if len({file.identity for file in files}) != len(files):
         raise ParameterError("source must name each file once, got one of them twice")
     for file in files:
@@ -214,7 +185,9 @@ def open_collection(
             check_same_space((*files[0].header.protocols[:1], *file.header.protocols))
         except IncompatibleSketchesError as problem:
             raise IncompatibleSketchesError(f"{problem} in {file.path}") from None
-    groups = [_Group(file, number) for file in files for number in range(len(file.group_rows))]
+    groups = [
+        _Group(file, number, range(rows)) for file in files for number, rows in enumerate(file.group_rows)
+    ]
     for group in groups:
         group.file.check_size([group.number])
     return Collection(groups, files)

@@ -25,25 +25,17 @@ _ROUNDING = 1e-13  # a coefficient this much smaller than what it is the sum of 
 
 @dataclass(frozen=True, eq=False)
 class Noises:
-    """The noises of n rows, each a linear combination of released rows, as a sketch file stores them.
+    """The noises of n rows, each a linear combination of released rows, as a sketch file stores them."""
 
-    Attributes:
-        starts: Row i has the terms from starts[i] to starts[i + 1].
-        ids: For each term the random public id of its noise, 16 bytes. Two noises are the same if id and protocol are.
-        coefficients: For each term how often its noise is in the row; never 0.
-        numbers: For each term the number of its release.
-        releases: The releases by number.
-        offsets: For each row what is added to its stored integers when they are read: the middle of the dropped bits.
-        in_clear: For each row whether data without noise is part of it.
-    """
-
-    starts: NDArray[np.int64]
-    ids: NDArray[np.void]
-    coefficients: NDArray[np.float64]
-    numbers: NDArray[np.int32]
+    starts: NDArray[np.int64]  # row i has the terms from starts[i] to starts[i + 1]
+    ids: NDArray[np.void]  # of each term: 16 random public bytes; same id and same protocol is the same noise
+    coefficients: NDArray[np.float64]  # of each term: how often its noise is in the row; never 0
+    numbers: NDArray[np.int32]  # of each term: the number of its release
     releases: tuple[Release, ...]
-    offsets: NDArray[np.float64]
-    in_clear: NDArray[np.bool_]
+    offsets: NDArray[
+        np.float64
+    ]  # of each row: added to its integers when read, the middle of the dropped bits
+    in_clear: NDArray[np.bool_]  # of each row: whether data without noise is part of it
 
     def __post_init__(self) -> None:
         for name in ("starts", "ids", "coefficients", "numbers", "offsets", "in_clear"):
@@ -52,30 +44,18 @@ class Noises:
     @classmethod
     def fresh(cls, ids: bytes, protocol: Protocol, source: str) -> "Noises":
         """Rows as they are released: one noise each, with these ids of 16 bytes."""
-        listed = np.frombuffer(ids, dtype="V16")
-        count = len(listed)
-        return cls(
-            np.arange(count + 1),
-            listed,
-            np.ones(count),
-            np.zeros(count, dtype=np.int32),
-            ((protocol, source),),
-            np.full(count, middle_of_dropped_bits(protocol)),
-            np.zeros(count, dtype=bool),
-        )
+        count = len(ids) // 16
+        starts, numbers = np.arange(count + 1), np.zeros(count, dtype=np.int32)
+        offsets = np.full(count, middle_of_dropped_bits(protocol))
+        listed, in_clear = np.frombuffer(ids, dtype="V16"), np.zeros(count, dtype=bool)
+        return cls(starts, listed, np.ones(count), numbers, ((protocol, source),), offsets, in_clear)
 
     @classmethod
     def none(cls, count: int, *, in_clear: bool = False) -> "Noises":
         """Rows without noise."""
-        return _from_rows(
-            np.empty(0, dtype=np.int64),
-            np.empty(0, dtype="V16"),
-            np.empty(0),
-            np.empty(0, dtype=np.int32),
-            (),
-            np.zeros(count),
-            np.full(count, in_clear),
-        )
+        starts, numbers = np.zeros(count + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
+        no_ids = np.empty(0, dtype="V16")
+        return cls(starts, no_ids, np.empty(0), numbers, (), np.zeros(count), np.full(count, in_clear))
 
     @classmethod
     def concat(cls, parts: Sequence["Noises"]) -> "Noises":
@@ -141,15 +121,10 @@ class Noises:
     def take(self, rows: Any) -> "Noises":
         """Rows by number or by slice, in this order; one may come more than once."""
         begins, lengths = self.starts[:-1][rows], np.diff(self.starts)[rows]
-        terms = _ranges(begins, lengths)
+        terms, starts = _ranges(begins, lengths), np.concatenate(([0], np.cumsum(lengths)))
+        ids, coefficients, numbers = self.ids[terms], self.coefficients[terms], self.numbers[terms]
         return Noises(
-            np.concatenate(([0], np.cumsum(lengths))),
-            self.ids[terms],
-            self.coefficients[terms],
-            self.numbers[terms],
-            self.releases,
-            self.offsets[rows],
-            self.in_clear[rows],
+            starts, ids, coefficients, numbers, self.releases, self.offsets[rows], self.in_clear[rows]
         )
 
     def times(self, factor: float | NDArray[np.float64]) -> "Noises":
@@ -157,15 +132,9 @@ class Noises:
         factors = np.broadcast_to(np.asarray(factor, dtype=np.float64), len(self))
         coefficients = self.coefficients * factors[self.rows]
         kept = coefficients != 0
-        return _from_rows(
-            self.rows[kept],
-            self.ids[kept],
-            coefficients[kept],
-            self.numbers[kept],
-            self.releases,
-            factors * self.offsets,
-            self.in_clear,
-        )
+        starts = np.searchsorted(self.rows[kept], np.arange(len(self) + 1))
+        ids, numbers, offsets = self.ids[kept], self.numbers[kept], factors * self.offsets
+        return Noises(starts, ids, coefficients[kept], numbers, self.releases, offsets, self.in_clear)
 
     def plus(self, other: "Noises", factor: float = 1.0) -> "Noises":
         """Row by row, these plus `factor` times the others: a noise that both have is merged, not counted twice."""
@@ -186,15 +155,9 @@ class Noises:
         # What is left after cancellation is rounding, not noise; a small coefficient that met no other is noise.
         kept = np.abs(sums) > _ROUNDING * largest
         terms = order[first[kept]]
-        return _from_rows(
-            rows[terms],
-            ids[terms],
-            sums[kept],
-            number[terms],
-            releases,
-            self.offsets + factor * other.offsets,
-            self.in_clear | other.in_clear,
-        )
+        starts = np.searchsorted(rows[terms], np.arange(len(self) + 1))
+        offsets, in_clear = self.offsets + factor * other.offsets, self.in_clear | other.in_clear
+        return Noises(starts, ids[terms], sums[kept], number[terms], releases, offsets, in_clear)
 
     def sum(self) -> "Noises":
         """One row, the sum of all rows."""
@@ -249,20 +212,6 @@ def middle_of_dropped_bits(protocol: Protocol) -> float:
     return float(2**protocol.dropped_bits - 1) / 2
 
 
-def _from_rows(
-    rows: NDArray[np.int64],
-    ids: NDArray[np.void],
-    coefficients: NDArray[np.float64],
-    numbers: NDArray[np.int32],
-    releases: tuple[Release, ...],
-    offsets: NDArray[np.float64],
-    in_clear: NDArray[np.bool_],
-) -> Noises:
-    """Noises of terms that are sorted by the numbers of their rows."""
-    starts = np.searchsorted(rows, np.arange(len(offsets) + 1))
-    return Noises(starts, ids, coefficients, numbers, releases, offsets, in_clear)
-
-
 def _common_releases(parts: Sequence[Noises]) -> tuple[tuple[Release, ...], list[NDArray[np.int32]]]:
     """The releases of all parts, each once, and for each part the numbers of its terms among them."""
     if all(part.releases is parts[0].releases for part in parts):
@@ -275,8 +224,8 @@ def _common_releases(parts: Sequence[Noises]) -> tuple[tuple[Release, ...], list
 
 def _numbered(values: Sequence[Any]) -> NDArray[np.int64]:
     """For each value a number, the same for equal ones, in the order of first occurrence."""
-    known: dict[Any, int] = {}
-    return np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
+    numbers: dict[Any, int] = {}
+    return np.array([numbers.setdefault(value, len(numbers)) for value in values], dtype=np.int64)
 
 
 def _words(ids: NDArray[np.void]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:

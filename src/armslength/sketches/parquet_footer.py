@@ -36,10 +36,9 @@ _ELSEWHERE_OR_ENCRYPTED = {1, 8, 9}  # fields of a column that we never have
 _DAMAGE = (
     pa.ArrowException,
     OSError,
-    KeyError,
+    LookupError,
     TypeError,
     ValueError,
-    IndexError,
     OverflowError,
     AttributeError,
     MemoryError,
@@ -67,35 +66,21 @@ def as_corrupt_file(path: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class ColumnChunk:
-    """One column of one row group, as the footer has it; all numbers are at least 0.
+    """One column of one row group, as the footer has it; all numbers are at least 0."""
 
-    Attributes:
-        path: Its name, and the names within it.
-        num_values: How many values it has, missing ones and empty lists included.
-        unpacked: Bytes of its pages once they are unpacked.
-        packed: Bytes of its pages in the file.
-        start: Where its first page begins. Its pages lie within the file, unless it has no value.
-    """
-
-    path: tuple[bytes, ...]
-    num_values: int
-    unpacked: int
-    packed: int
-    start: int
+    path: tuple[bytes, ...]  # its name, and the names within it
+    num_values: int  # missing ones and empty lists included
+    unpacked: int  # bytes of its pages once they are unpacked
+    packed: int  # bytes of its pages in the file
+    start: int  # where its first page begins; its pages lie within the file, unless it has no value
 
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """One row group, as the footer has it.
-
-    Attributes:
-        num_rows: How many rows it has.
-        unpacked: Bytes of all columns once they are unpacked, the most that the footer announces anywhere.
-        columns: Its columns, in order.
-    """
+    """One row group, as the footer has it."""
 
     num_rows: int
-    unpacked: int
+    unpacked: int  # bytes of all columns once they are unpacked, the most that the footer announces anywhere
     columns: tuple[ColumnChunk, ...]
 
 
@@ -142,10 +127,6 @@ def unpacked_bytes(file: BinaryIO, column: ColumnChunk) -> int:
 
     A reader allocates what a page's header says, and stops with an error if the page unpacks to more. So this is
     what unpacking takes at most, whatever the footer announces.
-
-    Args:
-        file: The file, open for reading.
-        column: The column, as the footer of this file has it.
     """
     at, end = column.start, column.start + column.packed
     values_left, total = column.num_values, 0
@@ -198,32 +179,20 @@ def _check_counts(*counts: int) -> None:
 class CompactReader:
     """Reads structs of Thrift's compact protocol, in which Parquet writes its footer and page headers, one after the other.
 
-    A field is kept if it has a number and a type that were asked for; everything else is skipped without making an object of it.
-    Whatever another reader could understand differently is refused: numbers outside of their type, fields that come twice, field
-    numbers outside of 1 to 2^15 - 1. Raises ValueError for these, and IndexError where the bytes end.
-
-    Attributes:
-        at: How many bytes have been read.
+    Fields that are not asked for are skipped. Whatever another reader could understand differently is refused: numbers outside
+    of their type, fields that come twice, field numbers outside of 1 to 2^15 - 1. Raises ValueError for these, and IndexError
+    where the bytes end.
     """
 
     def __init__(self, data: bytes, most_items: int) -> None:
-        """Begins at the first byte.
-
-        Args:
-            data: What to read.
-            most_items: How many fields and elements of lists there may be in all.
-        """
-        self.at = 0
+        self.at = 0  # how many bytes have been read
         self._data = data
-        self._items_left = most_items
+        self._items_left = most_items  # fields and elements of lists
 
     def struct(self, types: dict[int, Any], depth: int = 0) -> dict[int, Any]:
-        """The fields of a struct that are there and were asked for, by their numbers.
+        """The fields of a struct that are there and in `types`, by their numbers.
 
-        Args:
-            types: For the number of a field its type: I32, I64, BINARY, a dict for a struct of such fields, or a
-                list with the one type of all elements.
-            depth: How many structs and lists it is within.
+        A type is I32, I64, BINARY, a dict for a struct of such fields, or a list with the one type of all elements.
         """
         fields: dict[int, Any] = {}
         number = 0

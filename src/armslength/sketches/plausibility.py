@@ -1,9 +1,7 @@
 """Finds rows that are implausible under the noise they declare: too little noise, copies, numbers out of range.
 
-Nobody can prove from outside that a party added the noise it says. But true noise leaves marks whatever the data is, and each test
-here looks for such a mark. A row that was released as declared is flagged with a probability of at most 1e-9, over all tests
-and all rows of a call together. A row that is flagged was not released as declared (or has numbers beyond 2^62, which mean
-nothing); a row that is not flagged need not be true.
+True noise leaves marks whatever the data is, and each test here looks for such a mark. A call flags any row that was released as
+declared with a probability of at most 1e-9, over all tests and rows. A row that is not flagged need not be true.
 Reference: docs/guides/release-card.md.
 """
 
@@ -31,13 +29,7 @@ _FIRST_STEPS = 12
 
 @dataclass(frozen=True)
 class Finding:
-    """A row that was not released as it declares.
-
-    Attributes:
-        row: Its number.
-        label: Its name.
-        reason: What is implausible about it, in words.
-    """
+    """A row that was not released as it declares: its number, its label, and what is implausible about it."""
 
     row: int
     label: str
@@ -58,9 +50,8 @@ def implausible(sketches: Sketches) -> list[Finding]:
     limit = FALSE_ALARM / (_TESTS * max(1, len(sketches)))
     for protocol, numbers in _released_rows(sketches):
         values = sketches.values[numbers].astype(np.int64, copy=False)
-        for reason, rows in _reasons(
-            protocol, values, sketches.noises.ids[sketches.noises.starts[numbers]], limit
-        ):
+        ids = sketches.noises.ids[sketches.noises.starts[numbers]]
+        for reason, rows in _reasons(protocol, values, ids, limit):
             findings += [Finding(row, sketches.labels[row], reason) for row in numbers[rows].tolist()]
     findings += _shared_noises(sketches)
     return sorted(set(findings), key=lambda each: (each.row, each.reason))
@@ -96,20 +87,14 @@ def _reasons(
     protocol: Protocol, values: NDArray[np.int64], ids: NDArray[Any], limit: float
 ) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     ordered = np.sort(values, axis=1)
-    yield (
-        "less noise than declared: too many of its numbers are close together",
-        _crowded(protocol, ordered, limit),
-    )
-    yield (
-        "less noise than declared: its numbers are multiples of one number",
-        _multiples(protocol, ordered, limit),
-    )
+    less = "less noise than declared: "
+    yield f"{less}too many of its numbers are close together", _crowded(protocol, ordered, limit)
+    yield f"{less}its numbers are multiples of one number", _multiples(protocol, ordered, limit)
     yield "numbers beyond what its range and its noise can reach", _beyond(protocol, ordered, limit)
-    yield "numbers beyond 2^62, where sums wrap and mean nothing", _wrapping(ordered)
-    yield (
-        "the numbers of another row, with a noise that says it is another",
-        _copies(protocol, values, ids, limit),
-    )
+    wraps = (ordered[:, 0] < -_LARGEST_SUM) | (ordered[:, -1] > _LARGEST_SUM)
+    yield "numbers beyond 2^62, where sums wrap and mean nothing", wraps
+    copies = _copies(protocol, values, ids, limit)
+    yield "the numbers of another row, with a noise that says it is another", copies
 
 
 def _crowded(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
@@ -188,12 +173,6 @@ def _beyond(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> NDA
     return flags
 
 
-def _wrapping(ordered: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Rows with a number so large that sums of such wrap: no statement about noise."""
-    flags: NDArray[np.bool_] = (ordered[:, 0] < -_LARGEST_SUM) | (ordered[:, -1] > _LARGEST_SUM)
-    return flags
-
-
 def _copies(
     protocol: Protocol, values: NDArray[np.int64], ids: NDArray[Any], limit: float
 ) -> NDArray[np.bool_]:
@@ -211,9 +190,8 @@ def _copies(
     if len(alike):
         _, kinds = np.unique(values[alike], axis=0, return_inverse=True)
         _, noises = np.unique(ids[alike], return_inverse=True)
-        pairs = np.unique(
-            np.stack([kinds.ravel(), noises.ravel()]), axis=1
-        )  # a row that was loaded twice is one pair
+        # a row that was loaded twice is one pair
+        pairs = np.unique(np.stack([kinds.ravel(), noises.ravel()]), axis=1)
         copied[alike] = np.bincount(pairs[0])[kinds.ravel()] > 1
     return copied
 
@@ -229,7 +207,5 @@ def _shared_noises(sketches: Sketches) -> Iterator[Finding]:
         other = first.setdefault(noise, row)
         # a row that was scaled and scaled back differs in its last digits
         if not np.allclose(sketches.values[other], sketches.values[row], rtol=1e-9, atol=1e-9):
-            reason = (
-                f"other numbers than row {other}, with the same noise: their difference is data in the clear"
-            )
-            yield Finding(row, sketches.labels[row], reason)
+            reason = "with the same noise: their difference is data in the clear"
+            yield Finding(row, sketches.labels[row], f"other numbers than row {other}, {reason}")

@@ -48,16 +48,21 @@ def load(paths: Any, *, limit: int = DEFAULT_LIMIT, max_work: int | None = DEFAU
         limit: How many bytes a file may unpack to.
         max_work: How much work their protocols may ask for together, in operations of about a nanosecond; None: no limit.
     """
-    single = isinstance(paths, (str, os.PathLike))
-    listed = [paths] if single else list(paths) if isinstance(paths, Sequence) else []
+    return read_files(open_files("paths", paths, limit, max_work, open_whole))
+
+
+def open_files(
+    name: str, source: Any, limit: int, max_work: int | None, open_one: Callable[..., "SketchFile"]
+) -> "list[SketchFile]":
+    """All files of a source, opened one by one; equal headers are checked once."""
+    single = isinstance(source, (str, os.PathLike))
+    listed = [source] if single else list(source) if isinstance(source, Sequence) else []
     if not listed or not all(isinstance(path, (str, os.PathLike)) for path in listed):
-        raise ParameterError("paths must be a file, a folder or a list of them, got nothing of the kind")
+        raise ParameterError(f"{name} must be a file, a folder or a list of them, got nothing of the kind")
     integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
     headers: dict[bytes, FileHeader] = {}
     budget = WorkBudget(max_work)
-    return read_files(
-        [open_whole(path, limit, headers, budget) for each in listed for path in list_files(each)]
-    )
+    return [open_one(path, limit, headers, budget) for each in listed for path in list_files(each)]
 
 
 def list_files(source: Any) -> list[Path]:
@@ -104,14 +109,10 @@ def read_files(files: "Sequence[SketchFile]") -> Sketches:
     schema = JoinedSchema(files)
     check_same_space(schema.protocols)
     groups = [(file, group) for file in files for group, rows in enumerate(file.group_rows) if rows]
-    pieces = ordered_map(_read_group, groups) if len(groups) > 1 else map(_read_group, groups)
-    return schema.join(pieces, sum(file.rows for file in files))
-
-
-def _read_group(place: "tuple[SketchFile, int]") -> Sketches:
-    """The rows of one group of a file."""
-    file, group = place
-    return file.sketches(group)
+    each_map = ordered_map if len(groups) > 1 else map
+    return schema.join(
+        each_map(lambda place: place[0].sketches(place[1]), groups), sum(file.rows for file in files)
+    )
 
 
 FileIdentity = tuple[int, int, int, int, int]
@@ -120,31 +121,18 @@ Content = TypeVar("Content")
 
 @dataclass(frozen=True, eq=False)
 class SketchFile:
-    """A file whose footer has been read and checked.
-
-    Attributes:
-        path: Where it is.
-        identity: Device, number, size and times of the file when it was opened.
-        footer: What Parquet says of it, for Parquet to read it by: ask it nothing, its columns can end the process.
-        groups: What we read of its row groups in the footer.
-        header: What its metadata says of all rows.
-        digests: What its rows must have been when they were written.
-        is_integer: Whether its values are integers.
-        has_totals: Whether its rows have totals.
-        group_rows: How many rows each row group has.
-        limit: What may be unpacked at once, in bytes.
-    """
+    """A file whose footer has been read and checked."""
 
     path: str
-    identity: FileIdentity
-    footer: pq.FileMetaData
-    groups: tuple[RowGroup, ...]
+    identity: FileIdentity  # when it was opened
+    footer: pq.FileMetaData  # for Parquet to read it by: ask it nothing, its columns can end the process
+    groups: tuple[RowGroup, ...]  # as we read them in the footer
     header: FileHeader
     digests: Digests
     is_integer: bool
     has_totals: bool
     group_rows: tuple[int, ...]
-    limit: int
+    limit: int  # bytes that may be unpacked at once
 
     @classmethod
     def open(
@@ -154,43 +142,27 @@ class SketchFile:
         headers: dict[bytes, FileHeader] | None = None,
         budget: WorkBudget | None = None,
     ) -> "SketchFile":
-        """The file, if its footer is one of ours.
-
-        Args:
-            path: Where it is.
-            limit: What may be unpacked at once, in bytes.
-            headers: Headers that have been checked, by their text; what is new is added.
-            budget: The work that new headers may ask for; None: the default of a single file.
-        """
+        """The file, if its footer is one of ours; `headers` are those that have been checked, by their text."""
         name = os.fspath(path)
         if not is_file(path):
             raise ParameterError(f"sketches must be a file that is there, got {name}")
-        known = {} if headers is None else headers
+        headers = {} if headers is None else headers
         with as_corrupt_file(name), Path(path).open("rb") as handle:
             identity = file_identity(os.fstat(handle.fileno()))
             groups = read_row_groups(handle)
             with pq.ParquetFile(handle, read_dictionary=["label"]) as file:
                 schema, footer = file.schema_arrow, file.metadata
             text = header_text(schema)
-            if text not in known:
-                known[text] = read_header(text, name, budget or WorkBudget())
-            header = known[text]
+            if text not in headers:
+                headers[text] = read_header(text, name, budget or WorkBudget())
+            header = headers[text]
             check_columns(schema, header)
             if file_identity(os.fstat(handle.fileno())) != identity:
                 raise _changed()
-            group_rows = tuple(group.num_rows for group in groups)
-            return cls(
-                name,
-                identity,
-                footer,
-                groups,
-                header,
-                read_digests(schema, text, group_rows),
-                schema.field("values").type.value_type == pa.int64(),
-                "total" in schema.names,
-                group_rows,
-                limit,
-            )
+            rows = tuple(group.num_rows for group in groups)
+            digests, has_totals = read_digests(schema, text, rows), "total" in schema.names
+            is_integer = schema.field("values").type.value_type == pa.int64()
+            return cls(name, identity, footer, groups, header, digests, is_integer, has_totals, rows, limit)
 
     @property
     def rows(self) -> int:
@@ -233,7 +205,7 @@ class SketchFile:
     def _table(self, group: int, only: str | None = None) -> pa.Table:
         """One row group, or only one column of it, if the file is still the one that was opened."""
         columns = [
-            column for column in self.groups[group].columns if only is None or column.path[0] == only.encode()
+            each for each in self.groups[group].columns if only is None or each.path[0] == only.encode()
         ]
         try:
             handle = Path(self.path).open("rb")  # noqa: SIM115  # closed below; only its opening may say that it is gone
@@ -263,14 +235,7 @@ def _changed() -> DamagedFileError:
 
 
 class JoinedSchema:
-    """What rows of several files have in common when they are joined, as `concat` joins them.
-
-    Attributes:
-        protocols: The protocols of all files.
-        releases: The same, each with what was released under it.
-        value_type: int64 if all values are integers; otherwise all become floats.
-        has_totals: Whether all rows have totals; otherwise none keeps them.
-    """
+    """What rows of several files have in common when they are joined, as `concat` joins them."""
 
     def __init__(self, files: Sequence[SketchFile]) -> None:
         headers = list({id(file.header): file.header for file in files}.values())
@@ -281,7 +246,7 @@ class JoinedSchema:
         if len(self.releases) > 1:
             self.protocols = tuple(dict.fromkeys(protocol for protocol, _ in self.releases))
         self.value_type: type = np.int64 if all(file.is_integer for file in files) else np.float64
-        self.has_totals = all(file.has_totals for file in files)
+        self.has_totals = all(file.has_totals for file in files)  # else no row keeps its total
 
     def join(self, pieces: Iterable[Sketches], rows: int) -> Sketches:
         """All rows of all pieces, of which there are so many."""
@@ -292,21 +257,17 @@ class JoinedSchema:
 
 
 class RowBuffer:
-    """Memory for a known number of rows, which is filled from the beginning.
-
-    Attributes:
-        rows_left: How many rows are still to come.
-    """
+    """Memory for a known number of rows, which is filled from the beginning."""
 
     def __init__(self, schema: JoinedSchema, rows: int) -> None:
         width = schema.protocols[0].transform.sketch_dim
         self.rows_left = rows
         self._protocols = schema.protocols
+        self._totals: NDArray[Any] | None = None
         try:
             self._values: NDArray[Any] = np.empty((rows, width), dtype=schema.value_type)
-            self._totals: NDArray[Any] | None = (
-                np.empty(rows, dtype=schema.value_type) if schema.has_totals else None
-            )
+            if schema.has_totals:
+                self._totals = np.empty(rows, dtype=schema.value_type)
         except (MemoryError, ValueError):  # more than there is, or than can be addressed
             raise ParameterError(
                 f"rows must fit into memory, got {rows} of {width} numbers each; take fewer at a time"

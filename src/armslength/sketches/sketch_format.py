@@ -1,9 +1,8 @@
 """The layout of a sketch file: its columns, its metadata, its digests, and what is refused before anything is unpacked.
 
-One Parquet file, written whole or not at all. Columns: label; values (k integers, without their dropped bits; or floats once scaled);
-noise, a list of (id, coefficient, number of the protocol); offset; in_clear; and total where totals were released. The metadata key
-`armslength` holds the protocols, what was released under each, and the release card as JSON; `armslength digests` shows whether the
-file was edited. DuckDB and polars read it as it is.
+One Parquet file. Columns: label; values (k integers, without their dropped bits; or floats once scaled); noise, a list of
+(id, coefficient, number of the protocol); offset; in_clear; and total where totals were released. The metadata key `armslength`
+holds the protocols, what was released under each, and the release card as JSON; `armslength digests` shows whether it was edited.
 """
 
 import hashlib
@@ -37,19 +36,9 @@ FORMAT = "armslength sketches"
 VERSION = 3
 KEY, DIGEST_KEY = b"armslength", b"armslength digests"
 LONGEST_LABEL = 1024
-NOISE_TYPE = pa.list_(
-    pa.field(
-        "element",
-        pa.struct(
-            [
-                pa.field("id", pa.binary(16), nullable=False),
-                pa.field("coefficient", pa.float64(), nullable=False),
-                pa.field("protocol", pa.int32(), nullable=False),
-            ]
-        ),
-        nullable=False,
-    )
-)
+_TERM = {"id": pa.binary(16), "coefficient": pa.float64(), "protocol": pa.int32()}
+_TERM_TYPE = pa.struct([pa.field(name, kind, nullable=False) for name, kind in _TERM.items()])
+NOISE_TYPE = pa.list_(pa.field("element", _TERM_TYPE, nullable=False))
 _GROUP_ROWS, _GROUP_BYTES = 16_384, 32 * 2**20  # of a row group, which is what a reader holds at once
 _MOST_PROTOCOLS = 1000
 _LARGEST_DIGESTS = 8 * 2**20  # bytes: 20,000 row groups
@@ -65,18 +54,15 @@ Columns = tuple[NDArray[Any], list[str], Noises, NDArray[Any] | None]
 
 def file_schema(width: int, value_type: pa.DataType, *, totals: bool) -> pa.Schema:
     """The columns of a file with sketches of this width."""
-    values = pa.list_(pa.field("element", value_type, nullable=False), width)
-    total = [pa.field("total", value_type, nullable=False)] if totals else []
-    return pa.schema(
-        [
-            pa.field("label", pa.string(), nullable=False),
-            pa.field("values", values, nullable=False),
-            pa.field("noise", NOISE_TYPE, nullable=False),
-            pa.field("offset", pa.float64(), nullable=False),
-            pa.field("in_clear", pa.bool_(), nullable=False),
-            *total,
-        ]
-    )
+    columns = {
+        "label": pa.string(),
+        "values": pa.list_(pa.field("element", value_type, nullable=False), width),
+        "noise": NOISE_TYPE,
+        "offset": pa.float64(),
+        "in_clear": pa.bool_(),
+        **({"total": value_type} if totals else {}),
+    }
+    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns.items()])
 
 
 def write_sketch_file(
@@ -87,16 +73,7 @@ def write_sketch_file(
     releases: Sequence[Release],
     totals: NDArray[Any] | None,
 ) -> None:
-    """Writes the file, whole or not at all.
-
-    Args:
-        path: Its name.
-        values: n x k integers, or floats.
-        labels: n names.
-        noises: The noises of the rows.
-        releases: The protocols of all rows, each with what was released under it; all that the noises have, and maybe more.
-        totals: The total of each row, of the type of the values; None for rows without.
-    """
+    """Writes the file, whole or not at all; `releases` are all that the noises have, and maybe more."""
     is_integer = values.dtype == np.int64
     bits = _shared_dropped_bits(noises, releases) if is_integer else 0
     width = values.shape[1]
@@ -145,33 +122,21 @@ def _noise_column(noises: Noises, releases: Sequence[Release]) -> pa.Array:
     """For each row the list of its noises: id, coefficient, and the number of its release, which the file calls its protocol."""
     places = {release: place for place, release in enumerate(releases)}
     numbers = np.array([places.get(release, -1) for release in noises.releases], dtype=np.int32)
-    ids = pa.py_buffer(np.ascontiguousarray(noises.ids))
-    terms = pa.StructArray.from_arrays(
-        [
-            pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(noises.ids), [None, ids]),
-            pa.array(noises.coefficients),
-            pa.array(numbers[noises.numbers]),
-        ],
-        fields=list(NOISE_TYPE.value_type),
-    )
+    id_buffer = pa.py_buffer(np.ascontiguousarray(noises.ids))
+    ids = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(noises.ids), [None, id_buffer])
+    columns = [ids, pa.array(noises.coefficients), pa.array(numbers[noises.numbers])]
+    terms = pa.StructArray.from_arrays(columns, fields=list(_TERM_TYPE))
     return pa.ListArray.from_arrays(noises.starts.astype(np.int32), terms, type=NOISE_TYPE)
 
 
 @dataclass(frozen=True, eq=False)
 class FileHeader:
-    """What the metadata of a file says of all its rows.
+    """What the metadata of a file says of all its rows; its releases share one space."""
 
-    Attributes:
-        dropped_bits: How many low bits the stored integers are without.
-        releases: The protocols that rows refer to by number, each with what was released under it; they share one space.
-        protocols: The protocols by number; one may stand there with several sources.
-        card: The release card as it was written; its facts are those of the releases.
-    """
-
-    dropped_bits: int
-    releases: tuple[Release, ...]
-    protocols: tuple[Protocol, ...]
-    card: dict[str, Any]
+    dropped_bits: int  # that the stored integers are without
+    releases: tuple[Release, ...]  # that rows refer to by number
+    protocols: tuple[Protocol, ...]  # of the releases; one may have several sources
+    card: dict[str, Any]  # as it was written; its facts are those of the releases
 
 
 def header_text(schema: pa.Schema) -> bytes:
@@ -210,16 +175,15 @@ def read_header(text: bytes, path: str, budget: WorkBudget) -> FileHeader:
 
 def _check_sources(sources: Any, protocols: Sequence[Protocol]) -> None:
     """Refuses sources that no release under these protocols can have had."""
+    allowed = (*SOURCES, UNKNOWN)
     if (
         not isinstance(sources, list)
         or len(sources) != len(protocols)
-        or not all(isinstance(source, str) and source in (*SOURCES, UNKNOWN) for source in sources)
+        or any(each not in allowed for each in sources)
     ):
         raise DamagedFileError("must say of each protocol what was released, got something else")
-    if any(
-        source == "events" and protocol.contribution is None
-        for protocol, source in zip(protocols, sources, strict=True)
-    ):
+    pairs = zip(protocols, sources, strict=True)
+    if any(source == "events" and protocol.contribution is None for protocol, source in pairs):
         raise DamagedFileError("must have a contribution in every protocol of an event table, got none")
 
 
@@ -227,35 +191,19 @@ def check_columns(schema: pa.Schema, header: FileHeader) -> None:
     """Refuses other columns before anything of them is unpacked: a few bytes can announce a list of any width."""
     width = header.protocols[0].transform.sketch_dim
     has_totals = "total" in schema.names
-    types = [
-        value_type
-        for value_type in (pa.int64(), pa.float64())
-        if _has_columns(schema, file_schema(width, value_type, totals=has_totals))
-    ]
-    if not types:
+    types = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in schema]
+    integers, floats = (file_schema(width, kind, totals=has_totals) for kind in (pa.int64(), pa.float64()))
+    if schema.names != integers.names or types not in (integers.types, floats.types):
         raise DamagedFileError("must have the columns of a sketch file, got others")
     bits = header.dropped_bits
-    if bits and (types != [pa.int64()] or any(each.dropped_bits != bits for each in header.protocols)):
+    if bits and (types != integers.types or any(each.dropped_bits != bits for each in header.protocols)):
         raise DamagedFileError("must drop the bits that its protocols say, got others")
     if has_totals and not all(protocol.total_share for protocol in header.protocols):
         raise DamagedFileError("must have totals only where its protocols release them, got others")
 
 
-def _has_columns(schema: pa.Schema, expected: pa.Schema) -> bool:
-    """Whether names and types agree; labels were read as a dictionary."""
-    types = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in schema]
-    return bool(schema.names == expected.names and types == expected.types)
-
-
 def check_size(groups: Sequence[RowGroup], width: int, limit: int, *, totals: bool) -> None:
-    """Refuses before anything is unpacked: what the footer announces of these row groups must fit together.
-
-    Args:
-        groups: The row groups that will be in memory together.
-        width: How many values a row has.
-        limit: What they may unpack to, in bytes.
-        totals: Whether the file has the column of totals.
-    """
+    """Refuses row groups that do not fit together, or would unpack to more than `limit` bytes, by the footer alone."""
     announced = entries = terms = 0
     names = _STORED + (b"total",) * totals
     for group in groups:
@@ -264,11 +212,9 @@ def check_size(groups: Sequence[RowGroup], width: int, limit: int, *, totals: bo
             raise DamagedFileError("must have the columns of a sketch file, got others")
         if not 0 <= group.num_rows * width == counts[_VALUES]:
             raise DamagedFileError(f"must have {width} values in each row, got others")
-        singles = [counts[0], *counts[_AFTER_NOISE:]]
+        singles, noise = {counts[0], *counts[_AFTER_NOISE:]}, set(counts[_FIRST_NOISE:_AFTER_NOISE])
         # An empty list of noises is an entry too: there are never fewer than rows.
-        if set(singles) != {group.num_rows} or set(counts[_FIRST_NOISE:_AFTER_NOISE]) != {
-            max(counts[_FIRST_NOISE], group.num_rows)
-        }:
+        if singles != {group.num_rows} or noise != {max(counts[_FIRST_NOISE], group.num_rows)}:
             raise DamagedFileError("must have every column in each row, got others")
         announced += group.unpacked
         entries += sum(counts)
@@ -288,9 +234,8 @@ def read_columns(table: pa.Table, header: FileHeader) -> Columns:
     """Values, labels, noises and totals of a table that has been read, labels as a dictionary; every field is checked."""
     if any(column.null_count for column in table.columns):
         raise DamagedFileError("must have no missing values, got some")
-    values = _read_values(table, header)
     labels = read_labels(table.column("label"))
-    return values, labels, _read_noises(table, header.releases), _read_totals(table)
+    return _read_values(table, header), labels, _read_noises(table, header.releases), _read_totals(table)
 
 
 def read_labels(column: pa.ChunkedArray) -> list[str]:
@@ -354,63 +299,44 @@ def _read_noises(table: pa.Table, releases: tuple[Release, ...]) -> Noises:
         raise ValueError("coefficient")
     starts = np.concatenate(([0], np.cumsum(np.diff(column.offsets.to_numpy()), dtype=np.int64)))
     in_clear = read_in_clear(table.column("in_clear"))
-    noises = Noises(starts, _id_array(fields["id"]), coefficients, numbers, releases, offsets, in_clear)
+    ids = np.frombuffer(fields["id"].buffers()[1], dtype="V16")[fields["id"].offset :][: len(terms)].copy()
+    noises = Noises(starts, ids, coefficients, numbers, releases, offsets, in_clear)
     if not noises.are_merged:
         raise ValueError("noise ids")
     # What dropping bits took away is known: an offset may differ from it by the rounding of sums alone.
     middles = np.array([middle_of_dropped_bits(protocol) for protocol, _ in releases])[numbers]
-    expected, largest = (
-        np.bincount(noises.rows, weights * middles, minlength=len(noises))
-        for weights in (coefficients, sizes)
-    )
+    weights = (coefficients * middles, sizes * middles)
+    expected, largest = (np.bincount(noises.rows, each, minlength=len(noises)) for each in weights)
     if not ((np.abs(offsets) <= _LARGEST_NUMBER) & (np.abs(offsets - expected) <= 1e-9 * largest)).all():
         raise ValueError("offset")
     return noises
 
 
-def _id_array(ids: pa.FixedSizeBinaryArray) -> NDArray[np.void]:
-    """The ids as an array of their own."""
-    return np.frombuffer(ids.buffers()[1], dtype="V16")[ids.offset : ids.offset + len(ids)].copy()
-
-
 @dataclass(frozen=True)
 class Digests:
-    """SHA-256 of the header of a file and of each column of each row group, in hexadecimal: shows that a file was edited.
+    """SHA-256, in hexadecimal, of the header of a file and of each column of each row group.
 
-    All of it is public, as are the released rows that it is made of. It shows accidents and careless edits, not forgers, who can
-    compute it anew: to be sure, ask the sender for the SHA-256 of the whole file.
-
-    Attributes:
-        header: Of the header's text.
-        rows: How many rows each row group has.
-        groups: For each row group, the digest of each of its columns by name.
+    It shows accidents and careless edits, not forgers, who can compute it anew: for those, ask the sender for the SHA-256 of
+    the whole file.
     """
 
     header: str
-    rows: tuple[int, ...]
-    groups: tuple[dict[str, str], ...]
+    rows: tuple[int, ...]  # of each row group
+    groups: tuple[dict[str, str], ...]  # for each row group, the digest of each column by name
 
     @classmethod
     def of(cls, header: bytes, table: pa.Table, group_rows: int) -> "Digests":
         """The digests of a table that is written in row groups of this size."""
         groups = [table.slice(start, group_rows) for start in range(0, max(1, table.num_rows), group_rows)]
-        return cls(
-            hashlib.sha256(header).hexdigest(),
-            tuple(group.num_rows for group in groups),
-            tuple(map(_column_digests, groups)),
-        )
+        rows, digests = (group.num_rows for group in groups), map(_column_digests, groups)
+        return cls(hashlib.sha256(header).hexdigest(), tuple(rows), tuple(digests))
 
     def text(self) -> bytes:
         """As it is written."""
         return canonical_json({"head": self.header, "rows": list(self.rows), "groups": list(self.groups)})
 
     def check(self, table: pa.Table, group: int) -> None:
-        """Refuses columns of a row group that are not those that were written.
-
-        Args:
-            table: The columns that were read, without missing values.
-            group: The number of their row group.
-        """
+        """Refuses columns of a row group, read without missing values, that are not those that were written."""
         expected = self.groups[group]
         if any(expected.get(name) != digest for name, digest in _column_digests(table).items()):
             raise _edited()
@@ -428,11 +354,8 @@ def read_digests(schema: pa.Schema, header: bytes, group_rows: Sequence[int]) ->
     if set(fields) != {"head", "rows", "groups"}:
         raise _edited()
     digests = Digests(fields["head"], tuple(fields["rows"]), tuple(map(dict, fields["groups"])))
-    if (
-        digests.header != hashlib.sha256(header).hexdigest()
-        or digests.rows != tuple(group_rows)
-        or len(digests.groups) != len(digests.rows)
-    ):
+    expected = hashlib.sha256(header).hexdigest(), tuple(group_rows), len(group_rows)
+    if (digests.header, digests.rows, len(digests.groups)) != expected:
         raise _edited()
     return digests
 
@@ -461,9 +384,7 @@ def _buffers(column: pa.Array) -> Iterator[NDArray[Any]]:
     if pa.types.is_dictionary(kind):
         column, kind = column.dictionary_decode(), kind.value_type
     if pa.types.is_string(kind) or pa.types.is_list(kind):
-        ends = np.frombuffer(column.buffers()[1], dtype="<i4")[
-            column.offset : column.offset + len(column) + 1
-        ]
+        ends = np.frombuffer(column.buffers()[1], dtype="<i4")[column.offset :][: len(column) + 1]
         yield np.ascontiguousarray(np.diff(ends))
     if pa.types.is_string(kind):
         data = column.buffers()[2]
@@ -474,10 +395,8 @@ def _buffers(column: pa.Array) -> Iterator[NDArray[Any]]:
     elif pa.types.is_fixed_size_list(kind):
         yield from _buffers(column.flatten())
     elif pa.types.is_fixed_size_binary(kind):
-        width = kind.byte_width
-        yield np.frombuffer(column.buffers()[1], dtype=np.uint8)[width * column.offset :][
-            : width * len(column)
-        ]
+        start, length = kind.byte_width * column.offset, kind.byte_width * len(column)
+        yield np.frombuffer(column.buffers()[1], dtype=np.uint8)[start : start + length]
     elif pa.types.is_boolean(kind):
         yield column.to_numpy(zero_copy_only=False).astype(np.uint8)
     else:

@@ -14,26 +14,14 @@ from armslength.errors import IncompatibleSketchesError, ParameterError, counted
 from armslength.privacy.exact_numbers import written
 from armslength.protocol.protocol import Protocol
 from armslength.results import Result
-from armslength.sketches.noises import (
-    LARGEST_FACTOR,
-    SMALLEST_FACTOR,
-    SOURCES,
-    UNKNOWN,
-    Noises,
-    Release,
-)
+from armslength.sketches.noises import LARGEST_FACTOR, SMALLEST_FACTOR, SOURCES, UNKNOWN, Noises, Release
 from armslength.sketches.sketch_format import LONGEST_LABEL, write_sketch_file
 
 _COORDINATES_IN_REPR = 3
 
 
 class SketchRows:
-    """What `Sketches` and `Collection` share: rows of one space, which are selected in the same way.
-
-    Attributes:
-        protocols: The protocols of all rows, each once; they share one space.
-        transform: The public transform that all rows share.
-    """
+    """What `Sketches` and `Collection` share: rows of one space, which are selected in the same way."""
 
     def __init__(self, protocols: Iterable[Protocol]) -> None:
         self.protocols = tuple(protocols)
@@ -85,12 +73,11 @@ class SketchRows:
         keys = np.atleast_1d(listed).tolist()
         if keys and listed.ndim <= 1 and all(isinstance(key, str) for key in keys):
             return self.rows(self._numbers_of(keys))
-        if listed.ndim > 1 or (keys and listed.dtype.kind not in "iu"):
+        is_numbers = listed.ndim <= 1 and (not keys or listed.dtype.kind in "iu")
+        if not is_numbers or not all(-count <= key < count for key in keys):
             raise ParameterError(
                 f"rows must be numbers below {count}, a slice, a label or labels, got {shown(chosen)}"
             )
-        if not all(-count <= key < count for key in keys):
-            raise ParameterError(f"rows must be numbers below {count}, got {shown(chosen)}")
         return self.rows([key % count for key in keys])
 
     def _numbers_of(self, labels: list[str]) -> list[int]:
@@ -240,9 +227,8 @@ class Sketches(SketchRows, Result):
     __rmul__ = __mul__
 
     def __truediv__(self, divisor: Any) -> "Sketches":
-        return self.__mul__(
-            1 / number("divisor of sketches", divisor, above=SMALLEST_FACTOR / 2, at_most=LARGEST_FACTOR)
-        )
+        smallest = SMALLEST_FACTOR / 2
+        return self * (1 / number("divisor of sketches", divisor, above=smallest, at_most=LARGEST_FACTOR))
 
     def _combine(self, other: Any, sign: int, symbol: str) -> "Sketches":
         """Row by row; one row is combined with every row."""
@@ -256,7 +242,8 @@ class Sketches(SketchRows, Result):
             )
         values = self.values + sign * other.values
         left, right = (part.rows([0] * count) if len(part) == 1 else part for part in (self, other))
-        labels = [_cut(f"{a} {symbol} {b}") for a, b in zip(left.labels, right.labels, strict=True)]
+        names = (f"{a} {symbol} {b}" for a, b in zip(left.labels, right.labels, strict=True))
+        labels = [name.encode()[:LONGEST_LABEL].decode(errors="ignore") for name in names]
         totals = None if left.totals is None or right.totals is None else left.totals + sign * right.totals
         noises = left.noises.plus(right.noises, sign)
         return Sketches(values, labels, noises, self.protocols + other.protocols, totals)
@@ -267,14 +254,10 @@ class Sketches(SketchRows, Result):
 
     def to_arrow(self) -> pa.Table:
         """One row for each: `label`, `values` (a list of k numbers), `total` where totals were released, and `in_clear`."""
-        flat = pa.array(self.values.ravel())
-        columns = {
-            "label": pa.array(self.labels, pa.string()),
-            "values": pa.FixedSizeListArray.from_arrays(flat, self.values.shape[1]),
-            **({} if self.totals is None else {"total": pa.array(self.totals)}),
-            "in_clear": pa.array(self.in_clear, pa.bool_()),
-        }
-        return pa.table(columns)
+        values = pa.FixedSizeListArray.from_arrays(pa.array(self.values.ravel()), self.values.shape[1])
+        total = {} if self.totals is None else {"total": pa.array(self.totals)}
+        labels, in_clear = pa.array(self.labels, pa.string()), pa.array(self.in_clear, pa.bool_())
+        return pa.table({"label": labels, "values": values, **total, "in_clear": in_clear})
 
     def _title(self) -> str:
         epsilons = sorted({protocol.epsilon for protocol in self.protocols})
@@ -328,8 +311,7 @@ def check_same_space(protocols: Sequence[Protocol]) -> None:
     first = protocols[0]
     for other in protocols[1:]:
         if other.space != first.space:
-            ours, theirs = first.space_fields(), other.space_fields()
-            differing = ", ".join(_differences(ours, theirs))
+            differing = ", ".join(_differences(first.space_fields(), other.space_fields()))
             raise IncompatibleSketchesError(f"sketches must share one space, got different {differing}")
 
 
@@ -351,16 +333,9 @@ def checked_labels(labels: Any, count: int) -> list[str] | None:
         raise ParameterError(f"labels must be a list of strings, got {shown(labels)}")
     if len(listed) != count:
         raise ParameterError(f"labels must name {count} rows, got {len(listed)}")
-    if any(
-        not 1 <= len(label.encode(errors="replace")) <= LONGEST_LABEL or not label.isprintable()
-        for label in listed
-    ):
+    sizes = [len(label.encode(errors="replace")) if label.isprintable() else 0 for label in listed]
+    if not all(1 <= size <= LONGEST_LABEL for size in sizes):
         raise ParameterError(f"labels must be printable, 1 to {LONGEST_LABEL} bytes each, got another")
     if len(set(listed)) != len(listed):
         raise ParameterError("labels must differ from each other, got duplicates")
     return listed
-
-
-def _cut(label: str) -> str:
-    """The label, cut to as many bytes as a file takes."""
-    return label.encode()[:LONGEST_LABEL].decode(errors="ignore")

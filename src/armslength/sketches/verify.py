@@ -2,15 +2,16 @@
 
 import os
 import secrets
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
-import numpy as np
+from scipy.sparse import csc_array
 
 from armslength.errors import ArmslengthError, ParameterError, counted, printable
 from armslength.ledger.entry import ledger_entry
-from armslength.ledger.ledger import Entry, Ledger
+from armslength.ledger.ledger import Ledger
 from armslength.privacy.calibration import is_private_enough
 from armslength.privacy.exact_numbers import written
 from armslength.protocol.neighbors import gaussian_sensitivity_squared
@@ -30,16 +31,10 @@ _MOST_COLUMNS, _MOST_ENTRIES = 2048, 1 << 24  # of a matrix that are rebuilt
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was rechecked.
-
-    Attributes:
-        subject: What it is about.
-        state: "holds", "fails" or "not checked".
-        words: What was compared, and the result, in one line.
-    """
+    """One thing that was rechecked, and the result in one line."""
 
     subject: str
-    state: str
+    state: str  # "holds", "fails" or "not checked"
     words: str
 
 
@@ -96,21 +91,17 @@ def verify(
         sketches = read_files([file])
     except ArmslengthError as problem:
         return Verification(name, (Check("file", FAILS, str(problem)),))
-    checks = [_check_digests(file)]
-    checks.append(check_matrix(sketches.protocols[0]))  # all of a file have one transform
-    checks += map(check_calibration, sketches.protocols)
-    checks += [
+    rows = counted(file.rows, "row")
+    checks = (
+        Check("file", HOLDS, f"the digests of the header and of every column of {rows} match"),
+        check_matrix(sketches.protocols[0]),  # all of a file have one transform
+        *map(check_calibration, sketches.protocols),
         _check_card(file, sketches),
         _check_noise(sketches),
         _check_agreement(sketches, protocol),
         _check_ledger(sketches, opened),
-    ]
-    return Verification(name, tuple(checks))
-
-
-def _check_digests(file: SketchFile) -> Check:
-    rows = counted(file.rows, "row")
-    return Check("file", HOLDS, f"the digests of the header and of every column of {rows} match")
+    )
+    return Verification(name, checks)
 
 
 def _check_card(file: SketchFile, sketches: Sketches) -> Check:
@@ -120,11 +111,8 @@ def _check_card(file: SketchFile, sketches: Sketches) -> Check:
         rows = "rows are in the clear" if in_clear else "no row is in the clear"
         return Check("card", FAILS, f"the card contradicts the rows: {rows}")
     if card.get("armslength") != __version__:
-        return Check(
-            "card",
-            NOT_CHECKED,
-            "every fact matches the protocols; the text was written by another version of armslength",
-        )
+        words = "every fact matches the protocols; the text was written by another version of armslength"
+        return Check("card", NOT_CHECKED, words)
     same = card == release_card(file.header.releases, in_clear=in_clear)
     words = "every fact and the text match the protocols" if same else "its text does not match its protocols"
     return Check("card", HOLDS if same else FAILS, words)
@@ -133,9 +121,7 @@ def _check_card(file: SketchFile, sketches: Sketches) -> Check:
 def _check_noise(sketches: Sketches) -> Check:
     reasons: dict[int, str] = {}
     for finding in implausible(sketches):
-        reasons.setdefault(
-            finding.row, f"{finding.label}: {finding.reason}"
-        )  # one reason for a row is enough
+        reasons.setdefault(finding.row, f"{finding.label}: {finding.reason}")  # one for a row is enough
     if reasons:
         named = "; ".join(list(reasons.values())[:_MOST_ROWS_NAMED])
         more = len(reasons) - _MOST_ROWS_NAMED
@@ -146,117 +132,85 @@ def _check_noise(sketches: Sketches) -> Check:
     words = "no row is implausible under the declared noise (which does not prove that it was added)"
     if tested == len(sketches):
         return Check("noise", HOLDS, words)
-    return Check(
-        "noise",
-        NOT_CHECKED,
-        f"{words}; {tested:,} of {counted(len(sketches), 'row')} can be tested; the others were combined, or have their noise on the input",
-    )
+    words += f"; {tested:,} of {counted(len(sketches), 'row')} can be tested; the others were combined, or have their noise on the input"
+    return Check("noise", NOT_CHECKED, words)
 
 
 def _check_agreement(sketches: Sketches, protocol: Protocol | None) -> Check:
     if protocol is None:
-        return Check(
-            "agreement", NOT_CHECKED, "give the protocol that was agreed on to compare it with the file"
-        )
+        words = "give the protocol that was agreed on to compare it with the file"
+        return Check("agreement", NOT_CHECKED, words)
     if sketches.protocols == (protocol,):
         return Check("agreement", HOLDS, f"released under the protocol {protocol.fingerprint}")
-    others = [each for each in sketches.protocols if each != protocol]
     expected = protocol.document()
-    differing = sorted(
-        {name for other in others for name, value in other.document().items() if value != expected[name]}
-    )
-    return Check("agreement", FAILS, f"released under another protocol: different {', '.join(differing)}")
+    fields = [field for other in sketches.protocols for field in other.document().items()]
+    differing = ", ".join(sorted({name for name, value in fields if value != expected[name]}))
+    return Check("agreement", FAILS, f"released under another protocol: different {differing}")
 
 
 def _check_ledger(sketches: Sketches, ledger: Ledger | None) -> Check:
     """Whether the ledger has the entry of this release."""
     if ledger is None:
-        return Check(
-            "ledger", NOT_CHECKED, "give the ledger of the party that released the file to look for its entry"
-        )
+        words = "give the ledger of the party that released the file to look for its entry"
+        return Check("ledger", NOT_CHECKED, words)
     if not len(sketches) or not sketches.noises.are_released.all() or len(sketches.releases) != 1:
-        return Check(
-            "ledger",
-            NOT_CHECKED,
-            "rows were combined, or come from several releases, which are charged one by one",
-        )
+        words = "rows were combined, or come from several releases, which are charged one by one"
+        return Check("ledger", NOT_CHECKED, words)
     expected = ledger_entry(sketches.protocol, "", list(sketches.labels))
     under = [entry for entry in ledger.entries() if entry.protocol == expected.protocol]
-    populations = {entry.population for entry in under if _same_release(entry, expected)}
-    if populations:
-        return Check("ledger", HOLDS, f"charged to {printable(', '.join(sorted(populations)))}")
+    # All that is public about the release agrees: everything but what only the ledger knows.
+    same = [
+        each for each in under if replace(each, population="", version=expected.version, time="") == expected
+    ]
+    if same:
+        populations = ", ".join(sorted({entry.population for entry in same}))
+        return Check("ledger", HOLDS, f"charged to {printable(populations)}")
     if under:
         words = "entries under this protocol, but for other labels: rows of several releases, a part of one, or one that was not charged"
         return Check("ledger", NOT_CHECKED, words)
-    return Check(
-        "ledger", FAILS, "no entry under this protocol: another ledger, or a release that was not charged"
-    )
+    words = "no entry under this protocol: another ledger, or a release that was not charged"
+    return Check("ledger", FAILS, words)
 
 
-def _same_release(entry: Entry, expected: Entry) -> bool:
-    """Whether an entry is for this release: all that is public agrees."""
-    of_the_entry_alone = {"population", "version", "time"}
-    fields = asdict(entry)
-    return all(
-        fields[name] == value for name, value in asdict(expected).items() if name not in of_the_entry_alone
-    )
-
-
-def _most_columns(transform: Transform) -> int:
-    return max(1, min(_MOST_COLUMNS, _MOST_ENTRIES // transform.sketch_dim))
+def _column_count(transform: Transform) -> int:
+    """How many columns of the matrix are rebuilt."""
+    most = max(1, min(_MOST_COLUMNS, _MOST_ENTRIES // transform.sketch_dim))
+    return most if transform.input_dim is None else min(most, transform.input_dim)
 
 
 def matrix_check_work(protocol: Protocol) -> int:
     """How much work `check_matrix` is beside computing the sensitivities, in the units of transforms/transform.py."""
-    transform = protocol.transform
-    most = _most_columns(transform)
-    return transform.columns_work(most if transform.input_dim is None else min(most, transform.input_dim))
+    return protocol.transform.columns_work(_column_count(protocol.transform))
 
 
 def check_matrix(protocol: Protocol) -> Check:
     """Columns of the matrix, from the seed: none is longer than the sensitivities say."""
     transform = protocol.transform
-    most = _most_columns(transform)
-    items: Any
+    count = _column_count(transform)
+    every = count == transform.input_dim
+    items: Any = range(count)
     if transform.input_dim is None:
-        text = protocol.items == "string"
-        items = [secrets.token_hex(8) if text else secrets.randbits(62) for _ in range(most)]
-    elif transform.input_dim <= most:
-        items = range(transform.input_dim)
-    else:
-        items = [secrets.randbelow(transform.input_dim) for _ in range(most)]
-    every = len(items) == transform.input_dim
+        is_text = protocol.items == "string"
+        items = [secrets.token_hex(8) if is_text else secrets.randbits(62) for _ in range(count)]
+    elif not every:
+        items = [secrets.randbelow(transform.input_dim) for _ in range(count)]
     columns: Any = transform.columns(items)
     magnitudes = abs(columns)
     l1 = int(magnitudes.sum(axis=0).max())
     if int(magnitudes.max()) ** 2 * transform.sketch_dim < 2**63:
         l2_squared = int((magnitudes * magnitudes).sum(axis=0).max())
     else:  # as Python's integers: entries of a matrix that somebody brings have squares beyond 64 bits
-        l2_squared = max(
-            sum(int(entry) ** 2 for entry in _entries(columns, place)) for place in range(len(items))
-        )
+        entries = csc_array(columns)
+        each_column = (entries.data[start:end].tolist() for start, end in pairwise(entries.indptr))
+        l2_squared = max(sum(entry**2 for entry in column) for column in each_column)
     stated = transform.l1_sensitivity, transform.l2_sensitivity_squared
-    which = (
-        f"all {counted(len(items), 'column')}"
-        if every
-        else f"{counted(len(items), 'column')} chosen at random"
-    )
+    which = f"all {counted(count, 'column')}" if every else f"{counted(count, 'column')} chosen at random"
     words = (
         f"{which} of {transform.name}, built from the public parameters: ℓ1 norms up to {l1}, squared ℓ2 norms up to {l2_squared}; "
         f"stated {stated[0]} and {stated[1]}"
     )
     agrees = (l1, l2_squared) == stated if every else l1 <= stated[0] and l2_squared <= stated[1]
     return Check("matrix", HOLDS if agrees else FAILS, words)
-
-
-def _entries(columns: Any, place: int) -> list[int]:
-    """The entries of one column that are not zero."""
-    column = (
-        columns[:, place]
-        if isinstance(columns, np.ndarray)
-        else columns.data[columns.indptr[place] : columns.indptr[place + 1]]
-    )
-    return list(column[column != 0].tolist())
 
 
 def check_calibration(protocol: Protocol) -> Check:
@@ -269,9 +223,8 @@ def check_calibration(protocol: Protocol) -> Check:
     else:
         squared = gaussian_sensitivity_squared(protocol.transform, protocol.neighbors, protocol.noise_site)
         enough = is_private_enough(squared / scale**2, epsilon, protocol.delta)
-        words = (
-            f"scale {protocol.law.scale:g}: δ at ε is at most {float(protocol.delta):g}, in ball arithmetic"
-        )
+        bound = f"δ at ε is at most {float(protocol.delta):g}, in ball arithmetic"
+        words = f"scale {protocol.law.scale:g}: {bound}"
     if protocol.total_law is not None:
         totals = Fraction(protocol.total_law.scale) * protocol.totals_epsilon
         enough = enough and totals >= protocol.neighbors.radius

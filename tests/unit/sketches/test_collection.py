@@ -163,7 +163,7 @@ def test_rows_that_are_not_there(folder):
 def test_an_item_of_very_many_rows_takes_no_room_for_all(folder):
     first, *others = al.open_collection(folder).files
     vast = [replace(file, group_rows=(2**40,)) for file in others]
-    groups = [Group(file, 0) for file in (first, *vast)]
+    groups = [Group(file, 0, range(file.group_rows[0])) for file in (first, *vast)]
     collection = Collection(groups, [first, *vast])
     assert len(collection) == 7 + 3 * 2**40
     assert collection[3].labels == ("a3",)
