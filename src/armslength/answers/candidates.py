@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.answers.shortlist import Shortlist
-from armslength.estimates.distances import chosen_squares
+from armslength.estimates.distances import Rows, chosen_squares
 from armslength.estimates.intervals import Level, pair_intervals
 from armslength.estimates.pair_noise import PairNoise, PairNoises, noise_classes
 from armslength.estimates.variance import ErrorModel
@@ -244,7 +244,7 @@ class Candidates:
             open_queries = np.flatnonzero(products.max(axis=1) >= limit)
             i, j = np.divmod(np.flatnonzero(products[open_queries] >= limit[open_queries, None]), len(chosen))
             i = open_queries[i] + first
-            raw = chosen_squares(queries, rows, i, j)
+            raw = chosen_squares(Rows(queries.values, queries.offsets), Rows(rows.values, rows.offsets), i, j)
             smallest.add(i, chosen[j] + first_number, unit * (raw - smallest.bias[i]))
             measured += len(i)
         smallest.rows += len(chosen)
@@ -289,5 +289,5 @@ def shared_values(
     """The estimated squared distances of pairs that share a noise, and what is left of their noises."""
     classes, terms = queries.noises.take(pairs[0]).plus(block.noises.take(pairs[1]), -1.0).classes()
     noises = PairNoises.of([PairNoise.of(each) for each in terms], classes)
-    value = chosen_squares(queries, block, *pairs) - model.bias * noises.each("k2")
+    value = chosen_squares(Rows.of(queries), Rows.of(block), *pairs) - model.bias * noises.each("k2")
     return model.unit * value, noises
