@@ -67,7 +67,11 @@ class Clusters(Result):
             wanted = self.linkage[:, 2] <= number("height", height, above=-1.0, at_most=np.inf)
         else:
             wanted = np.append(self.supported[:-1], False)  # the last merge is nobody's group
-        return _numbered(self.linkage, wanted)
+        clusters = np.arange(leaves)
+        for members, is_wanted in zip(_members(self.linkage), wanted, strict=True):
+            if is_wanted:
+                clusters[members] = clusters[members].min()
+        return np.unique(clusters, return_inverse=True)[1].astype(np.int64)
 
     def groups(self) -> tuple[tuple[str, ...], ...]:
         """The leaves of every supported merge but the last, small groups first."""
@@ -187,13 +191,3 @@ def _members(merges: NDArray[np.float64]) -> list[list[int]]:
         both = [[part] if part < leaves else members[part - leaves] for part in (first, second)]
         members.append(both[0] + both[1])
     return members
-
-
-def _numbered(merges: NDArray[np.float64], wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """For each leaf the number of its cluster when only the wanted merges are made."""
-    leaves = len(merges) + 1
-    groups = np.arange(leaves)
-    for members, is_wanted in zip(_members(merges), wanted, strict=True):
-        if is_wanted:
-            groups[members] = min(groups[members])
-    return np.unique(groups, return_inverse=True)[1].astype(np.int64)

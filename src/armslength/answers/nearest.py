@@ -37,7 +37,7 @@ _LARGEST = 2.0**200  # a number whose fourth power, times many rows and coordina
 
 
 class Index(Interface):
-    """What can be searched: `Sketches`, or rows that are read when they are needed."""
+    """`Sketches`, or rows that are read when they are needed."""
 
     @property
     def protocols(self) -> tuple[Protocol, ...]:
