@@ -25,6 +25,7 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#00
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1)), "-")
 FORMATS = (".html", ".svg", ".png")
 NOT_RESOLVED = "not resolved: may be 0"
+_NO_MATPLOTLIB = 'plots must have Matplotlib, got none; run: pip install "armslength[plot]"'
 _GRAY, _MIDDLE, _LIGHT = "#767676", "#a8a8a8", "#ececec"
 _DASHED = (0, (3, 2))
 _MOST_LABELS = 60  # of an axis
@@ -38,13 +39,8 @@ def heat_map(
 ) -> Any:
     """Axes with a colored cell for each pair; pairs that are not resolved are gray and hatched.
 
-    Args:
-        value: n x m.
-        resolved: Which of them are resolved.
-        labels: Names of the rows and of the columns.
-        label: What the colors mean, with its unit.
-        ax: Where to draw; None for a new figure.
-        within: Whether rows and columns are the same, so that the diagonal is left empty.
+    `within` leaves the diagonal empty. Here and below, `ax` is where to draw, None for a new figure, and `label` names
+    the numbers, with their unit.
     """
     rows, columns = value.shape
     has_numbers = max(rows, columns) <= _MOST_NUMBERS
@@ -65,24 +61,15 @@ def heat_map(
         style: dict[str, Any] = {"facecolor": _LIGHT, "edgecolor": _MIDDLE, "hatch": "////", "linewidth": 0.0}
         axes.add_patch(PathPatch(Outline(*_cell_outlines(hatched)), **style, label=NOT_RESOLVED))
         _legend(axes)
-    for axis, names in ((axes.yaxis, labels[0]), (axes.xaxis, labels[1])):
-        _name_ticks(axis, names)
-    axes.tick_params(axis="x", rotation=90 if _longest(labels[1]) > 3 else 0)
+    _name_ticks(axes.yaxis, labels[0])
+    _name_ticks(axes.xaxis, labels[1])
+    axes.tick_params(axis="x", rotation=90 if max(map(len, labels[1]), default=0) > 3 else 0)
     if has_numbers:
         for i, j in zip(*np.nonzero(colored | hatched), strict=True):
-            light = hatched[i, j] or image.norm(value[i, j]) < 0.5
+            is_light = hatched[i, j] or image.norm(value[i, j]) < 0.5
             box = {"facecolor": _LIGHT, "linewidth": 0, "pad": 1.0} if hatched[i, j] else None
-            text = f"{value[i, j]:.3g}"
-            axes.text(
-                j,
-                i,
-                text,
-                ha="center",
-                va="center",
-                fontsize=7,
-                color="black" if light else "white",
-                bbox=box,
-            )
+            look = {"ha": "center", "va": "center", "fontsize": 7, "color": "black" if is_light else "white"}
+            axes.text(j, i, f"{value[i, j]:.3g}", **look, bbox=box)
     return axes
 
 
@@ -97,16 +84,16 @@ def forest(
     marks: Sequence[tuple[float, str]] = (),
     words: tuple[str, str] = ("resolved", NOT_RESOLVED),
 ) -> Any:
-    """Axes with a line for each interval, the largest value at the top.
+    """Axes with a line for each interval, the largest value at the top unless `is_sorted`; infinite ends are arrows.
 
     Args:
         labels: A name, or a pair of names, for each interval.
-        ends: Values, lower ends and upper ends; an infinite end is drawn as an arrow.
+        ends: Values, lower ends and upper ends.
         resolved: Which intervals get a filled dot and a full line.
         label: What the numbers are, with their unit.
         ax: Where to draw; None for a new figure.
-        is_sorted: Whether to keep the given order instead.
-        marks: Numbers to mark by a vertical line, with what each is.
+        is_sorted: Whether to keep the given order.
+        marks: Vertical lines: where, and what they mean.
         words: What a full and what a dashed line mean.
     """
     step = max(1, -(-len(labels) // _MOST_LINES))
@@ -139,8 +126,7 @@ def forest(
             open_ends = places[chosen & ~np.isfinite(end)]
             axes.plot(np.full(len(open_ends), edge), open_ends, marker=arrow, **style)
     axes.axvline(0.0, color="black", linewidth=0.8, zorder=0)
-    for number, (x, text) in enumerate(marks):
-        color = COLORS[1 + number]
+    for (x, text), color in zip(marks, COLORS[1:], strict=False):
         axes.axvline(x, color=color, linestyle="--", linewidth=1.2, zorder=0, label=text)
     axes.set_xlim(left, right)
     axes.set_ylim(max(count, 1) - 0.4, -0.6)
@@ -149,88 +135,54 @@ def forest(
     _name_ticks(axes.yaxis, labels)
     if step > 1:
         axes.set_ylabel(f"one row in {step} is drawn")
-    axes.set_xlabel(label)
-    _clean(axes, "x")
-    _legend(axes)
-    return axes
+    return _finished(axes, label)
 
 
 def tree(
     linkage: Numbers, supported: Marks, order: Sequence[int], labels: Sequence[str], label: str, ax: Any
 ) -> Any:
-    """Axes with the tree, its leaves on the left; merges that are not supported are dashed and gray.
+    """Axes with the tree, its leaves on the left in this order; merges that are not supported are dashed and gray.
 
-    Args:
-        linkage: (n−1) x 4, as SciPy has it.
-        supported: Which merges are supported.
-        order: The leaves from top to bottom.
-        labels: The leaves' names.
-        label: What heights are, with their unit.
-        ax: Where to draw; None for a new figure.
+    `linkage` is (n−1) x 4, as SciPy has it.
     """
     leaves = len(labels)
     axes = _axes(ax, 7.0, 1.4 + 0.24 * min(leaves, _MOST_LABELS))
-    dashes = _DASHED if leaves <= _MOST_LABELS else "-"
+    is_short = leaves <= _MOST_LABELS
+    look: dict[bool, dict[str, Any]] = {
+        True: {"color": COLORS[0], "linestyle": "-"},
+        False: {"color": _GRAY, "linestyle": _DASHED if is_short else "-"},
+    }
     place, height = np.zeros(2 * leaves - 1), np.zeros(2 * leaves - 1)
     place[list(order)] = np.arange(leaves)
     height[leaves:] = linkage[:, 2]
     for merge, parts in enumerate(linkage[:, :2].astype(np.int64)):
         place[leaves + merge] = place[parts].mean()
-        x, y = height[parts], place[parts]
         top = height[leaves + merge]
-        axes.plot(
-            [x[0], top, top, x[1]],
-            [y[0], y[0], y[1], y[1]],
-            color=COLORS[0] if supported[merge] else _GRAY,
-            linestyle="-" if supported[merge] else dashes,
-            linewidth=1.8 if leaves <= _MOST_LABELS else 0.8,
-            solid_capstyle="round",
-        )
-    for chosen, word, color, style in (
-        (supported, "supported", COLORS[0], "-"),
-        (~supported, "not supported by the intervals", _GRAY, dashes),
-    ):
-        if chosen.any():
-            axes.plot([], [], color=color, linestyle=style, label=word)
+        x, y = (height[parts[0]], top, top, height[parts[1]]), np.repeat(place[parts], 2)
+        width = 1.8 if is_short else 0.8
+        axes.plot(x, y, **look[bool(supported[merge])], linewidth=width, solid_capstyle="round")
+    for is_supported, word in ((True, "supported"), (False, "not supported by the intervals")):
+        if (supported == is_supported).any():
+            axes.plot([], [], **look[is_supported], label=word)
     axes.set_xlim(0, 1.04 * float(height.max()) or 1.0)
     axes.set_ylim(leaves - 0.4, -0.6)
     _name_ticks(axes.yaxis, [labels[leaf] for leaf in order])
-    axes.set_xlabel(label)
-    _clean(axes, "x")
-    _legend(axes)
-    return axes
+    return _finished(axes, label)
 
 
 def scatter_map(
     places: Numbers, reach: Numbers, labels: Sequence[str], label: str, title: str, ax: Any
 ) -> Any:
-    """Axes with a point for each party, and the ellipse in which another draw of the noise would put it.
-
-    Args:
-        places: n x 2.
-        reach: n x 2, half axes of the ellipses.
-        labels: The parties' names.
-        label: The unit of both axes.
-        title: What the map shows.
-        ax: Where to draw; None for a new figure.
-    """
+    """Axes with a point for each party, and the ellipse with these half axes (n x 2) around it."""
     axes = _axes(ax, 7.0, 5.6)
     from matplotlib.collections import EllipseCollection  # noqa: PLC0415  # an extra: _axes has checked that it is there
 
-    axes.add_collection(
-        EllipseCollection(
-            2 * reach[:, 0],
-            2 * reach[:, 1],
-            np.zeros(len(places)),
-            units="xy",
-            offsets=places,
-            offset_transform=axes.transData,
-            facecolor=COLORS[4],
-            edgecolor=COLORS[0],
-            alpha=min(0.25, 8 / len(places)),
-            linewidth=0.8,
-        )
-    )
+    where: dict[str, Any] = {"units": "xy", "offsets": places, "offset_transform": axes.transData}
+    look: dict[str, Any] = {"facecolor": COLORS[4], "edgecolor": COLORS[0], "linewidth": 0.8}
+    alpha = min(0.25, 8 / len(places))
+    width, height = 2 * reach.T
+    ellipses = EllipseCollection(width, height, np.zeros(len(places)), **where, **look, alpha=alpha)
+    axes.add_collection(ellipses)
     axes.plot(*places.T, "o", color=COLORS[0], markersize=5 if len(places) <= _MOST_LABELS else 2)
     axes.update_datalim(np.concatenate([places - reach, places + reach]))
     axes.margins(0.06)
@@ -245,7 +197,7 @@ def scatter_map(
 
 
 def short_name(label: str | tuple[str, str]) -> str:
-    """A label, or a pair of them, for a figure: not too long, and without formulas that dollar signs would begin."""
+    """A label, or a pair of them, for a figure: not too long, and with escaped dollar signs."""
     if isinstance(label, tuple):
         return " – ".join(map(short_name, label))
     return shortened(label, LONGEST_LABEL).replace("$", r"\$")
@@ -256,14 +208,8 @@ def _axes(ax: Any, width: float, height: float) -> Any:
     try:
         from matplotlib import pyplot as plt  # noqa: PLC0415  # an extra: only whoever plots needs it
     except ImportError:
-        raise _no_matplotlib() from None
-    if ax is None:
-        return plt.subplots(figsize=(width, height), layout="constrained")[1]
-    return ax
-
-
-def _no_matplotlib() -> ParameterError:
-    return ParameterError('plots must have Matplotlib, got none; run: pip install "armslength[plot]"')
+        raise ParameterError(_NO_MATPLOTLIB) from None
+    return plt.subplots(figsize=(width, height), layout="constrained")[1] if ax is None else ax
 
 
 def _cell_outlines(chosen: Marks) -> tuple[Numbers, NDArray[np.uint8]]:
@@ -277,7 +223,7 @@ def _cell_outlines(chosen: Marks) -> tuple[Numbers, NDArray[np.uint8]]:
 
 
 def _name_ticks(axis: Any, labels: Sequence[str | tuple[str, str]]) -> None:
-    """Names at the ticks: all of them, or evenly chosen ones where there are too many to read."""
+    """Names at the ticks: all of them, or one in so many where there are too many to read."""
     step = max(1, -(-len(labels) // _MOST_LABELS))
     numbers = range(0, len(labels), step)
     size = 9 if len(labels) <= _MOST_LABELS // 2 else 7
@@ -286,15 +232,18 @@ def _name_ticks(axis: Any, labels: Sequence[str | tuple[str, str]]) -> None:
         axis.set_label_text(f"{counted(len(labels), 'row')}, one name in {step}")
 
 
-def _longest(labels: Sequence[str]) -> int:
-    return max(map(len, labels), default=0)
-
-
 def _legend(axes: Any) -> None:
-    """What lines and hatches mean, above the picture; nothing where nothing is drawn."""
+    """A legend above the picture, if there is anything to explain."""
     if axes.get_legend_handles_labels()[0]:
         place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
         axes.legend(**place, ncols=2, frameon=False, fontsize=9, handleheight=1.2)
+
+
+def _finished(axes: Any, label: str) -> Any:
+    axes.set_xlabel(label)
+    _clean(axes, "x")
+    _legend(axes)
+    return axes
 
 
 def _clean(axes: Any, grid: str) -> None:
@@ -315,21 +264,15 @@ def _name_points(axes: Any, places: Numbers, labels: Sequence[str]) -> None:
         for dx, dy in ((7, -4), (-7, -4), (0, 8), (0, -16), (6, 5), (6, -13), (-6, 5), (-6, -13)):
             start = x + dx * scale - (width if dx < 0 else width / 2 if dx == 0 else 0)
             bottom = y + dy * scale
-            box = (start, bottom, start + width, bottom + height)
-            inside = axes.bbox.x0 <= box[0] and box[2] <= axes.bbox.x1
-            if inside and not any(
-                box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
-                for other in occupied
+            end, top = start + width, bottom + height
+            is_inside = axes.bbox.x0 <= start and end <= axes.bbox.x1
+            if is_inside and not any(
+                start < x1 and x0 < end and bottom < y1 and y0 < top for x0, y0, x1, y1 in occupied
             ):
-                occupied.append(box)
-                axes.annotate(
-                    label,
-                    place,
-                    xytext=(dx, dy),
-                    textcoords="offset points",
-                    ha="right" if dx < 0 else "center" if dx == 0 else "left",
-                    fontsize=8.5,
-                )
+                occupied.append((start, bottom, end, top))
+                side = "right" if dx < 0 else "center" if dx == 0 else "left"
+                at = {"xytext": (dx, dy), "textcoords": "offset points", "ha": side}
+                axes.annotate(label, place, **at, fontsize=8.5)
                 break
 
 
@@ -343,68 +286,53 @@ class Curve:
 
 @dataclass(frozen=True)
 class PlanCurves:
-    """All that the figure of a plan shows.
+    """The contents of a plan's figure."""
 
-    Attributes:
-        by_size: Error against sketch size, at the plan's ε.
-        by_epsilon: Error against ε, each at its best size.
-        epsilon: The plan's ε.
-        sketch_dim: The recommended size.
-        error: Its error.
-        distance: Where the error is taken, in data units.
-        title: What the plan is for.
-    """
-
-    by_size: Sequence[Curve]
-    by_epsilon: Sequence[Curve]
+    by_size: Sequence[Curve]  # error against sketch size, at the plan's ε
+    by_epsilon: Sequence[Curve]  # error against ε, each at its best size
     epsilon: float
-    sketch_dim: int
-    error: float
-    distance: float
+    sketch_dim: int  # recommended
+    error: float  # at that size
+    distance: float  # where the error is measured, in data units
     title: str
 
 
 def plan_figure(curves: PlanCurves) -> Any:
-    """Relative error against sketch size and against ε, with the unresolvable region shaded: a Matplotlib figure."""
+    """A figure of the relative error against sketch size and against ε, with the unresolvable region shaded."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415  # an extra: only whoever plots needs it
     except ImportError:
-        raise _no_matplotlib() from None
+        raise ParameterError(_NO_MATPLOTLIB) from None
     figure = Figure(figsize=(12, 5.2), layout="constrained")
     figure.suptitle(f"Plan for {curves.title}, at distance {curves.distance:,.4g}", fontsize=13)
     left, right = figure.subplots(1, 2, sharey=True)
     errors = [y for curve in (*curves.by_size, *curves.by_epsilon) for _, y in curve.points]
-    shown_errors = [y for y in errors if _LOWEST <= y <= _HIGHEST]
-    bottom, top = min([*shown_errors, 0.5]) / 1.5, min(max([*shown_errors, 2.0]) * 1.5, _HIGHEST)
+    errors = [y for y in errors if _LOWEST <= y <= _HIGHEST]
+    bottom, top = min([*errors, 0.5]) / 1.5, min(max([*errors, 2.0]) * 1.5, _HIGHEST)
     _panel(left, curves.by_size, "sketch size k (coordinates)", bottom, top)
     _panel(right, curves.by_epsilon, "ε of each release (best size for each ε)", bottom, top)
     left.set_ylabel("standard error of the squared distance,\nas a share of it")
-    left.plot([curves.sketch_dim], [curves.error], "o", color="black", markersize=8, zorder=5)
-    right.plot([curves.epsilon], [curves.error], "o", color="black", markersize=8, zorder=5)
-    left.annotate(
-        f"recommended: k={curves.sketch_dim:,}",
-        (curves.sketch_dim, curves.error),
-        xytext=(0, -18),
-        textcoords="offset points",
-        ha="center",
-        fontsize=9,
-    )
+    for axes, x in ((left, curves.sketch_dim), (right, curves.epsilon)):
+        axes.plot([x], [curves.error], "o", color="black", markersize=8, zorder=5)
+    place = {"xytext": (0, -18), "textcoords": "offset points", "ha": "center"}
+    text = f"recommended: k={curves.sketch_dim:,}"
+    left.annotate(text, (curves.sketch_dim, curves.error), **place, fontsize=9)
     return figure
 
 
 def write_figure(figure: Any, path: str | os.PathLike[str], *, title: str, text: str) -> None:
-    """The figure in a file of the kind that its name says, whole or not at all; .html is one page that needs no network."""
+    """Writes the figure to a file of the type of its name, whole or not at all; .html is one offline page."""
     kind = check_format(path)
-    drawn = io.BytesIO()
+    file_bytes = io.BytesIO()
     # Without a date and with fixed names, the same plan is the same file.
     from matplotlib import rc_context  # noqa: PLC0415  # an extra
 
     with rc_context({"svg.hashsalt": "armslength", "svg.fonttype": "path"}):
         if kind == ".png":
-            figure.savefig(drawn, format="png", dpi=150, metadata={"Software": None})
+            figure.savefig(file_bytes, format="png", dpi=150, metadata={"Software": None})
         else:
-            figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
-    content = drawn.getvalue()
+            figure.savefig(file_bytes, format="svg", metadata={"Date": None, "Creator": None})
+    content = file_bytes.getvalue()
     if kind == ".html":
         picture = content.decode()
         content = _page(title, text, picture[picture.index("<svg") :]).encode()
@@ -413,7 +341,7 @@ def write_figure(figure: Any, path: str | os.PathLike[str], *, title: str, text:
 
 
 def check_format(path: str | os.PathLike[str]) -> str:
-    """The ending of the name, if it says a kind of file that we write."""
+    """The extension of the name, if it is one of FORMATS."""
     kind = Path(path).suffix.lower()
     if kind not in FORMATS:
         raise ParameterError(
@@ -424,11 +352,10 @@ def check_format(path: str | os.PathLike[str]) -> str:
 
 def _panel(axes: Any, curves: Sequence[Curve], label: str, bottom: float, top: float) -> None:
     """One panel with direct labels at the right ends of its lines."""
-    drawn = [curve for curve in curves if curve.points]
     axes.set_xscale("log")
     axes.set_yscale("log")
     ends = []
-    for number, curve in enumerate(drawn):
+    for number, curve in enumerate(curve for curve in curves if curve.points):
         color, dashes = COLORS[number % len(COLORS)], DASHES[number % len(DASHES)]
         x, y = zip(*curve.points, strict=True)
         if len(x) == 1:
@@ -438,33 +365,24 @@ def _panel(axes: Any, curves: Sequence[Curve], label: str, bottom: float, top: f
         ends.append((x[-1], y[-1], curve.name, color))
     axes.set_ylim(bottom, top)
     axes.axhspan(1, top, color="#888888", alpha=0.18, linewidth=0)
-    axes.text(
-        0.02, 0.97, "cannot be resolved", transform=axes.transAxes, fontsize=9, color="#444444", va="top"
-    )
+    look = {"fontsize": 9, "color": "#444444", "va": "top"}
+    axes.text(0.02, 0.97, "cannot be resolved", transform=axes.transAxes, **look)
     axes.set_xlabel(label)
-    axes.grid(visible=True, which="major", color="#dddddd", linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
+    _clean(axes, "both")
     label_ends(axes, ends, bottom, top)
 
 
 def label_ends(axes: Any, ends: list[tuple[float, float, str, str]], bottom: float, top: float) -> None:
     """Names beside the right edge, moved apart where lines end close to each other."""
     spacing = 0.055  # of the panel's height for one label
-    height = log10(top / bottom)
-    wanted = sorted(
-        (min(max(log10(y / bottom) / height, 0.0), 1.0), name, color) for _, y, name, color in ends
-    )
-    placed: list[float] = []
-    for position, _, _ in wanted:
-        placed.append(max(position, placed[-1] + spacing) if placed else position)
-    overflow = max(0.0, placed[-1] - 1.0) if placed else 0.0
-    for index in range(len(placed) - 1, -1, -1):
-        ceiling = placed[index + 1] - spacing if index + 1 < len(placed) else 1.0
-        placed[index] = min(placed[index] - (overflow if index == len(placed) - 1 else 0.0), ceiling)
-    for position, (_, name, color) in zip(placed, wanted, strict=True):
-        axes.annotate(
-            name, (1.01, position), xycoords="axes fraction", fontsize=8.5, color=color, va="center"
-        )
+    names = sorted((log10(y / bottom) / log10(top / bottom), name, color) for _, y, name, color in ends)
+    offsets = spacing * np.arange(len(names))
+    wanted = np.clip([height for height, _, _ in names], 0.0, 1.0)
+    # First up from the label below, then down from the top.
+    heights = np.minimum(np.maximum.accumulate(wanted - offsets) + offsets, 1.0 - offsets[::-1])
+    for height, (_, name, color) in zip(heights, names, strict=True):
+        look = {"xycoords": "axes fraction", "fontsize": 8.5, "va": "center", "color": color}
+        axes.annotate(name, (1.01, height), **look)
 
 
 def _page(title: str, text: str, picture: str) -> str:

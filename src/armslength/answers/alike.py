@@ -1,18 +1,21 @@
-"""Are two parties alike, and which of two is closer? Answers with the error rate of giving them."""
+"""Are two parties alike, and which of two is closer? With the error rate of the answer."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from scipy.special import stdtrit
 
 from armslength import plots
 from armslength.answers.pairs import pair_estimator, unit_of
-from armslength.checks import integer, number
+from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError
-from armslength.estimates.distances import as_distances, checked_pair, is_clear
-from armslength.estimates.intervals import Level
-from armslength.estimates.products import contrast
+from armslength.estimates.distances import as_distances, checked_pair, clear_note, is_clear, squared_distances
+from armslength.estimates.estimate import Estimate
+from armslength.estimates.intervals import METHODS, Level
+from armslength.estimates.products import inner_products
 from armslength.results import Result
 from armslength.sketches.sketches import Sketches
 
@@ -47,15 +50,10 @@ class Alike(Result):
 
     def to_arrow(self) -> pa.Table:
         """One line: left, right, verdict, within, distance, lower, upper, level, in_clear."""
-        line = {
-            **dict(zip(("left", "right"), self.labels, strict=True)),
-            "verdict": self.verdict,
-            "within": self.within,
-            "distance": self.distance,
-            **dict(zip(("lower", "upper"), self.interval, strict=True)),
-            "level": self.level,
-            "in_clear": self.in_clear,
-        }
+        (left, right), (lower, upper) = self.labels, self.interval
+        line: dict[str, Any] = {"left": left, "right": right, "verdict": self.verdict, "within": self.within}
+        line |= {"distance": self.distance, "lower": lower, "upper": upper}
+        line |= {"level": self.level, "in_clear": self.in_clear}
         return pa.Table.from_pylist([line], metadata={"by": self.by, "note": self.note})
 
     def plot(self, ax: Any = None) -> Any:
@@ -93,8 +91,8 @@ class Closer(Result):
         verdict: "b", "c" or "undecided".
         labels: The parties a, b and c.
         difference: The estimate of ‖a−b‖² − ‖a−c‖², in squared data units: negative if b is closer.
-        interval: (lower, upper) of the difference. With "guaranteed" it holds at `level`; with "asymptotic" its ends are made for the
-            comparison with 0, and miss the difference itself more often.
+        interval: (lower, upper) of the difference. With "guaranteed" it holds at `level`; with "asymptotic" its ends
+            are made for the comparison with 0, and miss the difference itself more often.
         level: A wrong verdict comes with probability at most 1 − level, whatever the truth is.
         method: "guaranteed" is proven for all data; "asymptotic" is approximate.
         note: What must be known to read it; empty if nothing.
@@ -110,14 +108,10 @@ class Closer(Result):
 
     def to_arrow(self) -> pa.Table:
         """One line: a, b, c, verdict, difference, lower, upper, level, in_clear."""
-        line = {
-            **dict(zip("abc", self.labels, strict=True)),
-            "verdict": self.verdict,
-            "difference": self.difference,
-            **dict(zip(("lower", "upper"), self.interval, strict=True)),
-            "level": self.level,
-            "in_clear": is_clear(self.note),
-        }
+        lower, upper = self.interval
+        line: dict[str, Any] = {**dict(zip("abc", self.labels, strict=True)), "verdict": self.verdict}
+        line |= {"difference": self.difference, "lower": lower, "upper": upper}
+        line |= {"level": self.level, "in_clear": is_clear(self.note)}
         return pa.Table.from_pylist([line], metadata={"method": self.method, "note": self.note})
 
     def plot(self, ax: Any = None) -> Any:
@@ -158,16 +152,15 @@ def alike(
 ) -> Alike:
     """Whether the distance of two parties is at most `within`: "alike", "different" or "undecided".
 
-    "alike" is said only if the upper end is at most `within`, "different" only if the lower end is above it; each end is
-    one-sided at the level. Only one of the two can be wrong for a given truth, so a wrong verdict has probability at most
-    1 − level in all.
+    "alike" if the upper end is at most `within`, "different" if the lower end is above it; each end is one-sided at the
+    level. Only one of the two can be wrong for a given truth, so a wrong verdict has probability at most 1 − level.
 
     Args:
         a: One row.
         b: One row.
-        within: How far apart two parties may be that are called alike, in data units (for shapes: of shares).
+        within: The largest distance of parties that are alike, in data units (for shapes: of shares).
         level: 1 − the probability of a wrong verdict; above one half.
-        pairs: How many such questions are asked together: the level then holds for all of their verdicts (Bonferroni).
+        pairs: How many such verdicts the level holds for together (Bonferroni).
         by: "size" for rows as they are, "shape" for rows divided by their totals.
         method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
     """
@@ -178,10 +171,10 @@ def alike(
     sure = one_sided(level)
     count = integer("pairs", pairs, at_least=1, at_most=10**12)
     estimate = as_distances(pair_estimator(by)(a, b))
-    # Each end of an asymptotic interval of sizes holds by itself. Chebyshev's bound is on both ends together, and so is the split
-    # of the error for shapes: there the whole error goes to the two.
-    asked = two_sided(sure) if (method, by) == ("asymptotic", "size") else sure
-    lower, upper = (float(end[0, 0]) for end in estimate.rule.interval(Level.of(asked, method, count)))
+    # Each end of an asymptotic interval of sizes holds by itself, so both may miss at the full rate. Chebyshev's bound
+    # is on both ends together, and so is the split of the error for shapes.
+    confidence = 1 - 2 * (1 - sure) if (method, by) == ("asymptotic", "size") else sure
+    lower, upper = (float(end[0, 0]) for end in estimate.rule.interval(Level.of(confidence, method, count)))
     verdict = "alike" if upper <= limit else "different" if lower > limit else "undecided"
     labels = (a.labels[0], b.labels[0])
     clear = any(map(any, estimate.in_clear))
@@ -193,7 +186,7 @@ def closer(
 ) -> Closer:
     """Whether a is closer to b than to c: "b", "c" or "undecided".
 
-    The difference of the two squared distances is estimated as one quantity, which shares the noise of a; two
+    The difference of the two squared distances is estimated as one quantity, since a's noise is part of both; two
     intervals, subtracted, would be wider. A wrong verdict has probability at most 1 − level.
 
     Args:
@@ -208,15 +201,44 @@ def closer(
     checked_pair(a, b)
     checked_pair(a, c)
     sure = one_sided(level)
-    difference = contrast(a, b, c, sure, method)
-    verdict = "b" if difference.upper < 0 else "c" if difference.lower > 0 else "undecided"
+    one_of("method", method, METHODS)
+    # With p = c − b and q = 2a − b − c it is ⟨p, q⟩, and p and q are sketches like any other.
+    p, q = c - b, 2 * a - b - c
+    product = inner_products(p, q)
+    value = float(product.value[0, 0])
+    if method == "guaranteed":
+        # An end is wrong only if one of the two intervals is. Chebyshev bounds both ends of one together.
+        (b_low, b_high), (c_low, c_high) = (
+            squared_distances(a, other).interval(1 - (1 - sure) / 2, method=method) for other in (b, c)
+        )
+        lower, upper = float((b_low - c_high)[0, 0]), float((b_high - c_low)[0, 0])
+    else:
+        # Student's t for the k products of coordinates: made for the comparison with 0.
+        reach = float(stdtrit(a.transform.sketch_dim - 1, sure)) * _std_error(p, q, product)
+        lower, upper = value - reach, value + reach
+    verdict = "b" if upper < 0 else "c" if lower > 0 else "undecided"
     labels = (a.labels[0], b.labels[0], c.labels[0])
-    ends = difference.lower, difference.upper
-    return Closer(verdict, labels, difference.value, ends, sure, method, difference.note)
+    return Closer(verdict, labels, value, (lower, upper), sure, method, clear_note(a, b, c))
+
+
+def _std_error(p: Sketches, q: Sketches, product: Estimate) -> float:
+    """Of ⟨p, q⟩: what its k products show, or the formula at the estimates, whichever is larger.
+
+    The products are as good as independent, except where nothing is projected: those have only the formula. Noise on
+    the input makes them depend on each other, which the formula knows.
+    """
+    protocol = p.protocols[0]
+    by_formula = float(product.variance[0, 0])
+    k = protocol.transform.sketch_dim
+    if protocol.transform.projection_variance == 0 or k < 2:
+        return math.sqrt(by_formula)
+    products = np.prod([side.values[0].astype(np.float64) + side.offsets[0] for side in (p, q)], axis=0)
+    by_sample = k * float(np.var(products, ddof=1)) * protocol.unit_squared**2
+    return math.sqrt(max(by_formula, by_sample))
 
 
 def one_row(name: str, sketches: Sketches) -> None:
-    """Refuses what is not sketches of one row."""
+    """Raises an error unless it is one row."""
     if not isinstance(sketches, Sketches):
         raise ParameterError(f"{name} must be al.Sketches of one row, got {type(sketches).__name__}")
     if len(sketches) != 1:
@@ -224,16 +246,10 @@ def one_row(name: str, sketches: Sketches) -> None:
 
 
 def one_sided(level: float) -> float:
-    """The level of a one-sided statement, if it is one: at one half and below, saying anything would do."""
+    """The level, if above one half: at or below it, any verdict would do."""
     return number("level", level, above=0.5, at_most=SUREST)
 
 
-def two_sided(one_sided_level: float) -> float:
-    """The level of an interval each of whose ends holds by itself at the one-sided level."""
-    return 1 - 2 * (1 - one_sided_level)
-
-
 def _arrays(value: float, interval: tuple[float, float]) -> tuple[Any, Any, Any]:
-    """A value and its ends as arrays of one number each."""
     lower, upper = (np.array([end]) for end in interval)
     return np.array([value]), lower, upper

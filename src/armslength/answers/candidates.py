@@ -1,10 +1,10 @@
 """Candidates for the nearest rows: float products rule out nearly all pairs, exact distances decide about the rest.
 
-Among pairs of one noise, both ends of an interval rise with the estimate. So the count + 1 smallest estimates of each noise hold
-everything that its rows can add: answers, the smallest upper end, and count + 1 of the smallest lower ends.
+Among pairs of one noise, both ends of an interval rise with the estimate. So the count + 1 smallest estimates of each noise
+are enough: for answers, the smallest upper end, and count + 1 of the smallest lower ends.
 
-A row b can be among them only if ‖a−b‖² ≤ T, that is ⟨a, b⟩ − ‖b‖²/2 ≥ (‖a‖² − T)/2. Products come from the BLAS in float32,
-and the limit is lowered by more than all rounding can do. Decision 19 has the proof.
+A row b can be among them only if ‖a−b‖² ≤ T, that is ⟨a, b⟩ − ‖b‖²/2 ≥ (‖a‖² − T)/2. Products come from the BLAS in
+float32, and the limit is lowered by more than all rounding. Decision 19 has the proof.
 """
 
 import math
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.answers.shortlist import Shortlist
-from armslength.estimates.distances import chosen_squares
+from armslength.estimates.distances import Rows, chosen_squares
 from armslength.estimates.intervals import Level, pair_intervals
-from armslength.estimates.pair_noise import PairNoise, PairNoises, noise_classes
+from armslength.estimates.pair_noise import Floats, PairNoise, PairNoises, noise_classes
 from armslength.estimates.variance import ErrorModel
 from armslength.progress import Advance
 from armslength.sketches.sketches import Sketches
@@ -40,30 +40,21 @@ def margin(coordinates: int, kind: type[np.floating[Any]]) -> float:
 
 @dataclass(frozen=True)
 class FloatRows:
-    """Rows as they are, and as floats: relative to an origin and scaled.
+    """Rows as they are, and as floats: relative to an origin and scaled."""
 
-    Attributes:
-        values: n x k: the exact rows.
-        offsets: n: what is added to them when they are read.
-        floats: n x k; zeros for a row that is too far from the origin.
-        square: Squared lengths; −∞ for such a row, so that it is always a candidate.
-        slack: What rounding errors are relative to: squared lengths, and those of the offsets.
-    """
-
-    values: NDArray[Any]
-    offsets: NDArray[np.float64]
-    floats: NDArray[Any]
-    square: NDArray[np.float64]
-    slack: NDArray[np.float64]
+    exact: Rows
+    floats: NDArray[Any]  # zeros for a row that is too far from the origin
+    square: Floats  # squared lengths; −∞ for such a row, so that it is always a candidate
+    slack: Floats  # what rounding errors are relative to: squared lengths, and those of the offsets
 
 
 class Origin:
-    """The point that rows are measured from, and the scale at which a typical query has length 1.
+    """The point that rows are measured from, the median of some queries, and a scale.
 
-    Any point is right. What rows have in common would only cost digits, so it is the median of some queries.
+    Any point is right, but what rows have in common would only cost digits. A typical query has length 1.
     """
 
-    def __init__(self, values: NDArray[Any], offsets: NDArray[np.float64]) -> None:
+    def __init__(self, values: NDArray[Any], offsets: Floats) -> None:
         sample = values[:: -(-len(values) // _SAMPLE)]
         middle = np.median((sample - sample[0]).astype(np.float64), axis=0)
         self._point = sample[0] + np.rint(np.clip(middle, -_FARTHEST, _FARTHEST)).astype(values.dtype)
@@ -72,9 +63,7 @@ class Origin:
         typical = float(np.median(lengths[lengths > 0])) if lengths.any() else 1.0
         self.scale = 2.0 ** -round(math.log2(typical))  # a power of two: scaling rounds nothing
 
-    def float_rows(
-        self, values: NDArray[Any], offsets: NDArray[np.float64], kind: type[np.floating[Any]]
-    ) -> FloatRows:
+    def float_rows(self, values: NDArray[Any], offsets: Floats, kind: type[np.floating[Any]]) -> FloatRows:
         """These rows, which have the type of the origin's, as floats of this kind."""
         floats, squares, slacks = np.zeros(values.shape, kind), np.empty(len(values)), np.empty(len(values))
         longest = min(_LONGEST, _FARTHEST * self.scale) ** 2
@@ -92,39 +81,30 @@ class Origin:
             floats[part] = away if close.all() else np.where(close[:, None], away, 0.0)
             squares[part] = np.where(close, square, -np.inf)
             slacks[part] = np.where(close, slack, 0.0) + _LEAST
-        return FloatRows(values, offsets, floats, squares, slacks)
+        return FloatRows(Rows(values, offsets), floats, squares, slacks)
 
 
 class Smallest:
-    """For each of n queries, the smallest values among the rows of one noise; of equal values, the first rows.
+    """For each query, the smallest values among the rows of one noise; of equal values, the first rows."""
 
-    Attributes:
-        noise: The noise of the rows.
-        bias: n: what noise adds to a squared distance, in squared integer units.
-        value: n x kept, rising; ∞ where there are no more.
-        number: The numbers of their rows.
-        rows: How many rows were searched.
-    """
+    def __init__(self, noise: PairNoise, bias: Floats, kept: int) -> None:
+        self.noise = noise  # of the rows
+        self.bias = bias  # what noise adds to each query's squared distances, in squared integer units
+        self.rows = 0  # that were searched
+        self.value = np.full((len(bias), kept), np.inf)  # in ascending order
+        self.number = np.full((len(bias), kept), -1)  # of the rows
 
-    def __init__(self, noise: PairNoise, bias: NDArray[np.float64], kept: int) -> None:
-        self.noise, self.bias, self.rows = noise, bias, 0
-        self.value = np.full((len(bias), kept), np.inf)
-        self.number = np.full((len(bias), kept), -1)
-
-    def add(self, queries: NDArray[np.int64], numbers: NDArray[np.int64], value: NDArray[np.float64]) -> None:
-        """Candidates by query, and of each query by row number; the rows come behind all before them."""
-        better = (
-            value < self.value[queries, -1]
-        )  # a later row of equal value never takes the place of an earlier one
+    def add(self, queries: NDArray[np.int64], numbers: NDArray[np.int64], value: Floats) -> None:
+        """Adds candidates, sorted by query and row number; rows come after all rows added before."""
+        # A later row of equal value never takes the place of an earlier one.
+        better = value < self.value[queries, -1]
         queries, numbers, value = queries[better], numbers[better], value[better]
         changed, starts, counts = np.unique(queries, return_index=True, return_counts=True)
         if not len(changed):
             return
         new_value, new_number = (np.full((len(changed), counts.max()), fill) for fill in (np.inf, -1))
-        place = (
-            np.repeat(np.arange(len(changed)), counts),
-            np.arange(len(queries)) - np.repeat(starts, counts),
-        )
+        within = np.arange(len(queries)) - np.repeat(starts, counts)
+        place = np.repeat(np.arange(len(changed)), counts), within
         new_value[place], new_number[place] = value, numbers
         values = np.concatenate([self.value[changed], new_value], axis=1)
         order = np.argsort(values, axis=1, kind="stable")[:, : self.value.shape[1]]
@@ -134,14 +114,7 @@ class Smallest:
 
 
 class Candidates:
-    """The queries, and their best candidates so far.
-
-    Args:
-        queries: The n queries.
-        count: How many answers each will get.
-        level: Of the intervals.
-        within: Whether the index is the queries themselves: nobody is its own neighbor.
-    """
+    """The queries, and their best candidates so far; `within`: the index is the queries themselves."""
 
     def __init__(self, queries: Sketches, count: int, level: Level, *, within: bool) -> None:
         self._queries, self._kept, self._level, self._within = queries, count + 1, level, within
@@ -159,8 +132,7 @@ class Candidates:
         none = np.empty(0, dtype=np.int64)
         at_most = 4 * (len(self._queries) + len(block))
         shared = (none, none) if self._all_differ else shared_pairs(self._queries, block, at_most)
-        by_noise = None if shared is None else self._by_noise(block)
-        if shared is None or by_noise is None:
+        if shared is None or (by_noise := self._by_noise(block)) is None:
             return False
         if self._within:  # nobody is its own neighbor
             others = shared[0] != shared[1] + first_number
@@ -176,7 +148,7 @@ class Candidates:
         for smallest, rows in by_noise:
             start = 0
             while start < len(rows):
-                # Few rows first: as long as little is known, everything is a candidate.
+                # Few rows first: at the start, everything is a candidate.
                 stop = min(start + min(at_once, max(self._kept, smallest.rows)), len(rows))
                 self._search_rows(smallest, (block.values, offsets, first_number), rows[start:stop], shared)
                 advance(len(self._queries) * (stop - start))
@@ -186,8 +158,8 @@ class Candidates:
     def finish(self, shortlist: Shortlist) -> None:
         """Gives all candidates to the shortlist."""
         for smallest in self._smallest.values():
-            there = smallest.number >= 0
-            queries, numbers, value = np.nonzero(there)[0], smallest.number[there], smallest.value[there]
+            used = smallest.number >= 0
+            queries, numbers, value = np.nonzero(used)[0], smallest.number[used], smallest.value[used]
             different = [noise.plus(smallest.noise) for noise in self._noises]
             noises = PairNoises.of(different, self._classes[queries])
             ends = pair_intervals(self._model, noises, value, self._level)
@@ -216,17 +188,17 @@ class Candidates:
     def _search_rows(
         self,
         smallest: Smallest,
-        block: tuple[NDArray[Any], NDArray[np.float64], int],
+        block: tuple[NDArray[Any], Floats, int],
         chosen: NDArray[np.int64],
         left_out: Pairs,
     ) -> None:
-        """All queries against rows of one noise in a block (values, offsets, first number), but for pairs that are left out."""
+        """All queries against rows of one noise in a block (values, offsets, first number), without some pairs."""
         values, offsets, first_number = block
         same = self._queries.values.dtype == values.dtype
         origin, queries = self._float_queries(values.dtype if same else np.dtype(np.float64))
         consecutive = chosen[-1] - chosen[0] == len(chosen) - 1
         exact = values[chosen[0] : chosen[-1] + 1] if consecutive else values[chosen]
-        rows = origin.float_rows(_read_only(exact, queries.values.dtype), offsets[chosen], self._kind)
+        rows = origin.float_rows(_read_only(exact, queries.exact.values.dtype), offsets[chosen], self._kind)
         share = margin(exact.shape[1], self._kind)
         half = ((rows.square - share * rows.slack) / 2).astype(self._kind)
         place = np.full(len(values), -1)
@@ -244,11 +216,11 @@ class Candidates:
             open_queries = np.flatnonzero(products.max(axis=1) >= limit)
             i, j = np.divmod(np.flatnonzero(products[open_queries] >= limit[open_queries, None]), len(chosen))
             i = open_queries[i] + first
-            raw = chosen_squares(queries, rows, i, j)
+            raw = chosen_squares(queries.exact, rows.exact, i, j)
             smallest.add(i, chosen[j] + first_number, unit * (raw - smallest.bias[i]))
             measured += len(i)
         smallest.rows += len(chosen)
-        # More than new rows explain: distances are small beside lengths, and float64 tells more of them apart.
+        # More than new rows explain: distances are small beside lengths, and float64 is needed to tell them apart.
         if self._kind is np.float32 and measured > len(self._queries) * (2 * self._kept + len(chosen) / 32):
             self._kind = np.float64
             self._as_floats.clear()
@@ -256,7 +228,7 @@ class Candidates:
     def _limits(
         self, queries: FloatRows, smallest: Smallest, scale_squared: float, part: slice
     ) -> NDArray[Any]:
-        """For some queries, what ⟨a, b⟩ − ‖b‖²/2 is at least, up to rounding, for a value at most the worst one so far."""
+        """For some queries, the least ⟨a, b⟩ − ‖b‖²/2, up to rounding, of a value at most the worst one so far."""
         most = smallest.value[part, -1] / self._model.unit * scale_squared
         noise = smallest.bias[part] * scale_squared
         lowered = margin(queries.floats.shape[1], self._kind) * (queries.slack[part] + np.abs(most) + noise)
@@ -265,19 +237,19 @@ class Candidates:
 
 
 def _read_only(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The rows one behind the other, as one type of array: for another, the hot loop would be compiled again."""
+    """Contiguous rows in one type of array: for another, the kernel would be compiled again."""
     view = np.ascontiguousarray(values, dtype=dtype).view()
     view.flags.writeable = False
     return view
 
 
 def rows_at_once(coordinates: int) -> int:
-    """How many rows are searched at once: as many as a cache holds, but some at least."""
+    """How many rows are searched at once: as many as a cache holds."""
     return min(ROWS, max(32, _NUMBERS // coordinates))
 
 
 def shared_pairs(queries: Sketches, block: Sketches, at_most: int) -> Pairs | None:
-    """The pairs (query, row of the block) that have a noise in common, by query; None if there are more than `at_most`."""
+    """The pairs (query, row of the block) that share a noise, by query; None if there are more than `at_most`."""
     if queries.noises.shared_count(block.noises) > at_most:
         return None
     return queries.noises.shared_pairs(block.noises)
@@ -285,9 +257,9 @@ def shared_pairs(queries: Sketches, block: Sketches, at_most: int) -> Pairs | No
 
 def shared_values(
     model: ErrorModel, queries: Sketches, block: Sketches, pairs: Pairs
-) -> tuple[NDArray[np.float64], PairNoises]:
-    """The estimated squared distances of pairs that share a noise, and what is left of their noises."""
+) -> tuple[Floats, PairNoises]:
+    """The estimated squared distances of pairs that share a noise, and the noises of their differences."""
     classes, terms = queries.noises.take(pairs[0]).plus(block.noises.take(pairs[1]), -1.0).classes()
     noises = PairNoises.of([PairNoise.of(each) for each in terms], classes)
-    value = chosen_squares(queries, block, *pairs) - model.bias * noises.each("k2")
+    value = chosen_squares(Rows.of(queries), Rows.of(block), *pairs) - model.bias * noises.each("k2")
     return model.unit * value, noises

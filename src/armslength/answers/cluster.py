@@ -1,4 +1,4 @@
-"""Which parties belong together, and which of the groups the error bars bear out."""
+"""A tree of the parties, and which of its groups the intervals support."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,10 +8,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.pairs import checked_rows, pair_estimator, unit_of
+from armslength.answers.pairs import answer_table, checked_rows, pair_estimator, unit_of
 from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError
-from armslength.estimates.distances import is_clear
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Bounds
 from armslength.results import Result, sentences
@@ -62,45 +61,30 @@ class Clusters(Result):
         if count is not None and height is not None:
             raise ParameterError("clusters must be cut by a count or by a height, got both")
         if count is not None:
-            made = leaves - integer("count", count, at_least=1, at_most=leaves)
-            wanted = np.arange(leaves - 1) < made
+            merges = leaves - integer("count", count, at_least=1, at_most=leaves)
+            wanted = np.arange(leaves - 1) < merges
         elif height is not None:
-            checked = number("height", height, above=-1.0, at_most=np.inf)
-            wanted = self.linkage[:, 2] <= checked
+            wanted = self.linkage[:, 2] <= number("height", height, above=-1.0, at_most=np.inf)
         else:
-            wanted = self._below_supported()
-        return _numbered(self.linkage, wanted)
+            wanted = np.append(self.supported[:-1], False)  # the last merge is nobody's group
+        clusters = np.arange(leaves)
+        for members, is_wanted in zip(_members(self.linkage), wanted, strict=True):
+            if is_wanted:
+                clusters[members] = clusters[members].min()
+        return np.unique(clusters, return_inverse=True)[1].astype(np.int64)
 
     def groups(self) -> tuple[tuple[str, ...], ...]:
         """The leaves of every supported merge but the last, small groups first."""
         members = _members(self.linkage)
-        return tuple(
-            tuple(self.labels[leaf] for leaf in members[merge])
-            for merge in np.flatnonzero(self.supported[:-1])
-        )
-
-    def _below_supported(self) -> NDArray[np.bool_]:
-        """The merges inside of supported groups; the last merge is nobody's group."""
-        leaves = len(self.labels)
-        wanted = self.supported.copy()
-        wanted[-1] = False
-        for merge in range(leaves - 2, -1, -1):
-            if wanted[merge]:
-                for part in self.linkage[merge, :2].astype(np.int64):
-                    if part >= leaves:
-                        wanted[part - leaves] = True
-        return wanted
+        merges = np.flatnonzero(self.supported[:-1])
+        return tuple(tuple(self.labels[leaf] for leaf in members[merge]) for merge in merges)
 
     def to_arrow(self) -> pa.Table:
         """One line for each leaf, in the order of the tree: label, cluster (as `flat` has it), in_clear."""
-        columns = {
-            "label": pa.array([self.labels[leaf] for leaf in self.order], pa.string()),
-            "cluster": self.flat()[list(self.order)],
-            # all parties go into every cluster
-            "in_clear": np.full(len(self.labels), is_clear(self.note)),
-        }
-        meta = {"by": self.by, "joined_by": self.joined_by, "level": repr(self.level), "note": self.note}
-        return pa.table(columns).replace_schema_metadata(meta)
+        order = list(self.order)
+        columns = {"label": [self.labels[leaf] for leaf in order], "cluster": self.flat()[order]}
+        metadata = {"by": self.by, "joined_by": self.joined_by, "level": repr(self.level)}
+        return answer_table(columns, self.note, **metadata)
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the tree; merges that are not supported are dashed."""
@@ -108,10 +92,9 @@ class Clusters(Result):
         return plots.tree(self.linkage, self.supported, self.order, self.labels, label, ax)
 
     def _title(self) -> str:
-        sure = f"{int(self.supported.sum())} of {len(self.supported)} merges are supported"
-        return (
-            f"{len(self.labels)} parties, {self.joined_by} linkage: {sure}, all together at {self.level:.6g}"
-        )
+        parties, merges = len(self.labels), f"{int(self.supported.sum())} of {len(self.supported)} merges"
+        sure = f"{merges} are supported, all together at {self.level:.6g}"
+        return f"{parties} parties, {self.joined_by} linkage: {sure}"
 
     def __str__(self) -> str:
         clusters = self.flat()
@@ -133,7 +116,7 @@ def cluster(
     by: str = "size",
     method: str = "asymptotic",
 ) -> Clusters:
-    """A tree of the parties by their estimated distances, and which of its groups the intervals bear out.
+    """A tree of the parties by their estimated distances, and which of its groups the intervals support.
 
     Args:
         sketches: One row for each party, at most 5,000.
@@ -158,15 +141,7 @@ def cluster(
 def cluster_estimate(
     estimate: Estimate, interval: Bounds, *, linkage: str = "average", level: float, by: str
 ) -> Clusters:
-    """The tree of squared distances that are estimated already.
-
-    Args:
-        estimate: Squared distances of all pairs of one set of sketches.
-        interval: (lower, upper) of all pairs, which hold together at this level.
-        linkage: As for `cluster`.
-        level: As for `cluster`.
-        by: As for `cluster`.
-    """
+    """The tree of squared distances of all pairs, whose intervals hold together at this level."""
     merges, order = _tree(np.sqrt(np.maximum(estimate.value, 0.0)), linkage)
     supported = _supported(merges, np.sqrt(interval[0]), np.sqrt(interval[1]))
     return Clusters(estimate.labels[0], merges, supported, order, linkage, level, by, estimate.note)
@@ -187,7 +162,7 @@ def _supported(
 ) -> NDArray[np.bool_]:
     """For each merge, whether the largest upper end inside lies below the smallest lower end to the outside."""
     leaves = len(lower)
-    # Clusters live in the place of their first part: least lower and greatest upper ends between clusters.
+    # The least lower and the greatest upper ends between clusters; a cluster is in the place of its first part.
     least, greatest = lower.copy(), upper.copy()
     np.fill_diagonal(least, np.inf)
     inside = np.zeros(leaves)
@@ -200,8 +175,7 @@ def _supported(
         greatest[p] = np.maximum(greatest[p], greatest[q])
         least[:, p], greatest[:, p] = least[p], greatest[p]
         least[p, p] = np.inf
-        # The place of the second part is empty from now on.
-        least[q], least[:, q] = np.inf, np.inf
+        least[q], least[:, q] = np.inf, np.inf  # empty from now on
         place[leaves + merge] = p
         sure[merge] = inside[p] < least[p].min()
     parts = [int(part) - leaves for part in merges[-1, :2]]
@@ -217,14 +191,3 @@ def _members(merges: NDArray[np.float64]) -> list[list[int]]:
         both = [[part] if part < leaves else members[part - leaves] for part in (first, second)]
         members.append(both[0] + both[1])
     return members
-
-
-def _numbered(merges: NDArray[np.float64], wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """For each leaf the number of its cluster when only the wanted merges are made."""
-    leaves = len(merges) + 1
-    groups = np.arange(leaves)
-    for leaves_of, made in zip(_members(merges), wanted, strict=True):
-        if made:
-            groups[leaves_of] = min(groups[leaves_of])
-    _, numbers = np.unique(groups, return_inverse=True)
-    return numbers.astype(np.int64)

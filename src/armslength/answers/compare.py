@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +28,7 @@ SCHEMA = pa.schema(
         **dict.fromkeys(("resolved", "in_clear"), pa.bool_()),
     }
 )
-# What is collected of a pair before it is given out: its place, and squares where distances are asked for.
+# Pairs with their places; with squares where the quantity is a distance.
 _PAIRS = pa.schema(
     [("row", pa.int64()), ("column", pa.int64()), *(field for field in SCHEMA if field.name != "resolved")]
 )
@@ -53,12 +52,12 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
 ) -> pa.RecordBatchReader:
     """An Arrow reader of pairs: left, right, value, lower, upper, resolved, in_clear.
 
-    Every row of a against every row of b, or each pair within a once. A loop over the reader computes one batch after the
-    other, in memory that does not grow with the pairs; `read_all()` gives one table, `read_pandas()` one data frame. The metadata
-    of its schema has the quantity, the level and the note.
+    Every row of a against every row of b, or each pair within a once. A loop over the reader computes one batch after
+    the other, in memory that does not grow with the pairs; `read_all()` gives one table, `read_pandas()` one data
+    frame. The metadata of its schema has the quantity, the level and the note.
 
-    The numbers are those of `al.distances` on all rows at once. Up to 1,024 rows within a come in its order. A collection is
-    read in blocks of some thousand rows, and its pairs come in the order of those blocks.
+    The numbers are those of `al.distances` on all rows at once. Up to 1,024 rows within a come in its order. A
+    collection is read in blocks of some thousand rows, and its pairs come in the order of those blocks.
 
     Args:
         a: Rows on the left, in memory or in files.
@@ -83,23 +82,22 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     one_of("method", method, METHODS)
     pairs = len(a) * (len(a) - 1) // 2 if b is None else len(a) * len(right)
     each = Level.of(level, method, pairs if simultaneous else 1)  # of each pair; checked before any work
-    limits = _Limits.of(below, above, possibly, is_root)
+    for name, limit in (("below", below), ("above", above)):
+        if limit is not None:
+            number(name, limit, above=-1e300, at_most=1e300)
+    if possibly and below is None and above is None:
+        raise ParameterError("possibly must come with below or above, got it alone")
+    limits = _Limits(below, above, possibly, is_root)
     if top is not None:
         integer("top", top, at_least=1, at_most=10**7)
     elif farthest:
         raise ParameterError("farthest must come with a number of top pairs, got it alone")
     clear = CLEAR_NOTE if any(any(side.in_clear) for side in (a, right)) else ""
     special = APPROXIMATE if quantity in _PRODUCTS else SHAPES if by == "shape" else ""
-    schema = SCHEMA.with_metadata(
-        {
-            "quantity": quantity,
-            "by": by,
-            "level": repr(level),
-            "method": method,
-            "simultaneous": str(bool(simultaneous)).lower(),
-            "note": "; ".join(filter(None, (special, clear))),
-        }
-    )
+    metadata = {"quantity": quantity, "by": by, "level": repr(level), "method": method}
+    metadata |= {"simultaneous": str(bool(simultaneous)).lower()}
+    metadata |= {"note": "; ".join(filter(None, (special, clear)))}
+    schema = SCHEMA.with_metadata(metadata)
 
     def batches() -> Iterator[pa.RecordBatch]:
         with progress("compare", pairs, "pairs", shown=show_progress) as advance:
@@ -116,7 +114,7 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
 
 
 def _estimator(quantity: str, by: str) -> PairEstimator:
-    """What is estimated of each pair: for distances their squares, which noise can make negative and which are never tied at 0."""
+    """The estimator of pairs; for distances that of their squares, which are not tied at 0."""
     one_of("quantity", quantity, QUANTITIES)
     one_of("by", by, BY)
     if quantity in _PRODUCTS:
@@ -128,21 +126,12 @@ def _estimator(quantity: str, by: str) -> PairEstimator:
 
 @dataclass(frozen=True)
 class _Limits:
-    """Between which limits the pairs are that are asked for."""
+    """Limits of the pairs to give out."""
 
     below: float | None
     above: float | None
     possibly: bool
     is_root: bool  # whether the limits are for the square roots
-
-    @classmethod
-    def of(cls, below: Any, above: Any, possibly: bool, is_root: bool) -> "_Limits":
-        for name, limit in (("below", below), ("above", above)):
-            if limit is not None:
-                number(name, limit, above=-1e300, at_most=1e300)
-        if possibly and below is None and above is None:
-            raise ParameterError("possibly must come with below or above, got it alone")
-        return cls(below, above, possibly, is_root)
 
     def chosen(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> slice | NDArray[np.bool_]:
         """Which pairs are within the limits."""
@@ -166,34 +155,18 @@ def _count(tiles: Iterator[Tile], advance: Advance) -> Iterator[Tile]:
         advance(rows * (rows - 1) // 2 if tile.estimate.within else rows * columns)
 
 
-def _pairs_of(
-    tile: Tile,
-    places: tuple[NDArray[np.int64], ...],
-    level: Level,
-    limits: _Limits,
-) -> pa.Table:
-    """Those pairs at these rows and columns of a tile that are within the limits."""
-    numbers = (tile.estimate.value, *tile.estimate.rule.interval(level))
-    value, lower, upper = (each[places] for each in numbers)
-    kept = limits.chosen(lower, upper)
+def _pairs_of(tile: Tile, places: tuple[NDArray[np.int64], ...], level: Level, limits: _Limits) -> pa.Table:
+    """The pairs at these places of a tile, if within the limits."""
+    numbers = [each[places] for each in (tile.estimate.value, *tile.estimate.rule.interval(level))]
+    kept = limits.chosen(*numbers[1:])
     rows, columns = (each[kept] for each in places)
-    left, right = (
+    labels = (
         pa.array(labels, pa.string()).take(pa.array(chosen))
         for labels, chosen in zip(tile.estimate.labels, (rows, columns), strict=True)
     )
-    return pa.table(
-        [
-            rows + tile.first_row,
-            columns + tile.first_column,
-            left,
-            right,
-            value[kept],
-            lower[kept],
-            upper[kept],
-            tile.estimate.clear_lines((rows, columns)),
-        ],
-        schema=_PAIRS,
-    )
+    first = rows + tile.first_row, columns + tile.first_column
+    clear = tile.estimate.clear_lines((rows, columns))
+    return pa.table([*first, *labels, *(each[kept] for each in numbers), clear], schema=_PAIRS)
 
 
 def _smallest(tiles: Iterator[Tile], level: Level, limits: _Limits, count: int, sign: float) -> pa.Table:
@@ -217,7 +190,7 @@ def _smallest(tiles: Iterator[Tile], level: Level, limits: _Limits, count: int, 
 
 
 def _answer(pairs: pa.Table, schema: pa.Schema, *, is_root: bool) -> Iterator[pa.RecordBatch]:
-    """The pairs as they are given out: distances are roots of estimated squares, clipped at 0."""
+    """The batches of the reader; distances are roots of estimated squares, clipped at 0."""
     value, lower, upper = (pairs[name].to_numpy() for name in ("value", "lower", "upper"))
     if is_root:
         value, lower, upper = np.sqrt(np.maximum(value, 0.0)), np.sqrt(lower), np.sqrt(upper)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.pairs import BY, answer_note, checked_sketches, unit_of
+from armslength.answers.pairs import BY, answer_note, answer_table, checked_sketches, unit_of
 from armslength.checks import one_of
 from armslength.errors import ParameterError, counted
 from armslength.estimates.distances import as_distances, checked_pair, squared_norms
@@ -30,8 +30,7 @@ class Drift(Result):
         lower: The lower ends.
         upper: The upper ends.
         resolved: Whether the change is told from none: the interval leaves out 0.
-        change: The sketches of after − before, by the same labels. They can be compared, added and subtracted: the
-            difference of two changes is the drift of the drift.
+        change: The sketches of after − before, by the same labels.
         only_before: Parties that only the first release has.
         only_after: Parties that only the second release has.
         level: The confidence of all intervals together.
@@ -53,16 +52,10 @@ class Drift(Result):
 
     def to_arrow(self) -> pa.Table:
         """One line for each party: label, value, lower, upper, resolved, in_clear (data without noise is part of it)."""
-        columns = {
-            "label": pa.array(self.labels, pa.string()),
-            "value": self.value,
-            "lower": self.lower,
-            "upper": self.upper,
-            "resolved": self.resolved,
-            "in_clear": pa.array(self.change.in_clear, pa.bool_()),
-        }
-        meta = {"quantity": "drift", "by": self.by, "level": repr(self.level), "note": self.note}
-        return pa.table(columns).replace_schema_metadata(meta)
+        names = ("value", "lower", "upper", "resolved")
+        columns = {"label": self.labels, **{name: getattr(self, name) for name in names}}
+        columns["in_clear"] = np.array(self.change.in_clear, dtype=np.bool_)
+        return answer_table(columns, self.note, quantity="drift", by=self.by, level=repr(self.level))
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of how far each party moved, largest first."""
@@ -118,12 +111,12 @@ def drift(
     both = [label for label in before.labels if label in places[1]]
     only_before = tuple(label for label in before.labels if label not in places[1])
     only_after = tuple(label for label in after.labels if label not in places[0])
-    if not both or ((only_before or only_after) and not partial):
+    if not both:
+        raise ParameterError("labels must be the same before and after, got none in both")
+    if (only_before or only_after) and not partial:
         raise ParameterError(
             f"labels must be the same before and after, got {len(only_before)} only before and {len(only_after)} only "
             "after; partial=True compares those in both"
-            if both
-            else "labels must be the same before and after, got none in both"
         )
     old, new = (
         side.rows([place[label] for label in both])
@@ -139,16 +132,5 @@ def drift(
         estimates = [shape_distances(old[row], new[row]) for row in range(len(both))]
         ends = [(one.value, *one.rule.interval(each)) for one in estimates]
         value, lower, upper = np.array(ends).reshape(-1, 3).T
-    return Drift(
-        tuple(both),
-        value,
-        lower,
-        upper,
-        lower > 0,
-        change,
-        only_before,
-        only_after,
-        level,
-        by,
-        answer_note(by, change),
-    )
+    moves, only = (value, lower, upper, lower > 0), (only_before, only_after)
+    return Drift(tuple(both), *moves, change, *only, level, by, answer_note(by, change))

@@ -1,4 +1,4 @@
-"""Who is nearest to whom: exact in the estimates, and how sure that is."""
+"""The nearest rows of each query: exact in the estimates, and how sure that is."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from armslength.answers.candidates import Candidates
 from armslength.answers.pairs import (
     PairEstimator,
     answer_note,
+    answer_table,
     checked_sketches,
     pair_estimator,
     row_blocks,
@@ -23,7 +24,7 @@ from armslength.answers.pairs import (
 from armslength.answers.shortlist import Shortlist
 from armslength.checks import integer, one_of
 from armslength.errors import ParameterError, counted
-from armslength.estimates.distances import clear_note, is_clear
+from armslength.estimates.distances import clear_note
 from armslength.estimates.intervals import METHODS, Level
 from armslength.progress import Advance, progress
 from armslength.protocol.protocol import Protocol
@@ -36,7 +37,7 @@ _LARGEST = 2.0**200  # a number whose fourth power, times many rows and coordina
 
 
 class Index(Interface):
-    """What can be searched: `Sketches`, or rows that are read when they are needed."""
+    """`Sketches`, or rows that are read when they are needed."""
 
     @property
     def protocols(self) -> tuple[Protocol, ...]:
@@ -55,9 +56,9 @@ class Index(Interface):
 class Nearest(Result):
     """For each query the index rows of the smallest estimated distances, nearest first, in data units.
 
-    With probability at least `level`, for each query (with `simultaneous` for all queries together): every interval of
-    that query holds, so that the index row that is truly nearest is one of its `candidates`, and the true rank of every answer
-    (one more than the number of index rows that are truly nearer) lies from `best_rank` to `worst_rank`.
+    With probability at least `level`, for each query (with `simultaneous` for all together), every interval holds. Then
+    the truly nearest index row is one of the `candidates`, and the true rank of every answer (one more than the number
+    of index rows that are truly nearer) lies from `best_rank` to `worst_rank`.
 
     Attributes:
         queries: The n queries' labels.
@@ -108,51 +109,40 @@ class Nearest(Result):
         `in_clear` says whether data without noise is part of the answers: ranks depend on all rows.
         """
         count = self.indices.shape[1]
+        names = ("value", "lower", "upper", "resolved", "possible", "best_rank", "worst_rank")
         columns = {
-            "query": pa.array([label for label in self.queries for _ in range(count)], pa.string()),
+            "query": [label for label in self.queries for _ in range(count)],
             "rank": np.tile(np.arange(1, count + 1), len(self.queries)),
-            "label": pa.array([label for row in self.labels for label in row], pa.string()),
-            "value": self.value.ravel(),
-            "lower": self.lower.ravel(),
-            "upper": self.upper.ravel(),
-            "resolved": self.resolved.ravel(),
-            "possible": self.possible.ravel(),
-            "best_rank": self.best_rank.ravel(),
-            "worst_rank": self.worst_rank.ravel(),
-            "in_clear": np.full(self.value.size, is_clear(self.note)),
+            "label": [label for row in self.labels for label in row],
+            **{name: getattr(self, name).ravel() for name in names},
         }
-        meta = {"quantity": "distances", "by": self.by, "level": repr(self.level), "note": self.note}
-        return pa.table(columns).replace_schema_metadata(meta)
+        return answer_table(columns, self.note, quantity="distances", by=self.by, level=repr(self.level))
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of each answer, nearest first; answers that could be the nearest stand out."""
-        several = len(self.queries) > 1
-        names = [
-            (query, label) if several else label
-            for query, row in zip(self.queries, self.labels, strict=True)
-            for label in row
+        pairs = [
+            (query, label) for query, row in zip(self.queries, self.labels, strict=True) for label in row
         ]
-        return plots.forest(
-            names,
-            (self.value.ravel(), self.lower.ravel(), self.upper.ravel()),
-            self.possible.ravel(),
-            f"distance{'' if several else f' from {plots.short_name(self.queries[0])}'}{unit_of(self.by)}",
-            ax,
-            is_sorted=True,
-            words=("could be the nearest", "cannot be the nearest"),
-        )
+        ends = (self.value.ravel(), self.lower.ravel(), self.upper.ravel())
+        style: Any = {"is_sorted": True, "words": ("could be the nearest", "cannot be the nearest")}
+        if len(self.queries) > 1:
+            return plots.forest(
+                pairs, ends, self.possible.ravel(), f"distance{unit_of(self.by)}", ax, **style
+            )
+        label = f"distance from {plots.short_name(self.queries[0])}{unit_of(self.by)}"
+        return plots.forest(self.labels[0], ends, self.possible.ravel(), label, ax, **style)
 
     def _title(self) -> str:
+        queries = counted(len(self.queries), "query", "queries")
         sure = f"{int(self.surely_nearest.sum())} of them surely"
-        return f"The {self.indices.shape[1]} nearest of {counted(len(self.queries), 'query', 'queries')}, {sure}, at {self.level:.6g}"
+        return f"The {self.indices.shape[1]} nearest of {queries}, {sure}, at {self.level:.6g}"
 
     def __str__(self) -> str:
         lines = []
-        for query, names, sure, candidates in zip(
-            self.queries, self.labels, self.surely_nearest, self.candidates, strict=True
-        ):
-            shown = f"{candidates}" if candidates <= len(names) else f"more than {len(names)}"
-            how = "surely" if sure else f"one of {shown} that could be"
+        parts = (self.queries, self.labels, self.surely_nearest, self.candidates)
+        for query, names, sure, candidates in zip(*parts, strict=True):
+            number = f"{candidates}" if candidates <= len(names) else f"more than {len(names)}"
+            how = "surely" if sure else f"one of {number} that could be"
             lines.append(f"{query}: nearest is {names[0]} ({how}, at {self.level:.6g})")
         return sentences(lines, self.note)
 
@@ -170,12 +160,12 @@ def nearest(
 ) -> Nearest:
     """The `count` nearest index rows of each query, by estimated distance, with intervals and what they leave open.
 
-    Exact in the estimates: every pair is looked at, and no matrix of all pairs is made. What noise adds is subtracted pair by pair before ranking, so
-    an index whose rows have different noises is ranked rightly.
+    Exact in the estimates: every pair counts, and no matrix of all pairs is made. What noise adds is subtracted pair by
+    pair before ranking, so an index whose rows have different noises is ranked correctly.
 
     Args:
         queries: Rows to ask about.
-        index: Rows to search, which are read once, block by block; None searches the queries themselves, each without itself.
+        index: Rows to search, read once, block by block; None searches the queries themselves, each without itself.
         count: How many answers to give, at most as many as there are.
         level: With this probability all intervals of a query hold.
         by: "size" for rows as they are, "shape" for rows divided by their totals.
@@ -190,9 +180,8 @@ def nearest(
     one_of("method", method, METHODS)
     if not isinstance(simultaneous, bool):
         raise ParameterError("simultaneous must be True or False, got something else")
-    pairs = others * (len(queries) if simultaneous else 1)
-    confidence = Level.of(level, method, pairs)  # before any work
-    measure = pair_estimator(by)
+    confidence = Level.of(level, method, others * (len(queries) if simultaneous else 1))  # before any work
+    estimator = pair_estimator(by)
     shortlist = Shortlist(len(queries), kept)
     search = Candidates(queries, kept, confidence, within=index is None) if by == "size" else None
     first, clear = 0, clear_note(queries)
@@ -200,50 +189,39 @@ def nearest(
         for block in searched.blocks(rows_at_once(queries.values.shape[1])):
             _check_size("index", block)
             if search is None or not search.search(block, first, shortlist, advance):
-                _take_tiles(queries, block, measure, confidence, shortlist, (first, index is None), advance)
+                _search_tiles(
+                    queries, block, estimator, confidence, shortlist, (first, index is None), advance
+                )
             clear = clear or clear_note(block)
             first += len(block)
             del block  # or it would stay while the next is read
         if search is not None:
             search.finish(shortlist)
-    found = shortlist.answers()
-    return Nearest(
-        queries.labels,
-        _labels(searched, found.indices),
-        found.indices,
-        np.sqrt(np.maximum(found.value, 0.0)),
-        np.sqrt(found.lower),
-        np.sqrt(found.upper),
-        found.possible,
-        found.candidates,
-        found.best_rank,
-        found.worst_rank,
-        level,
-        simultaneous,
-        by,
-        "; ".join(part for part in (answer_note(by), clear) if part),
-    )
+    answers = shortlist.answers()
+    roots = np.sqrt(np.maximum(answers.value, 0.0)), np.sqrt(answers.lower), np.sqrt(answers.upper)
+    ranks = answers.candidates, answers.best_rank, answers.worst_rank
+    rows = _labels(searched, answers.indices), answers.indices
+    note = "; ".join(filter(None, (answer_note(by), clear)))
+    return Nearest(queries.labels, *rows, *roots, answers.possible, *ranks, level, simultaneous, by, note)
 
 
 def rows_at_once(coordinates: int) -> int:
-    """How many rows of the index are read at once: so many bytes, but some at least."""
+    """How many rows of the index are read at once."""
     return min(_ROWS, max(32, _BYTES // (8 * coordinates)))
 
 
 def _check_size(name: str, rows: Sketches) -> None:
-    """Refuses rows that were scaled until their squares, or those of their noises, are no numbers."""
+    """Raises an error for rows scaled until their squares, or those of their noises, overflow."""
     values = rows.values
     if values.dtype.kind == "f" and not max(values.max(initial=0), -values.min(initial=0)) < _LARGEST:
         raise ParameterError(f"{name} must have numbers below 2^200, got larger ones; divide its rows first")
 
 
 def _checked_index(queries: Sketches, index: Any) -> Index:
-    """What is searched, if it can be."""
+    """Validate the index."""
     if index is None:
         return checked_sketches("index", queries, 2)
-    if isinstance(index, Sketches) or not all(
-        hasattr(index, name) for name in ("__len__", "protocols", "blocks", "rows")
-    ):
+    if not all(hasattr(index, name) for name in ("__len__", "protocols", "blocks", "rows")):
         checked_sketches("index", index, 1)
     if not len(index):
         raise ParameterError("index must have at least 1 row, got 0")
@@ -252,19 +230,19 @@ def _checked_index(queries: Sketches, index: Any) -> Index:
     return searched
 
 
-def _take_tiles(
+def _search_tiles(
     queries: Sketches,
     block: Sketches,
-    measure: PairEstimator,
+    estimator: PairEstimator,
     confidence: Level,
     shortlist: Shortlist,
     place: tuple[int, bool],
     advance: Advance,
 ) -> None:
-    """All queries meet a block, every pair with its interval: whatever is measured, and whatever the noises are."""
+    """Adds every pair of the queries with a block, with its interval; for any estimator and any noises."""
     first, within = place
     for rows in row_blocks(len(queries)):
-        for tile in tiles_of(rows, queries, block, measure):
+        for tile in tiles_of(rows, queries, block, estimator):
             value, (lower, upper) = tile.estimate.value, tile.estimate.rule.interval(confidence)
             start = first + tile.first_column
             if within and rows.start < start + value.shape[1] and start < rows.stop:
@@ -276,10 +254,9 @@ def _take_tiles(
 
 def _labels(searched: Index, indices: NDArray[np.int64]) -> tuple[tuple[str, ...], ...]:
     """The labels of the answers."""
-    if isinstance(searched, Sketches):
-        labels = searched.labels
-        return tuple(tuple(labels[number] for number in row) for row in indices.tolist())
-    numbers, places = np.unique(indices, return_inverse=True)
-    labels = searched.rows(numbers.tolist()).labels
-    rows = places.reshape(len(indices), -1).tolist()
-    return tuple(tuple(labels[place] for place in row) for row in rows)
+    if isinstance(searched, Sketches):  # no copy of rows
+        labels, places = searched.labels, indices
+    else:
+        numbers, inverse = np.unique(indices, return_inverse=True)
+        labels, places = searched.rows(numbers.tolist()).labels, inverse.reshape(indices.shape)
+    return tuple(tuple(labels[place] for place in row) for row in places)

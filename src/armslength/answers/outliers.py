@@ -1,4 +1,4 @@
-"""Which parties are unlike the rest, such that none is falsely called so."""
+"""Which parties are surely unlike the rest."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +11,7 @@ from armslength import plots
 from armslength.answers.pairs import (
     PairEstimator,
     answer_note,
+    answer_table,
     checked_sketches,
     pair_estimator,
     row_blocks,
@@ -18,7 +19,6 @@ from armslength.answers.pairs import (
     unit_of,
 )
 from armslength.checks import number
-from armslength.estimates.distances import is_clear
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Bounds, Level
 from armslength.results import Result, sentences
@@ -74,17 +74,10 @@ class Outliers(Result):
 
     def to_arrow(self) -> pa.Table:
         """One line for each party: label, score, lower, upper, is_outlier, in_clear (data without noise is part of the answer)."""
-        columns = {
-            "label": pa.array(self.labels, pa.string()),
-            "score": self.score,
-            "lower": self.lower,
-            "upper": self.upper,
-            "is_outlier": self.is_outlier,
-            # all parties go into every score
-            "in_clear": np.full(len(self.labels), is_clear(self.note)),
-        }
-        meta = {"by": self.by, "factor": repr(self.factor), "level": repr(self.level), "note": self.note}
-        return pa.table(columns).replace_schema_metadata(meta)
+        names = ("score", "lower", "upper", "is_outlier")
+        columns = {"label": self.labels, **{name: getattr(self, name) for name in names}}
+        metadata = {"by": self.by, "factor": repr(self.factor), "level": repr(self.level)}
+        return answer_table(columns, self.note, **metadata)
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of each party's score, largest first, the typical score and the limit for outliers."""
@@ -105,9 +98,9 @@ class Outliers(Result):
         return f"{int(self.is_outlier.sum())} of {len(self.labels)} parties are outliers; {rate}"
 
     def __str__(self) -> str:
-        called = np.flatnonzero(self.is_outlier)
-        order = called[np.argsort(-self.score[called], kind="stable")]
-        return sentences([self._title(), *(self.sentence(int(row)) for row in order)], self.note)
+        order = np.argsort(-self.score, kind="stable")
+        lines = [self.sentence(int(row)) for row in order if self.is_outlier[row]]
+        return sentences([self._title(), *lines], self.note)
 
 
 def outliers(
@@ -142,15 +135,7 @@ def outliers(
 def estimate_outliers(
     estimate: Estimate, interval: Bounds, *, factor: float = 1.5, level: float, by: str
 ) -> Outliers:
-    """The outliers among squared distances that are estimated already.
-
-    Args:
-        estimate: Squared distances of all pairs of one set of sketches.
-        interval: (lower, upper) of all pairs, which hold together at this level.
-        factor: As for `outliers`.
-        level: As for `outliers`.
-        by: As for `outliers`.
-    """
+    """The outliers by squared distances of all pairs, whose intervals hold together at this level."""
     medians = [_median_distance(_without_itself(each)) for each in (estimate.value, *interval)]
     return _outliers_of(medians, estimate.labels[0], factor, level, by, estimate.note)
 
@@ -176,7 +161,7 @@ def _medians(rows: range, sketches: Sketches, estimator: PairEstimator, level: L
 
 
 def _without_itself(squares: Matrix) -> Matrix:
-    """The matrix without its diagonal: a party is compared with the others only."""
+    """The matrix without its diagonal."""
     return squares[~np.eye(len(squares), dtype=np.bool_)].reshape(len(squares), -1)
 
 

@@ -1,14 +1,16 @@
-"""Pairs of rows in tiles, so that no answer needs all pairs at once, and what all answers check and note."""
+"""Pairs of rows in tiles, so that no answer needs all pairs at once; checks, notes and tables of all answers."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength.checks import one_of
 from armslength.errors import ParameterError
-from armslength.estimates.distances import clear_note, squared_distances
+from armslength.estimates.distances import clear_note, is_clear, squared_distances
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.shapes import NOTE, squared_shape_distances
 from armslength.sketches.collection import Collection
@@ -24,24 +26,17 @@ LEFT_ROWS = 4096  # rows of a collection on the left: the right side is read onc
 
 @dataclass(frozen=True)
 class Tile:
-    """The pairs of some consecutive rows with some consecutive columns.
-
-    Attributes:
-        first_row: Where its rows begin on the left side.
-        first_column: Where its columns begin on the right side.
-        estimate: The pairs; `estimate.within` says that rows and columns are the same.
-    """
+    """The pairs of consecutive rows of the left side with consecutive rows of the right side."""
 
     first_row: int
     first_column: int
     estimate: Estimate
 
     def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows and columns of its pairs within the tile, each pair once."""
+        """Rows and columns within the tile, each pair once."""
         if self.estimate.within:
-            rows, columns = np.triu_indices(len(self.estimate.value), 1)
-        else:
-            rows, columns = np.divmod(np.arange(self.estimate.value.size), self.estimate.value.shape[1])
+            return np.triu_indices(len(self.estimate.value), 1)
+        rows, columns = np.indices(self.estimate.value.shape).reshape(2, -1)
         return rows, columns
 
 
@@ -53,11 +48,7 @@ def pair_estimator(by: str) -> PairEstimator:
 def each_pair_once(
     a: Sketches | Collection, b: Sketches | Collection | None, estimator: PairEstimator
 ) -> Iterator[Tile]:
-    """Tiles with every row of a against every row of b, or with every pair within a once.
-
-    Tiles of sketches come row by row. Of a collection some thousand rows are in memory at a time, and meet every block of the
-    other side.
-    """
+    """Tiles with every row of a against every row of b, or with every pair within a once."""
     if b is None and len(a) <= SMALL:
         yield Tile(0, 0, estimator(a if isinstance(a, Sketches) else a.to_sketches(), None))
     elif isinstance(a, Sketches) and not isinstance(b, Collection):
@@ -75,15 +66,7 @@ def tiles_of(
     *,
     from_diagonal: bool = False,
 ) -> Iterator[Tile]:
-    """Tiles with these rows of a against all rows of b, or against all rows of a.
-
-    Args:
-        rows: Consecutive rows.
-        a: Where they are.
-        b: The other side; None for a itself.
-        estimator: What is estimated.
-        from_diagonal: Within a: whether to leave out what lies to the left of the rows' own tile.
-    """
+    """Tiles with these rows of a against all rows of b, or of a (`from_diagonal`: without those before them)."""
     left = a.span(rows.start, rows.stop)
     if b is None and not from_diagonal:
         yield from _across(left, rows.start, a.span(0, rows.start), 0, estimator)
@@ -117,11 +100,7 @@ def _tiles_of_files(
         if b is None:
             for rows in row_blocks(len(left)):
                 for tile in tiles_of(rows, left, None, estimator, from_diagonal=True):
-                    yield replace(
-                        tile,
-                        first_row=first_row + tile.first_row,
-                        first_column=first_row + tile.first_column,
-                    )
+                    yield Tile(first_row + tile.first_row, first_row + tile.first_column, tile.estimate)
         first_column = 0 if b is not None else first_row + len(left)
         for columns in (a if b is None else b).blocks(COLUMNS, first_column):
             for rows in row_blocks(len(left)):
@@ -132,8 +111,20 @@ def _tiles_of_files(
 
 
 def answer_note(by: str, *sides: Sketches) -> str:
-    """What must be known to read an answer about these rows; empty if nothing."""
+    """The note of an answer about these rows; empty if there is nothing to note."""
     return "; ".join(filter(None, (NOTE if by == "shape" else "", clear_note(*sides))))
+
+
+def answer_table(columns: dict[str, Any], note: str, **metadata: str) -> pa.Table:
+    """The table of an answer; `in_clear` is the same in all lines, since ranks and groups depend on all rows."""
+    arrays = {
+        name: pa.array(column, pa.string()) if isinstance(column, tuple | list) else pa.array(column)
+        for name, column in columns.items()
+    }
+    if "in_clear" not in arrays:
+        length = len(next(iter(arrays.values())))
+        arrays["in_clear"] = pa.array(np.full(length, is_clear(note)))
+    return pa.table(arrays).replace_schema_metadata({**metadata, "note": note})
 
 
 def unit_of(by: str) -> str:

@@ -1,4 +1,4 @@
-"""The parties as points of a plane: classical scaling of estimated squared distances, and how surely each is placed."""
+"""A map of the parties by classical scaling of estimated squared distances."""
 
 import math
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.pairs import answer_note, checked_sketches, pair_estimator
+from armslength.answers.pairs import answer_note, answer_table, checked_sketches, pair_estimator
 from armslength.checks import number
 from armslength.errors import counted
-from armslength.estimates.distances import is_clear
+from armslength.estimates.distances import gram_matrix
 from armslength.estimates.pair_noise import row_noises
 from armslength.estimates.shapes import totals
 from armslength.estimates.variance import debias
@@ -31,8 +31,8 @@ class Plane(Result):
     Attributes:
         labels: The n parties.
         places: n x 2.
-        reach: n x 2, half axes of the ellipse in which a party would be drawn, at the level, under another draw of its noise
-            and of the projection.
+        reach: n x 2, half axes of the ellipse in which another draw of the party's noise and of the projection would
+            place it, at the level.
         axes: How many axes the estimates support: 0 (noise hides everything: all places are 0), 1 or 2.
         share: The share of the squared distances that the axes show: their eigenvalues over all positive ones.
         against: The sum of the negative eigenvalues, which no points have, over the same; noise makes them.
@@ -53,16 +53,9 @@ class Plane(Result):
 
     def to_arrow(self) -> pa.Table:
         """One line for each party: label, x, y, reach_x, reach_y, in_clear (data without noise is part of the answer)."""
-        columns = {
-            "label": pa.array(self.labels, pa.string()),
-            "x": self.places[:, 0],
-            "y": self.places[:, 1],
-            "reach_x": self.reach[:, 0],
-            "reach_y": self.reach[:, 1],
-            "in_clear": np.full(len(self.labels), is_clear(self.note)),
-        }
-        meta = {"by": self.by, "level": repr(self.level), "note": self.note}
-        return pa.table(columns).replace_schema_metadata(meta)
+        names, numbers = ("x", "y", "reach_x", "reach_y"), (*self.places.T, *self.reach.T)
+        columns = {"label": self.labels, **dict(zip(names, numbers, strict=True))}
+        return answer_table(columns, self.note, by=self.by, level=repr(self.level))
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with a point and an ellipse for each party."""
@@ -73,8 +66,8 @@ class Plane(Result):
         parties = counted(len(self.labels), "party", "parties")
         if not self.axes:
             return f"{parties}: noise hides all distances" if len(self.labels) > 1 else parties
-        shown = f"the map shows {self.share:.0%} of their squared distances"
-        return f"{parties}; {shown}; ellipses at {100 * self.level:.6g}%"
+        share = f"the map shows {self.share:.0%} of their squared distances"
+        return f"{parties}; {share}; ellipses at {100 * self.level:.6g}%"
 
 
 def plane(sketches: Sketches, level: float = 0.95, *, by: str = "size") -> Plane:
@@ -101,7 +94,7 @@ def plane_of(squared: Points, sketches: Sketches, level: float, by: str) -> Plan
 
 
 class Scaling(NamedTuple):
-    """What classical scaling says; see `Plane`."""
+    """As in `Plane`."""
 
     places: Points
     reach: Points
@@ -113,27 +106,18 @@ class Scaling(NamedTuple):
 def scaling(squared: Points, noise: Points, sketch_dim: int, projection: float, level: float) -> Scaling:
     """The plane of the two largest eigenvalues of −½JDJ, the Gram matrix of the centered points.
 
-    An ellipse is where a party's mark would fall if its own noise and the public projection were drawn again and the axes
-    stayed: along axis a, with eigenvalue λₐ and eigenvector vₐ, the mark is Σⱼvₐⱼ⟨uᵢ,uⱼ⟩/√λₐ.
+    An ellipse is where a party would be placed if its own noise and the public projection were drawn again and the axes
+    stayed: along axis a, with eigenvalue λₐ and eigenvector vₐ, its place is Σⱼvₐⱼ⟨uᵢ,uⱼ⟩/√λₐ.
 
-    * Noise. The centered sketches have the Gram matrix G = −½JDJ + kJ·diag(σ²)·J, the debias put back. Noise of variance σᵢ² a
-      coordinate moves the mark by a variance of σᵢ²·vₐᵀGvₐ/λₐ = σᵢ²(1 + kΣσⱼ²vₐⱼ²/λₐ).
-    * Projection. The mark is ⟨Szᵢ, Sw⟩ with w a unit vector and zᵢ the party less the mean of all: a variance of at most
-      (α/2)(‖zᵢ‖² + ⟨zᵢ, w⟩²), with α the coefficient of Var‖Sz‖² ≤ α‖z‖⁴.
+    * Noise. The centered sketches have the Gram matrix G = −½JDJ + kJ·diag(σ²)·J, the debias put back. Noise of
+      variance σᵢ² a coordinate moves the place by a variance of σᵢ²·vₐᵀGvₐ/λₐ = σᵢ²(1 + kΣσⱼ²vₐⱼ²/λₐ).
+    * Projection. The place is ⟨Szᵢ, Sw⟩ with w a unit vector and zᵢ the party minus the mean of all: a variance of at
+      most (α/2)(‖zᵢ‖² + ⟨zᵢ, w⟩²), with α the coefficient `projection` of Var‖Sz‖² ≤ α‖z‖⁴.
 
-    First order in the share that one party has of an axis; what both axes have in common is left out.
-
-    Args:
-        squared: Estimated squared distances, n x n, in data units; they may be negative.
-        noise: For each party, the variance of its noise in one coordinate of the sketch, in data units.
-        sketch_dim: k.
-        projection: α.
-        level: The probability that an ellipse is for.
+    First order in the share that one party has of an axis, without what both axes have in common. `noise` is the
+    variance of each party's noise in one coordinate of the sketch, in data units.
     """
-    count = len(squared)
-    both = (squared + squared.T) / 2
-    centered = both - both.mean(axis=0) - both.mean(axis=1)[:, None] + both.mean()
-    gram = -centered / 2
+    count, gram = len(squared), gram_matrix(squared)
     eigenvalues, vectors = np.linalg.eigh(gram)
     values, vectors = eigenvalues[::-1][:2], vectors[:, ::-1][:, :2]
     positive = float(eigenvalues[eigenvalues > 0].sum())
@@ -145,7 +129,7 @@ def scaling(squared: Points, noise: Points, sketch_dim: int, projection: float, 
     radius = math.sqrt(-2 * math.log1p(-level))
     for axis in range(axes):
         vector = vectors[:, axis]
-        # An eigenvector has no sign of its own: the largest entry shall be positive.
+        # An eigenvector has no sign of its own: make its largest entry positive.
         vector = vector * np.sign(vector[np.argmax(np.abs(vector))])
         places[:, axis] = math.sqrt(values[axis]) * vector
         stretch = 1 + sketch_dim * float(noise @ vector**2) / values[axis]

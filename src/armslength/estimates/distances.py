@@ -1,8 +1,8 @@
-"""Squared distances, distances and squared norms: unbiased squares with their exact variance, and roots with the mapped interval."""
+"""Squared distances and squared norms, unbiased with their exact variance; distances are their roots."""
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,12 @@ from armslength._numba import kernel
 from armslength.errors import ParameterError
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Bounds, Level, Rule, pair_intervals
-from armslength.estimates.pair_noise import PairNoises, pair_noises, row_noises
+from armslength.estimates.pair_noise import Floats, PairNoises, pair_noises, row_noises
 from armslength.estimates.variance import ErrorModel
 from armslength.sketches.sketches import Sketches, check_same_space
 from armslength.threads import for_blocks
+
+Integers = NDArray[np.int64]
 
 CLEAR_NOTE = "data in the clear is part of it: not private"
 _UNNOTICED = 1e-6  # of a standard error
@@ -39,8 +41,7 @@ def squared_distances(a: Sketches, b: Sketches | None = None) -> Estimate:
     """
     left, right = checked_pair(a, b)
     model, noises = ErrorModel.of(left.protocols[0]), pair_noises(left, right)
-    rows = Rows.of(left)
-    value = debiased_squares(model, rows, rows if right is left else Rows.of(right), noises)
+    value = debiased_squares(model, Rows.of(left), Rows.of(right), noises)
     rule = Pair(model, noises, value)
     return pair_estimate("squared distances", value, (left, right), rule, within=b is None)
 
@@ -62,25 +63,29 @@ def as_distances(squared: Estimate) -> Estimate:
     return replace(squared, quantity=quantity, value=value, rule=Root(squared.rule))
 
 
-def valid_squared_distances(estimate: Estimate) -> NDArray[np.float64]:
-    """All-pairs squared distances projected onto those of real points: symmetric, zero diagonal, no negative ones.
+def valid_squared_distances(estimate: Estimate) -> Floats:
+    """All-pairs squared distances projected onto those of real points: symmetric, zero diagonal, none negative.
 
-    −½JDJ, with J the centering matrix, is the Gram matrix of centered points exactly if it has no negative
-    eigenvalue; those that noise made negative are set to 0. For drawings and clusterings that need a true metric:
-    the result is biased, and the intervals of the estimate do not apply to it.
+    The negative eigenvalues of the Gram matrix, which no points have, are set to 0. For drawings and clusterings that
+    need a true metric. The result is biased, and the intervals of the estimate do not apply to it.
     """
     if not np.isfinite(estimate.value).all():
         raise ParameterError("estimate must be finite, got infinity or NaN")
     if estimate.quantity != "squared distances" or not estimate.within:
         raise ParameterError(f"estimate must be al.squared_distances within one set, got {estimate.quantity}")
-    d = (estimate.value + estimate.value.T) / 2
-    centered = d - d.mean(axis=0) - d.mean(axis=1)[:, None] + d.mean()
-    eigenvalues, vectors = np.linalg.eigh(-centered / 2)
+    eigenvalues, vectors = np.linalg.eigh(gram_matrix(estimate.value))
     gram = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T
     squares = np.diag(gram)
-    valid: NDArray[np.float64] = np.maximum(squares[:, None] + squares[None, :] - 2 * gram, 0.0)
+    valid: Floats = np.maximum(squares[:, None] + squares[None, :] - 2 * gram, 0.0)
     np.fill_diagonal(valid, 0.0)
     return valid
+
+
+def gram_matrix(squared: Floats) -> Floats:
+    """−½JDJ, with J the centering matrix: the Gram matrix of centered points with these squared distances."""
+    d = (squared + squared.T) / 2
+    centered: Floats = d - d.mean(axis=0) - d.mean(axis=1)[:, None] + d.mean()
+    return -centered / 2
 
 
 def checked_pair(a: Sketches, b: Sketches | None) -> tuple[Sketches, Sketches]:
@@ -96,23 +101,21 @@ def checked_pair(a: Sketches, b: Sketches | None) -> tuple[Sketches, Sketches]:
 
 def pair_estimate(
     quantity: str,
-    value: NDArray[np.float64],
+    value: Floats,
     sides: tuple[Sketches, ...],
     rule: Rule,
     *,
     within: bool = False,
     note: str = "",
 ) -> Estimate:
-    """An estimate for rows or pairs of rows, with their labels, and a note where data in the clear is part of it."""
-    different = {id(side): (side.labels, side.in_clear) for side in sides}
-    labels, in_clear = zip(*(different[id(side)] for side in sides), strict=True)
-    clear = CLEAR_NOTE if any(any(side) for side in in_clear) else ""
-    notes = "; ".join(part for part in (note, clear) if part)
+    """An estimate for rows or pairs of rows, with their labels, and a note if data in the clear is part of it."""
+    notes = "; ".join(filter(None, (note, clear_note(*sides))))
+    labels, in_clear = tuple(side.labels for side in sides), tuple(side.in_clear for side in sides)
     return Estimate(quantity, value, labels, in_clear, within, notes, rule)
 
 
 def clear_note(*sides: Sketches) -> str:
-    """What every output says when data without noise is part of it."""
+    """The note of outputs that data without noise is part of; empty for others."""
     return CLEAR_NOTE if any(any(side.in_clear) for side in sides) else ""
 
 
@@ -123,15 +126,15 @@ def is_clear(note: str) -> bool:
 
 @dataclass(frozen=True)
 class Pair:
-    """The rule of squared distances and squared norms: each by the law of its noise."""
+    """The rule of squared distances and squared norms."""
 
     model: ErrorModel
     noises: PairNoises
-    value: NDArray[np.float64]
+    value: Floats
 
     @property
-    def variance(self) -> NDArray[np.float64]:
-        """V at the estimate, or at 0 where the estimate is negative."""
+    def variance(self) -> Floats:
+        """As `plug_in_variance`."""
         return plug_in_variance(self.model, self.noises, self.value)
 
     def interval(self, level: Level) -> Bounds:
@@ -141,7 +144,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Root:
-    """The rule of the square roots of what another rule is about."""
+    """The rule of square roots."""
 
     squared: Rule
     variance: None = None
@@ -152,9 +155,7 @@ class Root:
         return np.sqrt(lower), np.sqrt(upper)
 
 
-def plug_in_variance(
-    model: ErrorModel, noises: PairNoises, value: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def plug_in_variance(model: ErrorModel, noises: PairNoises, value: Floats) -> Floats:
     """V at the estimate, or at 0 where the estimate is negative."""
     result = model.variance_curve(noises.cumulants).at(value)
     if noises.shared is not None:
@@ -163,14 +164,14 @@ def plug_in_variance(
     return result
 
 
-# The squares themselves. Differences are taken modulo 2^64, so it does not matter where the integers have wrapped.
-
-
 class Rows(NamedTuple):
-    """Rows of numbers in integer units, and what is added to each row when it is read."""
+    """Rows of numbers in integer units, and what is added to each row.
+
+    Differences of integers are modulo 2^64, so it does not matter where they have wrapped.
+    """
 
     values: NDArray[Any]
-    offsets: NDArray[np.float64]
+    offsets: Floats
 
     @classmethod
     def of(cls, sketches: Sketches) -> "Rows":
@@ -178,7 +179,7 @@ class Rows(NamedTuple):
         return cls(sketches.values, sketches.offsets)
 
 
-def debiased_squares(model: ErrorModel, left: Rows, right: Rows, noises: PairNoises) -> NDArray[np.float64]:
+def debiased_squares(model: ErrorModel, left: Rows, right: Rows, noises: PairNoises) -> Floats:
     """γ²c²(‖u−v‖² − bias) for all pairs."""
     k2 = noises.k2[noises.index]
     # √(2k)·κ₂ is what noise alone makes of the squared norm; input noise, which is summed, makes no less.
@@ -186,22 +187,17 @@ def debiased_squares(model: ErrorModel, left: Rows, right: Rows, noises: PairNoi
     value = all_squares(left, right, _UNNOTICED * smallest)
     value -= model.bias * k2
     if noises.shared is not None:
-        # A noise that both rows have may cancel, and then nothing hides any rounding: these are done one by one.
+        # A noise that both rows have may cancel, and then nothing hides rounding.
         pairs, merged = noises.shared
         value[pairs] = chosen_squares(left, right, *pairs) - model.bias * merged.each("k2")
     value *= model.unit
     return value
 
 
-def all_squares(left: Rows, right: Rows, tolerance: float) -> NDArray[np.float64]:
+def all_squares(left: Rows, right: Rows, tolerance: float) -> Floats:
     """‖u−v‖² for every row u of left and v of right, in squared integer units.
 
-    By a product of matrices where its rounding cannot matter, and pair by pair where it could.
-
-    Args:
-        left: n rows.
-        right: m rows; the same arrays as left for all pairs within one set.
-        tolerance: How large an error of ‖u−v‖² does no harm; 0 if none does.
+    By a product of matrices if its error is within the tolerance, else pair by pair.
     """
     result = np.empty((len(left.values), len(right.values)))
     if not result.size:
@@ -223,37 +219,23 @@ def all_squares(left: Rows, right: Rows, tolerance: float) -> NDArray[np.float64
     return result
 
 
-class _HasRows(Protocol):
-    """Rows with their values and offsets: `Rows`, `Sketches`, and what a search makes of them."""
-
-    @property
-    def values(self) -> NDArray[Any]: ...
-
-    @property
-    def offsets(self) -> NDArray[np.float64]: ...
-
-
-def chosen_squares(
-    left: _HasRows, right: _HasRows, rows: NDArray[np.int64], columns: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def chosen_squares(left: Rows, right: Rows, rows: Integers, columns: Integers) -> Floats:
     """‖u−v‖² for some pairs, in squared integer units: to the last bit as `_pair_by_pair` has it."""
     a, b = _same_type(left.values, right.values)
     result = np.empty(len(rows))
 
     def fill(start: int, stop: int) -> None:
-        chosen = slice(start, stop)
-        chosen_squared_differences(
-            a, b, left.offsets, right.offsets, rows[chosen], columns[chosen], result[chosen]
-        )
+        part = slice(start, stop)
+        chosen_squared_differences(a, b, left.offsets, right.offsets, rows[part], columns[part], result[part])
 
     for_blocks(len(rows), 2**13, fill)
     return result
 
 
-def _from_first_row(rows: Rows, left: Rows) -> NDArray[np.float64]:
-    """The rows less the first of the left side: what all rows have in common would only cost digits."""
+def _from_first_row(rows: Rows, left: Rows) -> Floats:
+    """The rows minus the first of the left side: what all rows have in common would only cost digits."""
     values, first = _same_type(rows.values, left.values[:1])
-    difference: NDArray[np.float64] = (values - first).astype(np.float64)
+    difference: Floats = (values - first).astype(np.float64)
     if (rows.offsets != left.offsets[0]).any():
         difference += (rows.offsets - left.offsets[0])[:, None]
     return difference
@@ -265,15 +247,11 @@ def _same_type(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], N
     return left.astype(np.float64), right.astype(np.float64)
 
 
-def _products_will_do(
-    sides: tuple[NDArray[np.float64], ...],
-    squares: tuple[NDArray[np.float64], ...],
-    tolerance: float,
-) -> bool:
+def _products_will_do(sides: tuple[Floats, ...], squares: tuple[Floats, ...], tolerance: float) -> bool:
     """Whether ‖u‖² + ‖v‖² − 2⟨u, v⟩ is exact in any order, or its rounding within the tolerance.
 
-    Sums of k products are wrong by at most k·2^−53 times the sum of their magnitudes, in any order, fused or not; the
-    magnitudes add up to at most (‖u‖ + ‖v‖)². Eight more for the rounding of u, of v and of the three terms.
+    Sums of k products are wrong by at most k·2^−53 times the sum of their magnitudes, in any order, fused or not.
+    The magnitudes add up to at most (‖u‖ + ‖v‖)². Eight more for the rounding of u, v and the three terms.
     """
     coordinates = sides[0].shape[1]
     largest = max(float(max(side.max(), -side.min())) for side in sides)
@@ -283,8 +261,8 @@ def _products_will_do(
     return bool(4 * longest * (coordinates + 8) / _EXACT <= tolerance)
 
 
-def _pair_by_pair(left: Rows, right: Rows, result: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same, from the differences of each pair."""
+def _pair_by_pair(left: Rows, right: Rows, result: Floats) -> Floats:
+    """‖u−v‖² from the differences of each pair."""
     a, b = _same_type(left.values, right.values)
 
     def fill(start: int, stop: int) -> None:
@@ -297,13 +275,13 @@ def _pair_by_pair(left: Rows, right: Rows, result: NDArray[np.float64]) -> NDArr
 
 @kernel
 def squared_differences(
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    left_offset: NDArray[np.float64],
-    right_offset: NDArray[np.float64],
-    result: NDArray[np.float64],
+    left: Integers,
+    right: Integers,
+    left_offset: Floats,
+    right_offset: Floats,
+    result: Floats,
 ) -> None:
-    """result[i, j] = ‖left_i − right_j‖², the difference taken modulo 2^64 before it becomes a float."""
+    """result[i, j] = ‖left_i − right_j‖²."""
     for i in range(left.shape[0]):
         for j in range(right.shape[0]):
             result[i, j] = squared_difference(left[i], right[j], left_offset[i] - right_offset[j])
@@ -311,13 +289,13 @@ def squared_differences(
 
 @kernel
 def chosen_squared_differences(
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    left_offset: NDArray[np.float64],
-    right_offset: NDArray[np.float64],
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    result: NDArray[np.float64],
+    left: Integers,
+    right: Integers,
+    left_offset: Floats,
+    right_offset: Floats,
+    rows: Integers,
+    columns: Integers,
+    result: Floats,
 ) -> None:
     """result[n] = ‖left_i − right_j‖² for i = rows[n], j = columns[n]."""
     for n in range(len(rows)):
@@ -326,8 +304,8 @@ def chosen_squared_differences(
 
 
 @kernel
-def squared_difference(left: NDArray[np.int64], right: NDArray[np.int64], shift: float) -> float:
-    """‖left − right + shift‖²."""
+def squared_difference(left: Integers, right: Integers, shift: float) -> float:
+    """‖left − right + shift‖², with the difference modulo 2^64 before it becomes a float."""
     total = 0.0
     for number in range(len(left)):
         difference = np.float64(left[number] - right[number]) + shift

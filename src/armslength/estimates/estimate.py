@@ -13,6 +13,7 @@ from armslength import plots
 from armslength.checks import one_of, shown
 from armslength.errors import ParameterError
 from armslength.estimates.intervals import Bounds, Level, Rule
+from armslength.estimates.pair_noise import Floats
 from armslength.results import Result, data_frame
 
 KINDS = ("heatmap", "intervals")
@@ -37,7 +38,7 @@ class Estimate(Result):
     """
 
     quantity: str
-    value: NDArray[np.float64]
+    value: Floats
     labels: tuple[tuple[str, ...], ...]
     in_clear: tuple[tuple[bool, ...], ...]
     within: bool
@@ -45,17 +46,15 @@ class Estimate(Result):
     rule: Rule
 
     @property
-    def variance(self) -> NDArray[np.float64]:
+    def variance(self) -> Floats:
         """The variance over seed and noise: the exact formula, at the estimate where the formula has an unknown."""
         variance = self.rule.variance
         if variance is None:
-            raise ParameterError(
-                f"variance must be asked of squared quantities, got {self.quantity}; use interval"
-            )
+            raise ParameterError(f"variance must be of squared quantities, got {self.quantity}; use interval")
         return variance
 
     @property
-    def std_error(self) -> NDArray[np.float64]:
+    def std_error(self) -> Floats:
         """The square root of the variance."""
         return np.sqrt(self.variance)
 
@@ -99,14 +98,10 @@ class Estimate(Result):
             others = np.delete(everything, numbers[0]) if self.within else everything
             numbers.append(numbers[0] if within else others)
         part = np.ix_(*numbers)
-        return replace(
-            self,
-            value=self.value[part],
-            labels=tuple(tuple(labels[i] for i in n) for labels, n in zip(self.labels, numbers, strict=True)),
-            in_clear=tuple(tuple(axis[i] for i in n) for axis, n in zip(self.in_clear, numbers, strict=True)),
-            within=within,
-            rule=_Part(self.rule, part),
-        )
+        labels = tuple(tuple(axis[i] for i in n) for axis, n in zip(self.labels, numbers, strict=True))
+        in_clear = tuple(tuple(axis[i] for i in n) for axis, n in zip(self.in_clear, numbers, strict=True))
+        value, rule = self.value[part], _Part(self.rule, part)
+        return replace(self, value=value, labels=labels, in_clear=in_clear, within=within, rule=rule)
 
     def __float__(self) -> float:
         """The value of a single row or pair."""
@@ -123,19 +118,12 @@ class Estimate(Result):
     ) -> pa.Table:
         """One line for each row or pair: labels, value, lower, upper, resolved, in_clear.
 
-        `in_clear` says whether data without noise is part of the line: such a line is **not private**. It is a column because a note
-        gets lost where frames are joined and written.
+        `in_clear` says whether data without noise is part of the line: such a line is **not private**.
         """
         lines = self._lines()
         lower, upper = (end[lines] for end in self.interval(level, method=method, simultaneous=simultaneous))
-        columns = {
-            **self._label_columns(lines),
-            "value": self.value[lines],
-            "lower": lower,
-            "upper": upper,
-            "resolved": (lower > 0) | (upper < 0),
-            "in_clear": self.clear_lines(lines),
-        }
+        columns = {**self._label_columns(lines), "value": self.value[lines], "lower": lower, "upper": upper}
+        columns |= {"resolved": (lower > 0) | (upper < 0), "in_clear": self.clear_lines(lines)}
         meta = {"quantity": self.quantity, "level": repr(level), "method": method, "note": self.note}
         return pa.table(columns).replace_schema_metadata(meta)
 
@@ -175,7 +163,7 @@ class Estimate(Result):
         lines = self._lines()
         names = [column.to_pylist() for column in self._label_columns(lines).values()]
         if self.value.ndim == 2 and 1 in self.value.shape and not self.within:
-            # One row against others: its own name is said once.
+            # One row against others: its own name appears once.
             axis = self.value.shape.index(1)
             label = f"{label}\nfrom {plots.short_name(self.labels[axis][0])}"
             names = [names[1 - axis]]
@@ -184,7 +172,7 @@ class Estimate(Result):
         return plots.forest(labels, ends, resolved[lines], f"{label}, {100 * level:.6g}% intervals", ax)
 
     def clear_lines(self, lines: tuple[NDArray[np.int64], ...]) -> NDArray[np.bool_]:
-        """For some rows or pairs, given by their numbers along each axis, whether data without noise is part of them."""
+        """Whether data without noise is part of the rows or pairs at these places along each axis."""
         marks = [np.array(axis, dtype=np.bool_)[i] for axis, i in zip(self.in_clear, lines, strict=True)]
         clear: NDArray[np.bool_] = np.any(marks, axis=0)
         return clear
@@ -197,10 +185,10 @@ class Estimate(Result):
         labels = self.labels[axis]
         for label in wanted:
             if labels.count(label) != 1:
-                how = "occurs more than once" if label in labels else "is not there"
-                raise ParameterError(
-                    f"label must name one of {len(labels)} rows, got {shown(label)}, which {how}"
+                how = (
+                    f"{shown(label)}, which {'occurs more than once' if label in labels else 'is not there'}"
                 )
+                raise ParameterError(f"label must name one of {len(labels)} rows, got {how}")
         return np.array([labels.index(label) for label in wanted], dtype=np.int64)
 
     def _lines(self, most: int | None = None) -> tuple[NDArray[np.int64], ...]:
@@ -240,12 +228,8 @@ class Estimate(Result):
             except ParameterError:
                 pass  # a row may have no interval at this level; the values are there in any case
         lines = self._lines(rows)
-        columns = {
-            **self._label_columns(lines),
-            "value": self.value[lines],
-            "in_clear": self.clear_lines(lines),
-        }
-        return pa.table(columns), self.pairs
+        columns = {**self._label_columns(lines), "value": self.value[lines]}
+        return pa.table({**columns, "in_clear": self.clear_lines(lines)}), self.pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +240,7 @@ class _Part:
     part: tuple[NDArray[np.int64], ...]
 
     @property
-    def variance(self) -> NDArray[np.float64] | None:
+    def variance(self) -> Floats | None:
         variance = self.rule.variance
         return None if variance is None else variance[self.part]
 

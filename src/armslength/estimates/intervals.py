@@ -5,16 +5,15 @@ from dataclasses import dataclass
 from typing import Protocol as Interface
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from armslength.checks import number, one_of
 from armslength.errors import ParameterError
-from armslength.estimates.pair_noise import NO_NOISE, PairNoise, PairNoises
+from armslength.estimates.pair_noise import NO_NOISE, Floats, PairNoise, PairNoises
 from armslength.estimates.quantiles import LARGEST_DEVIATE, chi_square_quantile, estimate_quantiles
 from armslength.estimates.variance import ErrorModel, VarianceCurve
 
-Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
+Bounds = tuple[Floats, Floats]
 
 METHODS = ("asymptotic", "guaranteed")
 _NODES_PER_UNIT = 256  # of arcsinh(D/start): two neighbors differ by at most 0.4 percent
@@ -23,7 +22,7 @@ _FARTHEST = 2.0**40  # times the estimate: beyond that no upper end is looked fo
 
 @dataclass(frozen=True)
 class Level:
-    """What an interval must hold: the probability that each of its ends may miss, and the method."""
+    """The probability with which each end of an interval may miss, and the method."""
 
     tail: float
     method: str
@@ -52,7 +51,7 @@ class Rule(Interface):
     """How estimates become variances and intervals. Rules are values: frozen, and they can be pickled."""
 
     @property
-    def variance(self) -> NDArray[np.float64] | None:
+    def variance(self) -> Floats | None:
         """The variance of each estimate over seed and noise; None where there is no formula."""
 
     def interval(self, level: Level) -> Bounds:
@@ -62,10 +61,10 @@ class Rule(Interface):
 class Approximate:
     """A rule whose variance is itself an estimate: nothing is guaranteed."""
 
-    value: NDArray[np.float64]
+    value: Floats
 
     @property
-    def variance(self) -> NDArray[np.float64]:
+    def variance(self) -> Floats:
         """The formula, at the estimates."""
         raise NotImplementedError
 
@@ -76,10 +75,10 @@ class Approximate:
         return self.value - reach, self.value + reach
 
 
-def pair_intervals(model: ErrorModel, noises: PairNoises, value: NDArray[np.float64], level: Level) -> Bounds:
+def pair_intervals(model: ErrorModel, noises: PairNoises, value: Floats, level: Level) -> Bounds:
     """(lower, upper) of ‖z‖² for rows or pairs, each by the law of its noise.
 
-    Up to its unit, an interval depends on the law alone: estimates are divided by κ₂, and few laws do for all of them.
+    Up to its unit, an interval depends on the law alone: estimates are divided by κ₂, so that a few laws are enough.
     """
     laws, numbers, units, slacks = noises.by_law()
     number, unit = numbers[noises.index], units[noises.index]
@@ -105,12 +104,9 @@ def pair_intervals(model: ErrorModel, noises: PairNoises, value: NDArray[np.floa
 
 
 def _scaled_interval(
-    model: ErrorModel,
-    law: PairNoise,
-    estimates: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
-    level: Level,
+    model: ErrorModel, law: PairNoise, estimates: tuple[Floats, Floats, Floats], level: Level
 ) -> Bounds:
-    """The intervals of estimates whose noise has this law, with their units and slacks."""
+    """The intervals of (estimates, units, slacks) whose noise has this law."""
     value, unit, slack = estimates
     if law.is_exact:
         return interval_rule(model, law).interval(value, level)
@@ -119,7 +115,7 @@ def _scaled_interval(
 
 
 def interval_rule(model: ErrorModel, noise: PairNoise) -> "IntervalRule":
-    """How estimates of pairs with this noise become intervals."""
+    """The rule for pairs with this noise."""
     curve, cumulants = model.variance_curve(noise.cumulants), noise.cumulants
     k2 = model.bias * cumulants.k2 * model.unit
     if model.null_degrees is not None:
@@ -144,17 +140,11 @@ class IntervalRule:
     noise_variance: float  # κ₂ of a coordinate, data units
     left_out: int | None = None  # coordinates that a projection without replacement has left out
 
-    def interval(
-        self, estimates: NDArray[np.float64], level: Level, slack: NDArray[np.float64] | float = 0.0
-    ) -> Bounds:
-        """(lower, upper) for each estimate, in its shape; no upper limit is infinity.
+    def interval(self, estimates: Floats, level: Level, slack: Floats | float = 0.0) -> Bounds:
+        """(lower, upper) for each estimate; no upper limit is infinity.
 
-        An estimate below 0 gets the upper end of an estimate of 0: what noise has pushed there must not read as certainty.
-
-        Args:
-            estimates: Of D.
-            level: What each interval must hold.
-            slack: By how much each estimate is taken as smaller for its lower end, and as larger for its upper end.
+        An estimate below 0 gets the upper end of an estimate of 0, so that noise does not look like certainty. Estimates
+        are lowered by the slack for their lower ends, and raised by it for their upper ends.
         """
         if self.curve.b == 0 and self.curve.c == 0:
             return self._without_noise(estimates, level)
@@ -163,7 +153,7 @@ class IntervalRule:
         farthest = max(top, start)
         while True:
             farthest *= 8
-            # Where the nodes lie does not depend on the estimates: a part of them gets the same ends as all at once.
+            # Nodes do not depend on the estimates: a part of them gets the same ends as all at once.
             count = math.ceil(_NODES_PER_UNIT * math.asinh(farthest / start)) + 1
             nodes = start * np.sinh(np.arange(count) / _NODES_PER_UNIT)
             above, below = self._limits(nodes, level)
@@ -181,13 +171,13 @@ class IntervalRule:
         upper, _ = self._quantiles(np.zeros(1), level)
         return float(upper[0]) * math.sqrt(self.curve.at_point(0.0))
 
-    def _limits(self, d: NDArray[np.float64], level: Level) -> Bounds:
+    def _limits(self, d: Floats, level: Level) -> Bounds:
         """D + q⁺√V and D − q⁻√V."""
         upper, lower = self._quantiles(d, level)
         deviation = np.sqrt(self.curve.at(d))
         return d + upper * deviation, d - lower * deviation
 
-    def _quantiles(self, d: NDArray[np.float64], level: Level) -> Bounds:
+    def _quantiles(self, d: Floats, level: Level) -> Bounds:
         if level.method == "guaranteed":
             chebyshev = np.full_like(d, np.sqrt(1 / (2 * level.tail)))
             return chebyshev, chebyshev
@@ -196,11 +186,11 @@ class IntervalRule:
         share = signal / (signal + self.noise_variance) if self.noise_variance > 0 else np.ones_like(d)
         upper, lower = estimate_quantiles(self.noise.normalized(), self.coordinates).at(share, deviate)
         if self.left_out:
-            # ‖Sz‖² is D less what the rows left out hold: its lower tail is their upper tail.
+            # ‖Sz‖² is D minus the part of the rows left out: its lower tail is their upper tail.
             lower = np.maximum(lower, chi_square_quantile(self.left_out, deviate))
         return upper, lower
 
-    def _without_noise(self, estimates: NDArray[np.float64], level: Level) -> Bounds:
+    def _without_noise(self, estimates: Floats, level: Level) -> Bounds:
         """Only the projection's error: D̂ is D times a factor, so the interval is D̂ divided by factors."""
         upper, lower = self._quantiles(np.ones(1), level)
         root = np.sqrt(self.curve.a)

@@ -1,10 +1,9 @@
-"""Squared distances when the norms are known: the known part of the error is taken out."""
+"""Squared distances with less error where the norms are known."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from armslength.checks import number
 from armslength.errors import ParameterError
@@ -18,7 +17,7 @@ from armslength.estimates.distances import (
 )
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Approximate, Bounds, Level
-from armslength.estimates.pair_noise import PairNoises, pair_noises, row_noises
+from armslength.estimates.pair_noise import Floats, PairNoises, pair_noises, row_noises
 from armslength.estimates.variance import ErrorModel
 from armslength.laws import Cumulants
 from armslength.sketches.sketches import Sketches
@@ -30,10 +29,10 @@ NOTE = "control variate: uses norms that are public or were paid for; approximat
 def squared_distances_with_norms(
     a: Sketches, b: Sketches, norms_a: Any, norms_b: Any, *, planned_distance: float
 ) -> Estimate:
-    """‖x−y‖² with the error of ‖u‖² + ‖v‖², which is known where the norms are, taken out in part.
+    """‖x−y‖² minus a part of the error of the estimated norms, which is known where the norms are.
 
-    D̂ − β·(estimated norms − known norms), with the β that is best at the planned distance. β comes from the plan and
-    never from the sketches, so the estimate stays unbiased.
+    D̂ − β·(estimated norms − known norms), with the β that is best at the planned distance. β does not depend on the
+    sketches, so the estimate stays unbiased.
 
     Args:
         a: Sketches with the known squared norms `norms_a`.
@@ -43,7 +42,7 @@ def squared_distances_with_norms(
         planned_distance: The distance ‖x−y‖ at which the variance is to be smallest.
     """
     left, right = checked_pair(a, b)
-    x, y = _known("norms_a", norms_a, len(left))[:, None], _known("norms_b", norms_b, len(right))[None, :]
+    x, y = _norms("norms_a", norms_a, len(left))[:, None], _norms("norms_b", norms_b, len(right))[None, :]
     planned = number("planned_distance", planned_distance, above=0.0, at_most=1e150) ** 2
     protocol = left.protocols[0]
     if protocol.noise_site == "input":
@@ -63,21 +62,18 @@ def squared_distances_with_norms(
 
 @dataclass(frozen=True)
 class _NormMoments:
-    """What the error of the estimated norms has to do with that of D̂, for known norms; in data units, rows by columns."""
+    """Moments of the errors of D̂ and of the estimated norms, in data units, rows by columns."""
 
     coefficient: float  # half of a, with Var‖Sz‖² ≤ a‖z‖⁴
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    x_noise: NDArray[np.float64]  # κ₂
-    y_noise: NDArray[np.float64]
-    constant: NDArray[np.float64]
+    x: Floats
+    y: Floats
+    x_noise: Floats  # κ₂
+    y_noise: Floats
+    constant: Floats
 
     @classmethod
     def of(
-        cls,
-        model: ErrorModel,
-        norms: tuple[NDArray[np.float64], NDArray[np.float64]],
-        sides: tuple[Sketches, Sketches],
+        cls, model: ErrorModel, norms: tuple[Floats, Floats], sides: tuple[Sketches, Sketches]
     ) -> "_NormMoments":
         unit, k = model.unit, model.coordinates
         noises = [row_noises(side) for side in sides]
@@ -86,7 +82,7 @@ class _NormMoments:
         constant = k * (x4 + 2 * x2**2) + k * (y4 + 2 * y2**2)
         return cls(model.variance_curve(Cumulants()).a / 2, *norms, x2, y2, constant)
 
-    def at(self, d: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def at(self, d: Floats) -> tuple[Floats, Floats]:
         """Cov(D̂, estimated norms) and Var(estimated norms) at D = d."""
         x, y, f = self.x, self.y, self.coefficient
         inner = (x + y - d) / 2
@@ -102,12 +98,12 @@ class ControlVariate(Approximate):
 
     model: ErrorModel
     noises: PairNoises
-    value: NDArray[np.float64]
-    beta: NDArray[np.float64]
+    value: Floats
+    beta: Floats
     moments: _NormMoments
 
     @property
-    def variance(self) -> NDArray[np.float64]:
+    def variance(self) -> Floats:
         """V − 2β·Cov + β²·Var, at the estimates."""
         covariance, variance = self.moments.at(np.maximum(self.value, 0.0))
         own = plug_in_variance(self.model, self.noises, self.value)
@@ -119,7 +115,7 @@ class ControlVariate(Approximate):
         return np.maximum(lower, 0.0), np.maximum(upper, 0.0)
 
 
-def _known(name: str, norms: Any, count: int) -> NDArray[np.float64]:
+def _norms(name: str, norms: Any, count: int) -> Floats:
     array = plain_array(norms, name)
     array = array.astype(np.float64) if array.dtype.kind in "iuf" else np.empty(0)
     if array.shape != (count,) or not np.isfinite(array).all() or (array < 0).any():

@@ -1,9 +1,10 @@
-"""The noise of rows, and of pairs of rows: what is left of two rows' noises when one is subtracted from the other."""
+"""The noise of rows, and of differences of two rows."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ _SMOOTH_SCALE = 256.0  # from which on a law on the integers is as good as conti
 
 @dataclass(frozen=True, order=True)
 class NoiseComponent:
-    """One independent noise: a law, its dropped bits, and how often it is taken."""
+    """One independent noise: a law, its dropped bits and its coefficient."""
 
     name: str
     scale: float
@@ -36,7 +37,7 @@ class NoiseComponent:
 
     @property
     def reach(self) -> float:
-        """How far out the noise can be noticed: beyond it lies less than 1e-19."""
+        """Beyond this lies less than 1e-19 of the probability."""
         scales = 46 * self.scale if self.name == "laplace" else 9.2 * self.scale
         return self.coefficient * (scales + 1 + 2.0**self.dropped_bits)
 
@@ -48,31 +49,22 @@ class NoiseComponent:
 
 @dataclass(frozen=True)
 class PairNoise:
-    """A sum of independent noises, the same in every coordinate.
+    """A sum of independent noises, the same in every coordinate."""
 
-    Attributes:
-        components: Sorted, so that equal noises are equal objects.
-        laws: The law of each component.
-        cumulants: Σ coefficient^n·κ_n, in integer units.
-        is_exact: Whether it is the noise itself, and not one that stands for others with its kurtosis.
-    """
-
-    components: tuple[NoiseComponent, ...]
-    laws: tuple[Law, ...] = field(compare=False)
-    cumulants: Cumulants = field(compare=False)
-    is_exact: bool = True
+    components: tuple[NoiseComponent, ...]  # sorted, so that equal noises are equal objects
+    laws: tuple[Law, ...] = field(compare=False)  # of each component
+    cumulants: Cumulants = field(compare=False)  # Σ coefficient^n·κ_n, in integer units
+    is_exact: bool = True  # False for one that stands for others with its kurtosis
 
     @classmethod
     def of(cls, terms: Iterable[Term]) -> "PairNoise":
         """The noise of these terms; terms of one noise must have been merged."""
-        return cls.sum_of(
-            (protocol.law, protocol.dropped_bits, abs(coefficient)) for protocol, coefficient in terms
-        )
+        return cls.sum_of((protocol.law, protocol.dropped_bits, abs(factor)) for protocol, factor in terms)
 
     @classmethod
     def sum_of(cls, laws: Iterable[tuple[Law, int, float]], *, is_exact: bool = True) -> "PairNoise":
         """The sum of independent noises, each with its law, its dropped bits and its coefficient."""
-        total = PairNoise((), (), Cumulants(), is_exact)
+        total = cls((), (), Cumulants(), is_exact)
         for law, bits, coefficient in laws:
             component = NoiseComponent(law.name, law.scale, bits, coefficient)
             cumulants = (law.cumulants + uniform_cumulants(bits)).times(coefficient)
@@ -81,26 +73,21 @@ class PairNoise:
 
     def plus(self, other: "PairNoise") -> "PairNoise":
         """The sum of this noise and an independent one."""
-        components, laws = self.components + other.components, self.laws + other.laws
-        order = sorted(range(len(components)), key=components.__getitem__)
-        cumulants = Cumulants(self.cumulants.k2 + other.cumulants.k2, self.cumulants.k4 + other.cumulants.k4)
-        return PairNoise(
-            tuple(components[i] for i in order), tuple(laws[i] for i in order), cumulants, self.is_exact
-        )
+        both = zip(self.components + other.components, self.laws + other.laws, strict=True)
+        ordered = sorted(both, key=itemgetter(0))
+        components, laws = tuple(each for each, _ in ordered), tuple(law for _, law in ordered)
+        return PairNoise(components, laws, self.cumulants + other.cumulants, self.is_exact)
 
     @property
     def has_one_law(self) -> bool:
-        """Whether all components are small whole multiples of one noise: then the exact law of the estimate at 0 is at hand."""
-        if not self.components:
-            return True
-        smallest = min(component.coefficient for component in self.components)
-        multiples = [component.coefficient / smallest for component in self.components]
-        return len({replace(component, coefficient=1.0) for component in self.components}) == 1 and all(
+        """Whether all components are small whole multiples of one noise, so that the exact law at D = 0 is at hand."""
+        multiples = [component.coefficient for component in self.normalized().components]
+        return len({replace(component, coefficient=1.0) for component in self.components}) <= 1 and all(
             multiple % 1 == 0 and multiple <= _LARGEST_MULTIPLE for multiple in multiples
         )
 
     def normalized(self) -> "PairNoise":
-        """The same noise in units of its smallest coefficient, for quantiles that are counted in standard deviations."""
+        """The same noise in units of its smallest coefficient."""
         if not self.is_exact or not self.components:
             return self
         smallest = min(component.coefficient for component in self.components)
@@ -115,10 +102,10 @@ NO_NOISE = PairNoise((), (), Cumulants())
 def noise_with_kurtosis(kurtosis: float) -> PairNoise:
     """A noise of variance 1 and this κ₄/κ₂² that stands for all others with it.
 
-    Up to 3 it is a Laplace noise with the share √(kurtosis/3) of the variance, and a normal one with the rest. Of all sums of
-    Laplace and normal noises with this variance and kurtosis it has the largest higher cumulants: those are proportional to
-    Σ wⁿ, with w the shares of the Laplace noises, and Σ wⁿ ≤ (Σ w²)^(n/2). Above 3 it is a discrete Laplace noise, whose
-    kurtosis is 3 + 1/κ₂.
+    Up to 3 it is a Laplace noise with the share √(kurtosis/3) of the variance, and a normal one with the rest. Of all
+    sums of Laplace and normal noises with this variance and kurtosis it has the largest higher cumulants: those are
+    proportional to Σ wⁿ, with w the shares of the Laplace noises, and Σ wⁿ ≤ (Σ w²)^(n/2). Above 3 it is a discrete
+    Laplace noise, whose kurtosis is 3 + 1/κ₂.
     """
     if kurtosis > 3:
         k2 = 1 / (kurtosis - 3)
@@ -134,34 +121,24 @@ def noise_with_kurtosis(kurtosis: float) -> PairNoise:
 
 @dataclass(frozen=True)
 class PairNoises:
-    """The noises of rows, or of pairs of rows.
-
-    Attributes:
-        shape: How many rows, or pairs, there are.
-        index: Which of the different noises each of them has: `k2[index]` broadcasts to the shape.
-        k2: κ₂ of each different noise, in integer units.
-        k4: κ₄ of each.
-        step: The largest squared distance of two neighboring values.
-        exact: Those of the different noises whose exact law is used, by their place in k2.
-        shared: The pairs that have a noise in common, and what is left of their noises; these overrule the rest.
-    """
+    """The noises of rows, or of pairs of rows."""
 
     shape: tuple[int, ...]
-    index: tuple[Any, ...]
-    k2: Floats
+    index: tuple[Any, ...]  # which of the different noises each has: k2[index] broadcasts to the shape
+    k2: Floats  # of each different noise, in integer units
     k4: Floats
-    step: Floats
-    exact: dict[tuple[int, ...], PairNoise]
-    shared: "tuple[tuple[NDArray[np.int64], NDArray[np.int64]], PairNoises] | None" = None
+    step: Floats  # the largest squared distance of two neighboring values
+    exact: dict[tuple[int, ...], PairNoise]  # noises whose exact law is used, by their place in k2
+    # The pairs that have a noise in common, and what is left of their noises; these overrule the rest.
+    shared: "SharedNoises | None" = None
 
     @classmethod
     def of(cls, different: Sequence[PairNoise], numbers: NDArray[np.int64]) -> "PairNoises":
         """Noises by number: one number for each row or pair of a list."""
-        moments = _moments(different)
         exact: dict[tuple[int, ...], PairNoise] = {
             (number,): noise for number, noise in enumerate(different) if noise.has_one_law
         }
-        return cls(numbers.shape, (numbers,), *moments, exact)
+        return cls(numbers.shape, (numbers,), *_moments(different), exact)
 
     @property
     def cumulants(self) -> Cumulants:
@@ -173,11 +150,10 @@ class PairNoises:
         return np.broadcast_to(getattr(self, name)[self.index], self.shape)
 
     def by_law(self) -> tuple[list[PairNoise], NDArray[np.int64], Floats, Floats]:
-        """The few laws that the different noises have up to a unit.
+        """The few laws that the different noises have up to a unit; and for each noise three arrays.
 
-        Returns:
-            The laws; and for each different noise the number of its law, its unit (of squares, in integer units), and the
-            slack that its law needs at both ends of an interval, in squared integer units.
+        They are the number of its law, its unit (of squares), and the slack that its law needs at both ends of an
+        interval; both in squared integer units.
         """
         has_noise = self.k2 > 0
         unit = np.where(has_noise, self.k2, 1.0)
@@ -201,7 +177,7 @@ class PairNoises:
 
 
 def _rounded_kurtosis(kurtosis: Floats) -> Floats:
-    """The kurtosis rounded up to a grid, so that few laws stand for all noises and no variance is counted too small."""
+    """The kurtosis rounded up to a grid: few laws stand for all noises, and no variance is too small."""
     above = np.maximum(kurtosis - 3, 1.0)
     coarse = 3 + 2 ** (np.ceil(_STEPS_PER_OCTAVE * np.log2(above)) / _STEPS_PER_OCTAVE)
     fine = np.ceil(np.maximum(kurtosis, 0.0) * _KURTOSIS_STEPS - 1e-6) / _KURTOSIS_STEPS
@@ -218,6 +194,9 @@ def _moments(noises: Sequence[PairNoise]) -> Moments:
     )
 
 
+SharedNoises = tuple[tuple[NDArray[np.int64], NDArray[np.int64]], PairNoises]
+
+
 def row_noises(sketches: Sketches) -> PairNoises:
     """The noise of every row by itself."""
     classes, noises = noise_classes(sketches)
@@ -228,11 +207,8 @@ def pair_noises(left: Sketches, right: Sketches) -> PairNoises:
     """The noise of every difference left_i − right_j: κ_n = Σ (α−β)^n·κ_n over the noises that either row has."""
     rows, mine = noise_classes(left)
     columns, theirs = (rows, mine) if right is left else noise_classes(right)
-    exact: dict[tuple[int, ...], PairNoise] = {
-        (i, j): noise
-        for i, j in _may_have_one_law(mine, theirs)
-        if (noise := mine[i].plus(theirs[j])).has_one_law
-    }
+    sums = (((i, j), mine[i].plus(theirs[j])) for i, j in _may_have_one_law(mine, theirs))
+    exact: dict[tuple[int, ...], PairNoise] = {place: noise for place, noise in sums if noise.has_one_law}
     # One number for all pairs, where they have one noise, and no matrix of them.
     index = (0, 0) if len(mine) == len(theirs) == 1 else (rows[:, None], columns[None, :])
     moments = _of_pairs(_moments(mine), _moments(theirs))
@@ -252,16 +228,13 @@ def scaled_pair_noises(left: Sketches, right: Sketches, factors: tuple[Floats, F
 
 def _of_pairs(mine: Moments, theirs: Moments) -> Moments:
     """κ₂, κ₄ and the squared step of all pairs of two lists of independent noises."""
-    (k2, k4, step), (other_k2, other_k4, other_step) = mine, theirs
-    return (
-        k2[:, None] + other_k2[None, :],
-        k4[:, None] + other_k4[None, :],
-        np.maximum(step[:, None], other_step[None, :]),
-    )
+    combine = (np.add, np.add, np.maximum)
+    k2, k4, step = (ufunc.outer(a, b) for ufunc, a, b in zip(combine, mine, theirs, strict=True))
+    return k2, k4, step
 
 
 def _may_have_one_law(left: Sequence[PairNoise], right: Sequence[PairNoise]) -> Iterator[tuple[int, int]]:
-    """The pairs of classes whose first noises have one law, or of which one has no noise: few, where there are many laws."""
+    """The pairs of classes whose first noises have one law, or of which one has no noise."""
     columns: dict[Law | None, list[int]] = {}
     for j, noise in enumerate(right):
         columns.setdefault(noise.laws[0] if noise.laws else None, []).append(j)
@@ -277,10 +250,8 @@ def noise_classes(sketches: Sketches) -> tuple[NDArray[np.int64], list[PairNoise
 
 
 def _shared_noises(
-    left: Sketches,
-    right: Sketches,
-    factors: tuple[Floats, Floats] | None = None,
-) -> "tuple[tuple[NDArray[np.int64], NDArray[np.int64]], PairNoises] | None":
+    left: Sketches, right: Sketches, factors: tuple[Floats, Floats] | None = None
+) -> SharedNoises | None:
     """The pairs of rows that have a noise in common, which is merged and not counted twice."""
     i, j = left.noises.shared_pairs(right.noises)
     if not len(i):
@@ -295,11 +266,7 @@ def _shared_noises(
 def shared_cumulants(left: Sketches, right: Sketches) -> tuple[Floats, Floats]:
     """Σαβκ₂ and Σα²β²κ₄ over the noises that both rows have, in integer units."""
     second, fourth = np.zeros((2, len(left), len(right)))
-    each = [
-        protocol.law.cumulants + uniform_cumulants(protocol.dropped_bits)
-        for protocol, _ in left.noises.releases
-    ]
-    k2, k4 = np.array([cumulants.k2 for cumulants in each]), np.array([cumulants.k4 for cumulants in each])
+    k2, k4, _ = _moments([PairNoise.of([(protocol, 1.0)]) for protocol, _ in left.noises.releases])
     mine, theirs = left.noises.shared_terms(right.noises)
     numbers, pairs = left.noises.numbers[mine], (left.noises.rows[mine], right.noises.rows[theirs])
     products = left.noises.coefficients[mine] * right.noises.coefficients[theirs]

@@ -1,23 +1,13 @@
-"""Inner products and cosines. Their variance has several unknowns, so intervals are approximate and say so."""
+"""Inner products and cosines, with approximate intervals: their variance has several unknowns."""
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import stdtrit
 
-from armslength.checks import number, one_of
-from armslength.estimates.distances import (
-    checked_pair,
-    clear_note,
-    pair_estimate,
-    squared_distances,
-    squared_norms,
-)
+from armslength.estimates.distances import checked_pair, pair_estimate, squared_norms
 from armslength.estimates.estimate import Estimate
-from armslength.estimates.intervals import METHODS, Approximate, Bounds, Level, Rule
-from armslength.estimates.pair_noise import row_noises, shared_cumulants
+from armslength.estimates.intervals import Approximate, Bounds, Level, Rule
+from armslength.estimates.pair_noise import Floats, row_noises, shared_cumulants
 from armslength.estimates.variance import debias
 from armslength.sketches.sketches import Sketches
 from armslength.transforms.transform import ProductCoefficients
@@ -44,26 +34,17 @@ def inner_products(a: Sketches, b: Sketches | None = None) -> Estimate:
 
 @dataclass(frozen=True)
 class Product(Approximate):
-    """The rule of inner products.
-
-    Attributes:
-        coefficients: Of the transform's variance.
-        unit: Squared data units in a squared grid unit.
-        value: The estimates.
-        norms: ‖x‖² and ‖y‖² as estimated, at least 0, for each row and column.
-        noises: κ₂ of each row and column, in integer units.
-        shared: Σαβκ₂ and Σα²β²κ₄ of each pair, in integer units.
-    """
+    """The rule of inner products."""
 
     coefficients: ProductCoefficients
-    unit: float
-    value: NDArray[np.float64]
-    norms: tuple[NDArray[np.float64], NDArray[np.float64]]
-    noises: tuple[NDArray[np.float64], NDArray[np.float64]]
-    shared: tuple[NDArray[np.float64], NDArray[np.float64]]
+    unit: float  # squared data units in a squared grid unit
+    value: Floats
+    norms: tuple[Floats, Floats]  # estimated ‖x‖² and ‖y‖², at least 0
+    noises: tuple[Floats, Floats]  # κ₂ of each row and column, in integer units
+    shared: tuple[Floats, Floats]  # Σαβκ₂ and Σα²β²κ₄ of each pair, in integer units
 
     @property
-    def variance(self) -> NDArray[np.float64]:
+    def variance(self) -> Floats:
         """P(x,y) + κ₂(μ)‖x‖² + κ₂(η)‖y‖² + 2⟨x,y⟩Σαβκ₂ + k(κ₂κ₂ + (Σαβκ₂)² + Σα²β²κ₄), at the estimates."""
         x, y = self.norms[0][:, None], self.norms[1][None, :]
         # By Cauchy and Schwarz no product is larger than its norms allow.
@@ -79,8 +60,8 @@ class Product(Approximate):
 def cosines(a: Sketches, b: Sketches | None = None) -> Estimate:
     """⟨x, y⟩ / (‖x‖·‖y‖) for every row of a against every row of b, or within a; 0 where a norm is not positive.
 
-    The interval combines those of the product and of both norms at a third of the error each: approximate, and wide
-    rather than narrow.
+    The interval combines those of the product and of both norms, each with a third of the error: approximate, and
+    wide rather than narrow.
     """
     left, right = checked_pair(a, b)
     products, x, y = inner_products(a, b), squared_norms(left), squared_norms(right)
@@ -92,7 +73,7 @@ def cosines(a: Sketches, b: Sketches | None = None) -> Estimate:
 
 @dataclass(frozen=True)
 class Cosine:
-    """The rule of cosines: from those of the product and of both squared norms."""
+    """The rule of cosines."""
 
     products: Rule
     x: Rule
@@ -110,60 +91,3 @@ class Cosine:
             lower = np.where(low >= 0, low / largest, low / smallest)
             upper = np.where(high >= 0, high / smallest, high / largest)
         return np.clip(np.nan_to_num(lower, nan=-1.0), -1, 1), np.clip(np.nan_to_num(upper, nan=1.0), -1, 1)
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """An estimate of ‖x−y‖² − ‖x−z‖² in data units, with ends that say on which side of 0 it surely lies."""
-
-    value: float
-    lower: float
-    upper: float
-    note: str
-
-
-def contrast(x: Sketches, y: Sketches, z: Sketches, level: float, method: str) -> Contrast:
-    """‖x−y‖² − ‖x−z‖² of three rows, unbiased over the public seed, with one-sided ends: sharper than two distances are.
-
-    With p = z − y and q = 2x − y − z it is ⟨p, q⟩, and p and q are sketches like any other: their inner product, with the
-    noises that both have, is the difference of the two debiased squared distances.
-
-    Args:
-        x: One row.
-        y: One row.
-        z: One row.
-        level: 1 − the probability that an end is on the wrong side of 0, where the truth is not.
-        method: "guaranteed" subtracts two intervals, each at half of the error: proven for all data, as an interval too.
-            "asymptotic" is Student's t for the k products of coordinates: approximate, and made for the comparison with 0; far from
-            0 its ends miss more often, several times so for few coordinates.
-    """
-    one_of("method", method, METHODS)
-    error = 1 - number("level", level, above=0.5, at_most=1 - 1e-12)
-    p, q = z - y, 2 * x - y - z
-    product = inner_products(p, q)
-    value = float(product.value[0, 0])
-    note = clear_note(x, y, z)
-    if method == "guaranteed":
-        # An end is wrong only if one of the two intervals is. Chebyshev bounds both ends of one together: half of the error each.
-        (y_low, y_high), (z_low, z_high) = (
-            squared_distances(x, other).interval(1 - error / 2, method=method) for other in (y, z)
-        )
-        return Contrast(value, float((y_low - z_high)[0, 0]), float((y_high - z_low)[0, 0]), note)
-    reach = float(stdtrit(x.transform.sketch_dim - 1, 1 - error)) * _std_error(p, q, product)
-    return Contrast(value, value - reach, value + reach, note)
-
-
-def _std_error(p: Sketches, q: Sketches, product: Estimate) -> float:
-    """Of ⟨p, q⟩: what its k products show, or what the formula says at the estimates, whichever is larger.
-
-    The products are as good as independent, except where nothing is projected: those differ by the data, and have only the
-    formula. Noise on the input makes them depend on each other, which the formula knows.
-    """
-    protocol = p.protocols[0]
-    by_formula = float(product.variance[0, 0])
-    k = protocol.transform.sketch_dim
-    if protocol.transform.projection_variance == 0 or k < 2:
-        return math.sqrt(by_formula)
-    products = np.prod([side.values[0].astype(np.float64) + side.offsets[0] for side in (p, q)], axis=0)
-    by_sample = k * float(np.var(products, ddof=1)) * protocol.unit_squared**2
-    return math.sqrt(max(by_formula, by_sample))

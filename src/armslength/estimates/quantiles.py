@@ -1,9 +1,8 @@
-"""Quantiles of the estimate: exact at D = 0, and for differences that are spread over many coordinates elsewhere.
+"""Quantiles of the estimate: exact at D = 0, and for differences spread over many coordinates elsewhere.
 
-A coordinate of the sketches' difference is s + N: N the integer noise, s = (Sz)_i. At D = 0 s is 0, and the law of
-Σ N_i² is public. Elsewhere s is a sum of many small terms, so a normal of variance D/k; the law of Σ (s_i+N_i)² is then a
-k-fold convolution, made by the fast Fourier transform on a lattice. Quantiles are kept as numbers of standard
-deviations, for tails given as normal deviates z, so that they meet V(D) and a level in one place.
+A coordinate of the sketches' difference is s + N: N the integer noise, s = (Sz)_i. At D = 0 s is 0, and the law of Σ N_i²
+is public. Elsewhere s is a sum of many small terms, so a normal of variance D/k. The law of Σ (s_i+N_i)² is a k-fold
+convolution on a lattice, by the fast Fourier transform. Quantiles and tails are in standard deviations.
 """
 
 from dataclasses import dataclass
@@ -31,14 +30,7 @@ _UNNOTICED = 1e-30  # 2^21 of them add less than 1e-23 to a probability
 
 @dataclass(frozen=True)
 class EstimateQuantiles:
-    """Upper and lower quantiles in standard deviations: one row for each ratio, one column for each deviate.
-
-    Attributes:
-        noise: The noise that they are for.
-        coordinates: k.
-        upper: How far above its mean the estimate is with at most the tail's probability.
-        lower: How far below.
-    """
+    """Quantiles above and below the mean: one row for each of _RATIOS, one column for each of _DEVIATES."""
 
     noise: PairNoise
     coordinates: int
@@ -49,10 +41,8 @@ class EstimateQuantiles:
         self, share: NDArray[np.float64], deviate: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(upper, lower) where s has this share of a coordinate's variance; never narrower than normal."""
-        above, below = (
-            np.array([np.interp(deviate, _DEVIATES, row) for row in table])
-            for table in (self.upper, self.lower)
-        )
+        tables = self.upper, self.lower
+        above, below = (np.array([np.interp(deviate, _DEVIATES, row) for row in table]) for table in tables)
         if self.noise.components and self.noise.is_exact:
             above[0] = null_quantile(self.noise, self.coordinates, deviate)
         upper, lower = (np.maximum(np.interp(share, _SHARES, column), deviate) for column in (above, below))
@@ -61,12 +51,12 @@ class EstimateQuantiles:
 
 @lru_cache(maxsize=2048)
 def estimate_quantiles(noise: PairNoise, coordinates: int) -> EstimateQuantiles:
-    """The quantiles of Σ (s_i+N_i)² over this many coordinates; for a noise in the form of `PairNoise.normalized`."""
+    """The quantiles of Σ (s_i+N_i)², for a noise in the form of `PairNoise.normalized`."""
     far = _chi_square_row(coordinates)
     rows = [far] * len(_RATIOS)
     if noise.components:
         null = _null_law(noise, coordinates).quantiles(_DEVIATES)
-        # Noise so seldom and so large that no lattice holds both it and s: the wider of the two ends.
+        # Where noise is so rare and large that no lattice fits it and s: the wider of the two ends.
         wider = np.maximum(null[0], far[0]), np.maximum(null[1], far[1])
         laws = [_lattice_law(noise, coordinates, ratio) for ratio in _RATIOS[1:-1]]
         rows = [null, *(wider if law is None else law.quantiles(_DEVIATES) for law in laws), far]
@@ -95,7 +85,7 @@ def chi_square_quantile(degrees: int, deviate: float) -> float:
 
 @lru_cache(maxsize=64)
 def _chi_square_row(coordinates: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Where noise is nothing: the chi-square law with k degrees of freedom."""
+    """Without noise: the chi-square law with k degrees of freedom."""
     tails = ndtr(-_DEVIATES)
     mean, deviation = coordinates, np.sqrt(2 * coordinates)
     # 1 − tail keeps enough digits: the smallest tail is 1e-12
@@ -114,10 +104,7 @@ class _LatticeLaw:
     deviation: float
 
     def quantiles(self, deviates: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Distances from the mean that are passed with at most the tails' probability, in standard deviations.
-
-        They lie half a step outside of the last value that is not rare, so that no rounding can decide.
-        """
+        """(upper, lower), half a step outside of the last value that is not rare, so that no rounding decides."""
         tails = ndtr(-deviates)
         first_rare = len(self.from_above) - np.searchsorted(self.from_above[::-1], tails, side="right")
         first_common = np.searchsorted(self.from_below, tails, side="right")
@@ -132,7 +119,7 @@ class _ManyCoordinates:
     skewness: float
 
     def quantiles(self, deviates: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Distances from the mean in standard deviations."""
+        """(upper, lower)."""
         bend = (deviates**2 - 1) * self.skewness / 6
         return deviates + bend, deviates - bend
 
@@ -161,7 +148,7 @@ def _lattice_law(noise: PairNoise, coordinates: int, ratio: float) -> _LatticeLa
 
 
 def _power(transform: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
-    """transform ** exponent, with 0 in place of powers that no sum can notice: nearly all of them, and powers are slow."""
+    """transform ** exponent, with 0 for powers too small to matter: nearly all of them, and powers are slow."""
     size = np.square(transform.real) + np.square(transform.imag)
     noticed = np.flatnonzero(size > _UNNOTICED ** (2 / exponent))
     result = np.zeros_like(transform)
@@ -170,7 +157,7 @@ def _power(transform: NDArray[np.complex128], exponent: int) -> NDArray[np.compl
 
 
 def _magnitudes(noise: PairNoise, coordinates: int, ratio: float) -> NDArray[np.float64] | None:
-    """The law of |s+N| on a lattice that is as fine as the budget allows."""
+    """The law of |s+N| on a lattice as fine as the budget allows; None if that is too coarse."""
     deviation = float(np.sqrt(noise.cumulants.k2 * (1 + ratio)))
     is_fine = ratio == 0 and (noise.is_exact or coordinates > _COARSE_COORDINATES)
     budget = _FINE if is_fine else _COARSE
@@ -209,13 +196,13 @@ def _is_whole(noise: PairNoise) -> bool:
 
 
 def _edges(step: float, reach: float) -> NDArray[Any]:
-    """The ends of the intervals that round to −M, …, M steps, M steps being as far as the law reaches."""
+    """The ends of the intervals that round to −M, …, M steps, where M steps cover the reach."""
     most = int(np.ceil(reach / step)) + 1
     return np.asarray((np.arange(-most, most + 2) - 0.5) * step)
 
 
 def _trimmed(pmf: NDArray[Any]) -> NDArray[Any]:
-    """The symmetric law without ends that no sum can notice."""
+    """The symmetric law without its negligible ends."""
     symmetric = (pmf + pmf[::-1]) / 2
     kept = np.flatnonzero(symmetric > _NEGLIGIBLE)
     return np.asarray(symmetric[kept[0] : kept[-1] + 1])

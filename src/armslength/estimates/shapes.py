@@ -1,13 +1,13 @@
 """Totals, and distances of shapes: of rows divided by their totals, whose errors are carried into the interval.
 
-A row x with the released total T̂ is compared as x/T̂ = r·p, where p = x/T is its shape and r = T/T̂ is not known, but lies in
-an interval. docs/guides/answers.md has the formula and its proof.
+A row x with the released total T̂ is compared as x/T̂ = r·p, where p = x/T is its shape and r = T/T̂ lies in an interval.
+docs/guides/answers.md has the formula and its proof.
 """
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from armslength.checks import shown
 from armslength.errors import ParameterError
@@ -22,14 +22,14 @@ from armslength.estimates.distances import (
 )
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Bounds, Level, Rule
-from armslength.estimates.pair_noise import scaled_pair_noises
+from armslength.estimates.pair_noise import Floats, scaled_pair_noises
 from armslength.estimates.variance import ErrorModel
 from armslength.laws import DiscreteLaplace
 from armslength.protocol.protocol import Protocol
 from armslength.sketches.sketches import Sketches
 
 NOTE = "shapes: rows divided by their released totals, whose error is part of the interval"
-# Of the error: most to the distance, for which it is dear; a twentieth to each row's norm and to each row's total.
+# Shares of the error: most to the distance, which needs it most; a twentieth to each row's norm and total.
 _TO_DISTANCE, _TO_NORM, _TO_TOTAL = 0.8, 0.05, 0.05
 
 
@@ -58,8 +58,8 @@ def squared_shape_distances(a: Sketches, b: Sketches | None = None) -> Estimate:
 def totals(sketches: Sketches) -> Estimate:
     """Σⱼ xⱼ for every row, in data units: unbiased, with its exact variance.
 
-    Guarantee: the interval of a row as it was released comes from the exact law of its noise; that of a combination of
-    several rows from their laws together (a union bound). Both methods give it.
+    Guarantee: the interval of a released row comes from the exact law of its noise, that of a combination of rows from
+    a union bound over their laws. Both methods give it.
     """
     if not isinstance(sketches, Sketches):
         raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}")
@@ -69,12 +69,8 @@ def totals(sketches: Sketches) -> Estimate:
         )
     unit = float(sketches.protocols[0].resolution)
     value = sketches.totals.astype(np.float64) * unit
-    noises = tuple(
-        tuple(
-            (_total_law(protocol), abs(coefficient)) for protocol, coefficient in sketches.noises.terms(row)
-        )
-        for row in range(len(sketches))
-    )
+    terms = map(sketches.noises.terms, range(len(sketches)))
+    noises = tuple(tuple((_total_law(protocol), abs(factor)) for protocol, factor in row) for row in terms)
     return pair_estimate("totals", value, (sketches,), Total(value, noises, unit))
 
 
@@ -86,24 +82,17 @@ def _total_law(protocol: Protocol) -> DiscreteLaplace:
 
 @dataclass(frozen=True)
 class Total:
-    """The rule of totals.
+    """The rule of totals."""
 
-    Attributes:
-        value: The totals, in data units.
-        noises: For each row the laws of its noises, with their coefficients.
-        unit: Data units in a grid unit.
-    """
-
-    value: NDArray[np.float64]
-    noises: tuple[tuple[tuple[DiscreteLaplace, float], ...], ...]
-    unit: float
+    value: Floats
+    noises: tuple[tuple[tuple[DiscreteLaplace, float], ...], ...]  # laws and coefficients, for each row
+    unit: float  # data units in a grid unit
 
     @property
-    def variance(self) -> NDArray[np.float64]:
+    def variance(self) -> Floats:
         """γ²·Σα²κ₂ over the noises of each row."""
-        return self.unit**2 * np.array(
-            [sum(coefficient**2 * law.second_moment for law, coefficient in row) for row in self.noises]
-        )
+        sums = [sum(factor**2 * law.second_moment for law, factor in row) for row in self.noises]
+        return self.unit**2 * np.array(sums)
 
     def interval(self, level: Level) -> Bounds:
         """The totals that noise does not exclude."""
@@ -113,26 +102,19 @@ class Total:
 
 
 def _reach(noises: tuple[tuple[DiscreteLaplace, float], ...], tail: float) -> float:
-    """What the noise of a row's total exceeds, on either side, with at most the tail's probability, in grid units."""
+    """The upper quantile of the noise of a row's total, in grid units."""
     each = tail / max(1, len(noises))
-    return sum(coefficient * law.upper_quantile(each) for law, coefficient in noises)
+    return sum(factor * law.upper_quantile(each) for law, factor in noises)
 
 
 @dataclass(frozen=True)
 class _Side:
-    """What is known of the rows of one side.
-
-    Attributes:
-        labels: Their names.
-        total: As released, by which they are divided; in data units.
-        totals: The rule of their totals.
-        norms: The rule of their squared norms.
-    """
+    """The rows of one side, which are divided by their released totals."""
 
     labels: tuple[str, ...]
-    total: NDArray[np.float64]
+    total: Floats  # as released, in data units
     totals: Rule
-    norms: Rule
+    norms: Rule  # of squared norms
 
     @classmethod
     def of(cls, sketches: Sketches) -> "_Side":
@@ -147,18 +129,18 @@ class _Side:
         return Rows(values, np.zeros(len(values)))
 
     def total_ratios(self, level: Level) -> Bounds:
-        """Between which 1/r = T̂/T lies."""
+        """(lower, upper) of 1/r = T̂/T."""
         lower, upper = self.totals.interval(level)
         self.check_positive(lower)
         return self.total / upper, self.total / lower
 
     def squared_norms(self, level: Level) -> Bounds:
-        """Between which ‖x/T̂‖² lies."""
+        """(lower, upper) of ‖x/T̂‖²."""
         lower, upper = self.norms.interval(level)
         return lower / self.total**2, upper / self.total**2
 
-    def check_positive(self, least: NDArray[np.float64]) -> None:
-        """Refuses a total that may be 0."""
+    def check_positive(self, least: Floats) -> None:
+        """Raises an error if a total may be 0."""
         wrong = np.flatnonzero(~(least > 0))
         if len(wrong):
             raise ParameterError(
@@ -169,15 +151,9 @@ class _Side:
 
 @dataclass(frozen=True)
 class Shape:
-    """The rule of squared distances of shapes: all that totals, norms and distances within their intervals allow.
+    """The rule of squared distances of shapes: all that the intervals of totals, norms and distances allow."""
 
-    Attributes:
-        divided: The rule of the squared distances of rows divided by their released totals.
-        left: The rows.
-        right: The columns.
-    """
-
-    divided: Rule
+    divided: Rule  # of squared distances of rows divided by their released totals
     left: _Side
     right: _Side
     variance: None = None
@@ -185,83 +161,66 @@ class Shape:
     def interval(self, level: Level) -> Bounds:
         """(lower, upper) over all true totals and norms."""
         lower, upper = self.divided.interval(level.share(_TO_DISTANCE))
-        norms = _Ranges.of(*(side.squared_norms(level.share(_TO_NORM)) for side in (self.left, self.right)))
-        ratios = _Ranges.of(*(side.total_ratios(level.share(_TO_TOTAL)) for side in (self.left, self.right)))
+        norms = _ranges(*(side.squared_norms(level.share(_TO_NORM)) for side in (self.left, self.right)))
+        ratios = _ranges(*(side.total_ratios(level.share(_TO_TOTAL)) for side in (self.left, self.right)))
         # x/T̂x = y/T̂y makes the shapes equal, whatever the true totals are.
         equal = upper == 0
         least = np.where(equal, 0.0, _least(lower, norms, ratios))
         return least, np.where(equal, 0.0, _most(upper, norms, ratios))
 
 
-@dataclass(frozen=True)
-class _Range:
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+# The (lower, upper) of each row, and of each column, in shapes that broadcast to a matrix of pairs.
+_Ranges = tuple[Bounds, Bounds]
 
 
-@dataclass(frozen=True)
-class _Ranges:
-    """Between which a quantity of each row and one of each column lies, in shapes that meet a matrix of pairs."""
-
-    rows: _Range
-    columns: _Range
-
-    @classmethod
-    def of(cls, rows: Bounds, columns: Bounds) -> "_Ranges":
-        return cls(_Range(*(end[:, None] for end in rows)), _Range(*(end[None, :] for end in columns)))
+def _ranges(rows: Bounds, columns: Bounds) -> _Ranges:
+    return (rows[0][:, None], rows[1][:, None]), (columns[0][None, :], columns[1][None, :])
 
 
-def _most(upper: NDArray[np.float64], norms: _Ranges, ratios: _Ranges) -> NDArray[np.float64]:
+def _most(upper: Floats, norms: _Ranges, ratios: _Ranges) -> Floats:
     """The largest ‖ρP − σQ‖²: convex in (ρ, σ), so at a corner."""
-    x, y, rhos, sigmas = norms.rows, norms.columns, ratios.rows, ratios.columns
+    (x_low, x_high), (y_low, y_high) = norms
     result = np.zeros_like(upper)
-    for rho in (rhos.low, rhos.high):
-        for sigma in (sigmas.low, sigmas.high):
-            p, q = np.where(rho > sigma, x.high, x.low), np.where(sigma > rho, y.high, y.low)
-            result = np.maximum(result, _form(rho, sigma, upper, p, q))
+    for rho, sigma in product(*ratios):
+        p, q = np.where(rho > sigma, x_high, x_low), np.where(sigma > rho, y_high, y_low)
+        result = np.maximum(result, _form(rho, sigma, upper, p, q))
     return result
 
 
-def _least(lower: NDArray[np.float64], norms: _Ranges, ratios: _Ranges) -> NDArray[np.float64]:
-    """The smallest ‖ρP − σQ‖² for the smallest ‖P−Q‖² and norms that suit it, and 0 if that is less than 0.
+def _least(lower: Floats, norms: _Ranges, ratios: _Ranges) -> Floats:
+    """The smallest ‖ρP − σQ‖² for the smallest ‖P−Q‖² and norms that suit it, but at least 0.
 
-    On each side of ρ = σ the norms that suit it are fixed, and what is left is a homogeneous quadratic form in (ρ, σ): it has
-    no minimum inside of a region without the origin, so the smallest lies on an edge. On the edge ρ = σ it is ρ²·‖P−Q‖².
+    On each side of ρ = σ the norms that suit it are fixed. What is left is a homogeneous quadratic form in (ρ, σ): it
+    has no minimum inside a region without the origin, so the smallest lies on an edge. On ρ = σ it is ρ²·‖P−Q‖².
     """
-    x, y, rhos, sigmas = norms.rows, norms.columns, ratios.rows, ratios.columns
-    together = np.maximum(rhos.low, sigmas.low)
-    meets = together <= np.minimum(rhos.high, sigmas.high)
-    result = np.where(meets, together**2 * lower, np.inf)
-    for p, q, rho_is_larger in ((x.low, y.high, True), (x.high, y.low, False)):
-        half = (p + q - lower) / 2
-        for rho in (rhos.low, rhos.high):
-            sigma = np.clip(_ratio(half, q) * rho, sigmas.low, sigmas.high)
-            sigma = np.minimum(sigma, rho) if rho_is_larger else np.maximum(sigma, rho)
-            inside = (sigma >= sigmas.low) & (sigma <= sigmas.high)
-            result = np.where(inside, np.minimum(result, _form(rho, sigma, lower, p, q)), result)
-        for sigma in (sigmas.low, sigmas.high):
-            rho = np.clip(_ratio(half, p) * sigma, rhos.low, rhos.high)
-            rho = np.maximum(rho, sigma) if rho_is_larger else np.minimum(rho, sigma)
-            inside = (rho >= rhos.low) & (rho <= rhos.high)
-            result = np.where(inside, np.minimum(result, _form(rho, sigma, lower, p, q)), result)
-    known = np.isfinite(x.high) & np.isfinite(y.high)
-    return np.where(known, np.maximum(result, 0.0), 0.0)
+    (x, y), (rhos, sigmas) = norms, ratios
+    equal = np.maximum(rhos[0], sigmas[0])
+    result = np.where(equal <= np.minimum(rhos[1], sigmas[1]), equal**2 * lower, np.inf)
+    for (p, q), (edges, others) in (((x, y), (rhos, sigmas)), ((y, x), (sigmas, rhos))):
+        result = np.minimum(result, _least_on_edges(lower, p, q, edges, others))
+    is_bounded = np.isfinite(x[1]) & np.isfinite(y[1])
+    return np.where(is_bounded, np.maximum(result, 0.0), 0.0)
 
 
-def _form(
-    rho: NDArray[np.float64],
-    sigma: NDArray[np.float64],
-    squared_distance: NDArray[np.float64],
-    p: NDArray[np.float64],
-    q: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """‖ρP − σQ‖² = ρσ‖P−Q‖² + (ρ−σ)(ρ‖P‖² − σ‖Q‖²); where ρ = σ, the norms do not matter, even infinite ones."""
+def _least_on_edges(lower: Floats, x: Bounds, y: Bounds, rhos: Bounds, sigmas: Bounds) -> Floats:
+    """The smallest of the form where ρ is at an end of its range; infinity where σ has no room there."""
+    result = np.full_like(lower, np.inf)
+    for rho, (p, q, nearer) in product(rhos, ((x[0], y[1], np.minimum), (x[1], y[0], np.maximum))):
+        # ρ is the larger of the two with the first norms, and the smaller with the second.
+        sigma = nearer(np.clip(_ratio((p + q - lower) / 2, q) * rho, *sigmas), rho)
+        inside = (sigma >= sigmas[0]) & (sigma <= sigmas[1])
+        result = np.where(inside, np.minimum(result, _form(rho, sigma, lower, p, q)), result)
+    return result
+
+
+def _form(rho: Floats, sigma: Floats, squared_distance: Floats, p: Floats, q: Floats) -> Floats:
+    """‖ρP − σQ‖² = ρσ‖P−Q‖² + (ρ−σ)(ρ‖P‖² − σ‖Q‖²); where ρ = σ, norms do not matter, even infinite ones."""
     with np.errstate(invalid="ignore"):
         rest = (rho - sigma) * (rho * p - sigma * q)
     return rho * sigma * squared_distance + np.where(rho == sigma, 0.0, rest)
 
 
-def _ratio(half: NDArray[np.float64], square: NDArray[np.float64]) -> NDArray[np.float64]:
+def _ratio(half: Floats, square: Floats) -> Floats:
     """half / square; infinite where the square is 0 and the form therefore linear."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.nan_to_num(half / square, nan=0.0, posinf=np.inf, neginf=-np.inf)

@@ -33,34 +33,26 @@ class VarianceCurve:
 
 @dataclass(frozen=True)
 class ErrorModel:
-    """What estimates must know of a protocol, as plain numbers that are asked for once.
+    """What estimates must know of a protocol, as plain numbers."""
 
-    Attributes:
-        unit: γ²c²: data units in a squared integer unit.
-        coordinates: k.
-        bias: What noise of κ₂ = 1 a coordinate adds to a squared norm, in squared integer units.
-        curve: V for noise of κ₂ = 1 and κ₄ = 0; None where the transform's own variance is not known.
-        kurtosis: What κ₄ = 1 adds to V.
-        null_degrees: Of the chi-square law at D = 0 where coordinates are not independent; else None.
-        null_variance: V at D = 0 of that law, for κ₂ = 1 and κ₄ = 0; and what κ₄ = 1 adds.
-        left_out: How many coordinates a projection without replacement has left out; None if too many to matter.
-    """
-
-    unit: float
-    coordinates: int
-    bias: float
-    curve: VarianceCurve | None
-    kurtosis: float
-    null_degrees: int | None
-    null_variance: tuple[float, float]
-    left_out: int | None
+    unit: float  # γ²c²: data units in a squared integer unit
+    coordinates: int  # k
+    bias: float  # what noise of κ₂ = 1 a coordinate adds to a squared norm, in squared integer units
+    curve: (
+        VarianceCurve | None
+    )  # V for κ₂ = 1 and κ₄ = 0; None where the transform's own variance is not known
+    kurtosis: float  # what κ₄ = 1 adds to V
+    null_degrees: int | None  # of the chi-square law at D = 0 where coordinates are not independent
+    null_variance: tuple[float, float]  # of that law, for κ₂ = 1 and κ₄ = 0; and what κ₄ = 1 adds
+    left_out: (
+        int | None
+    )  # coordinates that a projection without replacement left out; None if too many to matter
 
     @classmethod
-    def of(cls, protocol: Protocol) -> "ErrorModel":
-        """Of the rows of a protocol."""
+    def of(cls, protocol: Protocol) -> "ErrorModel":  # noqa: D102
         transform, unit = protocol.transform, protocol.unit_squared
         one, fourth = Cumulants(1.0, 0.0), Cumulants(0.0, 1.0)
-        # Noise that has gone through P is as good as normal, and its squares are not independent: a chi-square law of
+        # Noise that went through P is as good as normal, with squares that are not independent: a chi-square law of
         # fewer degrees, with the published P's own variance where that is larger.
         laws = [transform.null_law(noise, protocol.noise_site) for noise in (one, fourth)]
         degrees = None if laws[0] is None else laws[0][0]
@@ -86,7 +78,7 @@ class ErrorModel:
 
 
 def variance_curve(protocol: Protocol, noise: Cumulants) -> VarianceCurve:
-    """The curve for a pair of this protocol's sketches with this noise in each coordinate (integer units)."""
+    """The curve for a pair of sketches with this noise in each coordinate (integer units)."""
     return curve_of(protocol.transform, protocol.noise_site, float(protocol.resolution), noise)
 
 

@@ -40,7 +40,7 @@ def ruled_out(queries, rows, kind, share, *, bias=0.0, unit=1.0, offsets=(0.0, 0
     assert np.isfinite(right.square).all()
     half = ((right.square - share * right.slack) / 2).astype(kind)
     i, j = (each.ravel() for each in np.indices((len(queries), len(rows))))
-    raw = candidates.chosen_squares(left, right, i, j).reshape(len(queries), -1)
+    raw = candidates.chosen_squares(left.exact, right.exact, i, j).reshape(len(queries), -1)
     worst = unit * (raw - bias)
     most, noise = worst / unit * origin.scale**2, bias * origin.scale**2
     lowered = share * (left.slack[:, None] + np.abs(most) + noise)

@@ -70,12 +70,12 @@ def no_tiles(monkeypatch):
     def refuse(*_):
         raise AssertionError("the slow way was taken")
 
-    monkeypatch.setattr(nearest, "_take_tiles", refuse)
+    monkeypatch.setattr(nearest, "_search_tiles", refuse)
 
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(shortlist, "_TOGETHER", 6)
+    monkeypatch.setattr(shortlist, "_GROUP", 6)
     monkeypatch.setattr(candidates, "ROWS", 70)
     monkeypatch.setattr(nearest, "_ROWS", 150)
 

@@ -52,7 +52,7 @@ def check(shortlist, whole):
 @pytest.mark.parametrize("step", [0.001, 3.0])
 @pytest.mark.parametrize("together", [1, 7, 256])
 def test_tiles_and_pairs_in_any_order(monkeypatch, together, step):
-    monkeypatch.setattr(module, "_TOGETHER", together)
+    monkeypatch.setattr(module, "_GROUP", together)
     whole = tile(20, 60, step)
     shortlist = Shortlist(20, 4)
     queries, numbers = (each.ravel() for each in np.mgrid[0:20, 40:60])

@@ -75,7 +75,7 @@ def test_bounds_are_those_of_a_search():
         m = np.sort(RNG.uniform(0.7, 1.4, 2)) * ((p - q) @ (p - q))
         rho, sigma = (np.sort(RNG.uniform(0.8, 1.25, 2)) for _ in range(2))
         norms, ratios = (
-            shapes._Ranges.of(*(np.array(ends)[:, None] for ends in pair)) for pair in (squares, (rho, sigma))
+            shapes._ranges(*(np.array(ends)[:, None] for ends in pair)) for pair in (squares, (rho, sigma))
         )
         least = shapes._least(np.array([[m[0]]]), norms, ratios)[0, 0]
         most = shapes._most(np.array([[m[1]]]), norms, ratios)[0, 0]
@@ -93,14 +93,14 @@ def test_bounds_are_those_of_a_search():
 
 
 def test_exact_totals_and_norms_leave_the_distance_alone():
-    exact = shapes._Range(np.ones((1, 1)), np.ones((1, 1)))
-    unknown = shapes._Range(np.zeros((1, 1)), np.full((1, 1), np.inf))
+    exact = np.ones((1, 1)), np.ones((1, 1))
+    unknown = np.zeros((1, 1)), np.full((1, 1), np.inf)
     value = np.array([[0.3]])
-    both = shapes._Ranges(exact, exact)
-    for norms in (both, shapes._Ranges(unknown, unknown)):
+    both = exact, exact
+    for norms in (both, (unknown, unknown)):
         assert shapes._most(value, norms, both) == 0.3
     assert shapes._least(value, both, both) == 0.3
-    assert shapes._least(value, shapes._Ranges(unknown, exact), both) == 0
+    assert shapes._least(value, (unknown, exact), both) == 0
 
 
 def test_the_error_is_split_and_not_exceeded(monkeypatch):
