@@ -110,9 +110,7 @@ def test_tiles_and_scatter_equal_the_naive_product(kind, seed, n, width, sketch_
     before = any_integers(generator, np.int64, (n, sketch_dim))
     expected = modular(before.astype(object) + rows.astype(object) @ matrix.T)
 
-    starts = np.empty(2 * sketch_dim + 1, dtype=np.int32)
-    columns = np.empty(encoded.size, dtype=np.int32)
-    list_columns(encoded, starts, columns)
+    starts, columns = list_columns(encoded, sketch_dim)
     for add in (
         lambda product: add_tiles(
             rows,

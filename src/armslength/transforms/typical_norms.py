@@ -1,8 +1,6 @@
-"""Norms of random matrices before they are made: the medians over seeds.
+"""Norms of random matrices before they are made: the medians over seeds, for plans.
 
-`GaussianJL`, `FastJL` and the sparse `SignJL` have sensitivities that depend on the published matrix. A plan makes no
-matrices, so it takes the median of their law: that of the largest of d column norms. What a protocol then calibrates its
-noise to is always the exact number of its own matrix.
+A protocol calibrates its noise to the exact number of its own matrix, never to these.
 """
 
 import math

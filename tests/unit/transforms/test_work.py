@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import armslength as al
 from armslength.randomness.seeds import Stream
 from armslength.transforms import fast_jl, operator_norm, sparse_jl
-from armslength.transforms.transform import HASH_STEP
+from armslength.transforms.work_units import HASH_STEP
 from costly import GROWING
 
 SIZES = st.integers(1, 300)
