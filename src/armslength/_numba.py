@@ -31,9 +31,7 @@ Floats = NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., Any])
 LANES = 16  # rows side by side in a tile of integers
 _WORD = ir.IntType(64)
-_operation: Callable[[Any], Any] = (
-    intrinsic  # typed with the compiler's own argument, which callers do not give
-)
+_operation: Callable[[Any], Any] = intrinsic  # its type has the compiler's argument, which callers omit
 _numba: Any = cgutils  # which has no types
 
 # No fastmath and no fused operations: the error bounds of docs/noise.md are about IEEE operations exactly as they are written.
@@ -198,9 +196,8 @@ def transpose_block(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         source_type, target_type = signature.args[0], signature.args[3]
-        r, c, to_r, to_c = (
-            context.cast(builder, arguments[i], signature.args[i], types.intp) for i in (1, 2, 4, 5)
-        )
+        kinds = signature.args
+        r, c, to_r, to_c = (context.cast(builder, arguments[i], kinds[i], types.intp) for i in (1, 2, 4, 5))
         entry = context.get_value_type(source_type.dtype)
         size = 512 // entry.width
         starts = [(builder.add(r, _WORD(i)), c) for i in range(size)]
@@ -211,12 +208,12 @@ def transpose_block(
             # Rows i and i+half exchange the quarters that lie off the diagonal of their 2·half square.
             upper = [t if not t & half else size + t - half for t in range(size)]
             lower = [t + half if not t & half else size + t for t in range(size)]
-            kinds = ir.VectorType(ir.IntType(32), size)
+            mask = ir.VectorType(ir.IntType(32), size)
             for i in range(size):
                 if not i & half:
                     pair = vectors[i], vectors[i + half]
-                    vectors[i] = builder.shuffle_vector(*pair, ir.Constant(kinds, upper))
-                    vectors[i + half] = builder.shuffle_vector(*pair, ir.Constant(kinds, lower))
+                    vectors[i] = builder.shuffle_vector(*pair, ir.Constant(mask, upper))
+                    vectors[i + half] = builder.shuffle_vector(*pair, ir.Constant(mask, lower))
             half *= 2
         for j, vector in enumerate(vectors):
             place = _place(context, builder, target_type, arguments[3], (builder.add(to_r, _WORD(j)), to_c))

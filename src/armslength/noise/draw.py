@@ -107,9 +107,7 @@ class SecretBits:
     """
 
     def __init__(self, buffer: Words | None = None) -> None:
-        self._buffer = (
-            buffer  # memory for the first words, if they fit: new memory costs more than the cipher
-        )
+        self._buffer = buffer  # for the first words, if they fit: new memory costs more than the cipher
         # A counter that begins at zero is safe: the key is used for this stream alone.
         self._cipher = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
 

@@ -38,9 +38,8 @@ class Quantile:
 
     name: str  # of the law
     value: Callable[[arb], arb]
-    taylor: Callable[
-        [arb, arb, int], list[arb]
-    ]  # Q(w + half·τ) in τ up to a degree; over a ball w, enclosures
+    # Coefficients of Q(w + half·τ) in τ up to a degree; for a ball w, enclosures over all of it
+    taylor: Callable[[arb, arb, int], list[arb]]
     shift: Callable[[arb], arb]  # of a scale
     tail: Callable[[arb, int], arb]  # P(magnitude ≥ n): the W at which the magnitude passes from n to n − 1
 

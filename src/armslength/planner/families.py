@@ -38,9 +38,7 @@ class Family:
     noise_site: str = "output"
     baseline: str = ""  # its usual name, if it is a baseline
     is_choice: bool = True  # whether it may be recommended; the others are for comparison
-    on_page: str = (
-        "leading"  # "always", "leading" if it is among the best, or "never": another has the same numbers
-    )
+    on_page: str = "leading"  # if it is among the best; or "always", or "never": another has the same numbers
 
 
 def families(situation: Situation) -> list[Family]:
@@ -89,9 +87,8 @@ def _sparse(d: int | None, limit: int, laws: list[str], *, is_l2: bool) -> Itera
                 sizes = tuple(sorted({*sizes, *(size for size in steps if size <= most)}))
             for law in laws:
                 build = partial(SparseJL, input_dim=d, sparsity=s, construction=construction)
-                on_page = (
-                    "never" if construction == "graph" else "leading"
-                )  # its numbers are those of "block"
+                # The numbers of "graph" are those of "block".
+                on_page = "never" if construction == "graph" else "leading"
                 yield Family(f"SparseJL {construction}, s={s}", law, build, sizes, on_page=on_page)
 
 

@@ -28,9 +28,7 @@ class Needs:
 def needs_of(situation: Situation, every_option: Sequence[Option]) -> Needs:
     """The needs, by bisection: errors fall as ε and the distance grow."""
     limit = situation.max_sketch_dim
-    choices = [
-        option for option in every_option if option.family.is_choice and option.transform.sketch_dim <= limit
-    ]
+    choices = [each for each in every_option if each.family.is_choice and each.transform.sketch_dim <= limit]
     sample = [
         option
         for number, option in enumerate(choices)

@@ -149,6 +149,5 @@ def _smallest_transform(input_dim: int | None, norm: Any) -> Transform:
         raise ParameterError("input_dim must be fixed with norm='l2', got an open vocabulary")
     if input_dim <= LARGEST_SKETCH_DIM:
         return Identity(input_dim=input_dim)
-    return SparseJL(
-        input_dim=input_dim, sketch_dim=LARGEST_SKETCH_DIM, sparsity=1, seed="plan", construction="balanced"
-    )
+    k = LARGEST_SKETCH_DIM
+    return SparseJL(input_dim=input_dim, sketch_dim=k, seed="plan", construction="balanced")

@@ -81,13 +81,15 @@ def gaussian_epsilon(mu_squared: Fraction, delta: Fraction) -> Fraction | None:
         return Fraction(0)
     # The answers form one fixed grid, k·2^(e−44), so that a larger μ never has a smaller answer.
     exponent = 0
-    while exponent <= _LARGEST_EXPONENT and not is_private_enough(mu_squared, _power(exponent), delta):
+    while exponent <= _LARGEST_EXPONENT and not is_private_enough(mu_squared, Fraction(2) ** exponent, delta):
         exponent += 1
     if exponent > _LARGEST_EXPONENT:
         return None
-    while exponent > _SMALLEST_EXPONENT and is_private_enough(mu_squared, _power(exponent - 1), delta):
+    while exponent > _SMALLEST_EXPONENT and is_private_enough(
+        mu_squared, Fraction(2) ** (exponent - 1), delta
+    ):
         exponent -= 1
-    step = _power(exponent - 1 - GRID_BITS)
+    step = Fraction(2) ** (exponent - 1 - GRID_BITS)
     too_small, enough = 1 << GRID_BITS, 2 << GRID_BITS  # `enough` has been proved to be enough
     while enough - too_small > 1:
         middle = (too_small + enough) // 2
@@ -140,7 +142,3 @@ def _in_range(scale: float, law: str) -> float:
             "take a larger epsilon, a smaller sensitivity, or a coarser resolution"
         )
     return max(scale, SMALLEST_SCALE)
-
-
-def _power(exponent: int) -> Fraction:
-    return Fraction(2) ** exponent

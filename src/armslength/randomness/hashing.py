@@ -64,9 +64,8 @@ def item_words(items: Any) -> Words:
     kinds = {str if isinstance(item, str) else type(item) for item in items}
     if kinds <= {str}:
         return _string_words(items)
-    if all(
-        issubclass(kind, (int, np.integer)) and not issubclass(kind, (bool, np.timedelta64)) for kind in kinds
-    ):
+    no_integers = (bool, np.timedelta64)  # although they are subclasses of the integer types
+    if all(issubclass(kind, (int, np.integer)) and not issubclass(kind, no_integers) for kind in kinds):
         return _integer_words(np.array([int(item) for item in items], dtype=object))
     names = ", ".join(sorted(kind.__name__ for kind in kinds))
     raise InputError(f"items must be all strings or all integers, got {names}; convert them first")

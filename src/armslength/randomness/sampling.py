@@ -70,7 +70,7 @@ def uniform_permutation(seed: str, purpose: str, size: int) -> Int64s:
 def uniform_sample(seed: str, purpose: str, count: int, size: int) -> Int64s:
     """`count` of 0 … size−1 without replacement, in the order drawn; memory grows with count alone."""
     reader = Reader(Stream(seed, purpose))
-    moved: dict[int, int] = {}
+    swaps: dict[int, int] = {}
     sample: list[int] = []
     while len(sample) < count:
         for word in reader.take(count - len(sample)).tolist():
@@ -78,9 +78,9 @@ def uniform_sample(seed: str, purpose: str, count: int, size: int) -> Int64s:
             high, low = divmod(word * (size - position), 2**64)
             if low < 2**64 % (size - position):
                 continue
-            chosen = position + high
-            sample.append(moved.get(chosen, chosen))
-            moved[chosen] = moved.get(position, position)
+            place = position + high
+            sample.append(swaps.get(place, place))
+            swaps[place] = swaps.get(position, position)
     return np.array(sample, dtype=np.int64)
 
 

@@ -104,13 +104,13 @@ class SeededTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # ty
 
     def _build(self, n_features: int) -> Transform:
         """The transform for that many features; every parameter is checked here."""
-        parameters = self.get_params(deep=False)
+        parameters, sketch_dim = self.get_params(deep=False), self.sketch_dim
         if parameters["seed"] is None:
             # A fresh seed in each fit would be another projection in each fit.
             raise ParameterError(f"seed must be a string, got None; leave it out for {DEFAULT_SEED!r}")
-        if isinstance(self.sketch_dim, str):
-            if self.sketch_dim != "auto":
-                raise ParameterError(f"sketch_dim must be an integer or 'auto', got {shown(self.sketch_dim)}")
+        if isinstance(sketch_dim, str):
+            if sketch_dim != "auto":
+                raise ParameterError(f"sketch_dim must be an integer or 'auto', got {shown(sketch_dim)}")
             most, multiple = min(LARGEST_AUTO, n_features), parameters.get("sparsity", 1)
             # The transform refuses a sparsity that is no positive integer.
             is_usable = isinstance(multiple, (int, np.integer)) and multiple >= 1

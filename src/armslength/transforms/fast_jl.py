@@ -64,10 +64,10 @@ class FastJL(HadamardStep):
     def __post_init__(self) -> None:
         set_checked(self, largest_input=LARGEST_SCANNED_DIM)
         check_dense_size(self.padded_dim, self.sketch_dim)
-        given: Any = self.density
-        if given is None:
-            given = min(1.0, DEFAULT_ENTRIES_PER_ROW / self.padded_dim)
-        density = number("density", given, above=0.0, at_most=1.0)
+        share: Any = self.density
+        if share is None:
+            share = min(1.0, DEFAULT_ENTRIES_PER_ROW / self.padded_dim)
+        density = number("density", share, above=0.0, at_most=1.0)
         # ⌈q·2^32⌉ / 2^32: every step is exact in float64
         object.__setattr__(self, "density", math.ceil(density * 2**32) / 2**32)
 
@@ -172,9 +172,8 @@ class FastJL(HadamardStep):
     def _gram_work(self) -> int:
         """The products of entries in one column of P."""
         products = self._stored_entries * (1 + math.ceil(self.density * self.sketch_dim))
-        return (
-            work.FULL_PRODUCT * products + work.GRAM_ENTRY * self.sketch_dim**2 + work.SIGN * self.padded_dim
-        )
+        k = self.sketch_dim
+        return work.FULL_PRODUCT * products + work.GRAM_ENTRY * k**2 + work.SIGN * self.padded_dim
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:

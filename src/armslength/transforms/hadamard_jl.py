@@ -167,9 +167,8 @@ class HadamardJL(HadamardStep):
             signs = self._signs[numbers]
         else:
             stream = Stream(self.seed, "HadamardJL signs")
-            signs = 1 - 2 * np.array(
-                [stream.bits(number, 1)[0] for number in numbers.tolist()], dtype=np.int64
-            )
+            bits = [stream.bits(number, 1)[0] for number in numbers.tolist()]
+            signs = 1 - 2 * np.array(bits, dtype=np.int64)
         return hadamard_entries(self._sample, numbers) * signs
 
     def last_step(self, hadamard: NDArray[Any]) -> NDArray[Any]:
@@ -211,11 +210,11 @@ def walsh_rows(rows: NDArray[Any], signs: Int64s, product: NDArray[Any]) -> None
     """product = H·D·row with zeros behind the row, for each row: int64 modulo 2^64, or float64."""
     width = rows.shape[1]
     for i in range(rows.shape[0]):
-        padded = product[i]
+        target = product[i]
         for j in range(width):
-            padded[j] = rows[i, j] * signs[j]
-        padded[width:] = 0
-        walsh(padded)
+            target[j] = rows[i, j] * signs[j]
+        target[width:] = 0
+        walsh(target)
 
 
 @kernel
@@ -261,12 +260,12 @@ def column_norms_of_walsh(
     starts: Int64s, columns: Int64s, values: Int64s, padded_dim: int, l1: Int64s, l2_squared: Int64s
 ) -> None:
     """Adds |entry| and entry² of each column of P·H to l1 and l2_squared, row by row of P."""
-    padded = np.empty(padded_dim, dtype=np.int64)
+    row = np.empty(padded_dim, dtype=np.int64)
     for number in range(len(starts) - 1):
-        padded[:] = 0
+        row[:] = 0
         for position in range(starts[number], starts[number + 1]):
-            padded[columns[position]] += values[position]
-        walsh(padded)
+            row[columns[position]] += values[position]
+        walsh(row)
         for j in range(len(l1)):
-            l1[j] += abs(padded[j])
-            l2_squared[j] += padded[j] * padded[j]
+            l1[j] += abs(row[j])
+            l2_squared[j] += row[j] * row[j]

@@ -104,9 +104,9 @@ def contiguous(values: NDArray[Any]) -> NDArray[Any]:
     return rows
 
 
-def _check_width(width: int, expected: int) -> None:
-    if width != expected:
-        raise InputError(f"X must have {expected} columns, one for each coordinate, got {width}")
+def _check_width(count: int, width: int) -> None:
+    if count != width:
+        raise InputError(f"X must have {width} columns, one for each coordinate, got {count}")
 
 
 def plain_array(values: Any, name: str) -> NDArray[Any]:

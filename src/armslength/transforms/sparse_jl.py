@@ -17,20 +17,10 @@ from armslength.randomness.hashing import hash_coefficients, item_words
 from armslength.randomness.sampling import uniform_permutation
 from armslength.randomness.seeds import fresh_seed
 from armslength.threads import for_blocks, for_runs, lazy
+from armslength.transforms import sparse_kernels as kernels
 from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import DenseRows, SparseRows, integer_rows
 from armslength.transforms.operator_norm import LARGEST_SCAN, check_gram_size, operator_norm_bound
-from armslength.transforms.sparse_kernels import (
-    TILE_COLUMNS,
-    TileBuffer,
-    add_tiles,
-    balanced_columns,
-    block_columns,
-    graph_columns,
-    list_columns,
-    scatter_dense,
-    scatter_sparse,
-)
 from armslength.transforms.transform import ErrorMoments, Transform, set_checked
 from armslength.transforms.typical_norms import median_level, typical_squared_norm
 
@@ -151,10 +141,8 @@ class SparseJL(Transform):
 
     def columns_work(self, count: int) -> int:
         """The hash functions and, for "balanced", the permutations; then s hash values for each column."""
-        s, t = self.sparsity, self.independence
-        permutations = (
-            work.DEALT_ENTRY * s * self._fixed_input_dim() if self.construction == "balanced" else 0
-        )
+        s, t, is_balanced = self.sparsity, self.independence, self.construction == "balanced"
+        permutations = work.DEALT_ENTRY * s * self._fixed_input_dim() if is_balanced else 0
         functions = s * (work.HASH_FUNCTION + work.HASH_COEFFICIENT * t)
         return functions + permutations + count * s * (work.HASH_STEP * t + work.SPARSE_ENTRY)
 
@@ -272,7 +260,7 @@ class SparseJL(Transform):
             if positions is not None:
                 columns = positions[rows.starts[start] : rows.starts[stop]]
             product[start:stop] = 0  # by the thread that needs the memory next
-            scatter_sparse(starts, columns, values, encoded, product[start:stop])
+            kernels.scatter_sparse(starts, columns, values, encoded, product[start:stop])
 
         block = min(_PRODUCT_ENTRIES // self.sketch_dim, -(-rows.count // 16))
         for_blocks(rows.count, max(1, block), add, threads)
@@ -281,15 +269,15 @@ class SparseJL(Transform):
         self, rows: DenseRows, first: int, encoded: Integers, product: NDArray[np.int64], threads: int | None
     ) -> None:
         """product += the columns of rows from `first` on, as many as are encoded."""
-        width = min(TILE_COLUMNS, max(1, _LISTED_ENTRIES // self.sparsity))
+        width = min(kernels.TILE_COLUMNS, max(1, _LISTED_ENTRIES // self.sparsity))
         # For few rows lanes would stay empty; where the sketch is long, most of its coordinates have no column in a tile.
         in_tiles = rows.count >= _FEW_ROWS and self.sketch_dim <= min(4 * width * self.sparsity, _LONG_SKETCH)
         parts = [(start, encoded[start : start + width]) for start in range(0, len(encoded), width)]
-        lists = [list_columns(part, self.sketch_dim) if in_tiles else None for _, part in parts]
+        lists = [kernels.list_columns(part, self.sketch_dim) if in_tiles else None for _, part in parts]
         rows_at_once = max(32, _PIECE_ENTRIES // max(1, min(width, len(encoded))) // LANES * LANES)
 
         def add_run(run: int, end: int) -> None:
-            buffer = TileBuffer(width, self.sketch_dim) if in_tiles else None
+            buffer = kernels.TileBuffer(width, self.sketch_dim) if in_tiles else None
             for start in range(run, end, rows_at_once):
                 stop = min(start + rows_at_once, end)
                 target = product[start:stop]
@@ -298,9 +286,11 @@ class SparseJL(Transform):
                 for (offset, part), columns in zip(parts, lists, strict=True):
                     piece = rows.piece(start, stop, first + offset, first + offset + len(part))
                     if columns is not None and buffer is not None:
-                        add_tiles(piece, *columns, target, buffer.tile(piece), buffer.totals, buffer.sums)
+                        kernels.add_tiles(
+                            piece, *columns, target, buffer.tile(piece), buffer.totals, buffer.sums
+                        )
                     else:
-                        scatter_dense(piece, part, target)
+                        kernels.scatter_dense(piece, part, target)
 
         for_runs(rows.count, rows_at_once, add_run, threads)
 
@@ -334,11 +324,11 @@ class SparseJL(Transform):
         def encode(start: int, stop: int) -> None:
             part, target = words[start:stop], encoded[start:stop]
             if balanced is not None:
-                balanced_columns(coefficients, balanced, part, buckets, target)
+                kernels.balanced_columns(coefficients, balanced, part, buckets, target)
             elif self.construction == "graph":
-                graph_columns(coefficients, part, self.sketch_dim, target)
+                kernels.graph_columns(coefficients, part, self.sketch_dim, target)
             else:
-                block_columns(coefficients, part, buckets, target)
+                kernels.block_columns(coefficients, part, buckets, target)
 
         for_blocks(len(words), _COLUMNS_AT_ONCE, encode, threads)
         return encoded

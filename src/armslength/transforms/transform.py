@@ -59,7 +59,9 @@ class Transform(ABC):
     name: ClassVar[str]
     open_vocabulary: ClassVar[bool] = False  # whether input_dim may be None
     noise_sites: ClassVar[tuple[str, ...]] = ("output",)
-    cheap_per_event: ClassVar[bool] = False  # whether one event costs little, so that events need not be counted first
+    cheap_per_event: ClassVar[bool] = (
+        False  # whether one event costs little, so that events need not be counted first
+    )
     input_dim: int | None  # d, the coordinates of the input; None for an open vocabulary
     sketch_dim: int  # k, the coordinates of the sketch
 
