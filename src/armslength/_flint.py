@@ -1,7 +1,7 @@
-"""Ball arithmetic (python-flint's `arb`): numbers with proved error bounds, one precision at a time.
+"""Ball arithmetic (python-flint's `arb`): numbers with proved error bounds.
 
-The working precision of python-flint belongs to the whole process, so it is set under a lock. A child
-process gets a new lock: a fork may happen while another thread holds the old one.
+The working precision belongs to the whole process, so it is set under a lock. A child process gets a new lock: a fork may happen
+while another thread holds the old one.
 """
 
 import os
@@ -28,8 +28,7 @@ if hasattr(os, "register_at_fork"):
 def precision(bits: int) -> Iterator[None]:
     """Ball arithmetic at this many bits, for one thread of ours at a time.
 
-    Other code in the process may set the precision meanwhile. That can make balls wider, never wrong: whoever uses
-    them checks what they prove.
+    Other code in the process may set the precision meanwhile. That can make balls wider, never wrong.
     """
     with _lock:
         before = ctx.prec
@@ -41,11 +40,7 @@ def precision(bits: int) -> Iterator[None]:
 
 
 def to_float(number: Callable[[], arb]) -> float:
-    """The number as a float, to a relative error of 2^−53 + 2^−60.
-
-    Args:
-        number: Computes the number anew, at whatever precision is set.
-    """
+    """The number as a float, to a relative error of 2^−53 + 2^−60; computed again at more bits until that is proved."""
     bits = 128
     while True:
         with precision(bits):

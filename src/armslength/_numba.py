@@ -1,7 +1,6 @@
 """The one place that meets Numba: how our hot loops are compiled.
 
-Kernels release the GIL and are never parallel inside: after a fork, Numba's own threading layers kill
-or abort the process. Threads are a pool over blocks (`threads.py`).
+Kernels release the GIL and are never parallel inside: after a fork, Numba's own threading layers abort the process.
 """
 
 import hashlib
@@ -26,10 +25,16 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 Integers = NDArray[np.signedinteger[Any]]  # of any width; kernels sum in int64
+Words = NDArray[np.uint64]
+Int64s = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., Any])
+LANES = 16  # rows side by side in a tile of integers
+_WORD = ir.IntType(64)
+_operation: Callable[[Any], Any] = intrinsic  # its type has the compiler's argument, which callers omit
+_numba: Any = cgutils  # which has no types
 
-# fastmath off and no contraction into fused operations: the error bounds of docs/noise.md are about
-# IEEE operations exactly as they are written.
+# No fastmath and no fused operations: the error bounds of docs/noise.md are about IEEE operations exactly as they are written.
 _compile = numba.njit(nogil=True, fastmath=False, error_model="numpy")
 
 
@@ -41,16 +46,16 @@ def kernel(function: Function) -> Function:
 
 
 class _Note(Listener):
-    """Tells whoever sits at a terminal, once, why the first call takes seconds."""
+    """Writes to the terminal, once, why the first call takes seconds."""
 
-    told = False
+    is_written = False
 
     def on_start(self, event: Any) -> None:
         """A kernel is about to be compiled, and was not in the cache."""
         function = getattr(event.data.get("dispatcher"), "py_func", None)
         ours = str(getattr(function, "__module__", "")).startswith("armslength.")
-        if ours and not self.told and sys.stderr is not None and sys.stderr.isatty():
-            self.told = True
+        if ours and not self.is_written and sys.stderr is not None and sys.stderr.isatty():
+            self.is_written = True
             sys.stderr.write("armslength: compiling for this machine, a few seconds, once …\n")
 
     def on_end(self, event: Any) -> None:
@@ -72,8 +77,8 @@ def source_digest() -> str:
 def _cache_by_content(compiled: Any) -> None:
     """Caches a kernel on disk until any source of the package changes.
 
-    Numba's cache asks for the time stamp of the one file that defines a kernel, but a kernel also holds code and
-    constants of other files: with a stale cache the proofs would be about other code than what runs.
+    Numba checks only the file that defines a kernel, but a kernel also has code and constants of other files: with a stale cache
+    the proofs would be about other code than what runs.
     """
     try:
         compiled.enable_caching()
@@ -88,10 +93,10 @@ def _cache_by_content(compiled: Any) -> None:
 
 
 def _save_under_own_name(index: Any, key: Any, data: Any) -> None:
-    """Saves a compiled kernel in a file that is named after what it is: sources and types.
+    """Saves a compiled kernel in a file that is named after its sources and types.
 
     Numba numbers its files. Two processes that compile a kernel for different types at the same time take the same number,
-    and the index of one then leads to the code of the other: for arrays of another type, or another layout, which nobody checks.
+    and the index of one then leads to the code of the other.
     """
     content = f"{index._source_stamp} {key!r}"  # noqa: SLF001  # as above
     name = index._data_name_pattern.replace("{number:d}", hashlib.sha256(content.encode()).hexdigest()[:16])  # noqa: SLF001  # as above
@@ -112,33 +117,25 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-@intrinsic
-def _mul_wide(_typing: Any, _a: Any, _b: Any) -> Any:
-    """Numba intrinsic: the two words (high, low) of the 128-bit product of two words."""
+@_operation
+def mul_wide(_typing: Any, _a: Any, _b: Any) -> Any:
+    """The two words (high, low) of the 128-bit product of two words."""
     pair = types.UniTuple(types.uint64, 2)  # type: ignore[no-untyped-call]  # Numba is typed in part
     signature = pair(types.uint64, types.uint64)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         wide = ir.IntType(128)
-        word = ir.IntType(64)
-        left, right = (builder.zext(argument, wide) for argument in arguments)
-        product = builder.mul(left, right)
-        high = builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), word)
-        low = builder.trunc(product, word)
+        product = builder.mul(*(builder.zext(argument, wide) for argument in arguments))
+        high = builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), _WORD)
+        low = builder.trunc(product, _WORD)
         return context.make_tuple(builder, signature.return_type, (high, low))
 
     return signature, generate
 
 
-@kernel
-def mul_wide(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """The two words (high, low) of the 128-bit product of two words."""
-    return _mul_wide(a, b)  # type: ignore[call-arg]  # the first argument is Numba's
-
-
-@intrinsic
-def _leading_zeros(_typing: Any, _word: Any) -> Any:
-    """Numba intrinsic: how many zero bits stand above the highest one bit."""
+@_operation
+def leading_zeros(_typing: Any, _word: Any) -> Any:
+    """How many zero bits stand above the highest one bit of a word; 64 for zero."""
     signature = types.int64(types.uint64)
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -147,25 +144,8 @@ def _leading_zeros(_typing: Any, _word: Any) -> Any:
     return signature, generate
 
 
-@kernel
-def leading_zeros(word: np.uint64) -> int:
-    """How many zero bits stand above the highest one bit of a word; 64 for zero."""
-    return _leading_zeros(word)  # type: ignore[call-arg]  # the first argument is Numba's
-
-
-# Vector operations of the hot loops, written for LLVM.
-#
-# Numba's own loops keep no row of sums in registers, because the arrays might overlap, and do not transpose in vectors. These
-# are a few lines of LLVM's portable vectors, which it turns into whatever the machine has; decision 11 has what they
-# save. None of them checks a bound: kernels call them with places that exist.
-
-
-LANES = 16  # rows side by side in a tile of integers
-_WORD = ir.IntType(64)
-_operation: Callable[[Any], Any] = (
-    intrinsic  # whose type has the compiler's own argument, which callers do not give
-)
-_numba: Any = cgutils  # which has no types
+# Numba's own loops keep no row of sums in registers and do not transpose in vectors; LLVM's portable vectors do (decision 11).
+# These operations check no bounds.
 
 
 @_operation
@@ -174,14 +154,7 @@ def sum_columns(
 ) -> Any:
     """totals[row] += Σ tile[columns[first:middle]] − Σ tile[columns[middle:last]], lane by lane, modulo 2^64.
 
-    Args:
-        tile: m x 16, contiguous, of int32 or int64.
-        columns: Positions in the tile, of int32.
-        first: Where the positions to add begin.
-        middle: Where they end, and those to subtract begin.
-        last: Where those end.
-        totals: k x 16, contiguous, of int64.
-        row: Which of the totals.
+    The tile is m x 16 of int32 or int64, columns are int32, totals are k x 16 of int64.
     """
     _check_layout(tile, columns, totals)
     signature = types.void(tile, columns, first, middle, last, totals, row)
@@ -196,15 +169,11 @@ def sum_columns(
         entry = context.get_value_type(tile_type.dtype)
         target = _place(context, builder, totals_type, arguments[5], (number, _WORD(0)))
         total = _numba.alloca_once_value(builder, _load(builder, target, _WORD, LANES))
-        for start, stop, combine in (
-            (bounds[0], bounds[1], builder.add),
-            (bounds[1], bounds[2], builder.sub),
-        ):
+        for start, stop, combine in ((*bounds[:2], builder.add), (*bounds[1:], builder.sub)):
             with _numba.for_range_slice(builder, start, stop, _WORD(1)) as (position, _):
                 column = builder.load(_place(context, builder, columns_type, arguments[1], (position,)))
-                place = _place(
-                    context, builder, tile_type, arguments[0], (builder.sext(column, _WORD), _WORD(0))
-                )
+                indices = builder.sext(column, _WORD), _WORD(0)
+                place = _place(context, builder, tile_type, arguments[0], indices)
                 values = _load(builder, place, entry, LANES)
                 if entry.width < 64:
                     values = builder.sext(values, ir.VectorType(_WORD, LANES))
@@ -219,16 +188,7 @@ def sum_columns(
 def transpose_block(
     _typing: Any, source: Any, row: Any, column: Any, target: Any, to_row: Any, to_column: Any
 ) -> Any:
-    """target[to_row+j, to_column+i] = source[row+i, column+j] for i, j < n: n = 16 for int32, 8 for int64.
-
-    Args:
-        source: A contiguous matrix of int32 or int64.
-        row: The block's first row there.
-        column: And its first column.
-        target: Another one, of the same type.
-        to_row: Its first row there.
-        to_column: And its first column.
-    """
+    """target[to_row+j, to_column+i] = source[row+i, column+j] for i, j < n: n = 16 for int32, 8 for int64."""
     _check_layout(target)
     if source.layout == "F":
         raise TypingError("source must have rows that lie together")
@@ -236,31 +196,24 @@ def transpose_block(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         source_type, target_type = signature.args[0], signature.args[3]
-        r, c, to_r, to_c = (
-            context.cast(builder, arguments[i], signature.args[i], types.intp) for i in (1, 2, 4, 5)
-        )
+        kinds = signature.args
+        r, c, to_r, to_c = (context.cast(builder, arguments[i], kinds[i], types.intp) for i in (1, 2, 4, 5))
         entry = context.get_value_type(source_type.dtype)
         size = 512 // entry.width
-        vectors = [
-            _load(
-                builder,
-                _place(context, builder, source_type, arguments[0], (builder.add(r, _WORD(i)), c)),
-                entry,
-                size,
-            )
-            for i in range(size)
-        ]
+        starts = [(builder.add(r, _WORD(i)), c) for i in range(size)]
+        places = [_place(context, builder, source_type, arguments[0], start) for start in starts]
+        vectors = [_load(builder, place, entry, size) for place in places]
         half = 1
         while half < size:
             # Rows i and i+half exchange the quarters that lie off the diagonal of their 2·half square.
             upper = [t if not t & half else size + t - half for t in range(size)]
             lower = [t + half if not t & half else size + t for t in range(size)]
-            kinds = ir.VectorType(ir.IntType(32), size)
+            mask = ir.VectorType(ir.IntType(32), size)
             for i in range(size):
                 if not i & half:
                     pair = vectors[i], vectors[i + half]
-                    vectors[i] = builder.shuffle_vector(*pair, ir.Constant(kinds, upper))
-                    vectors[i + half] = builder.shuffle_vector(*pair, ir.Constant(kinds, lower))
+                    vectors[i] = builder.shuffle_vector(*pair, ir.Constant(mask, upper))
+                    vectors[i + half] = builder.shuffle_vector(*pair, ir.Constant(mask, lower))
             half *= 2
         for j, vector in enumerate(vectors):
             place = _place(context, builder, target_type, arguments[3], (builder.add(to_r, _WORD(j)), to_c))
@@ -285,15 +238,10 @@ def _place(context: Any, builder: Any, kind: Any, array: Any, indices: tuple[Any
 def _load(builder: Any, place: Any, entry: Any, count: int) -> Any:
     """That many entries from a place on, aligned as entries are."""
     vector = builder.bitcast(place, ir.VectorType(entry, count).as_pointer())
-    return builder.load(vector, align=_size(entry))
+    return builder.load(vector, align=entry.width // 8)
 
 
 def _store(builder: Any, vector: Any, place: Any) -> None:
     """The vector's entries, to a place and those behind it."""
     target = builder.bitcast(place, vector.type.as_pointer())
-    builder.store(vector, target, align=_size(vector.type.element))
-
-
-def _size(entry: Any) -> int:
-    """How many bytes an entry has."""
-    return 8 if isinstance(entry, ir.DoubleType) else int(entry.width) // 8
+    builder.store(vector, target, align=vector.type.element.width // 8)

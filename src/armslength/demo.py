@@ -1,8 +1,7 @@
 """The demo: generate data, plan, release in separate processes, compare, cluster, report.
 
-24 hospitals in four hidden regions each have a private table of who was diagnosed with what. Codes have Zipf frequencies, and each
-region has its own order among the sixty most common ones. Most patients have a few diagnoses, some have very many: that is what
-contribution bounds are for.
+24 hospitals in four hidden regions each have a private table of diagnoses. Codes have Zipf frequencies, and each region has its own
+order among the sixty most common ones. Some patients have very many diagnoses: contribution bounds are for them.
 """
 
 import shlex
@@ -34,17 +33,11 @@ Print = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Hospital:
-    """One party of the demo.
-
-    Attributes:
-        name: Its public name.
-        region: Its hidden region; no release contains it.
-        visits: Its private table, with the columns patient and code.
-    """
+    """One party of the demo."""
 
     name: str
-    region: int
-    visits: pa.Table
+    region: int  # hidden: no release contains it
+    visits: pa.Table  # private, with the columns patient and code
 
     @property
     def folder_name(self) -> str:
@@ -56,11 +49,13 @@ def run_demo(folder: Path, say: Print) -> Path:
     """Runs the whole workflow in this folder and returns the path of the report."""
     hospitals = generated_hospitals()
     for hospital in hospitals:
-        _write_visits(hospital, folder)
+        path = _visits_file(folder, hospital)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path) as file:
+            pq.write_table(hospital.visits, file)
     events = sum(hospital.visits.num_rows for hospital in hospitals)
-    say(
-        f"1. {len(hospitals)} hospitals, {events:,} diagnoses, {CODES:,} codes: one private table each in {folder}/"
-    )
+    sizes = f"{len(hospitals)} hospitals, {events:,} diagnoses, {CODES:,} codes"
+    say(f"1. {sizes}: one private table each in {folder}/")
     protocol_file = folder / "protocol.json"
     _plan(protocol_file, len(hospitals), say)
     sketch_folder = folder / "sketches"
@@ -97,19 +92,8 @@ def _visits(generator: np.random.Generator, hospital: int, shares: NDArray[np.fl
     events = np.ceil(generator.pareto(1.5, patients) + 1).clip(max=500).astype(np.int64)
     patient_of_event = np.repeat(np.arange(patients), events)
     codes = generator.choice(CODES, size=len(patient_of_event), p=shares)
-    return pa.table(
-        {
-            "patient": [f"H{hospital + 1:02d}-{patient:05d}" for patient in patient_of_event.tolist()],
-            "code": [f"D{code:05d}" for code in codes.tolist()],
-        }
-    )
-
-
-def _write_visits(hospital: Hospital, folder: Path) -> None:
-    path = _visits_file(folder, hospital)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as file:
-        pq.write_table(hospital.visits, file)
+    patient_names = [f"H{hospital + 1:02d}-{patient:05d}" for patient in patient_of_event.tolist()]
+    return pa.table({"patient": patient_names, "code": [f"D{code:05d}" for code in codes.tolist()]})
 
 
 def _visits_file(folder: Path, hospital: Hospital) -> Path:
@@ -135,9 +119,8 @@ def _plan(protocol_file: Path, parties: int, say: Print) -> None:
     plan = al.plan(distance=(150, 1500), **settings)
     plan.protocol.save(protocol_file)
     options = [part for name, value in settings.items() for part in (f"--{name.replace('_', '-')}", value)]
-    command = _command(
-        *("plan", "--open-vocabulary", "--distance", "150:1500", *options, "--overwrite", "-o", protocol_file)
-    )
+    fixed = ("--open-vocabulary", "--distance", "150:1500", "--overwrite", "-o", protocol_file)
+    command = _command("plan", *options, *fixed)
     say(f"\n2. Will it work?\n{command}\n\n{plan.summary}\n")
 
 
@@ -152,10 +135,8 @@ def _release(
         for hospital, file in zip(hospitals, files, strict=True)
     ]
     example = [part for part in commands[0] if part != "--new-ledger"]
-    say(
-        "3. Each hospital releases one sketch in its own process (the first time with --new-ledger):\n"
-        + _command(*example)
-    )
+    say("3. Each hospital releases one sketch in its own process (the first time with --new-ledger):")
+    say(_command(*example))
     with progress("releases", len(commands), "hospitals", shown=True) as advance:
         _run(commands[0])  # the first one compiles for all
         advance(1)
@@ -214,9 +195,7 @@ def true_shape_distances(hospitals: list[Hospital]) -> NDArray[np.float64]:
 def _cluster(sketches: al.Sketches, hospitals: list[Hospital], protocol: al.Protocol, say: Print) -> None:
     """Prints how well clusters match the hidden regions, beside those of a noisy histogram under the same ε."""
     regions = np.array([hospital.region for hospital in hospitals])
-    vocabulary = [
-        f"D{code:05d}" for code in range(CODES)
-    ]  # a histogram must know all codes, a sketch need not
+    vocabulary = [f"D{code:05d}" for code in range(CODES)]  # a histogram needs all codes, a sketch does not
     histogram = al.Protocol(
         al.Identity(input_dim=CODES),
         epsilon=protocol.epsilon,
@@ -225,15 +204,9 @@ def _cluster(sketches: al.Sketches, hospitals: list[Hospital], protocol: al.Prot
         total_share=protocol.total_share,
         vocabulary=vocabulary,
     )
-    rows = [
-        histogram.release_table(
-            hospital.visits,
-            person="patient",
-            item="code",
-            label=hospital.name,
-            vocabulary=vocabulary,
-            ledger=al.NO_LEDGER,  # generated data, for the comparison alone
-        )
+    columns: dict[str, Any] = {"person": "patient", "item": "code", "vocabulary": vocabulary}
+    rows = [  # without a ledger: generated data, for the comparison alone
+        histogram.release_table(hospital.visits, label=hospital.name, ledger=al.NO_LEDGER, **columns)
         for hospital in hospitals
     ]
     ours, theirs = (
@@ -247,10 +220,7 @@ def _cluster(sketches: al.Sketches, hospitals: list[Hospital], protocol: al.Prot
 
 
 def adjusted_rand_index(clusters: NDArray[np.int64], truth: NDArray[np.int64]) -> float:
-    """1 for the same clusters, about 0 for unrelated ones.
-
-    Reference: Hubert & Arabie 1985. scikit-learn has it too, but is an optional dependency.
-    """
+    """1 for the same clusters, about 0 for unrelated ones (Hubert & Arabie 1985)."""
     counts = np.zeros((int(clusters.max()) + 1, int(truth.max()) + 1))
     np.add.at(counts, (clusters, truth), 1)
 

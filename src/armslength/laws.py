@@ -41,25 +41,28 @@ class Cumulants:
         return Cumulants(self.k2 * square, self.k4 * square * square)
 
 
+@dataclass(frozen=True)
 class Law(ABC):
-    """A symmetric law on the integers with a scale; every number is in integer units.
-
-    Attributes:
-        scale: b of the discrete Laplace, σ of the rounded normal: a float, taken as the exact number it is.
-    """
+    """A symmetric law on the integers with a scale; every number is in integer units."""
 
     name: ClassVar[str]
-    scale: float
+    scale: float  # b of the discrete Laplace, σ of the rounded normal: the exact number that the float is
+
+    def __post_init__(self) -> None:
+        scale = number("scale", self.scale, above=0.0, at_most=LARGEST_SCALE)
+        if scale < SMALLEST_SCALE:
+            raise ParameterError(f"scale must be at least {SMALLEST_SCALE}, got {shown(self.scale)}")
+        object.__setattr__(self, "scale", scale)
 
     @property
-    @abstractmethod
     def second_moment(self) -> float:
         """E[N²], which is the variance κ₂."""
+        return self.cumulants.k2
 
     @property
-    @abstractmethod
     def fourth_moment(self) -> float:
-        """E[N⁴]."""
+        """E[N⁴] = κ₄ + 3κ₂²."""
+        return self.cumulants.k4 + 3 * self.cumulants.k2**2
 
     @property
     @abstractmethod
@@ -93,7 +96,6 @@ class Law(ABC):
         return float(probabilities) if values.ndim == 0 else probabilities
 
 
-@dataclass(frozen=True)
 class DiscreteLaplace(Law):
     """The discrete Laplace law of scale b, in integer units: P(n) = (1−α)/(1+α)·α^|n| with α = e^(−1/b).
 
@@ -107,11 +109,6 @@ class DiscreteLaplace(Law):
 
     name: ClassVar[str] = "laplace"
 
-    scale: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", checked_scale(self.scale))
-
     @property
     def _ratio(self) -> float:
         """α = e^(−1/b)."""
@@ -123,21 +120,10 @@ class DiscreteLaplace(Law):
         return -math.expm1(-1 / self.scale)
 
     @property
-    def second_moment(self) -> float:
-        """E[N²] = 2α/(1−α)²."""
-        return 2 * self._ratio / self._gap**2
-
-    @property
-    def fourth_moment(self) -> float:
-        """E[N⁴] = 2α(1 + 10α + α²)/(1−α)⁴."""
-        a = self._ratio
-        return 2 * a * (1 + 10 * a + a * a) / self._gap**4
-
-    @property
     def cumulants(self) -> Cumulants:
         """κ₂ = 2α/(1−α)² and κ₄ = 2α(1 + 4α + α²)/(1−α)⁴, without cancellation."""
         a = self._ratio
-        return Cumulants(self.second_moment, 2 * a * (1 + 4 * a + a * a) / self._gap**4)
+        return Cumulants(2 * a / self._gap**2, 2 * a * (1 + 4 * a + a * a) / self._gap**4)
 
     @property
     def higher_cumulants(self) -> tuple[float, float]:
@@ -165,7 +151,6 @@ class DiscreteLaplace(Law):
         return (1 / (2 * b)).tanh() * (-magnitude / b).exp()
 
 
-@dataclass(frozen=True)
 class RoundedNormal(Law):
     """round(σZ) for a true standard normal Z, in integer units.
 
@@ -179,11 +164,6 @@ class RoundedNormal(Law):
 
     name: ClassVar[str] = "gaussian"
 
-    scale: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", checked_scale(self.scale))
-
     @lazy
     def _tails(self) -> list[float]:
         """P(|N| ≥ n) for n = 1, 2, … as far as a float can tell them from 0; for small σ."""
@@ -191,25 +171,12 @@ class RoundedNormal(Law):
         return [math.erfc((n - 0.5) / (self.scale * math.sqrt(2))) for n in range(1, last + 1)]
 
     @property
-    def second_moment(self) -> float:
-        """E[N²] = Σ (2n−1)·P(|N| ≥ n), which is σ² + 1/12 once σ is not small."""
-        if self.scale >= _SMOOTH_FROM:
-            return self.scale**2 + 1 / 12
-        return self._moment(2)
-
-    @property
-    def fourth_moment(self) -> float:
-        """E[N⁴] = Σ (n⁴−(n−1)⁴)·P(|N| ≥ n), which is 3σ⁴ + σ²/2 + 1/80 once σ is not small."""
-        if self.scale >= _SMOOTH_FROM:
-            return 3 * self.scale**4 + self.scale**2 / 2 + 1 / 80
-        return self._moment(4)
-
-    @property
     def cumulants(self) -> Cumulants:
-        """κ₂ = E[N²] and κ₄ = E[N⁴] − 3·E[N²]², which is −1/120, that of the rounding alone, once σ is not small."""
+        """κ₂ = E[N²] and κ₄ = E[N⁴] − 3·E[N²]²: σ² + 1/12, and −1/120 of the rounding alone, once σ is not small."""
         if self.scale >= _SMOOTH_FROM:
-            return Cumulants(self.second_moment, -1 / 120)
-        return Cumulants(self.second_moment, self.fourth_moment - 3 * self.second_moment**2)
+            return Cumulants(self.scale**2 + 1 / 12, -1 / 120)
+        k2 = self._moment(2)
+        return Cumulants(k2, self._moment(4) - 3 * k2**2)
 
     @property
     def higher_cumulants(self) -> tuple[float, float]:
@@ -240,15 +207,6 @@ class RoundedNormal(Law):
 def uniform_cumulants(bits: int) -> Cumulants:
     """The cumulants of a uniform variable on 2^bits neighboring integers, which dropping the low bits adds.
 
-    If the standard deviation of a law is at least four times 2^bits, the error of dropping them is independent of it to many
-    digits.
+    If the standard deviation of a law is at least four times 2^bits, that error is independent of it to many digits.
     """
     return Cumulants((4**bits - 1) / 12, -(16**bits - 1) / 120)
-
-
-def checked_scale(scale: Any) -> float:
-    """The scale as a float, if it is in the range."""
-    checked = number("scale", scale, above=0.0, at_most=LARGEST_SCALE)
-    if checked < SMALLEST_SCALE:
-        raise ParameterError(f"scale must be at least {SMALLEST_SCALE}, got {shown(scale)}")
-    return checked

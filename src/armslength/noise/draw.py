@@ -1,18 +1,17 @@
 """Exact noise of a law from secret random bits. Only a release may import this module."""
 
 import os
-from collections.abc import Callable
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from numpy.typing import NDArray
 
+from armslength._numba import Int64s, Words
 from armslength.laws import Law
 from armslength.noise.inversion import (
     LARGEST_SMALL_SCALE,
     BitSource,
-    continued,
     exact_magnitude,
+    extended,
     invert_double,
     invert_float,
     look_up_table,
@@ -22,87 +21,57 @@ from armslength.noise.quantile_tables import double_table, float_table, quantile
 from armslength.threads import for_runs
 
 _BLOCK_WORDS = 1 << 17  # of cipher: large enough that threads seldom wait for the interpreter's lock
-_CACHED = 1 << 18  # values that fit the cache of a core
 _WORDS_AT_ONCE = 1 << 14
 _SIGN_SHIFT = np.uint64(63)
 _ZEROS = bytes(1 << 20)  # encrypted, they are the keystream
 
 
-def draw(law: Law, shape: tuple[int, ...], *, threads: int | None = None) -> NDArray[np.int64]:
-    """Independent draws of the law, in integer units.
+def draw(law: Law, shape: tuple[int, ...], *, threads: int | None = None) -> Int64s:
+    """Independent draws of the law, in integer units; the guarantee is that of `add_noise`."""
+    noise = np.zeros(shape, dtype=np.int64)
+    add_noise(noise, law, threads=threads)
+    return noise
+
+
+def add_noise(values: Int64s, law: Law, *, threads: int | None = None) -> None:
+    """Adds an independent draw of the law to each value, in place, modulo 2^64.
 
     Guarantee: exactly the law's probabilities, given ideal bits; no rounding decides an answer. The bits of each block come from
     a cipher under a new key of the operating system.
     Reference: docs/noise.md, theorem 1.
-
-    Args:
-        law: `DiscreteLaplace` or `RoundedNormal`.
-        shape: The shape of the result.
-        threads: At most this many threads; None uses all that the process may run.
-    """
-    noise = np.empty(shape, dtype=np.int64)
-    add_noise(noise, law, threads=threads, to_zero=True)
-    return noise
-
-
-def add_noise(
-    values: NDArray[np.int64],
-    law: Law,
-    *,
-    threads: int | None = None,
-    to_zero: bool = False,
-    then: Callable[[int, int], None] | None = None,
-) -> None:
-    """Adds an independent draw of the law to each value, in place, modulo 2^64; the guarantee is that of `draw`.
-
-    Args:
-        values: Contiguous and writable.
-        law: `DiscreteLaplace` or `RoundedNormal`.
-        threads: At most this many threads; None uses all that the process may run.
-        to_zero: Whether to begin with zeros, whatever the values are.
-        then: Called with the bounds of each block of rows that has its noise, by the thread that has it in its cache.
     """
     if values.dtype != np.int64 or not values.flags.c_contiguous or not values.flags.writeable:
         # Flattening such an array would copy it, and the noise would go to the copy.
         raise ValueError("values must be contiguous int64 that can be written to")
     process = os.getpid()
-
-    rows = values.reshape(-1) if then is None else values
-    draws_a_word = 4 if law.scale <= LARGEST_SMALL_SCALE else 1
-    block = _BLOCK_WORDS * draws_a_word
-    if then is not None:
-        block = max(1, min(block, _CACHED) // values.shape[1])
+    flat = values.reshape(-1)
+    block = _BLOCK_WORDS * (4 if law.scale <= LARGEST_SMALL_SCALE else 1)  # draws from as many words
 
     def add(first: int, last: int) -> None:
         buffer = np.empty(_BLOCK_WORDS + 2, dtype=np.uint64)
         for start in range(first, last, block):
-            stop = min(start + block, last)
-            add_draws(rows[start:stop].reshape(-1), law, SecretBits(buffer), to_zero=to_zero)
-            if then is not None:
-                then(start, stop)
+            add_draws(flat[start : min(start + block, last)], law, SecretBits(buffer))
 
-    for_runs(len(rows), block, add, threads)
+    for_runs(len(flat), block, add, threads)
     if os.getpid() != process:
         # A signal handler forked meanwhile: both processes would return blocks of the same noise.
         raise RuntimeError("noise must be drawn in one process, but it was forked in the middle; draw again")
 
 
-def add_draws(values: NDArray[np.int64], law: Law, source: BitSource, *, to_zero: bool = False) -> None:
-    """Adds independent draws of the law to the values, or to zero. Each draw begins with 2 or 8 bytes of the source."""
+def add_draws(values: Int64s, law: Law, source: BitSource) -> None:
+    """Adds independent draws of the law to the values. Each draw begins with 2 or 8 bytes of the source."""
     if law.scale > LARGEST_SMALL_SCALE:
-        if to_zero:
-            values[:] = 0
         invert_words(values, law, source.words(len(values)), source)
         return
     patterns = source.words(-(-len(values) // 4)).view(np.uint16)[: len(values)]
-    opened = open_places(patterns, look_up_table(quantile_of(law), law.scale), values, to_zero=to_zero)
-    if len(opened):
-        answers = np.zeros(len(opened), dtype=np.int64)
-        invert_words(answers, law, continued(patterns[opened], source.words(len(opened))), source)
-        values[opened] += answers
+    places = open_places(patterns, look_up_table(quantile_of(law), law.scale), values)
+    if len(places):
+        answers = np.zeros(len(places), dtype=np.int64)
+        invert_words(answers, law, extended(patterns[places], source.words(len(places))), source)
+        values[places] += answers
 
 
-def invert_words(values: NDArray[np.int64], law: Law, words: NDArray[np.uint64], source: BitSource) -> None:
+def invert_words(values: Int64s, law: Law, words: Words, source: BitSource) -> None:
     """Adds the draws of these first words to the values. A word has one bit for the sign and 63 bits of W."""
     quantile = quantile_of(law)
     table = float_table(quantile)
@@ -112,12 +81,12 @@ def invert_words(values: NDArray[np.int64], law: Law, words: NDArray[np.uint64],
         part, target = words[first : first + _WORDS_AT_ONCE], values[first : first + _WORDS_AT_ONCE]
         count = invert_float(part, table.high, table.radius, law.scale, shift, target, still_open)
         if count:
-            opened = still_open[:count]
-            magnitudes = certain_magnitudes(law, part[opened], source)
-            target[opened] += np.where(part[opened] >> _SIGN_SHIFT != 0, -magnitudes, magnitudes)
+            places = still_open[:count]
+            magnitudes = certain_magnitudes(law, part[places], source)
+            target[places] += np.where(part[places] >> _SIGN_SHIFT != 0, -magnitudes, magnitudes)
 
 
-def certain_magnitudes(law: Law, words: NDArray[np.uint64], source: BitSource) -> NDArray[np.int64]:
+def certain_magnitudes(law: Law, words: Words, source: BitSource) -> Int64s:
     """The magnitude for each first word: by level 2, and by level 3 where that is not certain."""
     quantile = quantile_of(law)
     table = double_table(quantile)
@@ -135,18 +104,14 @@ class SecretBits:
 
     A key is used for one block of one release and stored nowhere, so no two blocks, releases, threads or forked children share
     bits. Given ideal bits the noise is exact; the cipher makes that computational (SECURITY.md).
-
-    Args:
-        buffer: Memory for the first words, if they fit. Nobody else may use it until they are used up. New memory costs more
-            than the cipher.
     """
 
-    def __init__(self, buffer: NDArray[np.uint64] | None = None) -> None:
-        self._buffer = buffer
+    def __init__(self, buffer: Words | None = None) -> None:
+        self._buffer = buffer  # for the first words, if they fit: new memory costs more than the cipher
         # A counter that begins at zero is safe: the key is used for this stream alone.
         self._cipher = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def words(self, count: int) -> Words:
         """The next words, each one new."""
         size = count + 2  # the cipher needs space for one more block
         buffer, self._buffer = self._buffer, None

@@ -1,9 +1,9 @@
-"""Certified inversion: the integer floor(scale·Q(W) + shift), or the statement that it is not yet certain.
+"""Certified inversion: the integer floor(scale·Q(W) + shift), or a mark that it is not yet certain.
 
 An answer is given only if the proved error cannot change it. Theorem and bounds: docs/noise.md.
 
-    level 0   16 bits, one of them the sign, and one look-up; for small scales. Of the 32,768 intervals of W nearly all give
-              one magnitude. Those with a boundary, and the one next to 0, are left to level 1, which goes on with the same bits.
+    level 0   16 bits, one of them the sign, and one look-up; for small scales. Intervals of W that contain a boundary, and the one
+              next to 0, are left to level 1, which goes on with the same bits
     level 1   63 bits of W in float64
     level 2   127 bits in double-double
     level 3   as many bits as it takes, in ball arithmetic: slow, always right, almost never needed
@@ -22,7 +22,7 @@ from flint import arb, fmpz
 from numpy.typing import NDArray
 
 from armslength._flint import precision
-from armslength._numba import kernel, leading_zeros
+from armslength._numba import Floats, Int64s, Words, kernel, leading_zeros
 from armslength.noise.quantile_tables import DOUBLE_DEGREE, OCTAVES, PIECE_BITS, Quantile
 
 LARGEST_SMALL_SCALE = 256.0  # for level 0: one interval in 22 is open, and magnitudes fit 16 bits
@@ -52,7 +52,7 @@ _MAGNITUDE_BITS = 63
 class BitSource(Protocol):
     """A source of uniform words; tests bring their own to reach the rare paths."""
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def words(self, count: int) -> Words:
         """The next words, each one new."""
         ...
 
@@ -85,53 +85,47 @@ def look_up_table(quantile: Quantile, scale: float) -> NDArray[np.int16]:
 
 @kernel
 def look_up(
-    patterns: NDArray[np.uint16],
-    table: NDArray[np.int16],
-    values: NDArray[np.int64],
-    to_zero: bool,
-    still_open: NDArray[np.int32],
+    patterns: NDArray[np.uint16], table: NDArray[np.int16], values: Int64s, still_open: NDArray[np.int32]
 ) -> int:
-    """Adds to the values, or to zero, and lists the open places as far as the list is long; returns how many there are."""
-    opened = 0
+    """Adds to the values and lists the open places as far as the list is long; returns how many there are."""
+    count = 0
     for i in range(len(patterns)):
         value = table[patterns[i]]
         if value == OPEN:
-            if opened < len(still_open):
-                still_open[opened] = i
-            opened += 1
-            value = np.int16(0)
-        values[i] = value if to_zero else values[i] + value
-    return opened
+            if count < len(still_open):
+                still_open[count] = i
+            count += 1
+        else:
+            values[i] += value
+    return count
 
 
-def open_places(
-    patterns: NDArray[np.uint16], table: NDArray[np.int16], values: NDArray[np.int64], *, to_zero: bool
-) -> NDArray[np.int64]:
-    """Adds the table's answers to the values, or to zero; returns the places that it leaves open."""
+def open_places(patterns: NDArray[np.uint16], table: NDArray[np.int16], values: Int64s) -> Int64s:
+    """Adds the table's answers to the values; returns the places that it leaves open."""
     still_open = np.empty(len(patterns) // 16 + 64, dtype=np.int32)
-    count = look_up(patterns, table, values, to_zero, still_open)
+    count = look_up(patterns, table, values, still_open)
     if count > len(still_open):  # many more than expected: the list was too short
         return np.flatnonzero(table[patterns] == OPEN)
     return still_open[:count].astype(np.int64)
 
 
-def continued(patterns: NDArray[np.uint16], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def extended(patterns: NDArray[np.uint16], words: Words) -> Words:
     """Words for level 1: first the bits of the patterns, then the low 48 bits of these words."""
     return (patterns.astype(np.uint64) << _48) | (words & _LOW_48)
 
 
 @kernel
 def invert_float(
-    words: NDArray[np.uint64],
-    coefficients: NDArray[np.float64],
-    radius: NDArray[np.float64],
+    words: Words,
+    coefficients: Floats,
+    radius: Floats,
     scale: float,
     shift: float,
-    values: NDArray[np.int64],
-    still_open: NDArray[np.int64],
+    values: Int64s,
+    still_open: Int64s,
 ) -> int:
     """Level 1: adds to the values and lists the places that are still open; returns how many there are."""
-    opened = 0
+    count = 0
     for i in range(len(words)):
         octave, piece, offset = locate(words[i] & _MAGNITUDE_MASK)
         certain = False
@@ -145,21 +139,21 @@ def invert_float(
             if certain:
                 values[i] += -np.int64(answer) if words[i] >> _SIGN_SHIFT else np.int64(answer)
         if not certain:
-            still_open[opened] = i
-            opened += 1
-    return opened
+            still_open[count] = i
+            count += 1
+    return count
 
 
 @kernel
 def invert_double(
-    words: NDArray[np.uint64],
-    more_words: NDArray[np.uint64],
-    high: NDArray[np.float64],
-    low: NDArray[np.float64],
-    radius: NDArray[np.float64],
+    words: Words,
+    more_words: Words,
+    high: Floats,
+    low: Floats,
+    radius: Floats,
     scale: float,
     shift: tuple[float, float],
-    magnitudes: NDArray[np.int64],
+    magnitudes: Int64s,
 ) -> None:
     """Level 2: the magnitude for each pair of words, or −1 where it is still not certain."""
     for i in range(len(words)):
@@ -229,11 +223,10 @@ def locate(magnitude: np.uint64) -> tuple[int, int, np.int64]:
 
 
 @kernel
-def polynomial(a: NDArray[np.float64], tau: float) -> float:
+def polynomial(a: Floats, tau: float) -> float:
     """a₀ + τ·(a₁ + a₂τ + … + a₈τ⁷), the bracket by Estrin's scheme: pairs, then pairs of pairs.
 
-    In Horner's rule eight products and sums wait for each other, which is slower. The radius of a table counts the rounding of
-    these operations, in this order.
+    Faster than Horner's rule. The radius of a table counts the rounding of these operations, in this order.
     """
     squared = tau * tau
     low = (a[1] + a[2] * tau) + (a[3] + a[4] * tau) * squared

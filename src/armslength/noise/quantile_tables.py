@@ -34,36 +34,23 @@ _SLACK = 1 + 2.0**-20  # over the arithmetic of the radius itself
 
 @dataclass(frozen=True)
 class Quantile:
-    """A falling function Q of W in (0, 1), and how a law is made of it: ± floor(scale·Q(W) + shift).
+    """A falling function Q of W in (0, 1), and how a law is made of it: ± floor(scale·Q(W) + shift)."""
 
-    Attributes:
-        name: The name of the law.
-        value: Q(w).
-        taylor: Coefficients of Q(w + half·τ) in τ up to a degree; for a ball w, enclosures over all of it.
-        shift: The shift of a scale.
-        tail: P(magnitude ≥ n) for a scale and n ≥ 1: the W at which the magnitude passes from n to n − 1.
-    """
-
-    name: str
+    name: str  # of the law
     value: Callable[[arb], arb]
+    # Coefficients of Q(w + half·τ) in τ up to a degree; for a ball w, enclosures over all of it
     taylor: Callable[[arb, arb, int], list[arb]]
-    shift: Callable[[arb], arb]
-    tail: Callable[[arb, int], arb]
+    shift: Callable[[arb], arb]  # of a scale
+    tail: Callable[[arb, int], arb]  # P(magnitude ≥ n): the W at which the magnitude passes from n to n − 1
 
 
 @dataclass(frozen=True)
 class QuantileTable:
-    """Polynomials and radii of all pieces; piece number = 32·octave + part.
+    """Polynomials and radii of all pieces; piece number = 32·octave + part."""
 
-    Attributes:
-        high: pieces x (degree + 1), the coefficients as floats.
-        low: The same shape: what the floats left over, for double-double.
-        radius: For each piece, how far the evaluated polynomial can be from the quantile.
-    """
-
-    high: NDArray[np.float64]
-    low: NDArray[np.float64]
-    radius: NDArray[np.float64]
+    high: NDArray[np.float64]  # pieces x (degree + 1), the coefficients as floats
+    low: NDArray[np.float64]  # what the floats leave over, for double-double
+    radius: NDArray[np.float64]  # for each piece, how far the evaluated polynomial can be from the quantile
 
 
 _tables: dict[tuple[str, int], QuantileTable] = {}
@@ -121,12 +108,7 @@ def _radius(
 ) -> float:
     """The sum of the five bounds of docs/noise.md, section 3, rounded up.
 
-    Args:
-        at_center: The Taylor coefficients.
-        left: What the stored coefficients leave over of them.
-        over_piece: Enclosures of them at every point of the piece, with one degree more.
-        unit: The relative error of one operation.
-        last_bit: log2 of what the last revealed bit of W is worth in τ.
+    `left` is what the stored coefficients leave over of those at the center; `over_piece` has one degree more than they.
     """
     sizes = [upper_float(abs(exact)) * (1 + 2.0**-50) for exact in at_center]
     partial_sums = [sum(sizes[n:]) for n in range(len(sizes))]  # bounds on Horner's partial results
@@ -155,10 +137,8 @@ def shift_of(quantile: Quantile, scale: float) -> tuple[float, float]:
             high = float(exact.mid())
             low = float((exact - arb(high)).mid())
             # proved, not assumed: other code may have set the precision
-            if (
-                abs(exact - arb(high)) <= abs(exact) * 2**-52
-                and abs(exact - arb(high) - arb(low)) <= abs(exact) * 2**-104
-            ):
+            first, both = abs(exact - arb(high)), abs(exact - arb(high) - arb(low))
+            if first <= abs(exact) * 2**-52 and both <= abs(exact) * 2**-104:
                 return high, low
         bits *= 2
 
@@ -225,4 +205,4 @@ HALF_NORMAL = Quantile("gaussian", _half_normal, _half_normal_taylor, _half_norm
 
 def quantile_of(law: Law) -> Quantile:
     """The quantile function that the law is drawn through."""
-    return {quantile.name: quantile for quantile in (EXPONENTIAL, HALF_NORMAL)}[law.name]
+    return EXPONENTIAL if law.name == EXPONENTIAL.name else HALF_NORMAL

@@ -1,18 +1,13 @@
-"""How often an estimate is off by more than α·D: bounds for every z, from exact moments over seed and noise.
+"""How often an estimate is off by more than α·D: bounds for every z, from exact moments over seed and noise (docs/planning.md)."""
 
-Chebyshev's inequality needs the variance. For the block and balanced constructions, and without a projection, the fourth central
-moment is bounded too, and falls with growing sparsity. The smaller bound counts. Proofs: docs/planning.md.
-"""
-
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from armslength.estimates.variance import VarianceCurve
 from armslength.laws import Law
 from armslength.transforms.transform import ErrorMoments, Transform
 
 
-@dataclass(frozen=True)
-class NoiseMoments:
+class NoiseMoments(NamedTuple):
     """E[N²], E[N⁴], E[N⁶], E[N⁸] of the noise of a pair in one coordinate."""
 
     m2: float
@@ -32,15 +27,7 @@ def failure_bound(
     """An upper bound on P(|estimate − D| > α·D), for every z with ‖z‖² = D.
 
     Guarantee: Chebyshev's inequality for the exact variance, and Markov's for the fourth power where the transform has a
-    bound on that moment (hash functions of at least 8-wise independence).
-
-    Args:
-        transform: The projection.
-        law: The noise that each of two parties adds to its output.
-        unit_squared: The factor from squared integer units to squared data units.
-        curve: The variance of the estimate.
-        squared_distance: D, in data units.
-        distortion: α.
+    bound on that moment (hash functions of at least 8-wise independence). The law is that of each of the two parties.
     """
     by_variance = chebyshev(curve, squared_distance, distortion)
     projection = transform.error_moments()
@@ -61,8 +48,8 @@ def fourth_moment(
 ) -> float:
     """An upper bound on E[(estimate − D)⁴] over seed and noise, for every z with ‖z‖² = D.
 
-    The error is T + W, W a sum over coordinates of 2y·N + N² − κ₂ with y = Sz: given the seed its terms are independent
-    and centered. Everything is exact but T's own moments and Σy⁴ ≤ ‖y‖⁴.
+    The error is T + W, W a sum over coordinates of 2y·N + N² − κ₂ with y = Sz, independent and centered given the seed.
+    Everything is exact but T's own moments and Σy⁴ ≤ ‖y‖⁴.
     """
     d, k, m2 = squared_distance, sketch_dim, noise.m2
     v = noise.m4 - m2**2  # E[M²] for M = N² − κ₂

@@ -29,28 +29,16 @@ PAPERS_DISTORTION, PAPERS_FAILURE = 0.2, 0.05  # without a target: the most favo
 
 @dataclass(frozen=True)
 class Family:
-    """Configurations that differ only in their size.
-
-    Attributes:
-        label: Its name in tables.
-        noise: "laplace" or "gaussian".
-        build: The transform, called as build(sketch_dim=size, seed=…).
-        sizes: The sketch dimensions to choose from, rising.
-        noise_site: "output" or "input".
-        baseline: Its usual name, if it is a baseline; else empty.
-        is_choice: Whether it may be recommended; the others are for comparison.
-        listed: When the page lists it: "always", "leading" if it is among the best, "never" because another has the same
-            numbers. All are in `plan.to_arrow()`.
-    """
+    """Configurations that differ only in their size."""
 
     label: str
-    noise: str
-    build: Callable[..., Transform]
-    sizes: tuple[int, ...]
+    noise: str  # "laplace" or "gaussian"
+    build: Callable[..., Transform]  # called as build(sketch_dim=size, seed=…)
+    sizes: tuple[int, ...]  # rising
     noise_site: str = "output"
-    baseline: str = ""
-    is_choice: bool = True
-    listed: str = "leading"
+    baseline: str = ""  # its usual name, if it is a baseline
+    is_choice: bool = True  # whether it may be recommended; the others are for comparison
+    on_page: str = "leading"  # if it is among the best; or "always", or "never": another has the same numbers
 
 
 def families(situation: Situation) -> list[Family]:
@@ -63,19 +51,9 @@ def families(situation: Situation) -> list[Family]:
     if d is not None:
         result += _dense(d, limit, laws, is_l2=is_l2)
         if d <= LARGEST_SKETCH_DIM:
-            result += [
-                Family(
-                    "Identity (noisy histogram)",
-                    law,
-                    partial(_identity, d),
-                    (d,),
-                    baseline=HISTOGRAM,
-                    listed="always",
-                )
-                for law in laws
-            ]
-    result += _papers_own(situation, laws)
-    return result
+            label, build = "Identity (noisy histogram)", partial(_identity, d)
+            result += [Family(label, law, build, (d,), baseline=HISTOGRAM, on_page="always") for law in laws]
+    return [*result, *_papers_own(situation, laws)]
 
 
 def sizes_up_to(limit: int, multiple: int = 1) -> tuple[int, ...]:
@@ -109,17 +87,17 @@ def _sparse(d: int | None, limit: int, laws: list[str], *, is_l2: bool) -> Itera
                 sizes = tuple(sorted({*sizes, *(size for size in steps if size <= most)}))
             for law in laws:
                 build = partial(SparseJL, input_dim=d, sparsity=s, construction=construction)
-                listed = "never" if construction == "graph" else "leading"  # its numbers are those of "block"
-                yield Family(f"SparseJL {construction}, s={s}", law, build, sizes, listed=listed)
+                # The numbers of "graph" are those of "block".
+                on_page = "never" if construction == "graph" else "leading"
+                yield Family(f"SparseJL {construction}, s={s}", law, build, sizes, on_page=on_page)
 
 
 def _dense(d: int, limit: int, laws: list[str], *, is_l2: bool) -> Iterator[Family]:
     """The transforms that need a fixed input dimension that is not too large."""
     fits_dense = tuple(size for size in sizes_up_to(limit) if size * d <= LARGEST_DENSE)
     if is_l2:
-        fits_dense = tuple(
-            size for size in fits_dense if size <= LARGEST_GRAM and size**2 * d <= LARGEST_WORK
-        )
+        most = min(LARGEST_GRAM, math.isqrt(LARGEST_WORK // d))
+        fits_dense = tuple(size for size in fits_dense if size <= most)
     if d <= LARGEST_PADDED_DIM:
         padded = padded_dimension(d)
         fits_fast = tuple(
@@ -132,19 +110,18 @@ def _dense(d: int, limit: int, laws: list[str], *, is_l2: bool) -> Iterator[Fami
         fast = partial(FastJL, input_dim=d)
         for law in laws:
             hadamard = partial(HadamardJL, input_dim=d)
-            yield Family("HadamardJL", law, hadamard, sizes_up_to(min(limit, padded)), listed="always")
+            yield Family("HadamardJL", law, hadamard, sizes_up_to(min(limit, padded)), on_page="always")
             if fits_fast:
-                yield Family("FastJL, noise on the output", law, fast, fits_fast, listed="always")
+                yield Family("FastJL, noise on the output", law, fast, fits_fast, on_page="always")
         if "gaussian" in laws and fits_fast:
             label = "FastJL, noise on the input"
-            yield Family(label, "gaussian", fast, fits_fast, noise_site="input", listed="always")
+            yield Family(label, "gaussian", fast, fits_fast, noise_site="input", on_page="always")
     if fits_dense:
         for law in laws:
             baseline = KENTHAPADI if law == "gaussian" else ""
             label = f"GaussianJL ({KENTHAPADI})" if baseline else "GaussianJL"
-            yield Family(
-                label, law, partial(GaussianJL, input_dim=d), fits_dense, baseline=baseline, listed="always"
-            )
+            gaussian = partial(GaussianJL, input_dim=d)
+            yield Family(label, law, gaussian, fits_dense, baseline=baseline, on_page="always")
             for construction in ("dense", "sparse"):
                 build = partial(SignJL, input_dim=d, construction=construction)
                 yield Family(f"SignJL {construction} (Achlioptas)", law, build, fits_dense)
@@ -163,7 +140,7 @@ def _papers_own(situation: Situation, laws: list[str]) -> Iterator[Family]:
     build = partial(SparseJL, input_dim=situation.input_dim, sparsity=s, construction="block")
     for law in laws:
         label = f"{PAPERS_OWN}, α={distortion:g}, β={failure:g}"
-        yield Family(label, law, build, (k,), baseline=PAPERS_OWN, is_choice=False, listed="always")
+        yield Family(label, law, build, (k,), baseline=PAPERS_OWN, is_choice=False, on_page="always")
 
 
 def _identity(d: int, *, sketch_dim: int, seed: str) -> Transform:  # noqa: ARG001  # called like the others

@@ -17,46 +17,33 @@ _LAST_SIZES = 32  # of a family; the limit before did not have them
 
 @dataclass(frozen=True)
 class Needs:
-    """What would be enough, each with everything else unchanged; None if nothing is.
+    """What would be enough, each with everything else unchanged; None if nothing is."""
 
-    Attributes:
-        epsilon: The smallest ε, to two digits.
-        distance: The smallest distance, to three digits.
-        people: The smallest number of people in a group, if the distances come from people.
-        sketch_dim: The size limit that would be enough, a power of two times the present one.
-    """
-
-    epsilon: float | None
-    distance: float | None
-    people: int | None
-    sketch_dim: int | None
+    epsilon: float | None  # the smallest, to two digits
+    distance: float | None  # the smallest, to three digits
+    people: int | None  # the smallest number in a group, if the distances come from people
+    sketch_dim: int | None  # the size limit, a power of two times the present one
 
 
 def needs_of(situation: Situation, every_option: Sequence[Option]) -> Needs:
-    """The needs, by bisection: errors fall as ε and the distance grow.
-
-    Args:
-        situation: The present situation.
-        every_option: Every size of every family; those that may be recommended count.
-    """
+    """The needs, by bisection: errors fall as ε and the distance grow."""
     limit = situation.max_sketch_dim
-    choices = [
-        option for option in every_option if option.family.is_choice and option.transform.sketch_dim <= limit
-    ]
+    choices = [each for each in every_option if each.family.is_choice and each.transform.sketch_dim <= limit]
     sample = [
         option
         for number, option in enumerate(choices)
         if number % _STEP == 0 or option.transform.sketch_dim == option.family.sizes[-1]
     ]
     distance = situation.distances.low
-    epsilon = _smallest(
-        float(situation.epsilon),
-        _LARGEST_EPSILON,
-        lambda value: is_resolved(sample, situation, _rounded_up(value, 2), distance),
-    )
-    enough = _smallest(
-        distance, LARGEST_DISTANCE, lambda value: is_resolved(sample, situation, situation.epsilon, value)
-    )
+
+    def resolves_at_epsilon(value: float) -> bool:
+        return is_resolved(sample, situation, _rounded_up(value, 2), distance)
+
+    def resolves_at_distance(value: float) -> bool:
+        return is_resolved(sample, situation, situation.epsilon, value)
+
+    epsilon = _smallest(float(situation.epsilon), _LARGEST_EPSILON, resolves_at_epsilon)
+    enough = _smallest(distance, LARGEST_DISTANCE, resolves_at_distance)
     people = None
     if situation.distances.people is not None and enough is not None:
         people = people_for(enough, situation.fields["contribution"], situation.input_dim)

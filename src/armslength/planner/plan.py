@@ -8,10 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from armslength.checks import integer, number
 from armslength.errors import NotResolvableError
 from armslength.planner.families import HISTOGRAM, families
 from armslength.planner.needs import Needs, needs_of
-from armslength.planner.plan_page import page_text, reasons_for, refusal, summary
+from armslength.planner.plan_page import curves_of, page_text, reasons_for, refusal, summary
 from armslength.planner.predictions import (
     Configuration,
     Option,
@@ -23,12 +24,14 @@ from armslength.planner.predictions import (
     randomized_response,
     smallest_resolved_distance,
 )
-from armslength.planner.situation import Situation, checked_situation
+from armslength.planner.situation import Situation, checked_settings, checked_target, distances_of_interest
+from armslength.plots import plan_figure, write_figure
 from armslength.privacy.exact_numbers import weakness
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.seeds import checked_seed
 from armslength.results import Result
 from armslength.threads import lazy
+from armslength.transforms.transform import LARGEST_SKETCH_DIM
 
 # Errors within a percent count as equal; then less data, less trust and less work decide.
 _NEARLY_EQUAL = 1.01
@@ -122,9 +125,6 @@ class Plan(Result):
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
         """Error against sketch size and against ε, as a Matplotlib figure; or written to an .html, .svg or .png file."""
-        from armslength.planner.plan_page import curves_of  # noqa: PLC0415  # only whoever plots pays for it
-        from armslength.plots import plan_figure, write_figure  # noqa: PLC0415  # the same
-
         figure = plan_figure(curves_of(self))
         return figure if path is None else write_figure(figure, path, title="armslength plan", text=str(self))
 
@@ -134,9 +134,8 @@ class Plan(Result):
     def _title(self) -> str:
         best = self.recommended
         verdict = "" if self.resolvable else ", cannot be resolved"
-        return (
-            f"Plan: {best.label}, k={best.sketch_dim}, {best.noise}, {best.relative_error:.1%} error{verdict}"
-        )
+        error = f"{best.relative_error:.1%} error"
+        return f"Plan: {best.label}, k={best.sketch_dim}, {best.noise}, {error}{verdict}"
 
     def _head(self, rows: int) -> tuple[pa.Table, int]:
         head, count = super()._head(rows)
@@ -201,32 +200,36 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
         binary: Whether vectors are binary and one unit is one bit; adds randomized response for comparison.
         seed: The public seed of the protocol; None makes a new one.
     """
-    situation = checked_situation(
-        input_dim=input_dim,
-        epsilon=epsilon,
-        delta=delta,
-        distance=distance,
-        people=people,
-        max_sketch_dim=max_sketch_dim,
-        distortion=distortion,
-        failure_probability=failure_probability,
-        density=density,
-        pairs=pairs,
+    fields: dict[str, Any] = {
+        "contribution": contribution,
+        "radius": radius,
+        "relation": relation,
+        "norm": norm,
+        "unit": unit,
+        "resolution": resolution,
+        "on_grid": on_grid,
+        "changed_entries": changed_entries,
+        "value_range": value_range,
+        "items": items,
+        "vocabulary": vocabulary,
+        "total_share": total_share,
+    }
+    dimension, protocol = checked_settings(input_dim, epsilon, delta, fields, binary=binary)
+    situation = Situation(
+        input_dim=dimension,
+        epsilon=protocol.epsilon,
+        delta=protocol.delta,
+        neighbors=protocol.neighbors,
+        radius=float(protocol.radius),
+        resolution=float(protocol.resolution),
+        distances=distances_of_interest(distance, people, protocol.contribution, dimension),
+        max_sketch_dim=integer("max_sketch_dim", max_sketch_dim, at_least=1, at_most=LARGEST_SKETCH_DIM),
+        target=checked_target(distortion, failure_probability),
+        density=None if density is None else number("density", density, above=0.0, at_most=1.0),
+        pairs=integer("pairs", pairs, at_least=1, at_most=10**10),
+        total_share=protocol.total_share,
         binary=binary,
-        fields={
-            "contribution": contribution,
-            "radius": radius,
-            "relation": relation,
-            "norm": norm,
-            "unit": unit,
-            "resolution": resolution,
-            "on_grid": on_grid,
-            "changed_entries": changed_entries,
-            "value_range": value_range,
-            "items": items,
-            "vocabulary": vocabulary,
-            "total_share": total_share,
-        },
+        fields=fields,
     )
     public_seed = checked_seed(seed)
     options_by_family = [options(family, situation) for family in families(situation)]
@@ -278,7 +281,7 @@ def recommended_of(
 
 
 def meets_target(line: Configuration, situation: Situation) -> bool:
-    """Whether a line meets_target the target, if there is one."""
+    """Whether a line meets the target, if there is one."""
     target = situation.target
     return target is None or target.is_promised(line.failure_bound, is_exact=line.is_exact)
 

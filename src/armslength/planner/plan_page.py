@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from armslength.planner.families import HISTOGRAM, KENTHAPADI, PAPERS_OWN, Family
+from armslength.planner.families import HISTOGRAM, KENTHAPADI, PAPERS_OWN
 from armslength.planner.needs import Needs
 from armslength.planner.predictions import Configuration, Option, has_upper_end, options, predict
 from armslength.plots import Curve, PlanCurves
@@ -42,7 +42,7 @@ _REACH = 10.0  # times the ε of the plan, up and down
 
 def page_text(plan: "Plan") -> str:
     """The whole page, as `str(plan)` shows it."""
-    rows = [_cells(line, is_recommended=line is plan.recommended) for line in _listed_lines(plan)]
+    rows = [_cells(line, is_recommended=line is plan.recommended) for line in _lines_on_page(plan)]
     return "\n".join([summary(plan), "", *_table(rows), "", *_footnotes(plan)])
 
 
@@ -125,17 +125,12 @@ def curves_of(plan: "Plan") -> PlanCurves:
     center = float(situation.epsilon)
     steps = [_REACH ** (2 * i / (_EPSILONS - 1) - 1) for i in range(_EPSILONS)]
     epsilons = [Fraction(f"{center * step:.6g}") for step in steps]
-    by_size, by_epsilon = [], []
-    for line in _plotted_lines(plan):
-        if line.option is None:
-            continue
-        sizes = options(line.option.family, situation)
-        name = _short(line.option.family)
-        by_size.append(_size_curve(name, sizes, situation))
-        by_epsilon.append(_epsilon_curve(name, sizes, situation, epsilons))
+    families = [line.option.family for line in _lines_in_plot(plan) if line.option is not None]
+    names = [f"{family.baseline or family.label}, {family.noise.capitalize()}" for family in families]
+    curves = [(name, options(family, situation)) for name, family in zip(names, families, strict=True)]
     return PlanCurves(
-        by_size=by_size,
-        by_epsilon=by_epsilon,
+        by_size=[_size_curve(name, sizes, situation) for name, sizes in curves],
+        by_epsilon=[_epsilon_curve(name, sizes, situation, epsilons) for name, sizes in curves],
         epsilon=center,
         sketch_dim=plan.recommended.sketch_dim,
         error=plan.recommended.relative_error,
@@ -152,19 +147,15 @@ def _situation_text(situation: "Situation") -> str:
     low, high = situation.distances.low, situation.distances.high
     reach = number_text(low) if low == high else f"{number_text(low)} to {number_text(high)}"
     unit = situation.fields["unit"] or "one unit of protection"
+    share = situation.total_share
+    totals = f" (of which {written(situation.epsilon * share)} for totals)" if share else ""
     text = (
-        f"Plan for {source}, ε={written(situation.epsilon)}{delta}{_totals_text(situation)}; {unit} moves the data by at most "
+        f"Plan for {source}, ε={written(situation.epsilon)}{delta}{totals}; {unit} moves the data by at most "
         f"{situation.radius:g} in {situation.neighbors.norm} norm; distances of {reach}"
     )
     if situation.distances.assumption:
         text += f" ({situation.distances.assumption})"
     return "\n".join(textwrap.wrap(text + ".", WIDTH))
-
-
-def _totals_text(situation: "Situation") -> str:
-    """The part of ε for totals."""
-    share = situation.total_share
-    return f" (of which {written(situation.epsilon * share)} for totals)" if share else ""
 
 
 def configuration_text(line: Configuration) -> str:
@@ -253,16 +244,16 @@ def _baseline_reasons(plan: "Plan") -> list[str]:
     return reasons
 
 
-def _listed_lines(plan: "Plan") -> list[Configuration]:
+def _lines_on_page(plan: "Plan") -> list[Configuration]:
     """The best configurations, and the baselines."""
     lines: list[Configuration] = []
     seen: set[str] = set()
     leading = 0
     for line in plan.configurations:
-        listed = "always" if line.option is None else line.option.family.listed
-        if line is plan.recommended or (listed == "always" and line.label not in seen):
+        on_page = "always" if line.option is None else line.option.family.on_page
+        if line is plan.recommended or (on_page == "always" and line.label not in seen):
             lines.append(line)
-        elif leading < _MOST_LEADING and listed != "never":
+        elif leading < _MOST_LEADING and on_page != "never":
             leading += 1
             lines.append(line)
         seen.add(line.label)
@@ -309,7 +300,7 @@ def _footnotes(plan: "Plan") -> list[str]:
     return textwrap.wrap(notes, WIDTH)
 
 
-def _plotted_lines(plan: "Plan") -> list[Configuration]:
+def _lines_in_plot(plan: "Plan") -> list[Configuration]:
     """The recommended one, one with more entries in a column, and the baselines, each at its best law."""
     law = plan.recommended.noise
     others: tuple[Callable[[Configuration], bool], ...] = (
@@ -325,10 +316,6 @@ def _plotted_lines(plan: "Plan") -> list[Configuration]:
         if first is not None and first.label != plan.recommended.label:
             lines.append(first)
     return lines
-
-
-def _short(family: Family) -> str:
-    return f"{family.baseline or family.label}, {family.noise.capitalize()}"
 
 
 def _size_curve(name: str, sizes: list[Option], situation: "Situation") -> Curve:

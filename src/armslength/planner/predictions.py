@@ -30,29 +30,17 @@ _ALWAYS_BOUNDED = 200
 
 @dataclass(frozen=True)
 class Option:
-    """One size of a family, and its sensitivity.
-
-    Attributes:
-        family: Its family.
-        transform: The transform, under some seed.
-        sensitivity: The sensitivity of the integers that get the noise: ℓ1 for Laplace, ℓ2 for Gaussian noise.
-        is_exact: Whether every seed has this sensitivity.
-    """
+    """One size of a family, and its sensitivity: ℓ1 for Laplace, ℓ2 for Gaussian noise."""
 
     family: Family
-    transform: Transform
+    transform: Transform  # under some seed
     sensitivity: float
-    is_exact: bool
+    is_exact: bool  # whether every seed has this sensitivity
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """The noise and the variance of an option under one ε.
-
-    Attributes:
-        law: The noise of each party.
-        curve: The variance of an estimate, in data units.
-    """
+    """The noise of each party and the variance of an estimate in data units, of an option under one ε."""
 
     law: Law
     curve: VarianceCurve
@@ -64,45 +52,25 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Configuration:
-    """One line of a plan: a way to release, with its predicted error in data units.
-
-    Attributes:
-        label: Its name.
-        sketch_dim: k.
-        noise: "laplace", "gaussian" or "bits".
-        relative_error: The standard error of the squared distance at the smallest distance of interest, divided by it.
-        relative_error_high: The same at the largest.
-        std_error: The standard error of the squared distance at the smallest distance of interest.
-        std_error_high: The same at the largest.
-        smallest_distance: The distance whose square is as large as its standard error.
-        bytes: The size of one released row.
-        additions: Additions of integers for one vector; None if its length is unknown.
-        set_up: Operations on the matrix to make a protocol, of about a nanosecond each.
-        guarantee: The guarantee in words.
-        failure_bound: A proved bound on missing the target, over all pairs; None without a target.
-        is_choice: Whether it may be recommended: within the size limit, and not only for comparison.
-        is_exact: Whether the prediction holds for every seed; otherwise for a median matrix.
-        curve: The variance of the squared distance.
-        option: The option that it describes; None for randomized response.
-    """
+    """One line of a plan: a way to release, with its predicted error of the squared distance in data units."""
 
     label: str
     sketch_dim: int
-    noise: str
-    relative_error: float
+    noise: str  # "laplace", "gaussian" or "bits"
+    relative_error: float  # std_error divided by the squared distance
     relative_error_high: float
-    std_error: float
-    std_error_high: float
-    smallest_distance: float
-    bytes: int
-    additions: int | None
-    set_up: int
-    guarantee: str
-    failure_bound: float | None
-    is_choice: bool
-    is_exact: bool
+    std_error: float  # at the smallest distance of interest
+    std_error_high: float  # at the largest
+    smallest_distance: float  # whose square is as large as its standard error
+    bytes: int  # of one released row
+    additions: int | None  # of integers for one vector; None if its length is unknown
+    set_up: int  # operations on the matrix to make a protocol, of about a nanosecond each
+    guarantee: str  # in words
+    failure_bound: float | None  # proved bound on missing the target, over all pairs; None without a target
+    is_choice: bool  # may be recommended: within the size limit, and not only for comparison
+    is_exact: bool  # holds for every seed; otherwise for a median matrix
     curve: VarianceCurve
-    option: Option | None
+    option: Option | None  # None for randomized response
 
     @property
     def baseline(self) -> str:
@@ -126,7 +94,13 @@ class Configuration:
 
 def options(family: Family, situation: Situation) -> list[Option]:
     """All sizes of a family, with their sensitivities."""
-    return [_option(family, family.build(sketch_dim=size, seed="plan"), situation) for size in family.sizes]
+    norm, radius = situation.neighbors.norm, math.sqrt(situation.neighbors.radius_squared)
+    transforms = [family.build(sketch_dim=size, seed="plan") for size in family.sizes]
+    typical = [each.typical_sensitivity(norm, family.noise, family.noise_site) for each in transforms]
+    return [
+        Option(family, transform, radius * sensitivity, is_exact)
+        for transform, (sensitivity, is_exact) in zip(transforms, typical, strict=True)
+    ]
 
 
 def predict(option: Option, situation: Situation, epsilon: Fraction) -> Prediction | None:
@@ -147,7 +121,6 @@ def predict(option: Option, situation: Situation, epsilon: Fraction) -> Predicti
 def configuration_of(option: Option, prediction: Prediction, situation: Situation) -> Configuration:
     """An option as a line of the plan."""
     transform, family = option.transform, option.family
-    is_gaussian = family.noise == "gaussian"
     return Configuration(
         label=family.label,
         sketch_dim=transform.sketch_dim,
@@ -156,7 +129,7 @@ def configuration_of(option: Option, prediction: Prediction, situation: Situatio
         bytes=_BYTES_OF_AN_INTEGER * transform.sketch_dim,
         additions=transform.operations(situation.density),
         set_up=matrix_work(transform, situation.neighbors.norm, family.noise_site),
-        guarantee=_guarantee(situation, delta=float(situation.delta) if is_gaussian else None),
+        guarantee=_guarantee(situation, family.noise),
         failure_bound=failure_of(option, prediction, situation),
         is_choice=family.is_choice and transform.sketch_dim <= situation.max_sketch_dim,
         is_exact=option.is_exact,
@@ -183,8 +156,8 @@ def randomized_response(situation: Situation) -> Configuration | None:
         return None
     # Warner 1965: d(1 − ρ⁴)/(4ρ⁴) with ρ = tanh(ε/2). 1 − ρ⁴ = (1 + ρ²)/cosh²(ε/2) does not round to 0.
     half = float(situation.epsilon) / 2
-    kept = math.tanh(half) ** 2
-    curve = VarianceCurve(0.0, 0.0, d * (1 + kept) / (4 * math.cosh(half) ** 2 * kept**2))
+    rho_squared = math.tanh(half) ** 2
+    curve = VarianceCurve(0.0, 0.0, d * (1 + rho_squared) / (4 * math.cosh(half) ** 2 * rho_squared**2))
     failure = None
     if situation.target is not None:
         one = chebyshev(curve, situation.distances.low**2, situation.target.distortion)
@@ -197,7 +170,7 @@ def randomized_response(situation: Situation) -> Configuration | None:
         bytes=-(-d // 8),
         additions=d,
         set_up=0,
-        guarantee=_guarantee(situation, delta=None),
+        guarantee=_guarantee(situation, "bits"),
         failure_bound=failure,
         is_choice=False,
         is_exact=True,
@@ -254,13 +227,6 @@ def unit_sigma(epsilon: Fraction, delta: Fraction) -> float:
     return math.inf
 
 
-def _option(family: Family, transform: Transform, situation: Situation) -> Option:
-    neighbors = situation.neighbors
-    radius = math.sqrt(neighbors.radius_squared)
-    sensitivity, is_exact = transform.typical_sensitivity(neighbors.norm, family.noise, family.noise_site)
-    return Option(family, transform, radius * sensitivity, is_exact)
-
-
 @lru_cache(maxsize=4096)
 def _law(name: str, scale: float) -> Law:
     return DiscreteLaplace(scale) if name == "laplace" else RoundedNormal(scale)
@@ -278,13 +244,12 @@ def _errors(curve: VarianceCurve, situation: Situation) -> dict[str, float]:
     }
 
 
-def _guarantee(situation: Situation, delta: float | None) -> str:
-    epsilon = written(situation.epsilon)
-    return f"ε={epsilon}" if delta is None else f"ε={epsilon}, δ={delta:g}"
+def _guarantee(situation: Situation, noise: str) -> str:
+    delta = f", δ={float(situation.delta):g}" if noise == "gaussian" else ""
+    return f"ε={written(situation.epsilon)}{delta}"
 
 
 def _protocol_rule(protocol: Protocol) -> IntervalRule:
     """The rule for intervals of two parties under this protocol."""
-    return interval_rule(
-        ErrorModel.of(protocol), PairNoise.sum_of([(protocol.law, protocol.dropped_bits, 1.0)] * 2)
-    )
+    noise = PairNoise.sum_of([(protocol.law, protocol.dropped_bits, 1.0)] * 2)
+    return interval_rule(ErrorModel.of(protocol), noise)

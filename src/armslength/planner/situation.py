@@ -20,19 +20,12 @@ LARGEST_COUNT = 2**40
 
 @dataclass(frozen=True)
 class Distances:
-    """The distances of interest, in data units.
-
-    Attributes:
-        low: The smallest distance, where every configuration has its largest relative error.
-        high: The largest distance.
-        assumption: The assumption behind them, in words; empty if they were given.
-        people: How many people a group has, if the distances follow from that.
-    """
+    """The distances of interest, in data units. At the smallest, every configuration has its largest relative error."""
 
     low: float
     high: float
-    assumption: str = ""
-    people: int | None = None
+    assumption: str = ""  # behind them, in words
+    people: int | None = None  # in a group, if the distances follow from that
 
 
 @dataclass(frozen=True)
@@ -49,81 +42,36 @@ class Target:
 
 @dataclass(frozen=True)
 class Situation:
-    """What a plan is made for.
+    """What a plan is made for; the arguments of `plan`, checked."""
 
-    Attributes:
-        input_dim: d; None for an open vocabulary.
-        epsilon: ε, exactly.
-        delta: δ, exactly.
-        neighbors: The neighboring inputs, in grid units.
-        radius: How far one unit of protection can move the data, in data units.
-        resolution: γ, the step of the grid.
-        distances: The distances of interest, in data units.
-        max_sketch_dim: The largest sketch that may be recommended.
-        target: A target for the tails, or None.
-        density: The share of coordinates that are not zero, for costs; None if unknown.
-        pairs: How many pairs must hold together.
-        total_share: The share of ε that goes to totals.
-        binary: Whether vectors are binary and one unit is one bit.
-        fields: The other arguments of the protocol.
-    """
-
-    input_dim: int | None
+    input_dim: int | None  # None for an open vocabulary
     epsilon: Fraction
     delta: Fraction
-    neighbors: GridNeighbors
-    radius: float
-    resolution: float
+    neighbors: GridNeighbors  # in grid units
+    radius: float  # in data units
+    resolution: float  # the step of the grid
     distances: Distances
     max_sketch_dim: int
     target: Target | None
-    density: float | None
+    density: float | None  # for costs; None if unknown
     pairs: int
     total_share: Fraction
     binary: bool
-    fields: Mapping[str, Any]
+    fields: Mapping[str, Any]  # the other arguments of the protocol
 
 
-def checked_situation(  # noqa: PLR0913  # one argument for each thing that may be known
-    *,
-    input_dim: Any,
-    epsilon: Any,
-    delta: Any,
-    distance: Any,
-    people: Any,
-    max_sketch_dim: Any,
-    distortion: Any,
-    failure_probability: Any,
-    density: Any,
-    pairs: Any,
-    binary: Any,
-    fields: Mapping[str, Any],
-) -> Situation:
-    """A valid situation. The rules of a protocol are checked by making one."""
+def checked_settings(
+    input_dim: Any, epsilon: Any, delta: Any, fields: Mapping[str, Any], *, binary: Any
+) -> tuple[int | None, Protocol]:
+    """The input dimension, and a small protocol: its rules are checked by making one."""
     dimension = None if input_dim is None else checked_input_dim(input_dim)
-    protocol = Protocol(
-        _smallest_transform(dimension, fields["norm"]), epsilon=epsilon, delta=delta, **fields
-    )
+    transform = _smallest_transform(dimension, fields["norm"])
+    protocol = Protocol(transform, epsilon=epsilon, delta=delta, **fields)
     if not isinstance(binary, bool):
         raise ParameterError("binary must be True or False, got something else")
     if binary and (dimension is None or protocol.norm != "l1" or protocol.radius != 1):
         raise ParameterError("binary must go with a fixed input_dim and radius 1: one unit changes one bit")
-    return Situation(
-        input_dim=dimension,
-        epsilon=protocol.epsilon,
-        delta=protocol.delta,
-        neighbors=protocol.neighbors,
-        radius=float(protocol.radius),
-        resolution=float(protocol.resolution),
-        distances=distances_of_interest(distance, people, protocol.contribution, dimension),
-        max_sketch_dim=integer("max_sketch_dim", max_sketch_dim, at_least=1, at_most=LARGEST_SKETCH_DIM),
-        target=_checked_target(distortion, failure_probability),
-        density=None if density is None else number("density", density, above=0.0, at_most=1.0),
-        pairs=integer("pairs", pairs, at_least=1, at_most=10**10),
-        total_share=protocol.total_share,
-        binary=binary,
-        fields=dict(fields),
-    )
+    return dimension, protocol
 
 
 def distances_of_interest(
@@ -155,7 +103,7 @@ def people_for(distance: float, contribution: int, input_dim: int | None) -> int
 def _people_distances(people: int, contribution: int, input_dim: int | None) -> Distances:
     """The distances of two groups of n people with C items each: from √(2nC), all items distinct, to √2·nC, all on one item.
 
-    With fewer than 2nC coordinates, items cannot all be distinct. Spread evenly, the groups are 2nC/√d apart.
+    With fewer than 2nC coordinates, items cannot all be distinct; spread evenly, the groups are 2nC/√d apart.
     """
     items = people * contribution
     low, high = math.sqrt(2 * items), math.sqrt(2) * items
@@ -181,7 +129,8 @@ def _checked_range(distance: Any) -> Distances:
     return Distances(low, high)
 
 
-def _checked_target(distortion: Any, failure_probability: Any) -> Target | None:
+def checked_target(distortion: Any, failure_probability: Any) -> Target | None:
+    """The target, if there is one."""
     if distortion is None and failure_probability is None:
         return None
     if distortion is None or failure_probability is None:
@@ -200,6 +149,5 @@ def _smallest_transform(input_dim: int | None, norm: Any) -> Transform:
         raise ParameterError("input_dim must be fixed with norm='l2', got an open vocabulary")
     if input_dim <= LARGEST_SKETCH_DIM:
         return Identity(input_dim=input_dim)
-    return SparseJL(
-        input_dim=input_dim, sketch_dim=LARGEST_SKETCH_DIM, sparsity=1, seed="plan", construction="balanced"
-    )
+    k = LARGEST_SKETCH_DIM
+    return SparseJL(input_dim=input_dim, sketch_dim=k, seed="plan", construction="balanced")

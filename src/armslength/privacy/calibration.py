@@ -37,9 +37,8 @@ def gaussian_scale(l2_sensitivity_squared: int, epsilon: Any, delta: Any) -> flo
     ℓ2 norm is (ε, δ)-DP: a proved upper bound on the exact δ of (σ, ε) is at most δ.
     Reference: Balle & Wang 2018, theorem 8; erratum 8 on why not the paper's own lemma.
     """
-    squared = integer(
-        "l2_sensitivity_squared", l2_sensitivity_squared, at_least=1, at_most=_LARGEST_SENSITIVITY
-    )
+    name = "l2_sensitivity_squared"
+    squared = integer(name, l2_sensitivity_squared, at_least=1, at_most=_LARGEST_SENSITIVITY)
     exact_epsilon, exact_delta = checked_epsilon(epsilon), checked_delta(delta)
     if exact_delta == 0:
         raise ParameterError(
@@ -50,18 +49,21 @@ def gaussian_scale(l2_sensitivity_squared: int, epsilon: Any, delta: Any) -> flo
             f"epsilon must be at most {_LARGEST_EPSILON} for Gaussian noise, got {shown(epsilon)}"
         )
 
+    def is_enough(sigma: float) -> bool:
+        return is_private_enough(squared / Fraction(sigma) ** 2, exact_epsilon, exact_delta)
+
     enough = min(math.sqrt(squared), LARGEST_SCALE)
-    while not _private_enough(enough, squared, exact_epsilon, exact_delta):
+    while not is_enough(enough):
         if enough > LARGEST_SCALE:
             return _in_range(enough, "gaussian")  # raises
         enough *= 2
     too_little = enough / 2
-    while enough > SMALLEST_SCALE / 2 and _private_enough(too_little, squared, exact_epsilon, exact_delta):
+    while enough > SMALLEST_SCALE / 2 and is_enough(too_little):
         enough, too_little = too_little, too_little / 2
     # Bisection keeps one invariant: `enough` has been proved to be enough.
     while enough - too_little > enough * 2**-48:
         middle = (enough + too_little) / 2
-        if _private_enough(middle, squared, exact_epsilon, exact_delta):
+        if is_enough(middle):
             enough = middle
         else:
             too_little = middle
@@ -72,24 +74,22 @@ def gaussian_epsilon(mu_squared: Fraction, delta: Fraction) -> Fraction | None:
     """The smallest number ε of 44 bits for which a Gaussian mechanism is (ε, δ)-DP; None above 2^60.
 
     Guarantee: δ(μ, ε) = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ) is proved to be at most δ, where μ = Δ₂/σ. Releases with μ₁, μ₂, …
-    compose to exactly one with μ² = Σμᵢ²: a sum of independent normal privacy losses is normal.
+    compose to exactly one with μ² = Σμᵢ²: a sum of independent normal privacy losses is normal. δ must be above 0.
     Reference: Balle & Wang 2018, theorem 8; Dong, Roth & Su 2022, corollary 3.3.
-
-    Args:
-        mu_squared: μ², the sum of (Δ₂/σ)² over all releases.
-        delta: δ, above 0.
     """
     if mu_squared == 0 or is_private_enough(mu_squared, Fraction(0), delta):
         return Fraction(0)
     # The answers form one fixed grid, k·2^(e−44), so that a larger μ never has a smaller answer.
     exponent = 0
-    while exponent <= _LARGEST_EXPONENT and not is_private_enough(mu_squared, _power(exponent), delta):
+    while exponent <= _LARGEST_EXPONENT and not is_private_enough(mu_squared, Fraction(2) ** exponent, delta):
         exponent += 1
     if exponent > _LARGEST_EXPONENT:
         return None
-    while exponent > _SMALLEST_EXPONENT and is_private_enough(mu_squared, _power(exponent - 1), delta):
+    while exponent > _SMALLEST_EXPONENT and is_private_enough(
+        mu_squared, Fraction(2) ** (exponent - 1), delta
+    ):
         exponent -= 1
-    step = _power(exponent - 1 - GRID_BITS)
+    step = Fraction(2) ** (exponent - 1 - GRID_BITS)
     too_small, enough = 1 << GRID_BITS, 2 << GRID_BITS  # `enough` has been proved to be enough
     while enough - too_small > 1:
         middle = (too_small + enough) // 2
@@ -121,11 +121,6 @@ def ball(number: Fraction) -> arb:
     return arb(fmpq(number.numerator, number.denominator))
 
 
-def _private_enough(sigma: float, squared: int, epsilon: Fraction, delta: Fraction) -> bool:
-    """The same for noise of standard deviation sigma."""
-    return is_private_enough(squared / Fraction(sigma) ** 2, epsilon, delta)
-
-
 def _normal_cdf(x: arb) -> arb:
     """Φ(x), accurate in the tail."""
     return (-x / arb(2).sqrt()).erfc() / 2
@@ -147,7 +142,3 @@ def _in_range(scale: float, law: str) -> float:
             "take a larger epsilon, a smaller sensitivity, or a coarser resolution"
         )
     return max(scale, SMALLEST_SCALE)
-
-
-def _power(exponent: int) -> Fraction:
-    return Fraction(2) ** exponent

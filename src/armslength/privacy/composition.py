@@ -33,34 +33,21 @@ _STEPS = 12
 
 @dataclass(frozen=True)
 class Loss:
-    """What one release costs.
+    """What one release costs."""
 
-    Attributes:
-        epsilon: Its whole ε, at its own δ.
-        delta: Its own δ; 0 for a pure release.
-        pure: The part of ε without a δ: all of it for a pure release, that of the totals beside Gaussian noise.
-        mu_squared: (Δ₂/σ)² of its Gaussian noise; 0 for a pure release.
-    """
-
-    epsilon: Fraction
-    delta: Fraction
-    pure: Fraction
-    mu_squared: Fraction
+    epsilon: Fraction  # the whole ε, at its own δ
+    delta: Fraction  # 0 for a pure release
+    pure: Fraction  # the part of ε without a δ: all of it for a pure release, that of the totals beside Gaussian noise
+    mu_squared: Fraction  # (Δ₂/σ)² of its Gaussian noise; 0 for a pure release
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A proved (ε, δ) of several releases together.
-
-    Attributes:
-        epsilon: ε.
-        delta: δ, at most the one that was given.
-        method: The proof: "sum", "gaussian" or "renyi".
-    """
+    """A proved (ε, δ) of several releases together."""
 
     epsilon: Fraction
-    delta: Fraction
-    method: str
+    delta: Fraction  # at most the one that was allowed
+    method: str  # the proof: "sum", "gaussian" or "renyi"
 
 
 def pure_loss(epsilon: Fraction) -> Loss:
@@ -71,15 +58,7 @@ def pure_loss(epsilon: Fraction) -> Loss:
 def gaussian_loss(
     epsilon: Fraction, delta: Fraction, sensitivity_squared: int, sigma: Fraction, totals_epsilon: Fraction
 ) -> Loss:
-    """The loss of a release with Gaussian noise and, beside it, totals under pure DP.
-
-    Args:
-        epsilon: The whole ε.
-        delta: δ of the Gaussian part at ε − totals_epsilon.
-        sensitivity_squared: Δ₂², in integer units.
-        sigma: σ, in integer units.
-        totals_epsilon: The part of ε that totals spend.
-    """
+    """The loss of a release with Gaussian noise at (ε − totals_epsilon, δ) and, beside it, totals under pure DP."""
     return Loss(epsilon, delta, totals_epsilon, _rounded_up(Fraction(sensitivity_squared) / sigma**2))
 
 
@@ -132,13 +111,9 @@ def renyi_epsilon(pure: Mapping[Fraction, int], mu_squared: Fraction, delta: Fra
     Guarantee: divergences of order α add up under adaptive composition. A Gaussian release has αμ²/2. One that is ε-DP has at
     most that of randomized response, log((e^(αε) + e^((1−α)ε))/(1 + e^ε))/(α − 1), which is at most αε²/2, the bound of zCDP, and
     at most ε. A total of τ at order α is (τ + log(1 − 1/α) − log(αδ)/(α − 1), δ)-DP. The value at the chosen α is proved.
+    `pure` counts the releases of each pure ε; δ must be above 0.
     Reference: Bun & Steinke 2016; Kairouz, Oh & Viswanath 2015, for randomized response as the worst case; Canonne, Kamath & Steinke 2020,
     proposition 12, for the conversion.
-
-    Args:
-        pure: How many releases there are of each pure ε.
-        mu_squared: μ², the sum over all Gaussian releases.
-        delta: δ, above 0.
     """
     estimates = _float_epsilons(pure, mu_squared, delta)
     best = estimates.min()
@@ -172,10 +147,8 @@ def _float_epsilons(
         rest = np.log1p(np.exp(-(1 + 2 * above_one) * e)) - np.log1p(np.exp(-e))
         total += count * (e + rest / above_one)
     log_delta = float(np.log(float(delta))) if float(delta) > 0 else -750.0
-    converted: NDArray[np.float64] = (
-        total + np.log(above_one / _ORDERS) - (log_delta + np.log(_ORDERS)) / above_one
-    )
-    return converted
+    total += np.log(above_one / _ORDERS) - (log_delta + np.log(_ORDERS)) / above_one
+    return total
 
 
 def _within(losses: list[Loss], epsilon: Fraction, delta: Fraction) -> bool:

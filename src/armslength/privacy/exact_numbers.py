@@ -26,12 +26,7 @@ _QUOTIENT = re.compile(r"[+-]?[0-9]+/0*[1-9][0-9]*")
 
 
 def exact_number(name: str, value: Any) -> Fraction:
-    """The exact number that the user typed: 0.1 is a tenth, not the float next to it.
-
-    Args:
-        name: Its name in messages.
-        value: An int, float, `Decimal` or `Fraction`, or text such as "0.1", "1e-6" or "1/3".
-    """
+    """The exact number that the user typed: 0.1 is a tenth, not the float next to it; also text such as "1e-6" or "1/3"."""
     if isinstance(value, (bool, np.timedelta64)) or not isinstance(value, _NUMBERS):
         raise ParameterError(f"{name} must be a finite number, got {shown(value)}")
     if isinstance(value, (int, Fraction, np.integer)):
@@ -89,11 +84,7 @@ def checked_delta(value: Any) -> Fraction:
 def weakness(epsilon: Fraction, delta: Fraction, people: int | None = None) -> str:
     """Why a promise is weak, in one sentence; empty if it is not. It is a warning, never a refusal.
 
-    Args:
-        epsilon: ε of the release.
-        delta: δ of what is released: 0 with Laplace noise.
-        people: How many people there are, if known. With δ above one over that, publishing the data of one random person
-            could keep the promise.
+    With δ above one over the number of people, publishing the data of one random person could keep the promise.
     """
     reasons = []
     if epsilon > WEAK_EPSILON:
@@ -102,11 +93,9 @@ def weakness(epsilon: Fraction, delta: Fraction, people: int | None = None) -> s
         reasons.append(f"δ is above {float(WEAK_DELTA):g}")
     if people is not None and delta * people > 1:
         reasons.append(f"δ is above one over {people:,}, the number of people")
-    return (
-        f"This is a weak promise: {', and '.join(reasons)}; ask for less before you rely on it."
-        if reasons
-        else ""
-    )
+    if not reasons:
+        return ""
+    return f"This is a weak promise: {', and '.join(reasons)}; ask for less before you rely on it."
 
 
 def _suggestion(text: str) -> str:

@@ -1,10 +1,7 @@
 """t-wise independent hash functions of items: polynomials with uniform coefficients (specification, sections 3 and 4).
 
-At any t distinct items the values are exactly independent and uniform on a field of 2^127 − 1 elements. Four-wise independence is
-enough for every variance here; t of at least log2(1/β) is the paper's condition for tails of probability β (Kane & Nelson 2014).
-
-The field holds every 64-bit id, and 120 bits of a string's hash, without merging any; 2^61 − 1, the usual choice, would merge ids.
-An element is a pair of words (high, low).
+At any t distinct items the values are exactly independent and uniform on a field of 2^127 − 1 elements, as pairs of words (high,
+low). The field holds every 64-bit id, and 120 bits of a string's hash, without merging any; 2^61 − 1 would merge ids.
 """
 
 import hashlib
@@ -14,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength._numba import kernel, mul_wide
+from armslength._numba import Words, kernel, mul_wide
 from armslength.checks import type_name
 from armslength.errors import InputError
 from armslength.randomness.seeds import Reader, Stream, canonical_text, length_prefixed
@@ -29,36 +26,25 @@ _LOW_63 = np.uint64(2**63 - 1)
 _ALL_ONES = np.uint64(2**64 - 1)
 
 
-def hash_coefficients(seed: str, purpose: str, functions: int, independence: int) -> NDArray[np.uint64]:
+def hash_coefficients(seed: str, purpose: str, functions: int, independence: int) -> Words:
     """Coefficients of the hash functions `purpose 0`, `purpose 1`, …: functions x independence x 2 words."""
-    return np.stack(
-        [
-            uniform_field_elements(Reader(Stream(seed, f"{purpose} {number}")), independence)
-            for number in range(functions)
-        ]
-    )
+    readers = [Reader(Stream(seed, f"{purpose} {number}")) for number in range(functions)]
+    return np.stack([uniform_field_elements(reader, independence) for reader in readers])
 
 
 @kernel
-def hash_value(
-    coefficients: NDArray[np.uint64], item_high: np.uint64, item_low: np.uint64
-) -> tuple[np.uint64, np.uint64]:
+def hash_value(coefficients: Words, item_high: np.uint64, item_low: np.uint64) -> tuple[np.uint64, np.uint64]:
     """The value of one hash function at an item, by Horner's rule."""
     last = coefficients.shape[0] - 1
     high, low = coefficients[last, 0], coefficients[last, 1]
     for degree in range(last - 1, -1, -1):
-        high, low = multiply_add(
-            high, low, item_high, item_low, coefficients[degree, 0], coefficients[degree, 1]
-        )
+        c_high, c_low = coefficients[degree, 0], coefficients[degree, 1]
+        high, low = multiply_add(high, low, item_high, item_low, c_high, c_low)
     return canonical(high, low)
 
 
-def item_words(items: Any) -> NDArray[np.uint64]:
-    """Items as rows (high word, low word): all strings, or all integers that fit int64.
-
-    Args:
-        items: A sequence or array of `str`, or of integers; not a mixture.
-    """
+def item_words(items: Any) -> Words:
+    """Items as rows (high word, low word): all strings, or all integers that fit int64."""
     if isinstance(items, range):
         return _integer_words(np.asarray(items))
     if isinstance(items, np.ndarray) and not isinstance(items, np.ma.MaskedArray):
@@ -78,9 +64,8 @@ def item_words(items: Any) -> NDArray[np.uint64]:
     kinds = {str if isinstance(item, str) else type(item) for item in items}
     if kinds <= {str}:
         return _string_words(items)
-    if all(
-        issubclass(kind, (int, np.integer)) and not issubclass(kind, (bool, np.timedelta64)) for kind in kinds
-    ):
+    no_integers = (bool, np.timedelta64)  # although they are subclasses of the integer types
+    if all(issubclass(kind, (int, np.integer)) and not issubclass(kind, no_integers) for kind in kinds):
         return _integer_words(np.array([int(item) for item in items], dtype=object))
     names = ", ".join(sorted(kind.__name__ for kind in kinds))
     raise InputError(f"items must be all strings or all integers, got {names}; convert them first")
@@ -94,7 +79,7 @@ def read_to_the_end(items: Any) -> list[Any]:
         raise InputError(UNREADABLE) from None
 
 
-def _string_words(items: Sequence[str]) -> NDArray[np.uint64]:
+def _string_words(items: Sequence[str]) -> Words:
     """The first 120 bits of each item's digest, as (high word, low word)."""
     sha256 = hashlib.sha256
     try:
@@ -107,7 +92,7 @@ def _string_words(items: Sequence[str]) -> NDArray[np.uint64]:
     return np.stack([words[:, 0] >> _8, low], axis=1)
 
 
-def _integer_words(items: NDArray[Any]) -> NDArray[np.uint64]:
+def _integer_words(items: NDArray[Any]) -> Words:
     """Integer items modulo 2^64, as their low word."""
     if items.size and (items.min() < -(2**63) or items.max() >= 2**63):
         raise InputError("integer items must fit int64 (−2^63 to 2^63 − 1), got a larger one; use strings")
@@ -116,7 +101,7 @@ def _integer_words(items: NDArray[Any]) -> NDArray[np.uint64]:
     return words
 
 
-def uniform_field_elements(reader: Reader, count: int) -> NDArray[np.uint64]:
+def uniform_field_elements(reader: Reader, count: int) -> Words:
     """Uniform elements of the field as rows (high word, low word)."""
     elements = np.empty((count, 2), dtype=np.uint64)
     filled = 0
@@ -125,11 +110,10 @@ def uniform_field_elements(reader: Reader, count: int) -> NDArray[np.uint64]:
         high = pairs[:, 1] & np.uint64(2**63 - 1)
         low = pairs[:, 0]
         # The prime itself, 127 ones, is the one value that is not an element.
-        kept = (high != np.uint64(PRIME >> 64)) | (low != np.uint64(2**64 - 1))
-        fresh = int(kept.sum())
-        elements[filled : filled + fresh, 0] = high[kept]
-        elements[filled : filled + fresh, 1] = low[kept]
-        filled += fresh
+        is_element = (high != np.uint64(PRIME >> 64)) | (low != np.uint64(2**64 - 1))
+        count_now = int(is_element.sum())
+        elements[filled : filled + count_now] = np.stack([high, low], axis=1)[is_element]
+        filled += count_now
     return elements
 
 
@@ -139,7 +123,8 @@ def scaled_to(high: np.uint64, low: np.uint64, bound: np.uint64) -> np.uint64:
     middle, _ = mul_wide(low, bound)
     top_1, top_0 = mul_wide(high, bound)
     top_0, carry = add_carry(top_0, middle)
-    return ((top_1 + carry) << _ONE) | (top_0 >> _63)
+    quotient: np.uint64 = ((top_1 + carry) << _ONE) | (top_0 >> _63)
+    return quotient
 
 
 @kernel

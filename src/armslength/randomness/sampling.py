@@ -1,7 +1,7 @@
 """Uniform permutations, samples without replacement, and integer laws from tables (specification, sections 5 and 6).
 
-The normal table is a normal variable of standard deviation 12, rounded. Its numbers are frozen literals, so that no mathematics
-library stands between a seed and a matrix; a test recomputes each of them twice, in ball arithmetic and in 200-digit decimals.
+The normal table is a normal variable of standard deviation 12, rounded. Its numbers are literals, so that no mathematics library
+stands between a seed and a matrix; a test recomputes them.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength._numba import kernel, mul_wide
+from armslength._numba import Int64s, Words, kernel, mul_wide
 from armslength.randomness.seeds import Reader, Stream
 from armslength.threads import lazy
 
@@ -56,7 +56,7 @@ NORMAL_TAILS = (
 # fmt: on
 
 
-def uniform_permutation(seed: str, purpose: str, size: int) -> NDArray[np.int64]:
+def uniform_permutation(seed: str, purpose: str, size: int) -> Int64s:
     """A uniform permutation of 0 … size−1, by Fisher and Yates."""
     reader = Reader(Stream(seed, purpose))
     permutation = np.arange(size, dtype=np.int64)
@@ -67,21 +67,21 @@ def uniform_permutation(seed: str, purpose: str, size: int) -> NDArray[np.int64]
     return permutation
 
 
-def uniform_sample(seed: str, purpose: str, count: int, size: int) -> NDArray[np.int64]:
+def uniform_sample(seed: str, purpose: str, count: int, size: int) -> Int64s:
     """`count` of 0 … size−1 without replacement, in the order drawn; memory grows with count alone."""
     reader = Reader(Stream(seed, purpose))
-    moved: dict[int, int] = {}
-    drawn: list[int] = []
-    while len(drawn) < count:
-        for word in reader.take(count - len(drawn)).tolist():
-            position = len(drawn)
+    swaps: dict[int, int] = {}
+    sample: list[int] = []
+    while len(sample) < count:
+        for word in reader.take(count - len(sample)).tolist():
+            position = len(sample)
             high, low = divmod(word * (size - position), 2**64)
             if low < 2**64 % (size - position):
                 continue
-            chosen = position + high
-            drawn.append(moved.get(chosen, chosen))
-            moved[chosen] = moved.get(position, position)
-    return np.array(drawn, dtype=np.int64)
+            place = position + high
+            sample.append(swaps.get(place, place))
+            swaps[place] = swaps.get(position, position)
+    return np.array(sample, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -96,15 +96,10 @@ class SymmetricTable:
         return Fraction(sum((2 * m + 1) * tail for m, tail in enumerate(self.tails)), 2**63)
 
     @lazy
-    def fourth_moment(self) -> Fraction:
-        """E[value⁴], exactly."""
-        steps = ((m + 1) ** 4 - m**4 for m in range(len(self.tails)))
-        return Fraction(sum(step * tail for step, tail in zip(steps, self.tails, strict=True)), 2**63)
-
-    @property
     def kurtosis(self) -> Fraction:
         """E[value⁴] / E[value²]², exactly."""
-        return self.fourth_moment / self.second_moment**2
+        fourth = Fraction(sum(((m + 1) ** 4 - m**4) * tail for m, tail in enumerate(self.tails)), 2**63)
+        return fourth / self.second_moment**2
 
     @property
     def largest(self) -> int:
@@ -112,16 +107,16 @@ class SymmetricTable:
         return len(self.tails)
 
     @lazy
-    def _thresholds(self) -> NDArray[np.uint64]:
+    def _thresholds(self) -> Words:
         return np.array([2**63 - tail for tail in self.tails], dtype=np.uint64)
 
     @lazy
-    def _guide(self) -> NDArray[np.int64]:
+    def _guide(self) -> Int64s:
         """The magnitude at the lower end of each of 2^10 equal parts, where the search starts."""
         starts = np.arange(2**_GUIDE_BITS, dtype=np.uint64) << _GUIDE_SHIFT
         return np.searchsorted(self._thresholds, starts, side="right")
 
-    def values(self, words: NDArray[np.uint64]) -> NDArray[np.int8]:
+    def values(self, words: Words) -> NDArray[np.int8]:
         """The values of the words, in their order."""
         values = np.empty(len(words), dtype=np.int8)
         _look_up(words, self._thresholds, self._guide, values)
@@ -143,20 +138,14 @@ def sparse_normal_table(density_numerator: int) -> SymmetricTable:
 
 @cache
 def achlioptas_table() -> SymmetricTable:
-    """+1, 0, −1 with probabilities 1/6, 2/3, 1/6, up to 2^−63.
-
-    The tail is rounded up, so that the kurtosis stays at most 3 and the variance without the fourth
-    norm stays an upper bound.
-    """
+    """+1, 0, −1 with probabilities 1/6, 2/3, 1/6, up to 2^−63."""
+    # Rounded up: the kurtosis stays at most 3, so the variance without the fourth norm stays an upper bound.
     return SymmetricTable((-(-(2**63) // 3),))
 
 
 @kernel
-def _shuffle_down(permutation: NDArray[np.int64], remaining: int, words: NDArray[np.uint64]) -> int:
-    """Swaps from the top down until the words are used up; returns the size of the part that is still in order.
-
-    A rejected word is used up as well; the caller brings more.
-    """
+def _shuffle_down(permutation: Int64s, remaining: int, words: Words) -> int:
+    """Swaps from the top down until the words are used up; returns the size of the part that is still in order."""
     for word in words:
         bound = np.uint64(remaining)
         high, low = mul_wide(word, bound)
@@ -170,12 +159,7 @@ def _shuffle_down(permutation: NDArray[np.int64], remaining: int, words: NDArray
 
 
 @kernel
-def _look_up(
-    words: NDArray[np.uint64],
-    thresholds: NDArray[np.uint64],
-    guide: NDArray[np.int64],
-    values: NDArray[np.int8],
-) -> None:
+def _look_up(words: Words, thresholds: Words, guide: Int64s, values: NDArray[np.int8]) -> None:
     """values[i] = sign · #{m : word ≫ 1 ≥ thresholds[m]}, found upward from the guide."""
     for i in range(len(words)):
         position = words[i] >> _ONE

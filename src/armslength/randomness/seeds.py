@@ -56,18 +56,18 @@ class Stream:
 
     def words(self, start: int, count: int) -> NDArray[np.uint64]:
         """The words at positions start … start+count−1."""
-        first_block, skipped = divmod(start * WORD_BYTES, BLOCK_BYTES)
+        first_block, offset = divmod(start * WORD_BYTES, BLOCK_BYTES)
         counter = first_block.to_bytes(BLOCK_BYTES, "big")
         cipher = Cipher(self._algorithm, modes.CTR(counter)).encryptor()
-        keystream = cipher.update(bytes(skipped + count * WORD_BYTES))
-        return np.frombuffer(keystream, dtype="<u8", offset=skipped).astype(np.uint64, copy=False)
+        keystream = cipher.update(bytes(offset + count * WORD_BYTES))
+        return np.frombuffer(keystream, dtype="<u8", offset=offset).astype(np.uint64, copy=False)
 
     def bits(self, start: int, count: int) -> NDArray[np.uint8]:
         """The bits at positions start … start+count−1, each 0 or 1."""
-        first_word, skipped = divmod(start, 64)
-        words = self.words(first_word, -(-(skipped + count) // 64))
+        first_word, offset = divmod(start, 64)
+        words = self.words(first_word, -(-(offset + count) // 64))
         unpacked = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")
-        return unpacked[skipped : skipped + count]
+        return unpacked[offset : offset + count]
 
 
 class Reader:

@@ -1,5 +1,6 @@
 """One transformer for each transform of armslength. **Not private**: no noise, the projection alone."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -53,21 +54,9 @@ class BaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         feature_names_in_: Their names, where X had names.
     """
 
-    _kind: ClassVar[Any]  # the class of the transform
     transform_: Transform
     n_features_in_: int
-    sketch_dim: Any
-
-    def _build(self, n_features: int) -> Transform:
-        """The transform for that many features; every parameter is checked here."""
-        parameters = self.get_params(deep=False)
-        if parameters["seed"] is None:
-            # A fresh seed in each fit would be another projection in each fit.
-            raise ParameterError(f"seed must be a string, got None; leave it out for {DEFAULT_SEED!r}")
-        multiple_of = parameters.get("sparsity", 1)
-        parameters["sketch_dim"] = settled_sketch_dim(self.sketch_dim, n_features, multiple_of)
-        transform: Transform = self._kind(input_dim=n_features, **parameters)
-        return transform
+    _build: Callable[[int], Transform]  # the transform for that many features
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  # y is what pipelines pass
         """The transformer itself, now with `transform_`: only the number and the names of the features are learned.
@@ -104,7 +93,33 @@ class BaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         return self.transform_.sketch_dim
 
 
-class SparseJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # type: ignore[misc]  # scikit-learn ships no types
+class SeededTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # type: ignore[misc]  # scikit-learn ships no types
+    """What transformers with a seed and a sketch dimension share."""
+
+    _kind: ClassVar[Any]  # the class of the transform
+
+    def __init__(self, sketch_dim: Any = "auto", *, seed: str = DEFAULT_SEED) -> None:
+        self.sketch_dim = sketch_dim
+        self.seed = seed
+
+    def _build(self, n_features: int) -> Transform:
+        """The transform for that many features; every parameter is checked here."""
+        parameters, sketch_dim = self.get_params(deep=False), self.sketch_dim
+        if parameters["seed"] is None:
+            # A fresh seed in each fit would be another projection in each fit.
+            raise ParameterError(f"seed must be a string, got None; leave it out for {DEFAULT_SEED!r}")
+        if isinstance(sketch_dim, str):
+            if sketch_dim != "auto":
+                raise ParameterError(f"sketch_dim must be an integer or 'auto', got {shown(sketch_dim)}")
+            most, multiple = min(LARGEST_AUTO, n_features), parameters.get("sparsity", 1)
+            # The transform refuses a sparsity that is no positive integer.
+            is_usable = isinstance(multiple, (int, np.integer)) and multiple >= 1
+            parameters["sketch_dim"] = int(max(1, most // multiple) * multiple) if is_usable else most
+        transform: Transform = self._kind(input_dim=n_features, **parameters)
+        return transform
+
+
+class SparseJLTransformer(SeededTransformer):
     """NOT PRIVATE: c·A·x for each row, A the sparse sign matrix of `armslength.SparseJL` with s entries a column.
 
     The fastest of them, and the one for sparse X: the work is s for each entry of X that is not zero.
@@ -130,14 +145,13 @@ class SparseJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # 
         construction: str = "block",
         independence: int = 16,
     ) -> None:
-        self.sketch_dim = sketch_dim
+        super().__init__(sketch_dim, seed=seed)
         self.sparsity = sparsity
-        self.seed = seed
         self.construction = construction
         self.independence = independence
 
 
-class HadamardJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # type: ignore[misc]  # scikit-learn ships no types
+class HadamardJLTransformer(SeededTransformer):
     """NOT PRIVATE: c·A·x for each row, A the sampled randomized Hadamard matrix of `armslength.HadamardJL`.
 
     For dense X. The work is d·log d for each row, whatever k is; sparse X is filled up, some rows at a time.
@@ -150,12 +164,8 @@ class HadamardJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  
 
     _kind = HadamardJL
 
-    def __init__(self, sketch_dim: Any = "auto", *, seed: str = DEFAULT_SEED) -> None:
-        self.sketch_dim = sketch_dim
-        self.seed = seed
 
-
-class FastJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # type: ignore[misc]  # scikit-learn ships no types
+class FastJLTransformer(SeededTransformer):
     """NOT PRIVATE: c·A·x for each row, A = P·H·D the matrix of `armslength.FastJL` (Ailon and Chazelle).
 
     The work is d·log d for each row, and k·d random words once; sparse X is filled up, some rows at a time.
@@ -171,12 +181,11 @@ class FastJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # ty
     def __init__(
         self, sketch_dim: Any = "auto", *, seed: str = DEFAULT_SEED, density: float | None = None
     ) -> None:
-        self.sketch_dim = sketch_dim
-        self.seed = seed
+        super().__init__(sketch_dim, seed=seed)
         self.density = density
 
 
-class GaussianJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # type: ignore[misc]  # scikit-learn ships no types
+class GaussianJLTransformer(SeededTransformer):
     """NOT PRIVATE: c·A·x for each row, A the rounded normals of `armslength.GaussianJL`.
 
     A dense matrix: the work is k·d for each row.
@@ -188,12 +197,8 @@ class GaussianJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  
 
     _kind = GaussianJL
 
-    def __init__(self, sketch_dim: Any = "auto", *, seed: str = DEFAULT_SEED) -> None:
-        self.sketch_dim = sketch_dim
-        self.seed = seed
 
-
-class SignJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # type: ignore[misc]  # scikit-learn ships no types
+class SignJLTransformer(SeededTransformer):
     """NOT PRIVATE: c·A·x for each row, A the independent signs of `armslength.SignJL` (Achlioptas).
 
     A dense matrix: the work is k·d for each row, also where two thirds of its entries are zero.
@@ -209,8 +214,7 @@ class SignJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # ty
     def __init__(
         self, sketch_dim: Any = "auto", *, seed: str = DEFAULT_SEED, construction: str = "dense"
     ) -> None:
-        self.sketch_dim = sketch_dim
-        self.seed = seed
+        super().__init__(sketch_dim, seed=seed)
         self.construction = construction
 
 
@@ -258,13 +262,7 @@ class IdentityTransformer(OneToOneFeatureMixin, BaseTransformer):  # type: ignor
 
 
 def validated(transformer: Any, X: Any, *, reset: bool = True) -> Any:
-    """X as float64 or float32, dense or sparse by rows, if scikit-learn takes it.
-
-    Args:
-        transformer: What learns, or has learned, how many features there are and their names.
-        X: n x d, dense or scipy.sparse.
-        reset: Whether it learns them now.
-    """
+    """X as float64 or float32, dense or sparse by rows, if scikit-learn accepts it; `reset` learns its features."""
     if sparse.issparse(X) and stored_rows(X, any_order=False) is None:
         sparse_entries(X)  # refuses indices that do not fit: SciPy trusts them, and ends the process
     try:
@@ -277,15 +275,3 @@ def validated(transformer: Any, X: Any, *, reset: bool = True) -> Any:
             if text.startswith(theirs):
                 raise InputError(ours) from None
         raise InputError("X must be a matrix of numbers, got something else; convert it first") from None
-
-
-def settled_sketch_dim(sketch_dim: Any, n_features: int, multiple_of: Any = 1) -> Any:
-    """The sketch dimension as given; for "auto" at most 256 and at most the features, down to a multiple, up from 0."""
-    if not isinstance(sketch_dim, str):
-        return sketch_dim
-    if sketch_dim != "auto":
-        raise ParameterError(f"sketch_dim must be an integer or 'auto', got {shown(sketch_dim)}")
-    most = min(LARGEST_AUTO, n_features)
-    if not isinstance(multiple_of, (int, np.integer)) or multiple_of < 1:
-        return most  # the transform says what is wrong with it
-    return max(1, most // int(multiple_of)) * int(multiple_of)

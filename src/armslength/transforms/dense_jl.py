@@ -10,25 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrik
 
-from armslength._numba import Integers, kernel
+from armslength._numba import Int64s, Integers, kernel
 from armslength.checks import one_of
 from armslength.randomness.sampling import SymmetricTable, achlioptas_table, normal_table
 from armslength.randomness.seeds import Stream, fresh_seed
 from armslength.threads import for_blocks, lazy
+from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import SparseRows, integer_rows
 from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
-from armslength.transforms.transform import (
-    DRAWN_ENTRY,
-    DRAWN_SIGN,
-    LONE_COLUMN,
-    SCANNED_ENTRY,
-    Transform,
-    block_rows,
-    check_dense_size,
-    dense_gram_work,
-    proof_work,
-    set_checked,
-)
+from armslength.transforms.transform import Transform, block_rows, check_dense_size, set_checked
 from armslength.transforms.typical_norms import largest_chi_square, largest_l1, median_level
 
 CONSTRUCTIONS = ("dense", "sparse")
@@ -38,15 +28,17 @@ _ENTRIES_AT_ONCE = 1 << 22
 _FEW_OF = 16  # columns are few if they are fewer than one in so many
 
 
+@dataclass(frozen=True, kw_only=True)
 class IndependentEntries(Transform):
     """A dense matrix whose entries are independent draws of one symmetric table; c² = 1/(k·E[entry²]).
 
-    Guarantee: E‖Sz‖² = ‖z‖² and Var‖Sz‖² = (1/k)[2‖z‖₂⁴ + (κ−3)‖z‖₄⁴] over the seed, κ the exact
-    kurtosis of an entry (each coordinate of Sz is a sum of independent symmetric terms).
+    Guarantee: E‖Sz‖² = ‖z‖² and Var‖Sz‖² = (1/k)[2‖z‖₂⁴ + (κ−3)‖z‖₄⁴] over the seed, κ the exact kurtosis of an entry.
     Sensitivities are exact: the published matrix is scanned once, on first use.
     """
 
     input_dim: int
+    sketch_dim: int
+    seed: str = field(default_factory=fresh_seed)
 
     @property
     @abstractmethod
@@ -67,15 +59,15 @@ class IndependentEntries(Transform):
         """a = 2/k and b = (3−κ)/k."""
         return 2 / self.sketch_dim, float((3 - self._table.kurtosis) / self.sketch_dim)
 
-    @property
-    def l1_sensitivity(self) -> int:
-        """Δ₁, by a scan of all columns."""
-        return self._sensitivities[0]
-
-    @property
-    def l2_sensitivity_squared(self) -> int:
-        """Δ₂², by a scan of all columns."""
-        return self._sensitivities[1]
+    @lazy
+    def column_norms(self) -> tuple[int, int]:
+        """(Δ₁, Δ₂²), by a scan of all columns."""
+        l1, l2_squared = 0, 0
+        for first, count in self._parts():
+            magnitudes = np.abs(self._columns_from(first, count).astype(np.int64))
+            l1 = max(l1, int(magnitudes.sum(axis=1).max()))
+            l2_squared = max(l2_squared, int((magnitudes**2).sum(axis=1).max()))
+        return l1, l2_squared
 
     @lazy
     def operator_norm_squared(self) -> Fraction:
@@ -87,39 +79,30 @@ class IndependentEntries(Transform):
     @property
     def _entry_work(self) -> int:
         """What an entry costs to draw."""
-        return DRAWN_ENTRY
+        return work.DRAWN_ENTRY
 
     @property
     def scan_work(self) -> int:
         """Every entry is drawn and measured."""
-        return self.input_dim * self.sketch_dim * (self._entry_work + SCANNED_ENTRY)
+        return self.input_dim * self.sketch_dim * (self._entry_work + work.SCANNED_ENTRY)
 
     @property
     def operator_norm_work(self) -> int:
         """Every entry is drawn; then the Gram matrix, and the proofs of its bound."""
         d, k = self.input_dim, self.sketch_dim
-        return d * k * self._entry_work + dense_gram_work(k, d) + proof_work(k)
+        return d * k * self._entry_work + work.dense_gram_work(k, d) + work.proof_work(k)
 
     def columns_work(self, count: int) -> int:
         """The columns that are drawn; all of them, unless they are few."""
         column = self._entry_work * self.sketch_dim
         few = count * _FEW_OF < self.input_dim
-        return count * (LONE_COLUMN + column) if few else self.input_dim * column
+        return count * (work.LONE_COLUMN + column) if few else self.input_dim * column
 
-    @lazy
-    def _sensitivities(self) -> tuple[int, int]:
-        l1, l2_squared = 0, 0
-        for first, count in self._parts():
-            magnitudes = np.abs(self._columns_from(first, count).astype(np.int64))
-            l1 = max(l1, int(magnitudes.sum(axis=1).max()))
-            l2_squared = max(l2_squared, int((magnitudes**2).sum(axis=1).max()))
-        return l1, l2_squared
-
-    def columns(self, items: Any) -> NDArray[np.int64]:
+    def columns(self, items: Any) -> Int64s:
         """The columns of A at these column numbers, k x len(items)."""
         return self._columns_at(self.column_numbers(items)).T.astype(np.int64)
 
-    def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
+    def apply(self, X: Any, *, threads: int | None = None) -> Int64s:
         """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**."""
         rows = integer_rows(X, self.input_dim)
         product = np.zeros((rows.count, self.sketch_dim), dtype=np.int64)
@@ -145,8 +128,8 @@ class IndependentEntries(Transform):
 
     def _parts(self) -> list[tuple[int, int]]:
         """(first, count) of runs of columns that are handled at once."""
-        step = self._columns_at_once
-        return [(first, min(step, self.input_dim - first)) for first in range(0, self.input_dim, step)]
+        step, d = self._columns_at_once, self.input_dim
+        return [(first, min(step, d - first)) for first in range(0, d, step)]
 
     @property
     def _columns_at_once(self) -> int:
@@ -160,22 +143,22 @@ class IndependentEntries(Transform):
         return np.concatenate([self._make_columns(first, count) for first, count in self._parts()])
 
     def _columns_from(self, first: int, count: int) -> NDArray[np.int8]:
-        kept = self._kept_columns
-        return self._make_columns(first, count) if kept is None else kept[first : first + count]
+        columns = self._kept_columns
+        return self._make_columns(first, count) if columns is None else columns[first : first + count]
 
-    def _columns_at(self, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
+    def _columns_at(self, numbers: Int64s) -> NDArray[np.int8]:
         """Columns of these numbers, each as a row."""
         # A few columns of a matrix that nobody has needed yet are made alone.
         few = len(numbers) * _FEW_OF < self.input_dim and "_kept_columns" not in self.__dict__
-        kept = None if few else self._kept_columns
-        if kept is not None:
-            return kept[numbers]
+        columns = None if few else self._kept_columns
+        if columns is not None:
+            return columns[numbers]
         # Neighbors are made together, up to the size of a part.
         ends = np.diff(numbers) != 1
         ends[self._columns_at_once - 1 :: self._columns_at_once] = True
         runs = np.split(numbers, np.flatnonzero(ends) + 1) if len(numbers) else []
-        made = [self._make_columns(int(run[0]), len(run)) for run in runs]
-        return np.concatenate([np.empty((0, self.sketch_dim), dtype=np.int8), *made])
+        parts = [self._make_columns(int(run[0]), len(run)) for run in runs]
+        return np.concatenate([np.empty((0, self.sketch_dim), dtype=np.int8), *parts])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,10 +176,6 @@ class GaussianJL(IndependentEntries):
 
     name: ClassVar[str] = "GaussianJL"
 
-    input_dim: int
-    sketch_dim: int
-    seed: str = field(default_factory=fresh_seed)
-
     def __post_init__(self) -> None:
         set_checked(self)
         check_dense_size(self.input_dim, self.sketch_dim)
@@ -211,10 +190,9 @@ class GaussianJL(IndependentEntries):
         return math.sqrt(second) * largest_l1(k, d), second * largest_chi_square(k, d), False
 
     def _make_columns(self, first: int, count: int) -> NDArray[np.int8]:
-        words = Stream(self.seed, "GaussianJL entries").words(
-            first * self.sketch_dim, count * self.sketch_dim
-        )
-        return self._table.values(words).reshape(count, self.sketch_dim)
+        k = self.sketch_dim
+        words = Stream(self.seed, "GaussianJL entries").words(first * k, count * k)
+        return self._table.values(words).reshape(count, k)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,9 +211,6 @@ class SignJL(IndependentEntries):
 
     name: ClassVar[str] = "SignJL"
 
-    input_dim: int
-    sketch_dim: int
-    seed: str = field(default_factory=fresh_seed)
     construction: str = "dense"
 
     def __post_init__(self) -> None:
@@ -246,15 +221,10 @@ class SignJL(IndependentEntries):
     def _table(self) -> SymmetricTable:
         return _PLUS_MINUS_ONE if self.construction == "dense" else achlioptas_table()
 
-    @property
-    def l1_sensitivity(self) -> int:
-        """Δ₁: k if dense, else by a scan of all columns."""
-        return self.sketch_dim if self.construction == "dense" else super().l1_sensitivity
-
-    @property
-    def l2_sensitivity_squared(self) -> int:
-        """Δ₂²: k if dense, else by a scan of all columns."""
-        return self.sketch_dim if self.construction == "dense" else super().l2_sensitivity_squared
+    @lazy
+    def column_norms(self) -> tuple[int, int]:
+        """(Δ₁, Δ₂²): both are k if dense, else by a scan of all columns."""
+        return (self.sketch_dim,) * 2 if self.construction == "dense" else super().column_norms
 
     def typical_column_norms(self) -> tuple[float, float, bool]:
         """k if dense, else the median of how many entries the fullest column has."""
@@ -267,7 +237,7 @@ class SignJL(IndependentEntries):
 
     @property
     def _entry_work(self) -> int:
-        return DRAWN_SIGN if self.construction == "dense" else super()._entry_work
+        return work.DRAWN_SIGN if self.construction == "dense" else super()._entry_work
 
     @property
     def scan_work(self) -> int:
@@ -283,17 +253,11 @@ class SignJL(IndependentEntries):
         return entries.reshape(count, self.sketch_dim)
 
 
-def add_product(rows: Integers, columns: NDArray[np.int8], largest: int, product: NDArray[np.int64]) -> None:
-    """product += rows·columns modulo 2^64, exactly, by the BLAS.
+def add_product(rows: Integers, columns: NDArray[np.int8], largest: int, product: Int64s) -> None:
+    """product += rows·columns modulo 2^64, exactly, by the BLAS; |columns| ≤ largest.
 
     Values are cut into limbs of so few bits that every sum of magnitudes stays below 2^53: then every partial sum in every order is
-    an integer that float64 holds exactly. Most values are one limb. The last limb has the sign.
-
-    Args:
-        rows: n x m.
-        columns: m x k: row j is column j of A.
-        largest: An upper bound on |A|.
-        product: n x k.
+    an integer that float64 holds exactly. The last limb has the sign.
     """
     factors = columns.astype(np.float64)
     bits = 53 - (largest * rows.shape[1]).bit_length()
@@ -307,11 +271,7 @@ def add_product(rows: Integers, columns: NDArray[np.int8], largest: int, product
 
 @kernel
 def add_sparse_product(
-    starts: Integers,
-    positions: Integers,
-    values: Integers,
-    columns: NDArray[np.int8],
-    product: NDArray[np.int64],
+    starts: Integers, positions: Integers, values: Integers, columns: NDArray[np.int8], product: Int64s
 ) -> None:
     """product += rows·columns modulo 2^64, for rows of (position in columns, value) entries."""
     for i in range(len(starts) - 1):

@@ -3,7 +3,7 @@
 import math
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -15,8 +15,9 @@ from armslength.checks import number
 from armslength.errors import ParameterError
 from armslength.laws import Cumulants
 from armslength.randomness.sampling import SymmetricTable, sparse_normal_table
-from armslength.randomness.seeds import Stream, fresh_seed
+from armslength.randomness.seeds import Stream
 from armslength.threads import available_threads, for_blocks, lazy
+from armslength.transforms import work_units as work
 from armslength.transforms.hadamard_jl import (
     LARGEST_SCANNED_DIM,
     HadamardStep,
@@ -26,18 +27,7 @@ from armslength.transforms.hadamard_jl import (
 )
 from armslength.transforms.integer_rows import integer_rows
 from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
-from armslength.transforms.transform import (
-    DRAWN_ENTRY,
-    FULL_PRODUCT,
-    GRAM_ENTRY,
-    SIGN,
-    STORED_ENTRY,
-    ProductCoefficients,
-    check_dense_size,
-    dense_gram_work,
-    proof_work,
-    set_checked,
-)
+from armslength.transforms.transform import ProductCoefficients, check_dense_size, set_checked
 from armslength.transforms.typical_norms import largest_chi_square, largest_l1, typical_squared_norm
 
 DEFAULT_ENTRIES_PER_ROW = 48  # ln²(1/β) at β = 1e-3, the paper's q·d
@@ -69,18 +59,15 @@ class FastJL(HadamardStep):
     name: ClassVar[str] = "FastJL"
     noise_sites: ClassVar[tuple[str, ...]] = ("output", "input")
 
-    input_dim: int
-    sketch_dim: int
-    seed: str = field(default_factory=fresh_seed)
     density: float = None  # type: ignore[assignment]  # None is replaced by the default below
 
     def __post_init__(self) -> None:
         set_checked(self, largest_input=LARGEST_SCANNED_DIM)
         check_dense_size(self.padded_dim, self.sketch_dim)
-        given: Any = self.density
-        if given is None:
-            given = min(1.0, DEFAULT_ENTRIES_PER_ROW / self.padded_dim)
-        density = number("density", given, above=0.0, at_most=1.0)
+        share: Any = self.density
+        if share is None:
+            share = min(1.0, DEFAULT_ENTRIES_PER_ROW / self.padded_dim)
+        density = number("density", share, above=0.0, at_most=1.0)
         # ⌈q·2^32⌉ / 2^32: every step is exact in float64
         object.__setattr__(self, "density", math.ceil(density * 2**32) / 2**32)
 
@@ -89,28 +76,13 @@ class FastJL(HadamardStep):
         return sparse_normal_table(int(self.density * 2**32))
 
     @property
-    def entry_kurtosis(self) -> Fraction:
-        """κ of an entry of P, exactly."""
-        return self._table.kurtosis
-
-    @property
     def scale_squared(self) -> Fraction:
         """c² = 1/(k·d'·E[P²])."""
         return 1 / (self.sketch_dim * self.padded_dim * self._table.second_moment)
 
-    @property
-    def l1_sensitivity(self) -> int:
-        """Δ₁, by a scan of all columns."""
-        return self._sensitivities[0]
-
-    @property
-    def l2_sensitivity_squared(self) -> int:
-        """Δ₂², by a scan of all columns."""
-        return self._sensitivities[1]
-
     @lazy
-    def _sensitivities(self) -> tuple[int, int]:
-        """(Δ₁, Δ₂²), column by column of P·H; the signs of D change neither."""
+    def column_norms(self) -> tuple[int, int]:
+        """(Δ₁, Δ₂²), by a scan of all columns of P·H; the signs of D change neither."""
         by_row = self._published
         # An entry of P·H is at most Σ|P| over its row, and a column's Σ entry² at most k·that²: int64 must hold it.
         largest = int(abs(by_row).sum(axis=1).max())
@@ -124,9 +96,7 @@ class FastJL(HadamardStep):
 
         def add(start: int, stop: int) -> None:
             part = np.zeros_like(totals)
-            column_norms_of_walsh(
-                starts[start : stop + 1], columns, by_row.data, self.padded_dim, part[0], part[1]
-            )
+            column_norms_of_walsh(starts[start : stop + 1], columns, by_row.data, self.padded_dim, *part)
             with lock:
                 totals[...] += part
 
@@ -155,7 +125,7 @@ class FastJL(HadamardStep):
         """An entry of P·H is nearly normal; rows of P differ in length, which costs degrees of freedom."""
         k, d = self.sketch_dim, self.input_dim
         second = 1 / (k * float(self.scale_squared))
-        degrees = k / (1 + (float(self.entry_kurtosis) - 1) / self.padded_dim)
+        degrees = k / (1 + (float(self._table.kurtosis) - 1) / self.padded_dim)
         l2_squared = second * k / degrees * largest_chi_square(degrees, d)
         return math.sqrt(second) * largest_l1(k, d), l2_squared, False
 
@@ -163,7 +133,7 @@ class FastJL(HadamardStep):
         """Rows of P differ in length, and the longest counts."""
         k, d = self.sketch_dim, self.padded_dim
         variance = 1 / (k * float(self.scale_squared))
-        degrees = 2 * d / (float(self.entry_kurtosis) - 1)
+        degrees = 2 * d / (float(self._table.kurtosis) - 1)
         longest = largest_chi_square(degrees, k) / degrees
         return variance * typical_squared_norm(k, longest * d), False
 
@@ -176,18 +146,18 @@ class FastJL(HadamardStep):
     @property
     def operator_norm_work(self) -> int:
         """P, its Gram matrix, and the proofs of its bound."""
-        return self._published_work + self._gram_work + proof_work(self.sketch_dim)
+        return self._published_work + self._gram_work + work.proof_work(self.sketch_dim)
 
     @property
     def traces_work(self) -> int:
         """What `gram_traces` cost to compute: P, its Gram matrix, and the square of that."""
-        return self._published_work + self._gram_work + dense_gram_work(self.sketch_dim, self.sketch_dim)
+        return self._published_work + self._gram_work + work.dense_gram_work(self.sketch_dim, self.sketch_dim)
 
     def columns_work(self, count: int) -> int:
         """P and the signs; then, for each column, Hadamard entries and their product with P."""
         stored = self._stored_entries
         column = stored + 4 * min(stored, self.padded_dim) + 5 * self.sketch_dim
-        return self._published_work + STORED_ENTRY * stored + SIGN * self.input_dim + count * column
+        return self._published_work + work.STORED_ENTRY * stored + work.SIGN * self.input_dim + count * column
 
     @property
     def _stored_entries(self) -> int:
@@ -196,13 +166,14 @@ class FastJL(HadamardStep):
 
     @property
     def _published_work(self) -> int:
-        return DRAWN_ENTRY * self.sketch_dim * self.padded_dim + STORED_ENTRY * self._stored_entries
+        return work.DRAWN_ENTRY * self.sketch_dim * self.padded_dim + work.STORED_ENTRY * self._stored_entries
 
     @property
     def _gram_work(self) -> int:
         """The products of entries in one column of P."""
         products = self._stored_entries * (1 + math.ceil(self.density * self.sketch_dim))
-        return FULL_PRODUCT * products + GRAM_ENTRY * self.sketch_dim**2 + SIGN * self.padded_dim
+        k = self.sketch_dim
+        return work.FULL_PRODUCT * products + work.GRAM_ENTRY * k**2 + work.SIGN * self.padded_dim
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:
@@ -213,7 +184,7 @@ class FastJL(HadamardStep):
     @property
     def _excess(self) -> float:
         """g = (κ−3)/d'."""
-        return (float(self.entry_kurtosis) - 3) / self.padded_dim
+        return (float(self._table.kurtosis) - 3) / self.padded_dim
 
     def variance_curve(self, noise: Cumulants, site: str) -> tuple[float, float, float]:
         """On the input: noise N after the Hadamard step, y = HDz + N, estimate c²(‖Py‖² − κ₂‖P‖²_F) with the published P.
@@ -227,14 +198,14 @@ class FastJL(HadamardStep):
             return super().variance_curve(noise, site)
         k, d, g, k2, k4 = self.sketch_dim, self.padded_dim, self._excess, noise.k2, noise.k4
         v_linear, v_constant = 4 * k2 / d, (k4 + 2 * k2**2) / d
-        saved = (float(self.entry_kurtosis) - 1) * k2 / d
+        saved = (float(self._table.kurtosis) - 1) * k2 / d
         b = (4 * k2 + 2 * v_linear + 6 * g * k2 - 2 * saved) / k + v_linear
         c = (2 * k2**2 + 2 * v_constant + g * (k4 + 3 * k2**2) - saved * k2) / k + v_constant
         return (2 + max(3 * g, g)) / k, b, c
 
     def noise_bias(self, k2: NDArray[np.float64], site: str) -> NDArray[np.float64]:
         """On the input κ₂‖P‖²_F."""
-        return k2 * self.squared_entries if site == "input" else super().noise_bias(k2, site)
+        return k2 * int((self._published.data**2).sum()) if site == "input" else super().noise_bias(k2, site)
 
     def null_law(self, noise: Cumulants, site: str) -> tuple[int, float] | None:
         """On the input, for the published P: NᵀGN with G = PᵀP has the cumulants of Σλᵢχ²₁, λ the eigenvalues of P·Pᵀ.
@@ -255,11 +226,6 @@ class FastJL(HadamardStep):
         own_variance = (1 / k + 1) / d  # of ⟨y, y'⟩, by itself and through P
         own = norms + own_variance
         return ProductCoefficients(norms, inner, own, own, inner + own_variance, g / k + own_variance)
-
-    @property
-    def squared_entries(self) -> int:
-        """‖P‖²_F, exactly."""
-        return int((self._published.data**2).sum())
 
     @lazy
     def gram_traces(self) -> tuple[float, float, float]:
@@ -297,12 +263,7 @@ class FastJL(HadamardStep):
         return np.unique(self._published.indices).astype(np.int64)
 
     def noised(
-        self,
-        X: Any,
-        add_noise: Callable[[NDArray[np.int64]], None],
-        site: str,
-        *,
-        threads: int | None = None,
+        self, X: Any, add_noise: Callable[[NDArray[np.int64]], None], site: str, *, threads: int | None = None
     ) -> NDArray[np.int64]:
         """X·Aᵀ with noise, modulo 2^64; on the input P·(H·D·x + noise), some rows at a time."""
         if site == "output":

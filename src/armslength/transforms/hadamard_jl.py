@@ -1,7 +1,4 @@
-"""HadamardJL: k rows of a Hadamard matrix with random signs, without replacement (the SRHT).
-
-`FastJL` begins with the same step: `HadamardStep` is what both share.
-"""
+"""HadamardJL: k rows of a Hadamard matrix with random signs, without replacement (the SRHT)."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -13,20 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from armslength._numba import kernel
+from armslength._numba import Int64s, kernel
 from armslength.errors import ParameterError
 from armslength.randomness.sampling import uniform_sample
 from armslength.randomness.seeds import Stream, fresh_seed
 from armslength.threads import for_blocks, lazy
+from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import integer_rows
-from armslength.transforms.transform import (
-    HADAMARD_ENTRY,
-    LONE_SIGN,
-    SAMPLED_ROW,
-    SIGN,
-    Transform,
-    set_checked,
-)
+from armslength.transforms.transform import Transform, set_checked
 
 LARGEST_PADDED_DIM = 2**28  # a padded row of int64 is 2 GB
 LARGEST_SCANNED_DIM = 2**25  # five such rows are held when a matrix is scanned: 1.3 GB
@@ -34,14 +25,17 @@ _FEWEST_SIGNS = 2**22  # of which some are made alone; fewer than that are kept:
 _STEP_ENTRIES = 1 << 17  # of H·D·x that a thread holds at a time: 1 MB stays in its cache
 
 
+@dataclass(frozen=True, kw_only=True)
 class HadamardStep(Transform):
-    """A transform that begins with H·D: random signs, then the Hadamard matrix of d' rows, d' = input_dim padded to a power of two."""
+    """What `HadamardJL` and `FastJL` share: A begins with H·D, random signs and the Hadamard matrix of d' rows."""
 
     input_dim: int
+    sketch_dim: int
+    seed: str = field(default_factory=fresh_seed)
 
     @property
     @abstractmethod
-    def _signs(self) -> NDArray[np.int64]:
+    def _signs(self) -> Int64s:
         """The diagonal of D."""
 
     @abstractmethod
@@ -53,7 +47,7 @@ class HadamardStep(Transform):
         """d': input_dim padded to a power of two."""
         return padded_dimension(self.input_dim)
 
-    def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
+    def apply(self, X: Any, *, threads: int | None = None) -> Int64s:
         """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**."""
         rows = integer_rows(X, self.input_dim)
         product = np.empty((rows.count, self.sketch_dim), dtype=np.int64)
@@ -116,10 +110,6 @@ class HadamardJL(HadamardStep):
 
     name: ClassVar[str] = "HadamardJL"
 
-    input_dim: int
-    sketch_dim: int
-    seed: str = field(default_factory=fresh_seed)
-
     def __post_init__(self) -> None:
         set_checked(self, largest_input=LARGEST_PADDED_DIM)
         if self.sketch_dim > self.padded_dim:
@@ -134,14 +124,9 @@ class HadamardJL(HadamardStep):
         return Fraction(1, self.sketch_dim)
 
     @property
-    def l1_sensitivity(self) -> int:
-        """Δ₁ = k, of every column."""
-        return self.sketch_dim
-
-    @property
-    def l2_sensitivity_squared(self) -> int:
-        """Δ₂² = k, of every column."""
-        return self.sketch_dim
+    def column_norms(self) -> tuple[int, int]:
+        """Δ₁ = Δ₂² = k, of every column."""
+        return self.sketch_dim, self.sketch_dim
 
     @property
     def operator_norm_squared(self) -> Fraction:
@@ -161,7 +146,8 @@ class HadamardJL(HadamardStep):
     def columns_work(self, count: int) -> int:
         """The sampled rows and the signs, then each entry."""
         k = self.sketch_dim
-        return SAMPLED_ROW * k + signs_work(count, self.input_dim) + HADAMARD_ENTRY * k * count
+        signs = work.LONE_SIGN * count if self._are_few(count) else work.SIGN * self.input_dim
+        return work.SAMPLED_ROW * k + signs + work.HADAMARD_ENTRY * k * count
 
     def operations(self, density: float | None) -> int:  # noqa: ARG002  # whatever it is
         """The Hadamard transform, and the sample."""
@@ -174,26 +160,31 @@ class HadamardJL(HadamardStep):
         coefficient = 2 * (d - k) / (k * (d - 1)) if d > 1 else 0.0
         return coefficient, coefficient
 
-    def columns(self, items: Any) -> NDArray[np.int64]:
+    def columns(self, items: Any) -> Int64s:
         """The columns of A at these column numbers, k x len(items)."""
         numbers = self.column_numbers(items)
-        return hadamard_entries(self._sample, numbers) * self._signs_at(numbers)
+        if "_signs" in self.__dict__ or not self._are_few(len(numbers)):
+            signs = self._signs[numbers]
+        else:
+            stream = Stream(self.seed, "HadamardJL signs")
+            bits = [stream.bits(number, 1)[0] for number in numbers.tolist()]
+            signs = 1 - 2 * np.array(bits, dtype=np.int64)
+        return hadamard_entries(self._sample, numbers) * signs
 
     def last_step(self, hadamard: NDArray[Any]) -> NDArray[Any]:
         """The sample of each row."""
         return hadamard.take(self._sample, axis=1)
 
-    def _signs_at(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        if "_signs" not in self.__dict__ and are_few(len(numbers), self.input_dim):
-            return lone_signs(self.seed, "HadamardJL signs", numbers)
-        return self._signs[numbers]
+    def _are_few(self, count: int) -> bool:
+        """Whether so many signs are made one by one: all of them would take much memory, and more time."""
+        return self.input_dim > _FEWEST_SIGNS and work.LONE_SIGN * count < work.SIGN * self.input_dim
 
     @lazy
-    def _signs(self) -> NDArray[np.int64]:
+    def _signs(self) -> Int64s:
         return random_signs(self.seed, "HadamardJL signs", self.input_dim)
 
     @lazy
-    def _sample(self) -> NDArray[np.int64]:
+    def _sample(self) -> Int64s:
         return uniform_sample(self.seed, "HadamardJL rows", self.sketch_dim, self.padded_dim)
 
 
@@ -202,57 +193,35 @@ def padded_dimension(input_dim: int) -> int:
     return 1 << (input_dim - 1).bit_length()
 
 
-def random_signs(seed: str, purpose: str, count: int) -> NDArray[np.int64]:
+def random_signs(seed: str, purpose: str, count: int) -> Int64s:
     """The diagonal of D: −1 where the bit of the stream is 1, else +1."""
     return 1 - 2 * Stream(seed, purpose).bits(0, count).astype(np.int64)
 
 
-def are_few(count: int, size: int) -> bool:
-    """Whether so many of all signs are made alone: all of them would take much memory, and more time."""
-    return size > _FEWEST_SIGNS and LONE_SIGN * count < SIGN * size
-
-
-def lone_signs(seed: str, purpose: str, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The entries of D at these places, each made alone."""
-    stream = Stream(seed, purpose)
-    bits = [stream.bits(number, 1)[0] for number in numbers.tolist()]
-    return 1 - 2 * np.array(bits, dtype=np.int64)
-
-
-def signs_work(count: int, size: int) -> int:
-    """What that many of all signs cost to make."""
-    return LONE_SIGN * count if are_few(count, size) else SIGN * size
-
-
-def hadamard_entries(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.int64]:
+def hadamard_entries(rows: Int64s, columns: Int64s) -> Int64s:
     """(−1)^popcount(f AND j) for each row f and column j."""
     shared = np.bitwise_count(rows[:, None] & columns[None, :])
-    entries: NDArray[np.int64] = 1 - 2 * (shared & 1).astype(np.int64)
+    entries: Int64s = 1 - 2 * (shared & 1).astype(np.int64)
     return entries
 
 
-# The Walsh-Hadamard transform of integers, without its factor 1/√d: entries (−1)^popcount(f AND j).
-
-
 @kernel
-def walsh_rows(rows: NDArray[Any], signs: NDArray[np.int64], product: NDArray[Any]) -> None:
+def walsh_rows(rows: NDArray[Any], signs: Int64s, product: NDArray[Any]) -> None:
     """product = H·D·row with zeros behind the row, for each row: int64 modulo 2^64, or float64."""
     width = rows.shape[1]
     for i in range(rows.shape[0]):
-        padded = product[i]
+        target = product[i]
         for j in range(width):
-            padded[j] = rows[i, j] * signs[j]
-        padded[width:] = 0
-        walsh(padded)
+            target[j] = rows[i, j] * signs[j]
+        target[width:] = 0
+        walsh(target)
 
 
 @kernel
 def walsh(vector: NDArray[Any]) -> None:
-    """vector = H·vector, in place, for int64 modulo 2^64 or float64; the length is a power of two.
-
-    Three doublings at a time: the vector goes through the cache a third as often.
-    """
+    """vector = H·vector, in place, for int64 modulo 2^64 or float64; the length is a power of two."""
     half = 1
+    # Three doublings at a time: the vector goes through the cache a third as often.
     while 8 * half <= len(vector):
         for start in range(0, len(vector), 8 * half):
             _eight(vector[start : start + 8 * half], half)
@@ -288,20 +257,15 @@ def _eight(part: NDArray[Any], size: int) -> None:
 
 @kernel
 def column_norms_of_walsh(
-    starts: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    values: NDArray[np.int64],
-    padded_dim: int,
-    l1: NDArray[np.int64],
-    l2_squared: NDArray[np.int64],
+    starts: Int64s, columns: Int64s, values: Int64s, padded_dim: int, l1: Int64s, l2_squared: Int64s
 ) -> None:
     """Adds |entry| and entry² of each column of P·H to l1 and l2_squared, row by row of P."""
-    padded = np.empty(padded_dim, dtype=np.int64)
+    row = np.empty(padded_dim, dtype=np.int64)
     for number in range(len(starts) - 1):
-        padded[:] = 0
+        row[:] = 0
         for position in range(starts[number], starts[number + 1]):
-            padded[columns[position]] += values[position]
-        walsh(padded)
+            row[columns[position]] += values[position]
+        walsh(row)
         for j in range(len(l1)):
-            l1[j] += abs(padded[j])
-            l2_squared[j] += padded[j] * padded[j]
+            l1[j] += abs(row[j])
+            l2_squared[j] += row[j] * row[j]

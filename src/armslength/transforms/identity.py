@@ -1,4 +1,4 @@
-"""Identity: A = I, the noisy histogram. The baseline nobody shows and everybody should."""
+"""Identity: A = I, the noisy histogram."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from armslength.threads import for_blocks
+from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import integer_rows
 from armslength.transforms.transform import (
     LARGEST_SKETCH_DIM,
-    STORED_ENTRY,
     ErrorMoments,
     Transform,
     block_rows,
@@ -51,14 +51,9 @@ class Identity(Transform):
         return Fraction(1)
 
     @property
-    def l1_sensitivity(self) -> int:
-        """Δ₁ = 1."""
-        return 1
-
-    @property
-    def l2_sensitivity_squared(self) -> int:
-        """Δ₂² = 1."""
-        return 1
+    def column_norms(self) -> tuple[int, int]:
+        """Δ₁ = Δ₂² = 1."""
+        return 1, 1
 
     @property
     def operator_norm_squared(self) -> Fraction:
@@ -80,7 +75,7 @@ class Identity(Transform):
 
     def columns_work(self, count: int) -> int:
         """One entry for each column."""
-        return STORED_ENTRY * count
+        return work.STORED_ENTRY * count
 
     def operations(self, density: float | None) -> int:  # noqa: ARG002  # whatever it is
         """One for each coordinate."""

@@ -1,7 +1,6 @@
 """What `apply` accepts: rows of integers, dense or sparse, read as int64 modulo 2^64.
 
-NumPy and SciPy keep narrow types in sums and turn uint64 into floats, so the cast to int64 comes before
-any arithmetic, the merging of duplicate entries included.
+NumPy and SciPy keep narrow types in sums and turn uint64 into floats, so the cast to int64 comes before any arithmetic.
 """
 
 from typing import Any
@@ -17,7 +16,7 @@ from armslength.threads import for_blocks
 
 
 class DenseRows:
-    """A dense matrix of some integer type; only what is asked for is cast."""
+    """A dense matrix of some integer type; only the rows that are read are cast."""
 
     may_refuse = False  # whether reading can fail because of a value
 
@@ -39,14 +38,7 @@ class DenseRows:
 
 
 class SparseRows:
-    """A sparse matrix by rows, its values integers modulo 2^64; duplicates add up.
-
-    Args:
-        starts: Where each row begins, and where the last one ends.
-        columns: The column of each entry, of int32 or int64.
-        values: Its value, of an integer type.
-        width: How many columns there are.
-    """
+    """A sparse matrix by rows, as in `scipy.sparse.csr_array`, its values integers modulo 2^64; duplicates add up."""
 
     may_refuse = False
 
@@ -65,11 +57,8 @@ class SparseRows:
         """(starts, columns, values) of rows start … stop−1."""
         starts = self.starts[start : stop + 1]
         part = slice(starts[0], starts[-1])
-        return (
-            starts - starts[0],
-            contiguous(self.columns[part]),
-            contiguous(self.integers(self.values[part])),
-        )
+        values = contiguous(self.integers(self.values[part]))
+        return starts - starts[0], contiguous(self.columns[part]), values
 
     def integers(self, values: NDArray[Any]) -> Integers:
         """Some of the values as int32 or int64."""
@@ -80,12 +69,7 @@ Rows = DenseRows | SparseRows
 
 
 def integer_rows(X: Any, width: int) -> Rows:
-    """X as rows of integers, if it is a matrix of an integer type with that many columns.
-
-    Args:
-        X: A dense array, or any SciPy sparse array or matrix, of any integer type or bool; or rows that are ready.
-        width: How many columns X must have.
-    """
+    """X as rows of integers, if it is a matrix of an integer type or bool, dense or SciPy's, with that many columns."""
     if isinstance(X, (DenseRows, SparseRows)):
         _check_width(X.width, width)
         return X
@@ -120,9 +104,9 @@ def contiguous(values: NDArray[Any]) -> NDArray[Any]:
     return rows
 
 
-def _check_width(found: int, width: int) -> None:
-    if found != width:
-        raise InputError(f"X must have {width} columns, one for each coordinate, got {found}")
+def _check_width(count: int, width: int) -> None:
+    if count != width:
+        raise InputError(f"X must have {width} columns, one for each coordinate, got {count}")
 
 
 def plain_array(values: Any, name: str) -> NDArray[Any]:
@@ -158,9 +142,9 @@ def sparse_entries(matrix: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], N
 
 def _rises(starts: Any, count: int) -> bool:
     """Whether the starts of rows or columns begin at 0, never fall, and end within so many entries."""
-    listed = np.asarray(starts)
-    begins = listed.ndim == 1 and len(listed) > 0 and listed[0] == 0 and listed[-1] <= count
-    return bool(begins and (listed[:-1] <= listed[1:]).all())
+    array = np.asarray(starts)
+    ends_fit = array.ndim == 1 and len(array) > 0 and array[0] == 0 and array[-1] <= count
+    return bool(ends_fit and (array[:-1] <= array[1:]).all())
 
 
 def _sparse_rows(matrix: Any) -> SparseRows:
@@ -175,12 +159,9 @@ def _sparse_rows(matrix: Any) -> SparseRows:
 
 
 def stored_rows(matrix: Any, *, any_order: bool) -> tuple[Integers, Integers, NDArray[Any]] | None:
-    """(starts, columns, values) of a SciPy matrix that is stored by rows, validly. Nothing is copied. None for any other.
+    """(starts, columns, values) of a SciPy matrix that is stored by rows, validly; nothing is copied. None for any other.
 
-    Args:
-        matrix: A sparse matrix of any format.
-        any_order: Whether a row's columns may come in any order, and more than once: where integers are only added up.
-            Otherwise they must rise.
+    With `any_order` a row's columns may come in any order, and more than once; otherwise they must rise.
     """
     if matrix.format != "csr":
         return None
@@ -204,10 +185,7 @@ def stored_rows(matrix: Any, *, any_order: bool) -> tuple[Integers, Integers, ND
 
 @kernel
 def is_valid(starts: Integers, columns: Integers, width: int, is_sorted: bool) -> bool:
-    """Whether rows follow each other, and all columns are from 0 to at most width−1, in any order or rising.
-
-    Nothing is read that `starts` puts outside of `columns`.
-    """
+    """Whether rows follow each other and all columns are below width; never reads outside of `columns`."""
     for i in range(len(starts) - 1):
         if not 0 <= starts[i] <= starts[i + 1] <= len(columns):
             return False
@@ -231,12 +209,7 @@ def fill_dense(starts: Integers, columns: Integers, values: Integers, dense: NDA
 
 @kernel
 def transpose(columns: Integers, rows: Integers) -> None:
-    """rows = columns, transposed block by block: NumPy's copy goes entry by entry.
-
-    Args:
-        columns: m x n, of int32 or int64.
-        rows: n x m, of the same type, contiguous.
-    """
+    """rows = columnsᵀ, block by block (NumPy's copy goes entry by entry); both int32 or both int64, rows contiguous."""
     size = 64 // rows.itemsize
     whole_rows, whole_columns = rows.shape[0] // size * size, rows.shape[1] // size * size
     for j in range(0, whole_columns, size):

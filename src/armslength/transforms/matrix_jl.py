@@ -14,30 +14,20 @@ from scipy import sparse
 from armslength.checks import number, shown
 from armslength.errors import ParameterError
 from armslength.threads import for_blocks, lazy
+from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import SparseRows, integer_rows, plain_array, sparse_entries
 from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
 from armslength.transforms.transform import (
-    FULL_PRODUCT,
-    GRAM_ENTRY,
-    SCANNED_ENTRY,
     Transform,
     block_rows,
     check_names,
     checked_input_dim,
     checked_sketch_dim,
-    proof_work,
 )
 
 LARGEST_ENTRY = 2**31
-_FIELDS = {
-    "sketch_dim",
-    "input_dim",
-    "column_starts",
-    "row_numbers",
-    "entries",
-    "scale",
-    "variance_coefficients",
-}
+_LISTS = ("entries", "row_numbers", "column_starts")
+_FIELDS = {"sketch_dim", "input_dim", "scale", "variance_coefficients", *_LISTS}
 
 
 class MatrixJL(Transform):
@@ -91,20 +81,16 @@ class MatrixJL(Transform):
         return self._scale
 
     @lazy
-    def l1_sensitivity(self) -> int:
-        """Δ₁, by a scan of all columns."""
-        return int(abs(self._by_column).sum(axis=0).max())
-
-    @lazy
-    def l2_sensitivity_squared(self) -> int:
-        """Δ₂², by a scan of all columns, in Python integers where int64 could overflow."""
+    def column_norms(self) -> tuple[int, int]:
+        """(Δ₁, Δ₂²), by a scan of all columns, in Python integers where int64 could overflow."""
+        l1 = int(abs(self._by_column).sum(axis=0).max())
         largest = int(np.abs(self._by_column.data).max(initial=0))
         if largest**2 * self.sketch_dim < 2**63:
-            return int(self._by_column.power(2).sum(axis=0).max())
+            return l1, int(self._by_column.power(2).sum(axis=0).max())
         starts = self._by_column.indptr
         entries: list[int] = self._by_column.data.tolist()
         columns = (entries[first:last] for first, last in pairwise(starts.tolist()))
-        return max(sum(entry * entry for entry in column) for column in columns)
+        return l1, max(sum(entry * entry for entry in column) for column in columns)
 
     @lazy
     def operator_norm_squared(self) -> Fraction:
@@ -115,22 +101,21 @@ class MatrixJL(Transform):
     @property
     def scan_work(self) -> int:
         """One step for each entry that is there."""
-        return SCANNED_ENTRY * self._by_column.nnz
+        return work.SCANNED_ENTRY * self._by_column.nnz
 
     @property
     def operator_norm_work(self) -> int:
         """The products of entries in one column, the Gram matrix, and the proofs of its bound."""
         k = self.sketch_dim
-        return FULL_PRODUCT * self._gram_products + GRAM_ENTRY * k**2 + proof_work(k)
+        return work.FULL_PRODUCT * self._gram_products + work.GRAM_ENTRY * k**2 + work.proof_work(k)
 
     def columns_work(self, count: int) -> int:
         """One step for each column, and for each entry that is there."""
-        return SCANNED_ENTRY * (count + self._by_column.nnz)
+        return work.SCANNED_ENTRY * (count + self._by_column.nnz)
 
     @property
     def _gram_products(self) -> int:
-        in_columns = np.diff(self._by_column.indptr).astype(float)
-        return int((in_columns**2).sum())
+        return int((np.diff(self._by_column.indptr).astype(float) ** 2).sum())
 
     @property
     def variance_coefficients(self) -> tuple[float, float] | None:
@@ -163,7 +148,7 @@ class MatrixJL(Transform):
         return max(1, self._by_column.nnz // self._by_column.shape[1])
 
     def parameters(self) -> Mapping[str, Any]:
-        """What builds this transform again: the entries of A by column, as lists."""
+        """The entries of A by column, as lists, and the other arguments."""
         return {
             "sketch_dim": self.sketch_dim,
             "input_dim": self.input_dim,
@@ -178,12 +163,11 @@ class MatrixJL(Transform):
     def from_parameters(cls, parameters: Any) -> Self:
         """The transform from the lists of a document, each number of which must be a whole one."""
         check_names(cls, parameters, _FIELDS)
-        lists = [parameters[name] for name in ("entries", "row_numbers", "column_starts")]
+        lists = [parameters[name] for name in _LISTS]
         shape = (parameters["sketch_dim"], parameters["input_dim"])
         whole = [*shape, *(number for values in lists if isinstance(values, list) for number in values)]
-        if not all(isinstance(values, list) for values in lists) or not all(
-            type(number) is int for number in whole
-        ):
+        all_lists = all(isinstance(values, list) for values in lists)
+        if not all_lists or not all(type(number) is int for number in whole):
             raise ParameterError("MatrixJL must have lists of whole numbers, got something else")
         try:
             arrays = [np.array(values, dtype=np.int64) for values in lists]

@@ -32,13 +32,9 @@ _LARGEST_ENTRY = 2.0**44
 def operator_norm_bound(
     parts: Iterable[NDArray[np.signedinteger] | sparse.csc_array], sketch_dim: int
 ) -> Fraction:
-    """The smallest number of eight significant bits, and at least 1, that is proved to be at least ‖A‖².
+    """The smallest number of eight significant bits, and at least 1, that is proved to be at least ‖A‖², for A in groups of columns.
 
-    Eight bits, so that two machines whose last digits differ find the same number: it is at most 0.8 percent too large.
-
-    Args:
-        parts: A in groups of columns, k x m each.
-        sketch_dim: k.
+    Eight bits, so that two machines whose last digits differ get the same number: it is at most 0.8 percent too large.
     """
     gram = np.zeros((sketch_dim, sketch_dim))
     for part in parts:
@@ -55,12 +51,7 @@ def operator_norm_bound(
 
 
 def check_gram_size(sketch_dim: int, work: float) -> None:
-    """Refuses what would take many minutes, before anything is computed.
-
-    Args:
-        sketch_dim: k.
-        work: How many multiplications the Gram matrix takes.
-    """
+    """Refuses a Gram matrix of so many multiplications that it would take many minutes, before anything is computed."""
     if sketch_dim > LARGEST_GRAM or work > LARGEST_WORK:
         raise ParameterError(
             f"norm='l2' must have a smaller matrix for this transform, got {sketch_dim} rows (at most {LARGEST_GRAM}) or too "

@@ -17,32 +17,11 @@ from armslength.randomness.hashing import hash_coefficients, item_words
 from armslength.randomness.sampling import uniform_permutation
 from armslength.randomness.seeds import fresh_seed
 from armslength.threads import for_blocks, for_runs, lazy
+from armslength.transforms import sparse_kernels as kernels
+from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import DenseRows, SparseRows, integer_rows
 from armslength.transforms.operator_norm import LARGEST_SCAN, check_gram_size, operator_norm_bound
-from armslength.transforms.sparse_kernels import (
-    TILE_COLUMNS,
-    TileBuffer,
-    add_tiles,
-    balanced_columns,
-    block_columns,
-    graph_columns,
-    listed_columns,
-    scatter_dense,
-    scatter_sparse,
-)
-from armslength.transforms.transform import (
-    DEALT_ENTRY,
-    GRAM_ENTRY,
-    HASH_COEFFICIENT,
-    HASH_FUNCTION,
-    HASH_STEP,
-    SPARSE_ENTRY,
-    SPARSE_PRODUCT,
-    ErrorMoments,
-    Transform,
-    proof_work,
-    set_checked,
-)
+from armslength.transforms.transform import ErrorMoments, Transform, set_checked
 from armslength.transforms.typical_norms import median_level, typical_squared_norm
 
 CONSTRUCTIONS = ("block", "graph", "balanced")
@@ -115,14 +94,9 @@ class SparseJL(Transform):
         return Fraction(1, self.sparsity)
 
     @property
-    def l1_sensitivity(self) -> int:
-        """Δ₁ = s, of every column."""
-        return self.sparsity
-
-    @property
-    def l2_sensitivity_squared(self) -> int:
-        """Δ₂² = s, of every column."""
-        return self.sparsity
+    def column_norms(self) -> tuple[int, int]:
+        """Δ₁ = Δ₂² = s, of every column."""
+        return self.sparsity, self.sparsity
 
     @lazy
     def operator_norm_squared(self) -> Fraction:
@@ -134,10 +108,8 @@ class SparseJL(Transform):
             return Fraction(-(-d // self.sketch_dim))
         elif d > LARGEST_SCAN:
             raise ParameterError(f"input_dim must be at most 2^28 for norm='l2', got {d}; try \"balanced\"")
-        parts = (
-            self.columns(np.arange(first, min(first + _COLUMNS_AT_ONCE, d)))
-            for first in range(0, d, _COLUMNS_AT_ONCE)
-        )
+        starts = range(0, d, _COLUMNS_AT_ONCE)
+        parts = (self.columns(np.arange(first, min(first + _COLUMNS_AT_ONCE, d))) for first in starts)
         if self.sparsity > 1:
             return operator_norm_bound(parts, self.sketch_dim)
         bins = np.zeros(self.sketch_dim, dtype=np.int64)
@@ -164,15 +136,15 @@ class SparseJL(Transform):
         columns = self.columns_work(d)
         if s == 1:
             return columns
-        grams = -(-d // _COLUMNS_AT_ONCE) * GRAM_ENTRY * k**2
-        return columns + SPARSE_PRODUCT * d * s**2 + grams + proof_work(k)
+        grams = -(-d // _COLUMNS_AT_ONCE) * work.GRAM_ENTRY * k**2
+        return columns + work.SPARSE_PRODUCT * d * s**2 + grams + work.proof_work(k)
 
     def columns_work(self, count: int) -> int:
         """The hash functions and, for "balanced", the permutations; then s hash values for each column."""
-        s, t = self.sparsity, self.independence
-        dealt = DEALT_ENTRY * s * self._fixed_input_dim() if self.construction == "balanced" else 0
-        made = s * (HASH_FUNCTION + HASH_COEFFICIENT * t)
-        return made + dealt + count * s * (HASH_STEP * t + SPARSE_ENTRY)
+        s, t, is_balanced = self.sparsity, self.independence, self.construction == "balanced"
+        permutations = work.DEALT_ENTRY * s * self._fixed_input_dim() if is_balanced else 0
+        functions = s * (work.HASH_FUNCTION + work.HASH_COEFFICIENT * t)
+        return functions + permutations + count * s * (work.HASH_STEP * t + work.SPARSE_ENTRY)
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:
@@ -288,41 +260,37 @@ class SparseJL(Transform):
             if positions is not None:
                 columns = positions[rows.starts[start] : rows.starts[stop]]
             product[start:stop] = 0  # by the thread that needs the memory next
-            scatter_sparse(starts, columns, values, encoded, product[start:stop])
+            kernels.scatter_sparse(starts, columns, values, encoded, product[start:stop])
 
         block = min(_PRODUCT_ENTRIES // self.sketch_dim, -(-rows.count // 16))
         for_blocks(rows.count, max(1, block), add, threads)
 
     def _add_dense(
-        self,
-        rows: DenseRows,
-        first: int,
-        encoded: Integers,
-        product: NDArray[np.int64],
-        threads: int | None,
+        self, rows: DenseRows, first: int, encoded: Integers, product: NDArray[np.int64], threads: int | None
     ) -> None:
         """product += the columns of rows from `first` on, as many as are encoded."""
-        width = min(TILE_COLUMNS, max(1, _LISTED_ENTRIES // self.sparsity))
+        width = min(kernels.TILE_COLUMNS, max(1, _LISTED_ENTRIES // self.sparsity))
         # For few rows lanes would stay empty; where the sketch is long, most of its coordinates have no column in a tile.
         in_tiles = rows.count >= _FEW_ROWS and self.sketch_dim <= min(4 * width * self.sparsity, _LONG_SKETCH)
         parts = [(start, encoded[start : start + width]) for start in range(0, len(encoded), width)]
-        lists = [listed_columns(part, self.sketch_dim) if in_tiles else None for _, part in parts]
-
+        lists = [kernels.list_columns(part, self.sketch_dim) if in_tiles else None for _, part in parts]
         rows_at_once = max(32, _PIECE_ENTRIES // max(1, min(width, len(encoded))) // LANES * LANES)
 
         def add_run(run: int, end: int) -> None:
-            buffer = TileBuffer(width, self.sketch_dim) if in_tiles else None
+            buffer = kernels.TileBuffer(width, self.sketch_dim) if in_tiles else None
             for start in range(run, end, rows_at_once):
                 stop = min(start + rows_at_once, end)
                 target = product[start:stop]
                 if first == 0:
                     target[:] = 0  # by the thread that needs the memory next
-                for (offset, part), listed in zip(parts, lists, strict=True):
+                for (offset, part), columns in zip(parts, lists, strict=True):
                     piece = rows.piece(start, stop, first + offset, first + offset + len(part))
-                    if listed is not None and buffer is not None:
-                        add_tiles(piece, *listed, target, buffer.tile(piece), buffer.totals, buffer.sums)
+                    if columns is not None and buffer is not None:
+                        kernels.add_tiles(
+                            piece, *columns, target, buffer.tile(piece), buffer.totals, buffer.sums
+                        )
                     else:
-                        scatter_dense(piece, part, target)
+                        kernels.scatter_dense(piece, part, target)
 
         for_runs(rows.count, rows_at_once, add_run, threads)
 
@@ -337,7 +305,7 @@ class SparseJL(Transform):
         return hash_coefficients(self.seed, "SparseJL hash", self.sparsity, self.independence)
 
     @lazy
-    def _dealt(self) -> NDArray[np.int32]:
+    def _balanced_buckets(self) -> NDArray[np.int32]:
         """For the balanced construction: the bucket of each column in each block, dealt out by a permutation."""
         buckets = np.empty((self.sparsity, self._fixed_input_dim()), dtype=np.int32)
         for r in range(self.sparsity):
@@ -351,16 +319,16 @@ class SparseJL(Transform):
         kind: Any = np.int16 if self.sketch_dim <= 2**15 else np.int32
         encoded = np.empty((len(words), self.sparsity), dtype=kind)
         coefficients, buckets = self._coefficients, self.sketch_dim // self.sparsity
-        dealt = self._dealt if self.construction == "balanced" else None
+        balanced = self._balanced_buckets if self.construction == "balanced" else None
 
         def encode(start: int, stop: int) -> None:
             part, target = words[start:stop], encoded[start:stop]
-            if dealt is not None:
-                balanced_columns(coefficients, dealt, part, buckets, target)
+            if balanced is not None:
+                kernels.balanced_columns(coefficients, balanced, part, buckets, target)
             elif self.construction == "graph":
-                graph_columns(coefficients, part, self.sketch_dim, target)
+                kernels.graph_columns(coefficients, part, self.sketch_dim, target)
             else:
-                block_columns(coefficients, part, buckets, target)
+                kernels.block_columns(coefficients, part, buckets, target)
 
         for_blocks(len(words), _COLUMNS_AT_ONCE, encode, threads)
         return encoded

@@ -8,22 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength._numba import LANES, Integers, kernel, sum_columns
+from armslength._numba import LANES, Int64s, Integers, Words, kernel, sum_columns
 from armslength.randomness.hashing import hash_value, scaled_to
 from armslength.transforms.integer_rows import transpose
 
-_FETCHED = 64  # entries
+_BATCH = 64  # entries
+_ONE = np.uint64(1)
+TILE_COLUMNS = 8192  # a tile of int32 takes half a megabyte: it stays in a core's own cache
 
 
 @kernel
-def _add(target: NDArray[np.int64], entry: np.signedinteger[Any], value: np.int64) -> None:
+def _add(target: Int64s, entry: np.signedinteger[Any], value: np.int64) -> None:
     """Adds ±value where an entry says, without a branch: signs are random, and a processor would guess half of them wrong."""
     sign = np.int64(entry) >> np.int64(63)  # 0, or −1 for an entry of −1, whose row is then ~entry
     target[np.int64(entry) ^ sign] += (value ^ sign) - sign
 
 
 @kernel
-def scatter_dense(rows: Integers, encoded: Integers, product: NDArray[np.int64]) -> None:
+def scatter_dense(rows: Integers, encoded: Integers, product: Int64s) -> None:
     """product += rows·Aᵀ modulo 2^64, for the columns of A that `encoded` holds."""
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
@@ -35,38 +37,27 @@ def scatter_dense(rows: Integers, encoded: Integers, product: NDArray[np.int64])
 
 @kernel
 def scatter_sparse(
-    starts: Integers,
-    columns: Integers,
-    values: Integers,
-    encoded: Integers,
-    product: NDArray[np.int64],
+    starts: Integers, columns: Integers, values: Integers, encoded: Integers, product: Int64s
 ) -> None:
     """product += rows·Aᵀ modulo 2^64, for rows of (column, value) entries.
 
-    The columns of A lie all over memory: those of a few entries are fetched together before the first is used, so that
-    the processor waits for all of them at once.
+    The columns of A lie all over memory: those of a few entries are fetched together, so that the processor waits once.
     """
     sparsity = encoded.shape[1]
-    fetched = np.empty(_FETCHED * sparsity, dtype=encoded.dtype)
+    batch = np.empty(_BATCH * sparsity, dtype=encoded.dtype)
     for i in range(len(starts) - 1):
         target = product[i]
-        for first in range(starts[i], starts[i + 1], _FETCHED):
-            last = min(first + _FETCHED, starts[i + 1])
+        for first in range(starts[i], starts[i + 1], _BATCH):
+            last = min(first + _BATCH, starts[i + 1])
             for position in range(first, last):
                 place, column = (position - first) * sparsity, columns[position]
                 for r in range(sparsity):
-                    fetched[place + r] = encoded[column, r]
+                    batch[place + r] = encoded[column, r]
             for position in range(first, last):
                 place = (position - first) * sparsity
                 value = np.int64(values[position])
                 for r in range(sparsity):
-                    _add(target, fetched[place + r], value)
-
-
-# The columns of `SparseJL`, from hash functions (specification, section 7).
-
-
-_ONE = np.uint64(1)
+                    _add(target, batch[place + r], value)
 
 
 @kernel
@@ -76,9 +67,7 @@ def _signed(row: np.int64, low: np.uint64) -> np.int64:
 
 
 @kernel
-def block_columns(
-    coefficients: NDArray[np.uint64], items: NDArray[np.uint64], buckets: int, encoded: Integers
-) -> None:
+def block_columns(coefficients: Words, items: Words, buckets: int, encoded: Integers) -> None:
     """Block construction: block r of a column has its entry in the row of bucket_r."""
     for j in range(items.shape[0]):
         for r in range(coefficients.shape[0]):
@@ -88,9 +77,7 @@ def block_columns(
 
 
 @kernel
-def graph_columns(
-    coefficients: NDArray[np.uint64], items: NDArray[np.uint64], sketch_dim: int, encoded: Integers
-) -> None:
+def graph_columns(coefficients: Words, items: Words, sketch_dim: int, encoded: Integers) -> None:
     """Graph construction: s distinct rows by Floyd's method, so every s-subset is equally likely."""
     sparsity = coefficients.shape[0]
     last_user = np.full(sketch_dim, -1, dtype=np.int64)
@@ -107,27 +94,13 @@ def graph_columns(
 
 @kernel
 def balanced_columns(
-    coefficients: NDArray[np.uint64],
-    dealt: NDArray[np.int32],
-    items: NDArray[np.uint64],
-    buckets: int,
-    encoded: Integers,
+    coefficients: Words, bucket_of: NDArray[np.int32], items: Words, buckets: int, encoded: Integers
 ) -> None:
-    """Balanced construction: buckets were dealt out by a permutation per block, signs come from the hash functions."""
+    """Balanced construction: bucket_of comes from a permutation per block, signs come from the hash functions."""
     for j in range(items.shape[0]):
         for r in range(coefficients.shape[0]):
             _, low = hash_value(coefficients[r], items[j, 0], items[j, 1])
-            encoded[j, r] = _signed(r * buckets + np.int64(dealt[r, items[j, 1]]), low)
-
-
-# The product with a sparse ±1 matrix, sixteen rows side by side.
-#
-# A tile holds sixteen rows, transposed: the sixteen values of a column stand together, so that one of A's entries serves
-# all of them at once. For each coordinate of the sketch the columns that it adds and subtracts are listed; the sums stay in
-# registers. Sums are int64 modulo 2^64, whatever type the values have.
-
-
-TILE_COLUMNS = 8192  # a tile of int32 takes half a megabyte: it stays in a core's own cache
+            encoded[j, r] = _signed(r * buckets + np.int64(bucket_of[r, items[j, 1]]), low)
 
 
 @kernel
@@ -137,15 +110,9 @@ def _list_of(entry: int) -> int:
 
 
 @kernel
-def list_columns(encoded: Integers, starts: NDArray[np.int32], columns: NDArray[np.int32]) -> None:
-    """For each row b of A: its +1 columns are columns[starts[2b]:starts[2b+1]], its −1 columns follow, up to starts[2b+2].
-
-    Args:
-        encoded: m x s: the row of each entry, or −1−row where it is −1.
-        starts: 2k + 1 numbers.
-        columns: m·s numbers.
-    """
-    starts[:] = 0
+def list_columns(encoded: Integers, sketch_dim: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """(starts, columns): row b of A has +1 in columns[starts[2b]:starts[2b+1]], and −1 in those up to starts[2b+2]."""
+    starts, columns = np.zeros(2 * sketch_dim + 1, dtype=np.int32), np.empty(encoded.size, dtype=np.int32)
     for j in range(encoded.shape[0]):
         for r in range(encoded.shape[1]):
             starts[1 + _list_of(encoded[j, r])] += 1
@@ -157,6 +124,7 @@ def list_columns(encoded: Integers, starts: NDArray[np.int32], columns: NDArray[
             number = _list_of(encoded[j, r])
             columns[following[number]] = j
             following[number] += 1
+    return starts, columns
 
 
 @kernel
@@ -164,35 +132,21 @@ def add_tiles(
     rows: Integers,
     starts: NDArray[np.int32],
     columns: NDArray[np.int32],
-    product: NDArray[np.int64],
+    product: Int64s,
     tile: Integers,
-    totals: NDArray[np.int64],
-    sums: NDArray[np.int64],
+    totals: Int64s,
+    sums: Int64s,
 ) -> None:
-    """product += rows·Aᵀ modulo 2^64, for the columns of A that `list_columns` has listed.
+    """product += rows·Aᵀ modulo 2^64, for contiguous rows and the lists of `list_columns`; the last three are buffers.
 
-    Args:
-        rows: n x m, contiguous; m is at most TILE_COLUMNS.
-        starts: Of the lists.
-        columns: The lists.
-        product: n x k.
-        tile: m x 16, of the type of the rows: a buffer to work in, as are the next two.
-        totals: k x 16.
-        sums: 16 x k.
+    A tile holds sixteen rows, transposed: the sixteen values of a column stand together, so that one entry of A serves all of them.
     """
     for first in range(0, rows.shape[0], LANES):
         _fill_tile(rows, first, tile)
         totals[:] = 0
         for number in range(len(totals)):
-            sum_columns(
-                tile,
-                columns,
-                starts[2 * number],
-                starts[2 * number + 1],
-                starts[2 * number + 2],
-                totals,
-                number,
-            )
+            plus = 2 * number
+            sum_columns(tile, columns, starts[plus], starts[plus + 1], starts[plus + 2], totals, number)
         transpose(totals, sums)
         for lane in range(min(LANES, rows.shape[0] - first)):
             for number in range(product.shape[1]):
@@ -222,11 +176,3 @@ class TileBuffer:
         """A buffer for sixteen rows of this piece."""
         size = piece.shape[1] * LANES
         return self._tile.view(piece.dtype)[:size].reshape(piece.shape[1], LANES)
-
-
-def listed_columns(encoded: Integers, sketch_dim: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """These columns, listed by the coordinates of the sketch that they go to."""
-    starts = np.empty(2 * sketch_dim + 1, dtype=np.int32)
-    columns = np.empty(encoded.size, dtype=np.int32)
-    list_columns(encoded, starts, columns)
-    return starts, columns

@@ -1,8 +1,4 @@
-"""What every transform is: an integer matrix A and a public scale c, with S = c·A length-preserving.
-
-Length-preserving means E‖Sz‖² = ‖z‖² over the public seed (paper, definition LPP). Sensitivities are exact integers of the
-published A. Nothing here is private or secret.
-"""
+"""What every transform is: a public integer matrix A and a scale c with E‖c·A·z‖² = ‖z‖² over the seed (paper, definition LPP)."""
 
 import math
 from abc import ABC, abstractmethod
@@ -32,25 +28,6 @@ _FLOAT_COLUMNS = 1 << 16
 _FLOAT_ENTRIES = 1 << 22  # of a dense A as float64: 32 MB
 _KEPT_FLOATS = 1 << 24  # up to 0.3 GB of a sparse A stay in memory as floats
 
-# How much work a transform asks for is counted from its parameters before anything is computed. One unit is about a nanosecond of
-# one core. The weights were measured (docs/decisions/0023-work-budget.md); a count predicts the time to a factor of about 3.
-HASH_STEP = (
-    7  # a multiplication in the field of the hash functions; a hash value takes `independence` of them
-)
-HASH_FUNCTION, HASH_COEFFICIENT = 30_000, 40  # a key for each function, and its uniform coefficients
-DEALT_ENTRY = 30  # of a permutation that deals out buckets
-SPARSE_ENTRY = 80  # of a column of SparseJL, in order of its rows
-DRAWN_ENTRY, DRAWN_SIGN = 12, 1  # of a dense matrix
-LONE_COLUMN = 20_000  # a column of a dense matrix that is drawn alone
-SCANNED_ENTRY = 12  # of a dense matrix whose columns are measured
-STORED_ENTRY = 40  # of a sparse matrix that is put together
-SIGN, LONE_SIGN, SAMPLED_ROW, HADAMARD_ENTRY = 10, 10_000, 450, 10
-SPARSE_PRODUCT = 18  # of two entries at random places, in the Gram matrix of a sparse matrix
-FULL_PRODUCT = 6  # the same for a matrix that may be nearly full, where places follow each other
-GRAM_ENTRY = 20  # of a Gram matrix that is added to another, or shifted
-_DENSE_PRODUCTS = 32  # products of a dense Gram matrix that take one unit
-_PROOFS = 11  # at most, of the bisection for an operator norm
-
 Matrix = NDArray[np.int64] | sparse.csc_array
 
 
@@ -63,49 +40,33 @@ class ErrorMoments(NamedTuple):
 
 
 class ProductCoefficients(NamedTuple):
-    """What the variance of an estimate of ⟨x, y⟩ is made of, in grid units: a coefficient for each term.
+    """The variance of an estimate of ⟨x, y⟩ in grid units: a coefficient for each term. τ is the covariance of the noises μ, η."""
 
-    Attributes:
-        norms: Of ‖x‖²‖y‖².
-        inner: Of ⟨x, y⟩².
-        linear: Of κ₂(μ)‖y‖² + κ₂(η)‖x‖² + 2⟨x, y⟩τ, with the noises μ of x and η of y and τ their covariance.
-        own: Of κ₂(μ)κ₂(η).
-        shared: Of τ².
-        fourth: Of the fourth joint cumulant of the noises.
-    """
-
-    norms: float
-    inner: float
-    linear: float
-    own: float
-    shared: float
-    fourth: float
+    norms: float  # ‖x‖²‖y‖²
+    inner: float  # ⟨x, y⟩²
+    linear: float  # κ₂(μ)‖y‖² + κ₂(η)‖x‖² + 2⟨x, y⟩τ
+    own: float  # κ₂(μ)κ₂(η)
+    shared: float  # τ²
+    fourth: float  # the fourth joint cumulant of the noises
 
 
 class Transform(ABC):
     """A public k x d integer matrix A and a scale c.
 
     Noise is added to A·x (site "output"). A transform of several steps may take it before its last one (site "input").
-
-    Attributes:
-        input_dim: d, how many coordinates the input has; None for an open vocabulary.
-        sketch_dim: k, how many coordinates the sketch has.
-        open_vocabulary: Whether input_dim may be None.
-        noise_sites: Where noise can be added.
-        cheap_per_event: Whether adding one event costs little, so that events need not be counted first.
     """
 
     name: ClassVar[str]
-    open_vocabulary: ClassVar[bool] = False
+    open_vocabulary: ClassVar[bool] = False  # whether input_dim may be None
     noise_sites: ClassVar[tuple[str, ...]] = ("output",)
-    cheap_per_event: ClassVar[bool] = False
-    input_dim: int | None
-    sketch_dim: int
-
-    # What it is built from
+    cheap_per_event: ClassVar[bool] = (
+        False  # whether one event costs little, so that events need not be counted first
+    )
+    input_dim: int | None  # d, the coordinates of the input; None for an open vocabulary
+    sketch_dim: int  # k, the coordinates of the sketch
 
     def parameters(self) -> Mapping[str, Any]:
-        """What builds this transform again: the arguments of its class, ready for JSON."""
+        """The arguments of its class that build this transform again, ready for JSON."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # a dataclass, unless it overrides this
 
     @classmethod
@@ -115,7 +76,7 @@ class Transform(ABC):
         return cls(**parameters)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles the parameters alone, without what was computed from them."""
+        """Pickles the parameters alone, not what was computed from them."""
         return type(self).from_parameters, (dict(self.parameters()),)
 
     def card(self) -> str:
@@ -123,9 +84,11 @@ class Transform(ABC):
         source = "open vocabulary" if self.input_dim is None else f"{self.input_dim} coordinates"
         lines = [f"{self.name}: {source} -> {self.sketch_dim}"]
         lines += [f"  {name}: {value}" for name, value in self._card_parameters().items()]
-        lines.append(f"  scale c: {self.scale:.6g} (c² = {_short(self.scale_squared)})")
+        square = self.scale_squared
+        exact = str(square) if square.denominator < 10**6 else f"{float(square):.6g}"
+        lines.append(f"  scale c: {self.scale:.6g} (c² = {exact})")
         lines.append(f"  sensitivity of A: ℓ1 {self.l1_sensitivity}, ℓ2 √{self.l2_sensitivity_squared}")
-        lines.append(f"  Var‖Sz‖²: {_variance_in_words(self.variance_coefficients)}")
+        lines.append(f"  Var‖Sz‖²: {_variance_text(self.variance_coefficients)}")
         return "\n".join(lines)
 
     def _card_parameters(self) -> Mapping[str, Any]:
@@ -136,8 +99,6 @@ class Transform(ABC):
     def in_words(self) -> str:
         """What a sketch is, for the card of a release."""
         return f"a public projection ({self.name})"
-
-    # The matrix
 
     @property
     @abstractmethod
@@ -167,21 +128,9 @@ class Transform(ABC):
         """
 
     def noised(
-        self,
-        X: Any,
-        add_noise: Callable[[NDArray[np.int64]], None],
-        site: str,
-        *,
-        threads: int | None = None,
+        self, X: Any, add_noise: Callable[[NDArray[np.int64]], None], site: str, *, threads: int | None = None
     ) -> NDArray[np.int64]:
-        """X·Aᵀ with noise, modulo 2^64.
-
-        Args:
-            X: As for `apply`.
-            add_noise: Adds an independent draw to every entry of an array, in place.
-            site: Where noise is added, one of `noise_sites`.
-            threads: As for `apply`.
-        """
+        """X·Aᵀ modulo 2^64 with noise at that site; `add_noise` adds an independent draw to every entry of an array."""
         if site not in self.noise_sites:
             raise ParameterError(f"noise_site must be one of {self.noise_sites} for {self.name}, got {site}")
         product = self.apply(X, threads=threads)
@@ -189,11 +138,7 @@ class Transform(ABC):
         return product
 
     def multiply_floats(self, X: Any) -> Any:
-        """X·Aᵀ in float64 as a new n x k array, **not private**; sums of integers below 2^53 are exact.
-
-        Args:
-            X: n x d floats, an array or a `scipy.sparse` matrix by rows.
-        """
+        """X·Aᵀ in float64 as a new n x k array, **not private**, for n x d floats, dense or sparse by rows."""
         columns, is_sparse = self._float_columns, sparse.issparse(X)
         if columns is None and is_sparse:  # the columns that occur are enough
             used = slice(X.indptr[-1])  # there may be spare room behind the last entry
@@ -248,17 +193,20 @@ class Transform(ABC):
             )
         return numbers.astype(np.int64, copy=False)
 
-    # Sensitivities, exact and in integer units
-
     @property
     @abstractmethod
+    def column_norms(self) -> tuple[int, int]:
+        """(Δ₁, Δ₂²): the largest ℓ1 norm and the largest squared ℓ2 norm of a column of A; exact, in integer units."""
+
+    @property
     def l1_sensitivity(self) -> int:
         """Δ₁: the largest ℓ1 norm of a column of A; exact, in integer units."""
+        return self.column_norms[0]
 
     @property
-    @abstractmethod
     def l2_sensitivity_squared(self) -> int:
         """Δ₂²: the largest squared ℓ2 norm of a column of A; exact, in integer units."""
+        return self.column_norms[1]
 
     @property
     def l2_sensitivity(self) -> float:
@@ -274,24 +222,14 @@ class Transform(ABC):
         """A proved upper bound on ‖A‖², the largest ‖A·z‖²/‖z‖²; an exact rational, in integer units."""
 
     def sensitivity_squared(self, norm: str, site: str) -> Fraction | int:  # noqa: ARG002  # the output is the only site here
-        """How far inputs at distance 1 are apart where noise is added, in squared ℓ2 norm: an exact bound.
+        """How far inputs at distance 1 in this norm are apart where noise is added, in squared ℓ2 norm: an exact bound.
 
         Guarantee: Δ₂² for ℓ1 neighbors (a convex combination of columns is no longer than the longest), ‖A‖² for ℓ2 neighbors.
-
-        Args:
-            norm: Of the distance: "l1" or "l2".
-            site: Where noise is added.
         """
         return self.l2_sensitivity_squared if norm == "l1" else self.operator_norm_squared
 
     def typical_sensitivity(self, norm: str, noise: str, site: str) -> tuple[float, bool]:  # noqa: ARG002  # the same
-        """The sensitivity of such a transform without making its matrix, and whether every seed has it; else it is a median.
-
-        Args:
-            norm: Of the distance between neighbors: "l1" or "l2".
-            noise: "laplace" for the ℓ1 sensitivity, "gaussian" for the ℓ2 sensitivity.
-            site: Where noise is added.
-        """
+        """The sensitivity without making the matrix, and whether every seed has it; otherwise it is a median over seeds."""
         if norm == "l2":
             squared, is_exact = self.typical_operator_norm_squared()
             return math.sqrt(squared), is_exact
@@ -300,14 +238,12 @@ class Transform(ABC):
 
     def typical_column_norms(self) -> tuple[float, float, bool]:
         """(Δ₁, Δ₂², whether every seed has these), without making the matrix; otherwise they are medians over seeds."""
-        return self.l1_sensitivity, self.l2_sensitivity_squared, True
+        return *self.column_norms, True
 
     def typical_operator_norm_squared(self) -> tuple[float, bool]:
         """(‖A‖², whether every seed has it), without making the matrix."""
         variance = 1 / (self.sketch_dim * float(self.scale_squared))
         return variance * typical_squared_norm(self.sketch_dim, self._fixed_input_dim()), False
-
-    # What becomes of noise: variances over the seed and the noise
 
     @property
     @abstractmethod
@@ -345,12 +281,8 @@ class Transform(ABC):
     def variance_curve(self, noise: Cumulants, site: str) -> tuple[float, float, float]:  # noqa: ARG002  # the same
         """(a, b, c): an estimate of D = ‖z‖² has the variance aD² + bD + c, in grid units; ‖z‖₄⁴ is taken as 0.
 
-        Var‖Sz‖² + 4κ₂‖z‖² + k(κ₄ + 2κ₂²), with the noise in each coordinate of S·z.
+        Var‖Sz‖² + 4κ₂‖z‖² + k(κ₄ + 2κ₂²), for noise in each coordinate, in integer units.
         Reference: paper, general variance lemma; erratum 5.
-
-        Args:
-            noise: In each coordinate, in integer units.
-            site: Where it is added.
         """
         unit = float(self.scale_squared)
         k2, k4 = noise.k2 * unit, noise.k4 * unit**2
@@ -379,8 +311,6 @@ class Transform(ABC):
         """Bounds that hold for every z; None where no proof is at hand."""
         return None
 
-    # What it costs
-
     @property
     def scan_work(self) -> int:
         """What the two sensitivities cost to compute, in units of work; 0 where there is a formula."""
@@ -401,10 +331,9 @@ class Transform(ABC):
 
     def operations(self, density: float | None) -> int | None:
         """Integer additions for one vector of that density (None: every coordinate); None for an open vocabulary."""
-        return None if self.input_dim is None else self._entries_per_column * self._used_entries(density)
-
-    def _used_entries(self, density: float | None) -> int:
-        return math.ceil(self._fixed_input_dim() * (1.0 if density is None else density))
+        if self.input_dim is None:
+            return None
+        return self._entries_per_column * math.ceil(self.input_dim * (1.0 if density is None else density))
 
 
 def check_names(transform: type[Transform], parameters: Any, expected: set[str]) -> None:
@@ -456,21 +385,7 @@ def block_rows(width: int) -> int:
     return max(1, _BLOCK_ENTRIES // max(1, width))
 
 
-def dense_gram_work(rows: int, columns: int) -> int:
-    """The Gram matrix of the rows of a dense matrix."""
-    return rows * columns * (4 + rows // _DENSE_PRODUCTS)
-
-
-def proof_work(rows: int) -> int:
-    """The bisection for the operator norm of a matrix with this many rows: a Cholesky decomposition at each step."""
-    return _PROOFS * (rows**3 // 48 + GRAM_ENTRY * rows**2 + 50_000)
-
-
-def _short(fraction: Fraction) -> str:
-    return str(fraction) if fraction.denominator < 10**6 else f"{float(fraction):.6g}"
-
-
-def _variance_in_words(coefficients: tuple[float, float] | None) -> str:
+def _variance_text(coefficients: tuple[float, float] | None) -> str:
     if coefficients is None:
         return "not known"
     a, b = coefficients

@@ -1,8 +1,6 @@
-"""Norms of random matrices before they are made: the medians over seeds.
+"""Norms of random matrices before they are made: the medians over seeds, for plans.
 
-`GaussianJL`, `FastJL` and the sparse `SignJL` have sensitivities that depend on the published matrix. A plan makes no
-matrices, so it takes the median of their law: that of the largest of d column norms. What a protocol then calibrates its
-noise to is always the exact number of its own matrix.
+A protocol calibrates its noise to the exact number of its own matrix, never to these.
 """
 
 import math
@@ -30,11 +28,11 @@ def largest_l1(k: int, count: int) -> float:
 
     By Lugannani and Rice's saddlepoint formula for one sum, whose cumulant function is k(s²/2 + ln 2Φ(s)).
     """
-    wanted = -math.expm1(-math.log(2) / count)
+    tail = -math.expm1(-math.log(2) / count)
     low, high = 1e-6, 60.0
     for _ in range(60):
         s = (low + high) / 2
-        low, high = (s, high) if _tail_of_l1(k, s)[1] > wanted else (low, s)
+        low, high = (s, high) if _tail_of_l1(k, s)[1] > tail else (low, s)
     return _tail_of_l1(k, low)[0]
 
 

@@ -187,7 +187,7 @@ def test_a_list_of_open_places_that_is_too_short_is_made_anew():
     table = look_up_table(quantile_of(noise), 20.0)
     patterns = np.full(1000, np.flatnonzero(table == OPEN)[5], dtype=np.uint16)
     values = np.zeros(1000, dtype=np.int64)
-    assert np.array_equal(open_places(patterns, table, values, to_zero=False), np.arange(1000))
+    assert np.array_equal(open_places(patterns, table, values), np.arange(1000))
 
 
 @pytest.mark.parametrize("law", LAWS)
