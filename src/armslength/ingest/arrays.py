@@ -31,14 +31,7 @@ _ENTRIES_AT_ONCE = 1 << 22  # of a table: 32 MB of integers
 
 
 def array_sums(protocol: Protocol, X: Any, items: Any = None, threads: int | None = None) -> Sums:
-    """The exact integers of X, read and checked; where noise goes on the input, they are multiplied later.
-
-    Args:
-        protocol: What the parties agreed on.
-        X: A dense array, a SciPy sparse matrix, or anything with an Arrow C stream.
-        items: For an open vocabulary: the items that the columns count; a table's column names if None.
-        threads: At most this many threads; None takes all that the process may run.
-    """
+    """The exact integers of X, read and checked; where noise goes on the input, they are multiplied later."""
     if protocol.noise_site != "input":
         return projected_sums(protocol, X, items, threads)
     transform = protocol.transform
@@ -183,12 +176,6 @@ def integer_parts(X: Any, grid: Grid, width: int | None, vocabulary: str | None)
     """Consecutive parts of X whose entries are integers in grid units: a whole array or matrix, batches of a table.
 
     Values are read, and refused, when a part is used.
-
-    Args:
-        X: A dense array, a SciPy sparse matrix, or a table that `opened` has opened.
-        grid: How values become integers.
-        width: How many columns X must have; None for any.
-        vocabulary: The hash of the names that a table's columns must have, or None.
     """
     if sparse.issparse(X):
         yield _sparse_rows(X, grid, width)

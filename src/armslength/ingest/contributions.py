@@ -29,13 +29,7 @@ _MOST_WAITING = 1 << 20  # rows of one person that wait before those that cannot
 
 @dataclass(frozen=True)
 class BoundedEvents:
-    """Events that are within everybody's bound.
-
-    Attributes:
-        groups: The number of each event's group.
-        items: Its item.
-        amounts: What is kept of it, in grid units; not 0.
-    """
+    """Events within everybody's bound: the number of the group, the item, and what is kept of the amount (not 0)."""
 
     groups: NDArray[np.int32]
     items: pa.Array
@@ -59,9 +53,8 @@ def contribution_in_grid_units(protocol: Protocol) -> int:
 class KeyedOrder:
     """The order in which a person's events are kept: by a keyed hash of (person, group, item, occurrence number).
 
-    Events are kept in ascending order of the hash, read as a big-endian number. None of the privacy rests on it: for any key, which
-    events are kept is a function of that person's events alone. That it is a keyed cryptographic function keeps anybody from
-    arranging for their favorite events to come first.
+    Events are kept in ascending order of the hash, read as a big-endian number. Privacy does not depend on it; the key, drawn for
+    each release, keeps anybody from arranging for their favorite events to come first.
 
     Specification (docs/reference/contributions.md), so that every engine chooses the same events under the same key:
 
@@ -71,10 +64,6 @@ class KeyedOrder:
         block 2: digest("item", UTF-8 of the item, or its 8 bytes, little-endian, two's complement)
         block 3: the occurrence number, 16 bytes, little-endian
         hash = CBC-MAC of the four blocks under AES-256 with the key BLAKE2b-256 of nothing, keyed and personalized with "cipher"
-
-    Args:
-        key: 32 bytes, drawn anew for each release.
-        groups: The label of each group, by number.
     """
 
     def __init__(self, key: bytes, groups: Sequence[str]) -> None:
@@ -82,11 +71,7 @@ class KeyedOrder:
         cipher_key = hashlib.blake2b(b"", digest_size=32, key=key, person=b"cipher").digest()
         self._cipher = Cipher(algorithms.AES(cipher_key), modes.ECB())  # noqa: S305  # one block at a time: the chain is below
         self._groups = self._digests("group", [label.encode() for label in groups])
-
-    @property
-    def group_count(self) -> int:
-        """How many groups there are."""
-        return len(self._groups)
+        self.group_count = len(groups)
 
     def hashes(
         self,
@@ -96,20 +81,11 @@ class KeyedOrder:
         items: pa.Array,
         occurrences: NDArray[np.int64],
     ) -> NDArray[np.uint64]:
-        """The hash of each event as two words, the high one first: n x 2.
-
-        Args:
-            persons: Different persons.
-            person_index: For each event, the number of its person among them.
-            groups: The number of its group.
-            items: Its item, as text or as int64.
-            occurrences: Its number among the person's events of the same group and item.
-        """
+        """The hash of each event as two words, the high one first: n x 2; `person_index` is the place of its person."""
         coded = items.dictionary_encode()
-        different = coded.dictionary.to_pylist()
         item_bytes = [
             item.encode() if isinstance(item, str) else item.to_bytes(8, "little", signed=True)
-            for item in different
+            for item in coded.dictionary.to_pylist()
         ]
         numbers = np.zeros((len(occurrences), 2), dtype="<u8")
         numbers[:, 0] = occurrences
@@ -123,9 +99,9 @@ class KeyedOrder:
 
     def _digests(self, kind: str, texts: list[bytes]) -> NDArray[np.uint64]:
         """16 bytes for each text, as two words."""
-        personal = kind.encode()
+        person = kind.encode()
         joined = b"".join(
-            hashlib.blake2b(text, digest_size=16, key=self._key, person=personal).digest() for text in texts
+            hashlib.blake2b(text, digest_size=16, key=self._key, person=person).digest() for text in texts
         )
         return np.frombuffer(joined, dtype="<u8").reshape(-1, 2)
 
@@ -139,8 +115,8 @@ class KeyedOrder:
 def bounded(batches: Iterable[pa.RecordBatch], order: KeyedOrder, bound: int) -> Iterator[BoundedEvents]:
     """The events that are kept, from batches of (person, group, item, amount) that are sorted by all four.
 
-    Memory is that of a batch and of what one person may still give: at most as many rows as the bound. How the rows are cut
-    into batches changes nothing. Batches that are not what they must be are refused: the guarantee does not rest on an engine.
+    How rows are cut into batches changes nothing. Batches are checked, so the guarantee does not depend on an engine. Memory is a batch
+    and at most as many rows of one person as the bound.
     """
     for rows, starts in _whole_persons(batches, order, bound):
         yield _cut(rows, starts, order, bound)
@@ -151,8 +127,7 @@ def bounded_in_parts(
 ) -> Iterator[BoundedEvents]:
     """The events that are kept, from several streams like that of `bounded`, where a person may be in all of them.
 
-    All events of one person, group and item must be in one part. What cannot be kept in its own part cannot be kept at all: there are
-    others before it.
+    All events of one person, group and item must be in one part. What its own part does not keep cannot be kept at all.
     """
     possible = [
         _still_possible(rows, starts, order, bound)
@@ -206,7 +181,7 @@ def cap_contributions(
 
 @kernel
 def number_occurrences(same_as_before: NDArray[np.bool_], before: int, numbers: NDArray[np.int64]) -> None:
-    """The number of each row in its run of equal rows; the first row goes on from the number `before` it if it is the same."""
+    """The number of each row in its run of equal rows, which may continue one that ended with the number `before`."""
     number = before
     for row in range(len(same_as_before)):
         number = number + 1 if same_as_before[row] else 0
@@ -216,7 +191,7 @@ def number_occurrences(same_as_before: NDArray[np.bool_], before: int, numbers: 
 def _whole_persons(
     batches: Iterable[pa.RecordBatch], order: KeyedOrder, bound: int
 ) -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64]]]:
-    """Sorted rows of whole persons with their occurrence numbers, as far as they could be kept, and where each person's begin."""
+    """Sorted rows of whole persons with occurrence numbers, as far as they could be kept; and where each person begins."""
     waiting: pa.RecordBatch | None = None
     last: pa.RecordBatch | None = None
     most = _MOST_WAITING
@@ -267,7 +242,7 @@ def check_batch(batch: pa.RecordBatch, group_count: int, last_person: pa.Scalar 
 
 
 def _numbered(batch: pa.RecordBatch, last: pa.RecordBatch | None) -> pa.RecordBatch:
-    """The batch with its occurrence numbers, which go on from the last row of the batch before."""
+    """The batch with occurrence numbers, which continue from the last row of the batch before."""
     is_same = np.zeros(batch.num_rows, dtype=np.bool_)
     is_same[1:] = True
     for column in batch.columns[:3]:
@@ -300,10 +275,7 @@ def _cut(rows: pa.RecordBatch, starts: NDArray[np.int64], order: KeyedOrder, bou
 def _still_possible(
     rows: pa.RecordBatch, starts: NDArray[np.int64], order: KeyedOrder, bound: int
 ) -> pa.RecordBatch:
-    """The rows that could still be kept, whatever rows of the same persons come later, in the order of the table.
-
-    Rows behind the first ones that reach the bound have these before them for ever.
-    """
+    """The rows that could still be kept when more rows of the same persons come: those before the bound is reached."""
     amounts = _kept_amounts(rows, starts, order, bound)
     return rows if amounts.all() else rows.take(pa.array(np.flatnonzero(amounts)))
 
@@ -317,7 +289,7 @@ def _kept_amounts(
     mark_persons_over(starts, amounts, bound, is_over)
     if not is_over.any():
         return amounts
-    # Whoever is within the bound gives everything: only the others' events are put into order.
+    # only events of persons over the bound need an order
     chosen = np.flatnonzero(np.repeat(is_over, np.diff(starts)))
     over = rows.take(pa.array(chosen))
     over_starts = np.concatenate([[0], np.cumsum(np.diff(starts)[is_over])]).astype(np.int64)

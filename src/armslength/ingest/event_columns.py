@@ -37,14 +37,7 @@ _BLANKS = "".join(
 
 @dataclass(frozen=True)
 class EventColumns:
-    """Which columns hold what.
-
-    Attributes:
-        person: Who the event is about.
-        item: What happened.
-        group: Where, or None.
-        weight: How much of it, or None for 1.
-    """
+    """Which columns hold what."""
 
     person: str
     item: str
@@ -108,15 +101,7 @@ def nfc(text: str) -> str:
 
 
 def item_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool, by_number: bool) -> str:
-    """An item as text, or as a 64-bit integer, whichever the protocol declares; NULL where it is missing or of another type.
-
-    Args:
-        column: The column, as SQL names it.
-        kind: Its type.
-        protocol: What declares the type of items.
-        is_text: Whether the file holds nothing but text, so that numbers must be read out of it.
-        by_number: Whether items are the numbers of columns below a fixed input_dim.
-    """
+    """An item as text, or as a 64-bit integer, whichever the protocol declares; NULL where it is missing or of another type."""
     missing = _missing(column, kind)
     if protocol.items == "string" and not by_number:
         if kind == "JSON":

@@ -28,13 +28,7 @@ _MOST_TOTALS = 1 << 21  # 16 MB for each thread
 
 
 def event_sums(protocol: Protocol, items: Any, amounts: Any) -> Sums:
-    """The exact integers of one row: Σ amount·A[:, item] modulo 2^64 over all events, and Σ amount where there are totals.
-
-    Args:
-        protocol: What says which items there are.
-        items: Column numbers; or for an open vocabulary items of the protocol's type, as a list, an array or an Arrow column.
-        amounts: An integer in grid units, of either sign; or as many of them as there are items.
-    """
+    """The exact integers of one row: Σ amount·A[:, item] modulo 2^64 over all events, and Σ amount where there are totals."""
     transform = protocol.transform
     if isinstance(items, Iterator):
         items = read_to_the_end(items)

@@ -64,15 +64,6 @@ def floor_to_grid(
     Every scaling is by a power of two, and exact; for a positive exponent the value is floored first, which gives the
     same floor and keeps tiny values from vanishing. Where there is a problem the result is 0. Without branches, so that
     it runs in vectors.
-
-    Args:
-        values: A contiguous matrix of floats.
-        exponent: log2 of the resolution.
-        low: The least value.
-        high: The greatest.
-        largest: The largest magnitude that the result may have.
-        must_lie_on_grid: Whether to look for values off the grid.
-        result: As large as the values.
     """
     down, up = math.ldexp(1.0, -exponent), math.ldexp(1.0, exponent)
     always_on_grid = math.ldexp(1.0, exponent + 53)
@@ -101,13 +92,7 @@ _RESULTS = ((np.int32, 2.0**31 - 1), (np.int64, 2.0**62))  # what may hold grid 
 
 @dataclass(frozen=True)
 class Grid:
-    """Multiples of 2^exponent, clamped to [low, high] in grid units where there is a range.
-
-    Attributes:
-        exponent: log2 of the resolution.
-        on_grid: Whether data off the grid is refused.
-        limits: The public range in data units, or None.
-    """
+    """Multiples of 2^exponent, clamped to [low, high] in grid units where there is a range."""
 
     exponent: int
     on_grid: bool
@@ -146,10 +131,6 @@ class Grid:
         """The values in grid units, contiguous: as int32 where they fit, else as int64.
 
         Values of an integer type without a range wrap modulo 2^64.
-
-        Args:
-            values: Integers or floats.
-            room: Where the result may stand, if it is large enough.
         """
         if values.dtype.kind in "biu":
             if self.exponent == 0 and self.limits is None:
