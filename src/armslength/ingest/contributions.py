@@ -10,6 +10,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -39,14 +40,10 @@ class BoundedEvents:
 def contribution_in_grid_units(protocol: Protocol) -> int:
     """⌊C/γ⌋, the most that one person may add to a release."""
     if protocol.contribution is None:
-        raise ParameterError(
-            "contribution must be set in the protocol of an event table: the most that one person adds to a release"
-        )
+        raise ParameterError("contribution must be set for an event table: the most that one person adds")
     bound = math.floor(protocol.contribution / protocol.resolution)
     if not 1 <= bound < 2**62:
-        raise ParameterError(
-            "contribution must be 1 to 2^62 times the resolution of the protocol of an event table, got another"
-        )
+        raise ParameterError("contribution must be 1 to 2^62 times the resolution, got another")
     return bound
 
 
@@ -99,17 +96,14 @@ class KeyedOrder:
 
     def _digests(self, kind: str, texts: list[bytes]) -> NDArray[np.uint64]:
         """16 bytes for each text, as two words."""
-        person = kind.encode()
-        joined = b"".join(
-            hashlib.blake2b(text, digest_size=16, key=self._key, person=person).digest() for text in texts
-        )
-        return np.frombuffer(joined, dtype="<u8").reshape(-1, 2)
+        digest = partial(hashlib.blake2b, digest_size=16, key=self._key, person=kind.encode())
+        return np.frombuffer(b"".join(digest(text).digest() for text in texts), dtype="<u8").reshape(-1, 2)
 
     def _encrypted(self, blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Each block of 16 bytes by itself."""
         encryptor = self._cipher.encryptor()
-        done = encryptor.update(np.ascontiguousarray(blocks).tobytes())
-        return np.frombuffer(done, dtype="<u8").reshape(-1, 2)
+        ciphertext = encryptor.update(np.ascontiguousarray(blocks).tobytes())
+        return np.frombuffer(ciphertext, dtype="<u8").reshape(-1, 2)
 
 
 def bounded(batches: Iterable[pa.RecordBatch], order: KeyedOrder, bound: int) -> Iterator[BoundedEvents]:
@@ -135,8 +129,8 @@ def bounded_in_parts(
         for rows, starts in _whole_persons(batches, order, bound)
     ]
     if possible:
-        joined = pa.concat_batches(possible)
-        rows = joined.take(pc.sort_indices(joined.column("person")))
+        rows = pa.concat_batches(possible)
+        rows = rows.take(pc.sort_indices(rows.column("person")))
         yield _cut(rows, _starts(rows), order, bound)
 
 
@@ -163,7 +157,7 @@ def cap_contributions(
     order: NDArray[np.int64],
     amounts: NDArray[np.int64],
     bound: int,
-    kept: NDArray[np.int64],
+    result: NDArray[np.int64],
 ) -> None:
     """What of each amount is kept: in order, until Σ|amount| reaches the bound; the last one is truncated.
 
@@ -176,7 +170,7 @@ def cap_contributions(
             magnitude = abs(amounts[row])
             part = min(magnitude, left) if magnitude >= 0 else left
             left -= part
-            kept[row] = part if amounts[row] > 0 else -part
+            result[row] = part if amounts[row] > 0 else -part
 
 
 @kernel
@@ -267,8 +261,8 @@ def _cut(rows: pa.RecordBatch, starts: NDArray[np.int64], order: KeyedOrder, bou
     """What is kept of the rows of whole persons."""
     amounts = _kept_amounts(rows, starts, order, bound)
     if not amounts.all():
-        kept = np.flatnonzero(amounts)
-        rows, amounts = rows.take(pa.array(kept)), amounts[kept]
+        places = np.flatnonzero(amounts)
+        rows, amounts = rows.take(pa.array(places)), amounts[places]
     return BoundedEvents(rows.column("group").to_numpy(), rows.column("item"), amounts)
 
 
@@ -290,13 +284,13 @@ def _kept_amounts(
     if not is_over.any():
         return amounts
     # only events of persons over the bound need an order
-    chosen = np.flatnonzero(np.repeat(is_over, np.diff(starts)))
-    over = rows.take(pa.array(chosen))
+    places = np.flatnonzero(np.repeat(is_over, np.diff(starts)))
+    over = rows.take(pa.array(places))
     over_starts = np.concatenate([[0], np.cumsum(np.diff(starts)[is_over])]).astype(np.int64)
-    kept = np.empty(len(chosen), dtype=np.int64)
-    cap_contributions(over_starts, _in_order(over, over_starts, order), amounts[chosen], bound, kept)
+    capped = np.empty(len(places), dtype=np.int64)
+    cap_contributions(over_starts, _in_order(over, over_starts, order), amounts[places], bound, capped)
     amounts = amounts.copy()
-    amounts[chosen] = kept
+    amounts[places] = capped
     return amounts
 
 

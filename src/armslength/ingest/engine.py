@@ -152,9 +152,7 @@ def check_names(
                 f"{role} must be a column of {where}, got {name!r}; {_hint(name, names, has_schema=has_schema)}"
             )
         if not has_capitals and folded.count(name.casefold()) > 1:
-            raise InputError(
-                f"{role} must be one column of {where}, got several that are spelled like {name!r}; rename them"
-            )
+            raise InputError(f"{role} must be one column of {where}, got several like {name!r}; rename them")
 
 
 def _hint(wanted: str, names: Sequence[str], *, has_schema: bool) -> str:
@@ -477,15 +475,9 @@ def _our_errors(problems: list[BaseException]) -> Iterator[None]:
         if problems:
             raise problems[0] from None
         if isinstance(problem, duckdb.OutOfMemoryException):
-            raise InputError(
-                "source must be sorted within the memory given, got too little; allow more memory, such as 4GB"
-            ) from None
+            raise InputError("memory must be enough to sort the source, got too little; try 4GB") from None
         if isinstance(problem, RuntimeError) and "interrupted" in str(problem).lower():
             raise KeyboardInterrupt from None
         if BAD_LINE in str(problem):
-            raise InputError(
-                "source must hold one JSON object on each line, got a line with something else"
-            ) from None
-        raise InputError(
-            "source must be readable to its end as what its name says, got damage or another kind"
-        ) from None
+            raise InputError("source must hold one JSON object on each line, got another line") from None
+        raise InputError("cannot read source: damaged, or not the type that its extension says") from None

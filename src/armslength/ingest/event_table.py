@@ -58,17 +58,11 @@ class TableJob:
             raise ParameterError(f"protocol must be al.Protocol, got {type(protocol).__name__}")
         bound = contribution_in_grid_units(protocol)
         if not protocol.unit:
-            raise ParameterError(
-                "unit must say in the protocol, in words, who is protected, such as 'one patient'; got nothing"
-            )
+            raise ParameterError("unit must say in the protocol who is protected, such as 'one patient'")
         if protocol.value_range is not None:
-            raise ParameterError(
-                "value_range must be None for an event table: it clamps sums, and a contribution bounds events"
-            )
+            raise ParameterError("value_range must be None for event tables: a contribution bounds them")
         if protocol.noise_site != "output":
-            raise ParameterError(
-                f"noise_site must be 'output' for an event table, got {protocol.noise_site!r}"
-            )
+            raise ParameterError(f"noise_site must be 'output' for event tables, got {protocol.noise_site!r}")
         if threads is not None:
             integer("threads", threads, at_least=1, at_most=1024)
         item_names = item_numbers(protocol, vocabulary)
@@ -79,16 +73,16 @@ class TableJob:
         sums = GroupSums(self.protocol, len(self.groups.labels), self.threads)
         left_out = LeftOut()
         total, unit = size_of(self.source) if show_progress else (None, "rows")
-        # All events are read before the first is kept: a person's may stand anywhere.
+        # All events are read before the first is parts: a person's may stand anywhere.
         with progress("reading", total, unit, shown=show_progress) as advance:
-            kept = self.kept_events(key, left_out, advance, unit)
-            first = next(kept, None)
+            parts = self.kept_events(key, left_out, advance, unit)
+            first = next(parts, None)
         with progress("counting", left_out.counting, "rows", shown=show_progress) as advance:
-            done = 0
-            for events in chain([] if first is None else [first], kept):
+            before = 0
+            for events in chain([] if first is None else [first], parts):
                 sums.add(events)
-                advance(left_out.in_order - done)
-                done = left_out.in_order
+                advance(left_out.in_order - before)
+                before = left_out.in_order
         if show_progress and sys.stderr is not None and sys.stderr.isatty():
             # for the data holder's eyes, like the progress bar: never in a file
             sys.stderr.write(f"{left_out.in_words()}\n")
@@ -123,11 +117,11 @@ def _with_progress(
     batches: Iterator[pa.RecordBatch], left_out: LeftOut, advance: Advance, unit: str
 ) -> Iterator[pa.RecordBatch]:
     """The batches; advances the progress bar for each."""
-    done = 0
+    before = 0
     for batch in batches:
         now = left_out.bytes if unit == "B" else left_out.rows
-        advance(now - done)
-        done = now
+        advance(now - before)
+        before = now
         yield batch
 
 
@@ -150,9 +144,7 @@ def public_groups_of(group: str | None, listed: Any, label: str | None) -> Publi
     """The groups of a release: those listed, with a column; or one, with a label."""
     if group is None:
         if listed is not None:
-            raise ParameterError(
-                "public_groups must go with a group column, got none; name that column, or give a label instead"
-            )
+            raise ParameterError("public_groups must go with a group column, got none; or give a label")
         if label is None:
             raise ParameterError(
                 "groups must be public: say the group column with its public groups, or one label if all events are of one group"
@@ -178,21 +170,14 @@ def item_numbers(protocol: Protocol, vocabulary: Any) -> pa.Table | None:
             raise ParameterError("vocabulary must be left out for an open vocabulary, got one")
         return None
     if protocol.items != "string" and (vocabulary is not None or protocol.vocabulary is not None):
-        raise ParameterError(
-            "items must be 'string' in a protocol with a vocabulary for event tables, got 'int64'"
-        )
+        raise ParameterError("items must be 'string' in a protocol with a vocabulary, got 'int64'")
     if vocabulary is not None:
-        is_same = not isinstance(vocabulary, str) and (
-            checked_vocabulary(vocabulary, protocol.transform.input_dim) == protocol.vocabulary
-        )
-        if not is_same:
-            raise ParameterError(
-                "vocabulary must be the list that the protocol was made with, got something else"
-            )
+        width = protocol.transform.input_dim
+        if isinstance(vocabulary, str) or checked_vocabulary(vocabulary, width) != protocol.vocabulary:
+            raise ParameterError("vocabulary must be the list that the protocol was made with, got other")
         names = [canonical_text(name).decode() for name in vocabulary]
-        return pa.table(
-            {"name": pa.array(names, pa.string()), "place": pa.array(range(len(names)), pa.int64())}
-        )
+        places = pa.array(range(len(names)), pa.int64())
+        return pa.table({"name": pa.array(names, pa.string()), "place": places})
     if protocol.vocabulary is not None:
         raise ParameterError("vocabulary must list the names of the protocol's coordinates, got nothing")
     if protocol.items != "int64":

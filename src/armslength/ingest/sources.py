@@ -13,20 +13,9 @@ from armslength.checks import check_local, is_file, is_folder
 from armslength.errors import InputError, ParameterError, printable
 from armslength.ingest.text_files import DELIMITERS, header_names
 
-KINDS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".csv.gz": "csv",
-    ".tsv": "tsv",
-    ".tsv.gz": "tsv",
-    ".jsonl": "json",
-    ".jsonl.gz": "json",
-    ".ndjson": "json",
-    ".ndjson.gz": "json",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-}
+_TEXT_KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "json", ".ndjson": "json"}
+_TABLE_KINDS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow"}
+KINDS = _TABLE_KINDS | _TEXT_KINDS | {f"{ending}.gz": kind for ending, kind in _TEXT_KINDS.items()}
 
 
 @dataclass(frozen=True)
@@ -63,9 +52,7 @@ def _files_of(source: str | os.PathLike[str]) -> list[EventFile]:
     if inside is not None:
         files = [EventFile(each, kind) for each in inside if (kind := _kind(each)) and each.is_file()]
         if not files:
-            raise ParameterError(
-                f"source must be a folder with event files ({_known()}), got none in {printable(str(path))}"
-            )
+            raise ParameterError(f"source must hold event files ({_known()}), got {printable(str(path))}")
         return files
     kind = _kind(path)
     if kind is None:
@@ -103,9 +90,7 @@ def _known() -> str:
 def table_stream(source: Any) -> pa.RecordBatchReader:
     """A table in memory as a stream: an Arrow table or reader, or a data frame with an Arrow C stream."""
     if not hasattr(source, "__arrow_c_stream__"):
-        raise ParameterError(
-            f"source must be a file, a list of files, or a table of events, got {type(source).__name__}"
-        )
+        raise ParameterError(f"source must be files or a table of events, got {type(source).__name__}")
     try:
         return pa.RecordBatchReader.from_stream(source)
     except Exception:  # noqa: BLE001  # an engine's own error may quote the data
@@ -121,9 +106,7 @@ def _dataset(file: EventFile) -> ds.Dataset:
     try:
         return ds.dataset(file.path, format="parquet" if file.kind == "parquet" else "ipc")
     except (pa.ArrowException, OSError):
-        raise InputError(
-            f"{file.name} must be a {file.kind} file, got a damaged one or another kind"
-        ) from None
+        raise InputError(f"{file.name} must be a {file.kind} file, got damage or another kind") from None
 
 
 def chosen_columns(
@@ -139,9 +122,9 @@ def chosen_columns(
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in reader:
-            chosen = pa.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
-            chosen.validate(full=True)
-            yield chosen
+            part = pa.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
+            part.validate(full=True)
+            yield part
 
     return recorded_stream(schema, batches(), problems)
 

@@ -90,28 +90,30 @@ class _TemporaryFile:
         with pa.ipc.new_stream(sink, batches[0].schema, options=options) as writer:
             for batch in batches:
                 writer.write_batch(batch)
-        sealed = self._cipher.encrypt(self._count.to_bytes(12, "little"), sink.getvalue().to_pybytes(), None)
+        ciphertext = self._cipher.encrypt(
+            self._count.to_bytes(12, "little"), sink.getvalue().to_pybytes(), None
+        )
         try:
             file = self._file or tempfile.TemporaryFile(prefix="armslength-", buffering=0)  # noqa: SIM115  # closed at the end
             self._file = file
             file.seek(self._end)
-            left = memoryview(sealed)
+            left = memoryview(ciphertext)
             while left:
                 left = left[file.write(left) or 0 :]
         except OSError as problem:
             raise InputError(
                 f"the temporary folder must have room for a copy of the events, got: {problem.strerror}; set TMPDIR to another"
             ) from None
-        segment = _Segment(self._count, self._end, len(sealed))
-        self._count, self._end = self._count + 1, self._end + len(sealed)
+        segment = _Segment(self._count, self._end, len(ciphertext))
+        self._count, self._end = self._count + 1, self._end + len(ciphertext)
         return segment
 
     def read(self, part: _Part) -> Iterator[pa.RecordBatch]:
         """The events of a part."""
         for segment in part.segments:
             file = self._file
-            sealed = b"" if file is None else os.pread(file.fileno(), segment.length, segment.start)
-            plain = self._cipher.decrypt(segment.number.to_bytes(12, "little"), sealed, None)
+            ciphertext = b"" if file is None else os.pread(file.fileno(), segment.length, segment.start)
+            plain = self._cipher.decrypt(segment.number.to_bytes(12, "little"), ciphertext, None)
             with pa.ipc.open_stream(pa.py_buffer(plain)) as reader:
                 yield from reader
 
@@ -198,8 +200,8 @@ def _pieces(batch: pa.RecordBatch, by: str, level: int) -> Iterator[tuple[int, p
     hashes: NDArray[np.uint64] = batch.column(by).to_numpy(zero_copy_only=False)
     numbers = ((hashes >> np.uint64(_BITS * level)) & np.uint64(_PARTS - 1)).astype(np.uint8)
     in_order = np.argsort(numbers, kind="stable")
-    moved = batch.take(pa.array(in_order))
+    ordered = batch.take(pa.array(in_order))
     ends = np.searchsorted(numbers[in_order], np.arange(_PARTS + 1))
     for number in range(_PARTS):
         if ends[number] < ends[number + 1]:
-            yield number, moved.slice(ends[number], ends[number + 1] - ends[number])
+            yield number, ordered.slice(ends[number], ends[number + 1] - ends[number])

@@ -45,11 +45,11 @@ class RowSums(Sums):
 
     def add_noise(self, add: Callable[[NDArray[np.int64]], None]) -> NDArray[np.int64]:
         """The values with noise on their input, n x k."""
-        done = 0
+        start = 0
         for part in self.parts:
             product = self.transform.noised(part, add, "input", threads=self.threads)
-            self.values[done : done + len(product)] = product
-            done += len(product)
+            self.values[start : start + len(product)] = product
+            start += len(product)
         return self.values
 
 

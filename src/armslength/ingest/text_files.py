@@ -336,6 +336,4 @@ def _opened(path: Path) -> Iterator[tuple[io.BufferedIOBase, io.BufferedIOBase]]
             else:
                 yield on_disk, on_disk
     except (OSError, EOFError, zlib.error):
-        raise InputError(
-            f"cannot read {printable(str(path))}: it is damaged, or not what its name says"
-        ) from None
+        raise InputError(f"cannot read {printable(str(path))}: damaged, or not what its name says") from None

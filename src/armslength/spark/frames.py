@@ -30,7 +30,7 @@ def opened_frame(source: Any) -> Any:
         source = _table(source)
     if not str(type(source).__module__).startswith("pyspark.sql.") or not hasattr(source, "mapInArrow"):
         raise ParameterError(
-            f"source must be a Spark DataFrame or the name of a table, got {shown(type(source).__name__)}"
+            f"source must be a Spark DataFrame or a table's name, got {shown(type(source).__name__)}"
         )
     with our_errors():
         is_stream = source.isStreaming
@@ -42,9 +42,7 @@ def opened_frame(source: Any) -> Any:
 def _table(name: str) -> Any:
     session = SparkSession.getActiveSession()
     if session is None:
-        raise ParameterError(
-            "source must be a frame where no Spark session is active, got a name; start one first"
-        )
+        raise ParameterError("source must be a frame without a Spark session, got a name; start a session")
     try:
         table = session.table(name)
         table.schema  # noqa: B018  # Spark Connect looks for the table only now

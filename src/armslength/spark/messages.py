@@ -72,9 +72,7 @@ def in_batches(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
 
 
 def _batch(rows: list[Row]) -> pa.RecordBatch:
-    columns = [
-        pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), SCHEMA.types, strict=True)
-    ]
+    columns = list(map(pa.array, zip(*rows, strict=True), SCHEMA.types))
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 

@@ -131,9 +131,7 @@ class SparkVectorJob:
         kinds = arrow_types(frame, {"row": row, "vector": vector})
         kind = kinds.field("row").type
         if not (is_text(kind) or pa.types.is_integer(kind)):
-            raise InputError(
-                f"row must be a column of text or whole numbers, got {type_name(kind)}; cast it first"
-            )
+            raise InputError(f"row must be a column of text or whole numbers, got {type_name(kind)}; cast it")
         check_vector_type(kinds.field("vector").type, dtype)
         if partitions is not None:
             partitions = checked_partitions(frame, partitions)
@@ -152,15 +150,14 @@ class SparkVectorJob:
         return vector_sums.sums()
 
     def _frame_of_sums(self) -> Any:
-        named = self.frame.selectExpr(
-            f"CAST({quoted(self.row)} AS STRING) AS `row`", f"{quoted(self.vector)} AS vector"
-        )
+        row = f"CAST({quoted(self.row)} AS STRING) AS `row`"
+        vectors = self.frame.selectExpr(row, f"{quoted(self.vector)} AS vector")
         if self.partitions is not None:
-            named = named.repartition(self.partitions, "row")
+            vectors = vectors.repartition(self.partitions, "row")
         job = RowsJob(self.protocol, self.labels, self.dtype, BLOCK_BYTES)
-        sketched = named.mapInArrow(task_of(job), SPARK_SCHEMA)
+        sketched = vectors.mapInArrow(task_of(job), SPARK_SCHEMA)
         # A shuffle of the small products: without one, partitions would be computed one after the other.
         whole = 8 * len(self.labels) * (self.protocol.transform.sketch_dim + 2)
         usual = min(32, max(1, setting(self.frame, "spark.sql.shuffle.partitions", 200)))
-        joined = sketched.repartition(max(usual, math.ceil(whole / _BYTES_PER_TASK)), "chunk")
-        return joined.mapInArrow(joining_task(), SPARK_SCHEMA)
+        blocks = sketched.repartition(max(usual, math.ceil(whole / _BYTES_PER_TASK)), "chunk")
+        return blocks.mapInArrow(joining_task(), SPARK_SCHEMA)

@@ -102,9 +102,7 @@ class DriverSums:
         """The sums of all groups, ready for their noise, if all rows arrived once."""
         buckets = np.concatenate([np.zeros(0, dtype=np.int64), *self._sent.listings])
         if len(np.unique(buckets)) != len(buckets):
-            raise InputError(
-                "all events of a person must come to one task, got a bucket of persons in two; nothing was charged"
-            )
+            raise InputError("a person's events must come to one task, got two; nothing was charged")
         self._sent.check()
         return self._groups.sums()
 

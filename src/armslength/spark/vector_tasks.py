@@ -32,15 +32,11 @@ def check_vector_type(kind: pa.DataType, dtype: Any) -> None:
     """Refuses a column that holds no vectors, and a `dtype` that does not go with it."""
     if _is_binary(kind):
         if dtype not in PACKED:
-            raise ParameterError(
-                f"dtype must say what a binary vector holds, one of {', '.join(PACKED)}, got {dtype!r}"
-            )
+            raise ParameterError(f"dtype of binary vectors must be one of {', '.join(PACKED)}, got {dtype!r}")
         return
     inner = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else None
     if inner is None or not (pa.types.is_integer(inner) or pa.types.is_floating(inner)):
-        raise InputError(
-            f"vector must be a column of binary or of lists of numbers, got {type_name(kind)}; cast it first"
-        )
+        raise InputError(f"vector must be binary or lists of numbers, got {type_name(kind)}; cast it first")
     if dtype is not None:
         raise ParameterError(f"dtype must be left out for lists of numbers, got {dtype!r}")
 
@@ -174,9 +170,7 @@ class VectorSums:
         add_senders(self._sent.arrived, packed_senders({_ALL_TASKS: tags_of(cells)}))
         numbers = cells[:, 0]
         if self._arrived[numbers].any() or len(np.unique(numbers)) < len(numbers):
-            raise InputError(
-                "row must name each row once, got one that occurs twice; nothing was charged, and nothing is added up here"
-            )
+            raise InputError("row must name each row once, got one that occurs twice; nothing was charged")
         self._arrived[numbers] = True
         self._values[numbers] = cells[:, 1:-1]
         if self._totals is not None:
