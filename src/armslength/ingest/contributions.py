@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from armslength._numba import kernel
+from armslength._numba import Integers, kernel
 from armslength.errors import InputError, ParameterError
 from armslength.protocol.protocol import Protocol
 
@@ -73,10 +73,10 @@ class KeyedOrder:
     def hashes(
         self,
         persons: pa.Array,
-        person_index: NDArray[np.int64],
+        person_index: Integers,
         groups: NDArray[np.int32],
         items: pa.Array,
-        occurrences: NDArray[np.int64],
+        occurrences: Integers,
     ) -> NDArray[np.uint64]:
         """The hash of each event as two words, the high one first: n x 2; `person_index` is the place of its person."""
         coded = items.dictionary_encode()
@@ -135,9 +135,7 @@ def bounded_in_parts(
 
 
 @kernel
-def mark_persons_over(
-    starts: NDArray[np.int64], amounts: NDArray[np.int64], bound: int, is_over: NDArray[np.bool_]
-) -> None:
+def mark_persons_over(starts: Integers, amounts: Integers, bound: int, is_over: NDArray[np.bool_]) -> None:
     """Whether each person's Σ|amount| exceeds the bound; person i has rows starts[i] … starts[i+1]−1."""
     for person in range(len(starts) - 1):
         left = bound
@@ -153,11 +151,7 @@ def mark_persons_over(
 
 @kernel
 def cap_contributions(
-    starts: NDArray[np.int64],
-    order: NDArray[np.int64],
-    amounts: NDArray[np.int64],
-    bound: int,
-    result: NDArray[np.int64],
+    starts: Integers, order: Integers, amounts: Integers, bound: int, result: Integers
 ) -> None:
     """What of each amount is kept: in order, until Σ|amount| reaches the bound; the last one is truncated.
 
@@ -174,7 +168,7 @@ def cap_contributions(
 
 
 @kernel
-def number_occurrences(same_as_before: NDArray[np.bool_], before: int, numbers: NDArray[np.int64]) -> None:
+def number_occurrences(same_as_before: NDArray[np.bool_], before: int, numbers: Integers) -> None:
     """The number of each row in its run of equal rows, which may continue one that ended with the number `before`."""
     number = before
     for row in range(len(same_as_before)):
@@ -184,7 +178,7 @@ def number_occurrences(same_as_before: NDArray[np.bool_], before: int, numbers: 
 
 def _whole_persons(
     batches: Iterable[pa.RecordBatch], order: KeyedOrder, bound: int
-) -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64]]]:
+) -> Iterator[tuple[pa.RecordBatch, Integers]]:
     """Sorted rows of whole persons with occurrence numbers, as far as they could be kept; and where each person begins."""
     waiting: pa.RecordBatch | None = None
     last: pa.RecordBatch | None = None
@@ -250,14 +244,14 @@ def _numbered(batch: pa.RecordBatch, last: pa.RecordBatch | None) -> pa.RecordBa
     return pa.RecordBatch.from_arrays([*batch.columns, pa.array(numbers)], _COLUMNS)
 
 
-def _starts(rows: pa.RecordBatch) -> NDArray[np.int64]:
+def _starts(rows: pa.RecordBatch) -> Integers:
     """Where each person's rows begin, and where the last one's end."""
     person = rows.column("person")
     changes = pc.not_equal(person[1:], person[:-1]).to_numpy(zero_copy_only=False)
     return np.concatenate([[0], np.flatnonzero(changes) + 1, [len(person)]]).astype(np.int64)
 
 
-def _cut(rows: pa.RecordBatch, starts: NDArray[np.int64], order: KeyedOrder, bound: int) -> BoundedEvents:
+def _cut(rows: pa.RecordBatch, starts: Integers, order: KeyedOrder, bound: int) -> BoundedEvents:
     """What is kept of the rows of whole persons."""
     amounts = _kept_amounts(rows, starts, order, bound)
     if not amounts.all():
@@ -266,19 +260,15 @@ def _cut(rows: pa.RecordBatch, starts: NDArray[np.int64], order: KeyedOrder, bou
     return BoundedEvents(rows.column("group").to_numpy(), rows.column("item"), amounts)
 
 
-def _still_possible(
-    rows: pa.RecordBatch, starts: NDArray[np.int64], order: KeyedOrder, bound: int
-) -> pa.RecordBatch:
+def _still_possible(rows: pa.RecordBatch, starts: Integers, order: KeyedOrder, bound: int) -> pa.RecordBatch:
     """The rows that could still be kept when more rows of the same persons come: those before the bound is reached."""
     amounts = _kept_amounts(rows, starts, order, bound)
     return rows if amounts.all() else rows.take(pa.array(np.flatnonzero(amounts)))
 
 
-def _kept_amounts(
-    rows: pa.RecordBatch, starts: NDArray[np.int64], order: KeyedOrder, bound: int
-) -> NDArray[np.int64]:
+def _kept_amounts(rows: pa.RecordBatch, starts: Integers, order: KeyedOrder, bound: int) -> Integers:
     """What is kept of each row if these are all rows of their persons."""
-    amounts: NDArray[np.int64] = rows.column("amount").to_numpy()
+    amounts: Integers = rows.column("amount").to_numpy()
     is_over = np.empty(len(starts) - 1, dtype=np.bool_)
     mark_persons_over(starts, amounts, bound, is_over)
     if not is_over.any():
@@ -294,7 +284,7 @@ def _kept_amounts(
     return amounts
 
 
-def _in_order(rows: pa.RecordBatch, starts: NDArray[np.int64], order: KeyedOrder) -> NDArray[np.int64]:
+def _in_order(rows: pa.RecordBatch, starts: Integers, order: KeyedOrder) -> Integers:
     """The rows, person by person, in the order in which they are kept."""
     person_index = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     persons = rows.column("person").take(pa.array(starts[:-1]))

@@ -475,7 +475,7 @@ def _our_errors(problems: list[BaseException]) -> Iterator[None]:
         if problems:
             raise problems[0] from None
         if isinstance(problem, duckdb.OutOfMemoryException):
-            raise InputError("memory must be enough to sort the source, got too little; try 4GB") from None
+            raise InputError("sorting must fit within the memory given, got too little; try 4GB") from None
         if isinstance(problem, RuntimeError) and "interrupted" in str(problem).lower():
             raise KeyboardInterrupt from None
         if BAD_LINE in str(problem):

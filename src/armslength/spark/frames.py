@@ -30,7 +30,7 @@ def opened_frame(source: Any) -> Any:
         source = _table(source)
     if not str(type(source).__module__).startswith("pyspark.sql.") or not hasattr(source, "mapInArrow"):
         raise ParameterError(
-            f"source must be a Spark DataFrame or a table's name, got {shown(type(source).__name__)}"
+            f"source must be a Spark DataFrame or the name of a table, got {shown(type(source).__name__)}"
         )
     with our_errors():
         is_stream = source.isStreaming

@@ -68,11 +68,14 @@ class JoinJob:
         return self.work(rows_of(batches))
 
 
-def run(version: str, packed: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def run(driver: str, packed: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of one task, for the driver's version and its pickled job, which is loaded if the versions agree."""
-    if version != __version__:
-        return in_batches(_refusal(_other_version(version), batches))
-    return in_batches(_careful(packed, batches))
+    if driver == __version__:
+        return in_batches(_careful(packed, batches))
+    problem = ParameterError(
+        f"armslength must be of one version everywhere, got {driver} on the driver and {__version__} on a worker; install the same one"
+    )
+    return in_batches(_refusal(problem, batches))
 
 
 def _careful(packed: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
@@ -88,13 +91,6 @@ def _refusal(problem: InputError | ParameterError, batches: Iterator[pa.RecordBa
     for _ in batches:
         pass  # Spark goes on writing until somebody has read it all
     yield PROBLEM, packed_problem(problem), b""
-
-
-def _other_version(driver: str) -> ParameterError:
-    return ParameterError(
-        f"armslength must be of one version everywhere, got {driver} on the driver and {__version__} on a worker; "
-        "install the same one"
-    )
 
 
 BUCKET, FINGERPRINT = "bucket", "fingerprint"
