@@ -153,11 +153,11 @@ def test_a_slice_of_packed_numbers_is_read_where_it_lies():
 @pytest.mark.parametrize(
     ("kind", "dtype", "says"),
     [
-        (pa.binary(), None, "dtype must say"),
-        (pa.binary(), "float16", "dtype must say"),
+        (pa.binary(), None, "dtype of binary vectors"),
+        (pa.binary(), "float16", "dtype of binary vectors"),
         (pa.list_(pa.float64()), "float64", "dtype must be left out"),
-        (pa.list_(pa.string()), None, "vector must be a column of binary"),
-        (pa.int64(), None, "vector must be a column of binary"),
+        (pa.list_(pa.string()), None, "vector must be binary"),
+        (pa.int64(), None, "vector must be binary"),
     ],
 )
 def test_columns_that_hold_no_vectors_are_refused(kind, dtype, says):
@@ -231,7 +231,7 @@ def test_two_releases_at_once_leave_the_session_as_it_was(session, frame):
         ({"row": 1}, "row must be the name of a column"),
         ({"row": "ID"}, "row must be a column of source"),
         ({"row": "l"}, "row must be a column of text or whole numbers"),
-        ({"vector": "n", "dtype": None}, "vector must be a column of binary"),
+        ({"vector": "n", "dtype": None}, "vector must be binary"),
         ({"public_rows": []}, "public_rows must list"),
         ({"public_rows": "r1"}, "public_rows must list"),
         ({"public_rows": ["a", "a"]}, "differ from each other"),

@@ -168,7 +168,7 @@ def test_a_bucket_in_two_tasks_is_refused():
     job = job_of()
     halves = [TABLE.slice(0, 100), TABLE.slice(100)]
     rows = [row for half in halves for task in rows_from(job, shared(half, [0] * 60)) for row in task]
-    with pytest.raises(al.InputError, match="one task, got a bucket of persons in two"):
+    with pytest.raises(al.InputError, match="one task, got two"):
         gathered(job, rows)
 
 

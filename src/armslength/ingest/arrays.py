@@ -1,7 +1,7 @@
 """What a release accepts, block by block, as integers in grid units: arrays, sparse matrices, Arrow tables."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,36 +31,29 @@ _ENTRIES_AT_ONCE = 1 << 22  # of a table: 32 MB of integers
 
 
 def array_sums(protocol: Protocol, X: Any, items: Any = None, threads: int | None = None) -> Sums:
-    """The exact integers of X, read and checked; where noise goes on the input, they are multiplied later.
-
-    Args:
-        protocol: What the parties agreed on.
-        X: A dense array, a SciPy sparse matrix, or anything with an Arrow C stream.
-        items: For an open vocabulary: the items that the columns count; a table's column names if None.
-        threads: At most this many threads; None takes all that the process may run.
-    """
+    """The exact integers of X, read and checked; where noise goes on the input, they are multiplied later."""
     if protocol.noise_site != "input":
         return projected_sums(protocol, X, items, threads)
     transform = protocol.transform
     parts = list(_parts(protocol, X, items)[0])
-    # Every value is read here, so that one that must be refused is refused now.
-    totals = np.concatenate([row_totals(part, threads) for part in parts])
+    # reads every value, so that a bad one is refused now
+    totals = np.concatenate([_row_totals(part, threads) for part in parts])
     values = np.empty((len(totals), transform.sketch_dim), dtype=np.int64)
     return RowSums(values, totals if protocol.total_share else None, "rows", parts, transform, threads)
 
 
 def projected_sums(protocol: Protocol, X: Any, items: Any = None, threads: int | None = None) -> Sums:
-    """The exact integers A·x of every row, wherever noise goes; the arguments are those of `array_sums`."""
+    """The exact integers A·x of every row, wherever noise goes."""
     products, totals = list[NDArray[np.int64]](), list[NDArray[np.int64]]()
     parts, column_items = _parts(protocol, X, items)
     for part in parts:
         products.append(protocol.transform.apply(part, **column_items, threads=threads))
         if protocol.total_share:
-            totals.append(row_totals(part, threads))
+            totals.append(_row_totals(part, threads))
     return Sums(_joined(products), np.concatenate(totals) if totals else None, "rows")
 
 
-def row_totals(rows: Rows, threads: int | None) -> NDArray[np.int64]:
+def _row_totals(rows: Rows, threads: int | None) -> NDArray[np.int64]:
     """Σⱼ xⱼ of each row in grid units, modulo 2^64, **not private**."""
     totals = np.zeros(rows.count, dtype=np.int64)
 
@@ -90,132 +83,92 @@ def index_labels(X: Any) -> list[str] | None:
     return labels
 
 
-def checked_items(protocol: Protocol, items: Any) -> Any:
+def _checked_items(protocol: Protocol, items: Any) -> Any:
     """Items of the type that the protocol declares."""
     if items is None:
         raise InputError("items must name the columns of X for an open vocabulary, got None")
     if isinstance(items, np.ndarray):
         items = items.tolist()
     if isinstance(items, (str, bytes)) or not isinstance(items, (Sequence, range)):
-        raise InputError(
-            f"items must be a list of the protocol's type {protocol.items}, got {type(items).__name__}"
-        )
-    listed = read_to_the_end(items)
-    check_item_types(protocol, listed)
-    if len(set(listed)) != len(listed):
+        raise InputError(f"items must be a list of type {protocol.items}, got {type(items).__name__}")
+    names = read_to_the_end(items)
+    check_item_types(protocol, names)
+    if len(set(names)) != len(names):
         raise InputError("items must name each column once, got duplicates; add those columns up first")
-    return listed
+    return names
 
 
 def check_item_types(protocol: Protocol, items: list[Any]) -> None:
     """Refuses items that are not of the type that the protocol declares."""
     wanted = str if protocol.items == "string" else (int, np.integer)
     if not all(issubclass(kind, wanted) and not issubclass(kind, bool) for kind in set(map(type, items))):
-        raise InputError(
-            f"items must be of the protocol's type {protocol.items}, got another; convert them first"
-        )
+        raise InputError(f"items must be of the protocol's type {protocol.items}, got another; convert them")
 
 
-def _parts(protocol: Protocol, X: Any, items: Any) -> tuple[Iterator[Rows], dict[str, Any]]:
-    """(parts of X in grid units, what else `apply` must be told about their columns)."""
-    transform = protocol.transform
+def _parts(protocol: Protocol, X: Any, items: Any) -> tuple[Iterable[Rows], dict[str, Any]]:
+    """(consecutive parts of X in grid units, the items of its columns as arguments for `apply`).
+
+    Values are read, and refused, when a part is used.
+    """
+    width = protocol.transform.input_dim
     grid = Grid.of(protocol.resolution, protocol.value_range, on_grid=protocol.on_grid)
-    X = opened(X)
+    reader = None
+    if not sparse.issparse(X) and hasattr(X, "__arrow_c_stream__"):
+        try:
+            reader = pa.RecordBatchReader.from_stream(X)  # once: some tables allow no second time
+        except Exception:  # noqa: BLE001  # an engine's own error may quote the data
+            raise InputError("X must be a readable table of numbers with names, got something else") from None
     column_items = {}
-    if transform.input_dim is None:
-        column_items["items"] = checked_items(protocol, column_names(X) if items is None else items)
+    if width is None:
+        names = None if reader is None else _data_columns(reader.schema)
+        column_items["items"] = _checked_items(protocol, names if items is None else items)
     elif items is not None:
         raise ParameterError("items must be left out when input_dim is fixed")
-    return integer_parts(X, grid, transform.input_dim, protocol.vocabulary), column_items
+    if reader is not None:
+        return _table_parts(reader, grid, width, protocol.vocabulary), column_items
+    return [_sparse_rows(X, grid, width) if sparse.issparse(X) else _dense_rows(X, grid, width)], column_items
 
 
 def _joined(products: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """All of them in one array; each is given back as soon as it is copied, so that two copies never exist."""
+    """All of them in one array; frees each when it is copied."""
     if len(products) == 1:
         return products[0]
-    joined = np.empty((sum(map(len, products)), products[0].shape[1]), dtype=np.int64)
+    result = np.empty((sum(map(len, products)), products[0].shape[1]), dtype=np.int64)
     start = 0
     products.reverse()
     while products:
         part = products.pop()
-        joined[start : start + len(part)] = part
+        result[start : start + len(part)] = part
         start += len(part)
-    return joined
-
-
-def opened(X: Any) -> Any:
-    """X with its Arrow stream opened, which some tables allow only once; anything else as it is."""
-    if sparse.issparse(X) or not hasattr(X, "__arrow_c_stream__"):
-        return X
-    try:
-        return pa.RecordBatchReader.from_stream(X)
-    except Exception:  # noqa: BLE001  # an engine's own error may quote the data
-        raise InputError(
-            "X must be a readable table of numbers with column names, got something else"
-        ) from None
-
-
-def column_names(X: Any) -> list[str] | None:
-    """The names of a table's columns; None for what has no names."""
-    return _data_columns(X.schema) if isinstance(X, pa.RecordBatchReader) else None
+    return result
 
 
 def _data_columns(schema: pa.Schema) -> list[str]:
-    """The columns that are data: a pandas index travels as a column, and is none."""
+    """The columns that are data, without those of a pandas index."""
     try:
         index = (schema.pandas_metadata or {}).get("index_columns", [])
         names = [name for name in schema.names if name not in index]
-    except (
-        ValueError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-    ):  # whoever wrote it may have written anything
-        raise InputError(
-            "X must have valid metadata of pandas or none, got something else; drop its metadata"
-        ) from None
+    except (ValueError, TypeError, AttributeError, RecursionError):  # it may hold anything
+        raise InputError("X must have valid pandas metadata or none, got other; drop its metadata") from None
     if len(set(names)) != len(names):
         raise InputError("columns of X must have different names, got duplicates")
     return names
 
 
-def integer_parts(X: Any, grid: Grid, width: int | None, vocabulary: str | None) -> Iterator[Rows]:
-    """Consecutive parts of X whose entries are integers in grid units: a whole array or matrix, batches of a table.
-
-    Values are read, and refused, when a part is used.
-
-    Args:
-        X: A dense array, a SciPy sparse matrix, or a table that `opened` has opened.
-        grid: How values become integers.
-        width: How many columns X must have; None for any.
-        vocabulary: The hash of the names that a table's columns must have, or None.
-    """
-    if sparse.issparse(X):
-        yield _sparse_rows(X, grid, width)
-    elif isinstance(X, pa.RecordBatchReader):
-        yield from _table_parts(X, grid, width, vocabulary)
-    else:
-        yield _dense_rows(X, grid, width)
-
-
 class GridRows(DenseRows):
-    """Dense rows of numbers, which become integers of the grid piece by piece, where they are needed.
-
-    A piece of floats is good until its thread asks for the next one: both stand in the same place, because new memory costs
-    more than the flooring.
-    """
+    """Dense rows of numbers, which become integers piece by piece; a thread's next piece of floats overwrites the last one."""
 
     def __init__(self, array: NDArray[Any], grid: Grid) -> None:
         super().__init__(array)
         self.may_refuse = not grid.takes_all(array.dtype)
         self._grid = grid
-        self._of_thread = threading.local()
+        self._thread = threading.local()
 
     def integers(self, values: NDArray[Any]) -> Integers:
         """Some of the values in grid units."""
-        room: NDArray[np.int64] | None = getattr(self._of_thread, "room", None)
+        room: NDArray[np.int64] | None = getattr(self._thread, "room", None)
         if values.dtype.kind == "f" and (room is None or len(room) < values.size):
-            room = self._of_thread.room = np.empty(values.size, dtype=np.int64)
+            room = self._thread.room = np.empty(values.size, dtype=np.int64)
         return self._grid.integers(values, room)
 
 
@@ -247,15 +200,9 @@ def _check_shape(shape: tuple[int, ...], width: int | None) -> None:
 
 def _dense_rows(X: Any, grid: Grid, width: int | None) -> GridRows:
     array = plain_array(X, "X")
-    if (
-        isinstance(X, (list, tuple))
-        and array.dtype.kind == "f"
-        and np.any(np.abs(array) >= 2.0**53)
-        and _has_large_integers(X)
-    ):
-        raise InputError(
-            "X must be an array of one integer type when it holds large integers, got a list with floats"
-        )
+    is_list_of_floats = isinstance(X, (list, tuple)) and array.dtype.kind == "f"
+    if is_list_of_floats and np.any(np.abs(array) >= 2.0**53) and _has_large_integers(X):
+        raise InputError("X must be an integer array when it holds large integers, got a list with floats")
     _check_shape(array.shape, width)
     if array.dtype.kind not in "biuf":
         raise InputError(f"X must hold integers or floats, got {type_name(array.dtype)}")
@@ -277,23 +224,22 @@ def _sparse_rows(X: Any, grid: Grid, width: int | None) -> SparseRows:
         raise InputError("value_range must hold 0 for sparse X, got a range without it; pass X.toarray()")
     if X.shape[0] * X.shape[1] >= 2**63:
         raise InputError("sparse X must have fewer than 2^63 places, got more; release it in parts")
-    # Integers that are only multiplied and added up need no order, and may come twice.
-    stored = stored_rows(X, any_order=grid.is_linear and X.dtype.kind != "f")
-    if stored is None:
-        stored = _by_rows(X, grid)
-    return SparseGridRows(*stored, X.shape[1], grid)
+    # integers that are only multiplied and added up need no order, and may come twice
+    rows = stored_rows(X, any_order=grid.is_linear and X.dtype.kind != "f")
+    return SparseGridRows(*(_by_rows(X, grid) if rows is None else rows), X.shape[1], grid)
 
 
 def _by_rows(X: Any, grid: Grid) -> tuple[Integers, Integers, NDArray[Any]]:
     """(starts, columns, values) of a matrix in any format; duplicates of integers are added up."""
     rows, columns, entries = sparse_entries(X)
-    duplicates = _duplicates(rows * X.shape[1] + columns)
+    places = np.sort(rows * X.shape[1] + columns)
+    duplicates = int((places[1:] == places[:-1]).sum())
     if duplicates:
         if entries.dtype.kind == "f":
             raise InputError(
-                "sparse X of real values must have each entry once, got duplicates; floats are never summed"
+                "sparse X of real values must have each entry once, got duplicates; add them up first"
             )
-        # Integers add up before they are clamped or floored, so the sums themselves must not wrap.
+        # they add up before they are clamped or floored, so the sums must not wrap
         largest = max(abs(int(entries.max())), abs(int(entries.min())))
         if not grid.is_linear and largest * (duplicates + 1) >= 2**63:
             raise InputError("sparse X must have each large entry once, got duplicates that could overflow")
@@ -303,45 +249,33 @@ def _by_rows(X: Any, grid: Grid) -> tuple[Integers, Integers, NDArray[Any]]:
     return by_row.indptr, by_row.indices, by_row.data
 
 
-def _duplicates(places: NDArray[np.int64]) -> int:
-    """How many entries stand where another one stands."""
-    if np.all(places[1:] > places[:-1]):  # as a canonical matrix has them
-        return 0
-    ordered = np.sort(places)
-    return int((ordered[1:] == ordered[:-1]).sum())
-
-
 def _table_parts(
     reader: pa.RecordBatchReader, grid: Grid, width: int | None, vocabulary: str | None
 ) -> Iterator[DenseRows]:
     names = _data_columns(reader.schema)
     for number, name in enumerate(names):
         kind = reader.schema.field(name).type
-        whole_decimal = pa.types.is_decimal(kind) and kind.scale == 0
-        if not (
-            pa.types.is_integer(kind)
-            or pa.types.is_floating(kind)
-            or pa.types.is_boolean(kind)
-            or whole_decimal
-        ):
-            # a pivoted table has items of the data for names: no message shows them
-            shown_kind = "decimals with a fraction" if pa.types.is_decimal(kind) else type_name(kind)
+        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+        is_decimal = pa.types.is_decimal(kind)
+        if not is_number and not (is_decimal and kind.scale == 0):
+            # no names: those of a pivoted table are items of the data
+            problem = "decimals with a fraction" if is_decimal else type_name(kind)
             raise InputError(
-                f"columns of X must hold numbers, got {shown_kind} in column number {number} (from 0); leave it out, or cast it"
+                f"columns of X must hold numbers, got {problem} in column number {number} (from 0); leave it out, or cast it"
             )
     check_columns(names, vocabulary)
-    found = False
+    has_rows = False
     rows_at_once = max(1, _ENTRIES_AT_ONCE // max(1, len(names)))
     for batch in _batches(reader):
         for start in range(0, batch.num_rows, rows_at_once):
             part = batch.slice(start, rows_at_once)
-            found = True
+            has_rows = True
             _check_shape((part.num_rows, len(names)), width)
             block = np.empty((part.num_rows, len(names)), dtype=np.int64)
             for number, name in enumerate(names):
                 block[:, number] = grid.integers(_numbers(part.column(name), number))
             yield DenseRows(block)
-    if not found:
+    if not has_rows:
         raise InputError("X must have a row, got none")
 
 
@@ -352,9 +286,7 @@ def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         except StopIteration:
             return
         except Exception:  # noqa: BLE001  # an engine's own error may quote the data
-            raise InputError(
-                "X must be a table that can be read to its end, got an error in the middle"
-            ) from None
+            raise InputError("X must be readable to its end, got an error in the middle") from None
 
 
 def _numbers(column: pa.Array, number: int) -> NDArray[Any]:
@@ -368,7 +300,7 @@ def _numbers(column: pa.Array, number: int) -> NDArray[Any]:
             column = column.cast(pa.int64())
         except pa.ArrowInvalid:
             raise InputError(
-                f"decimals of X must fit int64, got larger ones in column number {number} (from 0)"
+                f"decimals of X must fit int64, got larger in column {number} (from 0)"
             ) from None
     values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return values

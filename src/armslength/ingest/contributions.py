@@ -10,6 +10,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from armslength._numba import kernel
+from armslength._numba import Integers, kernel
 from armslength.errors import InputError, ParameterError
 from armslength.protocol.protocol import Protocol
 
@@ -29,13 +30,7 @@ _MOST_WAITING = 1 << 20  # rows of one person that wait before those that cannot
 
 @dataclass(frozen=True)
 class BoundedEvents:
-    """Events that are within everybody's bound.
-
-    Attributes:
-        groups: The number of each event's group.
-        items: Its item.
-        amounts: What is kept of it, in grid units; not 0.
-    """
+    """Events within everybody's bound: the number of the group, the item, and what is kept of the amount (not 0)."""
 
     groups: NDArray[np.int32]
     items: pa.Array
@@ -45,23 +40,18 @@ class BoundedEvents:
 def contribution_in_grid_units(protocol: Protocol) -> int:
     """⌊C/γ⌋, the most that one person may add to a release."""
     if protocol.contribution is None:
-        raise ParameterError(
-            "contribution must be set in the protocol of an event table: the most that one person adds to a release"
-        )
+        raise ParameterError("contribution must be set for an event table: the most that one person adds")
     bound = math.floor(protocol.contribution / protocol.resolution)
     if not 1 <= bound < 2**62:
-        raise ParameterError(
-            "contribution must be 1 to 2^62 times the resolution of the protocol of an event table, got another"
-        )
+        raise ParameterError("contribution must be 1 to 2^62 times the resolution, got another")
     return bound
 
 
 class KeyedOrder:
     """The order in which a person's events are kept: by a keyed hash of (person, group, item, occurrence number).
 
-    Events are kept in ascending order of the hash, read as a big-endian number. None of the privacy rests on it: for any key, which
-    events are kept is a function of that person's events alone. That it is a keyed cryptographic function keeps anybody from
-    arranging for their favorite events to come first.
+    Events are kept in ascending order of the hash, read as a big-endian number. Privacy does not depend on it; the key, drawn for
+    each release, keeps anybody from arranging for their favorite events to come first.
 
     Specification (docs/reference/contributions.md), so that every engine chooses the same events under the same key:
 
@@ -71,10 +61,6 @@ class KeyedOrder:
         block 2: digest("item", UTF-8 of the item, or its 8 bytes, little-endian, two's complement)
         block 3: the occurrence number, 16 bytes, little-endian
         hash = CBC-MAC of the four blocks under AES-256 with the key BLAKE2b-256 of nothing, keyed and personalized with "cipher"
-
-    Args:
-        key: 32 bytes, drawn anew for each release.
-        groups: The label of each group, by number.
     """
 
     def __init__(self, key: bytes, groups: Sequence[str]) -> None:
@@ -82,34 +68,21 @@ class KeyedOrder:
         cipher_key = hashlib.blake2b(b"", digest_size=32, key=key, person=b"cipher").digest()
         self._cipher = Cipher(algorithms.AES(cipher_key), modes.ECB())  # noqa: S305  # one block at a time: the chain is below
         self._groups = self._digests("group", [label.encode() for label in groups])
-
-    @property
-    def group_count(self) -> int:
-        """How many groups there are."""
-        return len(self._groups)
+        self.group_count = len(groups)
 
     def hashes(
         self,
         persons: pa.Array,
-        person_index: NDArray[np.int64],
+        person_index: Integers,
         groups: NDArray[np.int32],
         items: pa.Array,
-        occurrences: NDArray[np.int64],
+        occurrences: Integers,
     ) -> NDArray[np.uint64]:
-        """The hash of each event as two words, the high one first: n x 2.
-
-        Args:
-            persons: Different persons.
-            person_index: For each event, the number of its person among them.
-            groups: The number of its group.
-            items: Its item, as text or as int64.
-            occurrences: Its number among the person's events of the same group and item.
-        """
+        """The hash of each event as two words, the high one first: n x 2; `person_index` is the place of its person."""
         coded = items.dictionary_encode()
-        different = coded.dictionary.to_pylist()
         item_bytes = [
             item.encode() if isinstance(item, str) else item.to_bytes(8, "little", signed=True)
-            for item in different
+            for item in coded.dictionary.to_pylist()
         ]
         numbers = np.zeros((len(occurrences), 2), dtype="<u8")
         numbers[:, 0] = occurrences
@@ -123,24 +96,21 @@ class KeyedOrder:
 
     def _digests(self, kind: str, texts: list[bytes]) -> NDArray[np.uint64]:
         """16 bytes for each text, as two words."""
-        personal = kind.encode()
-        joined = b"".join(
-            hashlib.blake2b(text, digest_size=16, key=self._key, person=personal).digest() for text in texts
-        )
-        return np.frombuffer(joined, dtype="<u8").reshape(-1, 2)
+        digest = partial(hashlib.blake2b, digest_size=16, key=self._key, person=kind.encode())
+        return np.frombuffer(b"".join(digest(text).digest() for text in texts), dtype="<u8").reshape(-1, 2)
 
     def _encrypted(self, blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Each block of 16 bytes by itself."""
         encryptor = self._cipher.encryptor()
-        done = encryptor.update(np.ascontiguousarray(blocks).tobytes())
-        return np.frombuffer(done, dtype="<u8").reshape(-1, 2)
+        ciphertext = encryptor.update(np.ascontiguousarray(blocks).tobytes())
+        return np.frombuffer(ciphertext, dtype="<u8").reshape(-1, 2)
 
 
 def bounded(batches: Iterable[pa.RecordBatch], order: KeyedOrder, bound: int) -> Iterator[BoundedEvents]:
     """The events that are kept, from batches of (person, group, item, amount) that are sorted by all four.
 
-    Memory is that of a batch and of what one person may still give: at most as many rows as the bound. How the rows are cut
-    into batches changes nothing. Batches that are not what they must be are refused: the guarantee does not rest on an engine.
+    How rows are cut into batches changes nothing. Batches are checked, so the guarantee does not depend on an engine. Memory is a batch
+    and at most as many rows of one person as the bound.
     """
     for rows, starts in _whole_persons(batches, order, bound):
         yield _cut(rows, starts, order, bound)
@@ -151,8 +121,7 @@ def bounded_in_parts(
 ) -> Iterator[BoundedEvents]:
     """The events that are kept, from several streams like that of `bounded`, where a person may be in all of them.
 
-    All events of one person, group and item must be in one part. What cannot be kept in its own part cannot be kept at all: there are
-    others before it.
+    All events of one person, group and item must be in one part. What its own part does not keep cannot be kept at all.
     """
     possible = [
         _still_possible(rows, starts, order, bound)
@@ -160,15 +129,13 @@ def bounded_in_parts(
         for rows, starts in _whole_persons(batches, order, bound)
     ]
     if possible:
-        joined = pa.concat_batches(possible)
-        rows = joined.take(pc.sort_indices(joined.column("person")))
+        rows = pa.concat_batches(possible)
+        rows = rows.take(pc.sort_indices(rows.column("person")))
         yield _cut(rows, _starts(rows), order, bound)
 
 
 @kernel
-def mark_persons_over(
-    starts: NDArray[np.int64], amounts: NDArray[np.int64], bound: int, is_over: NDArray[np.bool_]
-) -> None:
+def mark_persons_over(starts: Integers, amounts: Integers, bound: int, is_over: NDArray[np.bool_]) -> None:
     """Whether each person's Σ|amount| exceeds the bound; person i has rows starts[i] … starts[i+1]−1."""
     for person in range(len(starts) - 1):
         left = bound
@@ -184,11 +151,7 @@ def mark_persons_over(
 
 @kernel
 def cap_contributions(
-    starts: NDArray[np.int64],
-    order: NDArray[np.int64],
-    amounts: NDArray[np.int64],
-    bound: int,
-    kept: NDArray[np.int64],
+    starts: Integers, order: Integers, amounts: Integers, bound: int, result: Integers
 ) -> None:
     """What of each amount is kept: in order, until Σ|amount| reaches the bound; the last one is truncated.
 
@@ -201,12 +164,12 @@ def cap_contributions(
             magnitude = abs(amounts[row])
             part = min(magnitude, left) if magnitude >= 0 else left
             left -= part
-            kept[row] = part if amounts[row] > 0 else -part
+            result[row] = part if amounts[row] > 0 else -part
 
 
 @kernel
-def number_occurrences(same_as_before: NDArray[np.bool_], before: int, numbers: NDArray[np.int64]) -> None:
-    """The number of each row in its run of equal rows; the first row goes on from the number `before` it if it is the same."""
+def number_occurrences(same_as_before: NDArray[np.bool_], before: int, numbers: Integers) -> None:
+    """The number of each row in its run of equal rows, which may continue one that ended with the number `before`."""
     number = before
     for row in range(len(same_as_before)):
         number = number + 1 if same_as_before[row] else 0
@@ -215,8 +178,8 @@ def number_occurrences(same_as_before: NDArray[np.bool_], before: int, numbers: 
 
 def _whole_persons(
     batches: Iterable[pa.RecordBatch], order: KeyedOrder, bound: int
-) -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64]]]:
-    """Sorted rows of whole persons with their occurrence numbers, as far as they could be kept, and where each person's begin."""
+) -> Iterator[tuple[pa.RecordBatch, Integers]]:
+    """Sorted rows of whole persons with occurrence numbers, as far as they could be kept; and where each person begins."""
     waiting: pa.RecordBatch | None = None
     last: pa.RecordBatch | None = None
     most = _MOST_WAITING
@@ -267,7 +230,7 @@ def check_batch(batch: pa.RecordBatch, group_count: int, last_person: pa.Scalar 
 
 
 def _numbered(batch: pa.RecordBatch, last: pa.RecordBatch | None) -> pa.RecordBatch:
-    """The batch with its occurrence numbers, which go on from the last row of the batch before."""
+    """The batch with occurrence numbers, which continue from the last row of the batch before."""
     is_same = np.zeros(batch.num_rows, dtype=np.bool_)
     is_same[1:] = True
     for column in batch.columns[:3]:
@@ -281,54 +244,47 @@ def _numbered(batch: pa.RecordBatch, last: pa.RecordBatch | None) -> pa.RecordBa
     return pa.RecordBatch.from_arrays([*batch.columns, pa.array(numbers)], _COLUMNS)
 
 
-def _starts(rows: pa.RecordBatch) -> NDArray[np.int64]:
+def _starts(rows: pa.RecordBatch) -> Integers:
     """Where each person's rows begin, and where the last one's end."""
     person = rows.column("person")
     changes = pc.not_equal(person[1:], person[:-1]).to_numpy(zero_copy_only=False)
     return np.concatenate([[0], np.flatnonzero(changes) + 1, [len(person)]]).astype(np.int64)
 
 
-def _cut(rows: pa.RecordBatch, starts: NDArray[np.int64], order: KeyedOrder, bound: int) -> BoundedEvents:
+def _cut(rows: pa.RecordBatch, starts: Integers, order: KeyedOrder, bound: int) -> BoundedEvents:
     """What is kept of the rows of whole persons."""
     amounts = _kept_amounts(rows, starts, order, bound)
     if not amounts.all():
-        kept = np.flatnonzero(amounts)
-        rows, amounts = rows.take(pa.array(kept)), amounts[kept]
+        places = np.flatnonzero(amounts)
+        rows, amounts = rows.take(pa.array(places)), amounts[places]
     return BoundedEvents(rows.column("group").to_numpy(), rows.column("item"), amounts)
 
 
-def _still_possible(
-    rows: pa.RecordBatch, starts: NDArray[np.int64], order: KeyedOrder, bound: int
-) -> pa.RecordBatch:
-    """The rows that could still be kept, whatever rows of the same persons come later, in the order of the table.
-
-    Rows behind the first ones that reach the bound have these before them for ever.
-    """
+def _still_possible(rows: pa.RecordBatch, starts: Integers, order: KeyedOrder, bound: int) -> pa.RecordBatch:
+    """The rows that could still be kept when more rows of the same persons come: those before the bound is reached."""
     amounts = _kept_amounts(rows, starts, order, bound)
     return rows if amounts.all() else rows.take(pa.array(np.flatnonzero(amounts)))
 
 
-def _kept_amounts(
-    rows: pa.RecordBatch, starts: NDArray[np.int64], order: KeyedOrder, bound: int
-) -> NDArray[np.int64]:
+def _kept_amounts(rows: pa.RecordBatch, starts: Integers, order: KeyedOrder, bound: int) -> Integers:
     """What is kept of each row if these are all rows of their persons."""
-    amounts: NDArray[np.int64] = rows.column("amount").to_numpy()
+    amounts: Integers = rows.column("amount").to_numpy()
     is_over = np.empty(len(starts) - 1, dtype=np.bool_)
     mark_persons_over(starts, amounts, bound, is_over)
     if not is_over.any():
         return amounts
-    # Whoever is within the bound gives everything: only the others' events are put into order.
-    chosen = np.flatnonzero(np.repeat(is_over, np.diff(starts)))
-    over = rows.take(pa.array(chosen))
+    # only events of persons over the bound need an order
+    places = np.flatnonzero(np.repeat(is_over, np.diff(starts)))
+    over = rows.take(pa.array(places))
     over_starts = np.concatenate([[0], np.cumsum(np.diff(starts)[is_over])]).astype(np.int64)
-    kept = np.empty(len(chosen), dtype=np.int64)
-    cap_contributions(over_starts, _in_order(over, over_starts, order), amounts[chosen], bound, kept)
+    capped = np.empty(len(places), dtype=np.int64)
+    cap_contributions(over_starts, _in_order(over, over_starts, order), amounts[places], bound, capped)
     amounts = amounts.copy()
-    amounts[chosen] = kept
+    amounts[places] = capped
     return amounts
 
 
-def _in_order(rows: pa.RecordBatch, starts: NDArray[np.int64], order: KeyedOrder) -> NDArray[np.int64]:
+def _in_order(rows: pa.RecordBatch, starts: Integers, order: KeyedOrder) -> Integers:
     """The rows, person by person, in the order in which they are kept."""
     person_index = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     persons = rows.column("person").take(pa.array(starts[:-1]))

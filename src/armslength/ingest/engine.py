@@ -1,12 +1,12 @@
-"""The embedded engine: events of any source as a stream of Arrow batches, and small parts of it in the order of their persons.
+"""The embedded engine: events of any source as a stream of Arrow batches, and small parts of it sorted by person.
 
-The engine has no network, installs nothing and writes nothing to the disk. What does not fit memory is the business of `spill.py`.
+The engine has no network, installs nothing and writes nothing to the disk; `spill.py` handles what does not fit memory.
 """
 
 import gc
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -32,15 +32,13 @@ from armslength.ingest.sources import (
     event_files,
     file_stream,
     own_names,
+    recorded_stream,
     table_stream,
 )
 from armslength.ingest.text_files import LINES, BytesRead, first_object, lines, not_utf8, records
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.seeds import is_canonical
 from armslength.threads import available_threads, check_same_process
-
-# How the engine reads each source: files of one kind and schema together, every part of a format given, nothing sniffed.
-
 
 _MOST_COLUMNS = 20_000  # two seconds; the engine's time grows with their square
 BAD_LINE = "ARMSLENGTH: a line is no JSON object"
@@ -49,17 +47,11 @@ _PATTERNS = set("*?[\\")  # what the engine takes for a pattern in the name of a
 
 @dataclass(frozen=True)
 class Relation:
-    """What the engine selects events from.
+    """What the engine selects events from."""
 
-    Attributes:
-        sql: A table function or a table's name.
-        columns: For each role (person, item, group, weight) the column as SQL knows it, and its type.
-        is_text: Whether it holds text alone, without types.
-    """
-
-    sql: str
-    columns: dict[str, tuple[str, str]]
-    is_text: bool
+    sql: str  # a table function or a table's name
+    columns: dict[str, tuple[str, str]]  # for each role its column as SQL, and the type
+    is_text: bool  # whether all columns are untyped text
 
 
 def relations_of(
@@ -70,27 +62,24 @@ def relations_of(
     problems: list[BaseException],
     read: BytesRead,
 ) -> list[Relation]:
-    """The relations of a source, each column found in its own schema. Files of one kind and schema are one scan.
+    """The relations of files, or of a table in memory. Files of one kind and schema are one scan.
 
-    Args:
-        connection: The engine.
-        source: A table in memory, if there are no files.
-        files: The files, or None.
-        columns: Which columns hold what.
-        problems: Takes what our own readers find wrong while the engine reads, which would lose their words.
-        read: Is told how far text files were read.
+    Our own readers add their errors to `problems`, because the engine would lose the messages.
     """
+    roles = columns.named
+    same_names = {role: role for role in roles}
     if files is None:
         stream = table_stream(source)
-        check_names(columns.named, list(stream.schema.names), "source")
-        return [_registered(connection, "events_of_table", stream, columns, problems)]
-    relations, alike = list[Relation](), dict[tuple[str, ...], list[EventFile]]()
+        check_names(roles, list(stream.schema.names), "source")
+        connection.register("events_of_table", chosen_columns(stream, roles, problems))
+        return [_typed(connection, "events_of_table", same_names)]
+    relations, same_schema = list[Relation](), dict[tuple[str, ...], list[EventFile]]()
     delimited, objects = list[tuple[EventFile, list[str]]](), list[EventFile]()
     for number, file in enumerate(files):
         if file.kind == "json":
             keys = keys_of_first_line(connection, file)
             if keys is not None:  # no line, no event
-                check_names(columns.named, keys, file.name, has_capitals=True)
+                check_names(roles, keys, file.name, has_capitals=True)
                 objects.append(file)
             continue
         names = own_names(file)
@@ -98,29 +87,33 @@ def relations_of(
             raise InputError(
                 f"{file.name} must have at most {_MOST_COLUMNS} columns, got {len(names)}; leave out those that are not needed"
             )
-        check_names(columns.named, names, file.name, has_schema=file.kind in ("parquet", "arrow"))
+        check_names(roles, names, file.name, has_schema=file.kind in ("parquet", "arrow"))
         if file.kind in ("csv", "tsv"):
             delimited.append((file, names))
         elif file.kind == "arrow" or _is_awkward(file, names):
-            relations.append(
-                _registered(connection, f"events_{number}", file_stream(file), columns, problems)
-            )
+            connection.register(f"events_{number}", chosen_columns(file_stream(file), roles, problems))
+            relations.append(_typed(connection, f"events_{number}", same_names))
         else:
-            kinds = _types(connection, _parquet([file])).values()
-            alike.setdefault((*names, "types", *kinds), []).append(file)
-    relations += [_of_parquet(connection, group, columns) for group in alike.values()]
+            types = _types(connection, _parquet([file])).values()
+            same_schema.setdefault((*names, "types", *types), []).append(file)
+    relations += [_typed(connection, _parquet(group), roles) for group in same_schema.values()]
     if delimited:
-        relations.append(_of_records(connection, delimited, columns, problems, read))
+        batches = chain.from_iterable(
+            records(file.path, file.kind, names, roles, read) for file, names in delimited
+        )
+        schema = pa.schema([(role, pa.string()) for role in roles])
+        connection.register("events_of_records", recorded_stream(schema, batches, problems))
+        texts = {role: (quoted(role), "VARCHAR") for role in roles}
+        relations.append(Relation("events_of_records", texts, is_text=True))
     if objects:
-        relations.append(_of_lines(connection, objects, columns, problems, read))
+        batches = chain.from_iterable(lines(file.path, read) for file in objects)
+        connection.register("events_of_lines", recorded_stream(LINES, batches, problems))
+        relations.append(_of_lines(roles))
     return relations
 
 
 def keys_of_first_line(connection: duckdb.DuckDBPyConnection, file: EventFile) -> list[str] | None:
-    """The keys of the first object in a file of JSON lines; None for a file without any.
-
-    The engine finds them, as it finds those of every other line: what one parser takes another may not.
-    """
+    """The keys of the first object in a file of JSON lines, by the engine's own parser; None for a file without any."""
     line = first_object(file.path)
     if line is None:
         return None
@@ -136,9 +129,8 @@ def keys_of_first_line(connection: duckdb.DuckDBPyConnection, file: EventFile) -
 
 def _is_awkward(file: EventFile, names: Sequence[str]) -> bool:
     """Whether the engine would take the file's name for a pattern, or rename columns that differ in capitals alone."""
-    return not _PATTERNS.isdisjoint(str(file.path.resolve())) or len(
-        {name.casefold() for name in names}
-    ) < len(names)
+    is_pattern = not _PATTERNS.isdisjoint(str(file.path.resolve()))
+    return is_pattern or len({name.casefold() for name in names}) < len(names)
 
 
 def check_names(
@@ -149,15 +141,9 @@ def check_names(
     has_schema: bool = False,
     has_capitals: bool = False,
 ) -> None:
-    """Refuses names among which that of each role is not there once; the engine does not tell capitals from small letters.
+    """Refuses names that do not have the column of each role once, ignoring case unless `has_capitals`.
 
-    Args:
-        columns: Role and name of each column that there must be.
-        names: The names that there are.
-        where: What has them.
-        has_schema: Whether they come from a schema. A text file without a header begins with somebody's data, and so do the
-            columns of a data frame that was made of one: such names are not shown.
-        has_capitals: Whether capitals are told from small letters, as in keys of JSON.
+    Names that do not come from a schema are not shown: a file without a header begins with somebody's data.
     """
     folded = [name.casefold() for name in names]
     for role, name in columns.items():
@@ -166,21 +152,19 @@ def check_names(
                 f"{role} must be a column of {where}, got {name!r}; {_hint(name, names, has_schema=has_schema)}"
             )
         if not has_capitals and folded.count(name.casefold()) > 1:
-            raise InputError(
-                f"{role} must be one column of {where}, got several that are spelled like {name!r}; rename them"
-            )
+            raise InputError(f"{role} must be one column of {where}, got several like {name!r}; rename them")
 
 
 def _hint(wanted: str, names: Sequence[str], *, has_schema: bool) -> str:
-    """What helps to find the name that was meant."""
+    """Help to find the name that was meant."""
     if has_schema:
         return f"its columns are {', '.join(map(repr, names[:20])) or 'none'}"
     near = next((name for name in names if _letters(name) == _letters(wanted)), None)
-    if near is not None:  # who asked has written these letters
+    if near is not None:  # the caller wrote these letters
         return f"did you mean {near!r}?"
     if len(names) == 1:
         delimiter = next((mark for mark in (";", "\t", "|", ",") if mark in names[0]), None)
-        if delimiter is not None:  # a mark alone shows nothing of what stands around it
+        if delimiter is not None:  # shows nothing of the text around it
             return f"its header is one column: is it separated by {delimiter!r}? Only commas (.csv) and tabs (.tsv) are read"
     count = "1 other name: is it" if len(names) == 1 else f"{len(names)} other names: are they"
     return f"it begins with {count} a header?"
@@ -190,36 +174,13 @@ def _letters(name: str) -> str:
     return re.sub(r"[\W_]", "", name.casefold())
 
 
-def _registered(
-    connection: duckdb.DuckDBPyConnection,
-    name: str,
-    stream: pa.RecordBatchReader,
-    columns: EventColumns,
-    problems: list[BaseException],
-) -> Relation:
-    """A stream under a name of ours, its columns under the names of their roles."""
-    connection.register(name, chosen_columns(stream, columns.named, problems))
-    types = _types(connection, name)
-    return Relation(
-        name, {role: (quoted(role), _plain_type(role, types[role])) for role in columns.named}, False
-    )
-
-
-def _of_parquet(
-    connection: duckdb.DuckDBPyConnection, files: list[EventFile], columns: EventColumns
-) -> Relation:
-    """One relation for Parquet files of the same schema: thousands of them are one scan."""
-    sql = _parquet(files)
+def _typed(connection: duckdb.DuckDBPyConnection, sql: str, columns: dict[str, str]) -> Relation:
+    """A relation with types of its own, given the column of each role."""
     types = _types(connection, sql)
-    named = {role: (quoted(name), _plain_type(role, types[name])) for role, name in columns.named.items()}
-    return Relation(sql, named, False)
-
-
-def _plain_type(role: str, kind: str) -> str:
-    """The type of a column, unless it is JSON that nobody has checked: a single value could end the query."""
-    if kind == "JSON":
-        raise InputError(f"{role} must be a column of text or numbers, got JSON; cast it first")
-    return kind
+    for role, name in columns.items():
+        if types[name] == "JSON":  # unchecked: a single value could end the query
+            raise InputError(f"{role} must be a column of text or numbers, got JSON; cast it first")
+    return Relation(sql, {role: (quoted(name), types[name]) for role, name in columns.items()}, is_text=False)
 
 
 def _parquet(files: Sequence[EventFile]) -> str:
@@ -227,34 +188,8 @@ def _parquet(files: Sequence[EventFile]) -> str:
     return f"read_parquet([{places}], hive_partitioning = false, union_by_name = true)"
 
 
-def _of_records(
-    connection: duckdb.DuckDBPyConnection,
-    files: list[tuple[EventFile, list[str]]],
-    columns: EventColumns,
-    problems: list[BaseException],
-    read: BytesRead,
-) -> Relation:
-    """One relation for all CSV and TSV files, which our own reader cuts into records; every column is text."""
-    roles = columns.named
-    schema = pa.schema([(role, pa.string()) for role in roles])
-    batches = (
-        (file, batch) for file, names in files for batch in records(file.path, file.kind, names, roles, read)
-    )
-    connection.register("events_of_records", _valid(schema, batches, problems))
-    return Relation("events_of_records", {role: (quoted(role), "VARCHAR") for role in roles}, True)
-
-
-def _of_lines(
-    connection: duckdb.DuckDBPyConnection,
-    files: list[EventFile],
-    columns: EventColumns,
-    problems: list[BaseException],
-    read: BytesRead,
-) -> Relation:
-    """One relation for all files of JSON lines: our own reader cuts the lines, and the engine looks into one line at a time."""
-    batches = ((file, batch) for file in files for batch in lines(file.path, read))
-    connection.register("events_of_lines", _valid(LINES, batches, problems))
-    roles = columns.named
+def _of_lines(roles: dict[str, str]) -> Relation:
+    """JSON lines, which our own reader cuts, and the engine parses one at a time."""
     # a pointer instead of a path: names of keys may hold anything
     pointers = [text("/" + name.replace("~", "~0").replace("/", "~1")) for name in roles.values()]
     sql = (
@@ -262,27 +197,8 @@ def _of_lines(
         f"SELECT CASE WHEN line IS NULL THEN NULL WHEN json_valid(line) AND json_type(line) = 'OBJECT' THEN line::JSON ELSE error('{BAD_LINE}') END AS object "
         "FROM events_of_lines WHERE line IS NULL OR NOT regexp_full_match(line, '\\s*')))"
     )
-    return Relation(sql, {role: (f"parts[{place}]", "JSON") for place, role in enumerate(roles, 1)}, False)
-
-
-def _valid(
-    schema: pa.Schema, batches: Iterable[tuple[EventFile, pa.RecordBatch]], problems: list[BaseException]
-) -> pa.RecordBatchReader:
-    """A stream of batches whose text is text: the engine trusts Arrow's buffers."""
-
-    def checked() -> Iterator[pa.RecordBatch]:
-        try:
-            for file, batch in batches:
-                try:
-                    batch.validate(full=True)
-                except pa.ArrowInvalid:
-                    raise not_utf8(file.path) from None
-                yield batch
-        except (InputError, KeyboardInterrupt) as problem:
-            problems.append(problem)
-            raise
-
-    return pa.RecordBatchReader.from_batches(schema, checked())
+    columns = {role: (f"parts[{place}]", "JSON") for place, role in enumerate(roles, 1)}
+    return Relation(sql, columns, is_text=False)
 
 
 def _types(connection: duckdb.DuckDBPyConnection, sql: str) -> dict[str, str]:
@@ -319,25 +235,15 @@ _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
 
 @dataclass
 class LeftOut:
-    """How many rows were read, and how many of them do not count, by the first reason: **private**, for the data holder alone.
-
-    Attributes:
-        rows: All rows.
-        bytes: How much of text files was read, as they lie on the disk.
-        in_order: How many of the rows that count were sorted by person.
-        person: Without a person.
-        group: Of a group that is not listed.
-        item: Without an item, with one of another type, or with a character that nobody has assigned.
-        weight: With a weight that is 0, missing, no finite number, too large or off the grid.
-    """
+    """How many rows were read, and left out for lack of a usable role; **private**, for the data holder alone."""
 
     rows: int = 0
     person: int = 0
     group: int = 0
     item: int = 0
     weight: int = 0
-    bytes: int = field(default=0, compare=False)
-    in_order: int = field(default=0, compare=False)
+    bytes: int = field(default=0, compare=False)  # of text files, on the disk
+    in_order: int = field(default=0, compare=False)  # rows that were sorted by person
 
     @property
     def counting(self) -> int:
@@ -356,17 +262,12 @@ class LeftOut:
         left = self.counting
         return (
             f"PRIVATE, for you alone: of {counted(self.rows, 'row')}, {left:,} {'counts' if left == 1 else 'count'}, "
-            f"up to the bound for each person"
-            f"{'; left out: ' if lost else ''}{', '.join(lost)}"
+            f"up to the bound for each person{'; left out: ' if lost else ''}{', '.join(lost)}"
         )
 
 
 class EventTable:
-    """Events of a source, checked against their schema; made by `opened_table`, read once by `batches`.
-
-    Attributes:
-        left_out: What `batches` has read and left out so far.
-    """
+    """Events of a source, checked against their schema; made by `opened_table`, read once by `batches`."""
 
     def __init__(
         self,
@@ -385,15 +286,9 @@ class EventTable:
     def batches(
         self, groups: pa.Table | None, item_names: pa.Table | None = None, *, has_weights: bool
     ) -> Iterator[pa.RecordBatch]:
-        """Events as (person, group, item, amount) in any order, with a hash of the person.
+        """Events as (person, number of the group, item, amount) in any order, with a hash of the person.
 
-        Events that do not count are left out, each by itself: without a person, an item or a listed group, or with a weight that is no number
-        of grid units, or 0. `group` is the number of the public group.
-
-        Args:
-            groups: Label and number of the public groups; None if there is one, of all events.
-            item_names: The names of a fixed vocabulary with their numbers, which then are the items; others are left out.
-            has_weights: Whether events have an amount; else it is 1.
+        Leaves out events without a person, an item or a listed group, or whose weight is 0 or no number of grid units.
         """
         events = " UNION ALL BY NAME ".join(self._selects or [_NO_EVENTS])
         group, item, joins = "0::INTEGER", "item", ""
@@ -402,70 +297,63 @@ class EventTable:
             group, joins = "number", 'LEFT JOIN public_groups ON events."group" = public_groups.label'
         if item_names is not None:
             self._connection.register("item_names", item_names)
-            item, joins = (
-                "place",
-                f"{joins} LEFT JOIN item_names ON {nfc('events.item')} = item_names.name",
-            )
+            item = "place"
+            joins += f" LEFT JOIN item_names ON {nfc('events.item')} = item_names.name"
         amount = "amount" if has_weights else "1::BIGINT"
         query = (
             f'WITH events AS ({events}) SELECT person, {group} AS "group", {item} AS item, {amount} AS amount, '  # noqa: S608  # our own text, names quoted
             f"hash(person) AS {PERSON_HASH} FROM events {joins}"
         )
         for batch in self._batches_of(query):
-            counted = self._that_count(batch)
-            if counted.num_rows:
-                yield counted
+            usable = self._usable(batch)
+            if usable.num_rows:
+                yield usable
 
-    def _that_count(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows that count; how many do not is noted."""
+    def _usable(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that count; the others are counted in `left_out`, by the first reason."""
         person, group, item, amount = (batch.column(name) for name in EVENT)
-        has_amount = pc.fill_null(pc.not_equal(amount, 0), False)
-        reasons = {
+        is_usable = {
             "person": person.is_valid(),
             "group": group.is_valid(),
             "item": _is_item(item),
-            "weight": has_amount,
+            "weight": pc.fill_null(pc.not_equal(amount, 0), False),
         }
         self.left_out.rows += batch.num_rows
         self.left_out.bytes = self._read.count
-        count = np.ones(batch.num_rows, dtype=np.bool_)
-        for reason, is_fine in reasons.items():
-            still = count & is_fine.to_numpy(zero_copy_only=False)
-            lost = int(np.count_nonzero(count)) - int(np.count_nonzero(still))
-            setattr(self.left_out, reason, getattr(self.left_out, reason) + lost)
-            count = still
-        return batch if count.all() else batch.filter(pa.array(count))
+        mask = np.ones(batch.num_rows, dtype=np.bool_)
+        for role, usable in is_usable.items():
+            before = int(mask.sum())
+            mask &= usable.to_numpy(zero_copy_only=False)
+            setattr(self.left_out, role, getattr(self.left_out, role) + before - int(mask.sum()))
+        return batch if mask.all() else batch.filter(pa.array(mask))
 
     def in_order(self, events: pa.Table) -> Iterator[pa.RecordBatch]:
         """Events sorted by (person, group, item, amount)."""
-        self._connection.register("part", events)
-        for batch in self._batches_of('SELECT person, "group", item, amount FROM part ORDER BY 1, 2, 3, 4'):
+        query = 'SELECT person, "group", item, amount FROM part ORDER BY 1, 2, 3, 4'
+        for batch in self._batches_of(query, events):
             self.left_out.in_order += batch.num_rows
             yield batch
-        self._connection.unregister("part")
 
     def with_event_hash(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The events with a hash of (person, group, item)."""
-        self._connection.register("part", _reader(batches))
         query = f'SELECT person, "group", item, amount, hash(person, "group", item) AS {EVENT_HASH} FROM part'  # noqa: S608  # our own names
-        yield from self._batches_of(query)
-        self._connection.unregister("part")
+        return self._batches_of(query, _reader(batches))
 
     def runs_in_order(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """As `in_order`, for a stream of events of which few are different: only those are held."""
-        self._connection.register("part", _reader(batches))
+        """As `in_order`, for a stream of events of which few are different: only those are in memory."""
         query = 'SELECT person, "group", item, amount, count(*) AS times FROM part GROUP BY ALL ORDER BY 1, 2, 3, 4'
-        for batch in self._batches_of(query):
+        for batch in self._batches_of(query, _reader(batches)):
             last = np.cumsum(batch.column("times").to_numpy())
             for start in range(0, int(last[-1]), _ROWS_AT_ONCE):
                 rows = np.arange(start, min(start + _ROWS_AT_ONCE, int(last[-1])))
                 self.left_out.in_order += len(rows)
                 yield batch.select(EVENT).take(pa.array(np.searchsorted(last, rows, side="right")))
-        self._connection.unregister("part")
 
-    def _batches_of(self, query: str) -> Iterator[pa.RecordBatch]:
-        """The rows of a query in batches of a useful size: the engine's are smaller than what it is asked for."""
+    def _batches_of(self, query: str, part: Any = None) -> Iterator[pa.RecordBatch]:
+        """The rows of a query, which may read `part`, in larger batches than the engine's."""
         check_same_process(self._process)
+        if part is not None:
+            self._connection.register("part", part)
         with _our_errors(self._problems):
             reader = self._connection.sql(query).to_arrow_reader(_ROWS_AT_ONCE)
         waiting: list[pa.RecordBatch] = []
@@ -483,10 +371,12 @@ class EventTable:
                     waiting.clear()
                     rows, size = 0, 0
                 if batch is None:
-                    return
+                    break
         finally:
             if os.getpid() != self._process:
                 _keep_for_ever(reader)
+        if part is not None:
+            self._connection.unregister("part")
 
 
 def _reader(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:
@@ -508,15 +398,15 @@ def _is_item(items: pa.Array) -> pa.Array:
 
 def memory_bytes(memory: Any) -> int:
     """A size such as '1GB' or '512MiB' in bytes."""
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT])(i?)B", str(memory))
-    if found is None:
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT])(i?)B", str(memory))
+    if match is None:
         raise ParameterError(f"memory must be a size such as '1GB', got {shown(memory)}")
-    number, unit, binary = found.groups()
+    number, unit, binary = match.groups()
     return int(float(number) * (1024 if binary else 1000) ** _UNITS[unit])
 
 
 @contextmanager
-def opened_table(  # each is a decision of its own
+def opened_table(
     source: Any,
     columns: EventColumns,
     protocol: Protocol,
@@ -525,23 +415,13 @@ def opened_table(  # each is a decision of its own
     memory: str = DEFAULT_MEMORY,
     threads: int | None = None,
 ) -> Iterator[EventTable]:
-    """The events of a source, after a look at its schema alone: every column is there and has its type.
-
-    Args:
-        source: Files, or a table in memory.
-        columns: Which columns hold what.
-        protocol: What declares the type of items, and the grid of weights.
-        by_number: Whether items are the numbers of columns.
-        memory: How much the engine may hold.
-        threads: At most this many threads; None takes all that the process may run.
-    """
+    """The events of a source, after a look at its schema alone: every column is there and has its type."""
     limit = f"{memory_bytes(memory) // 1000}KB"
     files = event_files(source)
     config = {**_SETTINGS, "memory_limit": limit, "threads": threads or available_threads()}
     with _connected(config) as connection:
-        connection.execute(
-            "SET enable_progress_bar = false"
-        )  # it writes to standard output, which may be a pipe
+        # the bar goes to standard output, which may be a pipe
+        connection.execute("SET enable_progress_bar = false")
         problems: list[BaseException] = []
         read = BytesRead()
         with _our_errors(problems):
@@ -552,7 +432,7 @@ def opened_table(  # each is a decision of its own
 
 @contextmanager
 def _connected(config: dict[str, Any]) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection that is closed at the end. A child that was forked meanwhile must leave it alone: to close it waits for threads of the parent."""
+    """A connection that is closed at the end; not in a forked child, which would wait for threads of the parent."""
     process = os.getpid()
     connection = duckdb.connect(":memory:", config=config)
     try:
@@ -565,9 +445,9 @@ def _connected(config: dict[str, Any]) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _keep_for_ever(value: object) -> None:
-    """Nothing destroys the object, not even the end of the process: it is part of a circle that the collector leaves alone."""
-    kept: list[object] = [value]
-    kept.append(kept)
+    """Keeps the object from being destroyed, even at exit: it joins a cycle that the collector leaves alone."""
+    cycle: list[object] = [value]
+    cycle.append(cycle)
     gc.freeze()
 
 
@@ -588,27 +468,16 @@ def _select(relation: Relation, protocol: Protocol, *, by_number: bool) -> str:
 
 @contextmanager
 def _our_errors(problems: list[BaseException]) -> Iterator[None]:
-    """The engine's errors as ours: its own messages may quote data.
-
-    Args:
-        problems: What our own readers have found, whose words the engine does not pass on.
-    """
+    """The engine's errors as ours: its own messages may quote data."""
     try:
         yield
     except (duckdb.Error, pa.ArrowException, OSError, UnicodeDecodeError, RuntimeError) as problem:
         if problems:
             raise problems[0] from None
         if isinstance(problem, duckdb.OutOfMemoryException):
-            raise InputError(
-                "source must be sorted within the memory given, got too little; allow more memory, such as 4GB"
-            ) from None
+            raise InputError("sorting must fit within the memory given, got too little; try 4GB") from None
         if isinstance(problem, RuntimeError) and "interrupted" in str(problem).lower():
             raise KeyboardInterrupt from None
         if BAD_LINE in str(problem):
-            raise InputError(
-                "source must hold one JSON object on each line, got a line with something else"
-            ) from None
-        raise InputError(_UNREADABLE) from None
-
-
-_UNREADABLE = "source must be readable to its end as what its name says, got damage or another kind"
+            raise InputError("source must hold one JSON object on each line, got another line") from None
+        raise InputError("cannot read source: damaged, or not the type that its extension says") from None

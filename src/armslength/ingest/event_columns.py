@@ -1,8 +1,7 @@
-"""What each column of an event table must be, and how it becomes text or integers, as expressions of the engine's SQL.
+"""The types that columns of an event table must have, and how they become text or integers in the engine's SQL.
 
-Nothing is sniffed: a column of a typed file must have the type that its role asks for, and text (CSV) is read as text. A single value that
-breaks its rule is NULL, and its event is left out. It must not end the release: then one event would decide, for all to see,
-whether there is a release at all.
+No type is guessed. A single bad value becomes NULL, and its event is left out: if it ended the release, one event would decide,
+for all to see, whether there is a release at all.
 """
 
 from dataclasses import dataclass
@@ -12,39 +11,21 @@ from armslength.checks import type_name
 from armslength.errors import InputError, ParameterError
 from armslength.protocol.protocol import Protocol
 
-_WHOLE = {
-    "TINYINT",
-    "SMALLINT",
-    "INTEGER",
-    "BIGINT",
-    "HUGEINT",
-    "UTINYINT",
-    "USMALLINT",
-    "UINTEGER",
-    "UBIGINT",
-    "UHUGEINT",
-}
+_SIGNED = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
+_WHOLE = _SIGNED | {f"U{kind}" for kind in _SIGNED}
 _REAL = {"FLOAT", "DOUBLE"}
 _NOTHING = '"NULL"'  # the type of a column in which everything is missing
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _WHOLE_NUMBER = "[+-]?[0-9]+"
 _FARTHEST = 2**62
-# White_Space in Unicode 17: what may stand around the id of a person without making another person of it
-_BLANKS = "".join(
-    map(chr, (*range(9, 14), 32, 133, 160, 5760, *range(8192, 8203), 8232, 8233, 8239, 8287, 12288))
-)
+# White_Space in Unicode 17, which is trimmed from the id of a person
+_BLANK_CODES = (*range(9, 14), 32, 133, 160, 5760, *range(8192, 8203), 8232, 8233, 8239, 8287, 12288)
+_BLANKS = "".join(map(chr, _BLANK_CODES))
 
 
 @dataclass(frozen=True)
 class EventColumns:
-    """Which columns hold what.
-
-    Attributes:
-        person: Who the event is about.
-        item: What happened.
-        group: Where, or None.
-        weight: How much of it, or None for 1.
-    """
+    """Which columns hold what."""
 
     person: str
     item: str
@@ -71,16 +52,16 @@ def _unless(*broken: str, value: str) -> str:
 
 
 def _missing(column: str, kind: str) -> str:
-    """Where a value of a JSON file, or text, or another type is missing; empty text is, as CSV cannot tell the two apart."""
+    """The condition that a value is missing; empty text is, because CSV cannot tell the two apart."""
     if kind == "JSON":
         return f"{column} IS NULL OR json_type({column}) = 'NULL' OR {column} ->> '$' = ''"
     return f"{column} IS NULL OR {column} = ''" if kind == "VARCHAR" else f"{column} IS NULL"
 
 
 def id_expression(column: str, kind: str, role: str) -> str:
-    """A person or a group as text, missing as NULL; a column is named as SQL names it.
+    """A person or a group as text, missing as NULL.
 
-    Guarantee: a person's id is its NFC form without white space around it, so that no two spellings that look alike count as two people.
+    Guarantee: a person's id is its NFC form without white space around it, so spellings that look alike are one person.
     """
     if kind == "JSON":
         is_id = f"json_type({column}) = 'VARCHAR' OR regexp_full_match({column} ->> '$', '{_WHOLE_NUMBER}')"
@@ -88,43 +69,31 @@ def id_expression(column: str, kind: str, role: str) -> str:
     elif kind in _WHOLE | {"VARCHAR", "UUID", "DATE", _NOTHING} or kind.startswith("ENUM"):
         name = f"CAST({column} AS VARCHAR)"
     else:
-        raise InputError(
-            f"{role} must be a column of text or whole numbers, got {type_name(kind)}; cast it first"
-        )
+        raise InputError(f"{role} must be a column of text or whole numbers, got {type_name(kind)}; cast it")
     return f"nullif({person_spelling(name) if role == 'person' else name}, '')"
 
 
 def person_spelling(name: str) -> str:
-    """The one spelling of a person's id, of an expression of text: its NFC form without white space around it."""
-    # ASCII without blanks at its ends is its own spelling: the engine takes ten times as long to trim as to see that
+    """The NFC form of an expression of text without white space around it."""
+    # for ASCII without blanks at its ends that is the text itself: ten times as fast
     is_plain = f"strlen({name}) = length({name}) AND {name} >= '!' AND ({name})[-1] > ' '"
     return f"CASE WHEN {is_plain} THEN {name} ELSE trim({nfc(name)}, '{_BLANKS}') END"
 
 
 def nfc(text: str) -> str:
-    """The NFC form of an expression of text, piece by piece between NULs, at which the engine's own function ends. No character composes with NUL."""
+    """The NFC form of an expression of text, piece by piece between NULs, where the engine's own function stops."""
     pieces = f"list_transform(string_split({text}, chr(0)), lambda piece: nfc_normalize(piece))"
     return f"CASE WHEN contains({text}, chr(0)) THEN array_to_string({pieces}, chr(0)) ELSE nfc_normalize({text}) END"
 
 
 def item_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool, by_number: bool) -> str:
-    """An item as text, or as a 64-bit integer, whichever the protocol declares; NULL where it is missing or of another type.
-
-    Args:
-        column: The column, as SQL names it.
-        kind: Its type.
-        protocol: What declares the type of items.
-        is_text: Whether the file holds nothing but text, so that numbers must be read out of it.
-        by_number: Whether items are the numbers of columns below a fixed input_dim.
-    """
+    """An item as text or int64, as the protocol declares; a column number if `by_number`; NULL where it is none."""
     missing = _missing(column, kind)
     if protocol.items == "string" and not by_number:
         if kind == "JSON":
             return _unless(missing, f"json_type({column}) <> 'VARCHAR'", value=f"{column} ->> '$'")
         if kind not in ("VARCHAR", _NOTHING) and not kind.startswith("ENUM"):
-            raise InputError(
-                f"item must be of the protocol's type string, got {type_name(kind)}; cast it first"
-            )
+            raise InputError(f"item must be of the protocol's type string, got {type_name(kind)}; cast it")
         return f"nullif(CAST({column} AS VARCHAR), '')"
     broken = [missing]
     if kind == "JSON":
@@ -132,9 +101,8 @@ def item_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool
         broken.append(f"json_type({column}) NOT IN ('BIGINT', 'UBIGINT')")
     elif is_text:
         number = f"TRY_CAST({column} AS BIGINT)"
-        broken.append(
-            f"NOT regexp_full_match({column}, '{_WHOLE_NUMBER}')"
-        )  # the engine would round '1.5', and take ' 1'
+        # the engine would round '1.5', and accept ' 1'
+        broken.append(f"NOT regexp_full_match({column}, '{_WHOLE_NUMBER}')")
     elif kind in _WHOLE | {_NOTHING}:
         number = f"TRY_CAST({column} AS BIGINT)"  # NULL where it does not fit 64 bits
     else:
@@ -145,10 +113,9 @@ def item_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool
 
 
 def amount_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool) -> str:
-    """A weight in grid units, by floor(weight/γ), event by event, before any sum; NULL where it is no number that the grid holds.
+    """floor(weight/γ), event by event, before any sum; NULL where it is no number or does not fit.
 
-    γ is a power of two, so that a float divided by it is exact; whole numbers are never turned into floats. Decimals, and
-    numbers in text, are first the floats next to them.
+    γ is a power of two, so dividing a float by it is exact. Whole numbers never become floats; decimals and text do.
     """
     if kind in _WHOLE:
         return _whole_amount(f"TRY_CAST({column} AS BIGINT)", protocol.resolution, on_grid=protocol.on_grid)
@@ -156,19 +123,17 @@ def amount_expression(column: str, kind: str, protocol: Protocol, *, is_text: bo
         numbers = "('BIGINT', 'UBIGINT', 'HUGEINT', 'DOUBLE')"
         real = f"CASE WHEN json_type({column}) IN {numbers} THEN TRY_CAST({column} ->> '$' AS DOUBLE) END"
     elif is_text:
-        # the engine would take '1_000' and ' 5'
+        # the engine would accept '1_000' and ' 5'
         real = f"CASE WHEN regexp_full_match({column}, '{_NUMBER}') THEN TRY_CAST({column} AS DOUBLE) END"
     elif kind in _REAL | {_NOTHING} or kind.startswith("DECIMAL"):
         real = f"CAST({column} AS DOUBLE)"
     else:
         raise InputError(f"weight must be a column of numbers, got {type_name(kind)}; cast it first")
-    # ⌊x/γ⌋ = ⌊⌊x⌋/γ⌋ for a whole γ, and ⌊x⌋ does not vanish when it is divided, as the smallest floats do
+    # ⌊x/γ⌋ = ⌊⌊x⌋/γ⌋ for a whole γ; without the inner floor, tiny negative floats would become 0
     whole = f"floor({real})" if protocol.resolution > 1 else real
     floored = f"floor({whole} * {float(1 / protocol.resolution)!r}::DOUBLE)"
-    broken = [
-        f"{real} IS NULL OR NOT isfinite({real})",
-        f"NOT abs({floored}) <= {float(_FARTHEST)!r}::DOUBLE",
-    ]
+    too_large = f"NOT abs({floored}) <= {float(_FARTHEST)!r}::DOUBLE"
+    broken = [f"{real} IS NULL OR NOT isfinite({real})", too_large]
     if protocol.on_grid:
         broken.append(f"{floored} * {float(protocol.resolution)!r}::DOUBLE <> {real}")
     return _unless(*broken, value=f"TRY_CAST({floored} AS BIGINT)")

@@ -1,4 +1,4 @@
-"""An event table and what a release counts of it: its columns, the public groups, the names of items, the bound for a person.
+"""What a release counts of an event table: its columns, the public groups, the names of items, the bound for a person.
 
 Which groups exist is public input, never read off the data: a group of one person would appear with that person.
 """
@@ -30,25 +30,14 @@ _MOST_GROUPS = 10_000_000
 
 @dataclass(frozen=True)
 class TableJob:
-    """What is counted of an event table, checked as far as it can be without data.
-
-    Attributes:
-        source: Where the events are.
-        protocol: What the parties agreed on.
-        columns: Which columns hold what.
-        groups: The rows of the release.
-        bound: The most that one person adds, in grid units.
-        item_names: The names of a fixed vocabulary with their numbers, or None.
-        memory: How much the engine may hold.
-        threads: At most this many threads.
-    """
+    """What is counted of an event table, checked as far as it can be without data."""
 
     source: Any
     protocol: Protocol
     columns: EventColumns
     groups: "PublicGroups"
-    bound: int
-    item_names: pa.Table | None
+    bound: int  # the most that one person adds, in grid units
+    item_names: pa.Table | None  # name and number of each item of a fixed vocabulary
     memory: str
     threads: int | None
 
@@ -69,60 +58,40 @@ class TableJob:
             raise ParameterError(f"protocol must be al.Protocol, got {type(protocol).__name__}")
         bound = contribution_in_grid_units(protocol)
         if not protocol.unit:
-            raise ParameterError(
-                "unit must say in the protocol, in words, who is protected, such as 'one patient'; got nothing"
-            )
+            raise ParameterError("unit must say in the protocol who is protected, such as 'one patient'")
         if protocol.value_range is not None:
-            raise ParameterError(
-                "value_range must be None for an event table: it clamps sums, and a contribution bounds events"
-            )
+            raise ParameterError("value_range must be None for event tables: a contribution bounds them")
         if protocol.noise_site != "output":
-            raise ParameterError(
-                f"noise_site must be 'output' for an event table, got {protocol.noise_site!r}"
-            )
+            raise ParameterError(f"noise_site must be 'output' for event tables, got {protocol.noise_site!r}")
         if threads is not None:
             integer("threads", threads, at_least=1, at_most=1024)
         item_names = item_numbers(protocol, vocabulary)
         return cls(source, protocol, columns, groups, bound, item_names, memory, threads)
 
     def sums(self, key: bytes, *, show_progress: bool = False) -> Sums:
-        """The exact integers of all groups, **not private**, from the events that are kept under this key.
-
-        They depend on the events and the key, and not on the order of the rows, the files, or how work is cut and shared.
-        """
+        """The exact integers of all groups, **not private**: a function of the set of events and the key alone."""
         sums = GroupSums(self.protocol, len(self.groups.labels), self.threads)
         left_out = LeftOut()
         total, unit = size_of(self.source) if show_progress else (None, "rows")
-        # All events are read before the first is kept: a person's may stand anywhere.
+        # All events are read before the first is parts: a person's may stand anywhere.
         with progress("reading", total, unit, shown=show_progress) as advance:
-            kept = self.kept_events(key, left_out, advance, unit)
-            first = next(kept, None)
+            parts = self.kept_events(key, left_out, advance, unit)
+            first = next(parts, None)
         with progress("counting", left_out.counting, "rows", shown=show_progress) as advance:
-            done = 0
-            for events in chain([] if first is None else [first], kept):
+            before = 0
+            for events in chain([] if first is None else [first], parts):
                 sums.add(events)
-                advance(left_out.in_order - done)
-                done = left_out.in_order
+                advance(left_out.in_order - before)
+                before = left_out.in_order
         if show_progress and sys.stderr is not None and sys.stderr.isatty():
-            # like the progress bar: for the data holder's own eyes, before anything is charged, and never in a file
+            # for the data holder's eyes, like the progress bar: never in a file
             sys.stderr.write(f"{left_out.in_words()}\n")
         return sums.sums()
 
     def kept_events(
-        self,
-        key: bytes,
-        left_out: LeftOut | None = None,
-        advance: Advance | None = None,
-        unit: str = "rows",
+        self, key: bytes, left_out: LeftOut | None = None, advance: Advance | None = None, unit: str = "rows"
     ) -> Iterator[BoundedEvents]:
-        """The events that are kept under this key, person by person: **private**, and within everybody's bound.
-
-        Args:
-            key: Puts each person's events into the order in which they are kept.
-            left_out: Takes how many rows were read, and how many left out.
-            advance: Is told how much more was read.
-            unit: In "rows", or "B" for bytes of text files.
-        """
+        """The events that are kept under this key, within everybody's bound, **not private**; updates what is given for progress."""
         order = KeyedOrder(key, self.groups.labels)
         with self.opened() as table:
             table.left_out = left_out or table.left_out
@@ -147,29 +116,24 @@ class TableJob:
 def _with_progress(
     batches: Iterator[pa.RecordBatch], left_out: LeftOut, advance: Advance, unit: str
 ) -> Iterator[pa.RecordBatch]:
-    """The batches; the progress bar is told how much was read for each."""
-    done = 0
+    """The batches; advances the progress bar for each."""
+    before = 0
     for batch in batches:
         now = left_out.bytes if unit == "B" else left_out.rows
-        advance(now - done)
-        done = now
+        advance(now - before)
+        before = now
         yield batch
 
 
 @dataclass(frozen=True)
 class PublicGroups:
-    """The rows of a release: their labels, in their order, from public input alone.
-
-    Attributes:
-        labels: One for each row.
-        column: The column of the table that names an event's group; None if all events are of the one group.
-    """
+    """The labels of a release's rows, in order, from public input alone."""
 
     labels: tuple[str, ...]
-    column: str | None
+    column: str | None  # of the table, with an event's group; None if there is one group
 
     def table(self) -> pa.Table | None:
-        """(label, number) of every group, for the engine to join with; None if all events are of the one group."""
+        """(label, number) of every group, for a join; None if there is one group."""
         if self.column is None:
             return None
         numbers = pa.array(range(len(self.labels)), pa.int32())
@@ -177,18 +141,10 @@ class PublicGroups:
 
 
 def public_groups_of(group: str | None, listed: Any, label: str | None) -> PublicGroups:
-    """The groups of a release, if they were said in one of the two ways.
-
-    Args:
-        group: The column with the group of each event, with `listed`; or None, with `label`.
-        listed: All groups that get a row.
-        label: The one row's name.
-    """
+    """The groups of a release: those listed, with a column; or one, with a label."""
     if group is None:
         if listed is not None:
-            raise ParameterError(
-                "public_groups must go with a group column, got none; name that column, or give a label instead"
-            )
+            raise ParameterError("public_groups must go with a group column, got none; or give a label")
         if label is None:
             raise ParameterError(
                 "groups must be public: say the group column with its public groups, or one label if all events are of one group"
@@ -208,22 +164,20 @@ def public_groups_of(group: str | None, listed: Any, label: str | None) -> Publi
 
 
 def item_numbers(protocol: Protocol, vocabulary: Any) -> pa.Table | None:
-    """(name, number) of every coordinate, for the engine to join with; None where items are hashed, or are numbers already.
-
-    Args:
-        protocol: What the parties agreed on.
-        vocabulary: The list of names, if the protocol holds the hash of one.
-    """
+    """(name, number) of every coordinate, for a join; None where items are hashed, or are numbers already."""
     if protocol.transform.input_dim is None:
         if vocabulary is not None:
             raise ParameterError("vocabulary must be left out for an open vocabulary, got one")
         return None
     if protocol.items != "string" and (vocabulary is not None or protocol.vocabulary is not None):
-        raise ParameterError(
-            "items must be 'string' in a protocol with a vocabulary for event tables, got 'int64'"
-        )
+        raise ParameterError("items must be 'string' in a protocol with a vocabulary, got 'int64'")
     if vocabulary is not None:
-        return _numbered(protocol, vocabulary)
+        width = protocol.transform.input_dim
+        if isinstance(vocabulary, str) or checked_vocabulary(vocabulary, width) != protocol.vocabulary:
+            raise ParameterError("vocabulary must be the list that the protocol was made with, got other")
+        names = [canonical_text(name).decode() for name in vocabulary]
+        places = pa.array(range(len(names)), pa.int64())
+        return pa.table({"name": pa.array(names, pa.string()), "place": places})
     if protocol.vocabulary is not None:
         raise ParameterError("vocabulary must list the names of the protocol's coordinates, got nothing")
     if protocol.items != "int64":
@@ -232,17 +186,3 @@ def item_numbers(protocol: Protocol, vocabulary: Any) -> pa.Table | None:
             "use an open vocabulary, or give the protocol a vocabulary"
         )
     return None
-
-
-def _numbered(protocol: Protocol, names: Any) -> pa.Table:
-    if (
-        isinstance(names, str)
-        or checked_vocabulary(names, protocol.transform.input_dim) != protocol.vocabulary
-    ):
-        raise ParameterError(
-            "vocabulary must be the list that the protocol was made with, got something else"
-        )
-    canonical = [canonical_text(name).decode() for name in names]
-    return pa.table(
-        {"name": pa.array(canonical, pa.string()), "place": pa.array(range(len(canonical)), pa.int64())}
-    )

@@ -1,7 +1,4 @@
-"""From lists of events to the sums of one row, for streams, **not private**: a pure function of the events and the public matrix.
-
-Different items are counted first and hashed once each, however many events they have.
-"""
+"""From lists of events to the sums of one row, for streams, **not private**; each different item is hashed once."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -28,12 +25,9 @@ _MOST_TOTALS = 1 << 21  # 16 MB for each thread
 
 
 def event_sums(protocol: Protocol, items: Any, amounts: Any) -> Sums:
-    """The exact integers of one row: Σ amount·A[:, item] modulo 2^64 over all events, and Σ amount where there are totals.
+    """Σ amount·A[:, item] modulo 2^64 over all events, and Σ amount where there are totals.
 
-    Args:
-        protocol: What says which items there are.
-        items: Column numbers; or for an open vocabulary items of the protocol's type, as a list, an array or an Arrow column.
-        amounts: An integer in grid units, of either sign; or as many of them as there are items.
+    Items are column numbers or, for an open vocabulary, of the protocol's type. Amounts are integers in grid units: one, or one for each.
     """
     transform = protocol.transform
     if isinstance(items, Iterator):
@@ -55,13 +49,13 @@ def event_sums(protocol: Protocol, items: Any, amounts: Any) -> Sums:
 def _sketch_of_numbers(
     transform: Transform, numbers: NDArray[np.int64], amounts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """For a fixed input dimension: with `SparseJL` s additions for each event, with the others k for each column."""
+    """For a fixed input_dim: s additions for each event with `SparseJL`, k for each column with the others."""
     width = transform.input_dim or 0
     if width <= min(len(numbers), _MOST_TOTALS):
-        # More events than columns: adding to one total each is less work than to s coordinates.
+        # more events than columns: adding to one total is less work than to s coordinates
         return np.asarray(transform.apply(_totals(numbers, amounts, width)[None, :])[0])
     if transform.cheap_per_event:
-        # As rows of a sparse matrix that are added up, so that threads can share the work.
+        # as rows of a sparse matrix that are added up, so that threads share the work
         starts = np.append(np.arange(0, max(1, len(numbers)), _EVENTS_AT_ONCE), len(numbers))
         rows = SparseRows(starts, numbers, amounts, width)
         return np.asarray(transform.apply(rows).sum(axis=0))
@@ -116,13 +110,11 @@ def _plain(column: pa.ChunkedArray) -> NDArray[Any]:
 def _column_of_list(protocol: Protocol, items: Any) -> pa.ChunkedArray:
     """Items of a list or an array as an Arrow column of the protocol's type."""
     if isinstance(items, Mapping):
-        raise InputError(
-            "items must be a list of items, got a mapping; pass its keys, and its values as amounts"
-        )
+        raise InputError("items must be a list of items, got a mapping; pass its keys, and values as amounts")
     try:
-        listed = items.tolist() if isinstance(items, np.ndarray) else list(items)
-        check_item_types(protocol, listed)  # before Arrow, which takes 1.0 and True for 1
-        return pa.chunked_array([pa.array(listed, pa.string() if protocol.items == "string" else pa.int64())])
+        values = items.tolist() if isinstance(items, np.ndarray) else list(items)
+        check_item_types(protocol, values)  # before Arrow, which takes 1.0 and True for 1
+        return pa.chunked_array([pa.array(values, pa.string() if protocol.items == "string" else pa.int64())])
     except InputError:
         raise
     except TypeError:
@@ -134,14 +126,10 @@ def _column_of_list(protocol: Protocol, items: Any) -> pa.ChunkedArray:
 def _counts(column: pa.ChunkedArray, amounts: NDArray[np.int64], kind: str) -> tuple[Any, NDArray[np.int64]]:
     """(the different items of an Arrow column, the total amount of each)."""
     value_type = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    is_text = (
-        pa.types.is_string(value_type)
-        or pa.types.is_large_string(value_type)
-        or pa.types.is_string_view(value_type)
-    )
-    if not (is_text if kind == "string" else pa.types.is_integer(value_type)):
+    text_types = (pa.string(), pa.large_string(), pa.string_view())
+    if not (value_type in text_types if kind == "string" else pa.types.is_integer(value_type)):
         raise InputError(
-            f"items must be of the protocol's type {kind}, got {type_name(value_type)}; cast them first"
+            f"items must be of the protocol's type {kind}, got {type_name(value_type)}; cast them"
         )
     if column.null_count:
         raise InputError("items must have no missing values, got some; leave those events out")
@@ -161,22 +149,15 @@ def _counts(column: pa.ChunkedArray, amounts: NDArray[np.int64], kind: str) -> t
     together = pc.dictionary_encode(pa.concat_arrays([items for items, _ in parts]))
     totals = np.zeros(len(together.dictionary), dtype=np.int64)
     add_amounts(together.indices.to_numpy(), np.concatenate([part for _, part in parts]), totals)
-    if kind == "string":
-        return _texts(together.dictionary), totals
-    return together.dictionary.to_numpy(zero_copy_only=False), totals
-
-
-def _texts(items: pa.Array) -> list[str]:
-    """The items as text, if they are any: Arrow's buffers are what somebody says is UTF-8."""
-    try:
-        texts: list[str] = items.to_pylist()
+    try:  # what Arrow calls text may be no UTF-8
+        different = together.dictionary.to_pylist() if kind == "string" else together.dictionary.to_numpy()
     except UnicodeDecodeError:
         raise InputError("items must be valid Unicode text, got other bytes") from None
-    return texts
+    return different, totals
 
 
 def _checked_indices(coded: pa.DictionaryArray) -> NDArray[Any]:
-    """Which of its items each event has, if those are there: a dictionary may come from anywhere."""
+    """The index of each event's item, if it is valid: a dictionary may come from anywhere."""
     indices: NDArray[Any] = coded.indices.to_numpy()
     size = len(coded.dictionary)
     if coded.dictionary.null_count or (len(indices) and not 0 <= indices.min() <= indices.max() < size):
@@ -185,12 +166,10 @@ def _checked_indices(coded: pa.DictionaryArray) -> NDArray[Any]:
 
 
 def _whole_amounts(amounts: Any, count: int) -> NDArray[np.int64]:
-    """Amounts as int64, one for each item; one amount for all of them takes no memory."""
+    """Amounts as int64, one for each item."""
     array = plain_array(amounts, "amounts")
     if array.size and array.dtype.kind not in "iu":
-        raise InputError(
-            f"amounts must be integers in grid units, got {type_name(array.dtype)}; floor them onto the grid first"
-        )
+        raise InputError(f"amounts must be integers in grid units, got {type_name(array.dtype)}; floor them")
     if array.ndim > 1 or (array.ndim == 1 and len(array) != count):
         raise InputError(f"amounts must be one integer, or {count} of them, got shape {shown(array.shape)}")
     return np.broadcast_to(array.astype(np.int64, copy=False), (count,))

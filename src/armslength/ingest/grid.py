@@ -1,7 +1,7 @@
 """From data to integers: clamp to the public range, floor onto the public grid. No float is ever summed.
 
-Guarantee: coordinates of neighbors differ by at most ⌈|x−x'|/γ⌉ grid units after this, and by |x−x'|/γ if both lie on
-the grid: floor and clamp are monotone, and neither stretches a difference past the next whole unit.
+Guarantee: coordinates of neighbors then differ by at most ⌈|x−x'|/γ⌉ grid units, and by |x−x'|/γ if both lie on the grid: floor
+and clamp are monotone, and neither stretches a difference past the next whole unit.
 Reference: docs/privacy.md, steps 1 and 2.
 """
 
@@ -18,9 +18,6 @@ from armslength.checks import type_name
 from armslength.errors import InputError
 from armslength.transforms.integer_rows import contiguous, narrow
 
-# Hot loops from data to integers: one pass, nothing copied but the result.
-
-
 NOT_FINITE, TOO_LARGE, OFF_GRID = 1, 2, 4
 
 
@@ -33,10 +30,7 @@ def add_amounts(positions: Integers, amounts: NDArray[np.int64], totals: NDArray
 
 @kernel
 def all_floored(values: NDArray[Any], exponent: int, largest: float, result: Integers) -> bool:
-    """result = floor(values/2^exponent) for an exponent of at most 0; whether every one of them is finite and fits.
-
-    The usual case of `floor_to_grid`: nothing is clamped, and nothing asked but whether to look again.
-    """
+    """The usual case of `floor_to_grid`, without a range and with an exponent ≤ 0; whether all values are finite and fit."""
     down = math.ldexp(1.0, -exponent)
     unfit = 0
     for i in range(values.shape[0]):
@@ -59,20 +53,10 @@ def floor_to_grid(
     must_lie_on_grid: bool,
     result: Integers,
 ) -> int:
-    """result = floor(clamp(values)/2^exponent); which of the three problems any value had.
+    """result = floor(clamp(values)/2^exponent), 0 where there is a problem; the bits of all problems.
 
-    Every scaling is by a power of two, and exact; for a positive exponent the value is floored first, which gives the
-    same floor and keeps tiny values from vanishing. Where there is a problem the result is 0. Without branches, so that
-    it runs in vectors.
-
-    Args:
-        values: A contiguous matrix of floats.
-        exponent: log2 of the resolution.
-        low: The least value.
-        high: The greatest.
-        largest: The largest magnitude that the result may have.
-        must_lie_on_grid: Whether to look for values off the grid.
-        result: As large as the values.
+    Scaling by a power of two is exact; for a positive exponent the value is floored first, which gives the same floor and keeps tiny
+    values from vanishing. Without branches, so that it is vectorized.
     """
     down, up = math.ldexp(1.0, -exponent), math.ldexp(1.0, exponent)
     always_on_grid = math.ldexp(1.0, exponent + 53)
@@ -101,17 +85,11 @@ _RESULTS = ((np.int32, 2.0**31 - 1), (np.int64, 2.0**62))  # what may hold grid 
 
 @dataclass(frozen=True)
 class Grid:
-    """Multiples of 2^exponent, clamped to [low, high] in grid units where there is a range.
-
-    Attributes:
-        exponent: log2 of the resolution.
-        on_grid: Whether data off the grid is refused.
-        limits: The public range in data units, or None.
-    """
+    """Multiples of 2^exponent within the limits."""
 
     exponent: int
-    on_grid: bool
-    limits: tuple[Fraction, Fraction] | None
+    on_grid: bool  # whether values off the grid are refused
+    limits: tuple[Fraction, Fraction] | None  # the public range in data units
 
     @classmethod
     def of(cls, resolution: Fraction, limits: tuple[Fraction, Fraction] | None, *, on_grid: bool) -> "Grid":
@@ -130,7 +108,7 @@ class Grid:
 
     @property
     def is_linear(self) -> bool:
-        """Whether integers are only multiplied: then sums may wrap modulo 2^64 without harm."""
+        """Whether integers are only multiplied, so that sums may wrap modulo 2^64."""
         return self.limits is None and self.exponent <= 0
 
     @property
@@ -146,19 +124,13 @@ class Grid:
         """The values in grid units, contiguous: as int32 where they fit, else as int64.
 
         Values of an integer type without a range wrap modulo 2^64.
-
-        Args:
-            values: Integers or floats.
-            room: Where the result may stand, if it is large enough.
         """
         if values.dtype.kind in "biu":
             if self.exponent == 0 and self.limits is None:
                 return narrow(values)
             return self._from_integers(values)
         if values.dtype.kind != "f" or values.dtype.itemsize > 8:
-            raise InputError(
-                f"X must hold integers or floats of at most 64 bits, got {type_name(values.dtype)}"
-            )
+            raise InputError(f"X must hold integers or floats up to 64 bits, got {type_name(values.dtype)}")
         return self._from_floats(values, room)
 
     def _from_integers(self, values: NDArray[Any]) -> Integers:
@@ -168,16 +140,15 @@ class Grid:
         if self.on_grid and self.exponent > 0 and np.any(_modulo(values, self.exponent)):
             raise _off_grid()
         if self.limits is not None:
-            # One unit beyond the range on both sides: it clamps like the value itself, and cannot overflow below.
+            # to one unit beyond the range, which clamps like the value itself, and cannot overflow below
             limits = np.iinfo(values.dtype)
             low = min(max(math.floor(self.limits[0]) - 1, limits.min), limits.max)
             high = max(min(math.ceil(self.limits[1]) + 1, limits.max), limits.min)
             values = np.clip(values, low, high)
         if self.exponent > 0:
-            shifted = values >> np.array(
-                min(self.exponent, values.dtype.itemsize * 8 - 1), dtype=values.dtype
-            )
-            if self.exponent >= values.dtype.itemsize * 8 and values.dtype.kind == "u":
+            bits = values.dtype.itemsize * 8
+            shifted = values >> values.dtype.type(min(self.exponent, bits - 1))
+            if self.exponent >= bits and values.dtype.kind == "u":
                 shifted = np.zeros_like(values)
             grid = shifted.astype(np.int64)
         else:
@@ -190,26 +161,24 @@ class Grid:
             # a hair outside of the range; the clamp in grid units follows
             low, high = (float(limit) for limit in self.limits)
             low, high = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
-        # half floats and foreign byte orders are rare: those are copied
+        # copies half floats and foreign byte orders
         native = values.astype(np.float64 if values.dtype.itemsize != 4 else np.float32, copy=False)
         rows = contiguous(native.reshape(1, -1) if native.ndim == 1 else native)
-        found = 0
+        problems = 0
         plain = self.limits is None and self.exponent <= 0 and not self.on_grid
         for kind, largest in self._results:
             space = np.empty(rows.size, dtype=kind) if room is None else room.view(kind)
             grid: Integers = space[: rows.size].reshape(rows.shape)
             if plain and all_floored(rows, self.exponent, largest, grid):
                 return grid.reshape(native.shape)
-            found = floor_to_grid(rows, self.exponent, low, high, largest, self.on_grid, grid)
-            if not found & TOO_LARGE:
+            problems = floor_to_grid(rows, self.exponent, low, high, largest, self.on_grid, grid)
+            if not problems & TOO_LARGE:
                 break
-        if found & NOT_FINITE:
+        if problems & NOT_FINITE:
             raise InputError("X must hold finite numbers, got NaN or infinity; remove or impute them")
-        if found & TOO_LARGE:
-            raise InputError(
-                "X must stay within 2^62 times the resolution, got a larger value; set value_range"
-            )
-        if found & OFF_GRID:
+        if problems & TOO_LARGE:
+            raise InputError("X must stay within 2^62 times the resolution, got larger; set value_range")
+        if problems & OFF_GRID:
             raise _off_grid()
         return self._clamped(grid.reshape(native.shape))
 
@@ -219,7 +188,7 @@ class Grid:
 
     @property
     def _results(self) -> tuple[tuple[Any, float], ...]:
-        """What may hold floats in grid units: not int32 where an end of the range would not fit it."""
+        """The types for floats in grid units: not int32 where an end of the range does not fit it."""
         bounds = self._low_and_high or (0, 0)
         return _RESULTS if -(2**31) < bounds[0] <= bounds[1] < 2**31 else _RESULTS[1:]
 

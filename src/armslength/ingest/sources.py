@@ -1,7 +1,7 @@
 """Where events come from: files of a known kind, or a table in memory. Names and types come from their own schema."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,37 +13,21 @@ from armslength.checks import check_local, is_file, is_folder
 from armslength.errors import InputError, ParameterError, printable
 from armslength.ingest.text_files import DELIMITERS, header_names
 
-KINDS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".csv.gz": "csv",
-    ".tsv": "tsv",
-    ".tsv.gz": "tsv",
-    ".jsonl": "json",
-    ".jsonl.gz": "json",
-    ".ndjson": "json",
-    ".ndjson.gz": "json",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-}
+_TEXT_KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "json", ".ndjson": "json"}
+_TABLE_KINDS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow"}
+KINDS = _TABLE_KINDS | _TEXT_KINDS | {f"{ending}.gz": kind for ending, kind in _TEXT_KINDS.items()}
 
 
 @dataclass(frozen=True)
 class EventFile:
-    """One file of events.
-
-    Attributes:
-        path: Where it is.
-        kind: "parquet", "csv", "tsv", "json" or "arrow".
-    """
+    """One file of events."""
 
     path: Path
-    kind: str
+    kind: str  # "parquet", "csv", "tsv", "json" or "arrow"
 
     @property
     def name(self) -> str:
-        """Its path as a message shows it."""
+        """Its path for messages."""
         return printable(str(self.path))
 
 
@@ -51,13 +35,11 @@ def event_files(source: Any) -> list[EventFile] | None:
     """The files of a path, a folder, or a list of paths, in order; None if the source is something else."""
     if isinstance(source, (str, os.PathLike)):
         return _files_of(source)
-    if (
-        isinstance(source, Sequence)
-        and len(source) > 0
-        and all(isinstance(path, (str, os.PathLike)) for path in source)
-    ):
-        return [file for path in source for file in _files_of(path)]
-    return None
+    if not isinstance(source, Sequence) or not len(source):
+        return None
+    if not all(isinstance(path, (str, os.PathLike)) for path in source):
+        return None
+    return [file for path in source for file in _files_of(path)]
 
 
 def _files_of(source: str | os.PathLike[str]) -> list[EventFile]:
@@ -68,15 +50,13 @@ def _files_of(source: str | os.PathLike[str]) -> list[EventFile]:
     except (OSError, ValueError):
         raise ParameterError("source must be a file or a folder that can be looked at, got another") from None
     if inside is not None:
-        events = [inner for inner in inside if kind_of(inner) is not None and inner.is_file()]
-        if not events:
-            raise ParameterError(
-                f"source must be a folder with event files ({_known()}), got none in {printable(str(path))}"
-            )
-        return [EventFile(inner, str(kind_of(inner))) for inner in events]
-    kind = kind_of(path)
+        files = [EventFile(each, kind) for each in inside if (kind := _kind(each)) and each.is_file()]
+        if not files:
+            raise ParameterError(f"source must hold event files ({_known()}), got {printable(str(path))}")
+        return files
+    kind = _kind(path)
     if kind is None:
-        # not the name, nor its end: somebody may hand in the text of a table
+        # without the name: somebody may hand in the text of a table
         raise ParameterError(f"source must be a file whose name ends in {_known()}, got another name")
     if not is_file(path):
         raise ParameterError(f"source must be a file that is there, got {printable(str(path))}")
@@ -84,12 +64,11 @@ def _files_of(source: str | os.PathLike[str]) -> list[EventFile]:
 
 
 def size_of(source: Any) -> tuple[int | None, str]:
-    """How much there is to read, and in which unit: rows of tables, bytes of text files; None if nobody knows before."""
+    """How much there is to read, in rows of tables or bytes ("B") of text files; None if unknown."""
     files = event_files(source)
     if files is None:
-        return getattr(source, "num_rows", None) or (
-            len(source) if hasattr(source, "__len__") else None
-        ), "rows"
+        rows = getattr(source, "num_rows", None)
+        return rows or (len(source) if hasattr(source, "__len__") else None), "rows"
     if all(file.kind not in ("parquet", "arrow") for file in files):
         return sum(file.path.stat().st_size for file in files), "B"
     try:
@@ -98,8 +77,8 @@ def size_of(source: Any) -> tuple[int | None, str]:
         return None, "rows"
 
 
-def kind_of(path: Path) -> str | None:
-    """What a file is by its name; None if no kind has such names."""
+def _kind(path: Path) -> str | None:
+    """The kind of a file by its name; None if unknown."""
     name = path.name.lower()
     return next((kind for ending, kind in KINDS.items() if name.endswith(ending)), None)
 
@@ -111,9 +90,7 @@ def _known() -> str:
 def table_stream(source: Any) -> pa.RecordBatchReader:
     """A table in memory as a stream: an Arrow table or reader, or a data frame with an Arrow C stream."""
     if not hasattr(source, "__arrow_c_stream__"):
-        raise ParameterError(
-            f"source must be a file, a list of files, or a table of events, got {type(source).__name__}"
-        )
+        raise ParameterError(f"source must be files or a table of events, got {type(source).__name__}")
     try:
         return pa.RecordBatchReader.from_stream(source)
     except Exception:  # noqa: BLE001  # an engine's own error may quote the data
@@ -129,39 +106,42 @@ def _dataset(file: EventFile) -> ds.Dataset:
     try:
         return ds.dataset(file.path, format="parquet" if file.kind == "parquet" else "ipc")
     except (pa.ArrowException, OSError):
-        raise InputError(
-            f"{file.name} must be a {file.kind} file, got a damaged one or another kind"
-        ) from None
+        raise InputError(f"{file.name} must be a {file.kind} file, got damage or another kind") from None
 
 
 def chosen_columns(
     reader: pa.RecordBatchReader, roles: dict[str, str], problems: list[BaseException]
 ) -> pa.RecordBatchReader:
-    """The stream's columns of these names, renamed to their roles, in valid batches.
+    """The stream's columns of these names, renamed to their roles.
 
-    The engine trusts Arrow's buffers: text that is no text, and indices that lead nowhere, end the stream here.
-
-    Args:
-        reader: The stream.
-        roles: Role and name of each column.
-        problems: Takes an interruption, which the engine would not pass on.
+    Broken text and indices are refused here: the engine trusts Arrow's buffers.
     """
     places = [reader.schema.names.index(name) for name in roles.values()]
-    schema = pa.schema(
-        [reader.schema.field(place).with_name(role) for place, role in zip(places, roles, strict=True)]
-    )
+    fields = [reader.schema.field(place).with_name(role) for place, role in zip(places, roles, strict=True)]
+    schema = pa.schema(fields)
 
     def batches() -> Iterator[pa.RecordBatch]:
+        for batch in reader:
+            part = pa.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
+            part.validate(full=True)
+            yield part
+
+    return recorded_stream(schema, batches(), problems)
+
+
+def recorded_stream(
+    schema: pa.Schema, batches: Iterable[pa.RecordBatch], problems: list[BaseException]
+) -> pa.RecordBatchReader:
+    """A stream for the engine; our own errors and interruptions go to `problems`, because the engine loses them."""
+
+    def recorded() -> Iterator[pa.RecordBatch]:
         try:
-            for batch in reader:
-                chosen = pa.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
-                chosen.validate(full=True)
-                yield chosen
-        except KeyboardInterrupt as interruption:
-            problems.append(interruption)
+            yield from batches
+        except (InputError, KeyboardInterrupt) as problem:
+            problems.append(problem)
             raise
 
-    return pa.RecordBatchReader.from_batches(schema, batches())
+    return pa.RecordBatchReader.from_batches(schema, recorded())
 
 
 def own_names(file: EventFile) -> list[str]:

@@ -1,7 +1,7 @@
-"""Events of whole persons, a part at a time, that fit memory: the rest waits in a temporary file that nobody else can read.
+"""Events of whole persons, a part at a time that fits memory; the rest waits in an encrypted temporary file.
 
-The file has no name, so that the system removes it with the process, however it ends, and what is written to it is encrypted under a key
-that lives in this process alone. So a process that is killed leaves nothing readable behind, not even on the disk's free blocks.
+The file has no name, so the system removes it with the process, and the key lives in this process alone. So a process that is
+killed leaves nothing readable behind, not even on the disk's free blocks.
 """
 
 import os
@@ -27,24 +27,16 @@ if TYPE_CHECKING:
 _PARTS, _BITS = 64, 6
 _LEVELS = 64 // _BITS
 _SHARE_SORTED = 4  # of the memory; sorting takes as much twice over
-_MOST_OF_IT = 0.95
-_LEAST_WRITTEN = 1 << 16
+_MOST_ROWS = 0.95  # of all: a part with more was hardly divided
+_LEAST_SEGMENT = 1 << 16
 
 
 def bounded_events(
     table: EventTable, batches: Iterable[pa.RecordBatch], order: KeyedOrder, bound: int, memory: int
 ) -> Iterator[BoundedEvents]:
-    """The events that are kept, as `bounded` keeps them, from batches in any order.
+    """The events that `bounded` keeps, from batches in any order.
 
-    Guarantee: the same events whatever the memory is. Hashes say where a person's events wait; who is one person is
-    decided by the whole id.
-
-    Args:
-        table: What sorts a part.
-        batches: Its events, with their hashes.
-        order: The order in which a person's events are kept.
-        bound: The most that one person adds, in grid units.
-        memory: How many bytes may be held, roughly.
+    Guarantee: the same events whatever the memory is. Hashes decide where events wait; the whole id decides who is one person.
     """
     with _TemporaryFile() as file:
         yield from _Cutter(table, order, bound, memory // _SHARE_SORTED, file).cut(batches)
@@ -52,20 +44,14 @@ def bounded_events(
 
 @dataclass
 class _Part:
-    """Events that wait in the temporary file.
-
-    Attributes:
-        segments: Where they are.
-        rows: How many there are.
-        bytes: How large they are in memory.
-    """
+    """Events that wait in the temporary file."""
 
     segments: list["_Segment"] = field(default_factory=list)
     rows: int = 0
-    bytes: int = 0
+    bytes: int = 0  # in memory
 
     def add(self, other: "_Part") -> None:
-        """Takes the events of another part as well."""
+        """Adds the events of another part."""
         self.segments += other.segments
         self.rows += other.rows
         self.bytes += other.bytes
@@ -81,7 +67,7 @@ class _Segment:
 
 
 class _TemporaryFile:
-    """A file without a name, encrypted. AES-256-GCM: a key that is drawn here and kept nowhere, a number for each segment."""
+    """An encrypted file without a name: AES-256-GCM with a key that is stored nowhere, and a number for each segment."""
 
     def __init__(self) -> None:
         self._cipher = AESGCM(AESGCM.generate_key(256))
@@ -104,49 +90,46 @@ class _TemporaryFile:
         with pa.ipc.new_stream(sink, batches[0].schema, options=options) as writer:
             for batch in batches:
                 writer.write_batch(batch)
-        sealed = self._cipher.encrypt(self._count.to_bytes(12, "little"), sink.getvalue().to_pybytes(), None)
+        ciphertext = self._cipher.encrypt(
+            self._count.to_bytes(12, "little"), sink.getvalue().to_pybytes(), None
+        )
         try:
             file = self._file or tempfile.TemporaryFile(prefix="armslength-", buffering=0)  # noqa: SIM115  # closed at the end
             self._file = file
             file.seek(self._end)
-            left = memoryview(sealed)
+            left = memoryview(ciphertext)
             while left:
                 left = left[file.write(left) or 0 :]
         except OSError as problem:
             raise InputError(
                 f"the temporary folder must have room for a copy of the events, got: {problem.strerror}; set TMPDIR to another"
             ) from None
-        segment = _Segment(self._count, self._end, len(sealed))
-        self._count, self._end = self._count + 1, self._end + len(sealed)
+        segment = _Segment(self._count, self._end, len(ciphertext))
+        self._count, self._end = self._count + 1, self._end + len(ciphertext)
         return segment
 
     def read(self, part: _Part) -> Iterator[pa.RecordBatch]:
         """The events of a part."""
         for segment in part.segments:
-            sealed = (
-                b"" if self._file is None else os.pread(self._file.fileno(), segment.length, segment.start)
-            )
-            opened = self._cipher.decrypt(segment.number.to_bytes(12, "little"), sealed, None)
-            with pa.ipc.open_stream(pa.py_buffer(opened)) as reader:
+            file = self._file
+            ciphertext = b"" if file is None else os.pread(file.fileno(), segment.length, segment.start)
+            plain = self._cipher.decrypt(segment.number.to_bytes(12, "little"), ciphertext, None)
+            with pa.ipc.open_stream(pa.py_buffer(plain)) as reader:
                 yield from reader
 
 
 @dataclass(frozen=True)
 class _Cutter:
-    """What `bounded_events` was told, and its temporary file.
-
-    Attributes:
-        most: How many bytes of events are sorted at once.
-    """
+    """The arguments of `bounded_events`, and its temporary file."""
 
     table: EventTable
     order: KeyedOrder
     bound: int
-    most: int
+    most: int  # bytes of events that are sorted at once
     file: _TemporaryFile
 
     def cut(self, batches: Iterable[pa.RecordBatch], level: int = 0) -> Iterator[BoundedEvents]:
-        """The events that are kept of whole persons; those that do not fit memory are shared out by the hash of the person."""
+        """The events that are kept; those that do not fit memory are divided by the hash of the person."""
         stream = iter(batches)
         in_memory: list[pa.RecordBatch] = []
         size = 0
@@ -157,35 +140,31 @@ class _Cutter:
                 break
         else:
             if in_memory:
-                yield from bounded(
-                    self.table.in_order(pa.Table.from_batches(in_memory)), self.order, self.bound
-                )
+                in_order = self.table.in_order(pa.Table.from_batches(in_memory))
+                yield from bounded(in_order, self.order, self.bound)
             return
-        parts = self._shared_out(in_memory, stream, PERSON_HASH, level)
+        parts = self._divided(in_memory, stream, PERSON_HASH, level)
         rows = sum(part.rows for part in parts)
         for part in _joined(parts, self.most):
-            if level + 1 == _LEVELS or part.rows > _MOST_OF_IT * rows:
+            if level + 1 == _LEVELS or part.rows > _MOST_ROWS * rows:
                 yield from self._cut_few_persons(part)
             else:
                 yield from self.cut(self.file.read(part), level + 1)
 
     def _cut_few_persons(self, part: _Part) -> Iterator[BoundedEvents]:
-        """The same where hashes of persons share out no further: somebody has more events than memory holds.
-
-        They are shared out by person, group and item instead, each part is cut to what may still be kept, and then all of these together.
-        """
-        parts = self._shared_out([], self.table.with_event_hash(self.file.read(part)), EVENT_HASH, 0)
+        """The same where somebody has more events than fit memory: divided by person, group and item instead."""
+        parts = self._divided([], self.table.with_event_hash(self.file.read(part)), EVENT_HASH, 0)
         streams = (self.table.runs_in_order(self.file.read(each)) for each in parts if each.rows)
         yield from bounded_in_parts(streams, self.order, self.bound)
 
-    def _shared_out(
+    def _divided(
         self, in_memory: list[pa.RecordBatch], stream: Iterator[pa.RecordBatch], by: str, level: int
     ) -> list[_Part]:
-        """All events in the temporary file, by bits of a hash; the list of what was in memory is emptied."""
+        """All events in the temporary file, by bits of a hash; empties the list of what was in memory."""
         parts = [_Part() for _ in range(_PARTS)]
         waiting: list[list[pa.RecordBatch]] = [[] for _ in parts]
         sizes = [0] * _PARTS
-        least = max(_LEAST_WRITTEN, self.most // _PARTS)
+        least = max(_LEAST_SEGMENT, self.most // _PARTS)
 
         def write(number: int) -> None:
             parts[number].segments.append(self.file.write(waiting[number]))
@@ -206,7 +185,7 @@ class _Cutter:
 
 
 def _joined(parts: list[_Part], most: int) -> Iterator[_Part]:
-    """Parts together as long as they fit: what is read at once is hashed at once, and items that occur often are hashed seldom."""
+    """Parts together as long as they fit memory, so that frequent items are hashed seldom."""
     together = _Part()
     for part in parts:
         if together.rows and together.bytes + part.bytes > most:
@@ -221,8 +200,8 @@ def _pieces(batch: pa.RecordBatch, by: str, level: int) -> Iterator[tuple[int, p
     hashes: NDArray[np.uint64] = batch.column(by).to_numpy(zero_copy_only=False)
     numbers = ((hashes >> np.uint64(_BITS * level)) & np.uint64(_PARTS - 1)).astype(np.uint8)
     in_order = np.argsort(numbers, kind="stable")
-    moved = batch.take(pa.array(in_order))
+    ordered = batch.take(pa.array(in_order))
     ends = np.searchsorted(numbers[in_order], np.arange(_PARTS + 1))
     for number in range(_PARTS):
         if ends[number] < ends[number + 1]:
-            yield number, moved.slice(ends[number], ends[number + 1] - ends[number])
+            yield number, ordered.slice(ends[number], ends[number + 1] - ends[number])

@@ -23,37 +23,21 @@ _MOST_ADDED = 1 << 22  # 32 MB
 
 @dataclass(frozen=True)
 class Sums:
-    """Input that was read to its end and checked: what is still to do cannot fail because of it.
+    """Input that was read to its end and checked: nothing after this can fail because of it."""
 
-    Attributes:
-        values: A·x of each row modulo 2^64, n x k, contiguous.
-        totals: Σⱼ xⱼ of each row in grid units, where the protocol releases totals.
-        source: "events" if the software bounded what each person adds, "rows" if the data holder promises it.
-    """
-
-    values: NDArray[np.int64]
-    totals: NDArray[np.int64] | None
-    source: str
+    values: NDArray[np.int64]  # A·x of each row modulo 2^64, n x k, contiguous
+    totals: NDArray[np.int64] | None  # Σⱼ xⱼ of each row in grid units, where the protocol releases totals
+    source: str  # "events" if the software bounded what each person adds; "rows" and "stream" if the data holder promises it
 
     def add_noise(self, add: Callable[[NDArray[np.int64]], None]) -> NDArray[np.int64]:
-        """The values with their noise, n x k; these sums cannot be used again.
-
-        Args:
-            add: Adds an independent draw to each entry of an array, in place.
-        """
+        """The values with their noise, n x k; these sums cannot be used again."""
         add(self.values)
         return self.values
 
 
 @dataclass(frozen=True)
 class RowSums(Sums):
-    """Rows that are multiplied only when there is noise, because it goes on the input; until then the values are empty.
-
-    Attributes:
-        parts: The rows in grid units.
-        transform: What takes noise on the input.
-        threads: At most this many threads.
-    """
+    """Rows that are multiplied when noise is drawn, because it goes on the input; until then the values are empty."""
 
     parts: Sequence[Rows]
     transform: Transform
@@ -61,40 +45,27 @@ class RowSums(Sums):
 
     def add_noise(self, add: Callable[[NDArray[np.int64]], None]) -> NDArray[np.int64]:
         """The values with noise on their input, n x k."""
-        done = 0
+        start = 0
         for part in self.parts:
             product = self.transform.noised(part, add, "input", threads=self.threads)
-            self.values[done : done + len(product)] = product
-            done += len(product)
+            self.values[start : start + len(product)] = product
+            start += len(product)
         return self.values
 
 
 @dataclass(frozen=True)
 class PartialSums:
-    """The exact integers of some events: to be added up, never to be released.
+    """The exact integers of some events: to be added up, never to be released."""
 
-    Attributes:
-        groups: The numbers of the groups that occur, each once.
-        values: A·x of each, modulo 2^64; or x itself, where that is projected at the end.
-        totals: Σ amount of each, modulo 2^64.
-    """
-
-    groups: NDArray[np.int64]
-    values: NDArray[np.int64]
-    totals: NDArray[np.int64]
+    groups: NDArray[np.int64]  # the numbers of the groups that occur, each once
+    values: NDArray[np.int64]  # A·x of each, modulo 2^64; or x itself, which is projected at the end
+    totals: NDArray[np.int64]  # Σ amount of each, modulo 2^64
 
 
-def partial_sums(
-    protocol: Protocol, events: BoundedEvents, *, counts_only: bool = False, threads: int | None = None
+def _partial_sums(
+    protocol: Protocol, events: BoundedEvents, *, counts_only: bool, threads: int | None
 ) -> PartialSums:
-    """The integers of these events for each group that occurs in them.
-
-    Args:
-        protocol: What says which items there are.
-        events: Events within everybody's bound.
-        counts_only: Whether to count only, without the projection.
-        threads: At most this many threads; None takes all that the process may run.
-    """
+    """The integers of these events for each group that occurs in them."""
     groups, rows = np.unique(events.groups, return_inverse=True)
     transform = protocol.transform
     column_items: dict[str, Any] = {}
@@ -104,12 +75,12 @@ def partial_sums(
         column_items["items"] = coded.dictionary.to_pylist()
     else:
         columns, width = events.items.to_numpy(), transform.input_dim
-    shape = (len(groups), width)
-    counts = sparse.coo_array((events.amounts, (rows, columns)), shape=shape).tocsr()
-    rows_of_counts = SparseRows(counts.indptr, counts.indices, counts.data, width)
-    values = (
-        counts.toarray() if counts_only else transform.apply(rows_of_counts, **column_items, threads=threads)
-    )
+    counts = sparse.coo_array((events.amounts, (rows, columns)), shape=(len(groups), width)).tocsr()
+    if counts_only:
+        values = counts.toarray()
+    else:
+        sparse_rows = SparseRows(counts.indptr, counts.indices, counts.data, width)
+        values = transform.apply(sparse_rows, **column_items, threads=threads)
     totals = np.zeros(len(groups), dtype=np.int64)
     np.add.at(totals, rows, events.amounts)
     return PartialSums(groups.astype(np.int64), values, totals)
@@ -117,23 +88,16 @@ def partial_sums(
 
 @dataclass(frozen=True)
 class SumShape:
-    """What is added up for each group: the sketch, or the counts where those are projected at the end.
-
-    Attributes:
-        counts_only: Whether it is the counts.
-        width: How many integers a group has.
-    """
+    """What is added up for each group: its sketch, or its counts, which are projected at the end."""
 
     counts_only: bool
     width: int
 
     @classmethod
     def of(cls, protocol: Protocol, count: int) -> "SumShape":
-        """The shape for so many groups."""
+        """The shape for so many groups; a transform that is slow for each event projects at the end, if counts fit memory."""
         transform = protocol.transform
         width = transform.input_dim
-        # A transform that costs little for each event adds up sketches. The others cost much for each vector: they wait until all are counted, if
-        # that fits.
         if not transform.cheap_per_event and width is not None and count * width <= _MOST_COUNTS:
             return cls(True, width)
         return cls(False, transform.sketch_dim)
@@ -142,34 +106,21 @@ class SumShape:
 def parts_of(
     protocol: Protocol, events: BoundedEvents, shape: SumShape, threads: int | None = None
 ) -> Iterator[PartialSums]:
-    """The integers of these events, some groups at a time, so that each part stays small.
-
-    Args:
-        protocol: What says which items there are.
-        events: Events within everybody's bound.
-        shape: What is added up.
-        threads: At most this many threads; None takes all that the process may run.
-    """
+    """The integers of these events, some groups at a time, so that each part stays small."""
     at_once = max(1, _MOST_ADDED // shape.width)
     present = np.unique(events.groups)
     if len(present) <= at_once:
-        yield partial_sums(protocol, events, counts_only=shape.counts_only, threads=threads)
+        yield _partial_sums(protocol, events, counts_only=shape.counts_only, threads=threads)
         return
     order = np.argsort(events.groups, kind="stable")
     starts = np.searchsorted(events.groups[order], present[::at_once])
     for rows in np.split(order, starts[1:]):
         some = BoundedEvents(events.groups[rows], events.items.take(pa.array(rows)), events.amounts[rows])
-        yield partial_sums(protocol, some, counts_only=shape.counts_only, threads=threads)
+        yield _partial_sums(protocol, some, counts_only=shape.counts_only, threads=threads)
 
 
 class GroupSums:
-    """The sum of partial sums, one row for each public group; a group without events keeps its zeros.
-
-    Args:
-        protocol: What the parties agreed on.
-        count: How many groups there are.
-        threads: At most this many threads; None takes all that the process may run.
-    """
+    """The sum of partial sums, one row for each public group; a group without events keeps its zeros."""
 
     def __init__(self, protocol: Protocol, count: int, threads: int | None = None) -> None:
         self._protocol = protocol
@@ -194,9 +145,7 @@ class GroupSums:
 
     def sums(self) -> Sums:
         """All sums, ready for their noise."""
-        values = (
-            self._protocol.transform.apply(self._values, threads=self._threads)
-            if self._shape.counts_only
-            else self._values
-        )
+        values = self._values
+        if self._shape.counts_only:
+            values = self._protocol.transform.apply(values, threads=self._threads)
         return Sums(values, self._totals if self._protocol.total_share else None, "events")

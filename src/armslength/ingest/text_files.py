@@ -1,8 +1,8 @@
 """Text files as Arrow batches, record by record: CSV, TSV and JSON lines, plain or as .gz.
 
-Guarantee: a record is a function of its own bytes. The files are read from their beginning to their end by one reader, and every record is cut from
-the same state (`cut_records`), so one person's events cannot change how anybody else's are read, wherever they stand and however long they
-are. Readers that start in the middle of a file cannot promise that: they must guess whether they are inside of quotes.
+Guarantee: a record is a function of its own bytes. One reader goes from the beginning of a file to its end and cuts every record
+from the same state (`cut_records`), so one person's events cannot change how anybody else's are read. Readers that start in the
+middle of a file cannot promise that: they must guess whether they are inside quotes.
 Reference: docs/privacy.md, event tables; docs/decisions/0025-text-readers.md.
 """
 
@@ -39,17 +39,9 @@ def cut_records(  # noqa: C901, PLR0912, PLR0915  # one state machine, with a br
 ) -> tuple[int, int, int, int]:
     """Cuts delimited text into records: (how many, how many line ends, bytes used, what is wrong with the record after them).
 
-    Guarantee: every record is read from the same state, at its first byte, and ends at the first line end outside of its quotes. So its
-    fields are a function of its own bytes, and so is where the next record begins, whatever stands before or after it. The last
-    record is left for the next call unless the text ends here.
-
-    Args:
-        data: Text that begins with a record.
-        is_last: Whether the text ends with the data.
-        delimiter: What separates fields.
-        target_of: For each field of a record, the row of `texts` that takes it; -1 for none.
-        texts: For each field that is wanted, the bytes of all records; as wide as the data.
-        ends: Where each record's bytes end in `texts`; one column for each record that the data can hold.
+    Guarantee: every record is read from the same state, at its first byte, and ends at the first line end outside its quotes. So its
+    fields, and where the next record begins, are a function of its own bytes. An unfinished last record is left for the next call
+    unless `is_last`. Field i goes to row `target_of[i]` of `texts` (-1: nowhere), and `ends` says where each record's bytes end there.
     """
     size, width = len(data), len(target_of)
     filled = np.zeros(len(texts), dtype=np.int64)
@@ -75,12 +67,8 @@ def cut_records(  # noqa: C901, PLR0912, PLR0915  # one state machine, with a br
                     if place == size:
                         return records, line_ends, used, OPEN_QUOTE if is_last else FINE
                     if place + 1 == size and not is_last:
-                        return (
-                            records,
-                            line_ends,
-                            used,
-                            FINE,
-                        )  # the next byte tells whether the field ends here
+                        # the next byte tells whether the field ends here
+                        return records, line_ends, used, FINE
                     doubled = place + 1 < size and data[place + 1] == QUOTE
                     stop = place + 1 if doubled else place
                     if target >= 0:
@@ -137,7 +125,7 @@ def cut_records(  # noqa: C901, PLR0912, PLR0915  # one state machine, with a br
 def line_ends_outside_quotes(data: NDArray[np.uint8]) -> int:
     """How many line ends have an even number of quotes before them; -1 if the number of all quotes is odd.
 
-    Where quotes enclose whole fields, or are doubled inside of them, these are the ends of all records: a second way to count them.
+    A second way to count records, which checks `cut_records`.
     """
     count, inside = 0, False
     for byte in data:
@@ -183,7 +171,7 @@ def header_names(path: Path, kind: str) -> list[str]:
 
 
 def not_utf8(path: Path) -> InputError:
-    """What is said of a file whose bytes are no text in UTF-8."""
+    """The error for a file that is not UTF-8."""
     return InputError(
         f"{printable(str(path))} must be text in UTF-8, got other bytes; convert it first, such as with "
         "iconv -f LATIN1 -t UTF-8"
@@ -209,15 +197,15 @@ def first_object(path: Path) -> bytes | None:
 
 
 def _without_lone_surrogates(text: bytes) -> bytes:
-    """JSON text in which every escaped half of a character is replaced by U+FFFD, in as many bytes: parsers refuse such a half, and JSON allows it."""
+    """JSON text of the same length with U+FFFD for escaped lone surrogates, which JSON allows and parsers refuse."""
     if _SURROGATE.search(text) is None:
         return text
-    return _ESCAPE.sub(lambda found: b"\\ufffd" if found[1] else found[0], text)
+    return _ESCAPE.sub(lambda match: b"\\ufffd" if match[1] else match[0], text)
 
 
 @dataclass
 class BytesRead:
-    """How many bytes of text files were read so far, as they lie on the disk: for a progress bar."""
+    """How many bytes of text files were read on the disk so far, for a progress bar."""
 
     count: int = 0
 
@@ -225,19 +213,10 @@ class BytesRead:
 def records(
     path: Path, kind: str, names: Sequence[str], roles: dict[str, str], read: BytesRead | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The fields of the chosen columns, as text under the names of their roles.
-
-    Args:
-        path: A CSV or TSV file with a header.
-        kind: "csv" or "tsv".
-        names: All columns, as the header spells them.
-        roles: Role and column name of each column that is wanted.
-        read: Is told how far the file was read.
-    """
+    """The fields of the chosen columns, as text under the names of their roles."""
     target_of = np.full(len(names), -1, dtype=np.int64)
     for target, name in enumerate(roles.values()):
         target_of[names.index(name)] = target
-    schema = pa.schema([(role, pa.string()) for role in roles])
     line = 1  # of the file, for messages
     for chunk, is_last in _Chunks(path, read):
         data = chunk.data
@@ -267,9 +246,8 @@ def records(
             )
         chunk.used += used
         if count:
-            yield pa.RecordBatch.from_arrays(
-                [_texts(ends[place, : count + 1], texts[place]) for place in range(len(roles))], schema=schema
-            )
+            columns = [_texts(ends[place, : count + 1], texts[place]) for place in range(len(roles))]
+            yield _valid(pa.RecordBatch.from_arrays(columns, list(roles)), path)
 
 
 def lines(path: Path, read: BytesRead | None = None) -> Iterator[pa.RecordBatch]:
@@ -290,24 +268,32 @@ def lines(path: Path, read: BytesRead | None = None) -> Iterator[pa.RecordBatch]
             ends = np.concatenate([np.zeros(1, dtype=np.int32), ends])
             chunk.used += int(ends[-1])
             whole = np.frombuffer(_without_lone_surrogates(data[: ends[-1]].tobytes()), dtype=np.uint8)
-            listed = _texts(ends, whole)
-            if np.diff(ends).max() > _LONGEST_LINE:
-                listed = pc.if_else(
-                    pa.array(np.diff(ends) <= _LONGEST_LINE), listed, pa.scalar(None, pa.string())
-                )
-            yield pa.RecordBatch.from_arrays([listed], schema=LINES)
+            texts = _texts(ends, whole)
+            fits = np.diff(ends) <= _LONGEST_LINE
+            if not fits.all():
+                texts = pc.if_else(pa.array(fits), texts, pa.scalar(None, pa.string()))
+            yield _valid(pa.RecordBatch.from_arrays([texts], schema=LINES), path)
+
+
+def _valid(batch: pa.RecordBatch, path: Path) -> pa.RecordBatch:
+    """The batch, if its text is UTF-8: the engine trusts Arrow's buffers."""
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid:
+        raise not_utf8(path) from None
+    return batch
 
 
 def _texts(ends: NDArray[np.int32], data: NDArray[np.uint8]) -> pa.Array:
-    """Text that lies in one piece, as an Arrow column; bytes that are no text are refused when the column is validated."""
+    """Text that lies in one piece, as an Arrow column, not yet validated."""
     buffers = [None, pa.py_buffer(np.ascontiguousarray(ends)), pa.py_buffer(data[: ends[-1]])]
     return pa.Array.from_buffers(pa.string(), len(ends) - 1, buffers)
 
 
 class _Chunks:
-    """The bytes of a file in chunks that begin where the reader of the last one stopped: (chunk, whether it is the last).
+    """The bytes of a file as (chunk, whether it is the last); the caller sets `used`, and the next chunk begins there.
 
-    The reader sets `used`: how much of the chunk it has done with. A record that is longer than a chunk makes the next one longer.
+    A record that is longer than a chunk makes the next one longer.
     """
 
     def __init__(self, path: Path, read: BytesRead | None) -> None:
@@ -341,7 +327,7 @@ class _Chunks:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[io.BufferedIOBase, io.BufferedIOBase]]:
-    """The file's bytes, unpacked where its name ends in .gz, and the file as it lies on the disk; errors as one line of ours."""
+    """The file's bytes, unpacked where its name ends in .gz, and the file on the disk; errors become ours."""
     try:
         with path.open("rb") as on_disk:
             if path.suffix.lower() == ".gz":
@@ -350,6 +336,4 @@ def _opened(path: Path) -> Iterator[tuple[io.BufferedIOBase, io.BufferedIOBase]]
             else:
                 yield on_disk, on_disk
     except (OSError, EOFError, zlib.error):
-        raise InputError(
-            f"cannot read {printable(str(path))}: it is damaged, or not what its name says"
-        ) from None
+        raise InputError(f"cannot read {printable(str(path))}: damaged, or not what its name says") from None

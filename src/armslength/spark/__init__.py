@@ -1,7 +1,4 @@
-"""Releases from Spark: exact sums where the data lies, noise once, on the driver.
-
-Nothing private is ever lazy here: what a release returns is numbers, and a frame that is made of them is made of local data.
-"""
+"""Releases from Spark: exact sums where the data lies, noise once, on the driver, and numbers, nothing lazy, as the result."""
 
 try:
     import pyspark  # noqa: F401  # asked for here, so that its absence is one clear line

@@ -1,7 +1,4 @@
-"""Spark's frames: what is asked of them, what they are asked for, and their errors as ours.
-
-Everything goes through SQL expressions and methods that classic frames and those of Spark Connect share.
-"""
+"""Spark's frames: their schema, settings, rows and errors, through SQL and methods that classic frames and Spark Connect share."""
 
 import logging
 import threading
@@ -20,20 +17,15 @@ from armslength.sketches.sketches import Sketches
 from armslength.spark.messages import Row
 
 _MOST_PARTITIONS = 100_000
-_FUNCTIONS = (
-    "isnull",
-    "pmod",
-    "regexp_replace",
-    "translate",
-    "xxhash64",
-)  # on which the place of a person rests
+# they decide the bucket of a person
+_FUNCTIONS = ("isnull", "pmod", "regexp_replace", "translate", "xxhash64")
 _OWN_CLASS = "Class: org.apache.spark.sql.catalyst.expressions."
 _SETTING_LOCK = threading.Lock()
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 def opened_frame(source: Any) -> Any:
-    """A frame that is read once from its beginning to its end: the one given, or that of a table's name."""
+    """The frame, or the table of this name, if it is no stream."""
     if isinstance(source, str):
         source = _table(source)
     if not str(type(source).__module__).startswith("pyspark.sql.") or not hasattr(source, "mapInArrow"):
@@ -50,9 +42,7 @@ def opened_frame(source: Any) -> Any:
 def _table(name: str) -> Any:
     session = SparkSession.getActiveSession()
     if session is None:
-        raise ParameterError(
-            "source must be a frame where no Spark session is active, got a name; start one first"
-        )
+        raise ParameterError("source must be a frame without a Spark session, got a name; start a session")
     try:
         table = session.table(name)
         table.schema  # noqa: B018  # Spark Connect looks for the table only now
@@ -62,7 +52,7 @@ def _table(name: str) -> Any:
 
 
 def arrow_types(frame: Any, roles: dict[str, str]) -> pa.Schema:
-    """The chosen columns under the names of their roles, with the types in which they will come to a task."""
+    """The columns under the names of their roles, with the types that a task will see."""
     from pyspark.sql.pandas.types import to_arrow_type  # noqa: PLC0415  # it asks for pandas
 
     with our_errors():
@@ -71,7 +61,7 @@ def arrow_types(frame: Any, roles: dict[str, str]) -> pa.Schema:
     for role, name in roles.items():
         try:
             kind = to_arrow_type(fields[name])
-        except Exception:  # noqa: BLE001  # whatever Spark has to say about a type that none of ours is
+        except Exception:  # noqa: BLE001  # whatever Spark says about other types
             raise InputError(
                 f"{role} must be a column of text or numbers, got {type_name(fields[name].simpleString())}; cast it first"
             ) from None
@@ -85,18 +75,22 @@ def quoted(name: str) -> str:
 
 
 def as_bytes(column: str, kind: pa.DataType) -> str:
-    """A column for a hash: text by its bytes, because texts that differ may be equal under a collation."""
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return f"CAST({column} AS BINARY)" if is_text else column
+    """A column for a hash: text by its bytes, because different texts may be equal under a collation."""
+    return f"CAST({column} AS BINARY)" if is_text(kind) else column
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a type is text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def place_of_person(column: str, kind: pa.DataType) -> str:
-    """A column for the hash that brings a person's events together, whose one spelling only a task finds out.
+    """A column for the hash that brings a person's events together: of text, the printable ASCII characters of its NFD form.
 
-    Of text, the printable ASCII characters of its NFD form, without blanks. Guarantee: ids that are one person, because their NFC forms are equal
-    but for white space around them, have the same ones: NFC forms are equal where NFD forms are, and canonical order moves marks alone.
+    Guarantee: the same for all spellings of one person, whose NFC forms are equal but for white space around them. NFC forms are
+    equal where NFD forms are, and canonical order moves marks alone.
     """
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+    if not is_text(kind):
         return column
     letters = decomposed_letters()
     plain = f"CAST(CAST({column} AS BINARY) AS STRING)"  # without a collation of its own
@@ -105,30 +99,30 @@ def place_of_person(column: str, kind: pa.DataType) -> str:
 
 @cache
 def decomposed_letters() -> dict[str, str]:
-    """The characters whose canonical decomposition begins with an ASCII character, and that one: é and e."""
+    """The characters whose canonical decomposition begins with an ASCII character, and that character: é and e."""
     decomposed = {chr(code): unicodedata.normalize("NFD", chr(code))[0] for code in range(0x80, 0x3000)}
     return {letter: first for letter, first in decomposed.items() if first.isascii()}
 
 
 def setting(frame: Any, name: str, otherwise: int) -> int:
-    """A setting of the frame's session that is a whole number; some platforms have words there."""
+    """A setting of the frame's session as a whole number; the default where a platform has words there."""
     with our_errors():
         value = str(frame.sparkSession.conf.get(name, str(otherwise)))
     return int(value) if value.lstrip("-").isdigit() else otherwise
 
 
 def check_functions(frame: Any) -> None:
-    """Refuses a session in which a function that tells where a person belongs is somebody's own."""
+    """Refuses a session that replaced a function which decides the bucket of a person."""
     with our_errors():
-        said = [frame.sparkSession.sql(f"DESCRIBE FUNCTION {name}").collect() for name in _FUNCTIONS]
-    if not all(any(_OWN_CLASS in str(line[0]) for line in lines) for lines in said):
+        descriptions = [frame.sparkSession.sql(f"DESCRIBE FUNCTION {name}").collect() for name in _FUNCTIONS]
+    if not all(any(_OWN_CLASS in str(line[0]) for line in lines) for lines in descriptions):
         raise ParameterError(
             f"functions of the session must leave Spark's own {', '.join(_FUNCTIONS)} as they are, got one of these names; drop it"
         )
 
 
 def checked_partitions(frame: Any, partitions: Any) -> int:
-    """Into how many partitions events are put; None takes as many as Spark's own shuffles have."""
+    """The number of partitions; None takes that of Spark's own shuffles."""
     if partitions is None:
         return max(1, setting(frame, "spark.sql.shuffle.partitions", 200))
     return integer("partitions", partitions, at_least=1, at_most=_MOST_PARTITIONS)
@@ -136,10 +130,7 @@ def checked_partitions(frame: Any, partitions: Any) -> int:
 
 @contextmanager
 def batches_of(frame: Any, rows: int) -> Iterator[None]:
-    """Inside the block, the frame's session hands at most so many rows to Python at a time; fewer, if it is set so.
-
-    One at a time: the setting is the session's, and another release must not see it change.
-    """
+    """Limits the rows that the frame's session hands to Python at a time; one release at a time, as the setting is shared."""
     name = "spark.sql.execution.arrow.maxRecordsPerBatch"
     with _SETTING_LOCK:
         before = setting(frame, name, 10_000)
@@ -169,7 +160,7 @@ def local_rows(frame: Any) -> Iterator[Row]:
 
 @contextmanager
 def our_errors() -> Iterator[None]:
-    """Spark's errors as one line of ours: its own may quote data, and show the stacks of many processes."""
+    """Spark's errors as ours: its own may quote data, and show the stacks of many processes."""
     try:
         with _quiet():
             yield
@@ -188,23 +179,24 @@ def our_errors() -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Inside the block, errors of this thread are not written to the driver's standard error, as PySpark 4 does with their data."""
+    """Keeps this thread's errors, which quote data, off the driver's standard error, where PySpark 4 writes them."""
     own = threading.get_ident()
 
     def is_of_others(record: logging.LogRecord) -> bool:
         return record.thread != own
 
-    for name in _LOGGERS:
-        logging.getLogger(name).addFilter(is_of_others)
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    for logger in loggers:
+        logger.addFilter(is_of_others)
     try:
         yield
     finally:
-        for name in _LOGGERS:
-            logging.getLogger(name).removeFilter(is_of_others)
+        for logger in loggers:
+            logger.removeFilter(is_of_others)
 
 
 def _condition(problem: Exception) -> str:
-    """What kind of error it is, in Spark's public words, without its message."""
+    """The kind of error in Spark's public words, without its message."""
     for name in ("getCondition", "getErrorClass"):
         condition = getattr(problem, name, lambda: None)()
         if isinstance(condition, str):
@@ -212,15 +204,13 @@ def _condition(problem: Exception) -> str:
     return type(problem).__name__
 
 
-# `armslength.spark.to_frame`: released rows as a Spark frame of local data.
-
-
 def to_frame(sketches: Sketches, session: Any) -> Any:
     """Released rows as a frame: `label`, `values`, `in_clear` and, where totals were released, `total`.
 
-    The frame is made of numbers that are already released: it shows the same ones however often Spark computes it, and joining it with itself
-    costs no privacy. `values` is binary, k packed little-endian numbers of 8 bytes (int64 as released, float64 for sketches that were scaled by
-    a fraction), which `numpy.frombuffer` reads. `in_clear` says whether data without noise is part of the row: such a row is **not private**. The protocol does not travel along: `Sketches.save` keeps both.
+    The frame holds released numbers: they stay the same however often Spark computes it, and joins cost no privacy. `values` is binary, k
+    packed little-endian numbers of 8 bytes (int64 as released, float64 for sketches that were scaled by a fraction), which
+    `numpy.frombuffer` reads. A row with `in_clear` contains data without noise and is **not private**. The frame does not hold the
+    protocol; `Sketches.save` keeps both.
 
     Args:
         sketches: Released rows.

@@ -1,13 +1,12 @@
-"""Rows that tasks send: a chunk of sums, whose they are, and notes; all of it binary, and **not private**.
+"""Rows that tasks send: a chunk of sums, its senders, and notes; all of it binary, and **not private**.
 
-Every sender is told by its lowest bucket and by a fingerprint of all the events that it has read. So the driver sees whether everything that it added up
-came from one reading of each partition, whatever was computed twice on the way.
+A sender is its lowest bucket and a fingerprint of all the events that it has read. So the driver sees whether all that it added up
+came from one reading of each partition, whatever was computed twice.
 """
 
 import hashlib
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,25 +26,25 @@ Senders = dict[tuple[int, int], int]
 
 
 def tag_of(sender: int, fingerprint: int, chunk: int, number: int, cells: bytes) -> int:
-    """A word for one row and what is in it: sums of them tell apart which rows arrived, and how often."""
+    """A word for one row and its content: the sum of tags shows which rows arrived, and how often."""
     return word_of(struct.pack("<qQqq", sender, fingerprint, chunk, number) + cells)
 
 
 def word_of(packed: bytes) -> int:
-    """A word for some bytes."""
+    """A 64-bit hash of some bytes."""
     return int.from_bytes(hashlib.blake2b(packed, digest_size=8).digest(), "little")
 
 
 def packed_senders(senders: Senders) -> bytes:
-    """(sender, fingerprint) and the sum of the tags of its rows, for each."""
+    """(sender, fingerprint, sum of the tags of its rows) for each."""
     return b"".join(struct.pack("<qQQ", *name, tags) for name, tags in senders.items())
 
 
-def add_senders(known: Senders, packed: bytes) -> None:
-    """Adds the tags of packed senders to those that are known."""
+def add_senders(senders: Senders, packed: bytes) -> None:
+    """Adds the tags of packed senders, in place."""
     for sender, fingerprint, tags in struct.iter_unpack("<qQQ", packed):
         name = (sender, fingerprint)
-        known[name] = (known.get(name, 0) + tags) % WORD
+        senders[name] = (senders.get(name, 0) + tags) % WORD
 
 
 def integers(packed: Any) -> NDArray[np.int64]:
@@ -73,10 +72,8 @@ def in_batches(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
 
 
 def _batch(rows: list[Row]) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True)
-    return pa.RecordBatch.from_arrays(
-        [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
-    )
+    columns = list(map(pa.array, zip(*rows, strict=True), SCHEMA.types))
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
 def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
@@ -86,54 +83,19 @@ def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
             yield chunk.as_py(), cells.as_buffer(), senders.as_py()
 
 
-# How the sums of all groups are cut into chunks that travel as rows of a few kilobytes.
-
-
-@dataclass(frozen=True)
 class Layout:
     """Chunks of a matrix with one row for each group: its values, and behind them its total.
 
-    A chunk is some whole groups; or, where one group has more integers than a chunk, a piece of one group.
-
-    Attributes:
-        groups: How many groups there are.
-        width: How many values a group has, without its total.
-        most_cells: How many integers a chunk has at most.
+    A chunk is some whole groups; or, where one group has more than `most_cells` integers, a piece of one group.
     """
 
-    groups: int
-    width: int
-    most_cells: int
-
-    @property
-    def columns(self) -> int:
-        """Values and total."""
-        return self.width + 1
-
-    @property
-    def groups_at_once(self) -> int:
-        """How many groups a chunk has."""
-        return max(1, self.most_cells // self.columns)
-
-    @property
-    def columns_at_once(self) -> int:
-        """How many columns a chunk has."""
-        return min(self.columns, self.most_cells)
-
-    @property
-    def pieces(self) -> int:
-        """How many chunks stand side by side."""
-        return -(-self.columns // self.columns_at_once)
-
-    @property
-    def chunks(self) -> int:
-        """How many chunks there are."""
-        return -(-self.groups // self.groups_at_once) * self.pieces
-
-    @property
-    def bytes(self) -> int:
-        """How large all sums are."""
-        return 8 * self.groups * self.columns
+    def __init__(self, groups: int, width: int, most_cells: int) -> None:
+        self.groups = groups
+        self.columns = width + 1
+        self.groups_at_once = max(1, most_cells // self.columns)
+        self.columns_at_once = min(self.columns, most_cells)
+        self.pieces = -(-self.columns // self.columns_at_once)  # chunks side by side
+        self.chunks = -(-groups // self.groups_at_once) * self.pieces
 
     def place(self, chunk: int) -> tuple[slice, slice]:
         """(its groups, its columns)."""

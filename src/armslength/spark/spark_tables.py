@@ -53,16 +53,15 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
 ) -> Sketches:
     """One private sketch for each group of the events in a Spark frame or table, as `Protocol.release_table` makes of a file.
 
-    Tasks add up exact integers where the events lie. Noise is drawn once, on the driver, when all sums are there; the result is plain
-    numbers in the driver's memory, and no frame that Spark could compute again. Sums on their way, in the shuffle files and messages of Spark, are **not
-    private**: they are as secret as the source, and `spark.io.encryption.enabled` and `spark.network.crypto.enabled` protect them as Spark protects
-    any data.
+    Tasks add up exact integers where the events lie. Noise is drawn once, on the driver; the result is plain numbers in its memory, not
+    a frame that Spark could compute again. The sums in Spark's shuffle files and messages are **not private**: as secret as the
+    source, and protected by `spark.io.encryption.enabled` and `spark.network.crypto.enabled`.
 
-    Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for adding or removing, or for replacing, one
-    person with all of their events: whatever a person's events are, at most `contribution` of them, by weight, over all groups
-    are counted. Tasks that are lost, run twice or run again change nothing; a source that gives other rows when it is computed again is
-    refused where that could mix two readings of a person, and elsewhere each person is within the bound all the same. Which groups there are, how many rows, their order and labels are public input. Errors are raised before anything is charged or
-    drawn.
+    Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for adding or removing, or for replacing, one person with
+    all of their events: at most `contribution` of a person's events, by weight, over all groups, are counted. Tasks that are lost
+    or run twice change nothing. A source that gives other rows when it is computed again is refused where that could mix two
+    readings of a person; elsewhere each person stays within the bound. Groups, their order and labels are public input. Errors are
+    raised before anything is charged or drawn.
     Reference: docs/privacy.md, event tables and theorem 1.
 
     Args:
@@ -82,40 +81,25 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
         memory: About how much each task holds before events go to an encrypted temporary file on its worker.
     """
     book = opened_ledger(ledger, population)
-    job = SparkTableJob.of_frame(
-        opened_frame(source),
-        TableJob.of(
-            None,
-            protocol,
-            EventColumns(person, item, group, weight),
-            public_groups_of(group, public_groups, label),
-            vocabulary,
-            memory=memory,
-        ),
-        partitions=partitions,
-    )
+    frame = opened_frame(source)
+    columns = EventColumns(person, item, group, weight)
+    groups = public_groups_of(group, public_groups, label)
+    table = TableJob.of(None, protocol, columns, groups, vocabulary, memory=memory)
+    job = SparkTableJob.of_frame(frame, table, partitions=partitions)
     return release_job(job, ledger=book, population=population, repeat=repeat)
 
 
 @dataclass(frozen=True)
 class SparkTableJob(TableJob):
-    """What is counted of the events of a frame, checked as far as its schema tells.
-
-    Its `source` is a table without rows that has the frame's types.
-
-    Attributes:
-        frame: Where the events are.
-        partitions: How many tasks share them.
-        roles: The frame's column for each role.
-    """
+    """What is counted of the events of a frame; its `source` is an empty table with the frame's types."""
 
     frame: Any
     partitions: int
-    roles: dict[str, str]
+    roles: dict[str, str]  # the frame's column for each role
 
     @classmethod
     def of_frame(cls, frame: Any, table: TableJob, *, partitions: int | None = None) -> "SparkTableJob":
-        """The job, if the frame has the columns and their types; no job runs."""
+        """The job, if the frame has the columns and their types; Spark runs nothing yet."""
         roles = table.columns.named
         check_functions(frame)
         with our_errors():
@@ -129,10 +113,7 @@ class SparkTableJob(TableJob):
             return job
 
     def sums(self, key: bytes, *, show_progress: bool = False) -> Sums:  # noqa: ARG002  # Spark shows its own
-        """The exact integers of all groups, **not private**, from the events that are kept under this key: one Spark job.
-
-        They are those of a single machine under the same key, however the frame is partitioned.
-        """
+        """The exact integers of all groups, **not private**, the same as on one machine with this key: one Spark job."""
         layout = self._layout()
         driver_sums = DriverSums(self.protocol, layout)
         with our_errors():
@@ -142,7 +123,7 @@ class SparkTableJob(TableJob):
         return driver_sums.sums()
 
     def _layout(self) -> Layout:
-        """Chunks so small that as many as Spark hands to Python at a time fit its memory."""
+        """Chunks so small that a batch of them fits the memory of a worker's Python."""
         at_once = setting(self.frame, "spark.sql.execution.arrow.maxRecordsPerBatch", 10_000)
         least, most = _CHUNK_BYTES
         size = min(most, max(least, _BATCH_BYTES // at_once)) if at_once > 0 else least
@@ -166,7 +147,10 @@ class SparkTableJob(TableJob):
         )
         fields = {name: getattr(self, name) for name in TableJob.__dataclass_fields__}
         job = PartitionJob(TableJob(**{**fields, "source": None}), key, layout)
-        tasks = min(layout.chunks, max(min(self.partitions, 32), -(-layout.bytes // _SUMS_PER_TASK)))
+        tasks = min(
+            layout.chunks,
+            max(min(self.partitions, 32), -(-8 * layout.groups * layout.columns // _SUMS_PER_TASK)),
+        )
         return (
             events.mapInArrow(task_of(job), SPARK_SCHEMA)
             .repartition(tasks, "chunk")

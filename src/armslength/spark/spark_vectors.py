@@ -19,6 +19,7 @@ from armslength.spark.frames import (
     arrow_types,
     batches_of,
     checked_partitions,
+    is_text,
     local_rows,
     opened_frame,
     our_errors,
@@ -48,16 +49,15 @@ def release_rows(  # noqa: PLR0913  # each is a decision of its own
 ) -> Sketches:
     """One private sketch for each row of a Spark frame or table of vectors, as `Protocol.release` makes of a matrix.
 
-    Tasks multiply where the vectors lie, and send back A·x, which is **not private**: as secret as the source. Noise is drawn
-    once, on the driver. Vectors reach the workers' Python as they lie in a binary column; a column of lists works too. Moving either costs more
-    than sketching it. While the job runs, `spark.sql.execution.arrow.maxRecordsPerBatch` of the session is lowered if that many vectors would not
-    fit the workers' memory.
+    Tasks multiply where the vectors lie, and send back A·x, which is **not private**: as secret as the source. Noise is drawn once, on
+    the driver. While the job runs, `spark.sql.execution.arrow.maxRecordsPerBatch` of the session is lowered if that many vectors
+    would not fit the workers' memory.
 
-    Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for neighbors with ‖x − x'‖₁ ≤ radius
-    over all rows (‖x − x'‖₂ if that is the protocol's norm). Off the grid, neighbors must also differ in at most `changed_entries` entries over all rows.
-    You promise both: nothing can check them. Which rows there are, their order and labels are public input, no setting may be chosen by
-    looking at the vectors, and random bits are taken for ideal. Errors are raised
-    before anything is charged or drawn, and show no value of a vector.
+    Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for neighbors with ‖x − x'‖₁ ≤ radius over all rows
+    (‖x − x'‖₂ if that is the protocol's norm). Off the grid, neighbors must also differ in at most `changed_entries` entries over all
+    rows. You promise both: nothing can check them. Rows, their order and labels are public input, no setting may be chosen by looking
+    at the vectors, and random bits are assumed ideal. Errors are raised before anything is charged or drawn, and show no value of a
+    vector.
     Reference: docs/privacy.md, theorem 1.
 
     Args:
@@ -65,7 +65,7 @@ def release_rows(  # noqa: PLR0913  # each is a decision of its own
         protocol: What the parties agreed on: with a fixed input_dim, and noise on the output.
         row: The column that names each row, text or whole numbers. Rows without a name are left out.
         vector: The column of vectors: binary, input_dim packed little-endian numbers; or lists of numbers.
-        public_rows: Every row that gets a sketch, in this order; one that is not in the source is a vector of zeros. Rows of other names are left out.
+        public_rows: Every row that gets a sketch, in this order. Missing rows count as zeros; rows of other names are left out.
         ledger: A `Ledger`, the path of one that exists on the driver, or `al.NO_LEDGER`.
         dtype: What a binary vector holds: "float64", "float32", "int64" or "int32"; None for lists.
         population: Whose budget the ledger charges.
@@ -88,28 +88,18 @@ def release_rows(  # noqa: PLR0913  # each is a decision of its own
 
 @dataclass(frozen=True)
 class SparkVectorJob:
-    """What is sketched of the vectors of a frame, checked as far as its schema tells.
-
-    Attributes:
-        frame: Where the vectors are.
-        protocol: What the parties agreed on.
-        row: The column of names.
-        vector: The column of vectors.
-        labels: The public rows.
-        dtype: What a binary vector holds.
-        partitions: How many tasks share the rows; None leaves them where they lie.
-    """
+    """The release of a frame's vectors, checked against its schema."""
 
     frame: Any
     protocol: Protocol
     row: str
     vector: str
     labels: tuple[str, ...]
-    dtype: str | None
-    partitions: int | None
+    dtype: str | None  # of a binary vector
+    partitions: int | None  # None leaves rows where they are
 
     @classmethod
-    def of(  # each is a decision of its own
+    def of(
         cls,
         frame: Any,
         protocol: Protocol,
@@ -120,7 +110,7 @@ class SparkVectorJob:
         dtype: str | None = None,
         partitions: int | None = None,
     ) -> "SparkVectorJob":
-        """The job, if protocol, rows and columns fit each other; no job runs."""
+        """The job, if protocol, rows and columns fit each other; Spark runs nothing yet."""
         if not isinstance(protocol, Protocol):
             raise ParameterError(f"protocol must be al.Protocol, got {type(protocol).__name__}")
         if protocol.transform.input_dim is None:
@@ -130,11 +120,18 @@ class SparkVectorJob:
         if not isinstance(public_rows, (list, tuple)) or not public_rows:
             raise ParameterError(f"public_rows must list the name of every row, got {shown(public_rows)}")
         labels = tuple(checked_rows(protocol, len(public_rows), list(public_rows)) or ())
+        for role, name in (("row", row), ("vector", vector)):
+            if not isinstance(name, str) or name == "":  # type: ignore[redundant-expr]  # callers may have no type checker
+                raise ParameterError(f"{role} must be the name of a column, got {type(name).__name__}")
+        if row.casefold() == vector.casefold():
+            raise ParameterError("row and vector must be different columns, got one twice")
         with our_errors():
             names = list(frame.columns)
-        _check_columns(row, vector, names)
+        check_names({"row": row, "vector": vector}, names, "source")
         kinds = arrow_types(frame, {"row": row, "vector": vector})
-        _check_row_type(kinds.field("row").type)
+        kind = kinds.field("row").type
+        if not (is_text(kind) or pa.types.is_integer(kind)):
+            raise InputError(f"row must be a column of text or whole numbers, got {type_name(kind)}; cast it")
         check_vector_type(kinds.field("vector").type, dtype)
         if partitions is not None:
             partitions = checked_partitions(frame, partitions)
@@ -153,32 +150,14 @@ class SparkVectorJob:
         return vector_sums.sums()
 
     def _frame_of_sums(self) -> Any:
-        named = self.frame.selectExpr(
-            f"CAST({quoted(self.row)} AS STRING) AS `row`", f"{quoted(self.vector)} AS vector"
-        )
+        row = f"CAST({quoted(self.row)} AS STRING) AS `row`"
+        vectors = self.frame.selectExpr(row, f"{quoted(self.vector)} AS vector")
         if self.partitions is not None:
-            named = named.repartition(self.partitions, "row")
+            vectors = vectors.repartition(self.partitions, "row")
         job = RowsJob(self.protocol, self.labels, self.dtype, BLOCK_BYTES)
-        sketched = named.mapInArrow(task_of(job), SPARK_SCHEMA)
+        sketched = vectors.mapInArrow(task_of(job), SPARK_SCHEMA)
         # A shuffle of the small products: without one, partitions would be computed one after the other.
         whole = 8 * len(self.labels) * (self.protocol.transform.sketch_dim + 2)
         usual = min(32, max(1, setting(self.frame, "spark.sql.shuffle.partitions", 200)))
-        joined = sketched.repartition(max(usual, math.ceil(whole / _BYTES_PER_TASK)), "chunk")
-        return joined.mapInArrow(joining_task(), SPARK_SCHEMA)
-
-
-def _check_columns(row: str, vector: str, names: list[str]) -> None:
-    """Refuses a schema that does not have both columns once."""
-    for role, name in (("row", row), ("vector", vector)):
-        if not isinstance(name, str) or name == "":  # type: ignore[redundant-expr]  # callers may have no type checker
-            raise ParameterError(f"{role} must be the name of a column, got {type(name).__name__}")
-    if row.casefold() == vector.casefold():
-        raise ParameterError("row and vector must be different columns, got one twice")
-    check_names({"row": row, "vector": vector}, names, "source")
-
-
-def _check_row_type(kind: pa.DataType) -> None:
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
-        raise InputError(
-            f"row must be a column of text or whole numbers, got {type_name(kind)}; cast it first"
-        )
+        blocks = sketched.repartition(max(usual, math.ceil(whole / _BYTES_PER_TASK)), "chunk")
+        return blocks.mapInArrow(joining_task(), SPARK_SCHEMA)

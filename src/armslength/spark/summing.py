@@ -1,4 +1,4 @@
-"""Adding up what tasks send, in tasks of its own and at last on the driver; sums are modulo 2^64, in any order and grouping."""
+"""Adding up what tasks send, in tasks and then on the driver; sums are modulo 2^64, in any order and grouping."""
 
 from collections.abc import Iterable, Iterator
 
@@ -25,10 +25,7 @@ _KINDS = {kind.__name__: kind for kind in (InputError, ParameterError)}
 
 
 def summed(rows: Iterable[Row]) -> Iterator[Row]:
-    """The same sums in fewer rows: one for each chunk, and one that says whose they are. Notes go on as they are.
-
-    What a task gives comes from one attempt at it, so that one list of senders will do for all of its chunks.
-    """
+    """The same sums in fewer rows: one for each chunk, and one with all senders. Notes are passed on."""
     sums: dict[int, NDArray[np.int64]] = {}
     arrived: Senders = {}
     for number, packed, senders in rows:
@@ -47,13 +44,9 @@ def summed(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 class SentRows:
-    """Whether the rows that came to the driver are those that one reading of every partition has sent.
+    """Checks that the rows on the driver are those that one reading of every partition sent.
 
-    Every row has a tag for what is in it, and at its end a task lists the tags of all rows that it sent.
-
-    Attributes:
-        arrived: The tags of the rows that came, by sender.
-        listings: What else tasks have listed.
+    Every row has a tag for its content, and at its end a task lists the tags of all rows that it sent.
     """
 
     def __init__(self) -> None:
@@ -62,7 +55,7 @@ class SentRows:
         self._listed: Senders = {}
 
     def receive(self, row: Row) -> tuple[int, NDArray[np.int64]] | None:
-        """The number and the integers of a row; None for a note; raises the problem that a task reports."""
+        """The number and the integers of a row; None for a note. Raises the error that a task reports."""
         number, packed, senders = row
         if number == PROBLEM:
             raise problem_of(bytes(packed))
@@ -74,7 +67,7 @@ class SentRows:
         return None if number == ARRIVED else (number, integers(packed))
 
     def check(self) -> None:
-        """Refuses anything else than each row that was sent, once."""
+        """Refuses unless each row that was sent arrived once."""
         if {name: tags for name, tags in self._listed.items() if tags} != self.arrived:
             raise InputError(
                 "source must hold the same rows whenever Spark computes it again, got others, and nothing was charged; "
@@ -85,14 +78,10 @@ class SentRows:
 class DriverSums:
     """The sums of all groups on the driver.
 
-    Guarantee: `sums` refuses unless every bucket of persons was read by one task, and every row that this task sent, from one reading of
-    its events, was added once. So each person's events were bounded together, in one place, whatever the engine has computed
-    again; a person's bucket is a function of the person alone.
+    Guarantee: `sums` refuses unless one task read each bucket of persons, and every row that it sent, from one reading of its events,
+    was added once. A person's bucket is a function of the person alone. So each person's events were bounded together, in one
+    place, whatever Spark computed again.
     Reference: docs/privacy.md, event tables.
-
-    Args:
-        protocol: What the parties agreed on.
-        layout: How sums were cut.
     """
 
     def __init__(self, protocol: Protocol, layout: Layout) -> None:
@@ -101,7 +90,7 @@ class DriverSums:
         self._sent = SentRows()
 
     def add(self, row: Row) -> None:
-        """Adds a row, or raises the problem that it reports."""
+        """Adds a row, or raises the error that it reports."""
         received = self._sent.receive(row)
         if received is not None:
             chunk, cells = received
@@ -110,12 +99,10 @@ class DriverSums:
             self._groups.add_cells(groups.start, columns.start, cells.reshape(shape))
 
     def sums(self) -> Sums:
-        """The sums of all groups, ready for their noise, if all of them came, once."""
+        """The sums of all groups, ready for their noise, if all rows arrived once."""
         buckets = np.concatenate([np.zeros(0, dtype=np.int64), *self._sent.listings])
         if len(np.unique(buckets)) != len(buckets):
-            raise InputError(
-                "all events of a person must come to one task, got a bucket of persons in two; nothing was charged"
-            )
+            raise InputError("a person's events must come to one task, got two; nothing was charged")
         self._sent.check()
         return self._groups.sums()
 

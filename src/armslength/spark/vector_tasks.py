@@ -1,4 +1,4 @@
-"""From one partition's vectors to rows of exact integers, **not private**; and all of them, in order, on the driver."""
+"""From one partition's vectors to rows of exact integers, **not private**, and all rows in order on the driver."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -25,42 +25,24 @@ from armslength.spark.messages import (
 )
 from armslength.spark.summing import SentRows
 
-# A column of vectors as a matrix: packed numbers as they lie in memory, or lists of numbers.
-
-
 PACKED = {"float64": "<f8", "float32": "<f4", "int64": "<i8", "int32": "<i4"}
 
 
 def check_vector_type(kind: pa.DataType, dtype: Any) -> None:
-    """Refuses a column that holds no vectors, and a `dtype` that does not go with it.
-
-    Args:
-        kind: The column's type.
-        dtype: What packed numbers are; None for a list of numbers, which says so itself.
-    """
+    """Refuses a column that holds no vectors, and a `dtype` that does not go with it."""
     if _is_binary(kind):
         if dtype not in PACKED:
-            raise ParameterError(
-                f"dtype must say what a binary vector holds, one of {', '.join(PACKED)}, got {dtype!r}"
-            )
+            raise ParameterError(f"dtype of binary vectors must be one of {', '.join(PACKED)}, got {dtype!r}")
         return
     inner = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else None
     if inner is None or not (pa.types.is_integer(inner) or pa.types.is_floating(inner)):
-        raise InputError(
-            f"vector must be a column of binary or of lists of numbers, got {type_name(kind)}; cast it first"
-        )
+        raise InputError(f"vector must be binary or lists of numbers, got {type_name(kind)}; cast it first")
     if dtype is not None:
         raise ParameterError(f"dtype must be left out for lists of numbers, got {dtype!r}")
 
 
 def matrix_of(column: pa.Array, width: int, dtype: str | None) -> NDArray[Any]:
-    """The vectors of a column as rows.
-
-    Args:
-        column: Packed numbers, or lists.
-        width: How many numbers each vector must have.
-        dtype: What packed numbers are.
-    """
+    """The vectors of a column as rows."""
     if column.null_count:
         raise InputError("vector must be there in every listed row, got a missing one; leave such rows out")
     if _is_binary(column.type):
@@ -101,27 +83,17 @@ _ALL_TASKS = (0, 0)  # which task has sent a row does not matter here
 
 @dataclass(frozen=True)
 class RowsJob:
-    """What every task of a release of rows is told.
-
-    Attributes:
-        protocol: What the parties agreed on.
-        labels: The public rows.
-        dtype: What packed numbers are; None for lists of numbers.
-        block_bytes: About how much a block of rows has.
-    """
+    """The input of every task of a release of rows."""
 
     protocol: Protocol
     labels: tuple[str, ...]
-    dtype: str | None
+    dtype: str | None  # of packed numbers; None for lists
     block_bytes: int = BLOCK_BYTES
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
-        """(number, A·x, total) of each listed row, by blocks of the public list; and at last the tags of all that were sent.
+        """(number, A·x, total) of each listed row, by blocks of the public list; then the tags of all that were sent.
 
-        To which block a row belongs is a function of the row alone, whatever order it is read in.
-
-        Args:
-            batches: Rows with the columns `row`, as text, and `vector`.
+        The block of a row is a function of the row alone, in whatever order rows are read.
         """
         tags = 0
         numbers = {label: number for number, label in enumerate(self.labels)}
@@ -141,17 +113,17 @@ class RowsJob:
             batch.validate(full=True)
         except pa.ArrowException:
             raise InputError("rows must have valid text for their ids, got something else") from None
-        row_numbers = [numbers.get(label) for label in batch.column("row").to_pylist()]
-        listed = [place for place, number in enumerate(row_numbers) if number is not None]
-        if not listed:
+        row_numbers = np.array([numbers.get(label, -1) for label in batch.column("row").to_pylist()])
+        is_listed = row_numbers >= 0
+        if not is_listed.any():
             return np.zeros((0, self.protocol.transform.sketch_dim + 2), dtype=np.int64)
         vectors = batch.column("vector")
-        if len(listed) < len(row_numbers):
-            vectors = vectors.take(pa.array(listed))
+        if not is_listed.all():
+            vectors = vectors.filter(pa.array(is_listed))
         matrix = matrix_of(vectors, self.protocol.transform.input_dim or 0, self.dtype)
         sums = projected_sums(self.protocol, matrix, threads=1)
         cells = np.zeros((len(matrix), sums.values.shape[1] + 2), dtype=np.int64)
-        cells[:, 0] = [row_numbers[place] for place in listed]
+        cells[:, 0] = row_numbers[is_listed]
         cells[:, 1:-1] = sums.values
         if sums.totals is not None:
             cells[:, -1] = sums.totals
@@ -159,12 +131,12 @@ class RowsJob:
 
 
 def tags_of(cells: NDArray[np.int64]) -> int:
-    """A word for some rows, whatever their order: the sum of one for each."""
+    """A word for some rows in any order: the sum of one for each."""
     return sum(word_of(row.tobytes()) for row in np.ascontiguousarray(cells, dtype="<i8")) % WORD
 
 
 def together(rows: Iterable[Row]) -> Iterator[Row]:
-    """The same rows, those of a block in one piece. Notes go on as they are."""
+    """The same rows, those of a block in one piece. Notes are passed on."""
     blocks: dict[int, list[bytes]] = {}
     for block, packed, note in rows:
         if block < 0:
@@ -178,11 +150,7 @@ def together(rows: Iterable[Row]) -> Iterator[Row]:
 class VectorSums:
     """The integers of all public rows on the driver; missing rows count as zeros.
 
-    The tags of what came must be those that tasks list: a row that is lost on the way is not taken for one that was never there.
-
-    Args:
-        protocol: What the parties agreed on.
-        count: How many public rows there are.
+    The tags of what arrived must be those that tasks list, so a row that is lost is not taken for a missing one.
     """
 
     def __init__(self, protocol: Protocol, count: int) -> None:
@@ -190,27 +158,25 @@ class VectorSums:
         zeros = projected_sums(protocol, np.zeros((1, protocol.transform.input_dim or 0), dtype=np.int64))
         self._values = np.repeat(zeros.values, count, axis=0)
         self._totals = None if zeros.totals is None else np.repeat(zeros.totals, count)
-        self._came = np.zeros(count, dtype=np.bool_)
+        self._arrived = np.zeros(count, dtype=np.bool_)
         self._sent = SentRows()
 
     def add(self, row: Row) -> None:
-        """Puts rows where they belong, or raises the problem that came instead."""
+        """Puts rows where they belong, or raises the error that a task reports."""
         received = self._sent.receive(row)
         if received is None:
             return
         cells = received[1].reshape(-1, self._values.shape[1] + 2)
         add_senders(self._sent.arrived, packed_senders({_ALL_TASKS: tags_of(cells)}))
         numbers = cells[:, 0]
-        if self._came[numbers].any() or len(np.unique(numbers)) < len(numbers):
-            raise InputError(
-                "row must name each row once, got one that occurs twice; nothing was charged, and nothing is added up here"
-            )
-        self._came[numbers] = True
+        if self._arrived[numbers].any() or len(np.unique(numbers)) < len(numbers):
+            raise InputError("row must name each row once, got one that occurs twice; nothing was charged")
+        self._arrived[numbers] = True
         self._values[numbers] = cells[:, 1:-1]
         if self._totals is not None:
             self._totals[numbers] = cells[:, -1]
 
     def sums(self) -> Sums:
-        """All rows, ready for their noise, if what was sent is what came."""
+        """All rows, ready for their noise, if all that was sent arrived."""
         self._sent.check()
         return Sums(self._values, self._totals, "rows")

@@ -228,7 +228,7 @@ def test_the_index_of_a_data_frame_names_the_rows():
 
 
 def test_large_integers_beside_floats_in_a_list_are_refused():
-    with pytest.raises(al.InputError, match="one integer type"):
+    with pytest.raises(al.InputError, match="integer array"):
         projected_sums(al.Protocol(al.Identity(input_dim=2), epsilon=1), [[2**60 + 129, 1.0]], None, 1)
 
 

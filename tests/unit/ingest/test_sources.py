@@ -80,7 +80,7 @@ def test_columns_are_the_files_own_and_not_what_the_engine_renames(names, form, 
         write_csv(source, tmp_path / "e.csv")
         source = tmp_path / "e.csv"
     assert release(source, protocol, person="Who_1", **known).totals.tolist() == [1]
-    with pytest.raises(al.InputError, match="several that are spelled like"):
+    with pytest.raises(al.InputError, match="several like"):
         release(source, protocol, person="who", **known)
 
 
@@ -204,9 +204,9 @@ def test_damaged_files_get_one_line_without_data_and_cost_nothing(name, tmp_path
     [
         ("nowhere.parquet", "file that is there"),
         ("events.xlsx", "whose name ends in"),
-        ([], "must be a file, a list of files"),
-        (3, "must be a file, a list of files"),
-        (np.zeros((2, 2)), "must be a file, a list of files"),
+        ([], "must be files or a table"),
+        (3, "must be files or a table"),
+        (np.zeros((2, 2)), "must be files or a table"),
     ],
 )
 def test_sources_that_are_none(source, says):
@@ -215,7 +215,7 @@ def test_sources_that_are_none(source, says):
 
 
 def test_an_empty_folder_is_no_source(tmp_path):
-    with pytest.raises(al.ParameterError, match="folder with event files"):
+    with pytest.raises(al.ParameterError, match="must hold event files"):
         release(tmp_path)
 
 
