@@ -35,7 +35,7 @@ def weakened(protocol: al.Protocol, factor: float = WEAK) -> al.Protocol:
 
 
 def _scaled(law: Law, factor: float) -> Law:
-    return type(law)(factor * law.scale)  # type: ignore[call-arg]  # every law is made of its scale
+    return type(law)(factor * law.scale)
 
 
 def release_with_minus_zero(case: Case, X: NDArray[np.generic]) -> al.Sketches:

@@ -16,13 +16,13 @@ def integer(name: str, value: Any, *, at_least: int, at_most: int) -> int:
     """The value as an int, if it is an integer in the range."""
     rule = f"{name} must be an integer from {at_least} to {at_most}"
     if isinstance(value, bool):
-        raise ParameterError(f"{rule}, got {shown(value)}")
+        raise ParameterError(f"{rule}, got {short_repr(value)}")
     try:
         number = operator.index(value)
     except TypeError:
-        raise ParameterError(f"{rule}, got {shown(value)}") from None
+        raise ParameterError(f"{rule}, got {short_repr(value)}") from None
     if not at_least <= number <= at_most:
-        raise ParameterError(f"{rule}, got {shown(number)}")
+        raise ParameterError(f"{rule}, got {short_repr(number)}")
     return number
 
 
@@ -31,7 +31,7 @@ def number(name: str, value: Any, *, above: float, at_most: float) -> float:
     plain = plain_number(value)
     if plain is None or not above < plain <= at_most:
         raise ParameterError(
-            f"{name} must be a number above {above:g} and at most {at_most:g}, got {shown(value)}"
+            f"{name} must be a number above {above:g} and at most {at_most:g}, got {short_repr(value)}"
         )
     return float(plain)
 
@@ -40,7 +40,7 @@ def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """The value, if it is one of the choices."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
-        raise ParameterError(f"{name} must be one of {listed}, got {shown(value)}")
+        raise ParameterError(f"{name} must be one of {listed}, got {short_repr(value)}")
     return str(value)
 
 
@@ -55,7 +55,7 @@ def plain_number(value: Any) -> int | float | None:
     return None
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """The value of a public argument for a message: short, on one line."""
     try:
         text = repr(value)

@@ -83,6 +83,6 @@ class CorruptFileError(FormatError):
     """A file is damaged, cut off, or was edited."""
 
 
-def counted(count: int, one: str, many: str = "") -> str:
+def plural(count: int, one: str, many: str = "") -> str:
     """A number with its noun: 1 row, 2 rows."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from armslength._flint import to_float
-from armslength.checks import number, shown
+from armslength.checks import number, short_repr
 from armslength.errors import ParameterError
-from armslength.threads import lazy
+from armslength.threads import cached_attribute
 
 # The range of scales for which every proof in docs/noise.md holds.
 SMALLEST_SCALE = 0.01
@@ -51,7 +51,7 @@ class Law(ABC):
     def __post_init__(self) -> None:
         scale = number("scale", self.scale, above=0.0, at_most=LARGEST_SCALE)
         if scale < SMALLEST_SCALE:
-            raise ParameterError(f"scale must be at least {SMALLEST_SCALE}, got {shown(self.scale)}")
+            raise ParameterError(f"scale must be at least {SMALLEST_SCALE}, got {short_repr(self.scale)}")
         object.__setattr__(self, "scale", scale)
 
     @property
@@ -164,7 +164,7 @@ class RoundedNormal(Law):
 
     name: ClassVar[str] = "gaussian"
 
-    @lazy
+    @cached_attribute
     def _tails(self) -> list[float]:
         """P(|N| ≥ n) for n = 1, 2, … as far as a float can tell them from 0; for small σ."""
         last = math.ceil(27 * math.sqrt(2) * self.scale) + 1

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.checks import shown
-from armslength.errors import ParameterError, counted
+from armslength.checks import short_repr
+from armslength.errors import ParameterError, plural
 from armslength.files import atomic_write
 from armslength.results import LONGEST_LABEL, shortened
 
@@ -229,7 +229,7 @@ def _name_ticks(axis: Any, labels: Sequence[str | tuple[str, str]]) -> None:
     size = 9 if len(labels) <= _MOST_LABELS // 2 else 7
     axis.set_ticks(numbers, [short_name(labels[number]) for number in numbers], fontsize=size)
     if step > 1:
-        axis.set_label_text(f"{counted(len(labels), 'row')}, one name in {step}")
+        axis.set_label_text(f"{plural(len(labels), 'row')}, one name in {step}")
 
 
 def _legend(axes: Any) -> None:
@@ -345,7 +345,7 @@ def check_format(path: str | os.PathLike[str]) -> str:
     kind = Path(path).suffix.lower()
     if kind not in FORMATS:
         raise ParameterError(
-            f"the plot's name must end in {', '.join(FORMATS)}, got {shown(os.fspath(path))}"
+            f"the plot's name must end in {', '.join(FORMATS)}, got {short_repr(os.fspath(path))}"
         )
     return kind
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from armslength.errors import ParameterError, counted
+from armslength.errors import ParameterError, plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -152,4 +152,4 @@ def _is_number(table: "pa.Table", name: str) -> bool:
 
 def _rest(head: "pa.Table", rows: int) -> list[str]:
     more = rows - head.num_rows
-    return [f"… and {counted(more, 'more row')}"] if more else []
+    return [f"… and {plural(more, 'more row')}"] if more else []

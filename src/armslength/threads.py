@@ -110,7 +110,7 @@ def check_same_process(process: int) -> None:
         )
 
 
-class lazy(Generic[Value]):  # noqa: N801  # a decorator, like property
+class cached_attribute(Generic[Value]):  # noqa: N801  # a decorator, like property
     """Makes a method without arguments an attribute that is computed once for each instance, without a lock.
 
     `functools.cached_property` of Python 3.11 has one lock for all instances of a class: a large transform would make every
@@ -126,12 +126,12 @@ class lazy(Generic[Value]):  # noqa: N801  # a decorator, like property
         self._name = name
 
     @overload
-    def __get__(self, instance: None, owner: type) -> "lazy[Value]": ...
+    def __get__(self, instance: None, owner: type) -> "cached_attribute[Value]": ...
 
     @overload
     def __get__(self, instance: object, owner: type) -> Value: ...
 
-    def __get__(self, instance: object | None, owner: type) -> "Value | lazy[Value]":
+    def __get__(self, instance: object | None, owner: type) -> "Value | cached_attribute[Value]":
         if instance is None:
             return self
         value = self._compute(instance)

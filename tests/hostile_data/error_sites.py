@@ -39,7 +39,7 @@ def sites(places):
                 if isinstance(call, ast.Call) and call.args and (error := _error(call)):
                     lines, message = range(call.lineno, call.end_lineno + 1), call.args[0]
                     if error in _CHECKS:
-                        message = ast.parse(f"shown({ast.unparse(call.args[1])})", mode="eval").body
+                        message = ast.parse(f"short_repr({ast.unparse(call.args[1])})", mode="eval").body
                     yield Site(error, module, lines, _text(message), frozenset(_shown(message, tree)))
 
 

@@ -20,24 +20,24 @@ PRIVATE_PATH = (
 PUBLIC = {
     "types, by their first word alone": """
         kind names type(items).__name__ type(name).__name__ type(problem).__name__ type(protocol).__name__
-        type(session).__name__ type(sketches).__name__ type(source).__name__ shown(type(source).__name__) type_name(X.dtype)
+        type(session).__name__ type(sketches).__name__ type(source).__name__ short_repr(type(source).__name__) type_name(X.dtype)
         type_name(array.dtype) type_name(column.type) type_name(fields[name].simpleString()) type_name(value_type) type_name(items.dtype)
         type_name(kind) type_name(numbers.dtype) type_name(values.dtype) file.kind _condition(problem)""",
     "sizes of an argument, and the position of a column or a line": """
         array.ndim count found items.ndim line len(listed) len(names) len(shape) n_features number shape[1] size
-        shown(array.shape)""",
+        short_repr(array.shape)""",
     "what the protocol, the transform or a constant says": """
         at_most input_dim meaning protocol.items protocol.noise_site self._fixed_input_dim()-1 self.name sketch_dim
         transform.input_dim unicodedata.unidata_version width __version__ driver problem.strerror _PROBLEMS[problem] delimiter _known()
         ','.join(PACKED) ','.join(_FUNCTIONS) sklearn/transformers.py:ours
         ','.join(sorted(expected)) self.noise_sites transforms/transform.py:site transforms/transform.py:transform.name""",
     "public arguments, in the caller's own words": """
-        dtype name near role shown(listed) shown(memory) shown(name) shown(partitions) shown(public_rows)
-        shown(seed) shown(sketch_dim) shown(threads) shown(value) str(seed) where""",
+        dtype name near role short_repr(listed) short_repr(memory) short_repr(name) short_repr(partitions) short_repr(public_rows)
+        short_repr(seed) short_repr(sketch_dim) short_repr(threads) short_repr(value) str(seed) where""",
     "arguments and fields of a protocol, which is fixed before any data is seen": """
-        protocol/protocol.py:most protocol/protocol.py:named protocol/protocol.py:noise self.dropped_bits shown(distance)
-        shown(dropped_bits) protocol/protocol.py:shown(items) shown(noise) shown(noise_site) shown(norm) shown(on_grid) shown(radius)
-        shown(relation) shown(transform) shown(unit) protocol/protocol.py:transform.name""",
+        protocol/protocol.py:most protocol/protocol.py:named protocol/protocol.py:noise self.dropped_bits short_repr(distance)
+        short_repr(dropped_bits) protocol/protocol.py:short_repr(items) short_repr(noise) short_repr(noise_site) short_repr(norm) short_repr(on_grid) short_repr(radius)
+        short_repr(relation) short_repr(transform) short_repr(unit) protocol/protocol.py:transform.name""",
     "why a text is not canonical, in the words of randomness/seeds.py, which are looked at too": """
         protocol/protocol.py:problem randomness/hashing.py:problem randomness/seeds.py:problem""",
     "names of files, and of the columns of a typed file": """

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from armslength import plots
 from armslength.answers.pairs import BY, answer_note, answer_table, checked_sketches, unit_of
 from armslength.checks import one_of
-from armslength.errors import ParameterError, counted
+from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import as_distances, checked_pair, squared_norms
 from armslength.estimates.intervals import Level
 from armslength.estimates.shapes import shape_distances
@@ -63,7 +63,7 @@ class Drift(Result):
         return plots.forest(self.labels, ends, self.resolved, f"moved by{unit_of(self.by)}", ax)
 
     def _title(self) -> str:
-        parties = counted(len(self.labels), "party", "parties")
+        parties = plural(len(self.labels), "party", "parties")
         return f"{int(self.resolved.sum())} of {parties} changed; no party is falsely said to, at {self.level:.6g}"
 
     def __str__(self) -> str:

@@ -23,7 +23,7 @@ from armslength.answers.pairs import (
 )
 from armslength.answers.shortlist import Shortlist
 from armslength.checks import integer, one_of
-from armslength.errors import ParameterError, counted
+from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import clear_note
 from armslength.estimates.intervals import METHODS, Level
 from armslength.progress import Advance, progress
@@ -133,7 +133,7 @@ class Nearest(Result):
         return plots.forest(self.labels[0], ends, self.possible.ravel(), label, ax, **style)
 
     def _title(self) -> str:
-        queries = counted(len(self.queries), "query", "queries")
+        queries = plural(len(self.queries), "query", "queries")
         sure = f"{int(self.surely_nearest.sum())} of them surely"
         return f"The {self.indices.shape[1]} nearest of {queries}, {sure}, at {self.level:.6g}"
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from armslength import plots
 from armslength.answers.pairs import answer_note, answer_table, checked_sketches, pair_estimator
 from armslength.checks import number
-from armslength.errors import counted
+from armslength.errors import plural
 from armslength.estimates.distances import gram_matrix
 from armslength.estimates.pair_noise import row_noises
 from armslength.estimates.shapes import totals
@@ -63,7 +63,7 @@ class Plane(Result):
         return plots.scatter_map(self.places, self.reach, self.labels, label, self._title(), ax)
 
     def _title(self) -> str:
-        parties = counted(len(self.labels), "party", "parties")
+        parties = plural(len(self.labels), "party", "parties")
         if not self.axes:
             return f"{parties}: noise hides all distances" if len(self.labels) > 1 else parties
         share = f"the map shows {self.share:.0%} of their squared distances"

@@ -12,7 +12,7 @@ import click
 import armslength as al
 from armslength.cli.options import answer_options, one_against_others, open_all, sketch_files
 from armslength.cli.output import finite, without_formulas
-from armslength.errors import counted
+from armslength.errors import plural
 from armslength.results import LONGEST_LABEL, Column, heading, line
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _write_table(
         count += 1
     percent = f"{100 * float(metadata['level']):.6g}%"
     together = "together" if metadata["simultaneous"] == "true" else "for each pair by itself"
-    click.echo(f"{counted(count, 'pair')}; intervals hold at {percent}, {together}")
+    click.echo(f"{plural(count, 'pair')}; intervals hold at {percent}, {together}")
     if metadata["note"]:
         click.echo(metadata["note"])
 

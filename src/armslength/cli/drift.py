@@ -7,7 +7,7 @@ import click
 import armslength as al
 from armslength.cli.options import BY, LEVEL, METHOD, NO_WORK_LIMIT, LocalPath, load_all
 from armslength.cli.output import FORMAT, echo_rows
-from armslength.errors import counted
+from armslength.errors import plural
 from armslength.results import Column, heading, line
 
 _FILE = LocalPath(exists=True)
@@ -58,7 +58,7 @@ def _table(found: "al.Drift") -> str:
         lines.append(line(columns, [row["label"], row["value"], row["lower"], row["upper"], state]))
     changed = int(found.resolved.sum())
     lines.append(
-        f"{changed} of {counted(len(found.labels), 'party', 'parties')} surely changed; intervals hold together at {100 * found.level:.6g}%"
+        f"{changed} of {plural(len(found.labels), 'party', 'parties')} surely changed; intervals hold together at {100 * found.level:.6g}%"
     )
     return "\n".join([*lines, *_notes(found)])
 

@@ -8,7 +8,7 @@ import click
 import armslength as al
 from armslength.cli.options import sketch_files, work_limit
 from armslength.cli.output import FORMAT, as_csv, as_json, paragraph
-from armslength.errors import counted, printable
+from armslength.errors import plural, printable
 from armslength.results import LONGEST_LABEL, Column, heading, line
 from armslength.sketches.card import release_card
 
@@ -61,7 +61,7 @@ def _collection_page(
     return "\n".join(
         [
             (
-                f"{name}: {counted(len(files), 'file')}, {counted(len(collection), 'row')} of {collection.transform.sketch_dim}"
+                f"{name}: {plural(len(files), 'file')}, {plural(len(collection), 'row')} of {collection.transform.sketch_dim}"
                 f" numbers, {collection.transform.name}{', with totals' if collection.has_totals else ''},"
                 f" {sum(file['bytes'] for file in files):,} bytes"
             ),
@@ -78,7 +78,7 @@ def _collection_page(
 
 
 def _more(count: int, noun: str) -> list[str]:
-    return [f"… and {counted(count, noun)} more; --format json has all"] if count > 0 else []
+    return [f"… and {plural(count, noun)} more; --format json has all"] if count > 0 else []
 
 
 _MOST_FLAGGED = 10  # in the table
@@ -175,7 +175,7 @@ def _page(name: str, sketches: "al.Sketches") -> str:
     ]
     facts = [
         (
-            f"{printable(name)}: {counted(count, 'row')} of {counted(width, 'number')}, {sketches.transform.name}"
+            f"{printable(name)}: {plural(count, 'row')} of {plural(width, 'number')}, {sketches.transform.name}"
             f"{', with totals' if sketches.totals is not None else ''}"
         ),
         f"space {document['space']}",

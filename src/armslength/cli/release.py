@@ -12,13 +12,13 @@ from armslength.cli.exit_codes import ELSEWHERE, endings_ignored
 from armslength.cli.ledger import NEW_LEDGER
 from armslength.cli.options import NO_WORK_LIMIT, OVERWRITE, LocalPath, NameList, check_new_file, work_limit
 from armslength.cli.output import paragraph
-from armslength.errors import ArmslengthError, ParameterError, counted
+from armslength.errors import ArmslengthError, ParameterError, plural
 from armslength.files import check_can_write
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ledger.entry import release_label
 from armslength.ledger.ledger import NoLedger, opened_ledger
-from armslength.privacy.exact_numbers import weakness, written
+from armslength.privacy.exact_numbers import decimal_text, weakness
 from armslength.release.release_table import preview_job, release_job
 from armslength.sketches.card import protection_in_words
 
@@ -229,13 +229,13 @@ def _charged(ledger: "al.Ledger | NoLedger", population: str, done: str) -> str:
 def _told(protocol: "al.Protocol", job: TableJob, what: str) -> str:
     """What was released, and who is protected, in words."""
     count = len(job.groups.labels)
-    delta = f", δ = {written(protocol.released_delta)}" if protocol.released_delta else ""
-    rows = f"{counted(count, 'sketch', 'sketches')} of {counted(protocol.transform.sketch_dim, 'number')}"
+    delta = f", δ = {decimal_text(protocol.released_delta)}" if protocol.released_delta else ""
+    rows = f"{plural(count, 'sketch', 'sketches')} of {plural(protocol.transform.sketch_dim, 'number')}"
     weak = weakness(protocol.epsilon, protocol.released_delta)
     lines = [
         paragraph(protection_in_words(protocol, "events")),
         f"{rows} {what}",
-        f"ε = {written(protocol.epsilon)}{delta} for all of them together",
+        f"ε = {decimal_text(protocol.epsilon)}{delta} for all of them together",
         *([f"WARNING: {weak}"] if weak else []),
     ]
     return "\n".join(lines)

@@ -4,7 +4,7 @@ import click
 
 import armslength as al
 from armslength.cli.options import OVERWRITE, LocalPath, check_new_file, sketch_files, work_limit
-from armslength.errors import counted, printable
+from armslength.errors import plural, printable
 from armslength.sketches.sketch_file import list_files
 from armslength.sketches.sketches import sum_rows
 
@@ -43,7 +43,7 @@ def sum(  # noqa: A001  # the verb's name
     _check_different(parts)
     added = _by_label(parts) if label is None else _all_rows(parts, label)
     added.save(output)
-    rows = counted(len(added), "row")
+    rows = plural(len(added), "row")
     click.echo(f"{rows} written to {output}, with the noise of all the rows that were added")
     if any(added.in_clear):
         named = ", ".join(label for label, clear in zip(added.labels, added.in_clear, strict=True) if clear)

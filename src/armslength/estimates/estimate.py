@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.checks import one_of, shown
+from armslength.checks import one_of, short_repr
 from armslength.errors import ParameterError
 from armslength.estimates.intervals import Bounds, Level, Rule
 from armslength.estimates.pair_noise import Floats
@@ -181,13 +181,11 @@ class Estimate(Result):
         """The places of these labels along an axis."""
         wanted = [key] if isinstance(key, str) else key
         if not isinstance(wanted, list):
-            raise ParameterError(f"label must be text or a list of texts, got {shown(key)}")
+            raise ParameterError(f"label must be text or a list of texts, got {short_repr(key)}")
         labels = self.labels[axis]
         for label in wanted:
             if labels.count(label) != 1:
-                how = (
-                    f"{shown(label)}, which {'occurs more than once' if label in labels else 'is not there'}"
-                )
+                how = f"{short_repr(label)}, which {'occurs more than once' if label in labels else 'is not there'}"
                 raise ParameterError(f"label must name one of {len(labels)} rows, got {how}")
         return np.array([labels.index(label) for label in wanted], dtype=np.int64)
 

@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from armslength.checks import shown
+from armslength.checks import short_repr
 from armslength.errors import ParameterError
 from armslength.estimates.distances import (
     Pair,
@@ -144,7 +144,7 @@ class _Side:
         wrong = np.flatnonzero(~(least > 0))
         if len(wrong):
             raise ParameterError(
-                f"totals must surely be above 0 to compare shapes, got one of {shown(self.labels[wrong[0]])} that may not be; "
+                f"totals must surely be above 0 to compare shapes, got one of {short_repr(self.labels[wrong[0]])} that may not be; "
                 "leave it out, lower the level, or compare by size"
             )
 

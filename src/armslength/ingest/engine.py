@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from armslength.checks import shown
-from armslength.errors import InputError, ParameterError, counted
+from armslength.checks import short_repr
+from armslength.errors import InputError, ParameterError, plural
 from armslength.ingest.event_columns import (
     EventColumns,
     amount_expression,
@@ -261,7 +261,7 @@ class LeftOut:
         lost = [f"{count:,} {reason}" for reason, count in reasons.items() if count]
         left = self.counting
         return (
-            f"PRIVATE, for you alone: of {counted(self.rows, 'row')}, {left:,} {'counts' if left == 1 else 'count'}, "
+            f"PRIVATE, for you alone: of {plural(self.rows, 'row')}, {left:,} {'counts' if left == 1 else 'count'}, "
             f"up to the bound for each person{'; left out: ' if lost else ''}{', '.join(lost)}"
         )
 
@@ -400,7 +400,7 @@ def memory_bytes(memory: Any) -> int:
     """A size such as '1GB' or '512MiB' in bytes."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT])(i?)B", str(memory))
     if match is None:
-        raise ParameterError(f"memory must be a size such as '1GB', got {shown(memory)}")
+        raise ParameterError(f"memory must be a size such as '1GB', got {short_repr(memory)}")
     number, unit, binary = match.groups()
     return int(float(number) * (1024 if binary else 1000) ** _UNITS[unit])
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from armslength.checks import integer, shown
+from armslength.checks import integer, short_repr
 from armslength.errors import ParameterError
 from armslength.ingest.contributions import BoundedEvents, KeyedOrder, contribution_in_grid_units
 from armslength.ingest.engine import DEFAULT_MEMORY, EventTable, LeftOut, memory_bytes, opened_table
@@ -157,7 +157,7 @@ def public_groups_of(group: str | None, listed: Any, label: str | None) -> Publi
             "public_groups must list every group that gets a row: read off the data, the list would tell who is in it"
         )
     if isinstance(listed, (str, bytes)) or not isinstance(listed, Sequence):
-        raise ParameterError(f"public_groups must be a list of names, got {shown(listed)}")
+        raise ParameterError(f"public_groups must be a list of names, got {short_repr(listed)}")
     if not 1 <= len(listed) <= _MOST_GROUPS:
         raise ParameterError(f"public_groups must list 1 to {_MOST_GROUPS} groups, got {len(listed)}")
     return PublicGroups(tuple(checked_labels(list(listed), len(listed)) or ()), group)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from armslength.checks import shown, type_name
+from armslength.checks import short_repr, type_name
 from armslength.errors import InputError
 from armslength.ingest.arrays import check_item_types
 from armslength.ingest.grid import add_amounts
@@ -171,5 +171,7 @@ def _whole_amounts(amounts: Any, count: int) -> NDArray[np.int64]:
     if array.size and array.dtype.kind not in "iu":
         raise InputError(f"amounts must be integers in grid units, got {type_name(array.dtype)}; floor them")
     if array.ndim > 1 or (array.ndim == 1 and len(array) != count):
-        raise InputError(f"amounts must be one integer, or {count} of them, got shape {shown(array.shape)}")
+        raise InputError(
+            f"amounts must be one integer, or {count} of them, got shape {short_repr(array.shape)}"
+        )
     return np.broadcast_to(array.astype(np.int64, copy=False), (count,))

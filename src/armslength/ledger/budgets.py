@@ -7,11 +7,11 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from armslength.checks import one_of, shown
+from armslength.checks import one_of, short_repr
 from armslength.errors import BudgetError, CorruptFileError, ParameterError
 from armslength.ledger.entry import RELATIONS, Entry, check_spelling
 from armslength.privacy.composition import Loss, compose, largest_pure_epsilon
-from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, written
+from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, decimal_text
 from armslength.protocol.schema import one_line
 from armslength.version import __version__
 
@@ -71,7 +71,7 @@ def checked_budget(
         raise ParameterError("population must name the people whose budget it is, got nothing")
     check_spelling(population)
     one_of("relation", relation, RELATIONS)
-    exact_epsilon, exact_delta = written(checked_epsilon(epsilon)), written(checked_delta(delta))
+    exact_epsilon, exact_delta = decimal_text(checked_epsilon(epsilon)), decimal_text(checked_delta(delta))
     return Budget(population, unit, relation, checked_period(period), exact_epsilon, exact_delta, __version__)
 
 
@@ -192,7 +192,7 @@ def parse_time(text: str) -> datetime:
             return moment.astimezone(UTC)
     except (ValueError, TypeError, OverflowError):  # OverflowError: UTC has no such day
         pass
-    raise CorruptFileError(f"a line of a ledger must have a time in UTC, got {shown(text)}")
+    raise CorruptFileError(f"a line of a ledger must have a time in UTC, got {short_repr(text)}")
 
 
 def time_text(moment: datetime) -> str:

@@ -6,10 +6,10 @@ import unicodedata
 from dataclasses import astuple, dataclass, fields
 from fractions import Fraction
 
-from armslength.checks import one_of, shown
+from armslength.checks import one_of, short_repr
 from armslength.errors import ParameterError
 from armslength.privacy.composition import Loss, gaussian_loss, pure_loss
-from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, exact_number, written
+from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, decimal_text, exact_number
 from armslength.protocol.neighbors import NORMS, gaussian_sensitivity_squared
 from armslength.protocol.protocol import Protocol
 from armslength.version import __version__
@@ -44,21 +44,21 @@ class Entry:
         totals = exact_number("totals_epsilon", self.totals_epsilon)
         if not 0 <= totals < epsilon:
             rule = "totals_epsilon must be from 0 to below epsilon"
-            raise ParameterError(f"{rule}, got {shown(self.totals_epsilon)}")
+            raise ParameterError(f"{rule}, got {short_repr(self.totals_epsilon)}")
         if self.law == "laplace" and delta == 0:
             return pure_loss(epsilon)
         if self.law != "gaussian" or delta == 0:
             rule = "law must be 'laplace' with delta 0 or 'gaussian' with one above"
-            raise ParameterError(f"{rule}, got {shown(self.law)}")
+            raise ParameterError(f"{rule}, got {short_repr(self.law)}")
         squared = self.sensitivity_squared
         if not re.fullmatch("[0-9]{1,80}", squared) or not int(squared):
-            raise ParameterError(f"sensitivity_squared must be an integer above 0, got {shown(squared)}")
+            raise ParameterError(f"sensitivity_squared must be an integer above 0, got {short_repr(squared)}")
         try:
             sigma = Fraction(float.fromhex(self.scale))
         except (ValueError, OverflowError):
             sigma = Fraction(0)
         if not sigma > 0:
-            raise ParameterError(f"scale must be a hexadecimal float above 0, got {shown(self.scale)}")
+            raise ParameterError(f"scale must be a hexadecimal float above 0, got {short_repr(self.scale)}")
         return gaussian_loss(epsilon, delta, int(squared), sigma, totals)
 
 
@@ -86,7 +86,7 @@ def ledger_entry(protocol: Protocol, population: str, labels: list[str]) -> Entr
         sensitivity_squared=squared,
         epsilon=document["epsilon"],
         delta="0" if is_laplace else document["delta"],
-        totals_epsilon=written(protocol.totals_epsilon),
+        totals_epsilon=decimal_text(protocol.totals_epsilon),
         protocol=protocol.fingerprint,
         version=__version__,
     )

@@ -30,7 +30,7 @@ from armslength.privacy.exact_numbers import weakness
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.seeds import checked_seed
 from armslength.results import Result
-from armslength.threads import lazy
+from armslength.threads import cached_attribute
 from armslength.transforms.transform import LARGEST_SKETCH_DIM
 
 # Errors within a percent count as equal; then less data, less trust and less work decide.
@@ -95,14 +95,14 @@ class Plan(Result):
         delta = situation.delta if self.recommended.noise == "gaussian" else Fraction(0)
         return weakness(situation.epsilon, delta, situation.distances.people)
 
-    @lazy
+    @cached_attribute
     def protocol(self) -> Protocol:
         """The recommended configuration as a protocol. Raises `NotResolvableError` if nothing can be resolved."""
         if not self.resolvable:
             raise NotResolvableError(refusal(self))
         return self.recommended.protocol(self.situation, self.seed)
 
-    @lazy
+    @cached_attribute
     def told_apart(self) -> float:
         """The distance at which about half of all pairs are resolved at 95 percent (over all pairs), in data units."""
         return smallest_resolved_distance(self.protocol, self.situation.pairs)

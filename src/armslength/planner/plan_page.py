@@ -10,7 +10,7 @@ from armslength.planner.families import HISTOGRAM, KENTHAPADI, PAPERS_OWN
 from armslength.planner.needs import Needs
 from armslength.planner.predictions import Configuration, Option, has_upper_end, options, predict
 from armslength.plots import Curve, PlanCurves
-from armslength.privacy.exact_numbers import WEAK_EPSILON, written
+from armslength.privacy.exact_numbers import WEAK_EPSILON, decimal_text
 from armslength.results import Column, heading
 from armslength.results import line as table_line
 
@@ -136,7 +136,8 @@ def curves_of(plan: "Plan") -> PlanCurves:
         error=plan.recommended.relative_error,
         distance=low,
         title=f"{'open vocabulary' if situation.input_dim is None else f'{situation.input_dim:,} coordinates'}, "
-        f"ε={written(situation.epsilon)}" + (f", δ={float(situation.delta):g}" if situation.delta else ""),
+        f"ε={decimal_text(situation.epsilon)}"
+        + (f", δ={float(situation.delta):g}" if situation.delta else ""),
     )
 
 
@@ -148,9 +149,9 @@ def _situation_text(situation: "Situation") -> str:
     reach = number_text(low) if low == high else f"{number_text(low)} to {number_text(high)}"
     unit = situation.fields["unit"] or "one unit of protection"
     share = situation.total_share
-    totals = f" (of which {written(situation.epsilon * share)} for totals)" if share else ""
+    totals = f" (of which {decimal_text(situation.epsilon * share)} for totals)" if share else ""
     text = (
-        f"Plan for {source}, ε={written(situation.epsilon)}{delta}{totals}; {unit} moves the data by at most "
+        f"Plan for {source}, ε={decimal_text(situation.epsilon)}{delta}{totals}; {unit} moves the data by at most "
         f"{situation.radius:g} in {situation.neighbors.norm} norm; distances of {reach}"
     )
     if situation.distances.assumption:

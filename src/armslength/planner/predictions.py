@@ -16,7 +16,7 @@ from armslength.planner.failure_bounds import chebyshev, failure_bound, pair_mom
 from armslength.planner.families import Family
 from armslength.planner.situation import Situation
 from armslength.privacy.calibration import gaussian_scale
-from armslength.privacy.exact_numbers import written
+from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.work_budget import matrix_work
 from armslength.randomness.seeds import fresh_seed
@@ -246,7 +246,7 @@ def _errors(curve: VarianceCurve, situation: Situation) -> dict[str, float]:
 
 def _guarantee(situation: Situation, noise: str) -> str:
     delta = f", δ={float(situation.delta):g}" if noise == "gaussian" else ""
-    return f"ε={written(situation.epsilon)}{delta}"
+    return f"ε={decimal_text(situation.epsilon)}{delta}"
 
 
 def _protocol_rule(protocol: Protocol) -> IntervalRule:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from armslength.checks import integer, number, shown
+from armslength.checks import integer, number, short_repr
 from armslength.errors import ParameterError
 from armslength.protocol.neighbors import GridNeighbors
 from armslength.protocol.protocol import Protocol
@@ -122,10 +122,12 @@ def _people_distances(people: int, contribution: int, input_dim: int | None) -> 
 def _checked_range(distance: Any) -> Distances:
     ends = distance if isinstance(distance, (tuple, list)) else (distance, distance)
     if len(ends) != 2:
-        raise ParameterError(f"distance must be a number or a range (low, high), got {shown(distance)}")
+        raise ParameterError(f"distance must be a number or a range (low, high), got {short_repr(distance)}")
     low, high = (number("distance", end, above=1e-30, at_most=LARGEST_DISTANCE) for end in ends)
     if low > high:
-        raise ParameterError(f"distance must be a range (low, high) with low <= high, got {shown(distance)}")
+        raise ParameterError(
+            f"distance must be a range (low, high) with low <= high, got {short_repr(distance)}"
+        )
     return Distances(low, high)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from flint import arb, fmpq
 
 from armslength._flint import precision
-from armslength.checks import integer, shown
+from armslength.checks import integer, short_repr
 from armslength.errors import ParameterError
 from armslength.laws import LARGEST_SCALE, SMALLEST_SCALE
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon
@@ -46,7 +46,7 @@ def gaussian_scale(l2_sensitivity_squared: int, epsilon: Any, delta: Any) -> flo
         )
     if exact_epsilon > _LARGEST_EPSILON:
         raise ParameterError(
-            f"epsilon must be at most {_LARGEST_EPSILON} for Gaussian noise, got {shown(epsilon)}"
+            f"epsilon must be at most {_LARGEST_EPSILON} for Gaussian noise, got {short_repr(epsilon)}"
         )
 
     def is_enough(sigma: float) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from armslength.checks import shown
+from armslength.checks import short_repr
 from armslength.errors import ParameterError
 
 WEAK_EPSILON, WEAK_DELTA = 10, Fraction(1, 1000)  # above which a promise is called weak
@@ -28,7 +28,7 @@ _QUOTIENT = re.compile(r"[+-]?[0-9]+/0*[1-9][0-9]*")
 def exact_number(name: str, value: Any) -> Fraction:
     """The exact number that the user typed: 0.1 is a tenth, not the float next to it; also text such as "1e-6" or "1/3"."""
     if isinstance(value, (bool, np.timedelta64)) or not isinstance(value, _NUMBERS):
-        raise ParameterError(f"{name} must be a finite number, got {shown(value)}")
+        raise ParameterError(f"{name} must be a finite number, got {short_repr(value)}")
     if isinstance(value, (int, Fraction, np.integer)):
         exact = Fraction(value if isinstance(value, Fraction) else int(value))
         if max(abs(exact.numerator), exact.denominator) >= 10**_MOST_DIGITS:
@@ -42,15 +42,15 @@ def exact_number(name: str, value: Any) -> Fraction:
         text = Decimal.__str__(value) if isinstance(value, Decimal) else str.__str__(value)
     if len(text) > _LONGEST or not (_DECIMAL.fullmatch(text) or _QUOTIENT.fullmatch(text)):
         raise ParameterError(
-            f"{name} must be a finite number of at most {_LONGEST} digits, got {shown(value)}{_suggestion(text)}"
+            f"{name} must be a finite number of at most {_LONGEST} digits, got {short_repr(value)}{_suggestion(text)}"
         )
     exact = Fraction(text)
     if max(abs(exact.numerator), exact.denominator) >= 10**_MOST_DIGITS:
-        raise ParameterError(f"{name} must have fewer than {_MOST_DIGITS} digits, got {shown(value)}")
+        raise ParameterError(f"{name} must have fewer than {_MOST_DIGITS} digits, got {short_repr(value)}")
     return exact
 
 
-def written(number: Fraction) -> str:
+def decimal_text(number: Fraction) -> str:
     """A rational as text: a decimal where it has one, else a quotient."""
     denominator, digits = number.denominator, 0
     while denominator % 10 == 0 or denominator % 5 == 0 or denominator % 2 == 0:
@@ -69,7 +69,7 @@ def checked_epsilon(value: Any) -> Fraction:
     """ε, if it is above 0."""
     epsilon = exact_number("epsilon", value)
     if not epsilon > 0:
-        raise ParameterError(f"epsilon must be above 0, got {shown(value)}")
+        raise ParameterError(f"epsilon must be above 0, got {short_repr(value)}")
     return epsilon
 
 
@@ -77,7 +77,7 @@ def checked_delta(value: Any) -> Fraction:
     """δ, if it is at least 0 and below 1."""
     delta = exact_number("delta", value)
     if not 0 <= delta < 1:
-        raise ParameterError(f"delta must be at least 0 and below 1, got {shown(value)}")
+        raise ParameterError(f"delta must be at least 0 and below 1, got {short_repr(value)}")
     return delta
 
 

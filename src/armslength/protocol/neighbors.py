@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from armslength.checks import shown
+from armslength.checks import short_repr
 from armslength.errors import ParameterError
 from armslength.laws import DiscreteLaplace, Law, RoundedNormal
 from armslength.privacy.calibration import gaussian_scale, laplace_scale
@@ -85,7 +85,7 @@ def checked_resolution(value: Any, norm: str, radius: Fraction, changed_entries:
         resolution = Fraction(value) if is_float else exact_number("resolution", value)
         top, bottom = resolution.numerator, resolution.denominator
         if not top > 0 or top & (top - 1) or bottom & (bottom - 1):
-            raise ParameterError(f'resolution must be 1, a power of two, or "auto", got {shown(value)}')
+            raise ParameterError(f'resolution must be 1, a power of two, or "auto", got {short_repr(value)}')
     if not _FINEST <= resolution <= _COARSEST:
         raise ParameterError("resolution must be from 2^-60 to 2^60, got one outside")
     return resolution
@@ -97,14 +97,14 @@ def checked_range(value: Any, resolution: Fraction) -> tuple[Fraction, Fraction]
         return None
     rule = "value_range must be two finite numbers (low, high) with low <= high"
     if isinstance(value, str):
-        raise ParameterError(f"{rule}, got {shown(value)}")
+        raise ParameterError(f"{rule}, got {short_repr(value)}")
     try:
         low, high = value
     except (TypeError, ValueError):
-        raise ParameterError(f"{rule}, got {shown(value)}") from None
+        raise ParameterError(f"{rule}, got {short_repr(value)}") from None
     low, high = exact_number("value_range", low), exact_number("value_range", high)
     if low > high:
-        raise ParameterError(f"{rule}, got {shown(value)}")
+        raise ParameterError(f"{rule}, got {short_repr(value)}")
     if max(abs(low), abs(high)) / resolution >= 2**62:
         raise ParameterError("value_range must stay below 2^62 times the resolution, got a wider one")
     return low, high

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from armslength.checks import check_local, integer, number, one_of, shown
+from armslength.checks import check_local, integer, number, one_of, short_repr
 from armslength.errors import (
     CorruptFileError,
     IncompatibleSketchesError,
@@ -20,7 +20,7 @@ from armslength.errors import (
 )
 from armslength.files import atomic_write, read_json, read_limited
 from armslength.laws import Cumulants, uniform_cumulants
-from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, exact_number, written
+from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, decimal_text, exact_number
 from armslength.protocol import schema
 from armslength.protocol.neighbors import (
     NORMS,
@@ -35,7 +35,7 @@ from armslength.protocol.neighbors import (
 from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
 from armslength.randomness.seeds import canonical_text, length_prefixed
 from armslength.results import Result
-from armslength.threads import lazy
+from armslength.threads import cached_attribute
 from armslength.transforms.transform import Transform
 
 if TYPE_CHECKING:
@@ -110,7 +110,9 @@ class Protocol(Result):
         distance: float = 0.0,
     ) -> None:
         if not isinstance(transform, Transform):
-            raise ParameterError(f"transform must be a transform such as al.SparseJL, got {shown(transform)}")
+            raise ParameterError(
+                f"transform must be a transform such as al.SparseJL, got {short_repr(transform)}"
+            )
         noise = one_of("noise", noise, ("auto", "laplace", "gaussian"))
         norm = one_of("norm", norm, NORMS)
         relation = one_of("relation", relation, ("add_remove", "replace"))
@@ -134,7 +136,7 @@ class Protocol(Result):
                 _refuse_contribution(norm)
             self.radius = Fraction(contribution if relation == "add_remove" else 2 * contribution)
         elif not 0 < self.radius <= _LARGEST:
-            raise ParameterError(f"radius must be above 0 and at most 2^40, got {shown(radius)}")
+            raise ParameterError(f"radius must be above 0 and at most 2^40, got {short_repr(radius)}")
         can_differ = self.changed_entries or transform.input_dim
         self.resolution = checked_resolution(resolution, norm, self.radius, can_differ)
         self.on_grid = _checked_on_grid(on_grid, resolution)
@@ -184,9 +186,9 @@ class Protocol(Result):
         return super()._head(max(rows, 100))  # all fields
 
     def _title(self) -> str:
-        delta = f", delta={written(self.delta)}" if self.delta else ""
+        delta = f", delta={decimal_text(self.delta)}" if self.delta else ""
         noise = f"noise={self.noise!r}, scale={self.law.scale:.6g}"
-        return f"Protocol({self.transform!r}, epsilon={written(self.epsilon)}{delta}, {noise})"
+        return f"Protocol({self.transform!r}, epsilon={decimal_text(self.epsilon)}{delta}, {noise})"
 
     __repr__ = _title
 
@@ -325,7 +327,7 @@ class Protocol(Result):
         """The protocol as a JSON document; derived values are there for readers, and computed again on load."""
         return copy.deepcopy(self._document)
 
-    @lazy
+    @cached_attribute
     def _document(self) -> dict[str, Any]:
         fields = {name: _plain(getattr(self, name)) for name in schema.FIELDS}
         derived = {"grid_radius_squared": str(self.neighbors.radius_squared), "scale": self.law.scale.hex()}
@@ -342,12 +344,12 @@ class Protocol(Result):
             "derived": derived,
         }
 
-    @lazy
+    @cached_attribute
     def fingerprint(self) -> str:
         """SHA-256 of the canonical JSON of the document."""
         return schema.fingerprint(self._document)
 
-    @lazy
+    @cached_attribute
     def space(self) -> str:
         """The fingerprint of what must agree for sketches to be compared."""
         return schema.fingerprint(self.space_fields())
@@ -413,7 +415,7 @@ def _checked_on_grid(on_grid: Any, resolution: Any) -> bool:
     if on_grid is None:
         return bool(resolution != "auto")
     if not isinstance(on_grid, bool):
-        raise ParameterError(f"on_grid must be True, False or None, got {shown(on_grid)}")
+        raise ParameterError(f"on_grid must be True, False or None, got {short_repr(on_grid)}")
     return on_grid
 
 
@@ -447,12 +449,12 @@ def checked_vocabulary(value: Any, input_dim: int | None) -> str | None:
         raise ParameterError("vocabulary must be None for an open vocabulary, got one")
     if isinstance(value, str):
         if not re.fullmatch("[0-9a-f]{64}", value):
-            raise ParameterError(f"vocabulary must be a list of names or its hash, got {shown(value)}")
+            raise ParameterError(f"vocabulary must be a list of names or its hash, got {short_repr(value)}")
         return value
     names = list(value) if isinstance(value, Sequence) else None
     if names is None or len(names) != input_dim:
         rule = f"vocabulary must list {input_dim} names, one for each coordinate"
-        raise ParameterError(f"{rule}, got {shown(value)}")
+        raise ParameterError(f"{rule}, got {short_repr(value)}")
     hashed = vocabulary_hash(names)  # every name is text with a canonical form, or refused
     if len({canonical_text(name) for name in names}) != len(names):
         raise ParameterError("vocabulary must list each name once, got duplicates")
@@ -471,7 +473,7 @@ def _plain(value: Any) -> Any:
     """A field as JSON has it: exact numbers as text."""
     if isinstance(value, tuple):
         return [_plain(inner) for inner in value]
-    return written(value) if isinstance(value, Fraction) else value
+    return decimal_text(value) if isinstance(value, Fraction) else value
 
 
 def protocols_of(documents: Sequence[Any], budget: WorkBudget, where: str) -> tuple[Protocol, ...]:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from armslength.checks import shown
+from armslength.checks import short_repr
 from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError
 from armslength.files import canonical_json
 from armslength.transforms.registry import build_transform
@@ -55,14 +55,14 @@ def _with_floats(value: Any) -> Any:
         return float.fromhex(value)
     except (ValueError, OverflowError):
         rule = "numbers of a transform must be hexadecimal floats"
-        raise CorruptFileError(f"{rule}, got {shown(value)}") from None
+        raise CorruptFileError(f"{rule}, got {short_repr(value)}") from None
 
 
 def one_line(name: str, value: Any) -> str:
     """The value, if it is one line of text."""
     if not isinstance(value, str) or len(value) > _LONGEST_LINE or not value.isprintable():
         rule = f"{name} must be one line of at most {_LONGEST_LINE} characters"
-        raise ParameterError(f"{rule}, got {shown(value)}")
+        raise ParameterError(f"{rule}, got {short_repr(value)}")
     return value
 
 
@@ -77,7 +77,7 @@ def check_document(document: Any) -> None:
         raise CorruptFileError(f'a protocol must say "format": "{FORMAT}", got something else')
     version = document.get("version")
     if type(version) is not int:
-        raise CorruptFileError(f"version of a protocol must be a whole number, got {shown(version)}")
+        raise CorruptFileError(f"version of a protocol must be a whole number, got {short_repr(version)}")
     if version != VERSION:
         raise UnsupportedVersionError(
             f"version of a protocol must be {VERSION}, got {version}; use the armslength that wrote it"

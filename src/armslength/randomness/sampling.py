@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from armslength._numba import Int64s, Words, kernel, mul_wide
 from armslength.randomness.seeds import Reader, Stream
-from armslength.threads import lazy
+from armslength.threads import cached_attribute
 
 _WORDS_AT_ONCE = 1 << 16
 _ZERO = np.uint64(0)
@@ -90,12 +90,12 @@ class SymmetricTable:
 
     tails: tuple[int, ...]
 
-    @lazy
+    @cached_attribute
     def second_moment(self) -> Fraction:
         """E[value²], exactly."""
         return Fraction(sum((2 * m + 1) * tail for m, tail in enumerate(self.tails)), 2**63)
 
-    @lazy
+    @cached_attribute
     def kurtosis(self) -> Fraction:
         """E[value⁴] / E[value²]², exactly."""
         fourth = Fraction(sum(((m + 1) ** 4 - m**4) * tail for m, tail in enumerate(self.tails)), 2**63)
@@ -106,11 +106,11 @@ class SymmetricTable:
         """The largest magnitude; it fits a signed byte."""
         return len(self.tails)
 
-    @lazy
+    @cached_attribute
     def _thresholds(self) -> Words:
         return np.array([2**63 - tail for tail in self.tails], dtype=np.uint64)
 
-    @lazy
+    @cached_attribute
     def _guide(self) -> Int64s:
         """The magnitude at the lower end of each of 2^10 equal parts, where the search starts."""
         starts = np.arange(2**_GUIDE_BITS, dtype=np.uint64) << _GUIDE_SHIFT

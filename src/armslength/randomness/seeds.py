@@ -9,7 +9,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from armslength.checks import shown
+from armslength.checks import short_repr
 from armslength.errors import ParameterError
 
 VERSION = b"armslength public randomness v1"
@@ -30,7 +30,7 @@ def checked_seed(seed: Any) -> str:
     if not isinstance(seed, str):
         small = isinstance(seed, int) and abs(seed) < 10**18
         hint = f"; try seed={str(seed)!r}" if small else ""
-        raise ParameterError(f"seed must be a string, got {shown(seed)}{hint}")
+        raise ParameterError(f"seed must be a string, got {short_repr(seed)}{hint}")
     try:
         size = len(canonical_text(seed))
     except ValueError as problem:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armslength.answers.plane import Plane, Points
-from armslength.errors import counted
+from armslength.errors import plural
 from armslength.reporting.findings import Findings
 from armslength.reporting.markup import escaped, name
 
@@ -258,7 +258,7 @@ def _branches(findings: Findings, row: float, top: float) -> str:
         )
         is_sure = bool(tree.supported[merge])
         title = (
-            f"{counted(int(size), 'party', 'parties')} joined at {findings.style.text(height)}: "
+            f"{plural(int(size), 'party', 'parties')} joined at {findings.style.text(height)}: "
             f"{'the intervals support it' if is_sure else 'the intervals leave it open'}"
         )
         merges.append(

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.checks import shown
-from armslength.errors import ParameterError, counted
+from armslength.checks import short_repr
+from armslength.errors import ParameterError, plural
 from armslength.files import atomic_write
 from armslength.reporting import promise, statements
 from armslength.reporting.findings import Findings, findings_of
@@ -131,7 +131,7 @@ def _base64_floats(values: NDArray[np.float64]) -> str:
 def _checked_title(title: Any) -> str:
     if not isinstance(title, str) or not 1 <= len(title) <= _LONGEST_TITLE or not title.isprintable():
         raise ParameterError(
-            f"title must be one printable line of 1 to {_LONGEST_TITLE} characters, got {shown(title)}"
+            f"title must be one printable line of 1 to {_LONGEST_TITLE} characters, got {short_repr(title)}"
         )
     return title
 
@@ -139,7 +139,7 @@ def _checked_title(title: Any) -> str:
 def _figures(findings: Findings, sketches: Sketches) -> str:
     """The four numbers under the heading."""
     resolved, total = findings.resolved_pairs, len(findings.pairs[0])
-    pairs = counted(total, "pair")
+    pairs = plural(total, "pair")
     in_clear = findings.in_clear
     epsilon = "none" if all(in_clear) else promise.epsilons(sketches)
     delta = "NOT ALL PRIVATE" if any(in_clear) else promise.deltas(sketches)

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from armslength.errors import counted
-from armslength.privacy.exact_numbers import weakness, written
+from armslength.errors import plural
+from armslength.privacy.exact_numbers import decimal_text, weakness
 from armslength.reporting.markup import escaped, name
 from armslength.sketches.card import odds_in_words, release_card
 from armslength.sketches.sketches import Sketches
@@ -36,7 +36,7 @@ def alarm(sketches: Sketches, labels: tuple[str, ...]) -> str:
     words = escaped(release_card((), in_clear=True)["words"].removeprefix("NOT PRIVATE: "))
     return (
         '<div class="alarm" role="alert"><p class="shout">NOT PRIVATE</p>'
-        f"<p>{counted(len(in_clear), 'party', 'parties')} in the clear: {names}{more}. {words[0].upper()}{words[1:]} "
+        f"<p>{plural(len(in_clear), 'party', 'parties')} in the clear: {names}{more}. {words[0].upper()}{words[1:]} "
         "This page must not be published either.</p></div>"
     )
 
@@ -125,5 +125,5 @@ def _card(card: dict[str, Any]) -> str:
 
 def _short(number: Fraction) -> str:
     """The exact decimal if it is short, else four digits."""
-    text = written(number)
+    text = decimal_text(number)
     return text if len(text) <= 8 else f"{float(number):.4g}"

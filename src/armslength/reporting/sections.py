@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from armslength.errors import counted
+from armslength.errors import plural
 from armslength.reporting import promise, statements
 from armslength.reporting.drawings import HATCHING, MOST_LABELS_ON_MAP, map_svg, still_heat, tree_svg
 from armslength.reporting.findings import Findings
@@ -138,7 +138,7 @@ def _groups(findings: Findings) -> str:
     )
     caption = (
         f"<p>Groups are joined at the distance between them ({tree.joined_by} linkage); the farther left, the farther apart. "
-        f"{supported:,} of {counted(total, 'merge')} {'is' if supported == 1 else 'are'} supported, all together at "
+        f"{supported:,} of {plural(total, 'merge')} {'is' if supported == 1 else 'are'} supported, all together at "
         f"{level_text(findings.level)}.</p>"
     )
     return section(
@@ -249,7 +249,7 @@ def _nearest_row(findings: Findings, party: int, axis_end: float) -> str:
     elif candidates == len(findings.labels) - 1:
         verdict = '<span class="state unsure">all others could be</span>'
     else:
-        verdict = f'<span class="state unsure">{counted(candidates - 1, "other")} could be</span>'
+        verdict = f'<span class="state unsure">{plural(candidates - 1, "other")} could be</span>'
     clear = ' <span class="state clear">IN CLEAR</span>' if findings.in_clear[party] else ""
     style = findings.style
     return (

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.errors import counted
+from armslength.errors import plural
 from armslength.reporting.findings import Findings
 from armslength.reporting.markup import level_text, name, percent
 from armslength.sketches.sketches import Sketches
@@ -101,13 +101,13 @@ def joint_text(findings: Findings) -> str:
 def _resolution(findings: Findings) -> Statement:
     resolved, total = findings.resolved_pairs, len(findings.pairs[0])
     text = (
-        f"{counted(resolved, 'pair')} of {total:,} ({percent(resolved / total)}) {'has' if resolved == 1 else 'have'} "
+        f"{plural(resolved, 'pair')} of {total:,} ({percent(resolved / total)}) {'has' if resolved == 1 else 'have'} "
         f"a distance that is surely above 0, at {level_text(findings.level)}, {joint_text(findings)}."
     )
     rest = total - resolved
     if rest:
         verb = "is" if rest == 1 else "are"
-        text += f" {counted(rest, 'pair')} {verb} <em>not resolved</em>: a sign of noise, not of being alike."
+        text += f" {plural(rest, 'pair')} {verb} <em>not resolved</em>: a sign of noise, not of being alike."
     return Statement(rest == 0, "What can be told apart", text)
 
 
@@ -117,7 +117,7 @@ def _extreme(findings: Findings, *, closest: bool) -> Statement:
     if rivals == 0:
         verdict = f"Surely the {'closest' if closest else 'farthest'} pair of all."
     else:
-        verdict = f"{counted(rivals, 'other pair')} could be as {'close' if closest else 'far apart'}."
+        verdict = f"{plural(rivals, 'other pair')} could be as {'close' if closest else 'far apart'}."
     if not findings.resolved[i, j]:
         verdict = f"The two are not told apart. {verdict}"
     heading = "Most alike" if closest else "Farthest apart"
@@ -154,7 +154,7 @@ def _groups(findings: Findings) -> Statement:
     text = f"{len(groups)} {noun} closer inside than to anybody outside: {'; '.join(names)}{more}."
     single = int((sizes == 1).sum())
     if single:
-        text += f" {counted(single, 'party is', 'parties are')} in no sure group."
+        text += f" {plural(single, 'party is', 'parties are')} in no sure group."
     return Statement(single == 0, "Groups", text)
 
 

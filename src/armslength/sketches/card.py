@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from armslength.privacy.exact_numbers import weakness, written
+from armslength.privacy.exact_numbers import decimal_text, weakness
 from armslength.protocol.neighbors import gaussian_sensitivity_squared
 from armslength.protocol.protocol import Protocol
 from armslength.sketches.noises import Release
@@ -56,8 +56,8 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
         "source": source,
         "space": protocol.space,
         **{name: document[name] for name in same},
-        "delta": written(protocol.released_delta),
-        "totals_epsilon": written(protocol.totals_epsilon),
+        "delta": decimal_text(protocol.released_delta),
+        "totals_epsilon": decimal_text(protocol.totals_epsilon),
         "scale": document["derived"]["scale"],
         "mechanism": {
             "transform": document["transform"]["name"],
@@ -66,13 +66,16 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
             "totals_scale": document["derived"].get("total_scale"),
         },
         "calibration": _calibration(protocol),
-        "bounds": {"resolution": written(protocol.resolution), **{name: document[name] for name in bounds}},
+        "bounds": {
+            "resolution": decimal_text(protocol.resolution),
+            **{name: document[name] for name in bounds},
+        },
     }
 
 
 def _calibration(protocol: Protocol) -> dict[str, str]:
     """What the scale was computed from, as exact integers; epsilon here is the part of it that the sketches have."""
-    epsilon = written(protocol.sketch_epsilon)
+    epsilon = decimal_text(protocol.sketch_epsilon)
     if protocol.noise == "laplace":
         return {
             "rule": "laplace: scale >= sensitivity / epsilon",
@@ -107,7 +110,7 @@ def _has_facts(card: Any, releases: Sequence[Release]) -> bool:
 
 def guarantee_in_words(protocol: Protocol, source: str) -> str:
     """One paragraph with the whole guarantee and all of its conditions."""
-    epsilon, delta = written(protocol.epsilon), written(protocol.released_delta)
+    epsilon, delta = decimal_text(protocol.epsilon), decimal_text(protocol.released_delta)
     privacy = epsilon if delta == "0" else f"({epsilon}, {delta})"
     place = " before its last step" if protocol.noise_site == "input" else ""
     sentences = [
@@ -117,7 +120,7 @@ def guarantee_in_words(protocol: Protocol, source: str) -> str:
         f"It is added to an integer projection ({protocol.transform.name}){place}.",
     ]
     if protocol.total_law is not None:
-        share, scale = written(protocol.totals_epsilon), protocol.total_law.scale
+        share, scale = decimal_text(protocol.totals_epsilon), protocol.total_law.scale
         sentences.append(f"Of ε, {share} is spent on the total of each row, with noise of scale {scale:g}.")
     sentences += [
         "This holds under these conditions.",
@@ -194,7 +197,7 @@ def _labels(source: str) -> str:
 
 
 def _radius(protocol: Protocol, source: str) -> str:
-    moves = f"{_change(protocol)} moves the data by at most {written(protocol.radius)} in {protocol.norm} norm over all rows"
+    moves = f"{_change(protocol)} moves the data by at most {decimal_text(protocol.radius)} in {protocol.norm} norm over all rows"
     if source == "events":
         return (
             f"At most {protocol.contribution:,} of each person's events, by weight, are counted over all groups and items together; "
@@ -207,7 +210,7 @@ def _radius(protocol: Protocol, source: str) -> str:
 
 
 def _grid(protocol: Protocol, source: str) -> str:
-    step = written(protocol.resolution)
+    step = decimal_text(protocol.resolution)
     if source == "events":
         others = "others are left out" if protocol.on_grid else "others are rounded down"
         return f"Every event counts a multiple of {step}; {others}. No other bound is needed."
@@ -227,13 +230,13 @@ def _grid(protocol: Protocol, source: str) -> str:
 
 def _most_learned(protocol: Protocol) -> str:
     delta = protocol.released_delta
-    exception = "" if delta == 0 else f", except with a probability of at most δ = {written(delta)}"
+    exception = "" if delta == 0 else f", except with a probability of at most δ = {decimal_text(delta)}"
     unit, is_add_remove = _unit(protocol), protocol.relation == "add_remove"
     both = f"Whether {unit} is in the data or not" if is_add_remove else f"Whatever the data of {unit} is"
     weak = weakness(protocol.epsilon, delta)
     return (
         f"{both}, no result of the release becomes more than {odds_in_words(protocol.epsilon)} times as likely or as unlikely{exception}. "
-        f"That number is e^ε, with ε = {written(protocol.epsilon)}. It holds for all rows of the release together, and for everything "
+        f"That number is e^ε, with ε = {decimal_text(protocol.epsilon)}. It holds for all rows of the release together, and for everything "
         "that is ever computed from them. It holds even against somebody who knows everything else, including the settings and the "
         f"public matrix.{' ' * bool(weak)}{weak}"
     )
@@ -250,7 +253,7 @@ def _contents(protocol: Protocol, source: str) -> str:
     size = "any number of items" if transform.input_dim is None else f"{transform.input_dim:,} numbers"
     totals = ""
     if protocol.total_law is not None:
-        share = written(protocol.totals_epsilon)
+        share = decimal_text(protocol.totals_epsilon)
         totals = f" The total of each row is released, too, with noise of its own, for {share} of ε."
     return (
         f"{_SOURCES[source]} For each row, {transform.sketch_dim:,} integers: {transform.in_words} of {size}, "
@@ -273,13 +276,13 @@ def _mechanism(protocol: Protocol) -> str:
 
 def _limits(protocol: Protocol) -> str:
     limits = [
-        f"a radius of {written(protocol.radius)} in {protocol.norm} norm"
+        f"a radius of {decimal_text(protocol.radius)} in {protocol.norm} norm"
         if protocol.contribution is None
         else f"at most {protocol.contribution:,} events of each person, by weight",
         "no limit on single values"
         if protocol.value_range is None
-        else f"values clamped to {written(protocol.value_range[0])} to {written(protocol.value_range[1])}",
-        f"a grid of {written(protocol.resolution)}, {'on which the data lies' if protocol.on_grid else 'to which values are rounded down'}",
+        else f"values clamped to {decimal_text(protocol.value_range[0])} to {decimal_text(protocol.value_range[1])}",
+        f"a grid of {decimal_text(protocol.resolution)}, {'on which the data lies' if protocol.on_grid else 'to which values are rounded down'}",
     ]
     if protocol.dropped_bits:
         limits.append(f"{protocol.dropped_bits} low bits dropped after the noise")
@@ -289,8 +292,8 @@ def _limits(protocol: Protocol) -> str:
 def _sum_over_releases(protocol: Protocol) -> str:
     delta = "" if protocol.released_delta == 0 else " δ adds up in the same way."
     return (
-        f"Somebody whose data is in one such release has spent ε = {written(protocol.epsilon)}. In two releases, at one party or at two, "
-        f"it is {written(2 * protocol.epsilon)}.{delta} A party adds up its own releases in its ledger (armslength ledger). Nobody can "
+        f"Somebody whose data is in one such release has spent ε = {decimal_text(protocol.epsilon)}. In two releases, at one party or at two, "
+        f"it is {decimal_text(2 * protocol.epsilon)}.{delta} A party adds up its own releases in its ledger (armslength ledger). Nobody can "
         "add them up across parties: if the same people can be in the data of several parties, the sum over those parties counts. "
         "Comparing, searching and plotting cost nothing more."
     )

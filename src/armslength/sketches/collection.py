@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from armslength.checks import integer, shown
-from armslength.errors import IncompatibleSketchesError, ParameterError, counted
+from armslength.checks import integer, short_repr
+from armslength.errors import IncompatibleSketchesError, ParameterError, plural
 from armslength.protocol.work_budget import DEFAULT_WORK
 from armslength.sketches.sketch_file import (
     DEFAULT_LIMIT,
@@ -19,7 +19,7 @@ from armslength.sketches.sketch_file import (
     open_files,
 )
 from armslength.sketches.sketches import Sketches, SketchRows, check_same_space
-from armslength.threads import lazy
+from armslength.threads import cached_attribute
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Collection(SketchRows):
         self.releases = self._schema.releases
         self.has_totals = self._schema.has_totals
 
-    @lazy
+    @cached_attribute
     def in_clear(self) -> tuple[bool, ...]:
         """For each row, whether data without noise is part of it; reads that column once."""
         return tuple(clear for group in self._groups for clear in group.in_clear())
@@ -77,8 +77,8 @@ class Collection(SketchRows):
         return int(self._starts[-1])
 
     def __repr__(self) -> str:
-        size = f"{counted(len(self), 'row')} in {counted(len(self.files), 'file')}"
-        width = counted(self.transform.sketch_dim, "coordinate")
+        size = f"{plural(len(self), 'row')} in {plural(len(self.files), 'file')}"
+        width = plural(self.transform.sketch_dim, "coordinate")
         return f"<Collection of {size}, {width}, {self.transform.name}>"
 
     def __iter__(self) -> Iterator[Sketches]:
@@ -139,7 +139,7 @@ class Collection(SketchRows):
         """All rows but those of this label; reads the labels once."""
         numbers = np.array([number for number, other in enumerate(self.each_label()) if other == label])
         if not len(numbers):
-            raise ParameterError(f"label must be one of the collection's, got {shown(label)}")
+            raise ParameterError(f"label must be one of the collection's, got {short_repr(label)}")
         homes = np.searchsorted(self._starts, numbers, side="right") - 1
         groups = list(self._groups)
         for home in np.unique(homes).tolist():

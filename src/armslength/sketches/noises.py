@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.protocol.protocol import Protocol
-from armslength.threads import lazy
+from armslength.threads import cached_attribute
 
 SOURCES = ("events", "rows", "stream")
 UNKNOWN = "unknown"  # for a protocol before any release, or without any row of it
@@ -99,7 +99,7 @@ class Noises:
         single[self.rows[self.coefficients != 1.0]] = False
         return single
 
-    @lazy
+    @cached_attribute
     def are_fresh(self) -> bool:
         """Whether each row is as it was released, and no noise occurs in two of them."""
         return bool(self.are_released.all()) and len(np.unique(_id_numbers(self.ids))) == len(self.ids)

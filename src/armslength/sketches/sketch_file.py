@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from armslength.checks import check_local, integer, is_file, is_folder, shown
+from armslength.checks import check_local, integer, is_file, is_folder, short_repr
 from armslength.errors import CorruptFileError, ParameterError
 from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
 from armslength.sketches.noises import Noises, Release
@@ -68,7 +68,7 @@ def open_files(
 def list_files(source: Any) -> list[Path]:
     """The file, or all files of the folder that may be sketches, sorted by their paths."""
     if not isinstance(source, (str, os.PathLike)) or not os.fspath(source):
-        raise ParameterError(f"source must be a folder or a list of files, got {shown(source)}")
+        raise ParameterError(f"source must be a folder or a list of files, got {short_repr(source)}")
     check_local(source)
     top = Path(source)
     if not is_folder(top):

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from armslength.checks import integer, number, shown
-from armslength.errors import IncompatibleSketchesError, ParameterError, counted
-from armslength.privacy.exact_numbers import written
+from armslength.checks import integer, number, short_repr
+from armslength.errors import IncompatibleSketchesError, ParameterError, plural
+from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.protocol import Protocol
 from armslength.results import Result
 from armslength.sketches.noises import LARGEST_FACTOR, SMALLEST_FACTOR, SOURCES, UNKNOWN, Noises, Release
@@ -76,7 +76,7 @@ class SketchRows:
         is_numbers = listed.ndim <= 1 and (not keys or listed.dtype.kind in "iu")
         if not is_numbers or not all(-count <= key < count for key in keys):
             raise ParameterError(
-                f"rows must be numbers below {count}, a slice, a label or labels, got {shown(chosen)}"
+                f"rows must be numbers below {count}, a slice, a label or labels, got {short_repr(chosen)}"
             )
         return self.rows([key % count for key in keys])
 
@@ -88,10 +88,12 @@ class SketchRows:
                 places[label].append(row)
         for label, rows in places.items():
             if not rows:
-                raise ParameterError(f"label must be that of a row, got {shown(label)}{self._known_labels()}")
+                raise ParameterError(
+                    f"label must be that of a row, got {short_repr(label)}{self._known_labels()}"
+                )
             if len(rows) > 1:
                 raise ParameterError(
-                    f"label must be that of one row, got {shown(label)}, which {len(rows)} rows have: "
+                    f"label must be that of one row, got {short_repr(label)}, which {len(rows)} rows have: "
                     f"numbers {', '.join(map(str, rows[:8]))}{', …' if len(rows) > 8 else ''}"
                 )
         return [places[label][0] for label in labels]
@@ -216,7 +218,7 @@ class Sketches(SketchRows, Result):
         coefficient = number("factor of sketches", factor, above=-LARGEST_FACTOR, at_most=LARGEST_FACTOR)
         if coefficient != 0 and abs(coefficient) < SMALLEST_FACTOR:
             raise ParameterError(
-                f"factor of sketches must be 0 or at least 2^-60 in magnitude, got {shown(factor)}"
+                f"factor of sketches must be 0 or at least 2^-60 in magnitude, got {short_repr(factor)}"
             )
         keeps_integers = isinstance(factor, (int, np.integer)) and abs(coefficient) < 2**31
         times = np.int64(factor) if keeps_integers and self.values.dtype == np.int64 else coefficient
@@ -261,10 +263,10 @@ class Sketches(SketchRows, Result):
 
     def _title(self) -> str:
         epsilons = sorted({protocol.epsilon for protocol in self.protocols})
-        epsilon = " to ".join(dict.fromkeys(map(written, (epsilons[0], epsilons[-1]))))
+        epsilon = " to ".join(dict.fromkeys(map(decimal_text, (epsilons[0], epsilons[-1]))))
         clear = "; IN CLEAR, not private" if any(self.in_clear) else ""
         return (
-            f"Sketches of {counted(len(self), 'row')}, {counted(self.values.shape[1], 'coordinate')}, "
+            f"Sketches of {plural(len(self), 'row')}, {plural(self.values.shape[1], 'coordinate')}, "
             f"{self.transform.name}, ε = {epsilon}{clear}"
         )
 
@@ -330,7 +332,7 @@ def checked_labels(labels: Any, count: int) -> list[str] | None:
         return None
     listed = [labels] if isinstance(labels, str) else list(labels) if isinstance(labels, Sequence) else None
     if listed is None or not all(isinstance(label, str) for label in listed):
-        raise ParameterError(f"labels must be a list of strings, got {shown(labels)}")
+        raise ParameterError(f"labels must be a list of strings, got {short_repr(labels)}")
     if len(listed) != count:
         raise ParameterError(f"labels must name {count} rows, got {len(listed)}")
     sizes = [len(label.encode(errors="replace")) if label.isprintable() else 0 for label in listed]

@@ -9,11 +9,11 @@ from typing import Any
 
 from scipy.sparse import csc_array
 
-from armslength.errors import ArmslengthError, ParameterError, counted, printable
+from armslength.errors import ArmslengthError, ParameterError, plural, printable
 from armslength.ledger.entry import ledger_entry
 from armslength.ledger.ledger import Ledger
 from armslength.privacy.calibration import is_private_enough
-from armslength.privacy.exact_numbers import written
+from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.neighbors import gaussian_sensitivity_squared
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
@@ -91,7 +91,7 @@ def verify(
         sketches = read_files([file])
     except ArmslengthError as problem:
         return Verification(name, (Check("file", FAILS, str(problem)),))
-    rows = counted(file.rows, "row")
+    rows = plural(file.rows, "row")
     checks = (
         Check("file", HOLDS, f"the digests of the header and of every column of {rows} match"),
         check_matrix(sketches.protocols[0]),  # all of a file have one transform
@@ -132,7 +132,7 @@ def _check_noise(sketches: Sketches) -> Check:
     words = "no row is implausible under the declared noise (which does not prove that it was added)"
     if tested == len(sketches):
         return Check("noise", HOLDS, words)
-    words += f"; {tested:,} of {counted(len(sketches), 'row')} can be tested; the others were combined, or have their noise on the input"
+    words += f"; {tested:,} of {plural(len(sketches), 'row')} can be tested; the others were combined, or have their noise on the input"
     return Check("noise", NOT_CHECKED, words)
 
 
@@ -204,7 +204,7 @@ def check_matrix(protocol: Protocol) -> Check:
         each_column = (entries.data[start:end].tolist() for start, end in pairwise(entries.indptr))
         l2_squared = max(sum(entry**2 for entry in column) for column in each_column)
     stated = transform.l1_sensitivity, transform.l2_sensitivity_squared
-    which = f"all {counted(count, 'column')}" if every else f"{counted(count, 'column')} chosen at random"
+    which = f"all {plural(count, 'column')}" if every else f"{plural(count, 'column')} chosen at random"
     words = (
         f"{which} of {transform.name}, built from the public parameters: ℓ1 norms up to {l1}, squared ℓ2 norms up to {l2_squared}; "
         f"stated {stated[0]} and {stated[1]}"
@@ -219,7 +219,7 @@ def check_calibration(protocol: Protocol) -> Check:
     if protocol.noise == "laplace":
         sensitivity = protocol.neighbors.l1_sensitivity(protocol.transform)
         enough = scale * epsilon >= sensitivity
-        words = f"scale {protocol.law.scale:g} times ε = {written(epsilon)} is at least the ℓ1 sensitivity {sensitivity}, in exact rationals"
+        words = f"scale {protocol.law.scale:g} times ε = {decimal_text(epsilon)} is at least the ℓ1 sensitivity {sensitivity}, in exact rationals"
     else:
         squared = gaussian_sensitivity_squared(protocol.transform, protocol.neighbors, protocol.noise_site)
         enough = is_private_enough(squared / scale**2, epsilon, protocol.delta)

@@ -13,7 +13,7 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from armslength.checks import shown
+from armslength.checks import short_repr
 from armslength.errors import InputError, ParameterError
 from armslength.transforms.dense_jl import GaussianJL, SignJL
 from armslength.transforms.fast_jl import FastJL
@@ -110,7 +110,7 @@ class SeededTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # ty
             raise ParameterError(f"seed must be a string, got None; leave it out for {DEFAULT_SEED!r}")
         if isinstance(sketch_dim, str):
             if sketch_dim != "auto":
-                raise ParameterError(f"sketch_dim must be an integer or 'auto', got {shown(sketch_dim)}")
+                raise ParameterError(f"sketch_dim must be an integer or 'auto', got {short_repr(sketch_dim)}")
             most, multiple = min(LARGEST_AUTO, n_features), parameters.get("sparsity", 1)
             # The transform refuses a sparsity that is no positive integer.
             is_usable = isinstance(multiple, (int, np.integer)) and multiple >= 1

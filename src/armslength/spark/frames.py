@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from armslength.checks import integer, shown, type_name
+from armslength.checks import integer, short_repr, type_name
 from armslength.errors import ArmslengthError, InputError, ParameterError
 from armslength.sketches.sketches import Sketches
 from armslength.spark.messages import Row
@@ -30,7 +30,7 @@ def opened_frame(source: Any) -> Any:
         source = _table(source)
     if not str(type(source).__module__).startswith("pyspark.sql.") or not hasattr(source, "mapInArrow"):
         raise ParameterError(
-            f"source must be a Spark DataFrame or the name of a table, got {shown(type(source).__name__)}"
+            f"source must be a Spark DataFrame or the name of a table, got {short_repr(type(source).__name__)}"
         )
     with our_errors():
         is_stream = source.isStreaming
@@ -47,7 +47,7 @@ def _table(name: str) -> Any:
         table = session.table(name)
         table.schema  # noqa: B018  # Spark Connect looks for the table only now
     except Exception:  # noqa: BLE001  # whatever a catalog says
-        raise ParameterError(f"source must be a table that Spark finds, got {shown(name)}") from None
+        raise ParameterError(f"source must be a table that Spark finds, got {short_repr(name)}") from None
     return table
 
 

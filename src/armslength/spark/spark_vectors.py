@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from armslength.checks import shown, type_name
+from armslength.checks import short_repr, type_name
 from armslength.errors import InputError, ParameterError
 from armslength.ingest.engine import check_names
 from armslength.ingest.sums import Sums
@@ -118,7 +118,9 @@ class SparkVectorJob:
         if protocol.noise_site != "output":
             raise ParameterError(f"noise_site must be 'output' in Spark, got {protocol.noise_site!r}")
         if not isinstance(public_rows, (list, tuple)) or not public_rows:
-            raise ParameterError(f"public_rows must list the name of every row, got {shown(public_rows)}")
+            raise ParameterError(
+                f"public_rows must list the name of every row, got {short_repr(public_rows)}"
+            )
         labels = tuple(checked_rows(protocol, len(public_rows), list(public_rows)) or ())
         for role, name in (("row", row), ("vector", vector)):
             if not isinstance(name, str) or name == "":  # type: ignore[redundant-expr]  # callers may have no type checker

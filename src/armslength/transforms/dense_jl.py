@@ -14,7 +14,7 @@ from armslength._numba import Int64s, Integers, kernel
 from armslength.checks import one_of
 from armslength.randomness.sampling import SymmetricTable, achlioptas_table, normal_table
 from armslength.randomness.seeds import Stream, fresh_seed
-from armslength.threads import for_blocks, lazy
+from armslength.threads import cached_attribute, for_blocks
 from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import SparseRows, integer_rows
 from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
@@ -59,7 +59,7 @@ class IndependentEntries(Transform):
         """a = 2/k and b = (3−κ)/k."""
         return 2 / self.sketch_dim, float((3 - self._table.kurtosis) / self.sketch_dim)
 
-    @lazy
+    @cached_attribute
     def column_norms(self) -> tuple[int, int]:
         """(Δ₁, Δ₂²), by a scan of all columns."""
         l1, l2_squared = 0, 0
@@ -69,7 +69,7 @@ class IndependentEntries(Transform):
             l2_squared = max(l2_squared, int((magnitudes**2).sum(axis=1).max()))
         return l1, l2_squared
 
-    @lazy
+    @cached_attribute
     def operator_norm_squared(self) -> Fraction:
         """‖A‖², by a proved bound for the published matrix."""
         check_gram_size(self.sketch_dim, self.input_dim * self.sketch_dim**2)
@@ -135,7 +135,7 @@ class IndependentEntries(Transform):
     def _columns_at_once(self) -> int:
         return max(1, _ENTRIES_AT_ONCE // self.sketch_dim)
 
-    @lazy
+    @cached_attribute
     def _kept_columns(self) -> NDArray[np.int8] | None:
         """All columns, each as a row, where they fit in memory."""
         if self.input_dim * self.sketch_dim > _KEPT_ENTRIES:
@@ -221,7 +221,7 @@ class SignJL(IndependentEntries):
     def _table(self) -> SymmetricTable:
         return _PLUS_MINUS_ONE if self.construction == "dense" else achlioptas_table()
 
-    @lazy
+    @cached_attribute
     def column_norms(self) -> tuple[int, int]:
         """(Δ₁, Δ₂²): both are k if dense, else by a scan of all columns."""
         return (self.sketch_dim,) * 2 if self.construction == "dense" else super().column_norms

@@ -16,7 +16,7 @@ from armslength.errors import ParameterError
 from armslength.laws import Cumulants
 from armslength.randomness.sampling import SymmetricTable, sparse_normal_table
 from armslength.randomness.seeds import Stream
-from armslength.threads import available_threads, for_blocks, lazy
+from armslength.threads import available_threads, cached_attribute, for_blocks
 from armslength.transforms import work_units as work
 from armslength.transforms.hadamard_jl import (
     LARGEST_SCANNED_DIM,
@@ -80,7 +80,7 @@ class FastJL(HadamardStep):
         """c² = 1/(k·d'·E[P²])."""
         return 1 / (self.sketch_dim * self.padded_dim * self._table.second_moment)
 
-    @lazy
+    @cached_attribute
     def column_norms(self) -> tuple[int, int]:
         """(Δ₁, Δ₂²), by a scan of all columns of P·H; the signs of D change neither."""
         by_row = self._published
@@ -104,7 +104,7 @@ class FastJL(HadamardStep):
         for_blocks(self.sketch_dim, max(1, self.sketch_dim // 16), add, threads)
         return int(totals[0].max()), int(totals[1].max())
 
-    @lazy
+    @cached_attribute
     def operator_norm_squared(self) -> Fraction:
         """‖A‖² ≤ d'·‖P‖², by a proved bound for the published P: H·D stretches every vector by √d'."""
         in_a_column = max(1.0, self.density * self.sketch_dim)
@@ -227,7 +227,7 @@ class FastJL(HadamardStep):
         own = norms + own_variance
         return ProductCoefficients(norms, inner, own, own, inner + own_variance, g / k + own_variance)
 
-    @lazy
+    @cached_attribute
     def gram_traces(self) -> tuple[float, float, float]:
         """tr((PPᵀ)²), tr((PPᵀ)³) and Σ(PᵀP)ⱼⱼ² of the published P: what noise on the input becomes."""
         by_row = self._published.astype(np.float64)
@@ -257,7 +257,7 @@ class FastJL(HadamardStep):
             entries[:, part] = restricted @ hadamard_entries(used, numbers[part])
         return entries * self._signs[numbers]
 
-    @lazy
+    @cached_attribute
     def used_columns(self) -> NDArray[np.int64]:
         """The columns of P that are not all zero: those through which noise on the input can pass."""
         return np.unique(self._published.indices).astype(np.int64)
@@ -285,11 +285,11 @@ class FastJL(HadamardStep):
         """P·y for each row y."""
         return np.ascontiguousarray((self._published @ hadamard.T).T)
 
-    @lazy
+    @cached_attribute
     def _signs(self) -> NDArray[np.int64]:
         return random_signs(self.seed, "FastJL signs", self.input_dim)
 
-    @lazy
+    @cached_attribute
     def _published(self) -> sparse.csr_array:
         """P, k x d', by rows: the matrix that all parties publish and share."""
         k = self.sketch_dim

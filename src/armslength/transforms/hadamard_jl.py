@@ -14,7 +14,7 @@ from armslength._numba import Int64s, kernel
 from armslength.errors import ParameterError
 from armslength.randomness.sampling import uniform_sample
 from armslength.randomness.seeds import Stream, fresh_seed
-from armslength.threads import for_blocks, lazy
+from armslength.threads import cached_attribute, for_blocks
 from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import integer_rows
 from armslength.transforms.transform import Transform, set_checked
@@ -179,11 +179,11 @@ class HadamardJL(HadamardStep):
         """Whether so many signs are made one by one: all of them would take much memory, and more time."""
         return self.input_dim > _FEWEST_SIGNS and work.LONE_SIGN * count < work.SIGN * self.input_dim
 
-    @lazy
+    @cached_attribute
     def _signs(self) -> Int64s:
         return random_signs(self.seed, "HadamardJL signs", self.input_dim)
 
-    @lazy
+    @cached_attribute
     def _sample(self) -> Int64s:
         return uniform_sample(self.seed, "HadamardJL rows", self.sketch_dim, self.padded_dim)
 

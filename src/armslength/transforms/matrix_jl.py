@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from armslength.checks import number, shown
+from armslength.checks import number, short_repr
 from armslength.errors import ParameterError
-from armslength.threads import for_blocks, lazy
+from armslength.threads import cached_attribute, for_blocks
 from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import SparseRows, integer_rows, plain_array, sparse_entries
 from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
@@ -80,7 +80,7 @@ class MatrixJL(Transform):
         """c, as it was given."""
         return self._scale
 
-    @lazy
+    @cached_attribute
     def column_norms(self) -> tuple[int, int]:
         """(Δ₁, Δ₂²), by a scan of all columns, in Python integers where int64 could overflow."""
         l1 = int(abs(self._by_column).sum(axis=0).max())
@@ -92,7 +92,7 @@ class MatrixJL(Transform):
         columns = (entries[first:last] for first, last in pairwise(starts.tolist()))
         return l1, max(sum(entry * entry for entry in column) for column in columns)
 
-    @lazy
+    @cached_attribute
     def operator_norm_squared(self) -> Fraction:
         """‖A‖², by a proved bound."""
         check_gram_size(self.sketch_dim, self._gram_products)
@@ -216,7 +216,7 @@ def _checked_coefficients(coefficients: Any) -> tuple[float, float] | None:
     try:
         a, b = (float(number) for number in coefficients)
     except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"{rule}, got {shown(coefficients)}") from None
+        raise ParameterError(f"{rule}, got {short_repr(coefficients)}") from None
     if not (0 <= a < math.inf and -math.inf < b <= a):
-        raise ParameterError(f"{rule}, got {shown(coefficients)}")
+        raise ParameterError(f"{rule}, got {short_repr(coefficients)}")
     return a, b

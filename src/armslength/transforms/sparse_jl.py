@@ -16,7 +16,7 @@ from armslength.errors import ParameterError
 from armslength.randomness.hashing import hash_coefficients, item_words
 from armslength.randomness.sampling import uniform_permutation
 from armslength.randomness.seeds import fresh_seed
-from armslength.threads import for_blocks, for_runs, lazy
+from armslength.threads import cached_attribute, for_blocks, for_runs
 from armslength.transforms import sparse_kernels as kernels
 from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import DenseRows, SparseRows, integer_rows
@@ -98,7 +98,7 @@ class SparseJL(Transform):
         """Δ₁ = Δ₂² = s, of every column."""
         return self.sparsity, self.sparsity
 
-    @lazy
+    @cached_attribute
     def operator_norm_squared(self) -> Fraction:
         """‖A‖²: the fullest bin if s = 1, where rows do not overlap, else by a proved bound; not for an open vocabulary."""
         d = self._fixed_input_dim()
@@ -294,17 +294,17 @@ class SparseJL(Transform):
 
         for_runs(rows.count, rows_at_once, add_run, threads)
 
-    @lazy
+    @cached_attribute
     def _kept_columns(self) -> Integers | None:
         """All columns of a fixed input dimension, where they fit in memory."""
         d = self._fixed_input_dim()
         return self._encode(np.arange(d)) if d * self.sparsity <= _KEPT_ENTRIES else None
 
-    @lazy
+    @cached_attribute
     def _coefficients(self) -> NDArray[np.uint64]:
         return hash_coefficients(self.seed, "SparseJL hash", self.sparsity, self.independence)
 
-    @lazy
+    @cached_attribute
     def _balanced_buckets(self) -> NDArray[np.int32]:
         """For the balanced construction: the bucket of each column in each block, dealt out by a permutation."""
         buckets = np.empty((self.sparsity, self._fixed_input_dim()), dtype=np.int32)

@@ -15,7 +15,7 @@ from armslength.checks import integer, plain_number, type_name
 from armslength.errors import InputError, ParameterError
 from armslength.laws import Cumulants
 from armslength.randomness.seeds import checked_seed
-from armslength.threads import lazy
+from armslength.threads import cached_attribute
 from armslength.transforms.integer_rows import plain_array
 from armslength.transforms.typical_norms import typical_squared_norm
 
@@ -159,7 +159,7 @@ class Transform(ABC):
                 product[rows] += block.toarray() if both_sparse else block
         return product
 
-    @lazy
+    @cached_attribute
     def _float_columns(self) -> Any:
         """Aᵀ in float64, where it fits in memory."""
         d = self._fixed_input_dim()

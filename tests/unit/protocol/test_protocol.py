@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import armslength as al
 from armslength.files import canonical_json
 from armslength.privacy.calibration import gaussian_scale
-from armslength.privacy.exact_numbers import written
+from armslength.privacy.exact_numbers import decimal_text
 from armslength.sketches.card import guarantee_in_words
 
 SCHEMA = json.loads(
@@ -365,7 +365,7 @@ def test_released_delta_is_zero_under_laplace():
 
 @given(st.fractions())
 def test_numbers_are_written_exactly(number):
-    assert Fraction(written(number)) == number
+    assert Fraction(decimal_text(number)) == number
 
 
 def test_canonical_json_is_rfc_8785():

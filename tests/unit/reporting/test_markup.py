@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from armslength.errors import counted
+from armslength.errors import plural
 from armslength.reporting.drawings import round_step, ticks
 from armslength.reporting.findings import findings_of
 from armslength.reporting.markup import NumberStyle, level_text, percent
@@ -47,8 +47,8 @@ def test_shares_are_all_or_nothing_only_if_they_are():
     ]
     assert level_text(0.95) == "95%"
     assert level_text(0.999) == "99.9%"
-    assert counted(1, "pair") == "1 pair"
-    assert counted(2000, "party", "parties") == "2,000 parties"
+    assert plural(1, "pair") == "1 pair"
+    assert plural(2000, "party", "parties") == "2,000 parties"
 
 
 @pytest.mark.parametrize(
