@@ -24,7 +24,7 @@ PUBLIC = {
         type_name(array.dtype) type_name(column.type) type_name(fields[name].simpleString()) type_name(value_type) type_name(items.dtype)
         type_name(kind) type_name(numbers.dtype) type_name(values.dtype) file.kind _condition(problem)""",
     "sizes of an argument, and the position of a column or a line": """
-        array.ndim count found items.ndim line len(listed) len(names) len(shape) n_features number shape[1] size
+        array.ndim count items.ndim line len(listed) len(names) len(shape) n_features number shape[1] size
         short_repr(array.shape)""",
     "what the protocol, the transform or a constant says": """
         at_most input_dim meaning protocol.items protocol.noise_site self._fixed_input_dim()-1 self.name sketch_dim
@@ -37,9 +37,9 @@ PUBLIC = {
     "arguments and fields of a protocol, which is fixed before any data is seen": """
         protocol/protocol.py:most protocol/protocol.py:named protocol/protocol.py:noise self.dropped_bits short_repr(distance)
         short_repr(dropped_bits) protocol/protocol.py:short_repr(items) short_repr(noise) short_repr(noise_site) short_repr(norm) short_repr(on_grid) short_repr(radius)
-        short_repr(relation) short_repr(transform) short_repr(unit) protocol/protocol.py:transform.name""",
+        short_repr(relation) short_repr(transform) protocol/protocol.py:transform.name""",
     "why a text is not canonical, in the words of randomness/seeds.py, which are looked at too": """
-        protocol/protocol.py:problem randomness/hashing.py:problem randomness/seeds.py:problem""",
+        randomness/hashing.py:problem randomness/seeds.py:problem""",
     "names of files, and of the columns of a typed file": """
         file.name printable(str(path)) ','.join(map(repr,names[:20]))or'none'""",
 }

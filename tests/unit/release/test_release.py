@@ -30,7 +30,7 @@ def named_frame(rows):
 def no_noise(monkeypatch):
     """Releases without their noise, so that the integers under it can be seen."""
 
-    def nothing(values, _law, _source, *, to_zero=False):
+    def nothing(values, _law, _source, *):
         if to_zero:
             values[:] = 0
 
