@@ -51,7 +51,7 @@ def drawing():
 
 def reading(memory="1GB"):
     "Forks in the middle of a query."
-    forking(EventTable, "_that_count")
+    forking(EventTable, "_usable")
     table(memory)
 
 def spilling():
