@@ -8,6 +8,7 @@ import click
 import armslength as al
 from armslength.cli.options import NO_WORK_LIMIT, OVERWRITE, LocalPath, check_new_file, work_limit
 from armslength.cli.output import as_json, paragraph
+from armslength.files import atomic_write
 from armslength.sketches.card import release_card
 from armslength.sketches.noises import UNKNOWN
 
@@ -45,8 +46,6 @@ def card(file: str, form: str, output: str | None, overwrite: bool) -> None:
     if output is None:
         click.echo(text)
     else:
-        from armslength.files import atomic_write  # noqa: PLC0415  # the same
-
         with atomic_write(output) as target:
             target.write(f"{text}\n".encode())
 
