@@ -167,6 +167,10 @@ def _done_together(jobs: list[dict[str, Any]], log: Path) -> list[dict[str, Any]
 
 
 def _serve() -> None:
+    # A shell starts background jobs with some signals ignored: the faults need them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     _warm()
     with tempfile.TemporaryDirectory() as log:
         for line in sys.stdin:
