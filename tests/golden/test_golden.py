@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.transforms.registry import build_transform
+from armslength.protocol.schema import build_transform
 from golden import write
 from reference import spec
 

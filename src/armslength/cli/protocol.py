@@ -19,10 +19,10 @@ from armslength.cli.options import (
 from armslength.cli.output import as_json, paragraph
 from armslength.planner.predictions import smallest_resolved_distance
 from armslength.privacy.exact_numbers import weakness
+from armslength.protocol.schema import TRANSFORMS
 from armslength.randomness.seeds import fresh_seed
 from armslength.sketches.card import guarantee_in_words
 from armslength.sketches.noises import UNKNOWN
-from armslength.transforms.registry import TRANSFORMS
 
 _TRANSFORMS = ("SparseJL", "HadamardJL", "FastJL", "GaussianJL", "SignJL", "Identity")
 

@@ -4,10 +4,15 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from armslength.checks import short_repr
+from armslength.checks import one_of, short_repr
 from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError
 from armslength.files import canonical_json
-from armslength.transforms.registry import build_transform
+from armslength.transforms.dense_jl import GaussianJL, SignJL
+from armslength.transforms.fast_jl import FastJL
+from armslength.transforms.hadamard_jl import HadamardJL
+from armslength.transforms.identity import Identity
+from armslength.transforms.matrix_jl import MatrixJL
+from armslength.transforms.sparse_jl import SparseJL
 from armslength.transforms.transform import Transform
 
 FORMAT = "armslength protocol"
@@ -17,6 +22,10 @@ VERSION = 1
 _GUARANTEE = ("epsilon", "delta", "noise", "radius", "resolution", "norm", "relation", "contribution", "unit")
 _DATA = ("noise_site", "on_grid", "changed_entries", "value_range", "dropped_bits", "total_share")
 FIELDS = (*_GUARANTEE, *_DATA, "items", "vocabulary")
+TRANSFORMS: Mapping[str, type[Transform]] = {
+    transform.name: transform
+    for transform in (FastJL, GaussianJL, HadamardJL, Identity, MatrixJL, SignJL, SparseJL)
+}
 _LONGEST_LINE = 1000
 _FLOAT_PARAMETERS = ("density", "scale", "variance_coefficients")
 
@@ -44,6 +53,11 @@ def read_transform(document: Any) -> Transform:
         raise CorruptFileError("parameters of a transform must be an object, got something else")
     floats = {name: _with_floats(parameters[name]) for name in _FLOAT_PARAMETERS if name in parameters}
     return build_transform(document["name"], {**parameters, **floats})
+
+
+def build_transform(name: Any, parameters: Any) -> Transform:
+    """The transform of that name from its `parameters()`; every rule of its class is checked again."""
+    return TRANSFORMS[one_of("transform", name, tuple(TRANSFORMS))].from_parameters(parameters)
 
 
 def _with_floats(value: Any) -> Any:

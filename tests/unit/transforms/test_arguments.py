@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import armslength as al
-from armslength.transforms.registry import build_transform
+from armslength.protocol.schema import build_transform
 
 JUNK = st.one_of(
     st.none(),

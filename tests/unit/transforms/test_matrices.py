@@ -10,9 +10,9 @@ import pytest
 from scipy.sparse import coo_array
 
 import armslength as al
+from armslength.protocol.schema import build_transform
 from armslength.randomness import sampling
 from armslength.transforms import dense_jl, fast_jl, sparse_jl
-from armslength.transforms.registry import build_transform
 from reference import spec
 from reference.transforms import CASES, dense
 
