@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 import armslength as al
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
+from armslength.ledger.ledger import open_account
 from armslength.progress import progress
-from armslength.release.release_table import release_job
+from armslength.release.release import release_events
 from armslength.threads import available_threads
 from audit.event_worlds import Attacker, Held, Story, World, write_events
 from audit.membership import promise_of
@@ -160,7 +161,7 @@ def released_values(story: Story, events: Path, blocks: int, fault: str = HONEST
         groups = public_groups_of("where", labels, None)
         job = TableJob.of(events, protocol, EventColumns("who", "what", "where", None), groups, threads=1)
         unbounded = replace(job, bound=2 * job.bound)
-        sketches = release_job(unbounded, ledger=al.NO_LEDGER, population="", repeat=False)
+        sketches = release_events(unbounded, open_account(al.NO_LEDGER, ""))
     else:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "sketches.parquet"

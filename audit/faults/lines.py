@@ -15,7 +15,6 @@ _FILES = (
     "/armslength/ledger/ledger_file.py",
     "/armslength/noise/draw.py",
     "/armslength/release/release.py",
-    "/armslength/release/release_table.py",
     "/armslength/sketches/sketch_file.py",
 )
 

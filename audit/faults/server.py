@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 import armslength as al
-import armslength.release.release_table  # here, and not in each child
+import armslength.release.release  # here, and not in each child
 from armslength.cli.main import main
 from armslength.ingest.contributions import KEY_BYTES, KeyedOrder, bounded
 from armslength.ingest.sums import GroupSums

@@ -9,6 +9,7 @@ import numpy as np
 
 from armslength.errors import ParameterError
 
+_LONGEST_LINE = 1000
 _ADDRESS = re.compile(r"(s3[an]?|gcs|gs|az|abfss?|wasbs?|hdfs|dbfs|https?|s?ftp|file)://", re.IGNORECASE)
 
 
@@ -44,6 +45,14 @@ def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
+def one_line(name: str, value: Any) -> str:
+    """The value, if it is one line of text."""
+    if not isinstance(value, str) or len(value) > _LONGEST_LINE or not value.isprintable():
+        rule = f"{name} must be one line of at most {_LONGEST_LINE} characters"
+        raise ParameterError(f"{rule}, got {short_repr(value)}")
+    return value
+
+
 def plain_number(value: Any) -> int | float | None:
     """A number of Python or NumPy as the same plain int or float; None for anything else."""
     if isinstance(value, (bool, np.timedelta64)):
@@ -77,16 +86,6 @@ def type_name(kind: Any) -> str:
     if isinstance(kind, np.dtype):
         return kind.type.__name__.rstrip("_")
     return re.split(r"[<(\[{]", str(kind), maxsplit=1)[0]
-
-
-def is_file(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a file of this name; False for names that no file can have."""
-    return os.path.isfile(path)  # noqa: PTH113  # the method of a path raises for some names
-
-
-def is_folder(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a folder of this name; False for names that no folder can have."""
-    return os.path.isdir(path)  # noqa: PTH112  # the same
 
 
 def check_local(path: str | os.PathLike[str]) -> None:

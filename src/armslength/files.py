@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from armslength.checks import is_folder
 from armslength.errors import CorruptFileError, ParameterError, printable
 
 LARGEST_SAFE_INTEGER = 2**53 - 1
@@ -23,12 +22,12 @@ def atomic_write(path: str | os.PathLike[str], *, new: bool = False) -> Iterator
         new: Whether to refuse a name that another file has by then; otherwise that file is replaced.
     """
     target = Path(path)
-    where = printable(str(target))
-    if is_folder(target):
-        raise ParameterError(f"a file must have a name of its own, got the folder {where}")
+    if os.path.isdir(target):
+        raise ParameterError(f"a file must have a name of its own, got the folder {printable(str(target))}")
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except (OSError, ValueError) as problem:
+        where = printable(str(target))
         raise ParameterError(f"the folder of {where} must be writable, got: {_reason(problem)}") from None
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -45,6 +44,7 @@ def atomic_write(path: str | os.PathLike[str], *, new: bool = False) -> Iterator
     except BaseException as problem:
         with suppress(OSError):
             os.unlink(name)  # noqa: PTH108  # the same
+        where = printable(str(target))
         if new and isinstance(problem, FileExistsError):
             raise ParameterError(
                 f"{where} must be a new file, got one that somebody else has just made; look at that one first"

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 import armslength as al
 from armslength.ingest.sums import GroupSums
+from armslength.ledger import ledger
+from armslength.ledger.ledger import Account
 from armslength.release import release
 from armslength.sketches.card import release_card
 from armslength.sketches.sketch_format import Digests
@@ -81,7 +83,7 @@ def test_a_card_that_counts_is_seen(monkeypatch):
 
 
 def test_releases_that_all_fail_are_no_shut_doors(monkeypatch):
-    monkeypatch.setattr(release, "charge", lambda *_, **__: _fail(al.ParameterError("nothing works")))
+    monkeypatch.setattr(Account, "charge", lambda *_, **__: _fail(al.ParameterError("nothing works")))
     assert open_doors(PAIRS["one person more"]) == [
         "exit codes",
         "file written again from its contents",
@@ -93,13 +95,13 @@ def _fail(error):
 
 
 def test_releases_that_say_that_they_worked_and_wrote_nothing_are_no_shut_doors(monkeypatch):
-    monkeypatch.setattr(release, "charge", lambda *_, **__: sys.exit(0))
+    monkeypatch.setattr(Account, "charge", lambda *_, **__: sys.exit(0))
     assert open_doors(PAIRS["one person more"]) == ["file written again from its contents"]
 
 
 @pytest.mark.parametrize("counted", [True, False], ids=["a count", "the same for both"])
 def test_a_key_among_the_digests_of_released_files_alone_is_seen(monkeypatch, counted):
-    counts, text, charge = [0], Digests.text, release.charge
+    counts, text, charge = [0], Digests.text, Account.charge
     _leak(monkeypatch, counts.append)
     is_release = []
 
@@ -113,7 +115,7 @@ def test_a_key_among_the_digests_of_released_files_alone_is_seen(monkeypatch, co
         is_release.clear()
         return json.dumps({**json.loads(text(self)), "events": sum(counts) if counted else 7}).encode()
 
-    monkeypatch.setattr(release, "charge", charged)
+    monkeypatch.setattr(Account, "charge", charged)
     monkeypatch.setattr(Digests, "text", telling)
     opened = open_doors(PAIRS["nothing, and much"])
     assert "file written again from its contents" in opened
@@ -121,10 +123,10 @@ def test_a_key_among_the_digests_of_released_files_alone_is_seen(monkeypatch, co
 
 
 def test_a_ledger_that_counts_is_seen(monkeypatch):
-    counts, entry = [0], release.ledger_entry
+    counts, entry = [0], ledger.ledger_entry
     _leak(monkeypatch, counts.append)
     monkeypatch.setattr(
-        release, "ledger_entry", lambda *known: replace(entry(*known), version=f"{sum(counts):08}")
+        ledger, "ledger_entry", lambda *known: replace(entry(*known), version=f"{sum(counts):08}")
     )
     assert open_doors(PAIRS["nothing, and much"]) == ["every row of the ledger"]
 
@@ -132,8 +134,9 @@ def test_a_ledger_that_counts_is_seen(monkeypatch):
 def test_noise_ids_are_random_bytes_and_nothing_else(monkeypatch, tmp_path):
     # the comparison leaves them out: so they must be what `secrets` gave, to the last bit
     given = [secrets.token_bytes(48) for _ in range(2)]
-    drawn = iter(given)
-    monkeypatch.setattr(release, "secrets", SimpleNamespace(token_bytes=lambda count: next(drawn)[:count]))
+    drawn = iter([b"first key", given[0], b"second key", given[1]])  # each release draws a key, then its ids
+    source = SimpleNamespace(token_bytes=lambda count: next(drawn).ljust(count)[:count])
+    monkeypatch.setattr(release, "secrets", source)
     for number, events in enumerate(PAIRS["nothing, and much"]):
         folder = tmp_path / str(number) / "party"
         folder.mkdir(parents=True)

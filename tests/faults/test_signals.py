@@ -62,7 +62,7 @@ def _interrupt(*_, **__):
 @pytest.mark.parametrize(
     ("place", "says"),
     [
-        ("armslength.release.release.charge", NOTHING),
+        ("armslength.ledger.ledger.Account.charge", NOTHING),
         ("armslength.release.release.noised", SPENT),
         ("armslength.cli.release._told", SAVED),
     ],
@@ -155,7 +155,7 @@ def test_handlers_are_as_they_were_when_the_command_ends(party, monkeypatch):
     before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
     seen = []
     monkeypatch.setattr(
-        "armslength.cli.release.release_job",
+        "armslength.cli.release.release_events",
         lambda *_, **__: seen.append(signal.getsignal(signal.SIGHUP)),
     )
     usual = signal.signal(signal.SIGHUP, own)

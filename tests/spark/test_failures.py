@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.release.release_table import release_job
+from armslength.ledger.ledger import open_account
+from armslength.release.release import release_events
 from armslength.spark import spark_tables as module
 from armslength.spark import spark_vectors
 from armslength.spark.spark_vectors import SparkVectorJob
@@ -26,12 +27,12 @@ EXACT = al.Protocol(al.SparseJL(sketch_dim=32, seed="t"), epsilon=10**6, contrib
 
 @pytest.fixture(autouse=True)
 def one_key(monkeypatch):
-    monkeypatch.setattr("armslength.release.release_table.secrets.token_bytes", lambda count: KEY[:1] * count)
+    monkeypatch.setattr("armslength.release.release.secrets.token_bytes", lambda count: KEY[:1] * count)
     monkeypatch.setattr(module, "_CHUNK_BYTES", (64, 64))  # several chunks, of several reducers
 
 
 def released(frame, ledger):
-    return release_job(in_spark(frame, EXACT, PARTITIONS), ledger=ledger, population="visits", repeat=False)
+    return release_events(in_spark(frame, EXACT, PARTITIONS), open_account(ledger, "visits"))
 
 
 def expected():

@@ -17,9 +17,9 @@ from armslength.files import check_can_write
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ledger.entry import release_label
-from armslength.ledger.ledger import NoLedger, opened_ledger
+from armslength.ledger.ledger import NoLedger, open_account
 from armslength.privacy.exact_numbers import decimal_text, weakness
-from armslength.release.release_table import preview_job, release_job
+from armslength.release.release import preview_events, release_events
 from armslength.sketches.card import protection_in_words
 
 _LOST = "ε was charged, and nothing was written: releasing again, with --repeat, spends once more"
@@ -121,7 +121,8 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
         raise click.UsageError("--new-ledger must go without --no-ledger, got both; leave one out")
     check_new_file(output, overwrite=known["overwrite"], read=[*files, ledger, protocol_file])
     check_can_write(output)
-    chosen = opened_ledger(al.NO_LEDGER if no_ledger else al.Ledger(ledger, create=new_ledger), population)
+    chosen = al.NO_LEDGER if no_ledger else al.Ledger(ledger, create=new_ledger)
+    account = open_account(chosen, population, repeat=known["repeat"])
     protocol = al.Protocol.load(protocol_file, **work_limit())
     job = TableJob.of(
         list(files),
@@ -132,16 +133,15 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
         memory=known["memory"],
         threads=known["threads"],
     )
-    costs = {"ledger": chosen, "population": population, "repeat": known["repeat"]}
     if known["dry_run"]:
-        preview_job(job, **costs)
+        preview_events(job, account)
         told = "would be released; nothing was read but the schema, nothing was spent"
         click.echo(_told(protocol, job, told))
         click.echo(_charged(chosen, population, "would be charged"))
         return
     sketches, place, lines = None, output, _lines(chosen, job, population)
     try:
-        sketches = release_job(job, **costs, show_progress=True)
+        sketches = release_events(job, account, show_progress=True)
         place = _saved(sketches, output)
         click.echo(_told(protocol, job, f"released to {place}"))
         click.echo(_charged(chosen, population, "charged"))

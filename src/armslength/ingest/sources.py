@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from armslength.checks import check_local, is_file, is_folder
+from armslength.checks import check_local
 from armslength.errors import InputError, ParameterError, printable
 from armslength.ingest.text_files import DELIMITERS, header_names
 
@@ -46,7 +46,7 @@ def _files_of(source: str | os.PathLike[str]) -> list[EventFile]:
     check_local(source)
     path = Path(source)
     try:
-        inside = sorted(path.iterdir()) if is_folder(path) else None
+        inside = sorted(path.iterdir()) if os.path.isdir(path) else None
     except (OSError, ValueError):
         raise ParameterError("source must be a file or a folder that can be looked at, got another") from None
     if inside is not None:
@@ -58,7 +58,7 @@ def _files_of(source: str | os.PathLike[str]) -> list[EventFile]:
     if kind is None:
         # without the name: somebody may hand in the text of a table
         raise ParameterError(f"source must be a file whose name ends in {_known()}, got another name")
-    if not is_file(path):
+    if not os.path.isfile(path):
         raise ParameterError(f"source must be a file that is there, got {printable(str(path))}")
     return [EventFile(path, kind)]
 

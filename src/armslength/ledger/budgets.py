@@ -7,12 +7,11 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from armslength.checks import one_of, short_repr
+from armslength.checks import one_line, one_of, short_repr
 from armslength.errors import BudgetError, CorruptFileError, ParameterError
 from armslength.ledger.entry import RELATIONS, Entry, check_spelling
 from armslength.privacy.composition import Loss, compose, largest_pure_epsilon
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, decimal_text
-from armslength.protocol.schema import one_line
 from armslength.version import __version__
 
 PERIODS = ("year", "quarter", "month", "week", "day")

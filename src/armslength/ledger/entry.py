@@ -3,6 +3,7 @@
 import hashlib
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from fractions import Fraction
 
@@ -65,34 +66,32 @@ class Entry:
 COLUMNS = tuple(field.name for field in fields(Entry))
 
 
-def ledger_entry(protocol: Protocol, population: str, labels: list[str]) -> Entry:
+def ledger_entry(protocol: Protocol, population: str, labels: Sequence[str]) -> Entry:
     """The entry of a release of rows with these labels."""
-    document = protocol.document()
-    is_laplace = protocol.noise == "laplace"
-    squared = ""
-    if not is_laplace:
+    label, squared = release_label(labels), ""
+    if protocol.noise == "gaussian":
         squared = str(
             gaussian_sensitivity_squared(protocol.transform, protocol.neighbors, protocol.noise_site)
         )
     return Entry(
         population=population,
-        label=release_label(labels),
+        label=label,
         unit=protocol.unit,
         relation=protocol.relation,
-        radius=document["radius"],
+        radius=decimal_text(protocol.radius),
         norm=protocol.norm,
         law=protocol.noise,
-        scale=document["derived"]["scale"],
+        scale=protocol.law.scale.hex(),
         sensitivity_squared=squared,
-        epsilon=document["epsilon"],
-        delta="0" if is_laplace else document["delta"],
+        epsilon=decimal_text(protocol.epsilon),
+        delta=decimal_text(protocol.released_delta),
         totals_epsilon=decimal_text(protocol.totals_epsilon),
         protocol=protocol.fingerprint,
         version=__version__,
     )
 
 
-def release_label(labels: list[str]) -> str:
+def release_label(labels: Sequence[str]) -> str:
     """One name for a release of several rows, from their labels alone."""
     joined = ", ".join(labels)
     if len(joined) <= 200:
@@ -106,8 +105,9 @@ def check_entry(entry: Entry) -> None:
     if not all(isinstance(value, str) for value in astuple(entry)):
         raise ParameterError("an entry must have text in every field, got something else")
     check_spelling(entry.population)
-    one_of("relation", entry.relation, RELATIONS)
-    one_of("norm", entry.norm, NORMS)
+    if entry.relation not in RELATIONS or entry.norm not in NORMS:
+        one_of("relation", entry.relation, RELATIONS)
+        one_of("norm", entry.norm, NORMS)
     entry.loss  # noqa: B018  # raises
 
 

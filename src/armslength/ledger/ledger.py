@@ -6,11 +6,12 @@ A crash after the line and before the release counts too much; nothing counts to
 import os
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from armslength.checks import one_line
 from armslength.errors import BudgetError, ParameterError
 from armslength.ledger.budgets import (
     Budget,
@@ -24,7 +25,7 @@ from armslength.ledger.budgets import (
     spent_of,
     time_text,
 )
-from armslength.ledger.entry import Entry, check_entry, check_spelling
+from armslength.ledger.entry import Entry, check_entry, check_spelling, ledger_entry
 from armslength.ledger.ledger_file import (
     LedgerFile,
     in_force,
@@ -35,9 +36,9 @@ from armslength.ledger.ledger_file import (
     write_budget,
     write_entry,
 )
-from armslength.protocol.schema import one_line
+from armslength.protocol.protocol import Protocol
 
-__all__ = ["NO_LEDGER", "Budget", "Entry", "Ledger", "NoLedger", "Spent", "opened_ledger"]
+__all__ = ["NO_LEDGER", "Account", "Budget", "Entry", "Ledger", "NoLedger", "Spent", "open_account"]
 
 
 class NoLedger:
@@ -239,8 +240,27 @@ def _earlier_periods(period: str | None, entries: Sequence[Entry], moment: datet
     return sorted({period_of(period, parse_time(entry.time))[0] for entry in entries} - {now})
 
 
-def opened_ledger(ledger: object, population: object) -> Ledger | NoLedger:
-    """The ledger to charge, opened, if it knows whose budget that is; with `NO_LEDGER` the population may be empty."""
+@dataclass(frozen=True)
+class Account:
+    """What a release charges: a ledger, whose budget, and whether labels may be charged again."""
+
+    ledger: Ledger | NoLedger
+    population: str
+    repeat: bool
+
+    def charge(self, protocol: Protocol, labels: Sequence[str]) -> None:
+        """Writes the line of a release of these rows, or refuses."""
+        self.ledger.charge(ledger_entry(protocol, self.population, labels), labels, repeat=self.repeat)
+
+    def preview(self, protocol: Protocol, labels: Sequence[str]) -> None:
+        """Refuses what `charge` would refuse, and writes nothing."""
+        self.ledger.preview(ledger_entry(protocol, self.population, labels), labels, repeat=self.repeat)
+
+
+def open_account(ledger: object, population: object, *, repeat: bool = False) -> Account:
+    """The account to charge, if the ledger knows whose budget that is; with `NO_LEDGER` the population may be empty."""
+    name = one_line("population", population)
+    check_spelling(name)
     if isinstance(ledger, (str, os.PathLike)):
         ledger = Ledger(ledger)
     if not isinstance(ledger, (Ledger, NoLedger)):
@@ -248,7 +268,6 @@ def opened_ledger(ledger: object, population: object) -> Ledger | NoLedger:
             "ledger must be given: a file such as 'ledger.sqlite', al.Ledger(path, create=True) for a new one, "
             "or al.NO_LEDGER to go without"
         )
-    check_spelling(one_line("population", population))
-    if isinstance(ledger, Ledger) and not population:
+    if isinstance(ledger, Ledger) and not name:
         raise ParameterError("population must name the people whose budget the ledger charges, got nothing")
-    return ledger
+    return Account(ledger, name, repeat)

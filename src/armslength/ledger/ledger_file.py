@@ -17,7 +17,6 @@ from dataclasses import asdict, fields, replace
 from functools import cache
 from pathlib import Path
 
-from armslength.checks import is_folder
 from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError, printable
 from armslength.files import atomic_write
 from armslength.ledger.budgets import Budget, checked_period
@@ -50,7 +49,7 @@ class LedgerFile:
         self._lines = 0
         if create:
             self._exists()  # refuses a file that exists
-            if not is_folder(Path(path).parent):
+            if not os.path.isdir(os.path.dirname(path)):
                 rule = f"the folder of the ledger {self._where} must exist"
                 raise ParameterError(f"{rule}, got none; make it first")
             self._check_no_journal()

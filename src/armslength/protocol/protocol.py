@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from armslength.checks import check_local, integer, number, one_of, short_repr
+from armslength.checks import check_local, integer, number, one_line, one_of, short_repr
 from armslength.errors import (
     CorruptFileError,
     IncompatibleSketchesError,
@@ -19,7 +19,7 @@ from armslength.errors import (
     printable,
 )
 from armslength.files import atomic_write, read_json, read_limited
-from armslength.laws import Cumulants, uniform_cumulants
+from armslength.laws import Cumulants, Law, uniform_cumulants
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, decimal_text, exact_number
 from armslength.protocol import schema
 from armslength.protocol.neighbors import (
@@ -84,6 +84,10 @@ class Protocol(Result):
         items: "string" or "int64": what names the coordinates of an open vocabulary.
         vocabulary: The ordered names of all coordinates, or their hash; columns of a data frame must be these.
         distance: The distance at which noise="auto" compares, in data units; it is not stored.
+
+    Attributes:
+        totals_epsilon: The part of ε that totals spend; `sketch_epsilon` is the rest.
+        released_delta: The δ of what is released: 0 with Laplace noise.
     """
 
     def __init__(  # noqa: PLR0913  # one argument for each field of the document
@@ -116,47 +120,54 @@ class Protocol(Result):
         noise = one_of("noise", noise, ("auto", "laplace", "gaussian"))
         norm = one_of("norm", norm, NORMS)
         relation = one_of("relation", relation, ("add_remove", "replace"))
-        self.relation, self.norm, self.transform = relation, norm, transform
-        self.noise_site = one_of("noise_site", noise_site, ("output", "input"))
-        self.items = one_of("items", items, ("string", "int64"))
-        self.contribution = contribution = _optional_integer("contribution", contribution)
-        self.changed_entries = _optional_integer("changed_entries", changed_entries)
-        self.dropped_bits = integer("dropped_bits", dropped_bits, at_least=0, at_most=62)
+        noise_site = one_of("noise_site", noise_site, ("output", "input"))
+        items = one_of("items", items, ("string", "int64"))
+        if contribution is not None:
+            contribution = integer("contribution", contribution, at_least=1, at_most=_LARGEST)
+        if changed_entries is not None:
+            changed_entries = integer("changed_entries", changed_entries, at_least=1, at_most=_LARGEST)
+        dropped_bits = integer("dropped_bits", dropped_bits, at_least=0, at_most=62)
         distance = number("distance", distance, above=-1e-300, at_most=1e150)
-        self.epsilon, self.delta = checked_epsilon(epsilon), checked_delta(delta)
-        self.total_share = exact_number("total_share", total_share)
-        self.radius = exact_number("radius", 1 if radius is None else radius)
-        self.unit = schema.one_line("unit", unit)
-        self.vocabulary = checked_vocabulary(vocabulary, transform.input_dim)
-        check_total_share(self.total_share, norm)
+        unit = one_line("unit", unit)
+        epsilon, delta = checked_epsilon(epsilon), checked_delta(delta)
+        total_share = exact_number("total_share", total_share)
+        exact_radius = exact_number("radius", 1 if radius is None else radius)
+        check_total_share(total_share, norm)
+        vocabulary = checked_vocabulary(vocabulary, transform.input_dim)
 
         # neighbors: how far one unit of protection moves the data, on the public grid
         if contribution is not None:
             if radius is not None or norm != "l1":
                 _refuse_contribution(norm)
-            self.radius = Fraction(contribution if relation == "add_remove" else 2 * contribution)
-        elif not 0 < self.radius <= _LARGEST:
+            exact_radius = Fraction(contribution if relation == "add_remove" else 2 * contribution)
+        elif not 0 < exact_radius <= _LARGEST:
             raise ParameterError(f"radius must be above 0 and at most 2^40, got {short_repr(radius)}")
-        can_differ = self.changed_entries or transform.input_dim
-        self.resolution = checked_resolution(resolution, norm, self.radius, can_differ)
-        self.on_grid = _checked_on_grid(on_grid, resolution)
-        self.value_range = checked_range(value_range, self.resolution)
-        self.neighbors = grid_neighbors(
-            norm, self.radius, self.resolution, on_grid=self.on_grid, changed_entries=can_differ
-        )
+        can_differ = changed_entries or transform.input_dim
+        step = checked_resolution(resolution, norm, exact_radius, can_differ)
+        on_grid = _checked_on_grid(on_grid, resolution)
+        value_range = checked_range(value_range, step)
+        neighbors = grid_neighbors(norm, exact_radius, step, on_grid=on_grid, changed_entries=can_differ)
 
         # laws: how much noise covers that
-        privacy = self.sketch_epsilon, self.delta
+        totals_epsilon = epsilon * total_share
+        privacy = epsilon - totals_epsilon, delta
         if noise_site == "input":
             noise = _noise_on_input(noise, transform)
         if noise == "auto":
-            squared = (distance / float(self.resolution)) ** 2
-            noise = choose_noise(transform, self.neighbors, *privacy, squared)
-        self.noise = noise
-        self.law = calibrated_law(noise, transform, self.neighbors, *privacy, noise_site)
-        self.total_law = total_law(self.neighbors, self.totals_epsilon) if self.total_share else None
+            noise = choose_noise(transform, neighbors, *privacy, (distance / float(step)) ** 2)
+        law = calibrated_law(noise, transform, neighbors, *privacy, noise_site)
         if dropped_bits:
-            self._check_dropped_bits()
+            _check_dropped_bits(dropped_bits, law, noise_site)
+
+        self.transform, self.unit, self.items, self.vocabulary = transform, unit, items, vocabulary
+        self.epsilon, self.delta, self.total_share = epsilon, delta, total_share
+        self.totals_epsilon, self.sketch_epsilon = totals_epsilon, epsilon - totals_epsilon
+        self.released_delta = delta if noise == "gaussian" else Fraction(0)
+        self.noise, self.noise_site, self.dropped_bits = noise, noise_site, dropped_bits
+        self.norm, self.relation, self.contribution, self.radius = norm, relation, contribution, exact_radius
+        self.resolution, self.on_grid, self.value_range = step, on_grid, value_range
+        self.changed_entries, self.neighbors, self.law = changed_entries, neighbors, law
+        self.total_law = total_law(neighbors, totals_epsilon) if total_share else None
         self._frozen = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -191,21 +202,6 @@ class Protocol(Result):
         return f"Protocol({self.transform!r}, epsilon={decimal_text(self.epsilon)}{delta}, {noise})"
 
     __repr__ = _title
-
-    @property
-    def totals_epsilon(self) -> Fraction:
-        """The part of ε that totals spend."""
-        return self.epsilon * self.total_share
-
-    @property
-    def sketch_epsilon(self) -> Fraction:
-        """The part of ε that sketches spend."""
-        return self.epsilon - self.totals_epsilon
-
-    @property
-    def released_delta(self) -> Fraction:
-        """The δ of what is released: 0 with Laplace noise."""
-        return self.delta if self.noise == "gaussian" else Fraction(0)
 
     @property
     def noise_cumulants(self) -> Cumulants:
@@ -246,11 +242,11 @@ class Protocol(Result):
             repeat: Whether the same population and labels may be released again.
             threads: At most this many threads; None takes all that the process may run.
         """
+        from armslength.ledger.ledger import open_account  # noqa: PLC0415  # release is above protocol
         from armslength.release.release import release_array  # noqa: PLC0415  # the one door to the secret noise
 
-        return release_array(
-            self, X, labels, items, ledger=ledger, population=population, repeat=repeat, threads=threads
-        )
+        account = open_account(ledger, population, repeat=repeat)
+        return release_array(self, X, labels, items, account, threads)
 
     def release_table(  # noqa: PLR0913  # each is a decision of its own
         self,
@@ -295,25 +291,16 @@ class Protocol(Result):
             threads: At most this many threads; None takes all that the process may run.
             show_progress: Whether to show progress, if standard error is a terminal.
         """
-        from armslength.release.release_table import release_table  # noqa: PLC0415  # the same
+        from armslength.ingest.event_columns import EventColumns  # noqa: PLC0415  # the same
+        from armslength.ingest.event_table import TableJob, public_groups_of  # noqa: PLC0415  # the same
+        from armslength.ledger.ledger import open_account  # noqa: PLC0415  # the same
+        from armslength.release.release import release_events  # noqa: PLC0415  # the same
 
-        return release_table(
-            self,
-            source,
-            person=person,
-            item=item,
-            ledger=ledger,
-            group=group,
-            public_groups=public_groups,
-            label=label,
-            weight=weight,
-            population=population,
-            vocabulary=vocabulary,
-            repeat=repeat,
-            memory=memory,
-            threads=threads,
-            show_progress=show_progress,
-        )
+        account = open_account(ledger, population, repeat=repeat)
+        columns = EventColumns(person, item, group, weight)
+        groups = public_groups_of(group, public_groups, label)
+        job = TableJob.of(source, self, columns, groups, vocabulary, memory=memory, threads=threads)
+        return release_events(job, account, show_progress=show_progress)
 
     def stream(
         self, *, label: str, ledger: Any, population: str = "", repeat: bool = False
@@ -329,7 +316,11 @@ class Protocol(Result):
 
     @cached_attribute
     def _document(self) -> dict[str, Any]:
-        fields = {name: _plain(getattr(self, name)) for name in schema.FIELDS}
+        fields = {name: getattr(self, name) for name in schema.FIELDS}
+        for name in ("epsilon", "delta", "radius", "total_share"):
+            fields[name] = decimal_text(fields[name])
+        if self.value_range is not None:
+            fields["value_range"] = list(map(decimal_text, self.value_range))
         derived = {"grid_radius_squared": str(self.neighbors.radius_squared), "scale": self.law.scale.hex()}
         if self.norm == "l1":
             derived = {"grid_radius": str(self.neighbors.radius), "scale": self.law.scale.hex()}
@@ -389,18 +380,14 @@ class Protocol(Result):
         (protocol,) = protocols_of([document], WorkBudget(max_work), "the document")
         return protocol
 
-    def _check_dropped_bits(self) -> None:
-        """Refuses t bits unless 2^t ≤ √κ₂/4: then the dropped bits look uniform whatever the data is."""
-        if self.noise_site == "input":
-            raise ParameterError("dropped_bits must be 0 with noise on the input, got more")
-        most = max((t for t in range(62) if 16 * 4**t <= self.law.second_moment), default=0)
-        if self.dropped_bits > most:
-            rule = f"dropped_bits must be at most {most} for this noise"
-            raise ParameterError(f"{rule}, got {self.dropped_bits}")
 
-
-def _optional_integer(name: str, value: Any) -> int | None:
-    return None if value is None else integer(name, value, at_least=1, at_most=_LARGEST)
+def _check_dropped_bits(bits: int, law: Law, noise_site: str) -> None:
+    """Refuses t bits unless 2^t ≤ √κ₂/4: then the dropped bits look uniform whatever the data is."""
+    if noise_site == "input":
+        raise ParameterError("dropped_bits must be 0 with noise on the input, got more")
+    most = max((t for t in range(62) if 16 * 4**t <= law.second_moment), default=0)
+    if bits > most:
+        raise ParameterError(f"dropped_bits must be at most {most} for this noise, got {bits}")
 
 
 def _refuse_contribution(norm: str) -> NoReturn:
@@ -467,13 +454,6 @@ def check_columns(names: Sequence[str], vocabulary: str | None) -> None:
         raise InputError(
             "columns must be the protocol's vocabulary in its order, got others; reorder or rename them"
         )
-
-
-def _plain(value: Any) -> Any:
-    """A field as JSON has it: exact numbers as text."""
-    if isinstance(value, tuple):
-        return [_plain(inner) for inner in value]
-    return decimal_text(value) if isinstance(value, Fraction) else value
 
 
 def protocols_of(documents: Sequence[Any], budget: WorkBudget, where: str) -> tuple[Protocol, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from armslength.checks import one_of, short_repr
-from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError
+from armslength.errors import CorruptFileError, UnsupportedVersionError
 from armslength.files import canonical_json
 from armslength.transforms.dense_jl import GaussianJL, SignJL
 from armslength.transforms.fast_jl import FastJL
@@ -26,7 +26,6 @@ TRANSFORMS: Mapping[str, type[Transform]] = {
     transform.name: transform
     for transform in (FastJL, GaussianJL, HadamardJL, Identity, MatrixJL, SignJL, SparseJL)
 }
-_LONGEST_LINE = 1000
 _FLOAT_PARAMETERS = ("density", "scale", "variance_coefficients")
 
 
@@ -70,14 +69,6 @@ def _with_floats(value: Any) -> Any:
     except (ValueError, OverflowError):
         rule = "numbers of a transform must be hexadecimal floats"
         raise CorruptFileError(f"{rule}, got {short_repr(value)}") from None
-
-
-def one_line(name: str, value: Any) -> str:
-    """The value, if it is one line of text."""
-    if not isinstance(value, str) or len(value) > _LONGEST_LINE or not value.isprintable():
-        rule = f"{name} must be one line of at most {_LONGEST_LINE} characters"
-        raise ParameterError(f"{rule}, got {short_repr(value)}")
-    return value
 
 
 def fingerprint(document: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ is charged; then noise from the operating system's bits is drawn and added; only
 import os
 import secrets
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,23 +15,23 @@ from numpy.typing import NDArray
 from armslength.checks import integer
 from armslength.errors import ParameterError
 from armslength.ingest.arrays import array_sums, index_labels, projected_sums
+from armslength.ingest.contributions import KEY_BYTES
 from armslength.ingest.sums import Sums
-from armslength.ledger.entry import ledger_entry
-from armslength.ledger.ledger import Ledger, NoLedger, opened_ledger
+from armslength.ledger.ledger import Account
 from armslength.noise.draw import add_noise
 from armslength.protocol.protocol import Protocol
 from armslength.sketches.noises import Noises
 from armslength.sketches.sketches import Sketches, checked_labels
+
+if TYPE_CHECKING:
+    from armslength.ingest.event_table import TableJob  # which loads DuckDB
 
 
 def release(
     protocol: Protocol,
     sums: Sums,
     labels: Sequence[str] | None,
-    *,
-    ledger: Ledger | NoLedger,
-    population: str,
-    repeat: bool,
+    account: Account,
     threads: int | None = None,
 ) -> Sketches:
     """Private sketches of exact integers, after the ledger was charged.
@@ -42,27 +42,13 @@ def release(
     """
     process = os.getpid()
     names = list(labels) if labels is not None else [str(row) for row in range(len(sums.values))]
-    charge(protocol, ledger, population, names, repeat=repeat)
+    account.charge(protocol, names)
     values, totals = noised(protocol, sums, threads)
     if os.getpid() != process:
         # A signal handler forked in the middle: there would be two releases, and one line of the ledger.
         rule = "a release must stay in one process"
         raise RuntimeError(f"{rule}, but it was forked in the middle; release again")
     return finished(protocol, values, totals, None if labels is None else names, sums.source)
-
-
-def charge(
-    protocol: Protocol, ledger: Ledger | NoLedger, population: str, labels: Sequence[str], *, repeat: bool
-) -> None:
-    """Writes the line of the ledger, or refuses."""
-    ledger.charge(ledger_entry(protocol, population, list(labels)), labels, repeat=repeat)
-
-
-def preview_charge(
-    protocol: Protocol, ledger: Ledger | NoLedger, population: str, labels: Sequence[str], *, repeat: bool
-) -> None:
-    """Refuses what `charge` would refuse, and writes nothing."""
-    ledger.preview(ledger_entry(protocol, population, list(labels)), labels, repeat=repeat)
 
 
 def noised(
@@ -94,24 +80,32 @@ def finished(
 
 
 def release_array(
-    protocol: Protocol,
-    X: Any,
-    labels: Any,
-    items: Any,
-    *,
-    ledger: Any,
-    population: str,
-    repeat: bool,
-    threads: int | None,
+    protocol: Protocol, X: Any, labels: Any, items: Any, account: Account, threads: int | None
 ) -> Sketches:
     """One private sketch for each row of X: see `Protocol.release`."""
-    book = opened_ledger(ledger, population)
     if threads is not None:
         integer("threads", threads, at_least=1, at_most=1024)
     labels = index_labels(X) if labels is None else labels
     sums = array_sums(protocol, X, items, threads)
     names = checked_rows(protocol, len(sums.values), labels)
-    return release(protocol, sums, names, ledger=book, population=population, repeat=repeat, threads=threads)
+    return release(protocol, sums, names, account, threads)
+
+
+def release_events(job: "TableJob", account: Account, *, show_progress: bool = False) -> Sketches:
+    """One private sketch for each public group of an event table: see `Protocol.release_table`.
+
+    The ledger is asked before any event is read, and charged when all of them were.
+    """
+    account.preview(job.protocol, job.groups.labels)
+    sums = job.sums(secrets.token_bytes(KEY_BYTES), show_progress=show_progress)
+    return release(job.protocol, sums, job.groups.labels, account, job.threads)
+
+
+def preview_events(job: "TableJob", account: Account) -> None:
+    """Refuses what `release_events` would refuse, as far as the schema of the source and the ledger tell; spends nothing."""
+    account.preview(job.protocol, job.groups.labels)
+    with job.opened():
+        pass
 
 
 def checked_rows(protocol: Protocol, count: int, labels: Any) -> list[str] | None:

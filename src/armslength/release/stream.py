@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from armslength.errors import ParameterError
 from armslength.ingest.events import event_sums
 from armslength.ingest.sums import Sums
-from armslength.ledger.ledger import opened_ledger
+from armslength.ledger.ledger import open_account
 from armslength.protocol.protocol import Protocol
-from armslength.release.release import charge, finished, noised
+from armslength.release.release import finished, noised
 from armslength.sketches.sketches import Sketches, checked_labels
 
 
@@ -34,7 +34,7 @@ class SketchStream:
     def __init__(
         self, protocol: Protocol, *, label: str, ledger: Any, population: str = "", repeat: bool = False
     ) -> None:
-        book = opened_ledger(ledger, population)
+        account = open_account(ledger, population, repeat=repeat)
         (self._label,) = checked_labels([label], 1) or [label]
         if protocol.value_range is not None:
             rule = "value_range must be None for a stream"
@@ -42,7 +42,7 @@ class SketchStream:
         if protocol.noise_site != "output":
             raise ParameterError(f"noise_site must be 'output' for a stream, got {protocol.noise_site!r}")
         self._process = os.getpid()  # before the charge, which is for this process alone
-        charge(protocol, book, population, [self._label], repeat=repeat)
+        account.charge(protocol, [self._label])
         self._protocol = protocol
         nothing = np.zeros((1, protocol.transform.sketch_dim), dtype=np.int64)
         self._values: NDArray[np.int64] | None

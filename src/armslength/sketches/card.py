@@ -48,14 +48,15 @@ def release_card(releases: Sequence[Release], *, in_clear: bool, page: bool = Fa
 
 def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
     """What a card states of a release, in exact numbers: decimals as text, floats in hexadecimal."""
-    document = protocol.document()
+    document, fingerprint, space = protocol.document(), protocol.fingerprint, protocol.space
     same = ("unit", "relation", "norm", "radius", "epsilon", "noise", "noise_site")
     bounds = ("contribution", "value_range", "on_grid", "changed_entries", "dropped_bits")
+    stated, bounded = ({name: document[name] for name in names} for names in (same, bounds))
     return {
-        "protocol": protocol.fingerprint,
+        "protocol": fingerprint,
         "source": source,
-        "space": protocol.space,
-        **{name: document[name] for name in same},
+        "space": space,
+        **stated,
         "delta": decimal_text(protocol.released_delta),
         "totals_epsilon": decimal_text(protocol.totals_epsilon),
         "scale": document["derived"]["scale"],
@@ -66,10 +67,7 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
             "totals_scale": document["derived"].get("total_scale"),
         },
         "calibration": _calibration(protocol),
-        "bounds": {
-            "resolution": decimal_text(protocol.resolution),
-            **{name: document[name] for name in bounds},
-        },
+        "bounds": {"resolution": decimal_text(protocol.resolution), **bounded},
     }
 
 

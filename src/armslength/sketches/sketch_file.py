@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from armslength.checks import check_local, integer, is_file, is_folder, short_repr
+from armslength.checks import check_local, integer, short_repr
 from armslength.errors import CorruptFileError, ParameterError
 from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
 from armslength.sketches.noises import Noises, Release
@@ -59,9 +59,9 @@ def open_files(
     listed = [source] if single else list(source) if isinstance(source, Sequence) else []
     if not listed or not all(isinstance(path, (str, os.PathLike)) for path in listed):
         raise ParameterError(f"{name} must be a file, a folder or a list of them, got nothing of the kind")
-    integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
     headers: dict[bytes, FileHeader] = {}
     budget = WorkBudget(max_work)
+    integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
     return [open_one(path, limit, headers, budget) for each in listed for path in list_files(each)]
 
 
@@ -71,7 +71,7 @@ def list_files(source: Any) -> list[Path]:
         raise ParameterError(f"source must be a folder or a list of files, got {short_repr(source)}")
     check_local(source)
     top = Path(source)
-    if not is_folder(top):
+    if not os.path.isdir(top):
         return [top]
     paths = []
     for folder, inner, names in os.walk(top, onerror=_refuse_folder):
@@ -95,7 +95,7 @@ def open_whole(
     path: str | os.PathLike[str], limit: int, headers: dict[bytes, FileHeader], budget: WorkBudget
 ) -> "SketchFile":
     """The file, if all of it fits into the limits."""
-    if is_file(path) and Path(path).stat().st_size > limit:
+    if os.path.isfile(path) and Path(path).stat().st_size > limit:
         raise CorruptFileError(
             f"{os.fspath(path)} must be at most {limit} bytes, got a larger file; raise limit if you trust it"
         )
@@ -144,7 +144,7 @@ class SketchFile:
     ) -> "SketchFile":
         """The file, if its footer is one of ours; `headers` are those that have been checked, by their text."""
         name = os.fspath(path)
-        if not is_file(path):
+        if not os.path.isfile(path):
             raise ParameterError(f"sketches must be a file that is there, got {name}")
         headers = {} if headers is None else headers
         with as_corrupt_file(name), Path(path).open("rb") as handle:

@@ -7,9 +7,9 @@ from armslength.ingest.engine import check_names
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ingest.sums import Sums, SumShape
-from armslength.ledger.ledger import opened_ledger
+from armslength.ledger.ledger import open_account
 from armslength.protocol.protocol import Protocol
-from armslength.release.release_table import release_job
+from armslength.release.release import release_events
 from armslength.sketches.sketches import Sketches
 from armslength.spark.frames import (
     arrow_types,
@@ -80,13 +80,13 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
         partitions: How many tasks share the events; None takes `spark.sql.shuffle.partitions`.
         memory: About how much each task holds before events go to an encrypted temporary file on its worker.
     """
-    book = opened_ledger(ledger, population)
+    account = open_account(ledger, population, repeat=repeat)
     frame = opened_frame(source)
     columns = EventColumns(person, item, group, weight)
     groups = public_groups_of(group, public_groups, label)
     table = TableJob.of(None, protocol, columns, groups, vocabulary, memory=memory)
     job = SparkTableJob.of_frame(frame, table, partitions=partitions)
-    return release_job(job, ledger=book, population=population, repeat=repeat)
+    return release_events(job, account)
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from armslength.checks import short_repr, type_name
 from armslength.errors import InputError, ParameterError
 from armslength.ingest.engine import check_names
 from armslength.ingest.sums import Sums
-from armslength.ledger.ledger import opened_ledger
+from armslength.ledger.ledger import open_account
 from armslength.protocol.protocol import Protocol
-from armslength.release.release import checked_rows, preview_charge, release
+from armslength.release.release import checked_rows, release
 from armslength.sketches.sketches import Sketches
 from armslength.spark.frames import (
     arrow_types,
@@ -72,7 +72,7 @@ def release_rows(  # noqa: PLR0913  # each is a decision of its own
         repeat: Whether the same population and labels may be released again.
         partitions: How many tasks share the rows; None leaves them where they lie.
     """
-    book = opened_ledger(ledger, population)
+    account = open_account(ledger, population, repeat=repeat)
     job = SparkVectorJob.of(
         opened_frame(source),
         protocol,
@@ -82,8 +82,8 @@ def release_rows(  # noqa: PLR0913  # each is a decision of its own
         dtype=dtype,
         partitions=partitions,
     )
-    preview_charge(protocol, book, population, job.labels, repeat=repeat)
-    return release(protocol, job.sums(), job.labels, ledger=book, population=population, repeat=repeat)
+    account.preview(protocol, job.labels)
+    return release(protocol, job.sums(), job.labels, account)
 
 
 @dataclass(frozen=True)

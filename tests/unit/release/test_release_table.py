@@ -320,7 +320,7 @@ def test_the_data_holder_sees_what_counts_before_anything_is_charged(is_terminal
     screen, charged_after = Screen(), []
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setattr(
-        "armslength.release.release_table.release", lambda *_, **__: charged_after.append(screen.getvalue())
+        "armslength.release.release.release", lambda *_, **__: charged_after.append(screen.getvalue())
     )
     release(table([("p", "south", 1, 1), ("", "south", 1, 1), ("q", "nowhere", 1, 1)]), show_progress=True)
     (shown,) = charged_after
