@@ -7,15 +7,15 @@ import click
 import armslength as al
 from armslength.cli.exit_codes import NOT_RESOLVABLE
 from armslength.cli.options import (
+    FILE,
+    FORMAT,
     OVERWRITE,
-    LocalPath,
     NumberRange,
     check_dimension,
     check_new_file,
     protocol_options,
-    read_vocabulary,
 )
-from armslength.cli.output import FORMAT, as_csv, as_json
+from armslength.cli.output import as_csv, as_json, echo_notes
 from armslength.plots import check_format
 
 
@@ -48,20 +48,16 @@ Exit code 3: the distances cannot be resolved; the last line says what would be 
 @click.option(
     "--binary", is_flag=True, help="Vectors hold 0 and 1, and one unit is one bit: adds randomized response."
 )
-@click.option(
-    "--plot", type=LocalPath(dir_okay=False), help="Write error against size and ε to .html, .svg or .png."
-)
+@click.option("--plot", type=FILE, help="Write error against size and ε to .html, .svg or .png.")
 @OVERWRITE
-@click.option("-o", "--output", type=LocalPath(dir_okay=False), help="Write the recommended protocol here.")
+@click.option("-o", "--output", type=FILE, help="Write the recommended protocol here.")
 @FORMAT
 @click.pass_context
-def plan(  # noqa: PLR0913, PLR0917  # one argument for each option
+def plan(
     ctx: click.Context,
     /,
     input_dim: int | None,
     open_vocabulary: bool,
-    resolution: str,
-    vocabulary: Any,
     plot: str | None,
     output: str | None,
     overwrite: bool,
@@ -76,25 +72,23 @@ def plan(  # noqa: PLR0913, PLR0917  # one argument for each option
     """
     check_dimension(input_dim, open_vocabulary=open_vocabulary)
     check_new_file(output, overwrite=overwrite)
-
     if plot is not None:
         check_format(plot)  # before any work
-    result = al.plan(input_dim, resolution=resolution, vocabulary=read_vocabulary(vocabulary), **known)
+    result = al.plan(input_dim, **known)
     if plot is not None:
         result.plot(plot)
     click.echo(_listed(result, form))
-    if result.weakness and form == "csv":  # the other forms say it themselves
-        click.echo(f"armslength: {result.weakness}", err=True)
+    if form == "csv":  # the other forms say it themselves
+        echo_notes(result.weakness)
     if output is not None and result.resolvable:
         result.protocol.save(output)
-        click.echo(f"armslength: the recommended protocol was written to {output}", err=True)
+        echo_notes(f"the recommended protocol was written to {output}")
         if not known["unit"] or known["contribution"] is None:
-            click.echo(
-                "armslength: an event table needs a protocol with --contribution and --unit; this one is for matrices",
-                err=True,
+            echo_notes(
+                "an event table needs a protocol with --contribution and --unit; this one is for matrices"
             )
-    if not result.resolvable:
-        click.echo(f"armslength: {result.refusal}", err=True)
+    if result.refusal:
+        echo_notes(result.refusal)
         ctx.exit(NOT_RESOLVABLE)
 
 
