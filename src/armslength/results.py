@@ -2,7 +2,7 @@
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -119,6 +119,15 @@ def heading(columns: Sequence[Column]) -> str:
 def line(columns: Sequence[Column], cells: Sequence[str | float]) -> str:
     """One line of a table, without spaces at its end."""
     return "  ".join(map(_aligned, columns, map(_text, cells))).rstrip()
+
+
+def table_lines(rows: Sequence[Mapping[str, str]], text_columns: Collection[str]) -> list[str]:
+    """A table of rows with the same keys, which are its headings; columns that are not text hold numbers."""
+    columns = [
+        Column(name, max(len(name), *(len(row[name]) for row in rows)), is_number=name not in text_columns)
+        for name in rows[0]
+    ]
+    return [heading(columns), *(line(columns, list(row.values())) for row in rows)]
 
 
 def shortened(label: str, width: int) -> str:

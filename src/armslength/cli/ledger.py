@@ -11,7 +11,7 @@ from armslength.cli.options import CSV_HELP, FILE, FORMATS, RELATIONS, choice
 from armslength.cli.output import as_csv, as_json
 from armslength.errors import printable
 from armslength.ledger.entry import COLUMNS
-from armslength.results import Column, heading, line, shortened
+from armslength.results import shortened, table_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -193,11 +193,8 @@ def _tables(
 
 def _table(title: str, rows: "Sequence[dict[str, str]]") -> str:
     """Columns side by side under a title."""
-    cells = [[shortened(printable(text) or "-", _WIDEST) for text in row.values()] for row in rows]
-    columns = [
-        Column(name, max(len(name), *map(len, each))) for name, *each in zip(rows[0], *cells, strict=True)
-    ]
-    return "\n".join([title, heading(columns), *(line(columns, row) for row in cells)])
+    cells = [{name: shortened(printable(text) or "-", _WIDEST) for name, text in row.items()} for row in rows]
+    return "\n".join([title, *table_lines(cells, rows[0])])
 
 
 def _short(exact: str) -> str:
