@@ -107,7 +107,13 @@ def _write_table(
     metadata: dict[str, str],
 ) -> None:
     columns = [
-        *(_label_column(name, side) for name, side in zip(("left", "right"), sides, strict=True)),
+        *(
+            # The labels of a collection are not known before.
+            Column.of_labels(name, side.labels)
+            if isinstance(side, al.Sketches)
+            else Column(name, LONGEST_LABEL)
+            for name, side in zip(("left", "right"), sides, strict=True)
+        ),
         *map(Column.of_numbers, (metadata["quantity"], "from", "to")),
         Column("", len("not resolved")),
     ]
@@ -122,10 +128,3 @@ def _write_table(
     click.echo(f"{plural(count, 'pair')}; intervals hold at {percent}, {together}")
     if metadata["note"]:
         click.echo(metadata["note"])
-
-
-def _label_column(name: str, side: "al.Sketches | al.Collection") -> Column:
-    """As wide as its longest label; of a collection, whose labels are not known before, as wide as any."""
-    return (
-        Column.of_labels(name, side.labels) if isinstance(side, al.Sketches) else Column(name, LONGEST_LABEL)
-    )

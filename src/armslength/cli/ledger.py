@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import armslength as al
-from armslength.cli.options import CSV_HELP, FILE, FORMATS, RELATIONS, choice
+from armslength.cli.options import CSV_HELP, FILE, FORMATS, RELATIONS, choice, option
 from armslength.cli.output import as_csv, as_json
 from armslength.errors import printable
 from armslength.ledger.entry import COLUMNS
@@ -103,7 +103,7 @@ With --delta 0, Gaussian noise is refused. A budget for a period bounds each per
 @_PATH
 @click.option("--population", required=True, help="Whose budget: the name that releases will give.")
 @click.option("--epsilon", required=True, help="The largest ε of all releases together, such as 4 or 0.5.")
-@click.option("--delta", default="0", show_default=True, help="Their δ; 0 is pure differential privacy.")
+@option("--delta", default="0", help="Their δ; 0 is pure differential privacy.")
 @click.option(
     "--unit",
     required=True,
@@ -179,14 +179,9 @@ def _tables(
         for each in budgets
     ]
     names = ("time", "population", "label", "law", "epsilon", "delta", "protocol")
-    entry_rows = [
-        {
-            **{name: getattr(each, name) for name in names},
-            "delta": _short(each.delta),
-            "protocol": each.protocol[:12],
-        }
-        for each in entries
-    ]
+    entry_rows = [{name: getattr(each, name) for name in names} for each in entries]
+    for row in entry_rows:
+        row |= {"delta": _short(row["delta"]), "protocol": row["protocol"][:12]}
     tables = {"Spent": spent_rows, "Budgets": budget_rows, "Lines": entry_rows}
     return "\n\n".join(_table(title, rows) for title, rows in tables.items() if rows)
 

@@ -29,8 +29,6 @@ class NumberRange(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # g
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """(low, high), or a number."""
-        if not isinstance(value, str):
-            return value
         try:
             low, *high = map(float, value.split(":", 1))
         except ValueError:
@@ -45,8 +43,6 @@ class NameList(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # the 
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The list."""
-        if not isinstance(value, str):
-            return value
         if not value.startswith("@"):
             return [name.strip() for name in value.split(",")]
         try:
@@ -59,27 +55,26 @@ class NameList(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # the 
 FILE, EXISTING_FILE = LocalPath(dir_okay=False), LocalPath(exists=True, dir_okay=False)
 
 
+def option(*names: str, default: Any, **known: Any) -> _Decorator:
+    """An option whose help shows its default."""
+    return click.option(*names, default=default, show_default=True, **known)
+
+
 def choice(*names: str, values: Sequence[str], text: str | None = None) -> _Decorator:
     """An option with these values, the first of which is the default."""
-    return click.option(*names, type=click.Choice(values), default=values[0], show_default=True, help=text)
+    return option(*names, type=click.Choice(values), default=values[0], help=text)
 
 
 def all_of(*options: _Decorator) -> _Decorator:
     """Adds all of these options and arguments to a command, in this order."""
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        return reduce(lambda inner, option: option(inner), reversed(options), command)
+        return reduce(lambda inner, add_one: add_one(inner), reversed(options), command)
 
     return add
 
 
-LEVEL = click.option(
-    "--level",
-    type=float,
-    default=0.95,
-    show_default=True,
-    help="The confidence level of intervals and statements.",
-)
+LEVEL = option("--level", default=0.95, help="The confidence level of intervals and statements.")
 BY = choice(
     "--by",
     values=["size", "shape"],
@@ -167,26 +162,19 @@ protocol_options = all_of(
         "--open-vocabulary", is_flag=True, help="Items need not be listed beforehand. Instead of --input-dim."
     ),
     click.option("--epsilon", required=True, help="ε of each release, such as 1 or 0.5."),
-    click.option("--delta", default="0", show_default=True, help="δ; 0 is pure differential privacy."),
+    option("--delta", default="0", help="δ; 0 is pure differential privacy."),
     click.option(
         "--contribution", type=int, help="How many items of one person count at most; sets the radius."
     ),
     click.option("--radius", help="The largest change that one person can cause.  [default: 1]"),
     choice(
-        "--relation",
-        values=RELATIONS,
-        text="Protect against adding or removing a person, or replacing one.",
+        "--relation", values=RELATIONS, text="Protect against adding or removing a person, or replacing one."
     ),
     choice("--norm", values=["l1", "l2"], text="l2: for vectors of bounded length."),
-    click.option(
-        "--total-share",
-        default="0",
-        show_default=True,
-        help="The share of ε for totals, such as 0.1. Needed to compare shapes.",
+    option(
+        "--total-share", default="0", help="The share of ε for totals, such as 0.1. Needed to compare shapes."
     ),
-    click.option(
-        "--resolution", default="1", show_default=True, help="1 for counts, a power of two, or auto."
-    ),
+    option("--resolution", default="1", help="1 for counts, a power of two, or auto."),
     click.option(
         "--on-grid/--off-grid",
         default=None,

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 import armslength as al
-from armslength.cli.options import answer_options, load_all, sketch_files
+from armslength.cli.options import answer_options, load_all, option, sketch_files
 from armslength.cli.output import echo_result
 
 
@@ -21,13 +21,7 @@ score. With probability --level, no party is wrongly called an outlier.
 """
 )
 @sketch_files
-@click.option(
-    "--factor",
-    type=float,
-    default=1.5,
-    show_default=True,
-    help="How many times the typical score makes an outlier.",
-)
+@option("--factor", default=1.5, help="How many times the typical score makes an outlier.")
 @answer_options
 def outliers(files: tuple[str, ...], form: str, **known: Any) -> None:
     """Find the parties that are unlike the rest, with a bound on false alarms."""

@@ -13,6 +13,7 @@ from armslength.cli.options import (
     NumberRange,
     check_dimension,
     check_new_file,
+    option,
     protocol_options,
 )
 from armslength.cli.output import as_csv, as_json, echo_notes
@@ -36,15 +37,13 @@ Exit code 3: the distances cannot be resolved; the last line says what would be 
     "--distance", type=NumberRange(), help="How far apart the groups are, or low:high, in data units."
 )
 @click.option("--people", type=int, help="Instead of --distance: how many people a group has.")
-@click.option(
-    "--max-sketch-dim", type=int, default=4096, show_default=True, help="The largest sketch to recommend."
-)
+@option("--max-sketch-dim", default=4096, help="The largest sketch to recommend.")
 @click.option("--distortion", type=float, help="α: the error may be at most α times the squared distance …")
 @click.option("--failure-probability", type=float, help="… except with probability β, over all pairs.")
 @click.option(
     "--density", type=float, help="The share of coordinates that are not zero, for the predicted cost."
 )
-@click.option("--pairs", type=int, default=1, show_default=True, help="How many pairs are to hold together.")
+@option("--pairs", default=1, help="How many pairs are to hold together.")
 @click.option(
     "--binary", is_flag=True, help="Vectors hold 0 and 1, and one unit is one bit: adds randomized response."
 )

@@ -14,6 +14,7 @@ from armslength.cli.options import (
     check_dimension,
     check_new_file,
     choice,
+    option,
     protocol_options,
     work_limit,
 )
@@ -52,13 +53,7 @@ Examples:
 @click.option("--unit", help='The unit of protection in words, such as "one patient"; asked for if left out.')
 @choice("--transform", values=_TRANSFORMS, text="The public matrix.")
 @click.option("--sketch-dim", type=int, help="How many numbers a sketch has; a multiple of the sparsity.")
-@click.option(
-    "--sparsity",
-    type=int,
-    default=1,
-    show_default=True,
-    help="SparseJL: how many rows each coordinate goes to.",
-)
+@option("--sparsity", default=1, help="SparseJL: how many rows each coordinate goes to.")
 @choice(
     "--construction",
     values=["block", "graph", "balanced"],
@@ -67,9 +62,7 @@ Examples:
 @choice(
     "--noise", values=["auto", "laplace", "gaussian"], text="auto: the law of the smaller exact variance."
 )
-@click.option(
-    "--dropped-bits", type=int, default=0, show_default=True, help="Low bits to drop after the noise."
-)
+@option("--dropped-bits", default=0, help="Low bits to drop after the noise.")
 @protocol_options
 @OVERWRITE
 @click.option("-o", "--output", required=True, type=FILE, help="Where to write it.")

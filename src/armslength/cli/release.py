@@ -18,6 +18,7 @@ from armslength.cli.options import (
     LocalPath,
     NameList,
     check_new_file,
+    option,
     work_limit,
 )
 from armslength.cli.output import echo_notes, paragraph
@@ -65,20 +66,10 @@ in the temporary folder, which the message names.
     "--weight", metavar="COLUMN", help="How much an event counts; may be negative.  [default: 1 each]"
 )
 @click.option(
-    "--protocol",
-    "protocol_file",
-    required=True,
-    type=EXISTING_FILE,
-    help="What all parties agreed on.",
+    "--protocol", "protocol_file", required=True, type=EXISTING_FILE, help="What all parties agreed on."
 )
 @click.option("--population", default="", help="Whose budget the ledger charges, such as visits-2026.")
-@click.option(
-    "--ledger",
-    default="ledger.sqlite",
-    show_default=True,
-    type=FILE,
-    help="The ledger that is charged. It must exist.",
-)
+@option("--ledger", default="ledger.sqlite", type=FILE, help="The ledger that is charged. It must exist.")
 @NEW_LEDGER
 @click.option("--no-ledger", is_flag=True, help="Use no ledger: you keep count yourself.")
 @click.option(
@@ -90,10 +81,9 @@ in the temporary folder, which the message names.
     "--repeat", is_flag=True, help="Release labels again that were released before; spends the budget again."
 )
 @OVERWRITE
-@click.option(
+@option(
     "--memory",
     default="1GB",
-    show_default=True,
     help="About how much memory to use before events go to an encrypted temporary file.",
 )
 @click.option("--threads", type=int, help="At most this many threads.")
@@ -204,18 +194,15 @@ def _save(sketches: "al.Sketches", output: str) -> str:
     try:
         sketches.save(output)
     except Exception as problem:  # noqa: BLE001  # whatever it is, the release is lost unless it is written elsewhere
-        message = (
-            str(problem)
-            if isinstance(problem, ArmslengthError)
-            else f"{output} must be written whole, got {type(problem).__name__}"
-        )
+        error = problem
+        if not isinstance(error, ArmslengthError):
+            error = ParameterError(f"{output} must be written whole, got {type(problem).__name__}")
         rescued = str(Path(tempfile.gettempdir()) / f"rescued-sketches-{secrets.token_hex(8)}.parquet")
         try:
             sketches.save(rescued)
         except Exception:  # noqa: BLE001  # the same
-            kind = type(problem) if isinstance(problem, ArmslengthError) else ParameterError
-            raise kind(f"{message}; {_LOST}") from None
-        echo_notes(f"{message}; the release was saved as {rescued}: move it where it belongs")
+            raise type(error)(f"{error}; {_LOST}") from None
+        echo_notes(f"{error}; the release was saved as {rescued}: move it where it belongs")
         return rescued
     return output
 
@@ -245,6 +232,5 @@ def _summary(protocol: "al.Protocol", job: TableJob, what: str) -> str:
         paragraph(protection_in_words(protocol, "events")),
         f"{rows} {what}",
         f"ε = {decimal_text(protocol.epsilon)}{delta} for all of them together",
-        *([f"WARNING: {weak}"] if weak else []),
     ]
-    return "\n".join(lines)
+    return "\n".join([*lines, f"WARNING: {weak}"] if weak else lines)

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 import armslength as al
-from armslength.cli.options import BY, LEVEL, LocalPath, check_new_file, sketch_files, work_limit
+from armslength.cli.options import BY, LEVEL, LocalPath, check_new_file, option, sketch_files, work_limit
 
 
 @click.command(
@@ -25,10 +25,9 @@ The page opens in any browser, without a network; it prints, and most of it can 
 )
 @click.option("--title", help="The heading; by default it says how many parties there are.")
 @LEVEL
-@click.option(
+@option(
     "--simultaneous/--each",
     default=True,
-    show_default=True,
     help="Whether all intervals hold together at that level, or each by itself.",
 )
 @BY

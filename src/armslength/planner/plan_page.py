@@ -39,7 +39,8 @@ def summary(plan: "Plan") -> str:
         parts.append(f"Recommended: {configuration_text(plan.recommended)}")
     else:
         parts += textwrap.wrap(refusal(plan), WIDTH)
-    parts += [_bullet(reason) for reason in plan.reasons]
+    bullet = textwrap.TextWrapper(WIDTH, initial_indent="  · ", subsequent_indent="    ")
+    parts += map(bullet.fill, plan.reasons)
     if plan.weakness:
         parts += textwrap.wrap(f"WARNING: {plan.weakness}", WIDTH)
     if plan.resolvable:
@@ -63,8 +64,8 @@ def refusal(plan: "Plan") -> str:
             f"has a proved probability of at most {best.failure_bound:.3g}, and {situation.target.failure_probability:.3g} was asked for "
             f"({configuration_text(best)}, standard error {error_text(best.relative_error)})"
         )
-    offers = [] if plan.needs is None else _offers(plan.needs, situation)
-    return f"{text}; {'it would take ' + ' or '.join(offers) if offers else 'no ε up to 1000 is enough'}"
+    offers = " or ".join([] if plan.needs is None else _offers(plan.needs, situation))
+    return f"{text}; {f'it would take {offers}' if offers else 'no ε up to 1000 is enough'}"
 
 
 def reasons_for(plan: "Plan") -> list[str]:
@@ -327,7 +328,3 @@ def number_text(number: float) -> str:
 def error_text(share: float) -> str:
     """A relative error in percent, or as a multiple if it is large."""
     return f"{100 * share:,.3g}%" if share < 10 else f"{number_text(share)}x"
-
-
-def _bullet(text: str) -> str:
-    return textwrap.fill(text, WIDTH, initial_indent="  · ", subsequent_indent="    ")
