@@ -7,15 +7,7 @@ from typing import Any
 import click
 
 import armslength as al
-from armslength.cli.options import (
-    FILE,
-    NO_WORK_LIMIT,
-    OVERWRITE,
-    LocalPath,
-    check_new_file,
-    choice,
-    work_limit,
-)
+from armslength.cli.options import NO_WORK_LIMIT, OVERWRITE, LocalPath, check_new_file, choice, work_limit
 from armslength.cli.output import as_json, paragraph
 from armslength.files import atomic_write
 from armslength.sketches.card import release_card
@@ -33,7 +25,7 @@ Examples:
 )
 @click.argument("file", type=LocalPath(exists=True))
 @choice("--format", "form", values=["text", "markdown", "json"])
-@click.option("--output", "-o", type=FILE, help="Write it to this file.")
+@click.option("--output", "-o", type=LocalPath(dir_okay=False), help="Write it to this file.")
 @OVERWRITE
 @NO_WORK_LIMIT
 def card(file: str, form: str, output: str | None, overwrite: bool) -> None:

@@ -5,14 +5,7 @@ from typing import Any
 import click
 
 import armslength as al
-from armslength.cli.options import (
-    LocalPath,
-    answer_options,
-    one_against_others,
-    open_all,
-    option,
-    sketch_files,
-)
+from armslength.cli.options import LocalPath, answer_options, one_against_others, open_all, sketch_files
 from armslength.cli.output import echo_result
 from armslength.results import Column, heading, line
 
@@ -38,7 +31,7 @@ Examples:
     help="Search here, instead of among the queries themselves. Can be given more than once.",
 )
 @click.option("--query", metavar="LABEL", help="Ask only for this party.")
-@option("--count", default=10, help="How many answers for each query.")
+@click.option("--count", default=10, show_default=True, help="How many answers for each query.")
 @click.option("--simultaneous", is_flag=True, help="The level holds for all queries together, not for each.")
 @answer_options
 def nearest(

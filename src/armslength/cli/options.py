@@ -195,9 +195,9 @@ protocol_options = all_of(
 )
 
 
-def check_dimension(input_dim: int | None, *, open_vocabulary: bool) -> None:
-    """Require either --input-dim or --open-vocabulary."""
-    if (input_dim is None) != open_vocabulary:
+def check_dimension(known: dict[str, Any]) -> None:
+    """Require either --input-dim or --open-vocabulary among the options, and take the second out."""
+    if (known["input_dim"] is None) != known.pop("open_vocabulary"):
         raise click.UsageError("either --input-dim or --open-vocabulary must be given, and not both")
 
 

@@ -53,15 +53,7 @@ Exit code 3: the distances cannot be resolved; the last line says what would be 
 @FORMAT
 @click.pass_context
 def plan(
-    ctx: click.Context,
-    /,
-    input_dim: int | None,
-    open_vocabulary: bool,
-    plot: str | None,
-    output: str | None,
-    overwrite: bool,
-    form: str,
-    **known: Any,
+    ctx: click.Context, /, plot: str | None, output: str | None, overwrite: bool, form: str, **known: Any
 ) -> None:
     """Choose the settings before any privacy is spent: predicts how accurate they are, and whether it can work.
 
@@ -69,11 +61,11 @@ def plan(
     (--distance, or --people with --contribution). Every transform and noise, at its best size, is ranked by its exact error.
     The best is recommended, and written as a protocol with -o.
     """
-    check_dimension(input_dim, open_vocabulary=open_vocabulary)
+    check_dimension(known)
     check_new_file(output, overwrite=overwrite)
     if plot is not None:
         check_format(plot)  # before any work
-    result = al.plan(input_dim, **known)
+    result = al.plan(**known)
     if plot is not None:
         result.plot(plot)
     click.echo(_listed(result, form))

@@ -66,24 +66,18 @@ Examples:
 @protocol_options
 @OVERWRITE
 @click.option("-o", "--output", required=True, type=FILE, help="Where to write it.")
-def new(
-    unit: str | None,
-    transform: str,
-    input_dim: int | None,
-    open_vocabulary: bool,
-    overwrite: bool,
-    output: str,
-    **known: Any,
-) -> None:
+def new(unit: str | None, transform: str, overwrite: bool, output: str, **known: Any) -> None:
     """Write a protocol to a file, and print what it means."""
     check_new_file(output, overwrite=overwrite)
-    check_dimension(input_dim, open_vocabulary=open_vocabulary)
+    check_dimension(known)
     if not unit:
         if not is_terminal():
             raise click.UsageError('--unit must say who is protected, such as --unit "one patient"')
         unit = click.prompt("Who is protected? Say it in words, such as: one patient")
-    sizes = {name: known.pop(name) for name in ("sketch_dim", "sparsity", "construction", "seed")}
-    agreement = al.Protocol(_transform(transform, input_dim, **sizes), unit=unit, **known)
+    sizes = {
+        name: known.pop(name) for name in ("input_dim", "sketch_dim", "sparsity", "construction", "seed")
+    }
+    agreement = al.Protocol(_transform(transform, **sizes), unit=unit, **known)
     agreement.save(output)
     click.echo(description(agreement))
     click.echo(f"\nwritten to {output}; give this file to every party")
@@ -95,7 +89,7 @@ def is_terminal() -> bool:
 
 
 def _transform(
-    name: str, input_dim: int | None, *, sketch_dim: int | None, seed: str | None, **sparse: Any
+    name: str, *, input_dim: int | None, sketch_dim: int | None, seed: str | None, **sparse: Any
 ) -> Any:
     """The transform of that name; refuses options that it does not have."""
     if name != "SparseJL":

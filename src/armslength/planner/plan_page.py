@@ -84,8 +84,8 @@ def reasons_for(plan: "Plan") -> list[str]:
             )
     elif best.noise == "laplace" and situation.delta > 0:
         gaussian = (line.relative_error for line in plan.configurations if line.noise == "gaussian")
-        better = min(gaussian, default=math.inf) > best.relative_error
-        verdict = "more accurate" if better else "as accurate, to a percent,"
+        is_better = next(gaussian, math.inf) > best.relative_error
+        verdict = "more accurate" if is_better else "as accurate, to a percent,"
         reasons.append(f"Laplace noise is {verdict} here, and pure: δ is not spent")
     elif best.noise == "gaussian":
         reasons.append(
@@ -194,9 +194,8 @@ def _size_reasons(plan: "Plan") -> list[str]:
     if situation.target is not None:
         return ["size and sparsity are chosen for the target: a smaller sketch may err less and promise less"]
     # The recommended size is the smallest within a percent; the most accurate one shows whether the limit was in the way.
-    sizes = [line for line in plan.configurations if line.label == best.label and line.noise == best.noise]
-    most_accurate = min(sizes, key=lambda line: line.relative_error).sketch_dim
-    limit = situation.max_sketch_dim
+    same = (line for line in plan.configurations if (line.label, line.noise) == (best.label, best.noise))
+    most_accurate, limit = next(same).sketch_dim, situation.max_sketch_dim
     if most_accurate == best.option.family.sizes[-1] == limit:
         return [
             f"the limit of {limit:,} coordinates was reached: a larger max_sketch_dim may be more accurate"
@@ -214,10 +213,9 @@ def _baseline_reasons(plan: "Plan") -> list[str]:
         PAPERS_OWN: "the paper's own setting",
     }
     for baseline, name in names.items():
-        lines = [line for line in plan.configurations if line.baseline == baseline]
-        if not lines or recommended.baseline == baseline or recommended.relative_error == 0:
+        best = next((line for line in plan.configurations if line.baseline == baseline), None)
+        if best is None or recommended.baseline == baseline or recommended.relative_error == 0:
             continue
-        best = min(lines, key=lambda line: line.relative_error)
         ratio = (best.relative_error / recommended.relative_error) ** 2
         if ratio >= 1:
             reasons.append(f"{name} has {number_text(ratio)} times the variance ({best.bytes:,} bytes)")
@@ -241,10 +239,9 @@ def _lines_on_page(plan: "Plan") -> list[Configuration]:
     leading = 0
     for line in plan.configurations:
         on_page = "always" if line.option is None else line.option.family.on_page
-        if line is plan.recommended or (on_page == "always" and line.label not in seen):
-            lines.append(line)
-        elif leading < _MOST_LEADING and on_page != "never":
-            leading += 1
+        is_needed = line is plan.recommended or (on_page == "always" and line.label not in seen)
+        if is_needed or (leading < _MOST_LEADING and on_page != "never"):
+            leading += not is_needed
             lines.append(line)
         seen.add(line.label)
     return lines
