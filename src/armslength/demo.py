@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 import armslength as al
 from armslength.files import atomic_write
@@ -71,9 +72,9 @@ def run_demo(folder: Path, say: Print) -> Path:
     return page
 
 
-def generated_hospitals(seed: int = 2026) -> list[Hospital]:
+def generated_hospitals() -> list[Hospital]:
     """All hospitals. The seed is for the generated data; noise has no seed."""
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(2026)
     frequencies = 1 / np.arange(1, CODES + 1)
     rare = np.arange(_COMMON, CODES)
     orders = [np.concatenate([generator.permutation(_COMMON), rare]) for _ in range(REGIONS)]
@@ -134,9 +135,8 @@ def _release(
         _release_command(_visits_file(folder, hospital), hospital.name, protocol_file, file)
         for hospital, file in zip(hospitals, files, strict=True)
     ]
-    example = [part for part in commands[0] if part != "--new-ledger"]
     say("3. Each hospital releases one sketch in its own process (the first time with --new-ledger):")
-    say(_command(*example))
+    say(_command(*(part for part in commands[0] if part != "--new-ledger")))
     with progress("releases", len(commands), "hospitals", shown=True) as advance:
         _run(commands[0])  # the first one compiles for all
         advance(1)
@@ -185,11 +185,12 @@ def _compare(sketches: al.Sketches, hospitals: list[Hospital], say: Print) -> No
 
 def true_shape_distances(hospitals: list[Hospital]) -> NDArray[np.float64]:
     """True distances of shapes over all events. Releases count only some events of a person, so the two differ a little."""
-    rows = np.zeros((len(hospitals), CODES))
-    for row, hospital in zip(rows, hospitals, strict=True):
+    rows = []
+    for hospital in hospitals:
         codes = [int(code[1:]) for code in hospital.visits.column("code").to_pylist()]
-        np.add.at(row, codes, 1 / len(codes))
-    return np.array([np.sqrt(((rows - row) ** 2).sum(axis=1)) for row in rows])
+        rows.append(np.bincount(codes, minlength=CODES) / len(codes))
+    distances: NDArray[np.float64] = cdist(rows, rows)
+    return distances
 
 
 def _cluster(sketches: al.Sketches, hospitals: list[Hospital], protocol: al.Protocol, say: Print) -> None:
@@ -223,11 +224,7 @@ def adjusted_rand_index(clusters: NDArray[np.int64], truth: NDArray[np.int64]) -
     """1 for the same clusters, about 0 for unrelated ones (Hubert & Arabie 1985)."""
     counts = np.zeros((int(clusters.max()) + 1, int(truth.max()) + 1))
     np.add.at(counts, (clusters, truth), 1)
-
-    def pairs(sizes: NDArray[np.float64]) -> float:
-        return float((sizes * (sizes - 1) / 2).sum())
-
-    in_clusters, in_truth = pairs(counts.sum(axis=1)), pairs(counts.sum(axis=0))
-    expected = in_clusters * in_truth / pairs(np.array([len(truth)]))
-    largest = (in_clusters + in_truth) / 2
-    return 1.0 if largest == expected else float((pairs(counts) - expected) / (largest - expected))
+    sizes = (counts, counts.sum(axis=1), counts.sum(axis=0), counts.sum())
+    in_both, in_clusters, in_truth, pairs = (float(np.sum(each * (each - 1) / 2)) for each in sizes)
+    expected, largest = in_clusters * in_truth / pairs, (in_clusters + in_truth) / 2
+    return 1.0 if largest == expected else (in_both - expected) / (largest - expected)

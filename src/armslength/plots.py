@@ -5,6 +5,7 @@ import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from math import log10
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,13 @@ from armslength.results import LONGEST_LABEL, shortened
 
 Numbers = NDArray[np.float64]
 Marks = NDArray[np.bool_]
+Curves = dict[str, list[tuple[float, float]]]  # by name: (x, relative error)
 
 # Okabe and Ito's colors, which people with any color vision can tell apart; yellow is too light for a line.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1)), "-")
 FORMATS = (".html", ".svg", ".png")
 NOT_RESOLVED = "not resolved: may be 0"
-_NO_MATPLOTLIB = 'plots must have Matplotlib, got none; run: pip install "armslength[plot]"'
 _GRAY, _MIDDLE, _LIGHT = "#767676", "#a8a8a8", "#ececec"
 _DASHED = (0, (3, 2))
 _MOST_LABELS = 60  # of an axis
@@ -46,9 +47,6 @@ def heat_map(
     has_numbers = max(rows, columns) <= _MOST_NUMBERS
     inches = 0.52 if has_numbers else 0.36  # of a cell
     axes = _axes(ax, 3.2 + inches * min(columns, 30), 2.2 + inches * min(rows, 30))
-    from matplotlib.patches import PathPatch  # noqa: PLC0415  # an extra: _axes has checked that it is there
-    from matplotlib.path import Path as Outline  # noqa: PLC0415  # the same
-
     own = np.eye(rows, columns, dtype=np.bool_) if within else np.zeros(value.shape, dtype=np.bool_)
     colored = resolved & np.isfinite(value) & ~own
     image = axes.imshow(np.ma.array(value, mask=~colored), cmap="viridis_r", aspect="equal")
@@ -59,7 +57,8 @@ def heat_map(
     hatched = ~resolved & ~own
     if hatched.any():
         style: dict[str, Any] = {"facecolor": _LIGHT, "edgecolor": _MIDDLE, "hatch": "////", "linewidth": 0.0}
-        axes.add_patch(PathPatch(Outline(*_cell_outlines(hatched)), **style, label=NOT_RESOLVED))
+        outlines = _matplotlib("matplotlib.path").Path(*_cell_outlines(hatched))
+        axes.add_patch(_matplotlib("matplotlib.patches").PathPatch(outlines, **style, label=NOT_RESOLVED))
         _legend(axes)
     _name_ticks(axes.yaxis, labels[0])
     _name_ticks(axes.xaxis, labels[1])
@@ -86,19 +85,11 @@ def forest(
 ) -> Any:
     """Axes with a line for each interval, the largest value at the top unless `is_sorted`; infinite ends are arrows.
 
-    Args:
-        labels: A name, or a pair of names, for each interval.
-        ends: Values, lower ends and upper ends.
-        resolved: Which intervals get a filled dot and a full line.
-        label: What the numbers are, with their unit.
-        ax: Where to draw; None for a new figure.
-        is_sorted: Whether to keep the given order.
-        marks: Vertical lines: where, and what they mean.
-        words: What a full and what a dashed line mean.
+    `ends` are values, lower and upper ends; those `resolved` get a filled dot and a full line, the others a dashed one,
+    and `words` say what that means; `marks` are vertical lines and what they mean.
     """
     step = max(1, -(-len(labels) // _MOST_LINES))
-    order = np.arange(len(labels)) if is_sorted else np.argsort(-ends[0], kind="stable")
-    order = order[::step]
+    order = (np.arange(len(labels)) if is_sorted else np.argsort(-ends[0], kind="stable"))[::step]
     value, lower, upper = (each[order] for each in ends)
     resolved, labels = resolved[order], [labels[place] for place in order]
     count = len(value)
@@ -175,14 +166,12 @@ def scatter_map(
 ) -> Any:
     """Axes with a point for each party, and the ellipse with these half axes (n x 2) around it."""
     axes = _axes(ax, 7.0, 5.6)
-    from matplotlib.collections import EllipseCollection  # noqa: PLC0415  # an extra: _axes has checked that it is there
-
     where: dict[str, Any] = {"units": "xy", "offsets": places, "offset_transform": axes.transData}
     look: dict[str, Any] = {"facecolor": COLORS[4], "edgecolor": COLORS[0], "linewidth": 0.8}
     alpha = min(0.25, 8 / len(places))
     width, height = 2 * reach.T
-    ellipses = EllipseCollection(width, height, np.zeros(len(places)), **where, **look, alpha=alpha)
-    axes.add_collection(ellipses)
+    ellipses = _matplotlib("matplotlib.collections").EllipseCollection
+    axes.add_collection(ellipses(width, height, np.zeros(len(places)), **where, **look, alpha=alpha))
     axes.plot(*places.T, "o", color=COLORS[0], markersize=5 if len(places) <= _MOST_LABELS else 2)
     axes.update_datalim(np.concatenate([places - reach, places + reach]))
     axes.margins(0.06)
@@ -205,11 +194,19 @@ def short_name(label: str | tuple[str, str]) -> str:
 
 def _axes(ax: Any, width: float, height: float) -> Any:
     """The axes to draw on: the given ones, or those of a new figure of this size in inches."""
+    if ax is not None:
+        return ax
+    return _matplotlib("matplotlib.pyplot").subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def _matplotlib(module: str) -> Any:
+    """A module of Matplotlib, which is an extra: only whoever plots needs it."""
     try:
-        from matplotlib import pyplot as plt  # noqa: PLC0415  # an extra: only whoever plots needs it
+        return import_module(module)
     except ImportError:
-        raise ParameterError(_NO_MATPLOTLIB) from None
-    return plt.subplots(figsize=(width, height), layout="constrained")[1] if ax is None else ax
+        raise ParameterError(
+            'plots must have Matplotlib, got none; run: pip install "armslength[plot]"'
+        ) from None
 
 
 def _cell_outlines(chosen: Marks) -> tuple[Numbers, NDArray[np.uint8]]:
@@ -277,19 +274,11 @@ def _name_points(axes: Any, places: Numbers, labels: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True)
-class Curve:
-    """A named line: (x, relative error)."""
-
-    name: str
-    points: Sequence[tuple[float, float]]
-
-
-@dataclass(frozen=True)
 class PlanCurves:
     """The contents of a plan's figure."""
 
-    by_size: Sequence[Curve]  # error against sketch size, at the plan's ε
-    by_epsilon: Sequence[Curve]  # error against ε, each at its best size
+    by_size: Curves  # error against sketch size, at the plan's ε
+    by_epsilon: Curves  # error against ε, each at its best size
     epsilon: float
     sketch_dim: int  # recommended
     error: float  # at that size
@@ -299,15 +288,11 @@ class PlanCurves:
 
 def plan_figure(curves: PlanCurves) -> Any:
     """A figure of the relative error against sketch size and against ε, with the unresolvable region shaded."""
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415  # an extra: only whoever plots needs it
-    except ImportError:
-        raise ParameterError(_NO_MATPLOTLIB) from None
-    figure = Figure(figsize=(12, 5.2), layout="constrained")
+    figure = _matplotlib("matplotlib.figure").Figure(figsize=(12, 5.2), layout="constrained")
     figure.suptitle(f"Plan for {curves.title}, at distance {curves.distance:,.4g}", fontsize=13)
     left, right = figure.subplots(1, 2, sharey=True)
-    errors = [y for curve in (*curves.by_size, *curves.by_epsilon) for _, y in curve.points]
-    errors = [y for y in errors if _LOWEST <= y <= _HIGHEST]
+    points = (*curves.by_size.values(), *curves.by_epsilon.values())
+    errors = [y for line in points for _, y in line if _LOWEST <= y <= _HIGHEST]
     bottom, top = min([*errors, 0.5]) / 1.5, min(max([*errors, 2.0]) * 1.5, _HIGHEST)
     _panel(left, curves.by_size, "sketch size k (coordinates)", bottom, top)
     _panel(right, curves.by_epsilon, "ε of each release (best size for each ε)", bottom, top)
@@ -325,9 +310,7 @@ def write_figure(figure: Any, path: str | os.PathLike[str], *, title: str, text:
     kind = check_format(path)
     file_bytes = io.BytesIO()
     # Without a date and with fixed names, the same plan is the same file.
-    from matplotlib import rc_context  # noqa: PLC0415  # an extra
-
-    with rc_context({"svg.hashsalt": "armslength", "svg.fonttype": "path"}):
+    with _matplotlib("matplotlib").rc_context({"svg.hashsalt": "armslength", "svg.fonttype": "path"}):
         if kind == ".png":
             figure.savefig(file_bytes, format="png", dpi=150, metadata={"Software": None})
         else:
@@ -350,19 +333,19 @@ def check_format(path: str | os.PathLike[str]) -> str:
     return kind
 
 
-def _panel(axes: Any, curves: Sequence[Curve], label: str, bottom: float, top: float) -> None:
+def _panel(axes: Any, curves: Curves, label: str, bottom: float, top: float) -> None:
     """One panel with direct labels at the right ends of its lines."""
     axes.set_xscale("log")
     axes.set_yscale("log")
     ends = []
-    for number, curve in enumerate(curve for curve in curves if curve.points):
+    for number, (name, points) in enumerate((name, points) for name, points in curves.items() if points):
         color, dashes = COLORS[number % len(COLORS)], DASHES[number % len(DASHES)]
-        x, y = zip(*curve.points, strict=True)
+        x, y = zip(*points, strict=True)
         if len(x) == 1:
             axes.plot(x, y, "D", color=color, markersize=6)
         else:
             axes.plot(x, y, color=color, linestyle=dashes, linewidth=2)
-        ends.append((x[-1], y[-1], curve.name, color))
+        ends.append((x[-1], y[-1], name, color))
     axes.set_ylim(bottom, top)
     axes.axhspan(1, top, color="#888888", alpha=0.18, linewidth=0)
     look = {"fontsize": 9, "color": "#444444", "va": "top"}

@@ -2,7 +2,7 @@
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ class Result:
         return data_frame(self.to_arrow())
 
     def __repr__(self) -> str:
-        head, rows, note = self._contents()
+        head, below = self._contents()
         names = head.column_names
         texts = [list(map(_text, head[name].to_pylist())) for name in names]
         columns = [
@@ -39,21 +39,21 @@ class Result:
             for name, cells in zip(names, texts, strict=True)
         ]
         table = [heading(columns), *(line(columns, cells) for cells in zip(*texts, strict=True))]
-        return "\n".join([self._title(), *table, *_rest(head, rows), *note])
+        return "\n".join([self._title(), *table, *below])
 
     def _repr_html_(self) -> str:
         """The same table for notebooks; all text in it is escaped."""
-        head, rows, note = self._contents()
+        head, below = self._contents()
         names = "".join(f"<th>{html.escape(name)}</th>" for name in head.column_names)
         styles = ["right" if _is_number(head, name) else "left" for name in head.column_names]
         lines = "".join(
             f"<tr>{''.join(_html_cell(cell, style) for cell, style in zip(row.values(), styles, strict=True))}</tr>"
             for row in head.to_pylist()
         )
-        below = "".join(f"<p>{html.escape(text)}</p>" for text in (*_rest(head, rows), *note))
+        notes = "".join(f"<p>{html.escape(text)}</p>" for text in below)
         return (
             f"<div><p>{html.escape(self._title())}</p><table><thead><tr>{names}</tr></thead>"
-            f"<tbody>{lines}</tbody></table>{below}</div>"
+            f"<tbody>{lines}</tbody></table>{notes}</div>"
         )
 
     def _title(self) -> str:
@@ -65,18 +65,19 @@ class Result:
         table = self.to_arrow()
         return table.slice(0, rows), table.num_rows
 
-    def _contents(self) -> "tuple[pa.Table, int, list[str]]":
-        """The rows to print, how many there are in all, and the note of the result."""
+    def _contents(self) -> "tuple[pa.Table, list[str]]":
+        """The rows to print, and the lines below them: how many more there are, and the note of the result."""
         head, rows = self._head(_ROWS_SHOWN)
         if "in_clear" in head.column_names and not any(head["in_clear"].to_pylist()):
             head = head.drop_columns("in_clear")
-        note = getattr(self, "note", "")
-        return head, rows, [note] if note else []
+        more = rows - head.num_rows
+        below = [f"… and {plural(more, 'more row')}" if more else "", getattr(self, "note", "")]
+        return head, list(filter(None, below))
 
 
 def sentences(lines: Sequence[str], note: str) -> str:
     """Lines of text, with the note as the last one if there is any."""
-    return "\n".join([*lines, *([note] if note else [])])
+    return "\n".join([*lines, note] if note else lines)
 
 
 def data_frame(table: "pa.Table") -> Any:
@@ -121,6 +122,15 @@ def line(columns: Sequence[Column], cells: Sequence[str | float]) -> str:
     return "  ".join(map(_aligned, columns, map(_text, cells))).rstrip()
 
 
+def table_lines(rows: Sequence[Mapping[str, str]], text_columns: Collection[str]) -> list[str]:
+    """A table of rows with the same keys, which are its headings; columns that are not text hold numbers."""
+    columns = [
+        Column(name, max(len(name), *(len(row[name]) for row in rows)), is_number=name not in text_columns)
+        for name in rows[0]
+    ]
+    return [heading(columns), *(line(columns, list(row.values())) for row in rows)]
+
+
 def shortened(label: str, width: int) -> str:
     """The label, with an ellipsis in its middle if it is too long."""
     if len(label) <= width:
@@ -148,8 +158,3 @@ def _html_cell(cell: Any, side: str) -> str:
 
 def _is_number(table: "pa.Table", name: str) -> bool:
     return str(table.schema.field(name).type) in ("double", "int64")
-
-
-def _rest(head: "pa.Table", rows: int) -> list[str]:
-    more = rows - head.num_rows
-    return [f"… and {plural(more, 'more row')}"] if more else []

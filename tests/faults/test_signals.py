@@ -64,7 +64,7 @@ def _interrupt(*_, **__):
     [
         ("armslength.ledger.ledger.Account.charge", NOTHING),
         ("armslength.release.release.noised", SPENT),
-        ("armslength.cli.release._told", SAVED),
+        ("armslength.cli.release._summary", SAVED),
     ],
 )
 def test_what_is_said_is_what_was_done(party, monkeypatch, place, says):
@@ -76,7 +76,7 @@ def test_what_is_said_is_what_was_done(party, monkeypatch, place, says):
     assert SAYS[found.charged, found.released] == says
 
 
-@pytest.mark.parametrize("place", ["armslength.release.release.noised", "armslength.cli.release._told"])
+@pytest.mark.parametrize("place", ["armslength.release.release.noised", "armslength.cli.release._summary"])
 def test_a_second_interruption_takes_nothing_away(party, monkeypatch, place):
     monkeypatch.chdir(party.folder)
     monkeypatch.setattr(place, _interrupt)
@@ -116,7 +116,7 @@ def test_a_reader_that_has_gone_is_no_error_of_ours(party, monkeypatch):
         raise BrokenPipeError(32, "Broken pipe")
 
     monkeypatch.chdir(party.folder)
-    monkeypatch.setattr("armslength.cli.release._told", gone)
+    monkeypatch.setattr("armslength.cli.release._summary", gone)
     ended = CliRunner().invoke(main, party.arguments)
     assert ended.exit_code == 128 + signal.SIGPIPE
     assert party.found().released

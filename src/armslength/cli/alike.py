@@ -5,8 +5,8 @@ from typing import Any
 import click
 
 import armslength as al
-from armslength.cli.options import BY, LEVEL, METHOD, load_all, sketch_files
-from armslength.cli.output import FORMAT, as_csv, as_json
+from armslength.cli.options import answer_options, load_all, sketch_files
+from armslength.cli.output import as_csv, as_json, echo_notes
 
 
 @click.command(
@@ -23,15 +23,12 @@ Otherwise it is "undecided". A wrong answer has probability at most 1 − --leve
 @click.option("--left", required=True, metavar="LABEL", help="One party.")
 @click.option("--right", required=True, metavar="LABEL", help="The other party.")
 @click.option("--within", type=float, required=True, help="The largest distance that counts as alike.")
-@LEVEL
-@BY
-@METHOD
-@FORMAT
+@answer_options
 def alike(files: tuple[str, ...], left: str, right: str, form: str, **known: Any) -> None:
     """Decide whether two parties are alike, different, or undecided, with a known error rate."""
     sketches = load_all(files)
     answer = al.alike(sketches[left], sketches[right], **known)
     (row,) = answer.to_arrow().to_pylist()
     click.echo(str(answer) if form == "table" else as_csv([row]) if form == "csv" else as_json(row))
-    if answer.note and form != "table":
-        click.echo(f"armslength: {answer.note}", err=True)
+    if form != "table":
+        echo_notes(answer.note)

@@ -1,12 +1,13 @@
 """`armslength card`: the release card of a sketch file or a protocol, for people and for machines."""
 
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import click
 
 import armslength as al
-from armslength.cli.options import NO_WORK_LIMIT, OVERWRITE, LocalPath, check_new_file, work_limit
+from armslength.cli.options import NO_WORK_LIMIT, OVERWRITE, LocalPath, check_new_file, choice, work_limit
 from armslength.cli.output import as_json, paragraph
 from armslength.files import atomic_write
 from armslength.sketches.card import release_card
@@ -23,9 +24,7 @@ Examples:
 """
 )
 @click.argument("file", type=LocalPath(exists=True))
-@click.option(
-    "--format", "form", type=click.Choice(("text", "markdown", "json")), default="text", show_default=True
-)
+@choice("--format", "form", values=["text", "markdown", "json"])
 @click.option("--output", "-o", type=LocalPath(dir_okay=False), help="Write it to this file.")
 @OVERWRITE
 @NO_WORK_LIMIT
@@ -35,14 +34,14 @@ def card(file: str, form: str, output: str | None, overwrite: bool) -> None:
     FILE is a sketch file, a folder of them, or a protocol (.json). No number on the card depends on the data.
     """
     check_new_file(output, overwrite=overwrite, read=[file])
+    releases: tuple[tuple[al.Protocol, str], ...]
     if Path(file).suffix == ".json":
-        card_document = release_card(
-            [(al.Protocol.load(file, **work_limit()), UNKNOWN)], in_clear=False, page=True
-        )
+        releases, in_clear = ((al.Protocol.load(file, **work_limit()), UNKNOWN),), False
     else:
         sketches = al.load(file, **work_limit())
-        card_document = release_card(sketches.releases, in_clear=any(sketches.in_clear), page=True)
-    text = as_json(card_document) if form == "json" else _page(card_document, form)
+        releases, in_clear = sketches.releases, any(sketches.in_clear)
+    document = release_card(releases, in_clear=in_clear, page=True)
+    text = as_json(document) if form == "json" else _page(document, is_markdown=form == "markdown")
     if output is None:
         click.echo(text)
     else:
@@ -50,21 +49,20 @@ def card(file: str, form: str, output: str | None, overwrite: bool) -> None:
             target.write(f"{text}\n".encode())
 
 
-def _page(card_document: dict[str, Any], form: str) -> str:
-    title = "Release card"
-    lines = [f"# {title}" if form == "markdown" else title.upper()]
-    if card_document["in_clear"]:
-        return "\n\n".join([*lines, card_document["words"]])
-    for number, release in enumerate(card_document["releases"], 1):
-        if len(card_document["releases"]) > 1:
-            named = f"Release {number} of {len(card_document['releases'])}"
-            lines.append(f"# {named}" if form == "markdown" else named.upper())
-        lines += [
-            f"## {heading}\n\n{words}" if form == "markdown" else f"{heading}\n{_indented(words)}"
-            for heading, words in release["page"].items()
-        ]
-    return "\n\n".join(lines)
+def _page(document: dict[str, Any], *, is_markdown: bool) -> str:
+    def title(text: str) -> str:
+        return f"# {text}" if is_markdown else text.upper()
 
-
-def _indented(words: str) -> str:
-    return "\n".join(f"  {line}" for line in paragraph(words).splitlines())
+    parts = [title("Release card")]
+    if document["in_clear"]:
+        return "\n\n".join([*parts, document["words"]])
+    releases = document["releases"]
+    for number, release in enumerate(releases, 1):
+        if len(releases) > 1:
+            parts.append(title(f"Release {number} of {len(releases)}"))
+        for heading, words in release["page"].items():
+            text = (
+                f"## {heading}\n\n{words}" if is_markdown else f"{heading}\n{indent(paragraph(words), '  ')}"
+            )
+            parts.append(text)
+    return "\n\n".join(parts)

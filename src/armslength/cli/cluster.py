@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import armslength as al
-from armslength.cli.options import answer_options, open_all, sketch_files
-from armslength.cli.output import as_csv, as_json
+from armslength.cli.options import answer_options, choice, open_all, sketch_files
+from armslength.cli.output import as_csv, as_json, echo_notes
 from armslength.estimates.distances import is_clear
 from armslength.results import LONGEST_LABEL, shortened
 
@@ -33,12 +33,10 @@ A tree has at most 5,000 leaves. For more rows, use scikit-learn on the values o
 """
 )
 @sketch_files
-@click.option(
+@choice(
     "--linkage",
-    type=click.Choice(["average", "single", "complete"]),
-    default="average",
-    show_default=True,
-    help="How the distance of two groups follows from those of their members.",
+    values=["average", "single", "complete"],
+    text="How the distance of two groups follows from those of their members.",
 )
 @click.option("--cut", type=int, help="Cut the tree into this many clusters.")
 @click.option("--height", type=float, help="Or undo all merges above this distance.")
@@ -69,17 +67,14 @@ def cluster(files: tuple[str, ...], cut: int | None, height: float | None, form:
             "in_clear": clear,
             "note": tree.note,
         }
+        lists = {"labels": tree.labels, "order": tree.order, "clusters": clusters.tolist()}
         merges = {"linkage": tree.linkage.tolist(), "supported": tree.supported.tolist()}
-        listed = {"labels": list(tree.labels), "order": list(tree.order), "clusters": clusters.tolist()}
-        click.echo(as_json({**facts, **listed, **merges}))
-    if tree.note:
-        click.echo(f"armslength: {tree.note}", err=True)
+        click.echo(as_json({**facts, **lists, **merges}))
+    echo_notes(tree.note)
 
 
 def _text(tree: "al.Clusters", clusters: "NDArray[np.int64]", *, is_cut: bool) -> str:
-    lines = []
-    if len(tree.labels) <= _MOST_DRAWN:
-        lines += [*drawn_tree(tree), ""]
+    lines = [*drawn_tree(tree), ""] if len(tree.labels) <= _MOST_DRAWN else []
     lines.append(str(tree))
     if is_cut:
         for number in range(int(clusters.max()) + 1):

@@ -1,6 +1,5 @@
 """`armslength compare`: distances between all parties, with intervals, as a stream."""
 
-import csv
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -10,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import armslength as al
-from armslength.cli.options import answer_options, one_against_others, open_all, sketch_files
-from armslength.cli.output import finite, without_formulas
+from armslength.cli.options import answer_options, choice, one_against_others, open_all, sketch_files
+from armslength.cli.output import echo_notes, finite, write_csv
 from armslength.errors import plural
 from armslength.results import LONGEST_LABEL, Column, heading, line
 
@@ -39,12 +38,10 @@ or of files in a folder; csv and json are written while they are computed.
 """
 )
 @sketch_files
-@click.option(
+@choice(
     "--quantity",
-    type=click.Choice(["distance", "squared-distance", "inner-product", "cosine"]),
-    default="distance",
-    show_default=True,
-    help="What to estimate. Inner products and cosines have approximate intervals.",
+    values=["distance", "squared-distance", "inner-product", "cosine"],
+    text="What to estimate. Inner products and cosines have approximate intervals.",
 )
 @click.option(
     "--simultaneous", is_flag=True, help="All intervals hold together at the level, not each by itself."
@@ -78,14 +75,14 @@ def compare(files: tuple[str, ...], against: str | None, form: str, **known: Any
     first = reader.read_next_batch()  # raises errors before anything is printed
     metadata = {key.decode(): value.decode() for key, value in reader.schema.metadata.items()}
     lines = _lines(first, reader)
-    if form == "csv":
-        _write_csv(lines)
-    elif form == "json":
-        _write_json(lines)
-    else:
+    if form == "table":
         _write_table(lines, (left, left if right is None else right), metadata)
-    if metadata["note"] and form != "table":
-        click.echo(f"armslength: {metadata['note']}", err=True)
+        return
+    if form == "csv":
+        write_csv(lines, FIELDS, sys.stdout)
+    else:
+        _write_json(lines)
+    echo_notes(metadata["note"])
 
 
 def _lines(first: "pa.RecordBatch", rest: "Iterable[pa.RecordBatch]") -> Iterator[dict[str, Any]]:
@@ -93,12 +90,6 @@ def _lines(first: "pa.RecordBatch", rest: "Iterable[pa.RecordBatch]") -> Iterato
     for batch in chain([first], rest):
         for start in range(0, batch.num_rows, _LINES_AT_ONCE):
             yield from batch.slice(start, _LINES_AT_ONCE).to_pylist()
-
-
-def _write_csv(lines: Iterable[dict[str, Any]]) -> None:
-    writer = csv.DictWriter(sys.stdout, FIELDS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(map(without_formulas, lines))
 
 
 def _write_json(lines: Iterable[dict[str, Any]]) -> None:
@@ -116,28 +107,24 @@ def _write_table(
     metadata: dict[str, str],
 ) -> None:
     columns = [
-        *(_label_column(name, side) for name, side in zip(("left", "right"), sides, strict=True)),
-        Column.of_numbers(metadata["quantity"]),
-        Column.of_numbers("from"),
-        Column.of_numbers("to"),
+        *(
+            # The labels of a collection are not known before.
+            Column.of_labels(name, side.labels)
+            if isinstance(side, al.Sketches)
+            else Column(name, LONGEST_LABEL)
+            for name, side in zip(("left", "right"), sides, strict=True)
+        ),
+        *map(Column.of_numbers, (metadata["quantity"], "from", "to")),
         Column("", len("not resolved")),
     ]
     sys.stdout.write(f"{heading(columns)}\n")
     count = 0
     for pair in lines:
-        cells = [pair[name] for name in FIELDS[:5]]
         state = "" if pair["resolved"] else "not resolved"
-        sys.stdout.write(f"{line(columns, [*cells, state])}\n")
+        sys.stdout.write(f"{line(columns, [*(pair[name] for name in FIELDS[:5]), state])}\n")
         count += 1
     percent = f"{100 * float(metadata['level']):.6g}%"
     together = "together" if metadata["simultaneous"] == "true" else "for each pair by itself"
     click.echo(f"{plural(count, 'pair')}; intervals hold at {percent}, {together}")
     if metadata["note"]:
         click.echo(metadata["note"])
-
-
-def _label_column(name: str, side: "al.Sketches | al.Collection") -> Column:
-    """As wide as its longest label; of a collection, whose labels are not known before, as wide as any."""
-    return (
-        Column.of_labels(name, side.labels) if isinstance(side, al.Sketches) else Column(name, LONGEST_LABEL)
-    )

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from armslength.cli.options import option
 from armslength.demo import run_demo
 
 
@@ -14,10 +15,9 @@ Examples:
   armslength demo --folder /tmp/demo
 """
 )
-@click.option(
+@option(
     "--folder",
     default="armslength-demo",
-    show_default=True,
     type=click.Path(file_okay=False, path_type=Path),
     help="Where tables, sketches, ledgers and the report go.",
 )

@@ -5,8 +5,8 @@ from typing import Any
 import click
 
 import armslength as al
-from armslength.cli.options import BY, LEVEL, METHOD, NO_WORK_LIMIT, LocalPath, load_all
-from armslength.cli.output import FORMAT, echo_rows
+from armslength.cli.options import BY, FORMAT, LEVEL, METHOD, NO_WORK_LIMIT, LocalPath, load_all
+from armslength.cli.output import echo_result
 from armslength.errors import plural
 from armslength.results import Column, heading, line
 
@@ -39,31 +39,24 @@ def drift(before: str, after: str, form: str, **known: Any) -> None:
 
     The second release cost its own ε. Comparing the two costs nothing.
     """
-    found = al.drift(load_all((before,)), load_all((after,)), **known)
-    if form == "table":
-        click.echo(_table(found))
-        return
-    echo_rows(found.to_arrow().to_pylist(), form, _notes(found))
+    result = al.drift(load_all((before,)), load_all((after,)), **known)
+    missing = (("before", result.only_before), ("after", result.only_after))
+    only = [f"only {when}: {', '.join(labels)}" for when, labels in missing if labels]
+    echo_result(result, form, _table, *only, result.note)
 
 
-def _table(found: "al.Drift") -> str:
+def _table(result: "al.Drift") -> str:
     columns = [
-        Column.of_labels("party", found.labels),
-        *(Column.of_numbers(name) for name in ("moved by", "from", "to")),
+        Column.of_labels("party", result.labels),
+        *map(Column.of_numbers, ("moved by", "from", "to")),
         Column("", len("not resolved")),
     ]
     lines = [heading(columns)]
-    for row in sorted(found.to_arrow().to_pylist(), key=lambda each: -each["value"]):
+    for row in sorted(result.to_arrow().to_pylist(), key=lambda each: -each["value"]):
         state = "" if row["resolved"] else "not resolved"
         lines.append(line(columns, [row["label"], row["value"], row["lower"], row["upper"], state]))
-    changed = int(found.resolved.sum())
+    changed, parties = int(result.resolved.sum()), plural(len(result.labels), "party", "parties")
     lines.append(
-        f"{changed} of {plural(len(found.labels), 'party', 'parties')} surely changed; intervals hold together at {100 * found.level:.6g}%"
+        f"{changed} of {parties} surely changed; intervals hold together at {100 * result.level:.6g}%"
     )
-    return "\n".join([*lines, *_notes(found)])
-
-
-def _notes(found: "al.Drift") -> list[str]:
-    missing = (("before", found.only_before), ("after", found.only_after))
-    only = [f"only {when}: {', '.join(labels)}" for when, labels in missing if labels]
-    return [*only, *([found.note] if found.note else [])]
+    return "\n".join(lines)

@@ -31,23 +31,16 @@ _ENDINGS = (
 )
 
 
-@contextmanager
-def endings_ignored() -> Iterator[None]:
-    """Ignore these signals inside the block: for the few lines that save a release, which cannot be made again."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in ending_signals()}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def ending_signals() -> list[signal.Signals]:
     """The signals that end a process unless it catches them, as far as this system has them."""
     return [signal.Signals[name] for name in _ENDINGS if name in signal.Signals.__members__]
+
+
+@contextmanager
+def endings_ignored() -> Iterator[None]:
+    """Ignore these signals inside the block: for the few lines that save a release, which cannot be made again."""
+    with _handled(ending_signals(), signal.SIG_IGN):
+        yield
 
 
 @contextmanager
@@ -63,40 +56,39 @@ def endings_as_interrupts() -> Iterator[list[int]]:
         received.append(number)
         raise KeyboardInterrupt
 
-    if threading.current_thread() is not threading.main_thread():  # which alone may have handlers
-        yield received
-        return
     default_handlers = (signal.SIG_DFL, signal.default_int_handler)
-    replaced = {
-        number: signal.getsignal(number)
-        for number in ending_signals()
-        if signal.getsignal(number) in default_handlers
-    }
-    for number in replaced:
-        signal.signal(number, interrupt)
-    try:
+    numbers = [number for number in ending_signals() if signal.getsignal(number) in default_handlers]
+    with _handled(numbers, interrupt):
         yield received
+
+
+@contextmanager
+def _handled(numbers: list[signal.Signals], handler: Any) -> Iterator[None]:
+    """Set this handler inside the block, in the main thread, which alone may have handlers."""
+    is_main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.signal(number, handler) for number in numbers} if is_main else {}
+    try:
+        yield
     finally:
-        for number, handler in replaced.items():
-            signal.signal(number, handler)
+        for number, previous in before.items():
+            signal.signal(number, previous)
 
 
 INTERNAL, BAD_INPUT, NOT_RESOLVABLE, BUDGET, INCOMPATIBLE, ELSEWHERE = 1, 2, 3, 4, 5, 6
 _INTERRUPTED = 128  # plus the signal, as shells count
 _BROKEN_PIPE = 13
-_CODES: tuple[tuple[type[ArmslengthError], int], ...] = (
-    (NotResolvableError, NOT_RESOLVABLE),
-    (BudgetError, BUDGET),
-    (FormatError, INCOMPATIBLE),
-    (IncompatibleSketchesError, INCOMPATIBLE),
-)
-
+_CODES: dict[type[ArmslengthError], int] = {
+    NotResolvableError: NOT_RESOLVABLE,
+    BudgetError: BUDGET,
+    FormatError: INCOMPATIBLE,
+    IncompatibleSketchesError: INCOMPATIBLE,
+}
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
 def exit_code(error: ArmslengthError) -> int:
     """The exit code of an error of ours; 2, bad input, where it has none of its own."""
-    return next((code for kind, code in _CODES if isinstance(error, kind)), BAD_INPUT)
+    return next((code for kind, code in _CODES.items() if isinstance(error, kind)), BAD_INPUT)
 
 
 class CleanErrors(click.Group):
@@ -125,19 +117,15 @@ class CleanErrors(click.Group):
                     _silence()
                     click.echo(f"armslength: cannot write the output: {error.strerror}", err=True)
                     ctx.exit(BAD_INPUT)
-                click.echo(_internal(error), err=True)
+                places = "".join(traceback.format_tb(error.__traceback__))
+                click.echo(
+                    f"{places}armslength: internal error ({type(error).__name__}); its message is left out because it may "
+                    "quote data; please report the lines above",
+                    err=True,
+                )
                 ctx.exit(INTERNAL)
 
 
 def _silence() -> None:
     """Discard what is still in the buffer of the standard output."""
     sys.stdout = io.StringIO()
-
-
-def _internal(error: Exception) -> str:
-    """The traceback of a bug without its message, which may quote data."""
-    places = "".join(traceback.format_tb(error.__traceback__))
-    return (
-        f"{places}armslength: internal error ({type(error).__name__}); its message is left out because it may quote data; "
-        "please report the lines above"
-    )

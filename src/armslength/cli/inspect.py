@@ -6,82 +6,13 @@ from typing import Any
 import click
 
 import armslength as al
-from armslength.cli.options import sketch_files, work_limit
-from armslength.cli.output import FORMAT, as_csv, as_json, paragraph
+from armslength.cli.options import FORMAT, sketch_files, work_limit
+from armslength.cli.output import as_csv, as_json, paragraph
 from armslength.errors import plural, printable
 from armslength.results import LONGEST_LABEL, Column, heading, line
 from armslength.sketches.card import release_card
 
-_MOST_FILES, _MOST_PROTOCOLS = 20, 2  # in the table
-
-
-def collection_listing(paths: tuple[str, ...], form: str) -> str:
-    """The files of a collection as a "table" of the first of them, or all of them as "json" or "csv"."""
-    collection = al.open_collection(paths, **work_limit())
-    files: list[dict[str, Any]] = [
-        {
-            "file": file.path,
-            "rows": file.rows,
-            "row_groups": len(file.group_rows),
-            "bytes": file.size,
-            "in_clear": any(any(file.in_clear(group)) for group in range(len(file.group_rows))),
-        }
-        for file in collection.files
-    ]
-    if form == "csv":
-        return as_csv([{**file, "file": printable(file["file"])} for file in files])
-    card = release_card(collection.releases, in_clear=any(file["in_clear"] for file in files))
-    if form == "json":
-        known = {"rows": len(collection), "sketch_dim": collection.transform.sketch_dim}
-        return as_json({**known, "space": collection.space, "card": card, "files": files})
-    return _collection_page(printable(", ".join(paths)), collection, card, files)
-
-
-def _collection_page(
-    name: str, collection: "al.Collection", card: dict[str, Any], files: list[dict[str, Any]]
-) -> str:
-
-    words = [card["words"]] if card["in_clear"] else [release["words"] for release in card["releases"]]
-    columns = [
-        Column("file", 2 * LONGEST_LABEL),
-        *(Column.of_numbers(heading) for heading in ("rows", "row groups", "bytes")),
-        Column("", len("NOT PRIVATE")),
-    ]
-    table = [
-        line(
-            columns,
-            [
-                printable(file["file"]),
-                *(str(file[key]) for key in ("rows", "row_groups", "bytes")),
-                "NOT PRIVATE" if file["in_clear"] else "",
-            ],
-        )
-        for file in files
-    ]
-    return "\n".join(
-        [
-            (
-                f"{name}: {plural(len(files), 'file')}, {plural(len(collection), 'row')} of {collection.transform.sketch_dim}"
-                f" numbers, {collection.transform.name}{', with totals' if collection.has_totals else ''},"
-                f" {sum(file['bytes'] for file in files):,} bytes"
-            ),
-            f"space {collection.space}",
-            "",
-            *map(paragraph, words[:_MOST_PROTOCOLS]),
-            *_more(len(words) - _MOST_PROTOCOLS, "protocol"),
-            "",
-            heading(columns),
-            *table[:_MOST_FILES],
-            *_more(len(table) - _MOST_FILES, "file"),
-        ]
-    )
-
-
-def _more(count: int, noun: str) -> list[str]:
-    return [f"… and {plural(count, noun)} more; --format json has all"] if count > 0 else []
-
-
-_MOST_FLAGGED = 10  # in the table
+_MOST_FILES, _MOST_PROTOCOLS, _MOST_FLAGGED = 20, 2, 10  # in the table
 
 
 @click.command(
@@ -103,7 +34,7 @@ def inspect(files: tuple[str, ...], form: str) -> None:
     a sketch file holds no count of people, no hash of data and no time.
     """
     if any(Path(name).is_dir() for name in files):
-        click.echo(collection_listing(files, form))
+        click.echo(_collection_listing(files, form))
         return
     each = [(name, al.load(name, **work_limit())) for name in files]
     if form == "json":
@@ -113,6 +44,45 @@ def inspect(files: tuple[str, ...], form: str) -> None:
         click.echo(as_csv(rows))
     else:
         click.echo("\n\n".join(_page(name, sketches) for name, sketches in each))
+
+
+def _collection_listing(paths: tuple[str, ...], form: str) -> str:
+    """The files of a collection as a "table" of the first of them, or all of them as "json" or "csv"."""
+    collection = al.open_collection(paths, **work_limit())
+    files: list[dict[str, Any]] = [
+        {
+            "file": file.path,
+            "rows": file.rows,
+            "row_groups": len(file.group_rows),
+            "bytes": file.size,
+            "in_clear": any(any(file.in_clear(group)) for group in range(len(file.group_rows))),
+        }
+        for file in collection.files
+    ]
+    if form == "csv":
+        return as_csv([{**file, "file": printable(file["file"])} for file in files])
+    card = release_card(collection.releases, in_clear=any(file["in_clear"] for file in files))
+    width = collection.transform.sketch_dim
+    if form == "json":
+        facts = {"rows": len(collection), "sketch_dim": width, "space": collection.space}
+        return as_json({**facts, "card": card, "files": files})
+    columns = [
+        Column("file", 2 * LONGEST_LABEL),
+        *map(Column.of_numbers, ("rows", "row groups", "bytes")),
+        Column("", len("NOT PRIVATE")),
+    ]
+    table = [
+        [printable(path), *map(str, numbers), "NOT PRIVATE" if in_clear else ""]
+        for path, *numbers, in_clear in (file.values() for file in files)
+    ]
+    title = (
+        f"{printable(', '.join(paths))}: {plural(len(files), 'file')}, {plural(len(collection), 'row')} of {width} numbers,"
+        f" {collection.transform.name}{', with totals' if collection.has_totals else ''},"
+        f" {sum(file['bytes'] for file in files):,} bytes"
+    )
+    words = _at_most(_MOST_PROTOCOLS, _card_paragraphs(card), "protocol")
+    lines = _at_most(_MOST_FILES, [line(columns, cells) for cells in table], "file")
+    return "\n".join([title, f"space {collection.space}", "", *words, "", heading(columns), *lines])
 
 
 def _rows(sketches: "al.Sketches") -> list[dict[str, Any]]:
@@ -136,7 +106,6 @@ def _rows(sketches: "al.Sketches") -> list[dict[str, Any]]:
 
 
 def _document(sketches: "al.Sketches") -> dict[str, Any]:
-
     return {
         "rows": _rows(sketches),
         "sketch_dim": sketches.values.shape[1],
@@ -146,57 +115,40 @@ def _document(sketches: "al.Sketches") -> dict[str, Any]:
 
 
 def _page(name: str, sketches: "al.Sketches") -> str:
-
     document = _document(sketches)
-    card = document["card"]
-    count, width = len(sketches), document["sketch_dim"]
-    words = [card["words"]] if card["in_clear"] else [release["words"] for release in card["releases"]]
+    has_totals = sketches.totals is not None
     columns = [
         Column.of_labels("label", sketches.labels),
         Column.of_numbers("noises"),
-        *([Column.of_numbers("total")] if sketches.totals is not None else []),
+        *([Column.of_numbers("total")] if has_totals else []),
         Column("made of", len("data in the clear: NOT PRIVATE")),
     ]
-    table = [
-        line(
-            columns,
-            [
-                row["label"],
-                str(row["noises"]),
-                *([f"{row['total']:g}"] if sketches.totals is not None else []),
-                "data in the clear: NOT PRIVATE"
-                if row["in_clear"]
-                else "a release"
-                if row["noises"] == 1
-                else "a combination of releases",
-            ],
-        )
-        for row in document["rows"]
-    ]
-    facts = [
-        (
-            f"{printable(name)}: {plural(count, 'row')} of {plural(width, 'number')}, {sketches.transform.name}"
-            f"{', with totals' if sketches.totals is not None else ''}"
-        ),
-        f"space {document['space']}",
-    ]
-    flagged = [
-        paragraph(f"IMPLAUSIBLE: {row['label']}: {row['implausible']}")
-        for row in document["rows"]
-        if row["implausible"]
-    ]
-    return "\n".join([*facts, "", *map(paragraph, words), "", heading(columns), *table, *_warned(flagged)])
+    table, flagged = [], []
+    for row in document["rows"]:
+        source = "a release" if row["noises"] == 1 else "a combination of releases"
+        source = "data in the clear: NOT PRIVATE" if row["in_clear"] else source
+        total = [f"{row['total']:g}"] if has_totals else []
+        table.append(line(columns, [row["label"], str(row["noises"]), *total, source]))
+        if row["implausible"]:
+            flagged.append(paragraph(f"IMPLAUSIBLE: {row['label']}: {row['implausible']}"))
+    title = (
+        f"{printable(name)}: {plural(len(sketches), 'row')} of {plural(document['sketch_dim'], 'number')}, "
+        f"{sketches.transform.name}{', with totals' if has_totals else ''}"
+    )
+    words = _card_paragraphs(document["card"])
+    lines = [title, f"space {document['space']}", "", *words, "", heading(columns), *table]
+    if flagged:
+        meaning = "These rows were not released as their protocol says. Their own distances mean nothing; distances between the others are not affected."
+        lines += ["", *_at_most(_MOST_FLAGGED, flagged), "", paragraph(meaning)]
+    return "\n".join(lines)
 
 
-def _warned(flagged: list[str]) -> list[str]:
-    """The warning about implausible rows."""
-    if not flagged:
-        return []
-    meaning = "These rows were not released as their protocol says. Their own distances mean nothing; distances between the others are not affected."
-    return [
-        "",
-        *flagged[:_MOST_FLAGGED],
-        *([f"… and {len(flagged) - _MOST_FLAGGED} more"] if len(flagged) > _MOST_FLAGGED else []),
-        "",
-        paragraph(meaning),
-    ]
+def _card_paragraphs(card: dict[str, Any]) -> list[str]:
+    return [paragraph(each["words"]) for each in ([card] if card["in_clear"] else card["releases"])]
+
+
+def _at_most(count: int, lines: list[str], noun: str = "") -> list[str]:
+    """The first lines, and how many there are beyond them."""
+    rest = len(lines) - count
+    more = f"{plural(rest, noun)} more; --format json has all" if noun else f"{rest} more"
+    return [*lines[:count], f"… and {more}"] if rest > 0 else lines

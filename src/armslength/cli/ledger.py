@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import armslength as al
-from armslength.cli.options import LocalPath
-from armslength.cli.output import CSV_HELP, FORMATS, as_csv, as_json
+from armslength.cli.options import CSV_HELP, FILE, FORMATS, RELATIONS, choice, option
+from armslength.cli.output import as_csv, as_json
 from armslength.errors import printable
 from armslength.ledger.entry import COLUMNS
-from armslength.results import Column, heading, line, shortened
+from armslength.results import shortened, table_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NEW_LEDGER = click.option(
     "--new-ledger", is_flag=True, help="Make a new ledger; the file must not exist yet."
 )
-_DEFAULT = "ledger.sqlite"
+_PATH = click.argument("path", metavar="[LEDGER]", default="ledger.sqlite", type=FILE)
 _WIDEST = 40
 
 
@@ -54,16 +54,14 @@ largest epsilon of one more release with Laplace noise, rounded down. proof: sum
 as one exact curve, pure ε added), or renyi (zCDP or better).
 """,
 )
-@click.argument("path", metavar="[LEDGER]", default=_DEFAULT, type=LocalPath(dir_okay=False))
+@_PATH
 @click.option("--population", help="Only this population.")
 @click.option("--past", is_flag=True, help="Also what was spent in earlier periods.")
-@click.option(
+@choice(
     "--format",
     "form",
-    type=click.Choice(FORMATS),
-    default="table",
-    show_default=True,
-    help=f"table and json: the summary, all budgets that were ever set, and the lines; csv: the lines alone. {CSV_HELP}",
+    values=FORMATS,
+    text=f"table and json: the summary, all budgets that were ever set, and the lines; csv: the lines alone. {CSV_HELP}",
 )
 def show(path: str, population: str | None, past: bool, form: str) -> None:
     """What was spent of which budget, what is left, and every line.
@@ -73,24 +71,20 @@ def show(path: str, population: str | None, past: bool, form: str) -> None:
     book = al.Ledger(path, read_only=True)
     entries = book.entries(population)
     if form == "csv":
-        click.echo(as_csv([asdict(entry) for entry in entries]) if entries else ",".join(COLUMNS))
+        click.echo(as_csv([asdict(entry) for entry in entries], COLUMNS))
         return
     spent, budgets = book.spent(population, past=past), book.budgets(population, past=True)
     in_force = book.budgets(population)
     if form == "json":
-        listed = [{**asdict(budget), "in_force": budget in in_force} for budget in budgets]
-        click.echo(
-            as_json(
-                {
-                    "spent": [asdict(line) for line in spent],
-                    "budgets": listed,
-                    "entries": [asdict(entry) for entry in entries],
-                }
-            )
-        )
-        return
-    parts = [_spent_table(spent), _budget_table(budgets, in_force), _entry_table(entries)]
-    click.echo("\n\n".join(part for part in parts if part) or "nothing was spent, and no budget was set")
+        document = {
+            "spent": [asdict(line) for line in spent],
+            "budgets": [{**asdict(budget), "in_force": budget in in_force} for budget in budgets],
+            "entries": [asdict(entry) for entry in entries],
+        }
+        click.echo(as_json(document))
+    else:
+        text = _tables(spent, budgets, in_force, entries)
+        click.echo(text or "nothing was spent, and no budget was set")
 
 
 @ledger.command(
@@ -106,21 +100,19 @@ replaces the one of the same population and period; `armslength ledger show` sti
 With --delta 0, Gaussian noise is refused. A budget for a period bounds each period alone: set one without a period, too.
 """,
 )
-@click.argument("path", metavar="[LEDGER]", default=_DEFAULT, type=LocalPath(dir_okay=False))
+@_PATH
 @click.option("--population", required=True, help="Whose budget: the name that releases will give.")
 @click.option("--epsilon", required=True, help="The largest ε of all releases together, such as 4 or 0.5.")
-@click.option("--delta", default="0", show_default=True, help="Their δ; 0 is pure differential privacy.")
+@option("--delta", default="0", help="Their δ; 0 is pure differential privacy.")
 @click.option(
     "--unit",
     required=True,
     help='The unit of protection in the words of the protocols, such as "one patient".',
 )
-@click.option(
+@choice(
     "--relation",
-    type=click.Choice(["add_remove", "replace"]),
-    default="add_remove",
-    show_default=True,
-    help="Whether one person is added or removed, or replaced; as in the protocols.",
+    values=RELATIONS,
+    text="Whether one person is added or removed, or replaced; as in the protocols.",
 )
 @click.option(
     "--period",
@@ -151,80 +143,53 @@ def budget(path: str, new_ledger: bool, dry_run: bool, **known: Any) -> None:
         click.echo("nothing was written")
 
 
-def _spent_table(lines: "Sequence[Spent]") -> str:
-    rows = [
-        (
-            line.population,
-            line.unit,
-            line.relation,
-            "in all" if line.period is None else f"{line.period} from {(line.start or '')[:10]}",
-            str(line.releases),
-            _number(line.epsilon),
-            _number(line.delta),
-            "-" if line.budget is None else f"{line.budget.epsilon} at {_short(line.budget.delta)}",
-            _number(line.left),
-            line.method or "none",
-        )
-        for line in lines
+def _tables(
+    spent: "Sequence[Spent]",
+    budgets: "Sequence[Budget]",
+    in_force: "Sequence[Budget]",
+    entries: "Sequence[Entry]",
+) -> str:
+    """Three tables, without those that are empty."""
+    spent_rows = [
+        {
+            "population": each.population,
+            "unit": each.unit,
+            "relation": each.relation,
+            "period": "in all" if each.period is None else f"{each.period} from {(each.start or '')[:10]}",
+            "releases": str(each.releases),
+            "epsilon": _number(each.epsilon),
+            "delta": _number(each.delta),
+            "budget": "-" if each.budget is None else f"{each.budget.epsilon} at {_short(each.budget.delta)}",
+            "left": _number(each.left),
+            "proof": each.method or "none",
+        }
+        for each in spent
     ]
-    head = (
-        "population",
-        "unit",
-        "relation",
-        "period",
-        "releases",
-        "epsilon",
-        "delta",
-        "budget",
-        "left",
-        "proof",
-    )
-    return _table("Spent", head, rows)
-
-
-def _budget_table(budgets: "Sequence[Budget]", in_force: "Sequence[Budget]") -> str:
-    rows = [
-        (
-            line.time,
-            line.population,
-            line.period or "in all",
-            line.epsilon,
-            _short(line.delta),
-            line.unit,
-            line.relation,
-            "in force" if line in in_force else "replaced",
-        )
-        for line in budgets
+    budget_rows = [
+        {
+            "set": each.time,
+            "population": each.population,
+            "period": each.period or "in all",
+            "epsilon": each.epsilon,
+            "delta": _short(each.delta),
+            "unit": each.unit,
+            "relation": each.relation,
+            "state": "in force" if each in in_force else "replaced",
+        }
+        for each in budgets
     ]
-    head = ("set", "population", "period", "epsilon", "delta", "unit", "relation", "state")
-    return _table("Budgets", head, rows)
+    names = ("time", "population", "label", "law", "epsilon", "delta", "protocol")
+    entry_rows = [{name: getattr(each, name) for name in names} for each in entries]
+    for row in entry_rows:
+        row |= {"delta": _short(row["delta"]), "protocol": row["protocol"][:12]}
+    tables = {"Spent": spent_rows, "Budgets": budget_rows, "Lines": entry_rows}
+    return "\n\n".join(_table(title, rows) for title, rows in tables.items() if rows)
 
 
-def _entry_table(entries: "Sequence[Entry]") -> str:
-    rows = [
-        (
-            line.time,
-            line.population,
-            line.label,
-            line.law,
-            line.epsilon,
-            _short(line.delta),
-            line.protocol[:12],
-        )
-        for line in entries
-    ]
-    return _table("Lines", ("time", "population", "label", "law", "epsilon", "delta", "protocol"), rows)
-
-
-def _table(title: str, head: "Sequence[str]", rows: "Sequence[Sequence[str]]") -> str:
-    """Columns side by side under a title; nothing for no rows."""
-    if not rows:
-        return ""
-    cells = [[shortened(printable(text) or "-", _WIDEST) for text in row] for row in rows]
-    columns = [
-        Column(name, max(len(name), *map(len, each))) for name, *each in zip(head, *cells, strict=True)
-    ]
-    return "\n".join([title, heading(columns), *(line(columns, row) for row in cells)])
+def _table(title: str, rows: "Sequence[dict[str, str]]") -> str:
+    """Columns side by side under a title."""
+    cells = [{name: shortened(printable(text) or "-", _WIDEST) for name, text in row.items()} for row in rows]
+    return "\n".join([title, *table_lines(cells, rows[0])])
 
 
 def _short(exact: str) -> str:

@@ -6,7 +6,7 @@ import click
 
 import armslength as al
 from armslength.cli.options import LocalPath, answer_options, one_against_others, open_all, sketch_files
-from armslength.cli.output import echo_rows
+from armslength.cli.output import echo_result
 from armslength.results import Column, heading, line
 
 
@@ -25,14 +25,13 @@ Examples:
 @sketch_files
 @click.option(
     "--index",
-    "index",
     multiple=True,
     type=LocalPath(exists=True),
     metavar="FILE",
     help="Search here, instead of among the queries themselves. Can be given more than once.",
 )
 @click.option("--query", metavar="LABEL", help="Ask only for this party.")
-@click.option("--count", type=int, default=10, show_default=True, help="How many answers for each query.")
+@click.option("--count", default=10, show_default=True, help="How many answers for each query.")
 @click.option("--simultaneous", is_flag=True, help="The level holds for all queries together, not for each.")
 @answer_options
 def nearest(
@@ -42,17 +41,15 @@ def nearest(
 
     The search is exact: it compares every pair. All intervals of one query hold together with probability --level.
     """
-    asked = open_all(files, 1 if index else 2)
-    searched: Any = open_all(index) if index else None
+    queries = open_all(files, 1 if index else 2)
+    candidates: Any = open_all(index) if index else None
     if query is not None:
-        asked, others = one_against_others(asked, query)
-        searched = others if searched is None else searched
-    queries = asked if isinstance(asked, al.Sketches) else asked.to_sketches()
-    result = al.nearest(queries, searched, show_progress=True, **known)
-    if form == "table":
-        click.echo(_table(result))
-        return
-    echo_rows(result.to_arrow().to_pylist(), form, [result.note])
+        queries, others = one_against_others(queries, query)
+        candidates = others if candidates is None else candidates
+    if not isinstance(queries, al.Sketches):
+        queries = queries.to_sketches()
+    result = al.nearest(queries, candidates, show_progress=True, **known)
+    echo_result(result, form, _table, result.note)
 
 
 def _table(result: "al.Nearest") -> str:
@@ -60,7 +57,7 @@ def _table(result: "al.Nearest") -> str:
         Column.of_labels("query", result.queries),
         Column("rank", 4, is_number=True),
         Column.of_labels("nearest", (label for row in result.labels for label in row)),
-        *(Column.of_numbers(name) for name in ("distance", "from", "to")),
+        *map(Column.of_numbers, ("distance", "from", "to")),
         Column("", len("could be nearest, not told from equal")),
     ]
     lines = [heading(columns)]
@@ -77,4 +74,4 @@ def _table(result: "al.Nearest") -> str:
     percent = f"{100 * result.level:.6g}%"
     together = "for all queries together" if result.simultaneous else "for each query"
     lines.append(f"all intervals of a query hold at {percent}, {together}")
-    return "\n".join([*lines, *([result.note] if result.note else [])])
+    return "\n".join(lines)

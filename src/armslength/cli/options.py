@@ -1,17 +1,16 @@
 """Options and arguments that several commands share."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import armslength as al
 from armslength.checks import check_local
-from armslength.cli.output import FORMAT
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+_Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class LocalPath(click.Path):
@@ -30,15 +29,11 @@ class NumberRange(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # g
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """(low, high), or a number."""
-        if not isinstance(value, str):
-            return value
         try:
-            ends = [float(part) for part in value.split(":")]
+            low, *high = map(float, value.split(":", 1))
         except ValueError:
             self.fail(f"must be a number or low:high, got {value!r}", param, ctx)
-        if len(ends) > 2:
-            self.fail(f"must be a number or low:high, got {value!r}", param, ctx)
-        return ends[0] if len(ends) == 1 else tuple(ends)
+        return (low, *high) if high else low
 
 
 class NameList(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # the same
@@ -48,42 +43,53 @@ class NameList(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # the 
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The list."""
-        if not isinstance(value, str):
-            return value
         if not value.startswith("@"):
             return [name.strip() for name in value.split(",")]
         try:
             with open(value[1:], encoding="utf-8-sig") as file:  # noqa: PTH123  # the name is a plain string
-                return _without_empty_lines(file.read().splitlines())
+                return [line for line in file.read().splitlines() if line.strip()]
         except (OSError, UnicodeDecodeError):
             self.fail(f"must be a readable text file with a name on each line, got {value[1:]!r}", param, ctx)
 
 
-def _without_empty_lines(lines: "Sequence[str]") -> list[str]:
-    return [line for line in lines if line.strip()]
+FILE, EXISTING_FILE = LocalPath(dir_okay=False), LocalPath(exists=True, dir_okay=False)
 
 
-LEVEL = click.option(
-    "--level",
-    type=float,
-    default=0.95,
-    show_default=True,
-    help="The confidence level of intervals and statements.",
-)
-BY = click.option(
+def option(*names: str, default: Any, **known: Any) -> _Decorator:
+    """An option whose help shows its default."""
+    return click.option(*names, default=default, show_default=True, **known)
+
+
+def choice(*names: str, values: Sequence[str], text: str | None = None) -> _Decorator:
+    """An option with these values, the first of which is the default."""
+    return option(*names, type=click.Choice(values), default=values[0], help=text)
+
+
+def all_of(*options: _Decorator) -> _Decorator:
+    """Adds all of these options and arguments to a command, in this order."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        return reduce(lambda inner, add_one: add_one(inner), reversed(options), command)
+
+    return add
+
+
+LEVEL = option("--level", default=0.95, help="The confidence level of intervals and statements.")
+BY = choice(
     "--by",
-    type=click.Choice(["size", "shape"]),
-    default="size",
-    show_default=True,
-    help="size: counts as they are. shape: shares of each party's total, if the protocol releases totals.",
+    values=["size", "shape"],
+    text="size: counts as they are. shape: shares of each party's total, if the protocol releases totals.",
 )
-METHOD = click.option(
+METHOD = choice(
     "--method",
-    type=click.Choice(["asymptotic", "guaranteed"]),
-    default="asymptotic",
-    show_default=True,
-    help="guaranteed: holds for all data, and is several times wider.",
+    values=["asymptotic", "guaranteed"],
+    text="guaranteed: holds for all data, and is several times wider.",
 )
+RELATIONS = ("add_remove", "replace")
+CSV_HELP = "csv has ' before text that begins with = + - @: a spreadsheet would run it as a formula."
+FORMATS = ("table", "json", "csv")
+FORMAT = choice("--format", "form", values=FORMATS, text=CSV_HELP)
+OVERWRITE = click.option("--overwrite", is_flag=True, help="Replace the output file if it is there.")
 _WORK_IS_FREE = "armslength.cli: no work limit"
 
 
@@ -99,20 +105,11 @@ NO_WORK_LIMIT = click.option(
     callback=_keep_choice,
     help="Allow protocols that need more than a few seconds of computing.",
 )
-_COMMON = (LEVEL, BY, METHOD, FORMAT)
-
-
-def answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --level, --by, --method and --format."""
-    for option in reversed(_COMMON):
-        command = option(command)
-    return command
-
-
-def sketch_files(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument FILE... (sketch files, or folders of them) and --no-work-limit."""
-    files = click.argument("files", nargs=-1, required=True, type=LocalPath(exists=True), metavar="FILE...")
-    return files(NO_WORK_LIMIT(command))
+answer_options = all_of(LEVEL, BY, METHOD, FORMAT)
+sketch_files = all_of(
+    click.argument("files", nargs=-1, required=True, type=LocalPath(exists=True), metavar="FILE..."),
+    NO_WORK_LIMIT,
+)
 
 
 def work_limit() -> dict[str, Any]:
@@ -121,12 +118,7 @@ def work_limit() -> dict[str, Any]:
 
 
 def load_all(paths: tuple[str, ...], at_least: int = 1) -> "al.Sketches":
-    """The rows of all files, in order; every label once.
-
-    Args:
-        paths: Sketch files, and folders of them.
-        at_least: How many rows the command needs.
-    """
+    """The rows of all files, in order; at least so many, and every label once."""
     sketches = al.load(list(paths), **work_limit())
     _check_count(sketches, at_least)
     if len(set(sketches.labels)) != len(sketches):
@@ -140,14 +132,12 @@ def open_all(paths: tuple[str, ...], at_least: int = 1) -> "al.Sketches | al.Col
     """The rows of all files; as a collection, in which labels may come twice, if there is a folder among them."""
     if not any(Path(path).is_dir() for path in paths):
         return load_all(paths, at_least)
-
     collection = al.open_collection(paths, **work_limit())
     _check_count(collection, at_least)
     return collection
 
 
 def _check_count(rows: "al.Sketches | al.Collection", at_least: int) -> None:
-
     if len(rows) < at_least:
         raise al.ParameterError(
             f"the files must hold at least {at_least} rows to compare, got {len(rows)}; "
@@ -165,45 +155,26 @@ def one_against_others(
     return one, sketches.rows([row for row, other in enumerate(sketches.labels) if other != label])
 
 
-# `plan` and `protocol new` share these.
-_DATA = (
+# The options of every protocol.
+protocol_options = all_of(
     click.option("--input-dim", type=int, help="How many different items there are."),
     click.option(
         "--open-vocabulary", is_flag=True, help="Items need not be listed beforehand. Instead of --input-dim."
     ),
-)
-_PRIVACY = (
     click.option("--epsilon", required=True, help="ε of each release, such as 1 or 0.5."),
-    click.option("--delta", default="0", show_default=True, help="δ; 0 is pure differential privacy."),
+    option("--delta", default="0", help="δ; 0 is pure differential privacy."),
     click.option(
         "--contribution", type=int, help="How many items of one person count at most; sets the radius."
     ),
     click.option("--radius", help="The largest change that one person can cause.  [default: 1]"),
-    click.option(
-        "--relation",
-        type=click.Choice(["add_remove", "replace"]),
-        default="add_remove",
-        show_default=True,
-        help="Protect against adding or removing a person, or replacing one.",
+    choice(
+        "--relation", values=RELATIONS, text="Protect against adding or removing a person, or replacing one."
     ),
-    click.option(
-        "--norm",
-        type=click.Choice(["l1", "l2"]),
-        default="l1",
-        show_default=True,
-        help="l2: for vectors of bounded length.",
+    choice("--norm", values=["l1", "l2"], text="l2: for vectors of bounded length."),
+    option(
+        "--total-share", default="0", help="The share of ε for totals, such as 0.1. Needed to compare shapes."
     ),
-    click.option(
-        "--total-share",
-        default="0",
-        show_default=True,
-        help="The share of ε for totals, such as 0.1. Needed to compare shapes.",
-    ),
-)
-_GRID = (
-    click.option(
-        "--resolution", default="1", show_default=True, help="1 for counts, a power of two, or auto."
-    ),
+    option("--resolution", default="1", help="1 for counts, a power of two, or auto."),
     click.option(
         "--on-grid/--off-grid",
         default=None,
@@ -216,51 +187,27 @@ _GRID = (
     click.option(
         "--vocabulary",
         type=click.File(encoding="utf-8"),
+        callback=lambda _context, _option, file: None if file is None else file.read().splitlines(),
         help="A text file with one item name on each line, in order.",
     ),
-    click.option(
-        "--items",
-        type=click.Choice(["string", "int64"]),
-        default="string",
-        show_default=True,
-        help="The type of the items of an open vocabulary.",
-    ),
+    choice("--items", values=["string", "int64"], text="The type of the items of an open vocabulary."),
     click.option("--seed", help="The public seed.  [default: a new one]"),
 )
 
 
-def protocol_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of every protocol."""
-    for option in reversed((*_DATA, *_PRIVACY, *_GRID)):
-        command = option(command)
-    return command
-
-
-def check_dimension(input_dim: int | None, *, open_vocabulary: bool) -> None:
-    """Require either --input-dim or --open-vocabulary."""
-    if (input_dim is None) != open_vocabulary:
+def check_dimension(known: dict[str, Any]) -> None:
+    """Require either --input-dim or --open-vocabulary among the options, and take the second out."""
+    if (known["input_dim"] is None) != known.pop("open_vocabulary"):
         raise click.UsageError("either --input-dim or --open-vocabulary must be given, and not both")
 
 
-def read_vocabulary(file: Any) -> list[str] | None:
-    """The names in a vocabulary file, in order."""
-    return None if file is None else file.read().splitlines()
-
-
-OVERWRITE = click.option("--overwrite", is_flag=True, help="Replace the output file if it is there.")
-
-
 def check_new_file(output: str | None, *, overwrite: bool, read: Iterable[str] = ()) -> None:
-    """Refuse to write over a file: a lost protocol or release cannot be made again.
-
-    Args:
-        output: The file to write, if any.
-        overwrite: Whether a file may be replaced.
-        read: Files in use, which are never replaced.
-    """
-    if output is not None and any(Path(output).resolve() == Path(name).resolve() for name in read):
+    """Refuse to write over a file: a lost protocol or release cannot be made again. Files in use, `read`, never are."""
+    if output is None:
+        return
+    if any(Path(output).resolve() == Path(name).resolve() for name in read):
         raise click.UsageError(
             f"cannot write to {output}: this command reads or charges it; name another file"
         )
-    if output is not None and Path(output).exists() and not overwrite:
+    if Path(output).exists() and not overwrite:
         raise click.UsageError(f"{output} already exists; name another file, or pass --overwrite")

@@ -5,8 +5,8 @@ from typing import Any
 import click
 
 import armslength as al
-from armslength.cli.options import answer_options, load_all, sketch_files
-from armslength.cli.output import echo_rows
+from armslength.cli.options import answer_options, load_all, option, sketch_files
+from armslength.cli.output import echo_result
 
 
 @click.command(
@@ -21,26 +21,16 @@ score. With probability --level, no party is wrongly called an outlier.
 """
 )
 @sketch_files
-@click.option(
-    "--factor",
-    type=float,
-    default=1.5,
-    show_default=True,
-    help="How many times the typical score makes an outlier.",
-)
+@option("--factor", default=1.5, help="How many times the typical score makes an outlier.")
 @answer_options
 def outliers(files: tuple[str, ...], form: str, **known: Any) -> None:
     """Find the parties that are unlike the rest, with a bound on false alarms."""
     result = al.outliers(load_all(files, 3), **known)
-    if form == "table":
-        lines = [
-            result.sentence(row)
-            for row in sorted(range(len(result.labels)), key=lambda row: -result.score[row])
-        ]
-        count = int(result.is_outlier.sum())
-        lines.append(
-            f"{count} of {len(result.labels)} parties surely unlike the rest, at {100 * result.level:.6g}%, all together"
-        )
-        click.echo("\n".join([*lines, *([result.note] if result.note else [])]))
-        return
-    echo_rows(result.to_arrow().to_pylist(), form, [result.note])
+    echo_result(result, form, _sentences, result.note)
+
+
+def _sentences(result: "al.Outliers") -> str:
+    rows = sorted(range(len(result.labels)), key=lambda row: -result.score[row])
+    count = f"{int(result.is_outlier.sum())} of {len(result.labels)} parties"
+    total = f"{count} surely unlike the rest, at {100 * result.level:.6g}%, all together"
+    return "\n".join([*map(result.sentence, rows), total])

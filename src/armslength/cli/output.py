@@ -5,17 +5,14 @@ import io
 import json
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TextIO
 
 import click
 
+from armslength.results import Result
+
 TEXT_WIDTH = 100
-CSV_HELP = "csv has ' before text that begins with = + - @: a spreadsheet would run it as a formula."
-FORMATS = ("table", "json", "csv")
-FORMAT = click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help=CSV_HELP
-)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # how text begins that a spreadsheet runs as a formula
 
 
@@ -32,28 +29,38 @@ def as_json(value: Any) -> str:
     )
 
 
-def echo_rows(rows: Sequence[Mapping[str, Any]], form: str, notes: Sequence[str] = ()) -> None:
-    """Prints rows as "json" or "csv"; what must be known to read them goes to standard error."""
+def echo_result(result: Result, form: str, table: Callable[[Any], str], *notes: str) -> None:
+    """Prints a result as the "table" of this function with its notes, or its rows as "json" or "csv"."""
+    if form == "table":
+        click.echo("\n".join(filter(None, [table(result), *notes])))
+        return
+    rows = result.to_arrow().to_pylist()
     click.echo(as_csv(rows) if form == "csv" else as_json(rows))
+    echo_notes(*notes)
+
+
+def echo_notes(*notes: str) -> None:
+    """Prints what must be known to read the output to standard error."""
     for note in filter(None, notes):
         click.echo(f"armslength: {note}", err=True)
 
 
-def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows with the same fields as CSV."""
+def as_csv(rows: Sequence[Mapping[str, Any]], fields: Sequence[str] = ()) -> str:
+    """Rows as CSV, with these fields, or those of the first row."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(map(without_formulas, rows))
+    write_csv(rows, fields or list(rows[0] if rows else ()), text)
     return text.getvalue().rstrip("\n")
 
 
-def without_formulas(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row for a CSV file that a spreadsheet opens: an apostrophe goes before text that it would run as a formula."""
-    return {
-        name: f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
-        for name, cell in row.items()
-    }
+def write_csv(rows: Iterable[Mapping[str, Any]], fields: Sequence[str], file: TextIO) -> None:
+    """Rows as CSV for a spreadsheet: an apostrophe goes before text that it would run as a formula."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(fields)
+    for row in rows:
+        cells = map(row.__getitem__, fields)
+        writer.writerow(
+            f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in cells
+        )
 
 
 def finite(value: Any) -> Any:

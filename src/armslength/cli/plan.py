@@ -7,15 +7,16 @@ import click
 import armslength as al
 from armslength.cli.exit_codes import NOT_RESOLVABLE
 from armslength.cli.options import (
+    FILE,
+    FORMAT,
     OVERWRITE,
-    LocalPath,
     NumberRange,
     check_dimension,
     check_new_file,
+    option,
     protocol_options,
-    read_vocabulary,
 )
-from armslength.cli.output import FORMAT, as_csv, as_json
+from armslength.cli.output import as_csv, as_json, echo_notes
 from armslength.plots import check_format
 
 
@@ -36,37 +37,23 @@ Exit code 3: the distances cannot be resolved; the last line says what would be 
     "--distance", type=NumberRange(), help="How far apart the groups are, or low:high, in data units."
 )
 @click.option("--people", type=int, help="Instead of --distance: how many people a group has.")
-@click.option(
-    "--max-sketch-dim", type=int, default=4096, show_default=True, help="The largest sketch to recommend."
-)
+@option("--max-sketch-dim", default=4096, help="The largest sketch to recommend.")
 @click.option("--distortion", type=float, help="α: the error may be at most α times the squared distance …")
 @click.option("--failure-probability", type=float, help="… except with probability β, over all pairs.")
 @click.option(
     "--density", type=float, help="The share of coordinates that are not zero, for the predicted cost."
 )
-@click.option("--pairs", type=int, default=1, show_default=True, help="How many pairs are to hold together.")
+@option("--pairs", default=1, help="How many pairs are to hold together.")
 @click.option(
     "--binary", is_flag=True, help="Vectors hold 0 and 1, and one unit is one bit: adds randomized response."
 )
-@click.option(
-    "--plot", type=LocalPath(dir_okay=False), help="Write error against size and ε to .html, .svg or .png."
-)
+@click.option("--plot", type=FILE, help="Write error against size and ε to .html, .svg or .png.")
 @OVERWRITE
-@click.option("-o", "--output", type=LocalPath(dir_okay=False), help="Write the recommended protocol here.")
+@click.option("-o", "--output", type=FILE, help="Write the recommended protocol here.")
 @FORMAT
 @click.pass_context
-def plan(  # noqa: PLR0913, PLR0917  # one argument for each option
-    ctx: click.Context,
-    /,
-    input_dim: int | None,
-    open_vocabulary: bool,
-    resolution: str,
-    vocabulary: Any,
-    plot: str | None,
-    output: str | None,
-    overwrite: bool,
-    form: str,
-    **known: Any,
+def plan(
+    ctx: click.Context, /, plot: str | None, output: str | None, overwrite: bool, form: str, **known: Any
 ) -> None:
     """Choose the settings before any privacy is spent: predicts how accurate they are, and whether it can work.
 
@@ -74,27 +61,25 @@ def plan(  # noqa: PLR0913, PLR0917  # one argument for each option
     (--distance, or --people with --contribution). Every transform and noise, at its best size, is ranked by its exact error.
     The best is recommended, and written as a protocol with -o.
     """
-    check_dimension(input_dim, open_vocabulary=open_vocabulary)
+    check_dimension(known)
     check_new_file(output, overwrite=overwrite)
-
     if plot is not None:
         check_format(plot)  # before any work
-    result = al.plan(input_dim, resolution=resolution, vocabulary=read_vocabulary(vocabulary), **known)
+    result = al.plan(**known)
     if plot is not None:
         result.plot(plot)
     click.echo(_listed(result, form))
-    if result.weakness and form == "csv":  # the other forms say it themselves
-        click.echo(f"armslength: {result.weakness}", err=True)
+    if form == "csv":  # the other forms say it themselves
+        echo_notes(result.weakness)
     if output is not None and result.resolvable:
         result.protocol.save(output)
-        click.echo(f"armslength: the recommended protocol was written to {output}", err=True)
+        echo_notes(f"the recommended protocol was written to {output}")
         if not known["unit"] or known["contribution"] is None:
-            click.echo(
-                "armslength: an event table needs a protocol with --contribution and --unit; this one is for matrices",
-                err=True,
+            echo_notes(
+                "an event table needs a protocol with --contribution and --unit; this one is for matrices"
             )
-    if not result.resolvable:
-        click.echo(f"armslength: {result.refusal}", err=True)
+    if result.refusal:
+        echo_notes(result.refusal)
         ctx.exit(NOT_RESOLVABLE)
 
 

@@ -7,19 +7,20 @@ import click
 
 import armslength as al
 from armslength.cli.options import (
+    EXISTING_FILE,
+    FILE,
     NO_WORK_LIMIT,
     OVERWRITE,
-    LocalPath,
     check_dimension,
     check_new_file,
+    choice,
+    option,
     protocol_options,
-    read_vocabulary,
     work_limit,
 )
 from armslength.cli.output import as_json, paragraph
 from armslength.planner.predictions import smallest_resolved_distance
 from armslength.privacy.exact_numbers import weakness
-from armslength.protocol.schema import TRANSFORMS
 from armslength.randomness.seeds import fresh_seed
 from armslength.sketches.card import guarantee_in_words
 from armslength.sketches.noises import UNKNOWN
@@ -50,65 +51,35 @@ Examples:
 """
 )
 @click.option("--unit", help='The unit of protection in words, such as "one patient"; asked for if left out.')
-@click.option(
-    "--transform",
-    type=click.Choice(_TRANSFORMS),
-    default="SparseJL",
-    show_default=True,
-    help="The public matrix.",
-)
+@choice("--transform", values=_TRANSFORMS, text="The public matrix.")
 @click.option("--sketch-dim", type=int, help="How many numbers a sketch has; a multiple of the sparsity.")
-@click.option(
-    "--sparsity",
-    type=int,
-    default=1,
-    show_default=True,
-    help="SparseJL: how many rows each coordinate goes to.",
-)
-@click.option(
+@option("--sparsity", default=1, help="SparseJL: how many rows each coordinate goes to.")
+@choice(
     "--construction",
-    type=click.Choice(["block", "graph", "balanced"]),
-    default="block",
-    show_default=True,
-    help="SparseJL: balanced needs --input-dim, and is a little more accurate.",
+    values=["block", "graph", "balanced"],
+    text="SparseJL: balanced needs --input-dim, and is a little more accurate.",
 )
-@click.option(
-    "--noise",
-    type=click.Choice(["auto", "laplace", "gaussian"]),
-    default="auto",
-    show_default=True,
-    help="auto: the law of the smaller exact variance.",
+@choice(
+    "--noise", values=["auto", "laplace", "gaussian"], text="auto: the law of the smaller exact variance."
 )
-@click.option(
-    "--dropped-bits", type=int, default=0, show_default=True, help="Low bits to drop after the noise."
-)
+@option("--dropped-bits", default=0, help="Low bits to drop after the noise.")
 @protocol_options
 @OVERWRITE
-@click.option("-o", "--output", required=True, type=LocalPath(dir_okay=False), help="Where to write it.")
-def new(
-    unit: str | None,
-    transform: str,
-    input_dim: int | None,
-    open_vocabulary: bool,
-    vocabulary: Any,
-    overwrite: bool,
-    output: str,
-    **known: Any,
-) -> None:
+@click.option("-o", "--output", required=True, type=FILE, help="Where to write it.")
+def new(unit: str | None, transform: str, overwrite: bool, output: str, **known: Any) -> None:
     """Write a protocol to a file, and print what it means."""
     check_new_file(output, overwrite=overwrite)
-    check_dimension(input_dim, open_vocabulary=open_vocabulary)
+    check_dimension(known)
     if not unit:
         if not is_terminal():
             raise click.UsageError('--unit must say who is protected, such as --unit "one patient"')
         unit = click.prompt("Who is protected? Say it in words, such as: one patient")
-
-    sizes = {name: known.pop(name) for name in ("sketch_dim", "sparsity", "construction", "seed")}
-    made = al.Protocol(
-        _built(transform, input_dim, **sizes), unit=unit, vocabulary=read_vocabulary(vocabulary), **known
-    )
-    made.save(output)
-    click.echo(described(made))
+    sizes = {
+        name: known.pop(name) for name in ("input_dim", "sketch_dim", "sparsity", "construction", "seed")
+    }
+    agreement = al.Protocol(_transform(transform, **sizes), unit=unit, **known)
+    agreement.save(output)
+    click.echo(description(agreement))
     click.echo(f"\nwritten to {output}; give this file to every party")
 
 
@@ -117,29 +88,24 @@ def is_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _built(
-    name: str,
-    input_dim: int | None,
-    *,
-    sketch_dim: int | None,
-    sparsity: int,
-    construction: str,
-    seed: str | None,
+def _transform(
+    name: str, *, input_dim: int | None, sketch_dim: int | None, seed: str | None, **sparse: Any
 ) -> Any:
     """The transform of that name; refuses options that it does not have."""
-    if name != "SparseJL" and input_dim is None:
-        raise click.UsageError(f"--open-vocabulary must go with SparseJL, got {name}; say --input-dim")
-    if name != "SparseJL" and (sparsity != 1 or construction != "block"):
-        raise click.UsageError(
-            f"--sparsity and --construction must go with SparseJL, got {name}; leave them out"
-        )
-    if name == "Identity":
-        return TRANSFORMS[name](input_dim=input_dim)  # type: ignore[call-arg]  # each transform has its own arguments
+    if name != "SparseJL":
+        if input_dim is None:
+            raise click.UsageError(f"--open-vocabulary must go with SparseJL, got {name}; say --input-dim")
+        if sparse != {"sparsity": 1, "construction": "block"}:
+            raise click.UsageError(
+                f"--sparsity and --construction must go with SparseJL, got {name}; leave them out"
+            )
+        sparse = {}
+        if name == "Identity":
+            return al.Identity(input_dim=input_dim)
     if sketch_dim is None:
         raise click.UsageError("--sketch-dim must be given; `armslength plan` finds a good one")
-    extra = {"sparsity": sparsity, "construction": construction} if name == "SparseJL" else {}
-    public_seed = fresh_seed() if seed is None else seed
-    return TRANSFORMS[name](input_dim=input_dim, sketch_dim=sketch_dim, seed=public_seed, **extra)  # type: ignore[call-arg]  # the same
+    seed = fresh_seed() if seed is None else seed
+    return getattr(al, name)(input_dim=input_dim, sketch_dim=sketch_dim, seed=seed, **sparse)
 
 
 @protocol.command(
@@ -149,8 +115,8 @@ Examples:
   armslength protocol show protocol.json --format json
 """
 )
-@click.argument("file", type=LocalPath(exists=True, dir_okay=False))
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.argument("file", type=EXISTING_FILE)
+@choice("--format", "form", values=["table", "json"])
 @NO_WORK_LIMIT
 def show(file: str, form: str) -> None:
     """Show a protocol: who is protected, how, and which distances can be told from 0."""
@@ -159,10 +125,10 @@ def show(file: str, form: str) -> None:
         ids = {"fingerprint": loaded.fingerprint, "space": loaded.space}
         click.echo(as_json({**loaded.document(), **ids}))
     else:
-        click.echo(described(loaded))
+        click.echo(description(loaded))
 
 
-def described(protocol: "al.Protocol") -> str:
+def description(protocol: "al.Protocol") -> str:
     """The protocol in words."""
     weak = weakness(protocol.epsilon, protocol.released_delta)
     lines = [

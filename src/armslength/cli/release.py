@@ -10,14 +10,24 @@ import click
 import armslength as al
 from armslength.cli.exit_codes import ELSEWHERE, endings_ignored
 from armslength.cli.ledger import NEW_LEDGER
-from armslength.cli.options import NO_WORK_LIMIT, OVERWRITE, LocalPath, NameList, check_new_file, work_limit
-from armslength.cli.output import paragraph
+from armslength.cli.options import (
+    EXISTING_FILE,
+    FILE,
+    NO_WORK_LIMIT,
+    OVERWRITE,
+    LocalPath,
+    NameList,
+    check_new_file,
+    option,
+    work_limit,
+)
+from armslength.cli.output import echo_notes, paragraph
 from armslength.errors import ArmslengthError, ParameterError, plural
 from armslength.files import check_can_write
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ledger.entry import release_label
-from armslength.ledger.ledger import NoLedger, open_account
+from armslength.ledger.ledger import Account, NoLedger, open_account
 from armslength.privacy.exact_numbers import decimal_text, weakness
 from armslength.release.release import preview_events, release_events
 from armslength.sketches.card import protection_in_words
@@ -56,20 +66,10 @@ in the temporary folder, which the message names.
     "--weight", metavar="COLUMN", help="How much an event counts; may be negative.  [default: 1 each]"
 )
 @click.option(
-    "--protocol",
-    "protocol_file",
-    required=True,
-    type=LocalPath(exists=True, dir_okay=False),
-    help="What all parties agreed on.",
+    "--protocol", "protocol_file", required=True, type=EXISTING_FILE, help="What all parties agreed on."
 )
 @click.option("--population", default="", help="Whose budget the ledger charges, such as visits-2026.")
-@click.option(
-    "--ledger",
-    default="ledger.sqlite",
-    show_default=True,
-    type=LocalPath(dir_okay=False),
-    help="The ledger that is charged. It must exist.",
-)
+@option("--ledger", default="ledger.sqlite", type=FILE, help="The ledger that is charged. It must exist.")
 @NEW_LEDGER
 @click.option("--no-ledger", is_flag=True, help="Use no ledger: you keep count yourself.")
 @click.option(
@@ -81,10 +81,9 @@ in the temporary folder, which the message names.
     "--repeat", is_flag=True, help="Release labels again that were released before; spends the budget again."
 )
 @OVERWRITE
-@click.option(
+@option(
     "--memory",
     default="1GB",
-    show_default=True,
     help="About how much memory to use before events go to an encrypted temporary file.",
 )
 @click.option("--threads", type=int, help="At most this many threads.")
@@ -92,9 +91,7 @@ in the temporary folder, which the message names.
 @click.option(
     "--dry-run", is_flag=True, help="Show what would be released and spent; reads no event, spends nothing."
 )
-@click.option(
-    "-o", "--output", required=True, type=LocalPath(dir_okay=False), help="The sketch file to write."
-)
+@click.option("-o", "--output", required=True, type=FILE, help="The sketch file to write.")
 def release(  # noqa: PLR0913, PLR0917  # one argument for each option
     files: tuple[str, ...],
     person: str,
@@ -135,23 +132,35 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
     )
     if known["dry_run"]:
         preview_events(job, account)
-        told = "would be released; nothing was read but the schema, nothing was spent"
-        click.echo(_told(protocol, job, told))
-        click.echo(_charged(chosen, population, "would be charged"))
+        message = "would be released; nothing was read but the schema, nothing was spent"
+        click.echo(_summary(protocol, job, message))
+        click.echo(_charge_text(chosen, population, "would be charged"))
         return
-    sketches, place, lines = None, output, _lines(chosen, job, population)
+    place = _release(job, account, output)
+    if place != output:  # a script that goes on with --output must notice that it is not there
+        click.get_current_context().exit(ELSEWHERE)
+
+
+def _release(job: TableJob, account: Account, output: str) -> str:
+    """Release and print what was done; returns the file. Every error after the charge says what became of the release."""
+    ledger, population = account.ledger, account.population
+    sketches: al.Sketches | None = None
+    place, charges = output, _charges(ledger, job, population)
+
+    def is_lost() -> bool:
+        return sketches is None and _charges(ledger, job, population) > charges
+
     try:
         sketches = release_events(job, account, show_progress=True)
-        place = _saved(sketches, output)
-        click.echo(_told(protocol, job, f"released to {place}"))
-        click.echo(_charged(chosen, population, "charged"))
+        place = _save(sketches, output)
+        click.echo(_summary(job.protocol, job, f"released to {place}"))
+        click.echo(_charge_text(ledger, population, "charged"))
     except KeyboardInterrupt:
         with endings_ignored():  # a second one must not take what the first is saving
-            charged = sketches is None and _lines(chosen, job, population) > lines
-            told = _interrupted(sketches, output, charged=charged)
-        raise KeyboardInterrupt(told) from None
+            message = _interrupted(sketches, output, charged=is_lost())
+        raise KeyboardInterrupt(message) from None
     except ArmslengthError as problem:
-        if sketches is None and _lines(chosen, job, population) > lines:
+        if is_lost():
             raise type(problem)(f"{problem}; {_LOST}") from None
         raise
     except OSError as problem:  # of the standard output
@@ -159,19 +168,20 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
             raise
         raise OSError(problem.errno, f"{problem.strerror}; the release was saved as {place}") from None
     except Exception:  # a bug, or no memory left: its own message is left out
-        if sketches is None and _lines(chosen, job, population) > lines:
-            click.echo(f"armslength: {_LOST}", err=True)
+        if is_lost():
+            echo_notes(_LOST)
         raise
-    _exit_if_elsewhere(place, output)
+    return place
 
 
-def _exit_if_elsewhere(place: str, output: str) -> None:
-    """Exit with a code of its own: a script that goes on with --output must notice that it is not there."""
-    if place != output:
-        click.get_current_context().exit(ELSEWHERE)
+def _interrupted(sketches: "al.Sketches | None", output: str, *, charged: bool) -> str:
+    """The message after an interruption; saves the release first if there is one."""
+    if sketches is not None:
+        return f"interrupted when all was done; the release was saved as {_save(sketches, output)}"
+    return f"interrupted; {_LOST if charged else 'nothing was charged, and nothing was written'}"
 
 
-def _lines(ledger: "al.Ledger | NoLedger", job: TableJob, population: str) -> int:
+def _charges(ledger: "al.Ledger | NoLedger", job: TableJob, population: str) -> int:
     """How often the ledger has charged these labels."""
     if isinstance(ledger, NoLedger):
         return 0
@@ -179,39 +189,25 @@ def _lines(ledger: "al.Ledger | NoLedger", job: TableJob, population: str) -> in
     return sum(entry.label == label for entry in ledger.entries(population))
 
 
-def _interrupted(sketches: "al.Sketches | None", output: str, *, charged: bool) -> str:
-    """The message after an interruption; saves the release first if there is one."""
-    if sketches is not None:
-        return f"interrupted when all was done; the release was saved as {_saved(sketches, output)}"
-    if charged:
-        return f"interrupted; {_LOST}"
-    return "interrupted; nothing was charged, and nothing was written"
-
-
-def _saved(sketches: "al.Sketches", output: str) -> str:
+def _save(sketches: "al.Sketches", output: str) -> str:
     """Save the sketches and return where. The budget is spent, so a second place, the temporary folder, is tried."""
     try:
         sketches.save(output)
     except Exception as problem:  # noqa: BLE001  # whatever it is, the release is lost unless it is written elsewhere
-        message = (
-            str(problem)
-            if isinstance(problem, ArmslengthError)
-            else f"{output} must be written whole, got {type(problem).__name__}"
-        )
+        error = problem
+        if not isinstance(error, ArmslengthError):
+            error = ParameterError(f"{output} must be written whole, got {type(problem).__name__}")
         rescued = str(Path(tempfile.gettempdir()) / f"rescued-sketches-{secrets.token_hex(8)}.parquet")
         try:
             sketches.save(rescued)
         except Exception:  # noqa: BLE001  # the same
-            kind = type(problem) if isinstance(problem, ArmslengthError) else ParameterError
-            raise kind(f"{message}; {_LOST}") from None
-        click.echo(
-            f"armslength: {message}; the release was saved as {rescued}: move it where it belongs", err=True
-        )
+            raise type(error)(f"{error}; {_LOST}") from None
+        echo_notes(f"{error}; the release was saved as {rescued}: move it where it belongs")
         return rescued
     return output
 
 
-def _charged(ledger: "al.Ledger | NoLedger", population: str, done: str) -> str:
+def _charge_text(ledger: "al.Ledger | NoLedger", population: str, done: str) -> str:
     """Where the release was charged, and what is left of each budget."""
     if isinstance(ledger, NoLedger):
         return "no ledger: you keep count yourself"
@@ -226,7 +222,7 @@ def _charged(ledger: "al.Ledger | NoLedger", population: str, done: str) -> str:
     return "\n".join(lines)
 
 
-def _told(protocol: "al.Protocol", job: TableJob, what: str) -> str:
+def _summary(protocol: "al.Protocol", job: TableJob, what: str) -> str:
     """What was released, and who is protected, in words."""
     count = len(job.groups.labels)
     delta = f", δ = {decimal_text(protocol.released_delta)}" if protocol.released_delta else ""
@@ -236,6 +232,5 @@ def _told(protocol: "al.Protocol", job: TableJob, what: str) -> str:
         paragraph(protection_in_words(protocol, "events")),
         f"{rows} {what}",
         f"ε = {decimal_text(protocol.epsilon)}{delta} for all of them together",
-        *([f"WARNING: {weak}"] if weak else []),
     ]
-    return "\n".join(lines)
+    return "\n".join([*lines, f"WARNING: {weak}"] if weak else lines)

@@ -1,9 +1,11 @@
 """`armslength report`: one offline page about sketches. It costs no privacy."""
 
+from typing import Any
+
 import click
 
 import armslength as al
-from armslength.cli.options import BY, LEVEL, LocalPath, check_new_file, sketch_files, work_limit
+from armslength.cli.options import BY, LEVEL, LocalPath, check_new_file, option, sketch_files, work_limit
 
 
 @click.command(
@@ -23,16 +25,13 @@ The page opens in any browser, without a network; it prints, and most of it can 
 )
 @click.option("--title", help="The heading; by default it says how many parties there are.")
 @LEVEL
-@click.option(
+@option(
     "--simultaneous/--each",
     default=True,
-    show_default=True,
     help="Whether all intervals hold together at that level, or each by itself.",
 )
 @BY
-def report(
-    *, files: tuple[str, ...], output: str, title: str | None, level: float, simultaneous: bool, by: str
-) -> None:
+def report(files: tuple[str, ...], output: str, **known: Any) -> None:
     """Write one offline page about the sketches in FILE.
 
     It has a summary in words, the privacy statement, a heat map, a map of all parties, a tree of groups, the nearest of each
@@ -42,13 +41,5 @@ def report(
     if not output.lower().endswith((".html", ".htm")):
         raise click.UsageError(f"the output must be a page that ends in .html, got {output}")
     check_new_file(output, overwrite=True, read=files)
-
-    al.report(
-        al.load(list(files), **work_limit()),
-        output,
-        title=title,
-        level=level,
-        simultaneous=simultaneous,
-        by=by,
-    )
+    al.report(al.load(list(files), **work_limit()), output, **known)
     click.echo(f"the report is in {output}")

@@ -3,7 +3,7 @@
 import click
 
 import armslength as al
-from armslength.cli.options import OVERWRITE, LocalPath, check_new_file, sketch_files, work_limit
+from armslength.cli.options import FILE, OVERWRITE, check_new_file, sketch_files, work_limit
 from armslength.errors import plural, printable
 from armslength.sketches.sketch_file import list_files
 from armslength.sketches.sketches import sum_rows
@@ -24,9 +24,7 @@ Examples:
     help="Or: add rows that have the same label, one of each file, and keep the labels.",
 )
 @OVERWRITE
-@click.option(
-    "-o", "--output", required=True, type=LocalPath(dir_okay=False), help="The sketch file to write."
-)
+@click.option("-o", "--output", required=True, type=FILE, help="The sketch file to write.")
 def sum(  # noqa: A001  # the verb's name
     files: tuple[str, ...], label: str | None, by_label: bool, overwrite: bool, output: str
 ) -> None:
@@ -41,7 +39,7 @@ def sum(  # noqa: A001  # the verb's name
     check_new_file(output, overwrite=overwrite, read=map(str, paths))
     parts = [al.load(path, **work_limit()) for path in paths]
     _check_different(parts)
-    added = _by_label(parts) if label is None else _all_rows(parts, label)
+    added = _by_label(parts) if label is None else sum_rows(al.concat(parts), label)
     added.save(output)
     rows = plural(len(added), "row")
     click.echo(f"{rows} written to {output}, with the noise of all the rows that were added")
@@ -59,13 +57,7 @@ def _check_different(parts: "list[al.Sketches]") -> None:
         raise click.UsageError("each release must be added once, got one that is in several rows or files")
 
 
-def _all_rows(parts: "list[al.Sketches]", label: str) -> "al.Sketches":
-
-    return sum_rows(al.concat(parts), label)
-
-
 def _by_label(parts: "list[al.Sketches]") -> "al.Sketches":
-
     labels = parts[0].labels
     for part in parts:
         if sorted(part.labels) != sorted(labels) or len(set(part.labels)) != len(part):

@@ -6,7 +6,7 @@ import click
 
 import armslength as al
 from armslength.cli.exit_codes import INCOMPATIBLE
-from armslength.cli.options import LocalPath, sketch_files, work_limit
+from armslength.cli.options import EXISTING_FILE, choice, sketch_files, work_limit
 from armslength.cli.output import TEXT_WIDTH, as_json
 from armslength.sketches.sketch_file import list_files
 from armslength.sketches.verify import FAILS
@@ -21,21 +21,16 @@ Examples:
 """
 )
 @sketch_files
-@click.option(
-    "--protocol",
-    "agreed",
-    type=LocalPath(exists=True, dir_okay=False),
-    help="The protocol that was agreed on.",
-)
+@click.option("--protocol", "protocol_file", type=EXISTING_FILE, help="The protocol that was agreed on.")
 @click.option(
     "--ledger",
-    type=LocalPath(exists=True, dir_okay=False),
+    type=EXISTING_FILE,
     help="The ledger of the party that released the files: it must have a line for each.",
 )
-@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+@choice("--format", "form", values=["table", "json"])
 @click.pass_context
 def verify(
-    ctx: click.Context, files: tuple[str, ...], agreed: str | None, ledger: str | None, form: str
+    ctx: click.Context, files: tuple[str, ...], protocol_file: str | None, ledger: str | None, form: str
 ) -> None:
     """Recheck sketch files that you received: was anything edited, and is the noise enough for the guarantee?
 
@@ -44,24 +39,21 @@ def verify(
 
     Exit code 5: something failed.
     """
-    protocol = None if agreed is None else al.Protocol.load(agreed, **work_limit())
-    done = [
-        al.verify(path, protocol=protocol, ledger=ledger, **work_limit())
-        for name in files
-        for path in list_files(name)
-    ]
+    protocol = None if protocol_file is None else al.Protocol.load(protocol_file, **work_limit())
+    paths = [path for name in files for path in list_files(name)]
+    results = [al.verify(path, protocol=protocol, ledger=ledger, **work_limit()) for path in paths]
     if form == "json":
-        click.echo(as_json([each.document() for each in done]))
+        click.echo(as_json([result.document() for result in results]))
     else:
-        for each in done:
-            click.echo(each.path)
-            for check in each.checks:
+        for result in results:
+            click.echo(result.path)
+            for check in result.checks:
                 state = check.state.upper() if check.state == FAILS else check.state
                 first = f"  {state:<12} {check.subject + ':':<12} "
                 click.echo(
                     textwrap.fill(check.words, TEXT_WIDTH, initial_indent=first, subsequent_indent=" " * 28)
                 )
-    failing = sum(not each.holds for each in done)
+    failing = sum(not result.holds for result in results)
     if failing:
-        click.echo(f"armslength: {failing} of {len(done)} files failed verification", err=True)
+        click.echo(f"armslength: {failing} of {len(results)} files failed verification", err=True)
         ctx.exit(INCOMPATIBLE)

@@ -2,17 +2,15 @@
 
 import math
 import textwrap
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from armslength.planner.families import HISTOGRAM, KENTHAPADI, PAPERS_OWN
 from armslength.planner.needs import Needs
 from armslength.planner.predictions import Configuration, Option, has_upper_end, options, predict
-from armslength.plots import Curve, PlanCurves
+from armslength.plots import PlanCurves
 from armslength.privacy.exact_numbers import WEAK_EPSILON, decimal_text
-from armslength.results import Column, heading
-from armslength.results import line as table_line
+from armslength.results import table_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,18 +20,6 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 _MOST_LEADING = 6
-_HEADINGS = (
-    "",
-    "configuration",
-    "k",
-    "noise",
-    "error",
-    "at high",
-    "smallest",
-    "bytes",
-    "additions",
-    "guarantee",
-)
 _TEXT_COLUMNS = ("", "configuration", "noise", "guarantee")
 _EPSILONS = 25
 _MORE_ENTRIES = "SparseJL block, s=8"
@@ -43,7 +29,7 @@ _REACH = 10.0  # times the ε of the plan, up and down
 def page_text(plan: "Plan") -> str:
     """The whole page, as `str(plan)` shows it."""
     rows = [_cells(line, is_recommended=line is plan.recommended) for line in _lines_on_page(plan)]
-    return "\n".join([summary(plan), "", *_table(rows), "", *_footnotes(plan)])
+    return "\n".join([summary(plan), "", *table_lines(rows, _TEXT_COLUMNS), "", *_footnotes(plan)])
 
 
 def summary(plan: "Plan") -> str:
@@ -53,7 +39,8 @@ def summary(plan: "Plan") -> str:
         parts.append(f"Recommended: {configuration_text(plan.recommended)}")
     else:
         parts += textwrap.wrap(refusal(plan), WIDTH)
-    parts += [_bullet(reason) for reason in plan.reasons]
+    bullet = textwrap.TextWrapper(WIDTH, initial_indent="  · ", subsequent_indent="    ")
+    parts += map(bullet.fill, plan.reasons)
     if plan.weakness:
         parts += textwrap.wrap(f"WARNING: {plan.weakness}", WIDTH)
     if plan.resolvable:
@@ -77,8 +64,8 @@ def refusal(plan: "Plan") -> str:
             f"has a proved probability of at most {best.failure_bound:.3g}, and {situation.target.failure_probability:.3g} was asked for "
             f"({configuration_text(best)}, standard error {error_text(best.relative_error)})"
         )
-    offers = [] if plan.needs is None else _offers(plan.needs, situation)
-    return f"{text}; {'it would take ' + ' or '.join(offers) if offers else 'no ε up to 1000 is enough'}"
+    offers = " or ".join([] if plan.needs is None else _offers(plan.needs, situation))
+    return f"{text}; {f'it would take {offers}' if offers else 'no ε up to 1000 is enough'}"
 
 
 def reasons_for(plan: "Plan") -> list[str]:
@@ -97,8 +84,8 @@ def reasons_for(plan: "Plan") -> list[str]:
             )
     elif best.noise == "laplace" and situation.delta > 0:
         gaussian = (line.relative_error for line in plan.configurations if line.noise == "gaussian")
-        better = min(gaussian, default=math.inf) > best.relative_error
-        verdict = "more accurate" if better else "as accurate, to a percent,"
+        is_better = next(gaussian, math.inf) > best.relative_error
+        verdict = "more accurate" if is_better else "as accurate, to a percent,"
         reasons.append(f"Laplace noise is {verdict} here, and pure: δ is not spent")
     elif best.noise == "gaussian":
         reasons.append(
@@ -126,11 +113,13 @@ def curves_of(plan: "Plan") -> PlanCurves:
     steps = [_REACH ** (2 * i / (_EPSILONS - 1) - 1) for i in range(_EPSILONS)]
     epsilons = [Fraction(f"{center * step:.6g}") for step in steps]
     families = [line.option.family for line in _lines_in_plot(plan) if line.option is not None]
-    names = [f"{family.baseline or family.label}, {family.noise.capitalize()}" for family in families]
-    curves = [(name, options(family, situation)) for name, family in zip(names, families, strict=True)]
+    curves = {
+        f"{family.baseline or family.label}, {family.noise.capitalize()}": options(family, situation)
+        for family in families
+    }
     return PlanCurves(
-        by_size=[_size_curve(name, sizes, situation) for name, sizes in curves],
-        by_epsilon=[_epsilon_curve(name, sizes, situation, epsilons) for name, sizes in curves],
+        by_size={name: _size_curve(sizes, situation) for name, sizes in curves.items()},
+        by_epsilon={name: _epsilon_curve(sizes, situation, epsilons) for name, sizes in curves.items()},
         epsilon=center,
         sketch_dim=plan.recommended.sketch_dim,
         error=plan.recommended.relative_error,
@@ -205,9 +194,8 @@ def _size_reasons(plan: "Plan") -> list[str]:
     if situation.target is not None:
         return ["size and sparsity are chosen for the target: a smaller sketch may err less and promise less"]
     # The recommended size is the smallest within a percent; the most accurate one shows whether the limit was in the way.
-    sizes = [line for line in plan.configurations if line.label == best.label and line.noise == best.noise]
-    most_accurate = min(sizes, key=lambda line: line.relative_error).sketch_dim
-    limit = situation.max_sketch_dim
+    same = (line for line in plan.configurations if (line.label, line.noise) == (best.label, best.noise))
+    most_accurate, limit = next(same).sketch_dim, situation.max_sketch_dim
     if most_accurate == best.option.family.sizes[-1] == limit:
         return [
             f"the limit of {limit:,} coordinates was reached: a larger max_sketch_dim may be more accurate"
@@ -225,10 +213,9 @@ def _baseline_reasons(plan: "Plan") -> list[str]:
         PAPERS_OWN: "the paper's own setting",
     }
     for baseline, name in names.items():
-        lines = [line for line in plan.configurations if line.baseline == baseline]
-        if not lines or recommended.baseline == baseline or recommended.relative_error == 0:
+        best = next((line for line in plan.configurations if line.baseline == baseline), None)
+        if best is None or recommended.baseline == baseline or recommended.relative_error == 0:
             continue
-        best = min(lines, key=lambda line: line.relative_error)
         ratio = (best.relative_error / recommended.relative_error) ** 2
         if ratio >= 1:
             reasons.append(f"{name} has {number_text(ratio)} times the variance ({best.bytes:,} bytes)")
@@ -252,38 +239,28 @@ def _lines_on_page(plan: "Plan") -> list[Configuration]:
     leading = 0
     for line in plan.configurations:
         on_page = "always" if line.option is None else line.option.family.on_page
-        if line is plan.recommended or (on_page == "always" and line.label not in seen):
-            lines.append(line)
-        elif leading < _MOST_LEADING and on_page != "never":
-            leading += 1
+        is_needed = line is plan.recommended or (on_page == "always" and line.label not in seen)
+        if is_needed or (leading < _MOST_LEADING and on_page != "never"):
+            leading += not is_needed
             lines.append(line)
         seen.add(line.label)
     return lines
 
 
-def _cells(line: Configuration, *, is_recommended: bool) -> tuple[str, ...]:
+def _cells(line: Configuration, *, is_recommended: bool) -> dict[str, str]:
     """One line of the table."""
-    return (
-        "*" if is_recommended else "" if line.is_choice else "-",
-        line.label + ("" if line.is_exact else " ~"),
-        f"{line.sketch_dim:,}",
-        line.noise,
-        error_text(line.relative_error),
-        error_text(line.relative_error_high),
-        number_text(line.smallest_distance),
-        f"{line.bytes:,}",
-        f"{line.additions:,}" if line.additions is not None else "per item",
-        line.guarantee,
-    )
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The table as lines of text."""
-    columns = [
-        Column(name, max(len(name), *(len(row[i]) for row in rows)), is_number=name not in _TEXT_COLUMNS)
-        for i, name in enumerate(_HEADINGS)
-    ]
-    return [heading(columns), *(table_line(columns, row) for row in rows)]
+    return {
+        "": "*" if is_recommended else "" if line.is_choice else "-",
+        "configuration": line.label + ("" if line.is_exact else " ~"),
+        "k": f"{line.sketch_dim:,}",
+        "noise": line.noise,
+        "error": error_text(line.relative_error),
+        "at high": error_text(line.relative_error_high),
+        "smallest": number_text(line.smallest_distance),
+        "bytes": f"{line.bytes:,}",
+        "additions": f"{line.additions:,}" if line.additions is not None else "per item",
+        "guarantee": line.guarantee,
+    }
 
 
 def _footnotes(plan: "Plan") -> list[str]:
@@ -319,16 +296,17 @@ def _lines_in_plot(plan: "Plan") -> list[Configuration]:
     return lines
 
 
-def _size_curve(name: str, sizes: list[Option], situation: "Situation") -> Curve:
-    points = [
+def _size_curve(sizes: list[Option], situation: "Situation") -> list[tuple[float, float]]:
+    return [
         (float(option.transform.sketch_dim), prediction.relative_error(situation.distances.low))
         for option in sizes
         if (prediction := predict(option, situation, situation.epsilon)) is not None
     ]
-    return Curve(name, points)
 
 
-def _epsilon_curve(name: str, sizes: list[Option], situation: "Situation", epsilons: list[Fraction]) -> Curve:
+def _epsilon_curve(
+    sizes: list[Option], situation: "Situation", epsilons: list[Fraction]
+) -> list[tuple[float, float]]:
     """The error at the best size for each ε."""
     points = []
     for epsilon in epsilons:
@@ -336,7 +314,7 @@ def _epsilon_curve(name: str, sizes: list[Option], situation: "Situation", epsil
         errors = [each.relative_error(situation.distances.low) for each in predicted if each is not None]
         if errors and math.isfinite(min(errors)):
             points.append((float(epsilon), min(errors)))
-    return Curve(name, points)
+    return points
 
 
 def number_text(number: float) -> str:
@@ -347,7 +325,3 @@ def number_text(number: float) -> str:
 def error_text(share: float) -> str:
     """A relative error in percent, or as a multiple if it is large."""
     return f"{100 * share:,.3g}%" if share < 10 else f"{number_text(share)}x"
-
-
-def _bullet(text: str) -> str:
-    return textwrap.fill(text, WIDTH, initial_indent="  · ", subsequent_indent="    ")

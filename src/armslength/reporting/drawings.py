@@ -5,14 +5,16 @@ The map and the tree are in percentages of their width, so that text keeps its s
 
 import math
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from armslength.answers.cluster import Clusters
 from armslength.answers.plane import Plane, Points
 from armslength.errors import plural
 from armslength.reporting.findings import Findings
-from armslength.reporting.markup import escaped, name
+from armslength.reporting.markup import NumberStyle, escaped, name
 
 MOST_LABELS_ON_MAP, MOST_LABELS_ON_TREE, MOST_CELLS_IN_A_ROW = 60, 80, 48
 HATCHING = (
@@ -34,19 +36,12 @@ _MINOR = ' class="minor"'
 Box = tuple[float, float, float, float]
 
 
-@dataclass(frozen=True)
-class _LabelPlace:
+class _LabelPlace(NamedTuple):
     """Where a label goes: an offset from its mark in pixels, and which end of the text is there."""
 
     dx: float
     dy: float
     anchor: str
-
-    def box(self, x: float, y: float, width: float) -> Box:
-        """The area of the label, in pixels."""
-        shift = {"start": 0.0, "middle": -width / 2, "end": -width}[self.anchor]
-        left, top = x + self.dx + shift, y + self.dy - 11
-        return left, top, left + width, top + _LINE_HEIGHT
 
 
 _PLACES = (
@@ -108,44 +103,41 @@ def _fit(plane: Plane) -> tuple[Points, Points, float]:
 
 def _label_places(centers: Points, widths: list[float]) -> tuple[list[_LabelPlace | None], list[bool]]:
     """For each mark a place where its label covers nothing, or None; and whether it covers something on a phone."""
-    places: list[_LabelPlace | None] = [None] * len(widths)
-    crowded = [True] * len(widths)
     if len(widths) > MOST_LABELS_ON_MAP:
-        return places, crowded
-    marks, boxes = _mark_boxes(centers, _WIDE)
-    for party, (x, y) in enumerate(marks):
-        for place in _PLACES:
-            box = place.box(x, y, widths[party])
-            if _is_free(box, _WIDE, boxes, party):
-                places[party] = place
-                boxes.append(box)
-                break
-    marks, boxes = _mark_boxes(centers, _NARROW)
-    for party, ((x, y), chosen) in enumerate(zip(marks, places, strict=True)):
-        if chosen is not None:
-            box = chosen.box(x, y, widths[party])
-            crowded[party] = not _is_free(box, _NARROW, boxes, party)
-            if not crowded[party]:
-                boxes.append(box)
-    return places, crowded
+        return [None] * len(widths), [True] * len(widths)
+    places = _free_places(centers, widths, _WIDE, [_PLACES] * len(widths))
+    on_phone = _free_places(centers, widths, _NARROW, [[place] if place else [] for place in places])
+    return places, [place is None for place in on_phone]
 
 
-def _mark_boxes(centers: Points, size: tuple[float, float]) -> tuple[list[list[float]], list[Box]]:
-    """The marks on a map of this size, and the areas that they cover."""
+def _free_places(
+    centers: Points, widths: list[float], size: tuple[float, float], choices: Sequence[Sequence[_LabelPlace]]
+) -> list[_LabelPlace | None]:
+    """For each mark the first of its places inside a map of this size where its label covers no other mark or label."""
     marks = (centers * np.array(size)).tolist()
-    return marks, [(x - 4, y - 4, x + 4, y + 4) for x, y in marks]
+    boxes = [(x - 4, y - 4, x + 4, y + 4) for x, y in marks]
+    places: list[_LabelPlace | None] = []
+    for party, ((x, y), width) in enumerate(zip(marks, widths, strict=True)):
+        others = [*boxes[:party], *boxes[party + 1 :]]
+        areas = ((place, _label_area(place, x, y, width)) for place in choices[party])
+        place, area = next((pair for pair in areas if _is_free(pair[1], size, others)), (None, None))
+        places.append(place)
+        boxes += [area] if area else []
+    return places
 
 
-def _is_free(box: Box, size: tuple[float, float], boxes: list[Box], party: int) -> bool:
-    """Whether a label lies inside the map and covers none of the boxes but its own party's mark."""
-    left, top, right, bottom = box
+def _label_area(place: _LabelPlace, x: float, y: float, width: float) -> Box:
+    left = x + place.dx - {"start": 0.0, "middle": width / 2, "end": width}[place.anchor]
+    top = y + place.dy - 11
+    return left, top, left + width, top + _LINE_HEIGHT
+
+
+def _is_free(area: Box, size: tuple[float, float], others: list[Box]) -> bool:
+    """Whether a label lies inside the map and covers none of the others."""
+    left, top, right, bottom = area
     if left < 2 or top < 2 or right > size[0] - 2 or bottom > size[1] - 24:
         return False
-    return not any(
-        left < other[2] and other[0] < right and top < other[3] and other[1] < bottom
-        for number, other in enumerate(boxes)
-        if number != party
-    )
+    return not any(left < x1 and x0 < right and top < y1 and y0 < bottom for x0, y0, x1, y1 in others)
 
 
 def text_width(text: str) -> float:
@@ -231,17 +223,14 @@ def tree_svg(findings: Findings) -> str:
         f'<div class="tree{"" if is_labeled else " bare"}" id="tree">'
         f'<svg class="axis axis-row" height="22" aria-hidden="true">{axis}</svg>{"<span></span>" if is_labeled else ""}'
         f'<svg class="branches" height="{row * count:.0f}" role="img" aria-label="Tree of {count} parties; '
-        f'merges that the intervals do not support are dashed"><g class="axis">{grid}</g>{_branches(findings, row, top)}</svg>'
+        f'merges that the intervals do not support are dashed"><g class="axis">{grid}</g>{_branches(tree, findings.style, row, top)}</svg>'
         f"{parties if is_labeled else ''}</div>"
     )
 
 
-def _branches(findings: Findings, row: float, top: float) -> str:
+def _branches(tree: Clusters, style: NumberStyle, row: float, top: float) -> str:
     """The merges of the tree, and a mark for each leaf."""
-    tree = findings.clusters
-    if tree is None:
-        return ""
-    count = len(findings.labels)
+    count = len(tree.labels)
     heights = [0.0] * count + [float(height) for height in tree.linkage[:, 2]]
     middles = [0.0] * len(heights)
     for rank, leaf in enumerate(tree.order):
@@ -258,7 +247,7 @@ def _branches(findings: Findings, row: float, top: float) -> str:
         )
         is_sure = bool(tree.supported[merge])
         title = (
-            f"{plural(int(size), 'party', 'parties')} joined at {findings.style.text(height)}: "
+            f"{plural(int(size), 'party', 'parties')} joined at {style.text(height)}: "
             f"{'the intervals support it' if is_sure else 'the intervals leave it open'}"
         )
         merges.append(
@@ -286,7 +275,7 @@ def round_step(most: float) -> float:
     return next((digit * power for digit in (5, 2, 1) if digit * power <= most * (1 + 1e-12)), power / 2)
 
 
-def ticks(top: float, count: int = 5) -> list[float]:
-    """0 and multiples of a round step up to the top, about so many."""
-    step = round_step(top / count * 1.6)
+def ticks(top: float) -> list[float]:
+    """0 and about five multiples of a round step, up to the top."""
+    step = round_step(top / 5 * 1.6)
     return [step * number for number in range(math.floor(top / step * (1 + 1e-12)) + 1)] if step else [0.0]

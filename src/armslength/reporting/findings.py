@@ -23,35 +23,20 @@ Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """Distances between all parties and the answers drawn from them, in data units.
+    """Distances between all parties and the answers drawn from them, in data units. Matrices are n x n."""
 
-    Attributes:
-        labels: The parties' names, each of them once.
-        level: The confidence of all statements.
-        simultaneous: Whether all intervals hold together.
-        by: "size" for rows as they are, "shape" for rows divided by their totals.
-        squared: Estimated squared distances, n x n; they may be negative.
-        lower: Lower ends of the intervals of the distances, n x n.
-        upper: Upper ends.
-        joint_interval: (lower, upper) of intervals that all hold together. Statements that compare pairs use these.
-        clusters: The tree; None for one party.
-        plane: The map; None for one party.
-        outliers: Which parties are unlike the rest; None for fewer than three parties.
-        in_clear: For each party, whether it holds data without noise.
-    """
-
-    labels: tuple[str, ...]
-    level: float
-    simultaneous: bool
-    by: str
-    squared: Matrix
-    lower: Matrix
+    labels: tuple[str, ...]  # each of them once
+    level: float  # the confidence of all statements
+    simultaneous: bool  # whether all intervals hold together
+    by: str  # "size" or "shape"
+    squared: Matrix  # estimated squared distances; they may be negative
+    lower: Matrix  # ends of the intervals of the distances
     upper: Matrix
-    joint_interval: tuple[Matrix, Matrix]
-    clusters: Clusters | None
-    plane: Plane | None
-    outliers: Outliers | None
-    in_clear: tuple[bool, ...]
+    joint_interval: tuple[Matrix, Matrix]  # ends that all hold together, for statements that compare pairs
+    clusters: Clusters | None  # None for one party
+    plane: Plane | None  # None for one party
+    outliers: Outliers | None  # None for fewer than three parties
+    in_clear: tuple[bool, ...]  # for each party, whether it holds data without noise
 
     @cached_property
     def distance(self) -> Matrix:
@@ -106,19 +91,13 @@ class Findings:
             return 0.0, 1.0
         return float(colored.min()), min(float(colored.max()), 1.5 * float(np.quantile(colored, 0.95)))
 
-    def closest(self) -> tuple[int, int, int]:
-        """The pair with the smallest estimate, and how many other pairs could be as close."""
+    def extreme_pair(self, *, is_closest: bool) -> tuple[int, int, int]:
+        """The pair with the smallest or the largest estimate, and how many other pairs could be as close or as far apart."""
+        squared = self.squared[self.pairs]
         lower, upper = (end[self.pairs] for end in self.joint_interval)
-        best = int(np.argmin(self.squared[self.pairs]))
-        rivals = int((lower <= upper[best]).sum()) - 1
-        return int(self.pairs[0][best]), int(self.pairs[1][best]), rivals
-
-    def farthest(self) -> tuple[int, int, int]:
-        """The pair with the largest estimate, and how many other pairs could be as far apart."""
-        lower, upper = (end[self.pairs] for end in self.joint_interval)
-        best = int(np.argmax(self.squared[self.pairs]))
-        rivals = int((upper >= lower[best]).sum()) - 1
-        return int(self.pairs[0][best]), int(self.pairs[1][best]), rivals
+        best = int(np.argmin(squared) if is_closest else np.argmax(squared))
+        rivals = lower <= upper[best] if is_closest else upper >= lower[best]
+        return int(self.pairs[0][best]), int(self.pairs[1][best]), int(rivals.sum()) - 1
 
     def axis_end(self, pairs: Pairs) -> float:
         """The distance at the right end of these pairs' error bars: the largest finite number among them."""

@@ -53,13 +53,9 @@ def section(identifier: str, heading: str, *parts: str, classes: str = "") -> st
 
 @dataclass(frozen=True)
 class NumberStyle:
-    """How distances are printed: all with the same decimals, so that columns can be compared by eye.
+    """How distances are printed: all with the same decimals, so that columns can be compared by eye."""
 
-    Attributes:
-        decimals: Digits after the point; None prints powers of ten.
-    """
-
-    decimals: int | None
+    decimals: int | None  # digits after the point; None prints powers of ten
 
     @classmethod
     def of(cls, distances: NDArray[np.float64]) -> "NumberStyle":

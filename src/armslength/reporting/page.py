@@ -15,7 +15,7 @@ from armslength.files import atomic_write
 from armslength.reporting import promise, statements
 from armslength.reporting.findings import Findings, findings_of
 from armslength.reporting.markup import asset, escaped, fill, level_text, percent, scripts
-from armslength.reporting.sections import all_sections, contents
+from armslength.reporting.sections import all_sections
 from armslength.sketches.sketches import Sketches
 from armslength.version import __version__
 
@@ -63,7 +63,7 @@ def page_of(findings: Findings, sketches: Sketches, title: str | None) -> str:
     heading = escaped(title or f"{count:,} {'party' if count == 1 else 'parties compared'}")
     style = _style()
     script = f"(() => {{\n'use strict';\n{scripts()}}})();\n"
-    links = "".join(f'<a href="#{key}">{text}</a>' for key, text in contents(findings))
+    sections = all_sections(findings, sketches)
     policy = (
         f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -76,13 +76,13 @@ def page_of(findings: Findings, sketches: Sketches, title: str | None) -> str:
             "title": heading,
             "icon": _ICON,
             "style": style,
-            "contents": links,
+            "contents": "".join(f'<a href="#{key}">{text}</a>' for key, text, _ in sections),
             "search": _search(findings),
             "alarm": promise.alarm(sketches, findings.labels),
             "heading": heading,
             "lead": statements.lead(findings),
             "figures": _figures(findings, sketches),
-            "sections": all_sections(findings, sketches),
+            "sections": "\n".join(markup for *_, markup in sections),
             "exception": " except where it says “in the clear”" if any(findings.in_clear) else "",
             "numbers": script_numbers(findings),
             "script": script,
@@ -105,7 +105,7 @@ def script_numbers(findings: Findings) -> str:
             "low": low,
             "high": high,
             "longest": findings.axis_end(findings.pairs),
-            "first": findings.closest()[0] if len(rows) else 0,
+            "first": findings.extreme_pair(is_closest=True)[0] if len(rows) else 0,
             "value": _base64_floats(values[rows, columns]),
             "lower": _base64_floats(findings.lower[rows, columns]),
             "upper": _base64_floats(findings.upper[rows, columns]),

@@ -9,18 +9,6 @@ from armslength.reporting.findings import Findings
 from armslength.reporting.markup import asset, escaped, fill, level_text, name, percent, section
 from armslength.sketches.sketches import Sketches
 
-CONTENTS = {
-    "summary": "In short",
-    "privacy": "Privacy",
-    "heat": "Heat map",
-    "map": "Map",
-    "groups": "Tree",
-    "one": "One party",
-    "nearest": "Nearest",
-    "pairs": "All pairs",
-    "cards": "Release cards",
-}
-_FOR_ONE_PARTY = ("privacy", "cards")
 _MOST_PAIRS_WITHOUT_SCRIPT, _MOST_PRINTED = 300, 60
 _UNSURE_ITEM = '<li class="unsure">'
 _HEAT_HINT = "Point at a cell, or move with the arrow keys, to read a pair."
@@ -28,29 +16,23 @@ _ERROR_BAR = '<th scope="col" class="bar-cell"><span class="unseen">Error bar</s
 _BRANCH = '<svg width="40" height="12" aria-hidden="true"><line class="branch{}" x1="2" x2="38" y1="6" y2="6"/></svg>'
 
 
-def contents(findings: Findings) -> list[tuple[str, str]]:
-    """(identifier, title) of the sections of this page."""
-    is_alone = len(findings.labels) == 1
-    return [(key, title) for key, title in CONTENTS.items() if not is_alone or key in _FOR_ONE_PARTY]
-
-
-def all_sections(findings: Findings, sketches: Sketches) -> str:
-    """Every section; only privacy and cards for one party."""
-    privacy, cards = _privacy(sketches), section("cards", "Release cards", promise.cards(sketches))
+def all_sections(findings: Findings, sketches: Sketches) -> list[tuple[str, str, str]]:
+    """(identifier, title in the menu, markup) of every section; only privacy and cards for one party."""
+    privacy = ("privacy", "Privacy", _privacy(sketches))
+    cards = ("cards", "Release cards", section("cards", "Release cards", promise.cards(sketches)))
     if len(findings.labels) == 1:
-        return f"{privacy}\n{cards}"
-    sections = [
-        _summary(findings, sketches),
+        return [privacy, cards]
+    return [
+        ("summary", "In short", _summary(findings, sketches)),
         privacy,
-        _heat(findings),
-        _map(findings),
-        _groups(findings),
-        _one(findings),
-        _nearest(findings),
-        _pairs(findings),
+        ("heat", "Heat map", _heat(findings)),
+        ("map", "Map", _map(findings)),
+        ("groups", "Tree", _groups(findings)),
+        ("one", "One party", _one(findings)),
+        ("nearest", "Nearest", _nearest(findings)),
+        ("pairs", "All pairs", _pairs(findings)),
         cards,
     ]
-    return "\n".join(sections)
 
 
 def _summary(findings: Findings, sketches: Sketches) -> str:

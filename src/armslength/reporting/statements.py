@@ -113,7 +113,7 @@ def _resolution(findings: Findings) -> Statement:
 
 def _extreme(findings: Findings, *, closest: bool) -> Statement:
     """The closest or the farthest pair."""
-    i, j, rivals = findings.closest() if closest else findings.farthest()
+    i, j, rivals = findings.extreme_pair(is_closest=closest)
     if rivals == 0:
         verdict = f"Surely the {'closest' if closest else 'farthest'} pair of all."
     else:

@@ -8,9 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from armslength.cli.main import _VERBS, main
-
-VERBS = [name for name, _, _ in _VERBS]
+from armslength.cli.main import VERBS, main
 
 
 def commands():

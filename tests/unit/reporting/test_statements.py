@@ -55,9 +55,9 @@ def test_rivals_are_counted():
 
 
 def test_touching_intervals_are_rivals_and_others_are_not():
-    assert made_up(APART, 20).closest() == (0, 1, 1)
-    assert made_up(APART, 19.9).closest() == (0, 1, 0)
-    assert made_up(APART, 20).farthest() == (1, 2, 1)
+    assert made_up(APART, 20).extreme_pair(is_closest=True) == (0, 1, 1)
+    assert made_up(APART, 19.9).extreme_pair(is_closest=True) == (0, 1, 0)
+    assert made_up(APART, 20).extreme_pair(is_closest=False) == (1, 2, 1)
 
 
 def test_candidates_for_the_nearest():
