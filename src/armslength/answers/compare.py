@@ -104,7 +104,7 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
             tiles = _count(each_pair_once(a, b, estimator), advance)
             tables: Iterator[pa.Table]
             if top is None:
-                tables = (_pairs_of(tile, tile.pairs(), each, limits) for tile in tiles)
+                tables = (_pairs_of(tile, tile.estimate.lines(), each, limits) for tile in tiles)
             else:
                 tables = iter([_smallest(tiles, each, limits, top, -1.0 if farthest else 1.0)])
             for table in tables:

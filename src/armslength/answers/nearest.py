@@ -198,11 +198,14 @@ def nearest(
         if search is not None:
             search.finish(shortlist)
     answers = shortlist.answers()
-    roots = np.sqrt(np.maximum(answers.value, 0.0)), np.sqrt(answers.lower), np.sqrt(answers.upper)
-    ranks = answers.candidates, answers.best_rank, answers.worst_rank
-    rows = _labels(searched, answers.indices), answers.indices
+    answers = answers._replace(
+        value=np.sqrt(np.maximum(answers.value, 0.0)),
+        lower=np.sqrt(answers.lower),
+        upper=np.sqrt(answers.upper),
+    )
     note = "; ".join(filter(None, (answer_note(by), clear)))
-    return Nearest(queries.labels, *rows, *roots, answers.possible, *ranks, level, simultaneous, by, note)
+    labels = _labels(searched, answers.indices)
+    return Nearest(queries.labels, labels, *answers, level, simultaneous, by, note)
 
 
 def rows_at_once(coordinates: int) -> int:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from armslength.checks import one_of
 from armslength.errors import ParameterError
@@ -32,13 +31,6 @@ class Tile:
     first_column: int
     estimate: Estimate
 
-    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows and columns within the tile, each pair once."""
-        if self.estimate.within:
-            return np.triu_indices(len(self.estimate.value), 1)
-        rows, columns = np.indices(self.estimate.value.shape).reshape(2, -1)
-        return rows, columns
-
 
 def pair_estimator(by: str) -> PairEstimator:
     """Squared distances of rows as they are ("size"), or of rows divided by their totals ("shape")."""
@@ -48,23 +40,31 @@ def pair_estimator(by: str) -> PairEstimator:
 def each_pair_once(
     a: Sketches | Collection, b: Sketches | Collection | None, estimator: PairEstimator
 ) -> Iterator[Tile]:
-    """Tiles with every row of a against every row of b, or with every pair within a once."""
+    """Tiles with every row of a against every row of b, or with every pair within a once.
+
+    Of a side that is read from files, no block stays in memory longer than it is needed.
+    """
     if b is None and len(a) <= SMALL:
         yield Tile(0, 0, estimator(a if isinstance(a, Sketches) else a.to_sketches(), None))
-    elif isinstance(a, Sketches) and not isinstance(b, Collection):
-        for rows in row_blocks(len(a)):
-            yield from tiles_of(rows, a, b, estimator, from_diagonal=True)
-    else:
-        yield from _tiles_of_files(a, b, estimator)
+        return
+    in_memory = ROWS if isinstance(b, Sketches) else len(a)  # one block, if the other side is read for each
+    first_row = 0
+    for left in a.blocks(LEFT_ROWS if isinstance(a, Collection) else in_memory):
+        if b is None:
+            for rows in row_blocks(len(left)):
+                for tile in tiles_of(rows, left, None, estimator, from_diagonal=True):
+                    yield Tile(first_row + tile.first_row, first_row + tile.first_column, tile.estimate)
+        first_column = 0 if b is not None else first_row + len(left)
+        for columns in (a if b is None else b).blocks(COLUMNS, first_column):
+            for rows in row_blocks(len(left)):
+                part = left.span(rows.start, rows.stop)
+                yield Tile(first_row + rows.start, first_column, estimator(part, columns))
+            first_column += len(columns)
+        first_row += len(left)
 
 
 def tiles_of(
-    rows: range,
-    a: Sketches,
-    b: Sketches | Collection | None,
-    estimator: PairEstimator,
-    *,
-    from_diagonal: bool = False,
+    rows: range, a: Sketches, b: Sketches | None, estimator: PairEstimator, *, from_diagonal: bool = False
 ) -> Iterator[Tile]:
     """Tiles with these rows of a against all rows of b, or of a (`from_diagonal`: without those before them)."""
     left = a.span(rows.start, rows.stop)
@@ -82,32 +82,12 @@ def row_blocks(count: int) -> Iterator[range]:
 
 
 def _across(
-    left: Sketches, first_row: int, right: Sketches | Collection, first_column: int, estimator: PairEstimator
+    left: Sketches, first_row: int, right: Sketches, first_column: int, estimator: PairEstimator
 ) -> Iterator[Tile]:
     """Tiles of these rows with all of the right side from a column on."""
     starts = range(first_column, len(right), COLUMNS)
     for start, columns in zip(starts, right.blocks(COLUMNS, first_column), strict=True):
         yield Tile(first_row, start, estimator(left, columns))
-
-
-def _tiles_of_files(
-    a: Sketches | Collection, b: Sketches | Collection | None, estimator: PairEstimator
-) -> Iterator[Tile]:
-    """All tiles where a side is read from files: no block stays in memory longer than it is needed."""
-    first_row = 0
-    # A side that is in memory anyway is one block, and the other side is read once.
-    for left in a.blocks(LEFT_ROWS) if isinstance(a, Collection) else iter([a]):
-        if b is None:
-            for rows in row_blocks(len(left)):
-                for tile in tiles_of(rows, left, None, estimator, from_diagonal=True):
-                    yield Tile(first_row + tile.first_row, first_row + tile.first_column, tile.estimate)
-        first_column = 0 if b is not None else first_row + len(left)
-        for columns in (a if b is None else b).blocks(COLUMNS, first_column):
-            for rows in row_blocks(len(left)):
-                part = left.span(rows.start, rows.stop)
-                yield Tile(first_row + rows.start, first_column, estimator(part, columns))
-            first_column += len(columns)
-        first_row += len(left)
 
 
 def answer_note(by: str, *sides: Sketches) -> str:

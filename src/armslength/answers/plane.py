@@ -13,7 +13,7 @@ from armslength.answers.pairs import answer_note, answer_table, checked_sketches
 from armslength.checks import number
 from armslength.errors import plural
 from armslength.estimates.distances import gram_matrix
-from armslength.estimates.pair_noise import row_noises
+from armslength.estimates.pair_noise import PairNoises
 from armslength.estimates.shapes import totals
 from armslength.estimates.variance import debias
 from armslength.results import Result
@@ -148,7 +148,7 @@ def noise_of_rows(sketches: Sketches, by: str) -> Points:
     By shape, rows are divided by their totals as they were released.
     """
     protocol = sketches.protocols[0]
-    k2 = row_noises(sketches).each("k2")
+    k2 = PairNoises.of_rows(sketches.noises).each("k2")
     if by == "shape":
         k2 = k2 / totals(sketches).value ** 2
     return debias(protocol, k2) * protocol.unit_squared / protocol.transform.sketch_dim

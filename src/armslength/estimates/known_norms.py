@@ -17,7 +17,7 @@ from armslength.estimates.distances import (
 )
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Approximate, Bounds, Level
-from armslength.estimates.pair_noise import Floats, PairNoises, pair_noises, row_noises
+from armslength.estimates.pair_noise import Floats, PairNoises, pair_noises
 from armslength.estimates.variance import ErrorModel
 from armslength.laws import Cumulants
 from armslength.sketches.sketches import Sketches
@@ -76,7 +76,7 @@ class _NormMoments:
         cls, model: ErrorModel, norms: tuple[Floats, Floats], sides: tuple[Sketches, Sketches]
     ) -> "_NormMoments":
         unit, k = model.unit, model.coordinates
-        noises = [row_noises(side) for side in sides]
+        noises = [PairNoises.of_rows(side.noises) for side in sides]
         x2, y2 = noises[0].each("k2")[:, None] * unit, noises[1].each("k2")[None, :] * unit
         x4, y4 = noises[0].each("k4")[:, None] * unit**2, noises[1].each("k4")[None, :] * unit**2
         constant = k * (x4 + 2 * x2**2) + k * (y4 + 2 * y2**2)

@@ -7,7 +7,7 @@ import numpy as np
 from armslength.estimates.distances import checked_pair, pair_estimate, squared_norms
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Approximate, Bounds, Level, Rule
-from armslength.estimates.pair_noise import Floats, row_noises, shared_cumulants
+from armslength.estimates.pair_noise import Floats, PairNoises, shared_cumulants
 from armslength.estimates.variance import debias
 from armslength.sketches.sketches import Sketches
 from armslength.transforms.transform import ProductCoefficients
@@ -26,7 +26,7 @@ def inner_products(a: Sketches, b: Sketches | None = None) -> Estimate:
     shared = shared_cumulants(left, right)
     value = protocol.unit_squared * (u @ v.T - debias(protocol, shared[0]))
     x, y = (np.maximum(squared_norms(side).value, 0.0) for side in (left, right))
-    kx, ky = (row_noises(side).each("k2") for side in (left, right))
+    kx, ky = (PairNoises.of_rows(side.noises).each("k2") for side in (left, right))
     coefficients = protocol.transform.product_coefficients(protocol.noise_site)
     rule = Product(coefficients, float(protocol.resolution) ** 2, value, (x, y), (kx, ky), shared)
     return pair_estimate("inner products", value, (left, right), rule, within=b is None, note=APPROXIMATE)

@@ -1,7 +1,6 @@
-"""Totals, and distances of shapes: of rows divided by their totals, whose errors are carried into the interval.
+"""Totals, and distances of shapes, whose intervals carry the errors of the totals (proof: docs/reference/answers.md).
 
 A row x with the released total T̂ is compared as x/T̂ = r·p, where p = x/T is its shape and r = T/T̂ lies in an interval.
-docs/guides/answers.md has the formula and its proof.
 """
 
 from dataclasses import dataclass
@@ -61,8 +60,7 @@ def totals(sketches: Sketches) -> Estimate:
     Guarantee: the interval of a released row comes from the exact law of its noise, that of a combination of rows from
     a union bound over their laws. Both methods give it.
     """
-    if not isinstance(sketches, Sketches):
-        raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}")
+    checked_pair(sketches, None)
     if sketches.totals is None:
         raise ParameterError(
             "sketches must have been released with totals, got some without; plan a protocol with total_share"

@@ -38,15 +38,11 @@ class ErrorModel:
     unit: float  # γ²c²: data units in a squared integer unit
     coordinates: int  # k
     bias: float  # what noise of κ₂ = 1 a coordinate adds to a squared norm, in squared integer units
-    curve: (
-        VarianceCurve | None
-    )  # V for κ₂ = 1 and κ₄ = 0; None where the transform's own variance is not known
+    curve: VarianceCurve | None  # V for κ₂ = 1 and κ₄ = 0; None where the transform has no variance
     kurtosis: float  # what κ₄ = 1 adds to V
     null_degrees: int | None  # of the chi-square law at D = 0 where coordinates are not independent
     null_variance: tuple[float, float]  # of that law, for κ₂ = 1 and κ₄ = 0; and what κ₄ = 1 adds
-    left_out: (
-        int | None
-    )  # coordinates that a projection without replacement left out; None if too many to matter
+    left_out: int | None  # coordinates without replacement that are left out; None if too many to matter
 
     @classmethod
     def of(cls, protocol: Protocol) -> "ErrorModel":  # noqa: D102
