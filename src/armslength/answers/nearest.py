@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from armslength import plots
 from armslength.answers.candidates import Candidates
 from armslength.answers.pairs import (
+    Answer,
     PairEstimator,
     answer_note,
-    answer_table,
     checked_sketches,
     pair_estimator,
     row_blocks,
     tiles_of,
-    unit_of,
 )
 from armslength.answers.shortlist import Shortlist
 from armslength.checks import integer, one_of
@@ -28,7 +27,7 @@ from armslength.estimates.distances import clear_note
 from armslength.estimates.intervals import METHODS, Level
 from armslength.progress import Advance, progress
 from armslength.protocol.protocol import Protocol
-from armslength.results import Result, sentences
+from armslength.results import sentences
 from armslength.sketches.sketches import Sketches, check_same_space
 
 _ROWS = 65_536  # of the index that are read at once, at most
@@ -53,7 +52,7 @@ class Index(Interface):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Nearest(Result):
+class Nearest(Answer):
     """For each query the index rows of the smallest estimated distances, nearest first, in data units.
 
     With probability at least `level`, for each query (with `simultaneous` for all together), every interval holds. Then
@@ -71,10 +70,7 @@ class Nearest(Result):
         candidates: For each query, how many index rows could; count + 1 stands for "more than were asked for".
         best_rank: For each answer, one more than the number of answers that are surely nearer.
         worst_rank: For each answer, its rank if all rows that could be nearer are; count + 1 stands for "or worse".
-        level: The confidence.
-        simultaneous: Whether it holds for all queries together.
-        by: "size" or "shape".
-        note: What must be known to read it; empty if nothing.
+        simultaneous: Whether the level holds for all queries together.
     """
 
     queries: tuple[str, ...]
@@ -87,10 +83,7 @@ class Nearest(Result):
     candidates: NDArray[np.int64]
     best_rank: NDArray[np.int64]
     worst_rank: NDArray[np.int64]
-    level: float
     simultaneous: bool
-    by: str
-    note: str
 
     @property
     def surely_nearest(self) -> NDArray[np.bool_]:
@@ -116,7 +109,7 @@ class Nearest(Result):
             "label": [label for row in self.labels for label in row],
             **{name: getattr(self, name).ravel() for name in names},
         }
-        return answer_table(columns, self.note, quantity="distances", by=self.by, level=repr(self.level))
+        return self._table(columns, quantity="distances")
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of each answer, nearest first; answers that could be the nearest stand out."""
@@ -126,10 +119,8 @@ class Nearest(Result):
         ends = (self.value.ravel(), self.lower.ravel(), self.upper.ravel())
         style: Any = {"is_sorted": True, "words": ("could be the nearest", "cannot be the nearest")}
         if len(self.queries) > 1:
-            return plots.forest(
-                pairs, ends, self.possible.ravel(), f"distance{unit_of(self.by)}", ax, **style
-            )
-        label = f"distance from {plots.short_name(self.queries[0])}{unit_of(self.by)}"
+            return plots.forest(pairs, ends, self.possible.ravel(), f"distance{self._unit}", ax, **style)
+        label = f"distance from {plots.short_name(self.queries[0])}{self._unit}"
         return plots.forest(self.labels[0], ends, self.possible.ravel(), label, ax, **style)
 
     def _title(self) -> str:
@@ -205,7 +196,7 @@ def nearest(
     )
     note = "; ".join(filter(None, (answer_note(by), clear)))
     labels = _labels(searched, answers.indices)
-    return Nearest(queries.labels, labels, *answers, level, simultaneous, by, note)
+    return Nearest(queries.labels, labels, *answers, simultaneous, level=level, by=by, note=note)
 
 
 def rows_at_once(coordinates: int) -> int:

@@ -12,6 +12,7 @@ from armslength.errors import ParameterError
 from armslength.estimates.distances import clear_note, is_clear, squared_distances
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.shapes import NOTE, squared_shape_distances
+from armslength.results import Result
 from armslength.sketches.collection import Collection
 from armslength.sketches.sketches import Sketches
 
@@ -21,6 +22,38 @@ BY = ("size", "shape")
 ROWS, COLUMNS = 256, 2048  # half a million pairs to a tile: 4 MiB for each number of a pair
 SMALL = 1024  # rows within which all pairs are one tile
 LEFT_ROWS = 4096  # rows of a collection on the left: the right side is read once for each so many
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Answer(Result):
+    """What answers have in common.
+
+    Attributes:
+        level: The confidence, for all of the answer together.
+        by: "size" or "shape".
+        note: What must be known to read it; empty if nothing.
+    """
+
+    level: float
+    by: str
+    note: str
+
+    def _table(self, columns: dict[str, Any], **metadata: str) -> pa.Table:
+        """The columns as a table; `in_clear` is the same in all lines, since ranks and groups depend on all rows."""
+        arrays = {
+            name: pa.array(column, pa.string()) if isinstance(column, tuple | list) else pa.array(column)
+            for name, column in columns.items()
+        }
+        if "in_clear" not in arrays:
+            length = len(next(iter(arrays.values())))
+            arrays["in_clear"] = pa.array(np.full(length, is_clear(self.note)))
+        metadata |= {"by": self.by, "level": repr(self.level), "note": self.note}
+        return pa.table(arrays).replace_schema_metadata(metadata)
+
+    @property
+    def _unit(self) -> str:
+        """The unit of a distance, for the label of an axis."""
+        return ", data units" if self.by == "size" else ", of shapes"
 
 
 @dataclass(frozen=True)
@@ -93,23 +126,6 @@ def _across(
 def answer_note(by: str, *sides: Sketches) -> str:
     """The note of an answer about these rows; empty if there is nothing to note."""
     return "; ".join(filter(None, (NOTE if by == "shape" else "", clear_note(*sides))))
-
-
-def answer_table(columns: dict[str, Any], note: str, **metadata: str) -> pa.Table:
-    """The table of an answer; `in_clear` is the same in all lines, since ranks and groups depend on all rows."""
-    arrays = {
-        name: pa.array(column, pa.string()) if isinstance(column, tuple | list) else pa.array(column)
-        for name, column in columns.items()
-    }
-    if "in_clear" not in arrays:
-        length = len(next(iter(arrays.values())))
-        arrays["in_clear"] = pa.array(np.full(length, is_clear(note)))
-    return pa.table(arrays).replace_schema_metadata({**metadata, "note": note})
-
-
-def unit_of(by: str) -> str:
-    """The unit of a distance, for the label of an axis."""
-    return ", data units" if by == "size" else ", of shapes"
 
 
 def checked_sketches(name: str, sketches: object, at_least: int) -> Sketches:

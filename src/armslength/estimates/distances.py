@@ -134,8 +134,12 @@ class Pair:
 
     @property
     def variance(self) -> Floats:
-        """As `plug_in_variance`."""
-        return plug_in_variance(self.model, self.noises, self.value)
+        """V at the estimate, or at 0 where the estimate is negative."""
+        result = self.model.variance_curve(self.noises.cumulants).at(self.value)
+        if self.noises.shared is not None:
+            pairs, merged = self.noises.shared
+            result[pairs] = Pair(self.model, merged, self.value[pairs]).variance
+        return result
 
     def interval(self, level: Level) -> Bounds:
         """Every D that could have given the estimate."""
@@ -153,15 +157,6 @@ class Root:
         """The square roots of the ends."""
         lower, upper = self.squared.interval(level)
         return np.sqrt(lower), np.sqrt(upper)
-
-
-def plug_in_variance(model: ErrorModel, noises: PairNoises, value: Floats) -> Floats:
-    """V at the estimate, or at 0 where the estimate is negative."""
-    result = model.variance_curve(noises.cumulants).at(value)
-    if noises.shared is not None:
-        pairs, merged = noises.shared
-        result[pairs] = plug_in_variance(model, merged, value[pairs])
-    return result
 
 
 class Rows(NamedTuple):

@@ -8,11 +8,11 @@ import numpy as np
 from armslength.checks import number
 from armslength.errors import ParameterError
 from armslength.estimates.distances import (
+    Pair,
     Rows,
     checked_pair,
     debiased_squares,
     pair_estimate,
-    plug_in_variance,
     squared_norms,
 )
 from armslength.estimates.estimate import Estimate
@@ -56,7 +56,7 @@ def squared_distances_with_norms(
     beta = covariance / variance
     estimated = squared_norms(left).value[:, None], squared_norms(right).value[None, :]
     value = plain - beta * ((estimated[0] - x) + (estimated[1] - y))
-    rule = ControlVariate(model, noises, value, beta, moments)
+    rule = ControlVariate(Pair(model, noises, value), value, beta, moments)
     return pair_estimate("squared distances", value, (left, right), rule, note=NOTE)
 
 
@@ -96,8 +96,7 @@ class _NormMoments:
 class ControlVariate(Approximate):
     """The rule of D̂ − β·(estimated norms − known norms)."""
 
-    model: ErrorModel
-    noises: PairNoises
+    plain: Pair  # without the control variate, at the same values
     value: Floats
     beta: Floats
     moments: _NormMoments
@@ -106,8 +105,7 @@ class ControlVariate(Approximate):
     def variance(self) -> Floats:
         """V − 2β·Cov + β²·Var, at the estimates."""
         covariance, variance = self.moments.at(np.maximum(self.value, 0.0))
-        own = plug_in_variance(self.model, self.noises, self.value)
-        return np.maximum(own - 2 * self.beta * covariance + self.beta**2 * variance, 0.0)
+        return np.maximum(self.plain.variance - 2 * self.beta * covariance + self.beta**2 * variance, 0.0)
 
     def interval(self, level: Level) -> Bounds:
         """value ± z·√variance, not below 0."""

@@ -57,7 +57,7 @@ class ErrorModel:
         return cls(
             unit,
             transform.sketch_dim,
-            float(debias(protocol, np.asarray(1.0))),
+            float(transform.noise_bias(np.asarray(1.0), protocol.noise_site)),
             variance_curve(protocol, one) if is_known else None,
             variance_curve(protocol, fourth).c if is_known else 0.0,
             degrees,
@@ -82,8 +82,3 @@ def curve_of(transform: Transform, noise_site: str, resolution: float, noise: Cu
     """The curve for noise in each coordinate (integer units), before there is a protocol."""
     a, b, c = transform.variance_curve(noise, noise_site)
     return VarianceCurve(a, b * resolution**2, c * resolution**4)
-
-
-def debias(protocol: Protocol, k2: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What noise of variance κ₂ a coordinate adds to a squared norm, in squared integer units of the sketch."""
-    return protocol.transform.noise_bias(k2, protocol.noise_site)
