@@ -53,9 +53,10 @@ class Alike(Answer):
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of the distance and the limit."""
+        value, lower, upper = np.array([[self.distance], *([end] for end in self.interval)])
         return plots.forest(
             [self.labels],
-            _arrays(self.distance, self.interval),
+            (value, lower, upper),
             np.array([self.verdict != "undecided"]),
             f"distance{self._unit}",
             ax,
@@ -112,9 +113,10 @@ class Closer(Result):
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of the difference: left of 0, b is closer; right of 0, c is."""
         b, c = map(plots.short_name, self.labels[1:])
+        value, lower, upper = np.array([[self.difference], *([end] for end in self.interval)])
         return plots.forest(
             [self.labels[0]],
-            _arrays(self.difference, self.interval),
+            (value, lower, upper),
             np.array([self.verdict != "undecided"]),
             f"closer to {b} ← 0 → closer to {c}\n(difference of squared distances, squared data units)",
             ax,
@@ -244,8 +246,3 @@ def one_row(name: str, sketches: Sketches) -> None:
 def one_sided(level: float) -> float:
     """The level, if above one half: at or below it, any verdict would do."""
     return number("level", level, above=0.5, at_most=SUREST)
-
-
-def _arrays(value: float, interval: tuple[float, float]) -> tuple[Any, Any, Any]:
-    lower, upper = (np.array([end]) for end in interval)
-    return np.array([value]), lower, upper

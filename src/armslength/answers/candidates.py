@@ -46,10 +46,7 @@ class FloatRows:
 
 
 class Origin:
-    """The point that rows are measured from, the median of some queries, and a scale.
-
-    Any point is right, but what rows have in common would only cost digits. A typical query has length 1.
-    """
+    """The point that rows are measured from, since what rows have in common would only cost digits, and a scale."""
 
     def __init__(self, values: NDArray[Any], offsets: Floats) -> None:
         sample = values[:: -(-len(values) // _SAMPLE)]
@@ -208,7 +205,7 @@ class Candidates:
         place[chosen] = np.arange(len(chosen))
         here = place[left_out[1]] >= 0
         left_out = left_out[0][here], place[left_out[1][here]]
-        unit, measured = self._model.unit, 0
+        unit, exact_pairs = self._model.unit, 0
         for first in range(0, len(self._queries), QUERIES):
             part = slice(first, first + QUERIES)
             products = queries.floats[part] @ rows.floats.T
@@ -221,10 +218,12 @@ class Candidates:
             i = open_queries[i] + first
             raw = chosen_squares(queries.exact, rows.exact, i, j)
             smallest.add(i, chosen[j] + first_number, unit * (raw - smallest.bias[i]))
-            measured += len(i)
+            exact_pairs += len(i)
         smallest.rows += len(chosen)
         # More than new rows explain: distances are small beside lengths, and float64 is needed to tell them apart.
-        if self._kind is np.float32 and measured > len(self._queries) * (2 * self._kept + len(chosen) / 32):
+        if self._kind is np.float32 and exact_pairs > len(self._queries) * (
+            2 * self._kept + len(chosen) / 32
+        ):
             self._kind = np.float64
             self._as_floats.clear()
 
@@ -234,8 +233,8 @@ class Candidates:
         """For some queries, the least ⟨a, b⟩ − ‖b‖²/2, up to rounding, of a value at most the worst one so far."""
         most = smallest.value[part, -1] / self._model.unit * scale_squared
         noise = smallest.bias[part] * scale_squared
-        lowered = margin(queries.floats.shape[1], self._kind) * (queries.slack[part] + np.abs(most) + noise)
-        limit = (queries.square[part] - (most + noise) - lowered) / 2
+        rounding = margin(queries.floats.shape[1], self._kind) * (queries.slack[part] + np.abs(most) + noise)
+        limit = (queries.square[part] - (most + noise) - rounding) / 2
         return np.maximum(limit, np.finfo(self._kind).min).astype(self._kind)
 
 

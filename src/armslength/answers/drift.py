@@ -114,8 +114,8 @@ def drift(
             "after; partial=True compares those in both"
         )
     old, new = before[both], after[both]
-    moved = new - old
-    change = Sketches(moved.values, both, moved.noises, moved.protocols, moved.totals)
+    difference = new - old
+    change = Sketches(difference.values, both, difference.noises, difference.protocols, difference.totals)
     each = Level.of(level, method, len(both))  # of each party
     if by == "size":
         estimate = as_distances(squared_norms(change))

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from armslength.checks import one_of
-from armslength.errors import ParameterError
+from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import clear_note, is_clear, squared_distances
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.shapes import NOTE, squared_shape_distances
@@ -100,27 +100,20 @@ def tiles_of(
     rows: range, a: Sketches, b: Sketches | None, estimator: PairEstimator, *, from_diagonal: bool = False
 ) -> Iterator[Tile]:
     """Tiles with these rows of a against all rows of b, or of a (`from_diagonal`: without those before them)."""
-    left = a.span(rows.start, rows.stop)
-    if b is None and not from_diagonal:
-        yield from _across(left, rows.start, a.span(0, rows.start), 0, estimator)
+    left, right = a.span(rows.start, rows.stop), a if b is None else b
+    spans = [(0, len(right))]
     if b is None:
         # A tile of its own for the diagonal: there every row meets its own noise.
         yield Tile(rows.start, rows.start, estimator(left, None))
-    yield from _across(left, rows.start, a if b is None else b, 0 if b is not None else rows.stop, estimator)
+        spans = [(0, 0 if from_diagonal else rows.start), (rows.stop, len(a))]
+    for first, last in spans:
+        for start in range(first, last, COLUMNS):
+            yield Tile(rows.start, start, estimator(left, right.span(start, min(start + COLUMNS, last))))
 
 
 def row_blocks(count: int) -> Iterator[range]:
     """Consecutive blocks of rows."""
     return (range(start, min(start + ROWS, count)) for start in range(0, count, ROWS))
-
-
-def _across(
-    left: Sketches, first_row: int, right: Sketches, first_column: int, estimator: PairEstimator
-) -> Iterator[Tile]:
-    """Tiles of these rows with all of the right side from a column on."""
-    starts = range(first_column, len(right), COLUMNS)
-    for start, columns in zip(starts, right.blocks(COLUMNS, first_column), strict=True):
-        yield Tile(first_row, start, estimator(left, columns))
 
 
 def answer_note(by: str, *sides: Sketches) -> str:
@@ -142,6 +135,5 @@ def checked_rows(name: str, rows: object, at_least: int) -> Sketches | Collectio
     if not isinstance(rows, Sketches | Collection):
         raise ParameterError(f"{name} must be al.Sketches or a collection of them, got {type(rows).__name__}")
     if len(rows) < at_least:
-        least = f"at least {at_least} row{'s' if at_least > 1 else ''}"
-        raise ParameterError(f"{name} must have {least}, got {len(rows)}")
+        raise ParameterError(f"{name} must have at least {plural(at_least, 'row')}, got {len(rows)}")
     return rows

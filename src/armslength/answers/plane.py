@@ -128,10 +128,7 @@ def scaling(squared: Points, noise: Points, sketch_dim: int, projection: float, 
 
 
 def noise_of_rows(sketches: Sketches, by: str) -> Points:
-    """For each row, the variance of its noise in one coordinate of the sketch, in data units; 0 in the clear.
-
-    By shape, rows are divided by their totals as they were released.
-    """
+    """For each row, or row divided by its released total, the variance of its noise in one coordinate, in data units."""
     protocol = sketches.protocols[0]
     k2 = PairNoises.of_rows(sketches.noises).each("k2")
     if by == "shape":

@@ -100,19 +100,13 @@ NO_NOISE = PairNoise((), Cumulants())
 
 @lru_cache(maxsize=4096)
 def noise_with_kurtosis(kurtosis: float) -> PairNoise:
-    """A noise of variance 1 and this κ₄/κ₂² that stands for all others with it.
-
-    Up to 3 it is a Laplace noise with the share √(kurtosis/3) of the variance, and a normal one with the rest. Of all
-    sums of Laplace and normal noises with this variance and kurtosis it has the largest higher cumulants: those are
-    proportional to Σ wⁿ, with w the shares of the Laplace noises, and Σ wⁿ ≤ (Σ w²)^(n/2). Above 3 it is a discrete
-    Laplace noise, whose kurtosis is 3 + 1/κ₂.
-    """
-    if kurtosis > 3:
+    """A noise of variance 1 and this κ₄/κ₂² that stands for all others with it; docs/estimates.md says why it can."""
+    if kurtosis > 3:  # a discrete Laplace noise, whose kurtosis is 3 + 1/κ₂
         k2 = 1 / (kurtosis - 3)
         ratio = k2 / (1 + k2 + math.sqrt(1 + 2 * k2))  # α of κ₂ = 2α/(1−α)²
         law = DiscreteLaplace(max(-1 / math.log(ratio), SMALLEST_SCALE) if ratio > 0 else SMALLEST_SCALE)
         return PairNoise.sum_of([(law, 0, 1 / math.sqrt(law.cumulants.k2))], is_exact=False)
-    share = math.sqrt(kurtosis / 3)
+    share = math.sqrt(kurtosis / 3)  # of the variance, for the Laplace noise
     shares = ((DiscreteLaplace(_SMOOTH_SCALE), share), (RoundedNormal(_SMOOTH_SCALE), 1 - share))
     return PairNoise.sum_of(
         ((law, 0, math.sqrt(each / law.cumulants.k2)) for law, each in shares if each > 0), is_exact=False

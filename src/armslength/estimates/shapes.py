@@ -94,15 +94,12 @@ class Total:
 
     def interval(self, level: Level) -> Bounds:
         """The totals that noise does not exclude."""
-        reaches = {row: _reach(row, level.tail) for row in set(self.noises)}
+        reaches = {
+            row: sum(factor * law.upper_quantile(level.tail / len(row)) for law, factor in row)
+            for row in set(self.noises)
+        }
         reach = self.unit * np.array([reaches[row] for row in self.noises])
         return self.value - reach, self.value + reach
-
-
-def _reach(noises: tuple[tuple[DiscreteLaplace, float], ...], tail: float) -> float:
-    """The upper quantile of the noise of a row's total, in grid units."""
-    each = tail / max(1, len(noises))
-    return sum(factor * law.upper_quantile(each) for law, factor in noises)
 
 
 @dataclass(frozen=True)
@@ -186,11 +183,7 @@ def _most(upper: Floats, norms: _Ranges, ratios: _Ranges) -> Floats:
 
 
 def _least(lower: Floats, norms: _Ranges, ratios: _Ranges) -> Floats:
-    """The smallest ‖ρP − σQ‖² for the smallest ‖P−Q‖² and norms that suit it, but at least 0.
-
-    On each side of ρ = σ the norms that suit it are fixed. What is left is a homogeneous quadratic form in (ρ, σ): it
-    has no minimum inside a region without the origin, so the smallest lies on an edge. On ρ = σ it is ρ²·‖P−Q‖².
-    """
+    """The smallest ‖ρP − σQ‖² for the smallest ‖P−Q‖² and norms that suit it: on an edge, or on ρ = σ; at least 0."""
     (x, y), (rhos, sigmas) = norms, ratios
     equal = np.maximum(rhos[0], sigmas[0])
     result = np.where(equal <= np.minimum(rhos[1], sigmas[1]), equal**2 * lower, np.inf)
