@@ -9,7 +9,7 @@ import pyarrow as pa
 from scipy.special import stdtrit
 
 from armslength import plots
-from armslength.answers.pairs import pair_estimator, unit_of
+from armslength.answers.pairs import Answer, pair_estimator
 from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError
 from armslength.estimates.distances import as_distances, checked_pair, clear_note, is_clear, squared_distances
@@ -23,7 +23,7 @@ SUREST = 1.0 - 1e-12
 
 
 @dataclass(frozen=True, repr=False)
-class Alike(Result):
+class Alike(Answer):
     """Whether two parties' distance is within a limit, in data units.
 
     Attributes:
@@ -33,9 +33,7 @@ class Alike(Result):
         distance: The estimated distance.
         interval: (lower, upper): each end holds by itself with probability at least `level`.
         level: A wrong verdict comes with probability at most 1 − level, whatever the true distance is.
-        by: "size" or "shape".
         in_clear: Whether data without noise is part of it.
-        note: What must be known to read it; empty if nothing.
     """
 
     verdict: str
@@ -43,10 +41,7 @@ class Alike(Result):
     within: float
     distance: float
     interval: tuple[float, float]
-    level: float
-    by: str
     in_clear: bool
-    note: str
 
     def to_arrow(self) -> pa.Table:
         """One line: left, right, verdict, within, distance, lower, upper, level, in_clear."""
@@ -58,11 +53,12 @@ class Alike(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of the distance and the limit."""
+        value, lower, upper = np.array([[self.distance], *([end] for end in self.interval)])
         return plots.forest(
             [self.labels],
-            _arrays(self.distance, self.interval),
+            (value, lower, upper),
             np.array([self.verdict != "undecided"]),
-            f"distance{unit_of(self.by)}",
+            f"distance{self._unit}",
             ax,
             marks=[(self.within, "limit for being alike")],
             words=(self.verdict, "undecided"),
@@ -117,9 +113,10 @@ class Closer(Result):
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of the difference: left of 0, b is closer; right of 0, c is."""
         b, c = map(plots.short_name, self.labels[1:])
+        value, lower, upper = np.array([[self.difference], *([end] for end in self.interval)])
         return plots.forest(
             [self.labels[0]],
-            _arrays(self.difference, self.interval),
+            (value, lower, upper),
             np.array([self.verdict != "undecided"]),
             f"closer to {b} ← 0 → closer to {c}\n(difference of squared distances, squared data units)",
             ax,
@@ -178,7 +175,8 @@ def alike(
     verdict = "alike" if upper <= limit else "different" if lower > limit else "undecided"
     labels = (a.labels[0], b.labels[0])
     clear = any(map(any, estimate.in_clear))
-    return Alike(verdict, labels, limit, float(estimate), (lower, upper), sure, by, clear, estimate.note)
+    answer = verdict, labels, limit, float(estimate), (lower, upper), clear
+    return Alike(*answer, level=sure, by=by, note=estimate.note)
 
 
 def closer(
@@ -248,8 +246,3 @@ def one_row(name: str, sketches: Sketches) -> None:
 def one_sided(level: float) -> float:
     """The level, if above one half: at or below it, any verdict would do."""
     return number("level", level, above=0.5, at_most=SUREST)
-
-
-def _arrays(value: float, interval: tuple[float, float]) -> tuple[Any, Any, Any]:
-    lower, upper = (np.array([end]) for end in interval)
-    return np.array([value]), lower, upper

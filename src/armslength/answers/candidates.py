@@ -1,10 +1,7 @@
 """Candidates for the nearest rows: float products rule out nearly all pairs, exact distances decide about the rest.
 
-Among pairs of one noise, both ends of an interval rise with the estimate. So the count + 1 smallest estimates of each noise
-are enough: for answers, the smallest upper end, and count + 1 of the smallest lower ends.
-
-A row b can be among them only if ‖a−b‖² ≤ T, that is ⟨a, b⟩ − ‖b‖²/2 ≥ (‖a‖² − T)/2. Products come from the BLAS in
-float32, and the limit is lowered by more than all rounding. Decision 19 has the proof.
+Of each noise, the count + 1 smallest estimates are enough: both ends of an interval rise with the estimate. A row b is
+one of them only if ⟨a, b⟩ − ‖b‖²/2 ≥ (‖a‖² − T)/2, a limit lowered by more than all rounding. Decision 19 has the proof.
 """
 
 import math
@@ -49,10 +46,7 @@ class FloatRows:
 
 
 class Origin:
-    """The point that rows are measured from, the median of some queries, and a scale.
-
-    Any point is right, but what rows have in common would only cost digits. A typical query has length 1.
-    """
+    """The point that rows are measured from, since what rows have in common would only cost digits, and a scale."""
 
     def __init__(self, values: NDArray[Any], offsets: Floats) -> None:
         sample = values[:: -(-len(values) // _SAMPLE)]
@@ -119,7 +113,7 @@ class Candidates:
     def __init__(self, queries: Sketches, count: int, level: Level, *, within: bool) -> None:
         self._queries, self._kept, self._level, self._within = queries, count + 1, level, within
         self._all_differ = within and queries.noises.are_fresh  # then no two rows share a noise
-        self._classes, self._noises = noise_classes(queries)
+        self._classes, self._noises = noise_classes(queries.noises)
         self._model = ErrorModel.of(queries.protocols[0])
         self._smallest: dict[PairNoise, Smallest] = {}
         dim = queries.values.shape[1]
@@ -129,17 +123,23 @@ class Candidates:
 
     def search(self, block: Sketches, first_number: int, shortlist: Shortlist, advance: Advance) -> bool:
         """Searches consecutive rows of the index; False, with nothing done, if too many noises differ or are shared."""
-        none = np.empty(0, dtype=np.int64)
-        at_most = 4 * (len(self._queries) + len(block))
-        shared = (none, none) if self._all_differ else shared_pairs(self._queries, block, at_most)
-        if shared is None or (by_noise := self._by_noise(block)) is None:
+        noises, shared = self._queries.noises, (np.empty(0, dtype=np.int64),) * 2
+        if not self._all_differ:
+            if noises.shared_count(block.noises) > 4 * (len(self._queries) + len(block)):
+                return False
+            shared = noises.shared_pairs(block.noises)
+        by_noise = self._by_noise(block)
+        if by_noise is None:
             return False
         if self._within:  # nobody is its own neighbor
             others = shared[0] != shared[1] + first_number
             shared = shared[0][others], shared[1][others]
         if len(shared[0]):
-            value, noises = shared_values(self._model, self._queries, block, shared)
-            ends = pair_intervals(self._model, noises, value, self._level)
+            i, j = shared
+            differences = PairNoises.of_rows(noises.take(i).plus(block.noises.take(j), -1.0))
+            squares = chosen_squares(Rows.of(self._queries), Rows.of(block), i, j)
+            value = self._model.unit * (squares - self._model.bias * differences.each("k2"))
+            ends = pair_intervals(self._model, differences, value, self._level)
             shortlist.add((shared[0], shared[1] + first_number), value, *ends)
         if self._within:
             own = np.arange(len(block))
@@ -167,7 +167,7 @@ class Candidates:
 
     def _by_noise(self, block: Sketches) -> list[tuple[Smallest, NDArray[np.int64]]] | None:
         """The rows of each noise; None if there are too many noises."""
-        classes, noises = noise_classes(block)
+        classes, noises = noise_classes(block.noises)
         if len(self._smallest.keys() | set(noises)) > MOST_NOISES:
             return None
         for noise in noises:
@@ -205,7 +205,7 @@ class Candidates:
         place[chosen] = np.arange(len(chosen))
         here = place[left_out[1]] >= 0
         left_out = left_out[0][here], place[left_out[1][here]]
-        unit, measured = self._model.unit, 0
+        unit, exact_pairs = self._model.unit, 0
         for first in range(0, len(self._queries), QUERIES):
             part = slice(first, first + QUERIES)
             products = queries.floats[part] @ rows.floats.T
@@ -218,10 +218,12 @@ class Candidates:
             i = open_queries[i] + first
             raw = chosen_squares(queries.exact, rows.exact, i, j)
             smallest.add(i, chosen[j] + first_number, unit * (raw - smallest.bias[i]))
-            measured += len(i)
+            exact_pairs += len(i)
         smallest.rows += len(chosen)
         # More than new rows explain: distances are small beside lengths, and float64 is needed to tell them apart.
-        if self._kind is np.float32 and measured > len(self._queries) * (2 * self._kept + len(chosen) / 32):
+        if self._kind is np.float32 and exact_pairs > len(self._queries) * (
+            2 * self._kept + len(chosen) / 32
+        ):
             self._kind = np.float64
             self._as_floats.clear()
 
@@ -231,8 +233,8 @@ class Candidates:
         """For some queries, the least ⟨a, b⟩ − ‖b‖²/2, up to rounding, of a value at most the worst one so far."""
         most = smallest.value[part, -1] / self._model.unit * scale_squared
         noise = smallest.bias[part] * scale_squared
-        lowered = margin(queries.floats.shape[1], self._kind) * (queries.slack[part] + np.abs(most) + noise)
-        limit = (queries.square[part] - (most + noise) - lowered) / 2
+        rounding = margin(queries.floats.shape[1], self._kind) * (queries.slack[part] + np.abs(most) + noise)
+        limit = (queries.square[part] - (most + noise) - rounding) / 2
         return np.maximum(limit, np.finfo(self._kind).min).astype(self._kind)
 
 
@@ -246,20 +248,3 @@ def _read_only(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
 def rows_at_once(coordinates: int) -> int:
     """How many rows are searched at once: as many as a cache holds."""
     return min(ROWS, max(32, _NUMBERS // coordinates))
-
-
-def shared_pairs(queries: Sketches, block: Sketches, at_most: int) -> Pairs | None:
-    """The pairs (query, row of the block) that share a noise, by query; None if there are more than `at_most`."""
-    if queries.noises.shared_count(block.noises) > at_most:
-        return None
-    return queries.noises.shared_pairs(block.noises)
-
-
-def shared_values(
-    model: ErrorModel, queries: Sketches, block: Sketches, pairs: Pairs
-) -> tuple[Floats, PairNoises]:
-    """The estimated squared distances of pairs that share a noise, and the noises of their differences."""
-    classes, terms = queries.noises.take(pairs[0]).plus(block.noises.take(pairs[1]), -1.0).classes()
-    noises = PairNoises.of([PairNoise.of(each) for each in terms], classes)
-    value = chosen_squares(Rows.of(queries), Rows.of(block), *pairs) - model.bias * noises.each("k2")
-    return model.unit * value, noises

@@ -8,14 +8,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.pairs import answer_table, checked_rows, pair_estimator, unit_of
+from armslength.answers.pairs import Answer, checked_rows, pair_estimator
 from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Bounds
-from armslength.results import Result, sentences
+from armslength.results import sentences
 from armslength.sketches.collection import Collection
-from armslength.sketches.sketches import Sketches, concat
+from armslength.sketches.sketches import Sketches
 
 LINKAGES = ("average", "single", "complete")
 MOST_ROWS = 5_000  # five matrices of all pairs: a gigabyte
@@ -23,7 +23,7 @@ _MOST_ORDERED = 2_000  # leaves beyond which their best order takes much longer 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Clusters(Result):
+class Clusters(Answer):
     """A tree of merges at estimated distances, in data units, and which of its groups are sure.
 
     With probability at least `level`, every supported merge but the last makes a group of leaves that the tree of the *true*
@@ -36,9 +36,6 @@ class Clusters(Result):
             last, which has no outside, whether both of its parts are supported.
         order: The leaves from left to right, neighbors as close as the tree allows.
         joined_by: How the distance of clusters is made of those of leaves.
-        level: The confidence of `supported`, all together.
-        by: "size" or "shape".
-        note: What must be known to read it; empty if nothing.
     """
 
     labels: tuple[str, ...]
@@ -46,9 +43,6 @@ class Clusters(Result):
     supported: NDArray[np.bool_]
     order: tuple[int, ...]
     joined_by: str
-    level: float
-    by: str
-    note: str
 
     def flat(self, count: int | None = None, height: float | None = None) -> NDArray[np.int64]:
         """For each leaf the number of its cluster, from 0 in the order of their first leaves.
@@ -83,12 +77,11 @@ class Clusters(Result):
         """One line for each leaf, in the order of the tree: label, cluster (as `flat` has it), in_clear."""
         order = list(self.order)
         columns = {"label": [self.labels[leaf] for leaf in order], "cluster": self.flat()[order]}
-        metadata = {"by": self.by, "joined_by": self.joined_by, "level": repr(self.level)}
-        return answer_table(columns, self.note, **metadata)
+        return self._table(columns, joined_by=self.joined_by)
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the tree; merges that are not supported are dashed."""
-        label = f"distance at which groups merge ({self.joined_by} linkage{unit_of(self.by)})"
+        label = f"distance at which groups merge ({self.joined_by} linkage{self._unit})"
         return plots.tree(self.linkage, self.supported, self.order, self.labels, label, ax)
 
     def _title(self) -> str:
@@ -132,7 +125,7 @@ def cluster(
             f"sketches must have at most {MOST_ROWS} rows for a tree, got {len(sketches)}; "
             "for more, use scikit-learn on their values"
         )
-    rows = sketches if isinstance(sketches, Sketches) else concat(list(sketches.blocks(MOST_ROWS)))
+    rows = sketches if isinstance(sketches, Sketches) else sketches.to_sketches()
     estimate = pair_estimator(by)(rows, None)
     interval = estimate.interval(level, method=method, simultaneous=True)
     return cluster_estimate(estimate, interval, linkage=linkage, level=level, by=by)
@@ -144,7 +137,8 @@ def cluster_estimate(
     """The tree of squared distances of all pairs, whose intervals hold together at this level."""
     merges, order = _tree(np.sqrt(np.maximum(estimate.value, 0.0)), linkage)
     supported = _supported(merges, np.sqrt(interval[0]), np.sqrt(interval[1]))
-    return Clusters(estimate.labels[0], merges, supported, order, linkage, level, by, estimate.note)
+    tree = merges, supported, order, linkage
+    return Clusters(estimate.labels[0], *tree, level=level, by=by, note=estimate.note)
 
 
 def _tree(distances: NDArray[np.float64], linkage: str) -> tuple[NDArray[np.float64], tuple[int, ...]]:

@@ -7,18 +7,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from armslength.answers.pairs import BY, PairEstimator, Tile, checked_rows, each_pair_once, pair_estimator
+from armslength.answers.pairs import PairEstimator, Tile, checked_rows, each_pair_once, pair_estimator
 from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError
 from armslength.estimates.distances import CLEAR_NOTE
-from armslength.estimates.intervals import METHODS, Level
+from armslength.estimates.intervals import Level
 from armslength.estimates.products import APPROXIMATE, cosines, inner_products
 from armslength.estimates.shapes import NOTE as SHAPES
 from armslength.progress import Advance, progress
 from armslength.sketches.collection import Collection
 from armslength.sketches.sketches import Sketches, check_same_space
 
-_PRODUCTS = ("inner-product", "cosine")
+_PRODUCTS: dict[str, PairEstimator] = {"inner-product": inner_products, "cosine": cosines}
 QUANTITIES = ("distance", "squared-distance", *_PRODUCTS)
 SCHEMA = pa.schema(
     {
@@ -77,9 +77,12 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     checked_rows("a", a, 2 if b is None else 1)
     right = a if b is None else checked_rows("b", b, 1)
     check_same_space((*a.protocols, *right.protocols))
-    estimator = _estimator(quantity, by)
+    one_of("quantity", quantity, QUANTITIES)
+    # For distances that of their squares, which are not tied at 0.
+    estimator = _PRODUCTS.get(quantity, pair_estimator(by))
+    if quantity in _PRODUCTS and by == "shape":
+        raise ParameterError(f"quantity must be a distance to compare by shape, got {quantity}")
     is_root = quantity == "distance"
-    one_of("method", method, METHODS)
     pairs = len(a) * (len(a) - 1) // 2 if b is None else len(a) * len(right)
     each = Level.of(level, method, pairs if simultaneous else 1)  # of each pair; checked before any work
     for name, limit in (("below", below), ("above", above)):
@@ -94,34 +97,22 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
         raise ParameterError("farthest must come with a number of top pairs, got it alone")
     clear = CLEAR_NOTE if any(any(side.in_clear) for side in (a, right)) else ""
     special = APPROXIMATE if quantity in _PRODUCTS else SHAPES if by == "shape" else ""
-    metadata = {"quantity": quantity, "by": by, "level": repr(level), "method": method}
-    metadata |= {"simultaneous": str(bool(simultaneous)).lower()}
-    metadata |= {"note": "; ".join(filter(None, (special, clear)))}
-    schema = SCHEMA.with_metadata(metadata)
+    note = "; ".join(filter(None, (special, clear)))
+    metadata = {"quantity": quantity, "by": by, "level": repr(level), "method": method, "note": note}
+    schema = SCHEMA.with_metadata(metadata | {"simultaneous": str(bool(simultaneous)).lower()})
 
     def batches() -> Iterator[pa.RecordBatch]:
         with progress("compare", pairs, "pairs", shown=show_progress) as advance:
             tiles = _count(each_pair_once(a, b, estimator), advance)
             tables: Iterator[pa.Table]
             if top is None:
-                tables = (_pairs_of(tile, tile.pairs(), each, limits) for tile in tiles)
+                tables = (_pairs_of(tile, tile.estimate.lines(), each, limits) for tile in tiles)
             else:
                 tables = iter([_smallest(tiles, each, limits, top, -1.0 if farthest else 1.0)])
             for table in tables:
                 yield from _answer(table, schema, is_root=is_root)
 
     return pa.RecordBatchReader.from_batches(schema, batches())
-
-
-def _estimator(quantity: str, by: str) -> PairEstimator:
-    """The estimator of pairs; for distances that of their squares, which are not tied at 0."""
-    one_of("quantity", quantity, QUANTITIES)
-    one_of("by", by, BY)
-    if quantity in _PRODUCTS:
-        if by == "shape":
-            raise ParameterError(f"quantity must be a distance to compare by shape, got {quantity}")
-        return inner_products if quantity == "inner-product" else cosines
-    return pair_estimator(by)
 
 
 @dataclass(frozen=True)
@@ -139,12 +130,10 @@ class _Limits:
             return slice(None)
         if self.is_root:
             lower, upper = np.sqrt(lower), np.sqrt(upper)
-        wanted = np.ones(lower.shape, dtype=np.bool_)
-        if self.below is not None:
-            wanted &= (lower if self.possibly else upper) <= self.below
-        if self.above is not None:
-            wanted &= (upper if self.possibly else lower) > self.above
-        return wanted
+        least, most = (upper, lower) if self.possibly else (lower, upper)
+        below = np.inf if self.below is None else self.below
+        above = -np.inf if self.above is None else self.above
+        return np.less_equal(most, below) & np.greater(least, above)
 
 
 def _count(tiles: Iterator[Tile], advance: Advance) -> Iterator[Tile]:

@@ -8,18 +8,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.pairs import BY, answer_note, answer_table, checked_sketches, unit_of
+from armslength.answers.pairs import BY, Answer, answer_note, checked_sketches
 from armslength.checks import one_of
 from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import as_distances, checked_pair, squared_norms
 from armslength.estimates.intervals import Level
 from armslength.estimates.shapes import shape_distances
-from armslength.results import Result, sentences
+from armslength.results import sentences
 from armslength.sketches.sketches import Sketches
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Drift(Result):
+class Drift(Answer):
     """How far each party moved between two releases, in data units.
 
     With probability at least `level` all intervals hold together, so that all parties with `resolved` truly changed.
@@ -33,9 +33,6 @@ class Drift(Result):
         change: The sketches of after − before, by the same labels.
         only_before: Parties that only the first release has.
         only_after: Parties that only the second release has.
-        level: The confidence of all intervals together.
-        by: "size" or "shape".
-        note: What must be known to read it; empty if nothing.
     """
 
     labels: tuple[str, ...]
@@ -46,21 +43,18 @@ class Drift(Result):
     change: Sketches
     only_before: tuple[str, ...]
     only_after: tuple[str, ...]
-    level: float
-    by: str
-    note: str
 
     def to_arrow(self) -> pa.Table:
         """One line for each party: label, value, lower, upper, resolved, in_clear (data without noise is part of it)."""
         names = ("value", "lower", "upper", "resolved")
         columns = {"label": self.labels, **{name: getattr(self, name) for name in names}}
         columns["in_clear"] = np.array(self.change.in_clear, dtype=np.bool_)
-        return answer_table(columns, self.note, quantity="drift", by=self.by, level=repr(self.level))
+        return self._table(columns, quantity="drift")
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of how far each party moved, largest first."""
         ends = (self.value, self.lower, self.upper)
-        return plots.forest(self.labels, ends, self.resolved, f"moved by{unit_of(self.by)}", ax)
+        return plots.forest(self.labels, ends, self.resolved, f"moved by{self._unit}", ax)
 
     def _title(self) -> str:
         parties = plural(len(self.labels), "party", "parties")
@@ -107,10 +101,11 @@ def drift(
         if len(set(side.labels)) != len(side):
             raise ParameterError(f"labels of {name} must differ from each other, got duplicates")
     one_of("by", by, BY)
-    places = [{label: row for row, label in enumerate(side.labels)} for side in (before, after)]
-    both = [label for label in before.labels if label in places[1]]
-    only_before = tuple(label for label in before.labels if label not in places[1])
-    only_after = tuple(label for label in after.labels if label not in places[0])
+    labels = set(before.labels) & set(after.labels)
+    both = [label for label in before.labels if label in labels]
+    only_before, only_after = (
+        tuple(label for label in side.labels if label not in labels) for side in (before, after)
+    )
     if not both:
         raise ParameterError("labels must be the same before and after, got none in both")
     if (only_before or only_after) and not partial:
@@ -118,12 +113,9 @@ def drift(
             f"labels must be the same before and after, got {len(only_before)} only before and {len(only_after)} only "
             "after; partial=True compares those in both"
         )
-    old, new = (
-        side.rows([place[label] for label in both])
-        for side, place in zip((before, after), places, strict=True)
-    )
-    moved = new - old
-    change = Sketches(moved.values, both, moved.noises, moved.protocols, moved.totals)
+    old, new = before[both], after[both]
+    difference = new - old
+    change = Sketches(difference.values, both, difference.noises, difference.protocols, difference.totals)
     each = Level.of(level, method, len(both))  # of each party
     if by == "size":
         estimate = as_distances(squared_norms(change))
@@ -132,5 +124,5 @@ def drift(
         estimates = [shape_distances(old[row], new[row]) for row in range(len(both))]
         ends = [(one.value, *one.rule.interval(each)) for one in estimates]
         value, lower, upper = np.array(ends).reshape(-1, 3).T
-    moves, only = (value, lower, upper, lower > 0), (only_before, only_after)
-    return Drift(tuple(both), *moves, change, *only, level, by, answer_note(by, change))
+    answer = tuple(both), value, lower, upper, lower > 0, change, only_before, only_after
+    return Drift(*answer, level=level, by=by, note=answer_note(by, change))

@@ -12,23 +12,22 @@ from numpy.typing import NDArray
 from armslength import plots
 from armslength.answers.candidates import Candidates
 from armslength.answers.pairs import (
+    Answer,
     PairEstimator,
     answer_note,
-    answer_table,
     checked_sketches,
     pair_estimator,
     row_blocks,
     tiles_of,
-    unit_of,
 )
 from armslength.answers.shortlist import Shortlist
-from armslength.checks import integer, one_of
+from armslength.checks import integer
 from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import clear_note
-from armslength.estimates.intervals import METHODS, Level
+from armslength.estimates.intervals import Level
 from armslength.progress import Advance, progress
 from armslength.protocol.protocol import Protocol
-from armslength.results import Result, sentences
+from armslength.results import sentences
 from armslength.sketches.sketches import Sketches, check_same_space
 
 _ROWS = 65_536  # of the index that are read at once, at most
@@ -53,7 +52,7 @@ class Index(Interface):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Nearest(Result):
+class Nearest(Answer):
     """For each query the index rows of the smallest estimated distances, nearest first, in data units.
 
     With probability at least `level`, for each query (with `simultaneous` for all together), every interval holds. Then
@@ -71,10 +70,7 @@ class Nearest(Result):
         candidates: For each query, how many index rows could; count + 1 stands for "more than were asked for".
         best_rank: For each answer, one more than the number of answers that are surely nearer.
         worst_rank: For each answer, its rank if all rows that could be nearer are; count + 1 stands for "or worse".
-        level: The confidence.
-        simultaneous: Whether it holds for all queries together.
-        by: "size" or "shape".
-        note: What must be known to read it; empty if nothing.
+        simultaneous: Whether the level holds for all queries together.
     """
 
     queries: tuple[str, ...]
@@ -87,16 +83,12 @@ class Nearest(Result):
     candidates: NDArray[np.int64]
     best_rank: NDArray[np.int64]
     worst_rank: NDArray[np.int64]
-    level: float
     simultaneous: bool
-    by: str
-    note: str
 
     @property
     def surely_nearest(self) -> NDArray[np.bool_]:
         """For each query, whether its first answer is surely the nearest: nothing else is a candidate."""
-        only_one: NDArray[np.bool_] = self.candidates == 1
-        return only_one & self.possible[:, 0]
+        return np.equal(self.candidates, 1) & self.possible[:, 0]
 
     @property
     def resolved(self) -> NDArray[np.bool_]:
@@ -116,21 +108,19 @@ class Nearest(Result):
             "label": [label for row in self.labels for label in row],
             **{name: getattr(self, name).ravel() for name in names},
         }
-        return answer_table(columns, self.note, quantity="distances", by=self.by, level=repr(self.level))
+        return self._table(columns, quantity="distances")
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of each answer, nearest first; answers that could be the nearest stand out."""
-        pairs = [
-            (query, label) for query, row in zip(self.queries, self.labels, strict=True) for label in row
-        ]
-        ends = (self.value.ravel(), self.lower.ravel(), self.upper.ravel())
-        style: Any = {"is_sorted": True, "words": ("could be the nearest", "cannot be the nearest")}
+        names: Sequence[Any] = self.labels[0]
+        start = f" from {plots.short_name(self.queries[0])}"
         if len(self.queries) > 1:
-            return plots.forest(
-                pairs, ends, self.possible.ravel(), f"distance{unit_of(self.by)}", ax, **style
-            )
-        label = f"distance from {plots.short_name(self.queries[0])}{unit_of(self.by)}"
-        return plots.forest(self.labels[0], ends, self.possible.ravel(), label, ax, **style)
+            lines = zip(self.queries, self.labels, strict=True)
+            names, start = [(query, label) for query, row in lines for label in row], ""
+        ends = (self.value.ravel(), self.lower.ravel(), self.upper.ravel())
+        words = ("could be the nearest", "cannot be the nearest")
+        label, possible = f"distance{start}{self._unit}", self.possible.ravel()
+        return plots.forest(names, ends, possible, label, ax, is_sorted=True, words=words)
 
     def _title(self) -> str:
         queries = plural(len(self.queries), "query", "queries")
@@ -174,19 +164,18 @@ def nearest(
         show_progress: Whether to show a bar on a terminal.
     """
     _check_size("queries", checked_sketches("queries", queries, 1))
-    searched = _checked_index(queries, index)
-    others = len(searched) - (index is None)
-    kept = min(integer("count", count, at_least=1, at_most=2**31), others)
-    one_of("method", method, METHODS)
+    index_rows = _checked_index(queries, index)
+    others = len(index_rows) - (index is None)
+    answers_each = min(integer("count", count, at_least=1, at_most=2**31), others)
     if not isinstance(simultaneous, bool):
         raise ParameterError("simultaneous must be True or False, got something else")
     confidence = Level.of(level, method, others * (len(queries) if simultaneous else 1))  # before any work
     estimator = pair_estimator(by)
-    shortlist = Shortlist(len(queries), kept)
-    search = Candidates(queries, kept, confidence, within=index is None) if by == "size" else None
+    shortlist = Shortlist(len(queries), answers_each)
+    search = Candidates(queries, answers_each, confidence, within=index is None) if by == "size" else None
     first, clear = 0, clear_note(queries)
-    with progress("nearest", len(queries) * len(searched), "pairs", shown=show_progress) as advance:
-        for block in searched.blocks(rows_at_once(queries.values.shape[1])):
+    with progress("nearest", len(queries) * len(index_rows), "pairs", shown=show_progress) as advance:
+        for block in index_rows.blocks(rows_at_once(queries.values.shape[1])):
             _check_size("index", block)
             if search is None or not search.search(block, first, shortlist, advance):
                 _search_tiles(
@@ -198,11 +187,14 @@ def nearest(
         if search is not None:
             search.finish(shortlist)
     answers = shortlist.answers()
-    roots = np.sqrt(np.maximum(answers.value, 0.0)), np.sqrt(answers.lower), np.sqrt(answers.upper)
-    ranks = answers.candidates, answers.best_rank, answers.worst_rank
-    rows = _labels(searched, answers.indices), answers.indices
+    answers = answers._replace(
+        value=np.sqrt(np.maximum(answers.value, 0.0)),
+        lower=np.sqrt(answers.lower),
+        upper=np.sqrt(answers.upper),
+    )
     note = "; ".join(filter(None, (answer_note(by), clear)))
-    return Nearest(queries.labels, *rows, *roots, answers.possible, *ranks, level, simultaneous, by, note)
+    labels = _labels(index_rows, answers.indices)
+    return Nearest(queries.labels, labels, *answers, simultaneous, level=level, by=by, note=note)
 
 
 def rows_at_once(coordinates: int) -> int:
@@ -217,7 +209,7 @@ def _check_size(name: str, rows: Sketches) -> None:
         raise ParameterError(f"{name} must have numbers below 2^200, got larger ones; divide its rows first")
 
 
-def _checked_index(queries: Sketches, index: Any) -> Index:
+def _checked_index(queries: Sketches, index: Index | None) -> Index:
     """Validate the index."""
     if index is None:
         return checked_sketches("index", queries, 2)
@@ -226,8 +218,7 @@ def _checked_index(queries: Sketches, index: Any) -> Index:
     if not len(index):
         raise ParameterError("index must have at least 1 row, got 0")
     check_same_space((*queries.protocols, *index.protocols))
-    searched: Index = index
-    return searched
+    return index
 
 
 def _search_tiles(
@@ -252,11 +243,11 @@ def _search_tiles(
             advance(value.size)
 
 
-def _labels(searched: Index, indices: NDArray[np.int64]) -> tuple[tuple[str, ...], ...]:
+def _labels(index_rows: Index, indices: NDArray[np.int64]) -> tuple[tuple[str, ...], ...]:
     """The labels of the answers."""
-    if isinstance(searched, Sketches):  # no copy of rows
-        labels, places = searched.labels, indices
+    if isinstance(index_rows, Sketches):  # no copy of rows
+        labels, places = index_rows.labels, indices
     else:
         numbers, inverse = np.unique(indices, return_inverse=True)
-        labels, places = searched.rows(numbers.tolist()).labels, inverse.reshape(indices.shape)
+        labels, places = index_rows.rows(numbers.tolist()).labels, inverse.reshape(indices.shape)
     return tuple(tuple(labels[place] for place in row) for row in places)

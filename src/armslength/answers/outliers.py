@@ -9,26 +9,25 @@ from numpy.typing import NDArray
 
 from armslength import plots
 from armslength.answers.pairs import (
+    Answer,
     PairEstimator,
     answer_note,
-    answer_table,
     checked_sketches,
     pair_estimator,
     row_blocks,
     tiles_of,
-    unit_of,
 )
 from armslength.checks import number
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Bounds, Level
-from armslength.results import Result, sentences
+from armslength.results import sentences
 from armslength.sketches.sketches import Sketches
 
 Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Outliers(Result):
+class Outliers(Answer):
     """How far each party is from half of the others, and whether that is surely unusual; in data units.
 
     A party's score is the median of its true distances to the others; the typical score is the median over all parties.
@@ -43,9 +42,6 @@ class Outliers(Result):
         is_outlier: Whether each party is surely an outlier: its lower end is above `factor` times the upper end of `typical`.
         typical: (estimate, lower, upper) of the typical score.
         factor: How many times the typical score is still usual.
-        level: The confidence of all of it together.
-        by: "size" or "shape".
-        note: What must be known to read it; empty if nothing.
     """
 
     labels: tuple[str, ...]
@@ -55,9 +51,6 @@ class Outliers(Result):
     is_outlier: NDArray[np.bool_]
     typical: tuple[float, float, float]
     factor: float
-    level: float
-    by: str
-    note: str
 
     def sentence(self, row: int) -> str:
         """What can be said of one party."""
@@ -76,8 +69,7 @@ class Outliers(Result):
         """One line for each party: label, score, lower, upper, is_outlier, in_clear (data without noise is part of the answer)."""
         names = ("score", "lower", "upper", "is_outlier")
         columns = {"label": self.labels, **{name: getattr(self, name) for name in names}}
-        metadata = {"by": self.by, "factor": repr(self.factor), "level": repr(self.level)}
-        return answer_table(columns, self.note, **metadata)
+        return self._table(columns, factor=repr(self.factor))
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of each party's score, largest first, the typical score and the limit for outliers."""
@@ -87,7 +79,7 @@ class Outliers(Result):
             self.labels,
             (self.score, self.lower, self.upper),
             self.is_outlier,
-            f"median distance to the others{unit_of(self.by)}",
+            f"median distance to the others{self._unit}",
             ax,
             marks=marks,
             words=("outlier", "not surely an outlier"),
@@ -129,7 +121,8 @@ def outliers(
     estimator = pair_estimator(by)
     blocks = [_medians(rows, sketches, estimator, each) for rows in row_blocks(len(sketches))]
     medians = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
-    return _outliers_of(medians, sketches.labels, times, level, by, answer_note(by, sketches))
+    note = answer_note(by, sketches)
+    return _outliers_of(medians, sketches.labels, times, level=level, by=by, note=note)
 
 
 def estimate_outliers(
@@ -137,17 +130,15 @@ def estimate_outliers(
 ) -> Outliers:
     """The outliers by squared distances of all pairs, whose intervals hold together at this level."""
     medians = [_median_distance(_without_itself(each)) for each in (estimate.value, *interval)]
-    return _outliers_of(medians, estimate.labels[0], factor, level, by, estimate.note)
+    return _outliers_of(medians, estimate.labels[0], factor, level=level, by=by, note=estimate.note)
 
 
-def _outliers_of(
-    medians: list[Matrix], labels: tuple[str, ...], factor: float, level: float, by: str, note: str
-) -> Outliers:
+def _outliers_of(medians: list[Matrix], labels: tuple[str, ...], factor: float, **answer: Any) -> Outliers:
     """The outliers by the (estimate, lower, upper) of each party's median distance."""
     score, lower, upper = medians
     typical, low, high = (float(np.median(each)) for each in medians)
     is_outlier = lower > factor * high
-    return Outliers(labels, score, lower, upper, is_outlier, (typical, low, high), factor, level, by, note)
+    return Outliers(labels, score, lower, upper, is_outlier, (typical, low, high), factor, **answer)
 
 
 def _medians(rows: range, sketches: Sketches, estimator: PairEstimator, level: Level) -> tuple[Matrix, ...]:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from armslength.checks import one_of
-from armslength.errors import ParameterError
+from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import clear_note, is_clear, squared_distances
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.shapes import NOTE, squared_shape_distances
+from armslength.results import Result
 from armslength.sketches.collection import Collection
 from armslength.sketches.sketches import Sketches
 
@@ -24,6 +24,38 @@ SMALL = 1024  # rows within which all pairs are one tile
 LEFT_ROWS = 4096  # rows of a collection on the left: the right side is read once for each so many
 
 
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Answer(Result):
+    """What answers have in common.
+
+    Attributes:
+        level: The confidence, for all of the answer together.
+        by: "size" or "shape".
+        note: What must be known to read it; empty if nothing.
+    """
+
+    level: float
+    by: str
+    note: str
+
+    def _table(self, columns: dict[str, Any], **metadata: str) -> pa.Table:
+        """The columns as a table; `in_clear` is the same in all lines, since ranks and groups depend on all rows."""
+        arrays = {
+            name: pa.array(column, pa.string()) if isinstance(column, tuple | list) else pa.array(column)
+            for name, column in columns.items()
+        }
+        if "in_clear" not in arrays:
+            length = len(next(iter(arrays.values())))
+            arrays["in_clear"] = pa.array(np.full(length, is_clear(self.note)))
+        metadata |= {"by": self.by, "level": repr(self.level), "note": self.note}
+        return pa.table(arrays).replace_schema_metadata(metadata)
+
+    @property
+    def _unit(self) -> str:
+        """The unit of a distance, for the label of an axis."""
+        return ", data units" if self.by == "size" else ", of shapes"
+
+
 @dataclass(frozen=True)
 class Tile:
     """The pairs of consecutive rows of the left side with consecutive rows of the right side."""
@@ -31,13 +63,6 @@ class Tile:
     first_row: int
     first_column: int
     estimate: Estimate
-
-    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows and columns within the tile, each pair once."""
-        if self.estimate.within:
-            return np.triu_indices(len(self.estimate.value), 1)
-        rows, columns = np.indices(self.estimate.value.shape).reshape(2, -1)
-        return rows, columns
 
 
 def pair_estimator(by: str) -> PairEstimator:
@@ -48,55 +73,16 @@ def pair_estimator(by: str) -> PairEstimator:
 def each_pair_once(
     a: Sketches | Collection, b: Sketches | Collection | None, estimator: PairEstimator
 ) -> Iterator[Tile]:
-    """Tiles with every row of a against every row of b, or with every pair within a once."""
+    """Tiles with every row of a against every row of b, or with every pair within a once.
+
+    Of a side that is read from files, no block stays in memory longer than it is needed.
+    """
     if b is None and len(a) <= SMALL:
         yield Tile(0, 0, estimator(a if isinstance(a, Sketches) else a.to_sketches(), None))
-    elif isinstance(a, Sketches) and not isinstance(b, Collection):
-        for rows in row_blocks(len(a)):
-            yield from tiles_of(rows, a, b, estimator, from_diagonal=True)
-    else:
-        yield from _tiles_of_files(a, b, estimator)
-
-
-def tiles_of(
-    rows: range,
-    a: Sketches,
-    b: Sketches | Collection | None,
-    estimator: PairEstimator,
-    *,
-    from_diagonal: bool = False,
-) -> Iterator[Tile]:
-    """Tiles with these rows of a against all rows of b, or of a (`from_diagonal`: without those before them)."""
-    left = a.span(rows.start, rows.stop)
-    if b is None and not from_diagonal:
-        yield from _across(left, rows.start, a.span(0, rows.start), 0, estimator)
-    if b is None:
-        # A tile of its own for the diagonal: there every row meets its own noise.
-        yield Tile(rows.start, rows.start, estimator(left, None))
-    yield from _across(left, rows.start, a if b is None else b, 0 if b is not None else rows.stop, estimator)
-
-
-def row_blocks(count: int) -> Iterator[range]:
-    """Consecutive blocks of rows."""
-    return (range(start, min(start + ROWS, count)) for start in range(0, count, ROWS))
-
-
-def _across(
-    left: Sketches, first_row: int, right: Sketches | Collection, first_column: int, estimator: PairEstimator
-) -> Iterator[Tile]:
-    """Tiles of these rows with all of the right side from a column on."""
-    starts = range(first_column, len(right), COLUMNS)
-    for start, columns in zip(starts, right.blocks(COLUMNS, first_column), strict=True):
-        yield Tile(first_row, start, estimator(left, columns))
-
-
-def _tiles_of_files(
-    a: Sketches | Collection, b: Sketches | Collection | None, estimator: PairEstimator
-) -> Iterator[Tile]:
-    """All tiles where a side is read from files: no block stays in memory longer than it is needed."""
+        return
+    in_memory = ROWS if isinstance(b, Sketches) else len(a)  # one block, if the other side is read for each
     first_row = 0
-    # A side that is in memory anyway is one block, and the other side is read once.
-    for left in a.blocks(LEFT_ROWS) if isinstance(a, Collection) else iter([a]):
+    for left in a.blocks(LEFT_ROWS if isinstance(a, Collection) else in_memory):
         if b is None:
             for rows in row_blocks(len(left)):
                 for tile in tiles_of(rows, left, None, estimator, from_diagonal=True):
@@ -110,26 +96,29 @@ def _tiles_of_files(
         first_row += len(left)
 
 
+def tiles_of(
+    rows: range, a: Sketches, b: Sketches | None, estimator: PairEstimator, *, from_diagonal: bool = False
+) -> Iterator[Tile]:
+    """Tiles with these rows of a against all rows of b, or of a (`from_diagonal`: without those before them)."""
+    left, right = a.span(rows.start, rows.stop), a if b is None else b
+    spans = [(0, len(right))]
+    if b is None:
+        # A tile of its own for the diagonal: there every row meets its own noise.
+        yield Tile(rows.start, rows.start, estimator(left, None))
+        spans = [(0, 0 if from_diagonal else rows.start), (rows.stop, len(a))]
+    for first, last in spans:
+        for start in range(first, last, COLUMNS):
+            yield Tile(rows.start, start, estimator(left, right.span(start, min(start + COLUMNS, last))))
+
+
+def row_blocks(count: int) -> Iterator[range]:
+    """Consecutive blocks of rows."""
+    return (range(start, min(start + ROWS, count)) for start in range(0, count, ROWS))
+
+
 def answer_note(by: str, *sides: Sketches) -> str:
     """The note of an answer about these rows; empty if there is nothing to note."""
     return "; ".join(filter(None, (NOTE if by == "shape" else "", clear_note(*sides))))
-
-
-def answer_table(columns: dict[str, Any], note: str, **metadata: str) -> pa.Table:
-    """The table of an answer; `in_clear` is the same in all lines, since ranks and groups depend on all rows."""
-    arrays = {
-        name: pa.array(column, pa.string()) if isinstance(column, tuple | list) else pa.array(column)
-        for name, column in columns.items()
-    }
-    if "in_clear" not in arrays:
-        length = len(next(iter(arrays.values())))
-        arrays["in_clear"] = pa.array(np.full(length, is_clear(note)))
-    return pa.table(arrays).replace_schema_metadata({**metadata, "note": note})
-
-
-def unit_of(by: str) -> str:
-    """The unit of a distance, for the label of an axis."""
-    return ", data units" if by == "size" else ", of shapes"
 
 
 def checked_sketches(name: str, sketches: object, at_least: int) -> Sketches:
@@ -146,6 +135,5 @@ def checked_rows(name: str, rows: object, at_least: int) -> Sketches | Collectio
     if not isinstance(rows, Sketches | Collection):
         raise ParameterError(f"{name} must be al.Sketches or a collection of them, got {type(rows).__name__}")
     if len(rows) < at_least:
-        least = f"at least {at_least} row{'s' if at_least > 1 else ''}"
-        raise ParameterError(f"{name} must have {least}, got {len(rows)}")
+        raise ParameterError(f"{name} must have at least {plural(at_least, 'row')}, got {len(rows)}")
     return rows

@@ -9,14 +9,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.pairs import answer_note, answer_table, checked_sketches, pair_estimator
+from armslength.answers.pairs import Answer, answer_note, checked_sketches, pair_estimator
 from armslength.checks import number
 from armslength.errors import plural
 from armslength.estimates.distances import gram_matrix
-from armslength.estimates.pair_noise import row_noises
+from armslength.estimates.pair_noise import PairNoises
 from armslength.estimates.shapes import totals
-from armslength.estimates.variance import debias
-from armslength.results import Result
 from armslength.sketches.sketches import Sketches
 
 Points = NDArray[np.float64]
@@ -25,7 +23,7 @@ _FLAT = 1e-9  # of the largest eigenvalue: what rounding leaves of an axis that 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plane(Result):
+class Plane(Answer):
     """The parties as points of a plane, in data units.
 
     Attributes:
@@ -37,8 +35,6 @@ class Plane(Result):
         share: The share of the squared distances that the axes show: their eigenvalues over all positive ones.
         against: The sum of the negative eigenvalues, which no points have, over the same; noise makes them.
         level: The probability that the ellipses are for.
-        by: "size" or "shape".
-        note: What must be known to read it; empty if nothing.
     """
 
     labels: tuple[str, ...]
@@ -47,15 +43,12 @@ class Plane(Result):
     axes: int
     share: float
     against: float
-    level: float
-    by: str
-    note: str
 
     def to_arrow(self) -> pa.Table:
         """One line for each party: label, x, y, reach_x, reach_y, in_clear (data without noise is part of the answer)."""
         names, numbers = ("x", "y", "reach_x", "reach_y"), (*self.places.T, *self.reach.T)
         columns = {"label": self.labels, **dict(zip(names, numbers, strict=True))}
-        return answer_table(columns, self.note, by=self.by, level=repr(self.level))
+        return self._table(columns)
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with a point and an ellipse for each party."""
@@ -90,7 +83,7 @@ def plane_of(squared: Points, sketches: Sketches, level: float, by: str) -> Plan
     transform = sketches.transform
     noise, projection = noise_of_rows(sketches, by), transform.projection_variance
     picture = scaling(squared, noise, transform.sketch_dim, projection, level)
-    return Plane(sketches.labels, *picture, level, by, answer_note(by, sketches))
+    return Plane(sketches.labels, *picture, level=level, by=by, note=answer_note(by, sketches))
 
 
 class Scaling(NamedTuple):
@@ -104,18 +97,10 @@ class Scaling(NamedTuple):
 
 
 def scaling(squared: Points, noise: Points, sketch_dim: int, projection: float, level: float) -> Scaling:
-    """The plane of the two largest eigenvalues of −½JDJ, the Gram matrix of the centered points.
+    """The plane of the two largest eigenvalues of −½JDJ, with ellipses as in docs/reference/answers.md.
 
-    An ellipse is where a party would be placed if its own noise and the public projection were drawn again and the axes
-    stayed: along axis a, with eigenvalue λₐ and eigenvector vₐ, its place is Σⱼvₐⱼ⟨uᵢ,uⱼ⟩/√λₐ.
-
-    * Noise. The centered sketches have the Gram matrix G = −½JDJ + kJ·diag(σ²)·J, the debias put back. Noise of
-      variance σᵢ² a coordinate moves the place by a variance of σᵢ²·vₐᵀGvₐ/λₐ = σᵢ²(1 + kΣσⱼ²vₐⱼ²/λₐ).
-    * Projection. The place is ⟨Szᵢ, Sw⟩ with w a unit vector and zᵢ the party minus the mean of all: a variance of at
-      most (α/2)(‖zᵢ‖² + ⟨zᵢ, w⟩²), with α the coefficient `projection` of Var‖Sz‖² ≤ α‖z‖⁴.
-
-    First order in the share that one party has of an axis, without what both axes have in common. `noise` is the
-    variance of each party's noise in one coordinate of the sketch, in data units.
+    `noise` is the variance of each party's noise in one coordinate of the sketch, in data units; `projection` is α of
+    Var‖Sz‖² ≤ α‖z‖⁴.
     """
     count, gram = len(squared), gram_matrix(squared)
     eigenvalues, vectors = np.linalg.eigh(gram)
@@ -143,12 +128,10 @@ def scaling(squared: Points, noise: Points, sketch_dim: int, projection: float, 
 
 
 def noise_of_rows(sketches: Sketches, by: str) -> Points:
-    """For each row, the variance of its noise in one coordinate of the sketch, in data units; 0 in the clear.
-
-    By shape, rows are divided by their totals as they were released.
-    """
+    """For each row, or row divided by its released total, the variance of its noise in one coordinate, in data units."""
     protocol = sketches.protocols[0]
-    k2 = row_noises(sketches).each("k2")
+    k2 = PairNoises.of_rows(sketches.noises).each("k2")
     if by == "shape":
         k2 = k2 / totals(sketches).value ** 2
-    return debias(protocol, k2) * protocol.unit_squared / protocol.transform.sketch_dim
+    bias = protocol.transform.noise_bias(k2, protocol.noise_site)
+    return bias * protocol.unit_squared / protocol.transform.sketch_dim

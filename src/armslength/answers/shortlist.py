@@ -1,7 +1,6 @@
 """The pairs that may be answers of a search, or that count for ranks."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +14,7 @@ Floats = NDArray[np.float64]
 _Pairs = tuple[NDArray[Any], ...]
 
 
-@dataclass(frozen=True)
-class Answers:
+class Answers(NamedTuple):
     """For each query its answers, nearest first, as squared distances, and what intervals say of all rows."""
 
     indices: NDArray[np.int64]
@@ -39,11 +37,7 @@ class Shortlist:
         self._groups: list[_Pairs] = [(whole, whole, real, real, real)] * -(-queries // _GROUP)
 
     def add(
-        self,
-        pairs: tuple[NDArray[np.int64], NDArray[np.int64]],
-        value: Floats,
-        lower: Floats,
-        upper: Floats,
+        self, pairs: tuple[NDArray[np.int64], NDArray[np.int64]], value: Floats, lower: Floats, upper: Floats
     ) -> None:
         """Adds pairs (queries, rows of the index). Every pair must come once, or be sure not to matter."""
         np.minimum.at(self.least_upper, pairs[0], upper)

@@ -11,7 +11,7 @@ from armslength._numba import kernel
 from armslength.errors import ParameterError
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Bounds, Level, Rule, pair_intervals
-from armslength.estimates.pair_noise import Floats, PairNoises, pair_noises, row_noises
+from armslength.estimates.pair_noise import Floats, PairNoises, pair_noises
 from armslength.estimates.variance import ErrorModel
 from armslength.sketches.sketches import Sketches, check_same_space
 from armslength.threads import for_blocks
@@ -49,7 +49,7 @@ def squared_distances(a: Sketches, b: Sketches | None = None) -> Estimate:
 def squared_norms(a: Sketches) -> Estimate:
     """‖x‖² for every row: ‖u‖² − k·κ₂, in data units; unbiased over the public seed."""
     checked_pair(a, None)
-    model, noises, rows = ErrorModel.of(a.protocols[0]), row_noises(a), Rows.of(a)
+    model, noises, rows = ErrorModel.of(a.protocols[0]), PairNoises.of_rows(a.noises), Rows.of(a)
     u = rows.values.astype(np.float64) + rows.offsets[:, None]
     value = model.unit * (np.einsum("ij,ij->i", u, u) - model.bias * noises.each("k2"))
     return pair_estimate("squared norms", value, (a,), Pair(model, noises, value))
@@ -134,8 +134,12 @@ class Pair:
 
     @property
     def variance(self) -> Floats:
-        """As `plug_in_variance`."""
-        return plug_in_variance(self.model, self.noises, self.value)
+        """V at the estimate, or at 0 where the estimate is negative."""
+        result = self.model.variance_curve(self.noises.cumulants).at(self.value)
+        if self.noises.shared is not None:
+            pairs, merged = self.noises.shared
+            result[pairs] = Pair(self.model, merged, self.value[pairs]).variance
+        return result
 
     def interval(self, level: Level) -> Bounds:
         """Every D that could have given the estimate."""
@@ -153,15 +157,6 @@ class Root:
         """The square roots of the ends."""
         lower, upper = self.squared.interval(level)
         return np.sqrt(lower), np.sqrt(upper)
-
-
-def plug_in_variance(model: ErrorModel, noises: PairNoises, value: Floats) -> Floats:
-    """V at the estimate, or at 0 where the estimate is negative."""
-    result = model.variance_curve(noises.cumulants).at(value)
-    if noises.shared is not None:
-        pairs, merged = noises.shared
-        result[pairs] = plug_in_variance(model, merged, value[pairs])
-    return result
 
 
 class Rows(NamedTuple):
@@ -220,7 +215,7 @@ def all_squares(left: Rows, right: Rows, tolerance: float) -> Floats:
 
 
 def chosen_squares(left: Rows, right: Rows, rows: Integers, columns: Integers) -> Floats:
-    """‖u−v‖² for some pairs, in squared integer units: to the last bit as `_pair_by_pair` has it."""
+    """‖u−v‖² for some pairs, from their differences, in squared integer units."""
     a, b = _same_type(left.values, right.values)
     result = np.empty(len(rows))
 
@@ -263,28 +258,11 @@ def _products_will_do(sides: tuple[Floats, ...], squares: tuple[Floats, ...], to
 
 def _pair_by_pair(left: Rows, right: Rows, result: Floats) -> Floats:
     """‖u−v‖² from the differences of each pair."""
-    a, b = _same_type(left.values, right.values)
-
-    def fill(start: int, stop: int) -> None:
-        rows = slice(start, stop)
-        squared_differences(a[rows], b, left.offsets[rows], right.offsets, result[rows])
-
-    for_blocks(len(a), max(1, len(a) // 64), fill)
+    for start in range(0, len(result), _BLOCK_ROWS):
+        block = result[start : start + _BLOCK_ROWS]
+        rows, columns = np.indices(block.shape).reshape(2, -1)
+        block[:] = chosen_squares(left, right, rows + start, columns).reshape(block.shape)
     return result
-
-
-@kernel
-def squared_differences(
-    left: Integers,
-    right: Integers,
-    left_offset: Floats,
-    right_offset: Floats,
-    result: Floats,
-) -> None:
-    """result[i, j] = ‖left_i − right_j‖²."""
-    for i in range(left.shape[0]):
-        for j in range(right.shape[0]):
-            result[i, j] = squared_difference(left[i], right[j], left_offset[i] - right_offset[j])
 
 
 @kernel

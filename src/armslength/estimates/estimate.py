@@ -105,7 +105,7 @@ class Estimate(Result):
 
     def __float__(self) -> float:
         """The value of a single row or pair."""
-        lines = self._lines(2)
+        lines = self.lines(2)
         if len(lines[0]) != 1:
             count = 0 if not len(lines[0]) else self.pairs
             raise ParameterError(
@@ -120,7 +120,7 @@ class Estimate(Result):
 
         `in_clear` says whether data without noise is part of the line: such a line is **not private**.
         """
-        lines = self._lines()
+        lines = self.lines()
         lower, upper = (end[lines] for end in self.interval(level, method=method, simultaneous=simultaneous))
         columns = {**self._label_columns(lines), "value": self.value[lines], "lower": lower, "upper": upper}
         columns |= {"resolved": (lower > 0) | (upper < 0), "in_clear": self.clear_lines(lines)}
@@ -160,7 +160,7 @@ class Estimate(Result):
         label = f"{self.quantity}{self._unit()}"
         if chosen == "heatmap":
             return plots.heat_map(self.value, resolved, self.labels, label, ax, within=self.within)
-        lines = self._lines()
+        lines = self.lines()
         names = [column.to_pylist() for column in self._label_columns(lines).values()]
         if self.value.ndim == 2 and 1 in self.value.shape and not self.within:
             # One row against others: its own name appears once.
@@ -189,7 +189,7 @@ class Estimate(Result):
                 raise ParameterError(f"label must name one of {len(labels)} rows, got {how}")
         return np.array([labels.index(label) for label in wanted], dtype=np.int64)
 
-    def _lines(self, most: int | None = None) -> tuple[NDArray[np.int64], ...]:
+    def lines(self, most: int | None = None) -> tuple[NDArray[np.int64], ...]:
         """The places along each axis of every row or pair, each pair once; at most so many of them."""
         if self.value.ndim == 1:
             return (np.arange(len(self.value))[:most],)
@@ -225,7 +225,7 @@ class Estimate(Result):
                 return super()._head(rows)
             except ParameterError:
                 pass  # a row may have no interval at this level; the values are there in any case
-        lines = self._lines(rows)
+        lines = self.lines(rows)
         columns = {**self._label_columns(lines), "value": self.value[lines]}
         return pa.table({**columns, "in_clear": self.clear_lines(lines)}), self.pairs
 

@@ -156,7 +156,9 @@ class IntervalRule:
             # Nodes do not depend on the estimates: a part of them gets the same ends as all at once.
             count = math.ceil(_NODES_PER_UNIT * math.asinh(farthest / start)) + 1
             nodes = start * np.sinh(np.arange(count) / _NODES_PER_UNIT)
-            above, below = self._limits(nodes, level)
+            upper, lower = self._quantiles(nodes, level)
+            deviation = np.sqrt(self.curve.at(nodes))
+            above, below = nodes + upper * deviation, nodes - lower * deviation
             if above[-1] > top and (below[-1] > top or farthest > _FARTHEST * max(top, start)):
                 break
         # The smallest D that could give so large an estimate, and the largest that could still give so small a one.
@@ -171,13 +173,8 @@ class IntervalRule:
         upper, _ = self._quantiles(np.zeros(1), level)
         return float(upper[0]) * math.sqrt(self.curve.at_point(0.0))
 
-    def _limits(self, d: Floats, level: Level) -> Bounds:
-        """D + q⁺√V and D − q⁻√V."""
-        upper, lower = self._quantiles(d, level)
-        deviation = np.sqrt(self.curve.at(d))
-        return d + upper * deviation, d - lower * deviation
-
     def _quantiles(self, d: Floats, level: Level) -> Bounds:
+        """(q⁺, q⁻) at each D."""
         if level.method == "guaranteed":
             chebyshev = np.full_like(d, np.sqrt(1 / (2 * level.tail)))
             return chebyshev, chebyshev

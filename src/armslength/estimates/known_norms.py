@@ -8,16 +8,16 @@ import numpy as np
 from armslength.checks import number
 from armslength.errors import ParameterError
 from armslength.estimates.distances import (
+    Pair,
     Rows,
     checked_pair,
     debiased_squares,
     pair_estimate,
-    plug_in_variance,
     squared_norms,
 )
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Approximate, Bounds, Level
-from armslength.estimates.pair_noise import Floats, PairNoises, pair_noises, row_noises
+from armslength.estimates.pair_noise import Floats, PairNoises, pair_noises
 from armslength.estimates.variance import ErrorModel
 from armslength.laws import Cumulants
 from armslength.sketches.sketches import Sketches
@@ -56,7 +56,7 @@ def squared_distances_with_norms(
     beta = covariance / variance
     estimated = squared_norms(left).value[:, None], squared_norms(right).value[None, :]
     value = plain - beta * ((estimated[0] - x) + (estimated[1] - y))
-    rule = ControlVariate(model, noises, value, beta, moments)
+    rule = ControlVariate(Pair(model, noises, value), value, beta, moments)
     return pair_estimate("squared distances", value, (left, right), rule, note=NOTE)
 
 
@@ -76,7 +76,7 @@ class _NormMoments:
         cls, model: ErrorModel, norms: tuple[Floats, Floats], sides: tuple[Sketches, Sketches]
     ) -> "_NormMoments":
         unit, k = model.unit, model.coordinates
-        noises = [row_noises(side) for side in sides]
+        noises = [PairNoises.of_rows(side.noises) for side in sides]
         x2, y2 = noises[0].each("k2")[:, None] * unit, noises[1].each("k2")[None, :] * unit
         x4, y4 = noises[0].each("k4")[:, None] * unit**2, noises[1].each("k4")[None, :] * unit**2
         constant = k * (x4 + 2 * x2**2) + k * (y4 + 2 * y2**2)
@@ -96,8 +96,7 @@ class _NormMoments:
 class ControlVariate(Approximate):
     """The rule of D̂ − β·(estimated norms − known norms)."""
 
-    model: ErrorModel
-    noises: PairNoises
+    plain: Pair  # without the control variate, at the same values
     value: Floats
     beta: Floats
     moments: _NormMoments
@@ -106,8 +105,7 @@ class ControlVariate(Approximate):
     def variance(self) -> Floats:
         """V − 2β·Cov + β²·Var, at the estimates."""
         covariance, variance = self.moments.at(np.maximum(self.value, 0.0))
-        own = plug_in_variance(self.model, self.noises, self.value)
-        return np.maximum(own - 2 * self.beta * covariance + self.beta**2 * variance, 0.0)
+        return np.maximum(self.plain.variance - 2 * self.beta * covariance + self.beta**2 * variance, 0.0)
 
     def interval(self, level: Level) -> Bounds:
         """value ± z·√variance, not below 0."""

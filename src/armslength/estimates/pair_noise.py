@@ -2,17 +2,16 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
-from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armslength.errors import ParameterError
 from armslength.laws import SMALLEST_SCALE, Cumulants, DiscreteLaplace, Law, RoundedNormal, uniform_cumulants
-from armslength.sketches.noises import Term
+from armslength.sketches.noises import Noises, Term
 from armslength.sketches.sketches import Sketches
 
 Floats = NDArray[np.float64]
@@ -26,19 +25,22 @@ _STEPS_PER_OCTAVE = 16  # for the large kurtosis of noise that is nearly always 
 _SMOOTH_SCALE = 256.0  # from which on a law on the integers is as good as continuous
 
 
-@dataclass(frozen=True, order=True)
-class NoiseComponent:
+class NoiseComponent(NamedTuple):
     """One independent noise: a law, its dropped bits and its coefficient."""
 
-    name: str
-    scale: float
+    law: Law
     dropped_bits: int
     coefficient: float
 
     @property
+    def cumulants(self) -> Cumulants:
+        """In integer units."""
+        return (self.law.cumulants + uniform_cumulants(self.dropped_bits)).times(self.coefficient)
+
+    @property
     def reach(self) -> float:
         """Beyond this lies less than 1e-19 of the probability."""
-        scales = 46 * self.scale if self.name == "laplace" else 9.2 * self.scale
+        scales = (46 if self.law.name == "laplace" else 9.2) * self.law.scale
         return self.coefficient * (scales + 1 + 2.0**self.dropped_bits)
 
     @property
@@ -52,7 +54,6 @@ class PairNoise:
     """A sum of independent noises, the same in every coordinate."""
 
     components: tuple[NoiseComponent, ...]  # sorted, so that equal noises are equal objects
-    laws: tuple[Law, ...] = field(compare=False)  # of each component
     cumulants: Cumulants = field(compare=False)  # Σ coefficient^n·κ_n, in integer units
     is_exact: bool = True  # False for one that stands for others with its kurtosis
 
@@ -64,25 +65,20 @@ class PairNoise:
     @classmethod
     def sum_of(cls, laws: Iterable[tuple[Law, int, float]], *, is_exact: bool = True) -> "PairNoise":
         """The sum of independent noises, each with its law, its dropped bits and its coefficient."""
-        total = cls((), (), Cumulants(), is_exact)
-        for law, bits, coefficient in laws:
-            component = NoiseComponent(law.name, law.scale, bits, coefficient)
-            cumulants = (law.cumulants + uniform_cumulants(bits)).times(coefficient)
-            total = total.plus(PairNoise((component,), (law,), cumulants, is_exact))
-        return total
+        components = [NoiseComponent(*each) for each in laws]
+        cumulants = sum((component.cumulants for component in components), Cumulants())
+        return cls(_in_order(components), cumulants, is_exact)
 
     def plus(self, other: "PairNoise") -> "PairNoise":
         """The sum of this noise and an independent one."""
-        both = zip(self.components + other.components, self.laws + other.laws, strict=True)
-        ordered = sorted(both, key=itemgetter(0))
-        components, laws = tuple(each for each, _ in ordered), tuple(law for _, law in ordered)
-        return PairNoise(components, laws, self.cumulants + other.cumulants, self.is_exact)
+        components = _in_order(self.components + other.components)
+        return PairNoise(components, self.cumulants + other.cumulants, self.is_exact)
 
     @property
     def has_one_law(self) -> bool:
         """Whether all components are small whole multiples of one noise, so that the exact law at D = 0 is at hand."""
         multiples = [component.coefficient for component in self.normalized().components]
-        return len({replace(component, coefficient=1.0) for component in self.components}) <= 1 and all(
+        return len({component[:2] for component in self.components}) <= 1 and all(
             multiple % 1 == 0 and multiple <= _LARGEST_MULTIPLE for multiple in multiples
         )
 
@@ -91,28 +87,26 @@ class PairNoise:
         if not self.is_exact or not self.components:
             return self
         smallest = min(component.coefficient for component in self.components)
-        components = tuple(replace(each, coefficient=each.coefficient / smallest) for each in self.components)
-        return PairNoise(components, self.laws, self.cumulants.times(1 / smallest))
+        components = tuple(each._replace(coefficient=each.coefficient / smallest) for each in self.components)
+        return PairNoise(components, self.cumulants.times(1 / smallest))
 
 
-NO_NOISE = PairNoise((), (), Cumulants())
+def _in_order(components: Iterable[NoiseComponent]) -> tuple[NoiseComponent, ...]:
+    return tuple(sorted(components, key=lambda each: (each.law.name, each.law.scale, *each[1:])))
+
+
+NO_NOISE = PairNoise((), Cumulants())
 
 
 @lru_cache(maxsize=4096)
 def noise_with_kurtosis(kurtosis: float) -> PairNoise:
-    """A noise of variance 1 and this κ₄/κ₂² that stands for all others with it.
-
-    Up to 3 it is a Laplace noise with the share √(kurtosis/3) of the variance, and a normal one with the rest. Of all
-    sums of Laplace and normal noises with this variance and kurtosis it has the largest higher cumulants: those are
-    proportional to Σ wⁿ, with w the shares of the Laplace noises, and Σ wⁿ ≤ (Σ w²)^(n/2). Above 3 it is a discrete
-    Laplace noise, whose kurtosis is 3 + 1/κ₂.
-    """
-    if kurtosis > 3:
+    """A noise of variance 1 and this κ₄/κ₂² that stands for all others with it; docs/estimates.md says why it can."""
+    if kurtosis > 3:  # a discrete Laplace noise, whose kurtosis is 3 + 1/κ₂
         k2 = 1 / (kurtosis - 3)
         ratio = k2 / (1 + k2 + math.sqrt(1 + 2 * k2))  # α of κ₂ = 2α/(1−α)²
         law = DiscreteLaplace(max(-1 / math.log(ratio), SMALLEST_SCALE) if ratio > 0 else SMALLEST_SCALE)
         return PairNoise.sum_of([(law, 0, 1 / math.sqrt(law.cumulants.k2))], is_exact=False)
-    share = math.sqrt(kurtosis / 3)
+    share = math.sqrt(kurtosis / 3)  # of the variance, for the Laplace noise
     shares = ((DiscreteLaplace(_SMOOTH_SCALE), share), (RoundedNormal(_SMOOTH_SCALE), 1 - share))
     return PairNoise.sum_of(
         ((law, 0, math.sqrt(each / law.cumulants.k2)) for law, each in shares if each > 0), is_exact=False
@@ -131,6 +125,12 @@ class PairNoises:
     exact: dict[tuple[int, ...], PairNoise]  # noises whose exact law is used, by their place in k2
     # The pairs that have a noise in common, and what is left of their noises; these overrule the rest.
     shared: "SharedNoises | None" = None
+
+    @classmethod
+    def of_rows(cls, noises: Noises) -> "PairNoises":
+        """The noise of every row by itself."""
+        classes, different = noise_classes(noises)
+        return cls.of(different, classes)
 
     @classmethod
     def of(cls, different: Sequence[PairNoise], numbers: NDArray[np.int64]) -> "PairNoises":
@@ -197,16 +197,10 @@ def _moments(noises: Sequence[PairNoise]) -> Moments:
 SharedNoises = tuple[tuple[NDArray[np.int64], NDArray[np.int64]], PairNoises]
 
 
-def row_noises(sketches: Sketches) -> PairNoises:
-    """The noise of every row by itself."""
-    classes, noises = noise_classes(sketches)
-    return PairNoises.of(noises, classes)
-
-
 def pair_noises(left: Sketches, right: Sketches) -> PairNoises:
     """The noise of every difference left_i − right_j: κ_n = Σ (α−β)^n·κ_n over the noises that either row has."""
-    rows, mine = noise_classes(left)
-    columns, theirs = (rows, mine) if right is left else noise_classes(right)
+    rows, mine = noise_classes(left.noises)
+    columns, theirs = (rows, mine) if right is left else noise_classes(right.noises)
     sums = (((i, j), mine[i].plus(theirs[j])) for i, j in _may_have_one_law(mine, theirs))
     exact: dict[tuple[int, ...], PairNoise] = {place: noise for place, noise in sums if noise.has_one_law}
     # One number for all pairs, where they have one noise, and no matrix of them.
@@ -219,7 +213,7 @@ def scaled_pair_noises(left: Sketches, right: Sketches, factors: tuple[Floats, F
     """The noise of every difference f_i·left_i − g_j·right_j, with a factor for each row."""
     moments: list[Moments] = []
     for side, factor in zip((left, right), factors, strict=True):
-        classes, noises = noise_classes(side)
+        classes, noises = noise_classes(side.noises)
         k2, k4, step = (each[classes] for each in _moments(noises))
         moments.append((k2 * factor**2, k4 * factor**4, step * factor**2))
     shape = len(factors[0]), len(factors[1])
@@ -235,17 +229,20 @@ def _of_pairs(mine: Moments, theirs: Moments) -> Moments:
 
 def _may_have_one_law(left: Sequence[PairNoise], right: Sequence[PairNoise]) -> Iterator[tuple[int, int]]:
     """The pairs of classes whose first noises have one law, or of which one has no noise."""
+    mine, theirs = (
+        [noise.components[0].law if noise.components else None for noise in side] for side in (left, right)
+    )
     columns: dict[Law | None, list[int]] = {}
-    for j, noise in enumerate(right):
-        columns.setdefault(noise.laws[0] if noise.laws else None, []).append(j)
-    for i, noise in enumerate(left):
-        same = [*columns.get(None, []), *columns.get(noise.laws[0], [])] if noise.laws else range(len(right))
+    for j, law in enumerate(theirs):
+        columns.setdefault(law, []).append(j)
+    for i, law in enumerate(mine):
+        same = [*columns.get(None, []), *columns.get(law, [])] if law else range(len(right))
         yield from ((i, j) for j in same)
 
 
-def noise_classes(sketches: Sketches) -> tuple[NDArray[np.int64], list[PairNoise]]:
+def noise_classes(noises: Noises) -> tuple[NDArray[np.int64], list[PairNoise]]:
     """For each row the number of its class, and the noise of each class."""
-    classes, terms = sketches.noises.classes()
+    classes, terms = noises.classes()
     return classes, [PairNoise.of(each) for each in terms]
 
 
@@ -259,8 +256,7 @@ def _shared_noises(
     mine, theirs = left.noises.take(i), right.noises.take(j)
     if factors is not None:
         mine, theirs = mine.times(factors[0][i]), theirs.times(factors[1][j])
-    classes, terms = mine.plus(theirs, -1.0).classes()
-    return (i, j), PairNoises.of([PairNoise.of(each) for each in terms], classes)
+    return (i, j), PairNoises.of_rows(mine.plus(theirs, -1.0))
 
 
 def shared_cumulants(left: Sketches, right: Sketches) -> tuple[Floats, Floats]:

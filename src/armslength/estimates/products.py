@@ -7,8 +7,7 @@ import numpy as np
 from armslength.estimates.distances import checked_pair, pair_estimate, squared_norms
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Approximate, Bounds, Level, Rule
-from armslength.estimates.pair_noise import Floats, row_noises, shared_cumulants
-from armslength.estimates.variance import debias
+from armslength.estimates.pair_noise import Floats, PairNoises, shared_cumulants
 from armslength.sketches.sketches import Sketches
 from armslength.transforms.transform import ProductCoefficients
 
@@ -21,13 +20,13 @@ def inner_products(a: Sketches, b: Sketches | None = None) -> Estimate:
     ⟨u, v⟩ − k·Σαβκ₂ over noises that both rows have, in data units; unbiased over the public seed.
     """
     left, right = checked_pair(a, b)
-    protocol = left.protocols[0]
+    protocol, transform = left.protocols[0], left.protocols[0].transform
     u, v = (side.values.astype(np.float64) + side.offsets[:, None] for side in (left, right))
     shared = shared_cumulants(left, right)
-    value = protocol.unit_squared * (u @ v.T - debias(protocol, shared[0]))
+    value = protocol.unit_squared * (u @ v.T - transform.noise_bias(shared[0], protocol.noise_site))
     x, y = (np.maximum(squared_norms(side).value, 0.0) for side in (left, right))
-    kx, ky = (row_noises(side).each("k2") for side in (left, right))
-    coefficients = protocol.transform.product_coefficients(protocol.noise_site)
+    kx, ky = (PairNoises.of_rows(side.noises).each("k2") for side in (left, right))
+    coefficients = transform.product_coefficients(protocol.noise_site)
     rule = Product(coefficients, float(protocol.resolution) ** 2, value, (x, y), (kx, ky), shared)
     return pair_estimate("inner products", value, (left, right), rule, within=b is None, note=APPROXIMATE)
 

@@ -1,8 +1,6 @@
-"""Quantiles of the estimate: exact at D = 0, and for differences spread over many coordinates elsewhere.
+"""Quantiles of Σ (s_i+N_i)² in standard deviations, N the integer noise of coordinate i and s = Sz, a normal of variance D/k.
 
-A coordinate of the sketches' difference is s + N: N the integer noise, s = (Sz)_i. At D = 0 s is 0, and the law of Σ N_i²
-is public. Elsewhere s is a sum of many small terms, so a normal of variance D/k. The law of Σ (s_i+N_i)² is a k-fold
-convolution on a lattice, by the fast Fourier transform. Quantiles and tails are in standard deviations.
+Exact at D = 0, where s is 0. Elsewhere a k-fold convolution on a lattice, by the fast Fourier transform.
 """
 
 from dataclasses import dataclass
@@ -166,7 +164,9 @@ def _magnitudes(noise: PairNoise, coordinates: int, ratio: float) -> NDArray[np.
     counted = min(coordinates, _MANY)
     finest = np.sqrt(budget / (counted + 60 * np.sqrt(counted) + (farthest / deviation) ** 2))
     unit = min(part.coefficient for part in noise.components)
-    if ratio == 0 and _is_whole(noise) and deviation / unit <= max(finest, 1.0):
+    # Whether all noises lie on one lattice.
+    is_whole = all(part.dropped_bits == 0 and (part.coefficient / unit) % 1 == 0 for part in noise.components)
+    if ratio == 0 and is_whole and deviation / unit <= max(finest, 1.0):
         step = unit
     elif finest < _COARSEST:
         if ratio > 0:
@@ -175,9 +175,9 @@ def _magnitudes(noise: PairNoise, coordinates: int, ratio: float) -> NDArray[np.
     else:
         step = deviation / finest
     pmf = np.ones(1)
-    for part, law in zip(noise.components, noise.laws, strict=True):
+    for part in noise.components:
         edges = _edges(step, part.reach)
-        pmf = _trimmed(np.convolve(pmf, np.diff(law.cdf(edges / part.coefficient))))
+        pmf = _trimmed(np.convolve(pmf, np.diff(part.law.cdf(edges / part.coefficient))))
         if part.dropped_bits:
             width = 2.0**part.dropped_bits * part.coefficient
             pmf = np.convolve(pmf, np.diff(np.clip(_edges(step, width) / width + 0.5, 0, 1)))
@@ -187,12 +187,6 @@ def _magnitudes(noise: PairNoise, coordinates: int, ratio: float) -> NDArray[np.
     middle = len(pmf) // 2
     magnitudes = np.concatenate([pmf[middle : middle + 1], 2 * pmf[middle + 1 :]])
     return np.asarray(magnitudes / magnitudes.sum())
-
-
-def _is_whole(noise: PairNoise) -> bool:
-    """Whether all noises lie on one lattice: whole multiples of the smallest coefficient, no bits dropped."""
-    smallest = min(part.coefficient for part in noise.components)
-    return all(part.dropped_bits == 0 and (part.coefficient / smallest) % 1 == 0 for part in noise.components)
 
 
 def _edges(step: float, reach: float) -> NDArray[Any]:

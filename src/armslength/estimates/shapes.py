@@ -1,7 +1,6 @@
-"""Totals, and distances of shapes: of rows divided by their totals, whose errors are carried into the interval.
+"""Totals, and distances of shapes, whose intervals carry the errors of the totals (proof: docs/reference/answers.md).
 
 A row x with the released total T̂ is compared as x/T̂ = r·p, where p = x/T is its shape and r = T/T̂ lies in an interval.
-docs/guides/answers.md has the formula and its proof.
 """
 
 from dataclasses import dataclass
@@ -61,8 +60,7 @@ def totals(sketches: Sketches) -> Estimate:
     Guarantee: the interval of a released row comes from the exact law of its noise, that of a combination of rows from
     a union bound over their laws. Both methods give it.
     """
-    if not isinstance(sketches, Sketches):
-        raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}")
+    checked_pair(sketches, None)
     if sketches.totals is None:
         raise ParameterError(
             "sketches must have been released with totals, got some without; plan a protocol with total_share"
@@ -96,15 +94,12 @@ class Total:
 
     def interval(self, level: Level) -> Bounds:
         """The totals that noise does not exclude."""
-        reaches = {row: _reach(row, level.tail) for row in set(self.noises)}
+        reaches = {
+            row: sum(factor * law.upper_quantile(level.tail / len(row)) for law, factor in row)
+            for row in set(self.noises)
+        }
         reach = self.unit * np.array([reaches[row] for row in self.noises])
         return self.value - reach, self.value + reach
-
-
-def _reach(noises: tuple[tuple[DiscreteLaplace, float], ...], tail: float) -> float:
-    """The upper quantile of the noise of a row's total, in grid units."""
-    each = tail / max(1, len(noises))
-    return sum(factor * law.upper_quantile(each) for law, factor in noises)
 
 
 @dataclass(frozen=True)
@@ -188,11 +183,7 @@ def _most(upper: Floats, norms: _Ranges, ratios: _Ranges) -> Floats:
 
 
 def _least(lower: Floats, norms: _Ranges, ratios: _Ranges) -> Floats:
-    """The smallest ‖ρP − σQ‖² for the smallest ‖P−Q‖² and norms that suit it, but at least 0.
-
-    On each side of ρ = σ the norms that suit it are fixed. What is left is a homogeneous quadratic form in (ρ, σ): it
-    has no minimum inside a region without the origin, so the smallest lies on an edge. On ρ = σ it is ρ²·‖P−Q‖².
-    """
+    """The smallest ‖ρP − σQ‖² for the smallest ‖P−Q‖² and norms that suit it: on an edge, or on ρ = σ; at least 0."""
     (x, y), (rhos, sigmas) = norms, ratios
     equal = np.maximum(rhos[0], sigmas[0])
     result = np.where(equal <= np.minimum(rhos[1], sigmas[1]), equal**2 * lower, np.inf)

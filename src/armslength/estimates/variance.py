@@ -38,15 +38,11 @@ class ErrorModel:
     unit: float  # γ²c²: data units in a squared integer unit
     coordinates: int  # k
     bias: float  # what noise of κ₂ = 1 a coordinate adds to a squared norm, in squared integer units
-    curve: (
-        VarianceCurve | None
-    )  # V for κ₂ = 1 and κ₄ = 0; None where the transform's own variance is not known
+    curve: VarianceCurve | None  # V for κ₂ = 1 and κ₄ = 0; None where the transform has no variance
     kurtosis: float  # what κ₄ = 1 adds to V
     null_degrees: int | None  # of the chi-square law at D = 0 where coordinates are not independent
     null_variance: tuple[float, float]  # of that law, for κ₂ = 1 and κ₄ = 0; and what κ₄ = 1 adds
-    left_out: (
-        int | None
-    )  # coordinates that a projection without replacement left out; None if too many to matter
+    left_out: int | None  # coordinates without replacement that are left out; None if too many to matter
 
     @classmethod
     def of(cls, protocol: Protocol) -> "ErrorModel":  # noqa: D102
@@ -61,7 +57,7 @@ class ErrorModel:
         return cls(
             unit,
             transform.sketch_dim,
-            float(debias(protocol, np.asarray(1.0))),
+            float(transform.noise_bias(np.asarray(1.0), protocol.noise_site)),
             variance_curve(protocol, one) if is_known else None,
             variance_curve(protocol, fourth).c if is_known else 0.0,
             degrees,
@@ -86,8 +82,3 @@ def curve_of(transform: Transform, noise_site: str, resolution: float, noise: Cu
     """The curve for noise in each coordinate (integer units), before there is a protocol."""
     a, b, c = transform.variance_curve(noise, noise_site)
     return VarianceCurve(a, b * resolution**2, c * resolution**4)
-
-
-def debias(protocol: Protocol, k2: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What noise of variance κ₂ a coordinate adds to a squared norm, in squared integer units of the sketch."""
-    return protocol.transform.noise_bias(k2, protocol.noise_site)

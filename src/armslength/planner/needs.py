@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from armslength.planner.families import families
 from armslength.planner.predictions import Option, failure_of, options, predict
@@ -35,15 +36,11 @@ def needs_of(situation: Situation, every_option: Sequence[Option]) -> Needs:
         if number % _STEP == 0 or option.transform.sketch_dim == option.family.sizes[-1]
     ]
     distance = situation.distances.low
-
-    def resolves_at_epsilon(value: float) -> bool:
-        return is_resolved(sample, situation, _rounded_up(value, 2), distance)
-
-    def resolves_at_distance(value: float) -> bool:
-        return is_resolved(sample, situation, situation.epsilon, value)
-
-    epsilon = _smallest(float(situation.epsilon), _LARGEST_EPSILON, resolves_at_epsilon)
-    enough = _smallest(distance, LARGEST_DISTANCE, resolves_at_distance)
+    resolves = partial(is_resolved, sample, situation)
+    epsilon = _smallest(
+        float(situation.epsilon), _LARGEST_EPSILON, lambda value: resolves(_rounded_up(value, 2), distance)
+    )
+    enough = _smallest(distance, LARGEST_DISTANCE, partial(resolves, situation.epsilon))
     people = None
     if situation.distances.people is not None and enough is not None:
         people = people_for(enough, situation.fields["contribution"], situation.input_dim)

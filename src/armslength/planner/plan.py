@@ -41,20 +41,14 @@ _COLUMNS = pa.schema(
     {
         "label": pa.string(),
         "sketch_dim": pa.int64(),
-        "noise": pa.string(),
-        "guarantee": pa.string(),
-        "relative_error": pa.float64(),
-        "relative_error_high": pa.float64(),
-        "std_error": pa.float64(),
-        "std_error_high": pa.float64(),
+        **dict.fromkeys(("noise", "guarantee"), pa.string()),
+        **dict.fromkeys(
+            ("relative_error", "relative_error_high", "std_error", "std_error_high"), pa.float64()
+        ),
         "smallest_distance": pa.float64(),
-        "bytes": pa.int64(),
-        "additions": pa.int64(),
-        "set_up": pa.int64(),
+        **dict.fromkeys(("bytes", "additions", "set_up"), pa.int64()),
         "failure_bound": pa.float64(),
-        "is_choice": pa.bool_(),
-        "is_exact": pa.bool_(),
-        "is_recommended": pa.bool_(),
+        **dict.fromkeys(("is_choice", "is_exact", "is_recommended"), pa.bool_()),
     }
 )
 

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,7 @@ class Prediction:
 
     def relative_error(self, distance: float) -> float:
         """The standard error of the squared distance, divided by it."""
-        return relative_error(self.curve, distance)
+        return math.sqrt(self.curve.at_point(distance**2)) / distance**2
 
 
 @dataclass(frozen=True)
@@ -121,19 +122,18 @@ def predict(option: Option, situation: Situation, epsilon: Fraction) -> Predicti
 def configuration_of(option: Option, prediction: Prediction, situation: Situation) -> Configuration:
     """An option as a line of the plan."""
     transform, family = option.transform, option.family
-    return Configuration(
+    return _configuration(
+        prediction.curve,
+        situation,
         label=family.label,
         sketch_dim=transform.sketch_dim,
         noise=family.noise,
-        **_errors(prediction.curve, situation),
         bytes=_BYTES_OF_AN_INTEGER * transform.sketch_dim,
         additions=transform.operations(situation.density),
         set_up=matrix_work(transform, situation.neighbors.norm, family.noise_site),
-        guarantee=_guarantee(situation, family.noise),
         failure_bound=failure_of(option, prediction, situation),
         is_choice=family.is_choice and transform.sketch_dim <= situation.max_sketch_dim,
         is_exact=option.is_exact,
-        curve=prediction.curve,
         option=option,
     )
 
@@ -162,19 +162,18 @@ def randomized_response(situation: Situation) -> Configuration | None:
     if situation.target is not None:
         one = chebyshev(curve, situation.distances.low**2, situation.target.distortion)
         failure = min(1.0, situation.pairs * one)
-    return Configuration(
+    return _configuration(
+        curve,
+        situation,
         label="randomized response (not ours)",
         sketch_dim=d,
         noise="bits",
-        **_errors(curve, situation),
         bytes=-(-d // 8),
         additions=d,
         set_up=0,
-        guarantee=_guarantee(situation, "bits"),
         failure_bound=failure,
         is_choice=False,
         is_exact=True,
-        curve=curve,
         option=None,
     )
 
@@ -203,11 +202,6 @@ def has_upper_end(protocol: Protocol, distance: float, pairs: int = 1) -> bool:
     return bool(np.isfinite(upper[0]))
 
 
-def relative_error(curve: VarianceCurve, distance: float) -> float:
-    """The standard error of the squared distance, divided by it."""
-    return math.sqrt(curve.at_point(distance**2)) / distance**2
-
-
 def smallest_distance(curve: VarianceCurve) -> float:
     """The distance whose square D is its own standard error: D² = aD² + bD + c; infinity if there is none."""
     if curve.a >= 1:
@@ -232,21 +226,22 @@ def _law(name: str, scale: float) -> Law:
     return DiscreteLaplace(scale) if name == "laplace" else RoundedNormal(scale)
 
 
-def _errors(curve: VarianceCurve, situation: Situation) -> dict[str, float]:
-    """The errors at the distances of interest."""
-    low, high = situation.distances.low, situation.distances.high
-    return {
-        "relative_error": relative_error(curve, low),
-        "relative_error_high": relative_error(curve, high),
-        "std_error": math.sqrt(curve.at_point(low**2)),
-        "std_error_high": math.sqrt(curve.at_point(high**2)),
-        "smallest_distance": smallest_distance(curve),
-    }
-
-
-def _guarantee(situation: Situation, noise: str) -> str:
+def _configuration(curve: VarianceCurve, situation: Situation, *, noise: str, **others: Any) -> Configuration:
+    """The configuration with its errors at the distances of interest."""
+    low, high = situation.distances.low**2, situation.distances.high**2
+    std_error, std_error_high = (math.sqrt(curve.at_point(squared)) for squared in (low, high))
     delta = f", δ={float(situation.delta):g}" if noise == "gaussian" else ""
-    return f"ε={decimal_text(situation.epsilon)}{delta}"
+    return Configuration(
+        relative_error=std_error / low,
+        relative_error_high=std_error_high / high,
+        std_error=std_error,
+        std_error_high=std_error_high,
+        smallest_distance=smallest_distance(curve),
+        guarantee=f"ε={decimal_text(situation.epsilon)}{delta}",
+        noise=noise,
+        curve=curve,
+        **others,
+    )
 
 
 def _protocol_rule(protocol: Protocol) -> IntervalRule:

@@ -87,7 +87,19 @@ def distances_of_interest(
         raise ParameterError("contribution must go with people: how many items may one person contribute?")
     if input_dim == 1:
         raise ParameterError("input_dim must be at least 2 with people, got 1: two groups share no item")
-    return _people_distances(count, contribution, input_dim)
+    # From √(2nC), all items distinct, to √2·nC, all on one item, for two groups of n people with C items each. With
+    # fewer than 2nC coordinates, items cannot all be distinct; spread evenly, the groups are 2nC/√d apart.
+    items = count * contribution
+    low, high = math.sqrt(2 * items), math.sqrt(2) * items
+    spread = "all items are distinct"
+    if input_dim is not None and 2 * items > input_dim:
+        low = min(high, 2 * items / math.sqrt(input_dim))
+        spread = f"all items are spread evenly over the {input_dim:,} coordinates"
+    assumption = (
+        f"two groups of {count:,} people with {contribution:,} item{'s' * (contribution > 1)} each, no item in both "
+        f"groups: {low:,.4g} apart if {spread}, {high:,.4g} if each group has all of its items on one"
+    )
+    return Distances(low, high, assumption, count)
 
 
 def people_for(distance: float, contribution: int, input_dim: int | None) -> int | None:
@@ -98,25 +110,6 @@ def people_for(distance: float, contribution: int, input_dim: int | None) -> int
         items = min(items, math.sqrt(squared * input_dim) / 2)
     needed = math.ceil(items / contribution)
     return needed if needed <= LARGEST_COUNT else None
-
-
-def _people_distances(people: int, contribution: int, input_dim: int | None) -> Distances:
-    """The distances of two groups of n people with C items each: from √(2nC), all items distinct, to √2·nC, all on one item.
-
-    With fewer than 2nC coordinates, items cannot all be distinct; spread evenly, the groups are 2nC/√d apart.
-    """
-    items = people * contribution
-    low, high = math.sqrt(2 * items), math.sqrt(2) * items
-    spread = "all items are distinct"
-    if input_dim is not None and 2 * items > input_dim:
-        low = min(high, 2 * items / math.sqrt(input_dim))
-        spread = f"all items are spread evenly over the {input_dim:,} coordinates"
-    items_each = f"{contribution:,} item{'s' * (contribution > 1)} each"
-    assumption = (
-        f"two groups of {people:,} people with {items_each}, no item in both groups: {low:,.4g} apart if "
-        f"{spread}, {high:,.4g} if each group has all of its items on one"
-    )
-    return Distances(low, high, assumption, people)
 
 
 def _checked_range(distance: Any) -> Distances:

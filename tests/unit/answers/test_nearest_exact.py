@@ -7,7 +7,6 @@ import pytest
 
 import armslength as al
 from armslength.answers import candidates, nearest, shortlist
-from armslength.answers.candidates import shared_pairs
 from armslength.estimates import distances
 from armslength.estimates.intervals import Level
 from armslength.sketches.noises import Noises
@@ -302,7 +301,7 @@ def test_within_one_set_no_pair_of_noises_is_searched(monkeypatch):
 
 def test_a_pair_that_shares_two_noises_is_one_pair():
     a, b = drawn(1), drawn(1, prefix="b")
-    pairs = shared_pairs(a + b, al.concat([drawn(1), a - b]), 10)
+    pairs = (a + b).noises.shared_pairs(al.concat([drawn(1), a - b]).noises)
     assert [each.tolist() for each in pairs] == [[0], [1]]
     check(al.concat([a + b, drawn(2, prefix="q")]), al.concat([a - b, drawn(9, prefix="r")]), 3)
 

@@ -33,7 +33,9 @@ def test_an_interval_is_every_distance_that_could_have_given_the_estimate():
     estimates = np.array([-500.0, -50.0, 0.0, 30.0, 100.0, 1000.0, 1e5])
     lower, upper = rule.interval(estimates, level)
     grid = np.concatenate([[0.0], np.geomspace(1e-3, 1e7, 20001)])
-    above, below = rule._limits(grid, level)
+    above_quantile, below_quantile = rule._quantiles(grid, level)
+    deviation = np.sqrt(rule.curve.at(grid))
+    above, below = grid + above_quantile * deviation, grid - below_quantile * deviation
     for estimate, low, high in zip(estimates, lower, upper, strict=True):
         # below 0, the upper end is that of an estimate of 0
         inside = grid[(estimate <= above) & (max(estimate, 0.0) >= below)]
