@@ -77,9 +77,10 @@ class PairNoise:
     @property
     def has_one_law(self) -> bool:
         """Whether all components are small whole multiples of one noise, so that the exact law at D = 0 is at hand."""
-        multiples = [component.coefficient for component in self.normalized().components]
+        coefficients = [component.coefficient for component in self.components]
+        smallest = min(coefficients, default=1.0)
         return len({component[:2] for component in self.components}) <= 1 and all(
-            multiple % 1 == 0 and multiple <= _LARGEST_MULTIPLE for multiple in multiples
+            each / smallest % 1 == 0 and each / smallest <= _LARGEST_MULTIPLE for each in coefficients
         )
 
     def normalized(self) -> "PairNoise":

@@ -46,23 +46,19 @@ class ErrorModel:
 
     @classmethod
     def of(cls, protocol: Protocol) -> "ErrorModel":  # noqa: D102
-        transform, unit = protocol.transform, protocol.unit_squared
+        transform, site, unit = protocol.transform, protocol.noise_site, protocol.unit_squared
         one, fourth = Cumulants(1.0, 0.0), Cumulants(0.0, 1.0)
         # Noise that went through P is as good as normal, with squares that are not independent: a chi-square law of
         # fewer degrees, with the published P's own variance where that is larger.
-        laws = [transform.null_law(noise, protocol.noise_site) for noise in (one, fourth)]
-        degrees = None if laws[0] is None else laws[0][0]
-        null_variance = tuple(0.0 if law is None else unit**2 * law[1] for law in laws)
-        is_known = transform.variance_coefficients is not None
+        nulls = transform.null_law(one, site), transform.null_law(fourth, site)
+        bias = float(transform.noise_bias(np.asarray(1.0), site))
+        curve, kurtosis = None, 0.0
+        if transform.variance_coefficients is not None:
+            curve, kurtosis = variance_curve(protocol, one), variance_curve(protocol, fourth).c
+        degrees = None if nulls[0] is None else nulls[0][0]
+        second, extra = (0.0 if null is None else unit**2 * null[1] for null in nulls)
         return cls(
-            unit,
-            transform.sketch_dim,
-            float(transform.noise_bias(np.asarray(1.0), protocol.noise_site)),
-            variance_curve(protocol, one) if is_known else None,
-            variance_curve(protocol, fourth).c if is_known else 0.0,
-            degrees,
-            (null_variance[0], null_variance[1]),
-            transform.left_out,
+            unit, transform.sketch_dim, bias, curve, kurtosis, degrees, (second, extra), transform.left_out
         )
 
     def variance_curve(self, noise: Cumulants) -> VarianceCurve:

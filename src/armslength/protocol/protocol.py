@@ -156,6 +156,7 @@ class Protocol(Result):
         if noise == "auto":
             noise = choose_noise(transform, neighbors, *privacy, (distance / float(step)) ** 2)
         law = calibrated_law(noise, transform, neighbors, *privacy, noise_site)
+        totals_law = total_law(neighbors, totals_epsilon) if total_share else None
         if dropped_bits:
             _check_dropped_bits(dropped_bits, law, noise_site)
 
@@ -167,7 +168,7 @@ class Protocol(Result):
         self.norm, self.relation, self.contribution, self.radius = norm, relation, contribution, exact_radius
         self.resolution, self.on_grid, self.value_range = step, on_grid, value_range
         self.changed_entries, self.neighbors, self.law = changed_entries, neighbors, law
-        self.total_law = total_law(neighbors, totals_epsilon) if total_share else None
+        self.total_law = totals_law
         self._frozen = True
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -49,16 +49,19 @@ def release_card(releases: Sequence[Release], *, in_clear: bool, page: bool = Fa
 def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
     """What a card states of a release, in exact numbers: decimals as text, floats in hexadecimal."""
     document, fingerprint, space = protocol.document(), protocol.fingerprint, protocol.space
+    calibration = _calibration(protocol)
     same = ("unit", "relation", "norm", "radius", "epsilon", "noise", "noise_site")
     bounds = ("contribution", "value_range", "on_grid", "changed_entries", "dropped_bits")
     stated, bounded = ({name: document[name] for name in names} for names in (same, bounds))
+    exact = protocol.released_delta, protocol.totals_epsilon, protocol.sketch_epsilon, protocol.resolution
+    delta, totals_epsilon, sketch_epsilon, resolution = map(decimal_text, exact)
     return {
         "protocol": fingerprint,
         "source": source,
         "space": space,
         **stated,
-        "delta": decimal_text(protocol.released_delta),
-        "totals_epsilon": decimal_text(protocol.totals_epsilon),
+        "delta": delta,
+        "totals_epsilon": totals_epsilon,
         "scale": document["derived"]["scale"],
         "mechanism": {
             "transform": document["transform"]["name"],
@@ -66,26 +69,19 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
             "sketch_dim": protocol.transform.sketch_dim,
             "totals_scale": document["derived"].get("total_scale"),
         },
-        "calibration": _calibration(protocol),
-        "bounds": {"resolution": decimal_text(protocol.resolution), **bounded},
+        "calibration": {**calibration, "epsilon": sketch_epsilon},
+        "bounds": {"resolution": resolution, **bounded},
     }
 
 
 def _calibration(protocol: Protocol) -> dict[str, str]:
-    """What the scale was computed from, as exact integers; epsilon here is the part of it that the sketches have."""
-    epsilon = decimal_text(protocol.sketch_epsilon)
+    """What the scale was computed from beside the sketches' part of ε, as exact integers."""
     if protocol.noise == "laplace":
-        return {
-            "rule": "laplace: scale >= sensitivity / epsilon",
-            "epsilon": epsilon,
-            "sensitivity": str(protocol.neighbors.l1_sensitivity(protocol.transform)),
-        }
+        sensitivity = protocol.neighbors.l1_sensitivity(protocol.transform)
+        return {"rule": "laplace: scale >= sensitivity / epsilon", "sensitivity": str(sensitivity)}
     squared = gaussian_sensitivity_squared(protocol.transform, protocol.neighbors, protocol.noise_site)
-    return {
-        "rule": "analytic gaussian: delta(sensitivity / scale, epsilon) <= delta",
-        "epsilon": epsilon,
-        "sensitivity_squared": str(squared),
-    }
+    rule = "analytic gaussian: delta(sensitivity / scale, epsilon) <= delta"
+    return {"rule": rule, "sensitivity_squared": str(squared)}
 
 
 def check_card(card: Any, releases: Sequence[Release]) -> None:
