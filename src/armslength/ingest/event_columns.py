@@ -33,17 +33,22 @@ class EventColumns:
     weight: str | None = None
 
     def __post_init__(self) -> None:
-        for role, name in self.named.items():
-            if not isinstance(name, str) or name == "":  # type: ignore[redundant-expr]  # callers may have no type checker
-                raise ParameterError(f"{role} must be the name of a column, got {type(name).__name__}")
-        if len({name.casefold() for name in self.named.values()}) != len(self.named):
-            raise ParameterError("person, item, group and weight must be different columns, got one twice")
+        check_roles(self.named)
 
     @property
     def named(self) -> dict[str, str]:
         """Role and name of each column that there is."""
         each = {"person": self.person, "item": self.item, "group": self.group, "weight": self.weight}
         return {role: name for role, name in each.items() if name is not None}
+
+
+def check_roles(roles: dict[str, str]) -> None:
+    """Refuses what are no names of different columns."""
+    for role, name in roles.items():
+        if not isinstance(name, str) or name == "":  # type: ignore[redundant-expr]  # callers may have no type checker
+            raise ParameterError(f"{role} must be the name of a column, got {type(name).__name__}")
+    if len({name.casefold() for name in roles.values()}) != len(roles):
+        raise ParameterError(f"{' and '.join(roles)} must be different columns, got one twice")
 
 
 def _unless(*broken: str, value: str) -> str:

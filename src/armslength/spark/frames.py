@@ -13,8 +13,9 @@ from pyspark.sql import SparkSession
 
 from armslength.checks import integer, short_repr, type_name
 from armslength.errors import ArmslengthError, InputError, ParameterError
+from armslength.ingest.engine import check_names
 from armslength.sketches.sketches import Sketches
-from armslength.spark.messages import Row
+from armslength.spark.summing import Row
 
 _MOST_PARTITIONS = 100_000
 # they decide the bucket of a person
@@ -52,11 +53,13 @@ def _table(name: str) -> Any:
 
 
 def arrow_types(frame: Any, roles: dict[str, str]) -> pa.Schema:
-    """The columns under the names of their roles, with the types that a task will see."""
+    """The columns under the names of their roles, if they are there, with the types that a task will see."""
     from pyspark.sql.pandas.types import to_arrow_type  # noqa: PLC0415  # it asks for pandas
 
     with our_errors():
-        fields = {field.name: field.dataType for field in frame.schema.fields}
+        columns = frame.schema.fields
+    check_names(roles, [column.name for column in columns], "source")
+    fields = {column.name: column.dataType for column in columns}
     schema = []
     for role, name in roles.items():
         try:
@@ -72,11 +75,6 @@ def arrow_types(frame: Any, roles: dict[str, str]) -> pa.Schema:
 def quoted(name: str) -> str:
     """A column's name as Spark's SQL."""
     return "`" + name.replace("`", "``") + "`"
-
-
-def as_bytes(column: str, kind: pa.DataType) -> str:
-    """A column for a hash: text by its bytes, because different texts may be equal under a collation."""
-    return f"CAST({column} AS BINARY)" if is_text(kind) else column
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -148,19 +148,9 @@ class SparseJL(Transform):
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:
-        """Both are 2f/k."""
-        coefficient = float(2 * self._collision_factor / self.sketch_dim)
+        """Both are 2f/k, which is 2/s times how likely two coordinates share a bin of a block."""
+        coefficient = float(2 * self._meetings()[0] / self.sparsity)
         return coefficient, coefficient
-
-    @property
-    def _collision_factor(self) -> Fraction:
-        """f: how likely two columns meet in a bin, against independent bins."""
-        if self.construction != "balanced" or self.input_dim is None:
-            return Fraction(1)
-        d, bins = self.input_dim, self.sketch_dim // self.sparsity
-        small, larger_bins = divmod(d, bins)
-        pairs = larger_bins * (small + 1) * small + (bins - larger_bins) * small * (small - 1)
-        return Fraction(bins * pairs, d * (d - 1)) if d > 1 else Fraction(0)
 
     def error_moments(self) -> ErrorMoments | None:
         """For all but "graph", with hash functions of at least 8-wise independence; docs/planning.md has the proof."""
@@ -190,9 +180,8 @@ class SparseJL(Transform):
 
         pairs = sum(many * falling(m, 2) for m, many in sizes)
         same = sum(many * falling(m, 2) ** 2 for m, many in sizes)
-        four = sum(many * falling(m, 4) for m, many in sizes)
-        two_pairs = Fraction(pairs**2 - same + four, max(1, falling(d, 4)))
-        return all_in_one(2), two_pairs, all_in_one(3), all_in_one(4)
+        in_two_bins = Fraction(pairs**2 - same, max(1, falling(d, 4)))
+        return all_in_one(2), in_two_bins + all_in_one(4), all_in_one(3), all_in_one(4)
 
     @property
     def _entries_per_column(self) -> int:
