@@ -28,7 +28,7 @@ PUBLIC = {
         short_repr(array.shape)""",
     "what the protocol, the transform or a constant says": """
         at_most input_dim meaning protocol.items protocol.noise_site self._fixed_input_dim()-1 self.name sketch_dim
-        transform.input_dim unicodedata.unidata_version width __version__ driver problem.strerror _PROBLEMS[problem] delimiter _known()
+        transform.input_dim unicodedata.unidata_version width __version__ driver problem.strerror _PROBLEMS[problem] delimiter
         ','.join(PACKED) ','.join(_FUNCTIONS) 'and'.join(roles) sklearn/transformers.py:ours
         ','.join(sorted(expected)) self.noise_sites transforms/transform.py:site transforms/transform.py:transform.name""",
     "public arguments, in the caller's own words": """

@@ -251,13 +251,10 @@ def _table_parts(
 
 
 def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-    while True:
-        try:
-            yield reader.read_next_batch()
-        except StopIteration:
-            return
-        except Exception:  # noqa: BLE001  # an engine's own error may quote the data
-            raise InputError("X must be readable to its end, got an error in the middle") from None
+    try:
+        yield from reader
+    except Exception:  # noqa: BLE001  # an engine's own error may quote the data
+        raise InputError("X must be readable to its end, got an error in the middle") from None
 
 
 def _numbers(column: pa.Array, number: int) -> NDArray[Any]:

@@ -219,13 +219,9 @@ def to_frame(sketches: Sketches, session: Any) -> Any:
     if not hasattr(session, "createDataFrame"):
         raise ParameterError(f"session must be a Spark session, got {type(session).__name__}")
     packed = sketches.values.astype(sketches.values.dtype.newbyteorder("<"), copy=False)
-    rows: list[tuple[Any, ...]] = [
-        (label, bytearray(values.tobytes()), clear)
-        for label, values, clear in zip(sketches.labels, packed, sketches.in_clear, strict=True)
-    ]
-    columns = "label STRING, values BINARY, in_clear BOOLEAN"
-    if sketches.totals is None:
-        return session.createDataFrame(rows, columns)
-    kind = "BIGINT" if sketches.totals.dtype.kind == "i" else "DOUBLE"
-    rows = [(*row, total) for row, total in zip(rows, sketches.totals.tolist(), strict=True)]
-    return session.createDataFrame(rows, f"{columns}, total {kind}")
+    columns: list[Any] = [sketches.labels, [bytearray(row.tobytes()) for row in packed], sketches.in_clear]
+    schema = "label STRING, values BINARY, in_clear BOOLEAN"
+    if sketches.totals is not None:
+        columns.append(sketches.totals.tolist())
+        schema += f", total {'BIGINT' if sketches.totals.dtype.kind == 'i' else 'DOUBLE'}"
+    return session.createDataFrame(list(zip(*columns, strict=True)), schema)

@@ -125,12 +125,6 @@ def packed_problem(problem: InputError | ParameterError) -> bytes:
     return f"{kind}:{problem}".encode()
 
 
-def problem_of(packed: bytes) -> InputError | ParameterError:
-    """The error of a note."""
-    kind, message = packed.decode().split(":", 1)
-    return _KINDS[kind](message)
-
-
 def summed(rows: Iterable[Row]) -> Iterator[Row]:
     """The same sums in fewer rows: one for each chunk, and one with all senders. Notes are passed on."""
     sums: dict[int, NDArray[np.int64]] = {}
@@ -177,7 +171,8 @@ class SentRows:
         """The number and the integers of a row; None for a note. Raises the error that a task reports."""
         number, packed, senders = row
         if number == PROBLEM:
-            raise problem_of(bytes(packed))
+            kind, message = bytes(packed).decode().split(":", 1)
+            raise _KINDS[kind](message)
         if number == LISTING:
             self.listings.append(integers(packed))
             add_senders(self._listed, senders)

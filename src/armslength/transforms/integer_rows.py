@@ -51,10 +51,9 @@ class SparseRows:
 
     def block(self, start: int, stop: int) -> NDArray[np.int64]:
         """Rows start … stop−1 as a dense matrix."""
-        dense = np.zeros((stop - start, self.width), dtype=np.int64)
         starts, columns, values = self.entries(start, stop)
-        fill_dense(starts, columns, values, dense)
-        return dense
+        entries = values.astype(np.int64, copy=False), columns, starts
+        return sparse.csr_array(entries, shape=(stop - start, self.width)).toarray()
 
     def entries(self, start: int, stop: int) -> tuple[Integers, Integers, Integers]:
         """(starts, columns, values) of rows start … stop−1."""
@@ -191,14 +190,6 @@ def is_valid(starts: Integers, columns: Integers, width: int, is_sorted: bool) -
             if is_sorted:
                 least = column + 1
     return True
-
-
-@kernel
-def fill_dense(starts: Integers, columns: Integers, values: Integers, dense: NDArray[np.int64]) -> None:
-    """dense += the rows, modulo 2^64."""
-    for i in range(len(starts) - 1):
-        for position in range(starts[i], starts[i + 1]):
-            dense[i, columns[position]] += np.int64(values[position])
 
 
 @kernel
