@@ -27,7 +27,7 @@ PUBLIC = {
         count items.ndim line len(listed) len(names) len(shape) n_features number shape[1] size
         short_repr(array.shape)""",
     "what the protocol, the transform or a constant says": """
-        at_most input_dim meaning protocol.items protocol.noise_site self._fixed_input_dim()-1 self.name sketch_dim
+        at_most input_dim meaning protocol.items protocol.noise_site transforms/transform.py:last self.name sketch_dim
         transform.input_dim unicodedata.unidata_version width __version__ driver problem.strerror _PROBLEMS[problem] delimiter
         ','.join(PACKED) ','.join(_FUNCTIONS) 'and'.join(roles) sklearn/transformers.py:ours
         ','.join(sorted(expected)) self.noise_sites transforms/transform.py:site transforms/transform.py:transform.name""",

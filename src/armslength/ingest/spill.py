@@ -1,7 +1,6 @@
 """Events of whole persons, a part at a time that fits memory; the rest waits in an encrypted temporary file.
 
-The file has no name, so the system removes it with the process, and the key lives in this process alone. So a process that is
-killed leaves nothing readable behind, not even on the disk's free blocks.
+The file has no name and its key lives in this process alone: a killed process leaves nothing readable, not even on free blocks.
 """
 
 import os
@@ -50,12 +49,6 @@ class _Part:
     segments: list[_Segment] = field(default_factory=list)
     rows: int = 0
     bytes: int = 0  # in memory
-
-    def add(self, other: "_Part") -> None:
-        """Adds the events of another part."""
-        self.segments += other.segments
-        self.rows += other.rows
-        self.bytes += other.bytes
 
 
 class _TemporaryFile:
@@ -180,7 +173,9 @@ def _joined(parts: list[_Part], most: int) -> Iterator[_Part]:
         if together.rows and together.bytes + part.bytes > most:
             yield together
             together = _Part()
-        together.add(part)
+        together.segments += part.segments
+        together.rows += part.rows
+        together.bytes += part.bytes
     yield together
 
 

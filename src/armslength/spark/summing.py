@@ -208,9 +208,7 @@ class DriverSums:
         received = self._sent.receive(row)
         if received is not None:
             chunk, cells = received
-            groups, columns = self._layout.place(chunk)
-            shape = (groups.stop - groups.start, columns.stop - columns.start)
-            self._groups.add_cells(groups.start, columns.start, cells.reshape(shape))
+            self._groups.add_cells(*self._layout.place(chunk), cells)
 
     def sums(self) -> Sums:
         """The sums of all groups, ready for their noise, if all rows arrived once."""

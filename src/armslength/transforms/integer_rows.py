@@ -51,9 +51,9 @@ class SparseRows:
 
     def block(self, start: int, stop: int) -> NDArray[np.int64]:
         """Rows start … stop−1 as a dense matrix."""
-        starts, columns, values = self.entries(start, stop)
-        entries = values.astype(np.int64, copy=False), columns, starts
-        return sparse.csr_array(entries, shape=(stop - start, self.width)).toarray()
+        dense = np.zeros((stop - start, self.width), dtype=np.int64)
+        fill_dense(*self.entries(start, stop), dense)
+        return dense
 
     def entries(self, start: int, stop: int) -> tuple[Integers, Integers, Integers]:
         """(starts, columns, values) of rows start … stop−1."""
@@ -77,7 +77,15 @@ def integer_rows(X: Any, width: int) -> Rows:
     if array.dtype.kind not in "biu":
         remedy = "floor real values onto a grid first" if array.dtype.kind == "f" else "use an integer type"
         raise InputError(f"X must hold integers, got {type_name(array.dtype)}; {remedy}")
-    return _sparse_rows(array) if is_sparse else DenseRows(array)
+    if not is_sparse:
+        return DenseRows(array)
+    stored = stored_rows(X, any_order=True)
+    if stored is not None:
+        return SparseRows(*stored, width)
+    rows, columns, values = sparse_entries(X)
+    # Cast first: `tocsr` adds up duplicate entries in the type that it finds.
+    by_row = sparse.coo_array((values.astype(np.int64), (rows, columns)), shape=X.shape).tocsr()
+    return SparseRows(by_row.indptr, by_row.indices, by_row.data, width)
 
 
 def contiguous(values: NDArray[Any]) -> NDArray[Any]:
@@ -140,17 +148,6 @@ def _rises(starts: Any, count: int) -> bool:
     return bool(ends_fit and (array[:-1] <= array[1:]).all())
 
 
-def _sparse_rows(matrix: Any) -> SparseRows:
-    """The rows of a SciPy sparse matrix of any format and integer type."""
-    stored = stored_rows(matrix, any_order=True)
-    if stored is not None:
-        return SparseRows(*stored, matrix.shape[1])
-    rows, columns, values = sparse_entries(matrix)
-    # Cast first: `tocsr` adds up duplicate entries in the type that it finds.
-    by_row = sparse.coo_array((values.astype(np.int64), (rows, columns)), shape=matrix.shape).tocsr()
-    return SparseRows(by_row.indptr, by_row.indices, by_row.data, by_row.shape[1])
-
-
 def stored_rows(matrix: Any, *, any_order: bool) -> tuple[Integers, Integers, NDArray[Any]] | None:
     """(starts, columns, values) of a SciPy matrix that is stored by rows, validly; nothing is copied. None for any other.
 
@@ -190,6 +187,14 @@ def is_valid(starts: Integers, columns: Integers, width: int, is_sorted: bool) -
             if is_sorted:
                 least = column + 1
     return True
+
+
+@kernel
+def fill_dense(starts: Integers, columns: Integers, values: Integers, dense: NDArray[np.int64]) -> None:
+    """dense += the rows, modulo 2^64."""
+    for i in range(len(starts) - 1):
+        for position in range(starts[i], starts[i + 1]):
+            dense[i, columns[position]] += np.int64(values[position])
 
 
 @kernel

@@ -268,7 +268,11 @@ class SparseJL(Transform):
         rows_at_once = max(32, _PIECE_ENTRIES // max(1, min(width, len(encoded))) // LANES * LANES)
 
         def add_run(run: int, end: int) -> None:
-            buffer = TileBuffer(width, self.sketch_dim) if in_tiles else None
+            # one memory for all tiles of a thread: new memory for each would cost more than the work
+            lanes, k = LANES if in_tiles else 0, self.sketch_dim
+            tiles, totals, sums = (
+                np.empty(n, dtype=np.int64) for n in (width * lanes, (k, lanes), (lanes, k))
+            )
             for start in range(run, end, rows_at_once):
                 stop = min(start + rows_at_once, end)
                 target = product[start:stop]
@@ -276,10 +280,11 @@ class SparseJL(Transform):
                     target[:] = 0  # by the thread that needs the memory next
                 for (offset, part), columns in zip(parts, lists, strict=True):
                     piece = rows.piece(start, stop, first + offset, first + offset + len(part))
-                    if columns is not None and buffer is not None:
-                        add_tiles(piece, *columns, target, buffer.tile(piece), buffer.totals, buffer.sums)
-                    else:
+                    if columns is None:
                         scatter_dense(piece, part, target)
+                    else:
+                        tile = tiles.view(piece.dtype)[: len(part) * LANES].reshape(len(part), LANES)
+                        add_tiles(piece, *columns, target, tile, totals, sums)
 
         for_runs(rows.count, rows_at_once, add_run, threads)
 
@@ -471,17 +476,3 @@ def _fill_tile(rows: Integers, first: int, tile: Integers) -> None:
     for lane in range(LANES):
         for j in range(rows.shape[1]):
             tile[j, lane] = rows[first + lane, j] if first + lane < rows.shape[0] else 0
-
-
-class TileBuffer:
-    """The memory of one thread for all of its tiles: new memory for each would cost more than the work."""
-
-    def __init__(self, width: int, sketch_dim: int) -> None:
-        self._tile = np.empty(width * LANES, dtype=np.int64)
-        self.totals = np.empty((sketch_dim, LANES), dtype=np.int64)
-        self.sums = np.empty((LANES, sketch_dim), dtype=np.int64)
-
-    def tile(self, piece: Integers) -> Integers:
-        """A buffer for sixteen rows of this piece."""
-        size = piece.shape[1] * LANES
-        return self._tile.view(piece.dtype)[:size].reshape(piece.shape[1], LANES)
