@@ -24,12 +24,12 @@ PUBLIC = {
         type_name(array.dtype) type_name(column.type) type_name(fields[name].simpleString()) type_name(value_type) type_name(items.dtype)
         type_name(kind) type_name(numbers.dtype) type_name(values.dtype) file.kind _condition(problem)""",
     "sizes of an argument, and the position of a column or a line": """
-        array.ndim count items.ndim line len(listed) len(names) len(shape) n_features number shape[1] size
+        count items.ndim line len(listed) len(names) len(shape) n_features number shape[1] size
         short_repr(array.shape)""",
     "what the protocol, the transform or a constant says": """
-        at_most input_dim meaning protocol.items protocol.noise_site self._fixed_input_dim()-1 self.name sketch_dim
-        transform.input_dim unicodedata.unidata_version width __version__ driver problem.strerror _PROBLEMS[problem] delimiter _known()
-        ','.join(PACKED) ','.join(_FUNCTIONS) sklearn/transformers.py:ours
+        at_most input_dim meaning protocol.items protocol.noise_site transforms/transform.py:last self.name sketch_dim
+        transform.input_dim unicodedata.unidata_version width __version__ driver problem.strerror _PROBLEMS[problem] delimiter
+        ','.join(PACKED) ','.join(_FUNCTIONS) 'and'.join(roles) sklearn/transformers.py:ours
         ','.join(sorted(expected)) self.noise_sites transforms/transform.py:site transforms/transform.py:transform.name""",
     "public arguments, in the caller's own words": """
         dtype name near role short_repr(listed) short_repr(memory) short_repr(name) short_repr(partitions) short_repr(public_rows)

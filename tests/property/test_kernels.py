@@ -12,10 +12,10 @@ import armslength as al
 from armslength._numba import kernel, sum_columns, transpose_block
 from armslength.ingest.grid import add_amounts
 from armslength.threads import for_blocks, for_runs
-from armslength.transforms import sparse_jl, sparse_kernels
+from armslength.transforms import sparse_jl
 from armslength.transforms.hadamard_jl import walsh
 from armslength.transforms.integer_rows import DenseRows, contiguous, fill_dense, is_valid
-from armslength.transforms.sparse_kernels import add_tiles, list_columns, scatter_dense, scatter_sparse
+from armslength.transforms.sparse_jl import add_tiles, list_columns, scatter_dense, scatter_sparse
 
 KINDS = [np.int32, np.int64]
 
@@ -164,7 +164,7 @@ def test_rows_around_a_tile_in_every_layout(rows, threads, layout):
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_more_columns_than_one_tile_and_one_part_hold(monkeypatch, kept):
-    monkeypatch.setattr(sparse_kernels, "TILE_COLUMNS", 32)
+    monkeypatch.setattr(sparse_jl, "TILE_COLUMNS", 32)
     monkeypatch.setattr(sparse_jl, "_COLUMNS_AT_ONCE", 100)
     if not kept:
         monkeypatch.setattr(sparse_jl, "_KEPT_ENTRIES", 0)

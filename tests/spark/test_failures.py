@@ -98,7 +98,7 @@ def test_rows_of_a_stage_that_is_computed_again_in_another_order(session, tmp_pa
     ]
     frame = session.createDataFrame(packed, "id STRING, v BINARY").coalesce(1)
     protocol = al.Protocol(al.Identity(input_dim=4), epsilon=1, radius=1)
-    job = SparkVectorJob.of(frame, protocol, row="id", vector="v", public_rows=names, dtype="int64")
+    job = SparkVectorJob(frame, protocol, row="id", vector="v", public_rows=names, dtype="int64")
     assert job.sums().values.tolist() == vectors.tolist()
     assert len(attempts(tmp_path)) > 1
 

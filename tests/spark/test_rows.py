@@ -9,16 +9,9 @@ import pytest
 import armslength as al
 import armslength.spark
 from armslength.spark.frames import batches_of
-from armslength.spark.messages import LISTING
 from armslength.spark.spark_vectors import SparkVectorJob
-from armslength.spark.vector_tasks import (
-    PACKED,
-    RowsJob,
-    VectorSums,
-    check_vector_type,
-    matrix_of,
-    together,
-)
+from armslength.spark.summing import LISTING, VectorSums, together
+from armslength.spark.tasks import PACKED, RowsJob, check_vector_type, matrix_of
 from spark.tables import same
 
 LABELS = ("r3", "r0", "not there", "r6", "r5")
@@ -190,7 +183,7 @@ def test_rows_from_spark_are_those_of_one_machine(session, frame, tmp_path, monk
     before = session.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")
     known = {"row": "id", "public_rows": list(LABELS)}
     for column, dtype, partitions in (("v", "float64", None), ("l", None, 2)):
-        job = SparkVectorJob.of(frame, PROTOCOL, vector=column, dtype=dtype, partitions=partitions, **known)
+        job = SparkVectorJob(frame, PROTOCOL, vector=column, dtype=dtype, partitions=partitions, **known)
         assert same(job.sums(), in_clear(PROTOCOL))
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     sketches = release(frame, row="n", public_rows=["3", "0"], population="rows", ledger=ledger)

@@ -13,17 +13,18 @@ import armslength as al
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.sums import SumShape
 from armslength.spark import tasks
-from armslength.spark.messages import (
+from armslength.spark.summing import (
     ARRIVED,
     LISTING,
     PROBLEM,
+    DriverSums,
     Layout,
     in_batches,
     packed_senders,
     rows_of,
+    summed,
     tag_of,
 )
-from armslength.spark.summing import DriverSums, summed
 from armslength.spark.tasks import PartitionJob
 from spark.tables import PROTOCOL, as_partition, events, on_one_machine, same
 from unit.ingest.tables_of_events import KEY, SECRET, as_table

@@ -21,6 +21,7 @@ from armslength.transforms.integer_rows import (
     DenseRows,
     Rows,
     SparseRows,
+    check_shape,
     plain_array,
     sparse_entries,
     stored_rows,
@@ -155,58 +156,30 @@ def _data_columns(schema: pa.Schema) -> list[str]:
     return names
 
 
-class GridRows(DenseRows):
-    """Dense rows of numbers, which become integers piece by piece; a thread's next piece of floats overwrites the last one."""
-
-    def __init__(self, array: NDArray[Any], grid: Grid) -> None:
-        super().__init__(array)
-        self.may_refuse = not grid.takes_all(array.dtype)
-        self._grid = grid
-        self._thread = threading.local()
-
-    def integers(self, values: NDArray[Any]) -> Integers:
-        """Some of the values in grid units."""
-        room: NDArray[np.int64] | None = getattr(self._thread, "room", None)
-        if values.dtype.kind == "f" and (room is None or len(room) < values.size):
-            room = self._thread.room = np.empty(values.size, dtype=np.int64)
-        return self._grid.integers(values, room)
-
-
-class SparseGridRows(SparseRows):
-    """Sparse rows of numbers, which become integers of the grid where they are needed."""
-
-    def __init__(
-        self, starts: Integers, columns: Integers, values: NDArray[Any], width: int, grid: Grid
-    ) -> None:
-        super().__init__(starts, columns, values, width)
-        self.may_refuse = not grid.takes_all(values.dtype)
-        self._grid = grid
-
-    def integers(self, values: NDArray[Any]) -> Integers:
-        """Some of the values in grid units."""
-        return self._grid.integers(values)
-
-
-def _check_shape(shape: tuple[int, ...], width: int | None) -> None:
-    if len(shape) != 2:
-        raise InputError(
-            f"X must have 2 dimensions (rows, coordinates), got {len(shape)}; try X.reshape(1, -1)"
-        )
-    if shape[0] == 0:
+def _check_matrix(X: Any, width: int | None) -> None:
+    check_shape(X.shape, width)
+    if X.shape[0] == 0:
         raise InputError("X must have a row, got none")
-    if width is not None and shape[1] != width:
-        raise InputError(f"X must have {width} columns, one for each coordinate, got {shape[1]}")
+    if X.dtype.kind not in "biuf":
+        raise InputError(f"X must hold integers or floats, got {type_name(X.dtype)}")
 
 
-def _dense_rows(X: Any, grid: Grid, width: int | None) -> GridRows:
+def _dense_rows(X: Any, grid: Grid, width: int | None) -> DenseRows:
     array = plain_array(X, "X")
     is_list_of_floats = isinstance(X, (list, tuple)) and array.dtype.kind == "f"
     if is_list_of_floats and np.any(np.abs(array) >= 2.0**53) and _has_large_integers(X):
         raise InputError("X must be an integer array when it holds large integers, got a list with floats")
-    _check_shape(array.shape, width)
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"X must hold integers or floats, got {type_name(array.dtype)}")
-    return GridRows(array, grid)
+    _check_matrix(array, width)
+    buffers = threading.local()
+
+    def integers(values: NDArray[Any]) -> Integers:
+        """The values in grid units; a thread's next floats overwrite the last ones."""
+        buffer: NDArray[np.int64] | None = getattr(buffers, "integers", None)
+        if values.dtype.kind == "f" and (buffer is None or len(buffer) < values.size):
+            buffer = buffers.integers = np.empty(values.size, dtype=np.int64)
+        return grid.integers(values, buffer)
+
+    return DenseRows(array, integers)
 
 
 def _has_large_integers(values: Any) -> bool:
@@ -217,16 +190,14 @@ def _has_large_integers(values: Any) -> bool:
 
 
 def _sparse_rows(X: Any, grid: Grid, width: int | None) -> SparseRows:
-    _check_shape(X.shape, width)
-    if X.dtype.kind not in "biuf":
-        raise InputError(f"X must hold integers or floats, got {type_name(X.dtype)}")
+    _check_matrix(X, width)
     if not grid.zero_stays_zero:
         raise InputError("value_range must hold 0 for sparse X, got a range without it; pass X.toarray()")
     if X.shape[0] * X.shape[1] >= 2**63:
         raise InputError("sparse X must have fewer than 2^63 places, got more; release it in parts")
     # integers that are only multiplied and added up need no order, and may come twice
     rows = stored_rows(X, any_order=grid.is_linear and X.dtype.kind != "f")
-    return SparseGridRows(*(_by_rows(X, grid) if rows is None else rows), X.shape[1], grid)
+    return SparseRows(*(_by_rows(X, grid) if rows is None else rows), X.shape[1], grid.integers)
 
 
 def _by_rows(X: Any, grid: Grid) -> tuple[Integers, Integers, NDArray[Any]]:
@@ -264,13 +235,13 @@ def _table_parts(
                 f"columns of X must hold numbers, got {problem} in column number {number} (from 0); leave it out, or cast it"
             )
     check_columns(names, vocabulary)
+    check_shape((1, len(names)), width)
     has_rows = False
     rows_at_once = max(1, _ENTRIES_AT_ONCE // max(1, len(names)))
     for batch in _batches(reader):
         for start in range(0, batch.num_rows, rows_at_once):
             part = batch.slice(start, rows_at_once)
             has_rows = True
-            _check_shape((part.num_rows, len(names)), width)
             block = np.empty((part.num_rows, len(names)), dtype=np.int64)
             for number, name in enumerate(names):
                 block[:, number] = grid.integers(_numbers(part.column(name), number))
@@ -280,13 +251,10 @@ def _table_parts(
 
 
 def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-    while True:
-        try:
-            yield reader.read_next_batch()
-        except StopIteration:
-            return
-        except Exception:  # noqa: BLE001  # an engine's own error may quote the data
-            raise InputError("X must be readable to its end, got an error in the middle") from None
+    try:
+        yield from reader
+    except Exception:  # noqa: BLE001  # an engine's own error may quote the data
+        raise InputError("X must be readable to its end, got an error in the middle") from None
 
 
 def _numbers(column: pa.Array, number: int) -> NDArray[Any]:

@@ -50,17 +50,8 @@ def contribution_in_grid_units(protocol: Protocol) -> int:
 class KeyedOrder:
     """The order in which a person's events are kept: by a keyed hash of (person, group, item, occurrence number).
 
-    Events are kept in ascending order of the hash, read as a big-endian number. Privacy does not depend on it; the key, drawn for
-    each release, keeps anybody from arranging for their favorite events to come first.
-
-    Specification (docs/reference/contributions.md), so that every engine chooses the same events under the same key:
-
-        digest(kind, bytes) = BLAKE2b-128 of the bytes, keyed with the release's key, personalized with the kind
-        block 0: digest("person", UTF-8 of the person)
-        block 1: digest("group", UTF-8 of the group's label)
-        block 2: digest("item", UTF-8 of the item, or its 8 bytes, little-endian, two's complement)
-        block 3: the occurrence number, 16 bytes, little-endian
-        hash = CBC-MAC of the four blocks under AES-256 with the key BLAKE2b-256 of nothing, keyed and personalized with "cipher"
+    Privacy does not depend on it; the key, drawn for each release, keeps anybody from arranging for their favorite events to come first.
+    Reference: docs/reference/contributions.md, the specification by which every engine chooses the same events under the same key.
     """
 
     def __init__(self, key: bytes, groups: Sequence[str]) -> None:
@@ -167,15 +158,6 @@ def cap_contributions(
             result[row] = part if amounts[row] > 0 else -part
 
 
-@kernel
-def number_occurrences(same_as_before: NDArray[np.bool_], before: int, numbers: Integers) -> None:
-    """The number of each row in its run of equal rows, which may continue one that ended with the number `before`."""
-    number = before
-    for row in range(len(same_as_before)):
-        number = number + 1 if same_as_before[row] else 0
-        numbers[row] = number
-
-
 def _whole_persons(
     batches: Iterable[pa.RecordBatch], order: KeyedOrder, bound: int
 ) -> Iterator[tuple[pa.RecordBatch, Integers]]:
@@ -239,8 +221,9 @@ def _numbered(batch: pa.RecordBatch, last: pa.RecordBatch | None) -> pa.RecordBa
     if last is not None:
         is_same[0] = all(last.column(place)[0] == batch.column(place)[0] for place in range(3))
         before = last.column("occurrence")[0].as_py()
-    numbers = np.empty(batch.num_rows, dtype=np.int64)
-    number_occurrences(is_same, before, numbers)
+    # where each row's run of equal rows begins; for the run that goes on, before the batch
+    places = np.arange(batch.num_rows)
+    numbers = places - np.maximum.accumulate(np.where(is_same, -1 - before, places))
     return pa.RecordBatch.from_arrays([*batch.columns, pa.array(numbers)], _COLUMNS)
 
 

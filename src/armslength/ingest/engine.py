@@ -90,7 +90,11 @@ def relations_of(
         check_names(roles, names, file.name, has_schema=file.kind in ("parquet", "arrow"))
         if file.kind in ("csv", "tsv"):
             delimited.append((file, names))
-        elif file.kind == "arrow" or _is_awkward(file, names):
+            continue
+        # the engine would take the file's name for a pattern, or rename columns that differ in capitals alone
+        is_pattern = not _PATTERNS.isdisjoint(str(file.path.resolve()))
+        has_twins = len({name.casefold() for name in names}) < len(names)
+        if file.kind == "arrow" or is_pattern or has_twins:
             connection.register(f"events_{number}", chosen_columns(file_stream(file), roles, problems))
             relations.append(_typed(connection, f"events_{number}", same_names))
         else:
@@ -127,15 +131,9 @@ def keys_of_first_line(connection: duckdb.DuckDBPyConnection, file: EventFile) -
     return list(keys)
 
 
-def _is_awkward(file: EventFile, names: Sequence[str]) -> bool:
-    """Whether the engine would take the file's name for a pattern, or rename columns that differ in capitals alone."""
-    is_pattern = not _PATTERNS.isdisjoint(str(file.path.resolve()))
-    return is_pattern or len({name.casefold() for name in names}) < len(names)
-
-
 def check_names(
     columns: dict[str, str],
-    names: Sequence[str],
+    names: list[str],
     where: str,
     *,
     has_schema: bool = False,
@@ -162,12 +160,13 @@ def _hint(wanted: str, names: Sequence[str], *, has_schema: bool) -> str:
     near = next((name for name in names if _letters(name) == _letters(wanted)), None)
     if near is not None:  # the caller wrote these letters
         return f"did you mean {near!r}?"
-    if len(names) == 1:
-        delimiter = next((mark for mark in (";", "\t", "|", ",") if mark in names[0]), None)
-        if delimiter is not None:  # shows nothing of the text around it
-            return f"its header is one column: is it separated by {delimiter!r}? Only commas (.csv) and tabs (.tsv) are read"
-    count = "1 other name: is it" if len(names) == 1 else f"{len(names)} other names: are they"
-    return f"it begins with {count} a header?"
+    if len(names) != 1:
+        return f"it begins with {len(names)} other names: are they a header?"
+    delimiter = next((mark for mark in (";", "\t", "|", ",") if mark in names[0]), None)
+    if delimiter is None:
+        return "it begins with 1 other name: is it a header?"
+    # shows nothing of the text around it
+    return f"its header is one column: is it separated by {delimiter!r}? Only commas (.csv) and tabs (.tsv) are read"
 
 
 def _letters(name: str) -> str:
@@ -266,22 +265,16 @@ class LeftOut:
         )
 
 
+@dataclass
 class EventTable:
     """Events of a source, checked against their schema; made by `opened_table`, read once by `batches`."""
 
-    def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        selects: list[str],
-        problems: list[BaseException],
-        read: BytesRead,
-    ) -> None:
-        self._connection = connection
-        self._selects = selects
-        self._problems = problems
-        self._read = read
-        self._process = os.getpid()
-        self.left_out = LeftOut()
+    _connection: duckdb.DuckDBPyConnection
+    _selects: list[str]
+    _problems: list[BaseException]
+    _read: BytesRead
+    _process: int = field(default_factory=os.getpid)
+    left_out: LeftOut = field(default_factory=LeftOut)
 
     def batches(
         self, groups: pa.Table | None, item_names: pa.Table | None = None, *, has_weights: bool
@@ -304,10 +297,7 @@ class EventTable:
             f'WITH events AS ({events}) SELECT person, {group} AS "group", {item} AS item, {amount} AS amount, '  # noqa: S608  # our own text, names quoted
             f"hash(person) AS {PERSON_HASH} FROM events {joins}"
         )
-        for batch in self._batches_of(query):
-            usable = self._usable(batch)
-            if usable.num_rows:
-                yield usable
+        yield from filter(len, map(self._usable, self._batches_of(query)))
 
     def _usable(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows that count; the others are counted in `left_out`, by the first reason."""
@@ -418,29 +408,21 @@ def opened_table(
     """The events of a source, after a look at its schema alone: every column is there and has its type."""
     limit = f"{memory_bytes(memory) // 1000}KB"
     files = event_files(source)
-    config = {**_SETTINGS, "memory_limit": limit, "threads": threads or available_threads()}
-    with _connected(config) as connection:
+    config: dict[str, Any] = {**_SETTINGS, "memory_limit": limit, "threads": threads or available_threads()}
+    process = os.getpid()
+    connection = duckdb.connect(":memory:", config=config)
+    try:
         # the bar goes to standard output, which may be a pipe
         connection.execute("SET enable_progress_bar = false")
-        problems: list[BaseException] = []
-        read = BytesRead()
+        problems, read = list[BaseException](), BytesRead()
         with _our_errors(problems):
             relations = relations_of(connection, source, files, columns, problems, read)
         selects = [_select(each, protocol, by_number=by_number) for each in relations]
         yield EventTable(connection, selects, problems, read)
-
-
-@contextmanager
-def _connected(config: dict[str, Any]) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection that is closed at the end; not in a forked child, which would wait for threads of the parent."""
-    process = os.getpid()
-    connection = duckdb.connect(":memory:", config=config)
-    try:
-        yield connection
     finally:
         if os.getpid() == process:
             connection.close()
-        else:
+        else:  # a forked child would wait for threads of the parent
             _keep_for_ever(connection)
 
 
@@ -453,13 +435,12 @@ def _keep_for_ever(value: object) -> None:
 
 def _select(relation: Relation, protocol: Protocol, *, by_number: bool) -> str:
     """One relation's events with the columns person, group, item and amount."""
-    is_text = relation.is_text
     parts = []
     for role, (column, kind) in relation.columns.items():
         if role == "item":
-            value = item_expression(column, kind, protocol, is_text=is_text, by_number=by_number)
+            value = item_expression(column, kind, protocol, is_text=relation.is_text, by_number=by_number)
         elif role == "weight":
-            value = amount_expression(column, kind, protocol, is_text=is_text)
+            value = amount_expression(column, kind, protocol, is_text=relation.is_text)
         else:
             value = id_expression(column, kind, role)
         parts.append(f'{value} AS "{"amount" if role == "weight" else role}"')

@@ -5,7 +5,6 @@ for all to see, whether there is a release at all.
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 from armslength.checks import type_name
 from armslength.errors import InputError, ParameterError
@@ -33,17 +32,22 @@ class EventColumns:
     weight: str | None = None
 
     def __post_init__(self) -> None:
-        for role, name in self.named.items():
-            if not isinstance(name, str) or name == "":  # type: ignore[redundant-expr]  # callers may have no type checker
-                raise ParameterError(f"{role} must be the name of a column, got {type(name).__name__}")
-        if len({name.casefold() for name in self.named.values()}) != len(self.named):
-            raise ParameterError("person, item, group and weight must be different columns, got one twice")
+        check_roles(self.named)
 
     @property
     def named(self) -> dict[str, str]:
         """Role and name of each column that there is."""
         each = {"person": self.person, "item": self.item, "group": self.group, "weight": self.weight}
         return {role: name for role, name in each.items() if name is not None}
+
+
+def check_roles(roles: dict[str, str]) -> None:
+    """Refuses what are no names of different columns."""
+    for role, name in roles.items():
+        if not isinstance(name, str) or name == "":  # type: ignore[redundant-expr]  # callers may have no type checker
+            raise ParameterError(f"{role} must be the name of a column, got {type(name).__name__}")
+    if len({name.casefold() for name in roles.values()}) != len(roles):
+        raise ParameterError(f"{' and '.join(roles)} must be different columns, got one twice")
 
 
 def _unless(*broken: str, value: str) -> str:
@@ -117,8 +121,17 @@ def amount_expression(column: str, kind: str, protocol: Protocol, *, is_text: bo
 
     γ is a power of two, so dividing a float by it is exact. Whole numbers never become floats; decimals and text do.
     """
+    resolution = protocol.resolution
     if kind in _WHOLE:
-        return _whole_amount(f"TRY_CAST({column} AS BIGINT)", protocol.resolution, on_grid=protocol.on_grid)
+        number, shift = f"TRY_CAST({column} AS BIGINT)", resolution.numerator.bit_length() - 1
+        broken = [f"{number} IS NULL"]
+        if shift and protocol.on_grid:
+            broken.append(f"({number} & {min(resolution.numerator - 1, 2**63 - 1)}) <> 0")
+        # the shift of a negative number floors
+        shifted = f"({number} >> {min(shift, 63)})" if shift else number
+        farthest = _FARTHEST // resolution.denominator
+        broken.append(f"{shifted} NOT BETWEEN {-farthest} AND {farthest}")
+        return _unless(*broken, value=f"{shifted} * {resolution.denominator}::BIGINT")
     if kind == "JSON":
         numbers = "('BIGINT', 'UBIGINT', 'HUGEINT', 'DOUBLE')"
         real = f"CASE WHEN json_type({column}) IN {numbers} THEN TRY_CAST({column} ->> '$' AS DOUBLE) END"
@@ -130,23 +143,10 @@ def amount_expression(column: str, kind: str, protocol: Protocol, *, is_text: bo
     else:
         raise InputError(f"weight must be a column of numbers, got {type_name(kind)}; cast it first")
     # ⌊x/γ⌋ = ⌊⌊x⌋/γ⌋ for a whole γ; without the inner floor, tiny negative floats would become 0
-    whole = f"floor({real})" if protocol.resolution > 1 else real
-    floored = f"floor({whole} * {float(1 / protocol.resolution)!r}::DOUBLE)"
+    whole = f"floor({real})" if resolution > 1 else real
+    floored = f"floor({whole} * {float(1 / resolution)!r}::DOUBLE)"
     too_large = f"NOT abs({floored}) <= {float(_FARTHEST)!r}::DOUBLE"
     broken = [f"{real} IS NULL OR NOT isfinite({real})", too_large]
     if protocol.on_grid:
-        broken.append(f"{floored} * {float(protocol.resolution)!r}::DOUBLE <> {real}")
+        broken.append(f"{floored} * {float(resolution)!r}::DOUBLE <> {real}")
     return _unless(*broken, value=f"TRY_CAST({floored} AS BIGINT)")
-
-
-def _whole_amount(number: str, resolution: Fraction, *, on_grid: bool) -> str:
-    """A whole number in grid units; the shift of a negative number floors."""
-    factor = resolution.denominator
-    shift = resolution.numerator.bit_length() - 1
-    broken = [f"{number} IS NULL"]
-    if shift and on_grid:
-        broken.append(f"({number} & {min(resolution.numerator - 1, 2**63 - 1)}) <> 0")
-    shifted = f"({number} >> {min(shift, 63)})" if shift else number
-    farthest = _FARTHEST // factor
-    broken.append(f"{shifted} NOT BETWEEN {-farthest} AND {farthest}")
-    return _unless(*broken, value=f"{shifted} * {factor}::BIGINT")

@@ -103,14 +103,9 @@ class TableJob:
 
     def opened(self) -> AbstractContextManager[EventTable]:
         """The source, after a look at its schema alone."""
-        return opened_table(
-            self.source,
-            self.columns,
-            self.protocol,
-            by_number=self.item_names is None and self.protocol.transform.input_dim is not None,
-            memory=self.memory,
-            threads=self.threads,
-        )
+        by_number = self.item_names is None and self.protocol.transform.input_dim is not None
+        options: dict[str, Any] = {"by_number": by_number, "memory": self.memory, "threads": self.threads}
+        return opened_table(self.source, self.columns, self.protocol, **options)
 
 
 def _with_progress(

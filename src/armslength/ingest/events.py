@@ -33,8 +33,12 @@ def event_sums(protocol: Protocol, items: Any, amounts: Any) -> Sums:
     if isinstance(items, Iterator):
         items = read_to_the_end(items)
     column = _arrow_column(items)
+    if column is not None and column.null_count:
+        raise InputError("items must have no missing values, got some; leave those events out")
     if transform.input_dim is not None:
-        numbers = transform.column_numbers(items if column is None else _plain(column))
+        if column is not None and not pa.types.is_integer(column.type):
+            raise InputError(f"columns must be a list of column numbers, got {type_name(column.type)}")
+        numbers = transform.column_numbers(items if column is None else column.to_numpy())
         whole = _whole_amounts(amounts, len(numbers))
         values = _sketch_of_numbers(transform, numbers, whole)[None, :]
     else:
@@ -79,10 +83,7 @@ def _totals(numbers: NDArray[np.int64], amounts: NDArray[np.int64], width: int) 
         parts.append(totals)
 
     for_blocks(len(numbers), -(-len(numbers) // available_threads()), add)
-    total = parts.pop()
-    for part in parts:
-        total += part
-    return total
+    return np.asarray(sum(parts))
 
 
 def _arrow_column(items: Any) -> pa.ChunkedArray | None:
@@ -95,16 +96,6 @@ def _arrow_column(items: Any) -> pa.ChunkedArray | None:
         return pa.chunked_array(items if hasattr(items, "__arrow_c_stream__") else [pa.array(items)])
     except Exception:  # noqa: BLE001  # an engine's own error may quote the data
         raise InputError("items must be one column, got something else") from None
-
-
-def _plain(column: pa.ChunkedArray) -> NDArray[Any]:
-    """A column of integers as an array."""
-    if column.null_count:
-        raise InputError("items must have no missing values, got some; leave those events out")
-    if not pa.types.is_integer(column.type):
-        raise InputError(f"columns must be a list of column numbers, got {type_name(column.type)}")
-    values: NDArray[Any] = column.to_numpy()
-    return values
 
 
 def _column_of_list(protocol: Protocol, items: Any) -> pa.ChunkedArray:
@@ -131,15 +122,20 @@ def _counts(column: pa.ChunkedArray, amounts: NDArray[np.int64], kind: str) -> t
         raise InputError(
             f"items must be of the protocol's type {kind}, got {type_name(value_type)}; cast them"
         )
-    if column.null_count:
-        raise InputError("items must have no missing values, got some; leave those events out")
     parts: list[tuple[pa.Array, NDArray[np.int64]]] = []
 
     def count(start: int, stop: int) -> None:
         for chunk in column.slice(start, stop - start).chunks:
             coded = chunk if pa.types.is_dictionary(chunk.type) else pc.dictionary_encode(chunk)
             totals = np.zeros(len(coded.dictionary), dtype=np.int64)
-            add_amounts(_checked_indices(coded), amounts[start : start + len(chunk)], totals)
+            indices = coded.indices.to_numpy()
+            # a dictionary may come from anywhere
+            is_valid = not len(indices) or 0 <= indices.min() <= indices.max() < len(totals)
+            if coded.dictionary.null_count or not is_valid:
+                raise InputError(
+                    "a dictionary of items must be valid and have no missing values, got another"
+                )
+            add_amounts(indices, amounts[start : start + len(chunk)], totals)
             start += len(chunk)
             parts.append((coded.dictionary.cast(value_type), totals))
 
@@ -154,15 +150,6 @@ def _counts(column: pa.ChunkedArray, amounts: NDArray[np.int64], kind: str) -> t
     except UnicodeDecodeError:
         raise InputError("items must be valid Unicode text, got other bytes") from None
     return different, totals
-
-
-def _checked_indices(coded: pa.DictionaryArray) -> NDArray[Any]:
-    """The index of each event's item, if it is valid: a dictionary may come from anywhere."""
-    indices: NDArray[Any] = coded.indices.to_numpy()
-    size = len(coded.dictionary)
-    if coded.dictionary.null_count or (len(indices) and not 0 <= indices.min() <= indices.max() < size):
-        raise InputError("a dictionary of items must be valid and have no missing values, got another")
-    return indices
 
 
 def _whole_amounts(amounts: Any, count: int) -> NDArray[np.int64]:

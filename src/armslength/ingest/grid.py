@@ -116,10 +116,6 @@ class Grid:
         """Whether the range holds 0, as sparse data needs."""
         return self._low_and_high is None or self._low_and_high[0] <= 0 <= self._low_and_high[1]
 
-    def takes_all(self, kind: np.dtype[Any]) -> bool:
-        """Whether no value of this type is ever refused."""
-        return kind.kind in "biu" and not (self.on_grid and self.exponent > 0)
-
     def integers(self, values: NDArray[Any], room: NDArray[np.int64] | None = None) -> Integers:
         """The values in grid units, contiguous: as int32 where they fit, else as int64.
 

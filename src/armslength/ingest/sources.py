@@ -15,7 +15,8 @@ from armslength.ingest.text_files import DELIMITERS, header_names
 
 _TEXT_KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "json", ".ndjson": "json"}
 _TABLE_KINDS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow"}
-KINDS = _TABLE_KINDS | _TEXT_KINDS | {f"{ending}.gz": kind for ending, kind in _TEXT_KINDS.items()}
+_KINDS = _TABLE_KINDS | _TEXT_KINDS | {f"{ending}.gz": kind for ending, kind in _TEXT_KINDS.items()}
+_ENDINGS = ", ".join(_KINDS)
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,12 @@ class EventFile:
 
 def event_files(source: Any) -> list[EventFile] | None:
     """The files of a path, a folder, or a list of paths, in order; None if the source is something else."""
-    if isinstance(source, (str, os.PathLike)):
-        return _files_of(source)
-    if not isinstance(source, Sequence) or not len(source):
+    paths = [source] if isinstance(source, (str, os.PathLike)) else source
+    if not isinstance(paths, Sequence) or not len(paths):
         return None
-    if not all(isinstance(path, (str, os.PathLike)) for path in source):
+    if not all(isinstance(path, (str, os.PathLike)) for path in paths):
         return None
-    return [file for path in source for file in _files_of(path)]
+    return [file for path in paths for file in _files_of(path)]
 
 
 def _files_of(source: str | os.PathLike[str]) -> list[EventFile]:
@@ -52,12 +52,12 @@ def _files_of(source: str | os.PathLike[str]) -> list[EventFile]:
     if inside is not None:
         files = [EventFile(each, kind) for each in inside if (kind := _kind(each)) and each.is_file()]
         if not files:
-            raise ParameterError(f"source must hold event files ({_known()}), got {printable(str(path))}")
+            raise ParameterError(f"source must hold event files ({_ENDINGS}), got {printable(str(path))}")
         return files
     kind = _kind(path)
     if kind is None:
         # without the name: somebody may hand in the text of a table
-        raise ParameterError(f"source must be a file whose name ends in {_known()}, got another name")
+        raise ParameterError(f"source must be a file whose name ends in {_ENDINGS}, got another name")
     if not os.path.isfile(path):
         raise ParameterError(f"source must be a file that is there, got {printable(str(path))}")
     return [EventFile(path, kind)]
@@ -80,11 +80,7 @@ def size_of(source: Any) -> tuple[int | None, str]:
 def _kind(path: Path) -> str | None:
     """The kind of a file by its name; None if unknown."""
     name = path.name.lower()
-    return next((kind for ending, kind in KINDS.items() if name.endswith(ending)), None)
-
-
-def _known() -> str:
-    return ", ".join(KINDS)
+    return next((kind for ending, kind in _KINDS.items() if name.endswith(ending)), None)
 
 
 def table_stream(source: Any) -> pa.RecordBatchReader:

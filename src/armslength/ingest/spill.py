@@ -1,7 +1,6 @@
 """Events of whole persons, a part at a time that fits memory; the rest waits in an encrypted temporary file.
 
-The file has no name, so the system removes it with the process, and the key lives in this process alone. So a process that is
-killed leaves nothing readable behind, not even on the disk's free blocks.
+The file has no name and its key lives in this process alone: a killed process leaves nothing readable, not even on free blocks.
 """
 
 import os
@@ -29,6 +28,7 @@ _LEVELS = 64 // _BITS
 _SHARE_SORTED = 4  # of the memory; sorting takes as much twice over
 _MOST_ROWS = 0.95  # of all: a part with more was hardly divided
 _LEAST_SEGMENT = 1 << 16
+_Segment = tuple[int, int, int]  # (number, place, length) of a piece of the temporary file
 
 
 def bounded_events(
@@ -46,24 +46,9 @@ def bounded_events(
 class _Part:
     """Events that wait in the temporary file."""
 
-    segments: list["_Segment"] = field(default_factory=list)
+    segments: list[_Segment] = field(default_factory=list)
     rows: int = 0
     bytes: int = 0  # in memory
-
-    def add(self, other: "_Part") -> None:
-        """Adds the events of another part."""
-        self.segments += other.segments
-        self.rows += other.rows
-        self.bytes += other.bytes
-
-
-@dataclass(frozen=True)
-class _Segment:
-    """A piece of the temporary file: its number, its place and its length."""
-
-    number: int
-    start: int
-    length: int
 
 
 class _TemporaryFile:
@@ -88,8 +73,7 @@ class _TemporaryFile:
         sink = pa.BufferOutputStream()
         options = pa.ipc.IpcWriteOptions(compression="lz4")
         with pa.ipc.new_stream(sink, batches[0].schema, options=options) as writer:
-            for batch in batches:
-                writer.write_batch(batch)
+            writer.write_table(pa.Table.from_batches(batches))
         ciphertext = self._cipher.encrypt(
             self._count.to_bytes(12, "little"), sink.getvalue().to_pybytes(), None
         )
@@ -104,16 +88,16 @@ class _TemporaryFile:
             raise InputError(
                 f"the temporary folder must have room for a copy of the events, got: {problem.strerror}; set TMPDIR to another"
             ) from None
-        segment = _Segment(self._count, self._end, len(ciphertext))
+        segment = self._count, self._end, len(ciphertext)
         self._count, self._end = self._count + 1, self._end + len(ciphertext)
         return segment
 
     def read(self, part: _Part) -> Iterator[pa.RecordBatch]:
         """The events of a part."""
-        for segment in part.segments:
+        for number, start, length in part.segments:
             file = self._file
-            ciphertext = b"" if file is None else os.pread(file.fileno(), segment.length, segment.start)
-            plain = self._cipher.decrypt(segment.number.to_bytes(12, "little"), ciphertext, None)
+            ciphertext = b"" if file is None else os.pread(file.fileno(), length, start)
+            plain = self._cipher.decrypt(number.to_bytes(12, "little"), ciphertext, None)
             with pa.ipc.open_stream(pa.py_buffer(plain)) as reader:
                 yield from reader
 
@@ -130,9 +114,7 @@ class _Cutter:
 
     def cut(self, batches: Iterable[pa.RecordBatch], level: int = 0) -> Iterator[BoundedEvents]:
         """The events that are kept; those that do not fit memory are divided by the hash of the person."""
-        stream = iter(batches)
-        in_memory: list[pa.RecordBatch] = []
-        size = 0
+        stream, in_memory, size = iter(batches), list[pa.RecordBatch](), 0
         for batch in stream:
             in_memory.append(batch)
             size += batch.nbytes
@@ -191,7 +173,9 @@ def _joined(parts: list[_Part], most: int) -> Iterator[_Part]:
         if together.rows and together.bytes + part.bytes > most:
             yield together
             together = _Part()
-        together.add(part)
+        together.segments += part.segments
+        together.rows += part.rows
+        together.bytes += part.bytes
     yield together
 
 

@@ -135,12 +135,12 @@ class GroupSums:
             self._values[part.groups] += part.values
             self._totals[part.groups] += part.totals
 
-    def add_cells(self, first_group: int, first_column: int, cells: NDArray[np.int64]) -> None:
+    def add_cells(self, groups: slice, columns: slice, cells: NDArray[np.int64]) -> None:
         """Adds a rectangle of sums; the column after the last value is that of the totals."""
-        groups = slice(first_group, first_group + len(cells))
-        columns = self._values[groups, first_column : first_column + cells.shape[1]]
-        columns += cells[:, : columns.shape[1]]
-        if columns.shape[1] < cells.shape[1]:
+        values = self._values[groups, columns]
+        cells = cells.reshape(len(values), -1)
+        values += cells[:, : values.shape[1]]
+        if values.shape[1] < cells.shape[1]:
             self._totals[groups] += cells[:, -1]
 
     def sums(self) -> Sums:

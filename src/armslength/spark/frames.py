@@ -13,8 +13,9 @@ from pyspark.sql import SparkSession
 
 from armslength.checks import integer, short_repr, type_name
 from armslength.errors import ArmslengthError, InputError, ParameterError
+from armslength.ingest.engine import check_names
 from armslength.sketches.sketches import Sketches
-from armslength.spark.messages import Row
+from armslength.spark.summing import Row
 
 _MOST_PARTITIONS = 100_000
 # they decide the bucket of a person
@@ -52,11 +53,13 @@ def _table(name: str) -> Any:
 
 
 def arrow_types(frame: Any, roles: dict[str, str]) -> pa.Schema:
-    """The columns under the names of their roles, with the types that a task will see."""
+    """The columns under the names of their roles, if they are there, with the types that a task will see."""
     from pyspark.sql.pandas.types import to_arrow_type  # noqa: PLC0415  # it asks for pandas
 
     with our_errors():
-        fields = {field.name: field.dataType for field in frame.schema.fields}
+        columns = frame.schema.fields
+    check_names(roles, [column.name for column in columns], "source")
+    fields = {column.name: column.dataType for column in columns}
     schema = []
     for role, name in roles.items():
         try:
@@ -72,11 +75,6 @@ def arrow_types(frame: Any, roles: dict[str, str]) -> pa.Schema:
 def quoted(name: str) -> str:
     """A column's name as Spark's SQL."""
     return "`" + name.replace("`", "``") + "`"
-
-
-def as_bytes(column: str, kind: pa.DataType) -> str:
-    """A column for a hash: text by its bytes, because different texts may be equal under a collation."""
-    return f"CAST({column} AS BINARY)" if is_text(kind) else column
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -221,13 +219,9 @@ def to_frame(sketches: Sketches, session: Any) -> Any:
     if not hasattr(session, "createDataFrame"):
         raise ParameterError(f"session must be a Spark session, got {type(session).__name__}")
     packed = sketches.values.astype(sketches.values.dtype.newbyteorder("<"), copy=False)
-    rows: list[tuple[Any, ...]] = [
-        (label, bytearray(values.tobytes()), clear)
-        for label, values, clear in zip(sketches.labels, packed, sketches.in_clear, strict=True)
-    ]
-    columns = "label STRING, values BINARY, in_clear BOOLEAN"
-    if sketches.totals is None:
-        return session.createDataFrame(rows, columns)
-    kind = "BIGINT" if sketches.totals.dtype.kind == "i" else "DOUBLE"
-    rows = [(*row, total) for row, total in zip(rows, sketches.totals.tolist(), strict=True)]
-    return session.createDataFrame(rows, f"{columns}, total {kind}")
+    columns: list[Any] = [sketches.labels, [bytearray(row.tobytes()) for row in packed], sketches.in_clear]
+    schema = "label STRING, values BINARY, in_clear BOOLEAN"
+    if sketches.totals is not None:
+        columns.append(sketches.totals.tolist())
+        schema += f", total {'BIGINT' if sketches.totals.dtype.kind == 'i' else 'DOUBLE'}"
+    return session.createDataFrame(list(zip(*columns, strict=True)), schema)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from armslength.ingest.engine import check_names
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ingest.sums import Sums, SumShape
@@ -13,9 +12,9 @@ from armslength.release.release import release_events
 from armslength.sketches.sketches import Sketches
 from armslength.spark.frames import (
     arrow_types,
-    as_bytes,
     check_functions,
     checked_partitions,
+    is_text,
     local_rows,
     opened_frame,
     our_errors,
@@ -23,9 +22,8 @@ from armslength.spark.frames import (
     quoted,
     setting,
 )
-from armslength.spark.messages import SPARK_SCHEMA, Layout
-from armslength.spark.summing import DriverSums
-from armslength.spark.tasks import BUCKET, FINGERPRINT, PartitionJob, summing_task, task_of
+from armslength.spark.summing import SPARK_SCHEMA, DriverSums, Layout, summed
+from armslength.spark.tasks import BUCKET, FINGERPRINT, PartitionJob, joining_task, task_of
 
 DEFAULT_MEMORY = "512MB"
 _BUCKETS_PER_PARTITION = 128  # many, so that their hash fills partitions evenly
@@ -102,9 +100,6 @@ class SparkTableJob(TableJob):
         """The job, if the frame has the columns and their types; Spark runs nothing yet."""
         roles = table.columns.named
         check_functions(frame)
-        with our_errors():
-            names = list(frame.columns)
-        check_names(roles, names, "source")
         schema = arrow_types(frame, roles)
         columns = EventColumns(**{role: role for role in roles})
         whole = {**vars(table), "source": schema.empty_table(), "columns": columns}
@@ -134,7 +129,13 @@ class SparkTableJob(TableJob):
         """The plan: events by bucket, partial sums, sums by chunk."""
         kinds = self.source.schema
         # quoted, because `group` is a word of SQL
-        hashed = {quoted(role): as_bytes(quoted(role), kinds.field(role).type) for role in self.roles}
+        # and text by its bytes, because different texts may be equal under a collation
+        hashed = {
+            quoted(role): f"CAST({quoted(role)} AS BINARY)"
+            if is_text(kinds.field(role).type)
+            else quoted(role)
+            for role in self.roles
+        }
         place = place_of_person(quoted("person"), kinds.field("person").type)
         buckets = self.partitions * _BUCKETS_PER_PARTITION
         every = ", ".join(f"isnull({role}), {column}" for role, column in hashed.items())
@@ -154,5 +155,5 @@ class SparkTableJob(TableJob):
         return (
             events.mapInArrow(task_of(job), SPARK_SCHEMA)
             .repartition(tasks, "chunk")
-            .mapInArrow(summing_task(), SPARK_SCHEMA)
+            .mapInArrow(joining_task(summed), SPARK_SCHEMA)
         )

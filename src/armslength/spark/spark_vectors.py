@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from armslength.checks import short_repr, type_name
 from armslength.errors import InputError, ParameterError
-from armslength.ingest.engine import check_names
+from armslength.ingest.event_columns import check_roles
 from armslength.ingest.sums import Sums
 from armslength.ledger.ledger import open_account
 from armslength.protocol.protocol import Protocol
@@ -26,9 +26,8 @@ from armslength.spark.frames import (
     quoted,
     setting,
 )
-from armslength.spark.messages import SPARK_SCHEMA
-from armslength.spark.tasks import joining_task, task_of
-from armslength.spark.vector_tasks import BLOCK_BYTES, PACKED, RowsJob, VectorSums, check_vector_type
+from armslength.spark.summing import SPARK_SCHEMA, VectorSums, together
+from armslength.spark.tasks import BLOCK_BYTES, PACKED, RowsJob, check_vector_type, joining_task, task_of
 
 _BATCH_BYTES = 1 << 26
 _BYTES_PER_TASK = 1 << 25
@@ -73,44 +72,25 @@ def release_rows(  # noqa: PLR0913  # each is a decision of its own
         partitions: How many tasks share the rows; None leaves them where they lie.
     """
     account = open_account(ledger, population, repeat=repeat)
-    job = SparkVectorJob.of(
-        opened_frame(source),
-        protocol,
-        row=row,
-        vector=vector,
-        public_rows=public_rows,
-        dtype=dtype,
-        partitions=partitions,
-    )
+    job = SparkVectorJob(opened_frame(source), protocol, row, vector, public_rows, dtype, partitions)
     account.preview(protocol, job.labels)
     return release(protocol, job.sums(), job.labels, account)
 
 
-@dataclass(frozen=True)
+@dataclass
 class SparkVectorJob:
-    """The release of a frame's vectors, checked against its schema."""
+    """The release of a frame's vectors: the arguments of `release_rows`, checked before Spark runs anything."""
 
     frame: Any
     protocol: Protocol
     row: str
     vector: str
-    labels: tuple[str, ...]
-    dtype: str | None  # of a binary vector
-    partitions: int | None  # None leaves rows where they are
+    public_rows: Any
+    dtype: str | None = None
+    partitions: int | None = None
 
-    @classmethod
-    def of(
-        cls,
-        frame: Any,
-        protocol: Protocol,
-        *,
-        row: str,
-        vector: str,
-        public_rows: Any,
-        dtype: str | None = None,
-        partitions: int | None = None,
-    ) -> "SparkVectorJob":
-        """The job, if protocol, rows and columns fit each other; Spark runs nothing yet."""
+    def __post_init__(self) -> None:
+        protocol, public_rows = self.protocol, self.public_rows
         if not isinstance(protocol, Protocol):
             raise ParameterError(f"protocol must be al.Protocol, got {type(protocol).__name__}")
         if protocol.transform.input_dim is None:
@@ -121,23 +101,16 @@ class SparkVectorJob:
             raise ParameterError(
                 f"public_rows must list the name of every row, got {short_repr(public_rows)}"
             )
-        labels = tuple(checked_rows(protocol, len(public_rows), list(public_rows)) or ())
-        for role, name in (("row", row), ("vector", vector)):
-            if not isinstance(name, str) or name == "":  # type: ignore[redundant-expr]  # callers may have no type checker
-                raise ParameterError(f"{role} must be the name of a column, got {type(name).__name__}")
-        if row.casefold() == vector.casefold():
-            raise ParameterError("row and vector must be different columns, got one twice")
-        with our_errors():
-            names = list(frame.columns)
-        check_names({"row": row, "vector": vector}, names, "source")
-        kinds = arrow_types(frame, {"row": row, "vector": vector})
+        self.labels = tuple(checked_rows(protocol, len(public_rows), list(public_rows)) or ())
+        roles = {"row": self.row, "vector": self.vector}
+        check_roles(roles)
+        kinds = arrow_types(self.frame, roles)
         kind = kinds.field("row").type
         if not (is_text(kind) or pa.types.is_integer(kind)):
             raise InputError(f"row must be a column of text or whole numbers, got {type_name(kind)}; cast it")
-        check_vector_type(kinds.field("vector").type, dtype)
-        if partitions is not None:
-            partitions = checked_partitions(frame, partitions)
-        return cls(frame, protocol, row, vector, labels, dtype, partitions)
+        check_vector_type(kinds.field("vector").type, self.dtype)
+        if self.partitions is not None:  # None leaves rows where they are
+            self.partitions = checked_partitions(self.frame, self.partitions)
 
     def sums(self) -> Sums:
         """A·x of every public row, **not private**: one Spark job."""
@@ -162,4 +135,4 @@ class SparkVectorJob:
         whole = 8 * len(self.labels) * (self.protocol.transform.sketch_dim + 2)
         usual = min(32, max(1, setting(self.frame, "spark.sql.shuffle.partitions", 200)))
         blocks = sketched.repartition(max(usual, math.ceil(whole / _BYTES_PER_TASK)), "chunk")
-        return blocks.mapInArrow(joining_task(), SPARK_SCHEMA)
+        return blocks.mapInArrow(joining_task(together), SPARK_SCHEMA)

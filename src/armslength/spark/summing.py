@@ -1,27 +1,128 @@
-"""Adding up what tasks send, in tasks and then on the driver; sums are modulo 2^64, in any order and grouping."""
+"""What tasks send, all of it binary and **not private**, and how it is added up, in tasks and then on the driver.
 
+A row is a chunk of sums modulo 2^64 with its senders, or a note. A sender is its lowest bucket and a fingerprint of all the events that
+it has read: so the driver sees whether all that it added up came from one reading of each partition, whatever was computed twice.
+"""
+
+import hashlib
+import struct
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength.errors import InputError, ParameterError
+from armslength.ingest.arrays import projected_sums
 from armslength.ingest.sums import GroupSums, Sums
 from armslength.protocol.protocol import Protocol
-from armslength.spark.messages import (
-    ARRIVED,
-    LISTING,
-    PROBLEM,
-    Layout,
-    Row,
-    Senders,
-    add_senders,
-    integers,
-    packed_integers,
-    packed_senders,
-)
 
+SCHEMA = pa.schema([("chunk", pa.int64()), ("cells", pa.binary()), ("senders", pa.binary())])
+SPARK_SCHEMA = "chunk BIGINT, cells BINARY, senders BINARY"
+LISTING = -1  # instead of a chunk: the buckets that a sender has read
+PROBLEM = -2  # instead of a chunk: a message of ours, to be raised on the driver
+ARRIVED = -3  # instead of a chunk: the senders of all chunks that one task has added up
+_BYTES_AT_ONCE = 1 << 22
+WORD = 1 << 64
 _KINDS = {kind.__name__: kind for kind in (InputError, ParameterError)}
+ALL_TASKS = (0, 0)  # instead of a sender, where it does not matter which task has sent a row
+
+Row = tuple[int, bytes, bytes]
+Senders = dict[tuple[int, int], int]
+
+
+def tag_of(sender: int, fingerprint: int, chunk: int, number: int, cells: bytes) -> int:
+    """A word for one row and its content: the sum of tags shows which rows arrived, and how often."""
+    return word_of(struct.pack("<qQqq", sender, fingerprint, chunk, number) + cells)
+
+
+def word_of(packed: bytes) -> int:
+    """A 64-bit hash of some bytes."""
+    return int.from_bytes(hashlib.blake2b(packed, digest_size=8).digest(), "little")
+
+
+def tags_of(cells: NDArray[np.int64]) -> int:
+    """A word for some rows in any order: the sum of one for each."""
+    return sum(word_of(row.tobytes()) for row in np.ascontiguousarray(cells, dtype="<i8")) % WORD
+
+
+def packed_senders(senders: Senders) -> bytes:
+    """(sender, fingerprint, sum of the tags of its rows) for each."""
+    return b"".join(struct.pack("<qQQ", *name, tags) for name, tags in senders.items())
+
+
+def add_senders(senders: Senders, packed: bytes) -> None:
+    """Adds the tags of packed senders, in place."""
+    for sender, fingerprint, tags in struct.iter_unpack("<qQQ", packed):
+        name = (sender, fingerprint)
+        senders[name] = (senders.get(name, 0) + tags) % WORD
+
+
+def integers(packed: Any) -> NDArray[np.int64]:
+    """Packed integers."""
+    return np.frombuffer(packed, dtype="<i8")
+
+
+def packed_integers(values: NDArray[np.int64]) -> bytes:
+    """Integers, 8 bytes each, little-endian."""
+    return values.astype("<i8", copy=False).tobytes()
+
+
+def in_batches(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
+    """Rows as Arrow batches of a few megabytes."""
+    waiting: list[Row] = []
+    size = 0
+    for row in rows:
+        waiting.append(row)
+        size += len(row[1]) + len(row[2]) + 8
+        if size >= _BYTES_AT_ONCE:
+            yield _batch(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield _batch(waiting)
+
+
+def _batch(rows: list[Row]) -> pa.RecordBatch:
+    columns = list(map(pa.array, zip(*rows, strict=True), SCHEMA.types))
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+    """The rows of Arrow batches."""
+    for batch in batches:
+        for chunk, cells, senders in zip(*batch.columns, strict=True):
+            yield chunk.as_py(), cells.as_buffer(), senders.as_py()
+
+
+class Layout:
+    """Chunks of a matrix with one row for each group: its values, and behind them its total.
+
+    A chunk is some whole groups; or, where one group has more than `most_cells` integers, a piece of one group.
+    """
+
+    def __init__(self, groups: int, width: int, most_cells: int) -> None:
+        self.groups = groups
+        self.columns = width + 1
+        self.groups_at_once = max(1, most_cells // self.columns)
+        self.columns_at_once = min(self.columns, most_cells)
+        self.pieces = -(-self.columns // self.columns_at_once)  # chunks side by side
+        self.chunks = -(-groups // self.groups_at_once) * self.pieces
+
+    def place(self, chunk: int) -> tuple[slice, slice]:
+        """(its groups, its columns)."""
+        block, piece = divmod(chunk, self.pieces)
+        first, left = block * self.groups_at_once, piece * self.columns_at_once
+        return (
+            slice(first, min(first + self.groups_at_once, self.groups)),
+            slice(left, min(left + self.columns_at_once, self.columns)),
+        )
+
+
+def packed_problem(problem: InputError | ParameterError) -> bytes:
+    """A message of ours as a note to the driver."""
+    kind = next(name for name, kind in _KINDS.items() if isinstance(problem, kind))
+    return f"{kind}:{problem}".encode()
 
 
 def summed(rows: Iterable[Row]) -> Iterator[Row]:
@@ -43,6 +144,18 @@ def summed(rows: Iterable[Row]) -> Iterator[Row]:
         yield ARRIVED, b"", packed_senders(arrived)
 
 
+def together(rows: Iterable[Row]) -> Iterator[Row]:
+    """The same rows, those of a block in one piece. Notes are passed on."""
+    blocks: dict[int, list[bytes]] = {}
+    for block, packed, note in rows:
+        if block < 0:
+            yield block, bytes(packed), note
+        else:
+            blocks.setdefault(block, []).append(bytes(packed))
+    for block, pieces in blocks.items():
+        yield block, b"".join(pieces), b""
+
+
 class SentRows:
     """Checks that the rows on the driver are those that one reading of every partition sent.
 
@@ -58,7 +171,8 @@ class SentRows:
         """The number and the integers of a row; None for a note. Raises the error that a task reports."""
         number, packed, senders = row
         if number == PROBLEM:
-            raise problem_of(bytes(packed))
+            kind, message = bytes(packed).decode().split(":", 1)
+            raise _KINDS[kind](message)
         if number == LISTING:
             self.listings.append(integers(packed))
             add_senders(self._listed, senders)
@@ -94,9 +208,7 @@ class DriverSums:
         received = self._sent.receive(row)
         if received is not None:
             chunk, cells = received
-            groups, columns = self._layout.place(chunk)
-            shape = (groups.stop - groups.start, columns.stop - columns.start)
-            self._groups.add_cells(groups.start, columns.start, cells.reshape(shape))
+            self._groups.add_cells(*self._layout.place(chunk), cells)
 
     def sums(self) -> Sums:
         """The sums of all groups, ready for their noise, if all rows arrived once."""
@@ -107,13 +219,36 @@ class DriverSums:
         return self._groups.sums()
 
 
-def packed_problem(problem: InputError | ParameterError) -> bytes:
-    """A message of ours as a note to the driver."""
-    kind = next(name for name, kind in _KINDS.items() if isinstance(problem, kind))
-    return f"{kind}:{problem}".encode()
+class VectorSums:
+    """The integers of all public rows on the driver; missing rows count as zeros.
 
+    The tags of what arrived must be those that tasks list, so a row that is lost is not taken for a missing one.
+    """
 
-def problem_of(packed: bytes) -> InputError | ParameterError:
-    """The error of a note."""
-    kind, message = packed.decode().split(":", 1)
-    return _KINDS[kind](message)
+    def __init__(self, protocol: Protocol, count: int) -> None:
+        # zeros may be clamped to something else
+        zeros = projected_sums(protocol, np.zeros((1, protocol.transform.input_dim or 0), dtype=np.int64))
+        self._values = np.repeat(zeros.values, count, axis=0)
+        self._totals = None if zeros.totals is None else np.repeat(zeros.totals, count)
+        self._arrived = np.zeros(count, dtype=np.bool_)
+        self._sent = SentRows()
+
+    def add(self, row: Row) -> None:
+        """Puts rows where they belong, or raises the error that a task reports."""
+        received = self._sent.receive(row)
+        if received is None:
+            return
+        cells = received[1].reshape(-1, self._values.shape[1] + 2)
+        add_senders(self._sent.arrived, packed_senders({ALL_TASKS: tags_of(cells)}))
+        numbers = cells[:, 0]
+        if self._arrived[numbers].any() or len(np.unique(numbers)) < len(numbers):
+            raise InputError("row must name each row once, got one that occurs twice; nothing was charged")
+        self._arrived[numbers] = True
+        self._values[numbers] = cells[:, 1:-1]
+        if self._totals is not None:
+            self._totals[numbers] = cells[:, -1]
+
+    def sums(self) -> Sums:
+        """All rows, ready for their noise, if all that was sent arrived."""
+        self._sent.check()
+        return Sums(self._values, self._totals, "rows")

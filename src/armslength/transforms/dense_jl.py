@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -63,8 +64,8 @@ class IndependentEntries(Transform):
     def column_norms(self) -> tuple[int, int]:
         """(Δ₁, Δ₂²), by a scan of all columns."""
         l1, l2_squared = 0, 0
-        for first, count in self._parts():
-            magnitudes = np.abs(self._columns_from(first, count).astype(np.int64))
+        for _, columns in self._parts():
+            magnitudes = np.abs(columns.astype(np.int64))
             l1 = max(l1, int(magnitudes.sum(axis=1).max()))
             l2_squared = max(l2_squared, int((magnitudes**2).sum(axis=1).max()))
         return l1, l2_squared
@@ -73,8 +74,7 @@ class IndependentEntries(Transform):
     def operator_norm_squared(self) -> Fraction:
         """‖A‖², by a proved bound for the published matrix."""
         check_gram_size(self.sketch_dim, self.input_dim * self.sketch_dim**2)
-        parts = (self._columns_from(first, count).T for first, count in self._parts())
-        return operator_norm_bound(parts, self.sketch_dim)
+        return operator_norm_bound((columns.T for _, columns in self._parts()), self.sketch_dim)
 
     @property
     def _entry_work(self) -> int:
@@ -118,18 +118,19 @@ class IndependentEntries(Transform):
             for_blocks(rows.count, max(1, rows.count // 64), add_sparse, threads)
             return product
         # No pool of our own: the BLAS has its threads.
-        for first, count in self._parts():
-            columns = self._columns_from(first, count)
-            step = block_rows(max(count, self.sketch_dim))
+        for first, columns in self._parts():
+            step = block_rows(max(columns.shape))
             for start in range(0, rows.count, step):
-                block = rows.piece(start, min(start + step, rows.count), first, first + count)
+                block = rows.piece(start, min(start + step, rows.count), first, first + len(columns))
                 add_product(block, columns, self._table.largest, product[start : start + step])
         return product
 
-    def _parts(self) -> list[tuple[int, int]]:
-        """(first, count) of runs of columns that are handled at once."""
-        step, d = self._columns_at_once, self.input_dim
-        return [(first, min(step, d - first)) for first in range(0, d, step)]
+    def _parts(self) -> Iterator[tuple[int, NDArray[np.int8]]]:
+        """Runs of columns that are handled at once, each column as a row, with the number of the first."""
+        kept, step, d = self._kept_columns, self._columns_at_once, self.input_dim
+        for first in range(0, d, step):
+            last = min(first + step, d)
+            yield first, self._make_columns(first, last - first) if kept is None else kept[first:last]
 
     @property
     def _columns_at_once(self) -> int:
@@ -140,20 +141,17 @@ class IndependentEntries(Transform):
         """All columns, each as a row, where they fit in memory."""
         if self.input_dim * self.sketch_dim > _KEPT_ENTRIES:
             return None
-        return np.concatenate([self._make_columns(first, count) for first, count in self._parts()])
-
-    def _columns_from(self, first: int, count: int) -> NDArray[np.int8]:
-        columns = self._kept_columns
-        return self._make_columns(first, count) if columns is None else columns[first : first + count]
+        return self._made_columns(np.arange(self.input_dim))
 
     def _columns_at(self, numbers: Int64s) -> NDArray[np.int8]:
         """Columns of these numbers, each as a row."""
         # A few columns of a matrix that nobody has needed yet are made alone.
         few = len(numbers) * _FEW_OF < self.input_dim and "_kept_columns" not in self.__dict__
         columns = None if few else self._kept_columns
-        if columns is not None:
-            return columns[numbers]
-        # Neighbors are made together, up to the size of a part.
+        return self._made_columns(numbers) if columns is None else columns[numbers]
+
+    def _made_columns(self, numbers: Int64s) -> NDArray[np.int8]:
+        """The same, made anew: neighbors together, up to the size of a part."""
         ends = np.diff(numbers) != 1
         ends[self._columns_at_once - 1 :: self._columns_at_once] = True
         runs = np.split(numbers, np.flatnonzero(ends) + 1) if len(numbers) else []

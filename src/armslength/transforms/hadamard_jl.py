@@ -50,19 +50,16 @@ class HadamardStep(Transform):
     def apply(self, X: Any, *, threads: int | None = None) -> Int64s:
         """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**."""
         rows = integer_rows(X, self.input_dim)
-        product = np.empty((rows.count, self.sketch_dim), dtype=np.int64)
-        self._multiply(rows.block, product, threads)
-        return product
+        return self._multiply(rows.block, np.empty((rows.count, self.sketch_dim), dtype=np.int64), threads)
 
     def multiply_floats(self, X: Any) -> NDArray[np.float64]:
         """X·Aᵀ in float64 as a new n x k array, **not private**; one row at a time, so that none sees another."""
-        product, is_sparse = np.empty((X.shape[0], self.sketch_dim)), sparse.issparse(X)
+        is_sparse = sparse.issparse(X)
 
         def block(start: int, stop: int) -> NDArray[np.floating]:
             return X[start:stop].toarray() if is_sparse else np.ascontiguousarray(X[start:stop])
 
-        self._multiply(block, product, None)
-        return product
+        return self._multiply(block, np.empty((X.shape[0], self.sketch_dim)), None)
 
     def hadamard_step(self, rows: NDArray[Any], threads: int | None = None) -> NDArray[Any]:
         """H·D·x for each row, n x d': int64 modulo 2^64, or float64. **Not private**."""
@@ -78,11 +75,12 @@ class HadamardStep(Transform):
 
     def _multiply(
         self, block: Callable[[int, int], NDArray[Any]], product: NDArray[Any], threads: int | None
-    ) -> None:
+    ) -> NDArray[Any]:
         def project(start: int, stop: int) -> None:
             product[start:stop] = self.last_step(self.hadamard_step(block(start, stop), 1))
 
         for_blocks(len(product), self._rows_at_once, project, threads)
+        return product
 
     @property
     def _rows_at_once(self) -> int:

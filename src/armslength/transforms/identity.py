@@ -29,6 +29,11 @@ class Identity(Transform):
     """
 
     name: ClassVar[str] = "Identity"
+    in_words = "a copy"
+    scale_squared = Fraction(1)
+    column_norms = (1, 1)
+    operator_norm_squared = Fraction(1)
+    variance_coefficients = (0.0, 0.0)
 
     input_dim: int
 
@@ -40,34 +45,9 @@ class Identity(Transform):
         """k = d."""
         return self.input_dim
 
-    @property
-    def in_words(self) -> str:
-        """What a sketch is, for the card of a release."""
-        return "a copy"
-
-    @property
-    def scale_squared(self) -> Fraction:
-        """c² = 1."""
-        return Fraction(1)
-
-    @property
-    def column_norms(self) -> tuple[int, int]:
-        """Δ₁ = Δ₂² = 1."""
-        return 1, 1
-
-    @property
-    def operator_norm_squared(self) -> Fraction:
-        """‖A‖² = 1."""
-        return Fraction(1)
-
     def typical_operator_norm_squared(self) -> tuple[float, bool]:
         """1, of every seed."""
         return 1.0, True
-
-    @property
-    def variance_coefficients(self) -> tuple[float, float]:
-        """Both are 0."""
-        return 0.0, 0.0
 
     def error_moments(self) -> ErrorMoments:
         """There is no error."""

@@ -3,6 +3,7 @@
 NumPy and SciPy keep narrow types in sums and turn uint64 into floats, so the cast to int64 comes before any arithmetic.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,23 +15,25 @@ from armslength.checks import type_name
 from armslength.errors import InputError
 from armslength.threads import for_blocks
 
+ToIntegers = Callable[[NDArray[Any]], Integers]
+
+
+def narrow(values: NDArray[Any]) -> Integers:
+    """Integers as they are if their type fits int32, else as int64 modulo 2^64; contiguous, and copied only if they must be."""
+    kind: Any = np.int32 if np.can_cast(values.dtype, np.int32) else np.int64
+    return contiguous(values.astype(kind, copy=False))
+
 
 class DenseRows:
-    """A dense matrix of some integer type; only the rows that are read are cast."""
+    """A dense matrix; only the values that are read become integers, int32 or int64, by the function `integers`."""
 
-    may_refuse = False  # whether reading can fail because of a value
-
-    def __init__(self, array: NDArray[Any]) -> None:
-        self.array = array
+    def __init__(self, array: NDArray[Any], integers: ToIntegers = narrow) -> None:
+        self.array, self.integers = array, integers
         self.count, self.width = (int(size) for size in array.shape)
 
     def piece(self, start: int, stop: int, first: int, last: int) -> Integers:
-        """Columns first … last−1 of rows start … stop−1, contiguous: as int32 if their type fits, else int64 modulo 2^64."""
+        """Columns first … last−1 of rows start … stop−1, contiguous."""
         return contiguous(self.integers(self.array[start:stop, first:last]))
-
-    def integers(self, values: NDArray[Any]) -> Integers:
-        """Some of the values as int32 or int64."""
-        return narrow(values)
 
     def block(self, start: int, stop: int) -> Integers:
         """Rows start … stop−1."""
@@ -38,19 +41,18 @@ class DenseRows:
 
 
 class SparseRows:
-    """A sparse matrix by rows, as in `scipy.sparse.csr_array`, its values integers modulo 2^64; duplicates add up."""
+    """A sparse matrix by rows, as in `scipy.sparse.csr_array`, its values read as those of `DenseRows`; duplicates add up."""
 
-    may_refuse = False
-
-    def __init__(self, starts: Integers, columns: Integers, values: NDArray[Any], width: int) -> None:
-        self.starts, self.columns, self.values = starts, columns, values
+    def __init__(
+        self, starts: Integers, columns: Integers, values: Any, width: int, integers: ToIntegers = narrow
+    ) -> None:
+        self.starts, self.columns, self.values, self.integers = starts, columns, values, integers
         self.count, self.width = len(starts) - 1, width
 
     def block(self, start: int, stop: int) -> NDArray[np.int64]:
         """Rows start … stop−1 as a dense matrix."""
         dense = np.zeros((stop - start, self.width), dtype=np.int64)
-        starts, columns, values = self.entries(start, stop)
-        fill_dense(starts, columns, values, dense)
+        fill_dense(*self.entries(start, stop), dense)
         return dense
 
     def entries(self, start: int, stop: int) -> tuple[Integers, Integers, Integers]:
@@ -60,10 +62,6 @@ class SparseRows:
         values = contiguous(self.integers(self.values[part]))
         return starts - starts[0], contiguous(self.columns[part]), values
 
-    def integers(self, values: NDArray[Any]) -> Integers:
-        """Some of the values as int32 or int64."""
-        return narrow(values)
-
 
 Rows = DenseRows | SparseRows
 
@@ -71,25 +69,23 @@ Rows = DenseRows | SparseRows
 def integer_rows(X: Any, width: int) -> Rows:
     """X as rows of integers, if it is a matrix of an integer type or bool, dense or SciPy's, with that many columns."""
     if isinstance(X, (DenseRows, SparseRows)):
-        _check_width(X.width, width)
+        check_shape((X.count, X.width), width)
         return X
     is_sparse = sparse.issparse(X)
     array = X if is_sparse else plain_array(X, "X")
-    if array.ndim != 2:
-        raise InputError(
-            f"X must have 2 dimensions (rows, coordinates), got {array.ndim}; try X.reshape(1, -1)"
-        )
-    _check_width(array.shape[1], width)
+    check_shape(array.shape, width)
     if array.dtype.kind not in "biu":
         remedy = "floor real values onto a grid first" if array.dtype.kind == "f" else "use an integer type"
         raise InputError(f"X must hold integers, got {type_name(array.dtype)}; {remedy}")
-    return _sparse_rows(array) if is_sparse else DenseRows(array)
-
-
-def narrow(values: NDArray[Any]) -> Integers:
-    """Integers as they are if their type fits int32, else as int64 modulo 2^64; contiguous, and copied only if they must be."""
-    kind: Any = np.int32 if np.can_cast(values.dtype, np.int32) else np.int64
-    return contiguous(values.astype(kind, copy=False))
+    if not is_sparse:
+        return DenseRows(array)
+    stored = stored_rows(X, any_order=True)
+    if stored is not None:
+        return SparseRows(*stored, width)
+    rows, columns, values = sparse_entries(X)
+    # Cast first: `tocsr` adds up duplicate entries in the type that it finds.
+    by_row = sparse.coo_array((values.astype(np.int64), (rows, columns)), shape=X.shape).tocsr()
+    return SparseRows(by_row.indptr, by_row.indices, by_row.data, width)
 
 
 def contiguous(values: NDArray[Any]) -> NDArray[Any]:
@@ -104,9 +100,14 @@ def contiguous(values: NDArray[Any]) -> NDArray[Any]:
     return rows
 
 
-def _check_width(count: int, width: int) -> None:
-    if count != width:
-        raise InputError(f"X must have {width} columns, one for each coordinate, got {count}")
+def check_shape(shape: tuple[int, ...], width: int | None) -> None:
+    """Refuses what is no matrix of that many columns."""
+    if len(shape) != 2:
+        raise InputError(
+            f"X must have 2 dimensions (rows, coordinates), got {len(shape)}; try X.reshape(1, -1)"
+        )
+    if width is not None and shape[1] != width:
+        raise InputError(f"X must have {width} columns, one for each coordinate, got {shape[1]}")
 
 
 def plain_array(values: Any, name: str) -> NDArray[Any]:
@@ -145,17 +146,6 @@ def _rises(starts: Any, count: int) -> bool:
     array = np.asarray(starts)
     ends_fit = array.ndim == 1 and len(array) > 0 and array[0] == 0 and array[-1] <= count
     return bool(ends_fit and (array[:-1] <= array[1:]).all())
-
-
-def _sparse_rows(matrix: Any) -> SparseRows:
-    """The rows of a SciPy sparse matrix of any format and integer type."""
-    stored = stored_rows(matrix, any_order=True)
-    if stored is not None:
-        return SparseRows(*stored, matrix.shape[1])
-    rows, columns, values = sparse_entries(matrix)
-    # Cast first: `tocsr` adds up duplicate entries in the type that it finds.
-    by_row = sparse.coo_array((values.astype(np.int64), (rows, columns)), shape=matrix.shape).tocsr()
-    return SparseRows(by_row.indptr, by_row.indices, by_row.data, by_row.shape[1])
 
 
 def stored_rows(matrix: Any, *, any_order: bool) -> tuple[Integers, Integers, NDArray[Any]] | None:

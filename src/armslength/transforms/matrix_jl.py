@@ -212,11 +212,12 @@ def _checked_matrix(matrix: Any) -> sparse.csc_array:
 def _checked_coefficients(coefficients: Any) -> tuple[float, float] | None:
     if coefficients is None:
         return None
-    rule = "variance_coefficients must be two finite numbers a ≥ 0, a ≥ b"
     try:
         a, b = (float(number) for number in coefficients)
     except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"{rule}, got {short_repr(coefficients)}") from None
+        a, b = math.nan, math.nan
     if not (0 <= a < math.inf and -math.inf < b <= a):
-        raise ParameterError(f"{rule}, got {short_repr(coefficients)}")
+        raise ParameterError(
+            f"variance_coefficients must be two finite numbers a ≥ 0, a ≥ b, got {short_repr(coefficients)}"
+        )
     return a, b

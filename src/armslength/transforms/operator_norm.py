@@ -10,6 +10,7 @@ for a float matrix M of k rows whose decomposition had no negative pivot. M = (1
 2^−20·t is five hundred times that error for k ≤ 4096: enough for the rounding of M's diagonal and any underflow too.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from fractions import Fraction
 from itertools import count
@@ -47,7 +48,12 @@ def operator_norm_bound(
         raise ParameterError(
             "the matrix must have rows of a squared norm below 2^44 for norm='l2', got a longer row"
         )
-    return _smallest_proved(gram, diagonal, float(np.abs(gram).sum(axis=1).max()))
+    # The largest eigenvalue lies between the largest entry of the diagonal and the largest absolute row sum.
+    most = float(np.abs(gram).sum(axis=1).max())
+    low = _index(max(1, int(diagonal)))
+    high = next(index for index in count(low) if _value(index) * (1 - 2 * _SLACK) >= most)
+    indices = range(low, high)
+    return _value(low + bisect_left(indices, True, key=lambda index: _is_proved(gram, float(_value(index)))))
 
 
 def check_gram_size(sketch_dim: int, work: float) -> None:
@@ -57,19 +63,6 @@ def check_gram_size(sketch_dim: int, work: float) -> None:
             f"norm='l2' must have a smaller matrix for this transform, got {sketch_dim} rows (at most {LARGEST_GRAM}) or too "
             "many columns; try HadamardJL, Identity, or balanced SparseJL with sparsity=1"
         )
-
-
-def _smallest_proved(gram: NDArray[np.float64], least: float, most: float) -> Fraction:
-    """By bisection between the largest entry of the diagonal and the largest absolute row sum, which bound λ_max."""
-    low = _index(max(1, int(least))) - 1
-    high = next(index for index in count(low + 1) if _value(index) * (1 - 2 * _SLACK) >= most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _is_proved(gram, float(_value(middle))):
-            high = middle
-        else:
-            low = middle
-    return _value(high)
 
 
 def _is_proved(gram: NDArray[np.float64], bound: float) -> bool:

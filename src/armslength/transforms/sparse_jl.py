@@ -10,21 +10,23 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import pdtrik
 
-from armslength._numba import LANES, Integers
+from armslength._numba import LANES, Int64s, Integers, Words, kernel, sum_columns
 from armslength.checks import integer, one_of
 from armslength.errors import ParameterError
-from armslength.randomness.hashing import hash_coefficients, item_words
+from armslength.randomness.hashing import hash_coefficients, hash_value, item_words, scaled_to
 from armslength.randomness.sampling import uniform_permutation
 from armslength.randomness.seeds import fresh_seed
 from armslength.threads import cached_attribute, for_blocks, for_runs
-from armslength.transforms import sparse_kernels as kernels
 from armslength.transforms import work_units as work
-from armslength.transforms.integer_rows import DenseRows, SparseRows, integer_rows
+from armslength.transforms.integer_rows import DenseRows, SparseRows, integer_rows, transpose
 from armslength.transforms.operator_norm import LARGEST_SCAN, check_gram_size, operator_norm_bound
 from armslength.transforms.transform import ErrorMoments, Transform, set_checked
 from armslength.transforms.typical_norms import median_level, typical_squared_norm
 
 CONSTRUCTIONS = ("block", "graph", "balanced")
+_BATCH = 64  # entries
+_ONE = np.uint64(1)
+TILE_COLUMNS = 8192  # a tile of int32 takes half a megabyte: it stays in a core's own cache
 _COLUMNS_AT_ONCE = 1 << 16
 _PRODUCT_ENTRIES = 1 << 17  # of the result that one thread works on at a time, for sparse rows
 _PIECE_ENTRIES = 1 << 18  # rows of a tile's width that one thread works on at a time
@@ -148,19 +150,9 @@ class SparseJL(Transform):
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:
-        """Both are 2f/k."""
-        coefficient = float(2 * self._collision_factor / self.sketch_dim)
+        """Both are 2f/k, which is 2/s times how likely two coordinates share a bin of a block."""
+        coefficient = float(2 * self._meetings()[0] / self.sparsity)
         return coefficient, coefficient
-
-    @property
-    def _collision_factor(self) -> Fraction:
-        """f: how likely two columns meet in a bin, against independent bins."""
-        if self.construction != "balanced" or self.input_dim is None:
-            return Fraction(1)
-        d, bins = self.input_dim, self.sketch_dim // self.sparsity
-        small, larger_bins = divmod(d, bins)
-        pairs = larger_bins * (small + 1) * small + (bins - larger_bins) * small * (small - 1)
-        return Fraction(bins * pairs, d * (d - 1)) if d > 1 else Fraction(0)
 
     def error_moments(self) -> ErrorMoments | None:
         """For all but "graph", with hash functions of at least 8-wise independence; docs/planning.md has the proof."""
@@ -190,9 +182,8 @@ class SparseJL(Transform):
 
         pairs = sum(many * falling(m, 2) for m, many in sizes)
         same = sum(many * falling(m, 2) ** 2 for m, many in sizes)
-        four = sum(many * falling(m, 4) for m, many in sizes)
-        two_pairs = Fraction(pairs**2 - same + four, max(1, falling(d, 4)))
-        return all_in_one(2), two_pairs, all_in_one(3), all_in_one(4)
+        in_two_bins = Fraction(pairs**2 - same, max(1, falling(d, 4)))
+        return all_in_one(2), in_two_bins + all_in_one(4), all_in_one(3), all_in_one(4)
 
     @property
     def _entries_per_column(self) -> int:
@@ -260,7 +251,7 @@ class SparseJL(Transform):
             if positions is not None:
                 columns = positions[rows.starts[start] : rows.starts[stop]]
             product[start:stop] = 0  # by the thread that needs the memory next
-            kernels.scatter_sparse(starts, columns, values, encoded, product[start:stop])
+            scatter_sparse(starts, columns, values, encoded, product[start:stop])
 
         block = min(_PRODUCT_ENTRIES // self.sketch_dim, -(-rows.count // 16))
         for_blocks(rows.count, max(1, block), add, threads)
@@ -269,15 +260,19 @@ class SparseJL(Transform):
         self, rows: DenseRows, first: int, encoded: Integers, product: NDArray[np.int64], threads: int | None
     ) -> None:
         """product += the columns of rows from `first` on, as many as are encoded."""
-        width = min(kernels.TILE_COLUMNS, max(1, _LISTED_ENTRIES // self.sparsity))
+        width = min(TILE_COLUMNS, max(1, _LISTED_ENTRIES // self.sparsity))
         # For few rows lanes would stay empty; where the sketch is long, most of its coordinates have no column in a tile.
         in_tiles = rows.count >= _FEW_ROWS and self.sketch_dim <= min(4 * width * self.sparsity, _LONG_SKETCH)
         parts = [(start, encoded[start : start + width]) for start in range(0, len(encoded), width)]
-        lists = [kernels.list_columns(part, self.sketch_dim) if in_tiles else None for _, part in parts]
+        lists = [list_columns(part, self.sketch_dim) if in_tiles else None for _, part in parts]
         rows_at_once = max(32, _PIECE_ENTRIES // max(1, min(width, len(encoded))) // LANES * LANES)
 
         def add_run(run: int, end: int) -> None:
-            buffer = kernels.TileBuffer(width, self.sketch_dim) if in_tiles else None
+            # one memory for all tiles of a thread: new memory for each would cost more than the work
+            lanes, k = LANES if in_tiles else 0, self.sketch_dim
+            tiles, totals, sums = (
+                np.empty(n, dtype=np.int64) for n in (width * lanes, (k, lanes), (lanes, k))
+            )
             for start in range(run, end, rows_at_once):
                 stop = min(start + rows_at_once, end)
                 target = product[start:stop]
@@ -285,12 +280,11 @@ class SparseJL(Transform):
                     target[:] = 0  # by the thread that needs the memory next
                 for (offset, part), columns in zip(parts, lists, strict=True):
                     piece = rows.piece(start, stop, first + offset, first + offset + len(part))
-                    if columns is not None and buffer is not None:
-                        kernels.add_tiles(
-                            piece, *columns, target, buffer.tile(piece), buffer.totals, buffer.sums
-                        )
+                    if columns is None:
+                        scatter_dense(piece, part, target)
                     else:
-                        kernels.scatter_dense(piece, part, target)
+                        tile = tiles.view(piece.dtype)[: len(part) * LANES].reshape(len(part), LANES)
+                        add_tiles(piece, *columns, target, tile, totals, sums)
 
         for_runs(rows.count, rows_at_once, add_run, threads)
 
@@ -324,11 +318,161 @@ class SparseJL(Transform):
         def encode(start: int, stop: int) -> None:
             part, target = words[start:stop], encoded[start:stop]
             if balanced is not None:
-                kernels.balanced_columns(coefficients, balanced, part, buckets, target)
+                balanced_columns(coefficients, balanced, part, buckets, target)
             elif self.construction == "graph":
-                kernels.graph_columns(coefficients, part, self.sketch_dim, target)
+                graph_columns(coefficients, part, self.sketch_dim, target)
             else:
-                kernels.block_columns(coefficients, part, buckets, target)
+                block_columns(coefficients, part, buckets, target)
 
         for_blocks(len(words), _COLUMNS_AT_ONCE, encode, threads)
         return encoded
+
+
+# Kernels: a column is s numbers, the row, or −1−row where the entry is −1.
+
+
+@kernel
+def _add(target: Int64s, entry: np.signedinteger[Any], value: np.int64) -> None:
+    """Adds ±value where an entry says, without a branch: signs are random, and a processor would guess half of them wrong."""
+    sign = np.int64(entry) >> np.int64(63)  # 0, or −1 for an entry of −1, whose row is then ~entry
+    target[np.int64(entry) ^ sign] += (value ^ sign) - sign
+
+
+@kernel
+def scatter_dense(rows: Integers, encoded: Integers, product: Int64s) -> None:
+    """product += rows·Aᵀ modulo 2^64, for the columns of A that `encoded` holds."""
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            value = np.int64(rows[i, j])
+            if value != 0:
+                for r in range(encoded.shape[1]):
+                    _add(product[i], encoded[j, r], value)
+
+
+@kernel
+def scatter_sparse(
+    starts: Integers, columns: Integers, values: Integers, encoded: Integers, product: Int64s
+) -> None:
+    """product += rows·Aᵀ modulo 2^64, for rows of (column, value) entries.
+
+    The columns of A lie all over memory: those of a few entries are fetched together, so that the processor waits once.
+    """
+    sparsity = encoded.shape[1]
+    batch = np.empty(_BATCH * sparsity, dtype=encoded.dtype)
+    for i in range(len(starts) - 1):
+        target = product[i]
+        for first in range(starts[i], starts[i + 1], _BATCH):
+            last = min(first + _BATCH, starts[i + 1])
+            for position in range(first, last):
+                place, column = (position - first) * sparsity, columns[position]
+                for r in range(sparsity):
+                    batch[place + r] = encoded[column, r]
+            for position in range(first, last):
+                place = (position - first) * sparsity
+                value = np.int64(values[position])
+                for r in range(sparsity):
+                    _add(target, batch[place + r], value)
+
+
+@kernel
+def _signed(row: np.int64, low: np.uint64) -> np.int64:
+    """The row, or −1−row where the hash value is odd."""
+    return -1 - row if low & _ONE else row
+
+
+@kernel
+def block_columns(coefficients: Words, items: Words, buckets: int, encoded: Integers) -> None:
+    """Block construction: block r of a column has its entry in the row of bucket_r."""
+    for j in range(items.shape[0]):
+        for r in range(coefficients.shape[0]):
+            high, low = hash_value(coefficients[r], items[j, 0], items[j, 1])
+            bucket = scaled_to(high, low, np.uint64(buckets))
+            encoded[j, r] = _signed(r * buckets + np.int64(bucket), low)
+
+
+@kernel
+def graph_columns(coefficients: Words, items: Words, sketch_dim: int, encoded: Integers) -> None:
+    """Graph construction: s distinct rows by Floyd's method, so every s-subset is equally likely."""
+    sparsity = coefficients.shape[0]
+    last_user = np.full(sketch_dim, -1, dtype=np.int64)
+    for j in range(items.shape[0]):
+        for r in range(sparsity):
+            largest = sketch_dim - sparsity + r
+            high, low = hash_value(coefficients[r], items[j, 0], items[j, 1])
+            row = np.int64(scaled_to(high, low, np.uint64(largest + 1)))
+            if last_user[row] == j:
+                row = np.int64(largest)
+            last_user[row] = j
+            encoded[j, r] = _signed(row, low)
+
+
+@kernel
+def balanced_columns(
+    coefficients: Words, bucket_of: NDArray[np.int32], items: Words, buckets: int, encoded: Integers
+) -> None:
+    """Balanced construction: bucket_of comes from a permutation per block, signs come from the hash functions."""
+    for j in range(items.shape[0]):
+        for r in range(coefficients.shape[0]):
+            _, low = hash_value(coefficients[r], items[j, 0], items[j, 1])
+            encoded[j, r] = _signed(r * buckets + np.int64(bucket_of[r, items[j, 1]]), low)
+
+
+@kernel
+def _list_of(entry: int) -> int:
+    """Which list an entry stands in: 2b for +1 in row b, 2b + 1 for −1."""
+    return 2 * entry if entry >= 0 else 2 * (-1 - entry) + 1
+
+
+@kernel
+def list_columns(encoded: Integers, sketch_dim: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """(starts, columns): row b of A has +1 in columns[starts[2b]:starts[2b+1]], and −1 in those up to starts[2b+2]."""
+    starts, columns = np.zeros(2 * sketch_dim + 1, dtype=np.int32), np.empty(encoded.size, dtype=np.int32)
+    for j in range(encoded.shape[0]):
+        for r in range(encoded.shape[1]):
+            starts[1 + _list_of(encoded[j, r])] += 1
+    for number in range(1, len(starts)):
+        starts[number] += starts[number - 1]
+    following = starts[:-1].copy()
+    for j in range(encoded.shape[0]):
+        for r in range(encoded.shape[1]):
+            number = _list_of(encoded[j, r])
+            columns[following[number]] = j
+            following[number] += 1
+    return starts, columns
+
+
+@kernel
+def add_tiles(
+    rows: Integers,
+    starts: NDArray[np.int32],
+    columns: NDArray[np.int32],
+    product: Int64s,
+    tile: Integers,
+    totals: Int64s,
+    sums: Int64s,
+) -> None:
+    """product += rows·Aᵀ modulo 2^64, for contiguous rows and the lists of `list_columns`; the last three are buffers.
+
+    A tile holds sixteen rows, transposed: the sixteen values of a column stand together, so that one entry of A serves all of them.
+    """
+    for first in range(0, rows.shape[0], LANES):
+        _fill_tile(rows, first, tile)
+        totals[:] = 0
+        for number in range(len(totals)):
+            plus = 2 * number
+            sum_columns(tile, columns, starts[plus], starts[plus + 1], starts[plus + 2], totals, number)
+        transpose(totals, sums)
+        for lane in range(min(LANES, rows.shape[0] - first)):
+            for number in range(product.shape[1]):
+                product[first + lane, number] += sums[lane, number]
+
+
+@kernel
+def _fill_tile(rows: Integers, first: int, tile: Integers) -> None:
+    """tile[j, lane] = rows[first+lane, j]; lanes beyond the last row are 0."""
+    if first + LANES <= rows.shape[0]:
+        transpose(rows[first : first + LANES], tile)
+        return
+    for lane in range(LANES):
+        for j in range(rows.shape[1]):
+            tile[j, lane] = rows[first + lane, j] if first + lane < rows.shape[0] else 0

@@ -59,9 +59,7 @@ class Transform(ABC):
     name: ClassVar[str]
     open_vocabulary: ClassVar[bool] = False  # whether input_dim may be None
     noise_sites: ClassVar[tuple[str, ...]] = ("output",)
-    cheap_per_event: ClassVar[bool] = (
-        False  # whether one event costs little, so that events need not be counted first
-    )
+    cheap_per_event: ClassVar[bool] = False  # whether events need not be counted before they are projected
     input_dim: int | None  # d, the coordinates of the input; None for an open vocabulary
     sketch_dim: int  # k, the coordinates of the sketch
 
@@ -184,13 +182,11 @@ class Transform(ABC):
 
     def column_numbers(self, items: Any) -> NDArray[np.int64]:
         """Column numbers as an int64 array, if each is in range."""
-        numbers = plain_array(items, "columns")
+        numbers, last = plain_array(items, "columns"), self._fixed_input_dim() - 1
         if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
             raise InputError(f"columns must be a list of column numbers, got {type_name(numbers.dtype)}")
-        if numbers.size and not 0 <= numbers.min() <= numbers.max() < self._fixed_input_dim():
-            raise InputError(
-                f"column numbers must be from 0 to {self._fixed_input_dim() - 1}, got one outside"
-            )
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() <= last:
+            raise InputError(f"column numbers must be from 0 to {last}, got one outside")
         return numbers.astype(np.int64, copy=False)
 
     @property

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import armslength as al
 from armslength.randomness.seeds import Stream
-from armslength.transforms import fast_jl, operator_norm, sparse_jl, sparse_kernels
+from armslength.transforms import fast_jl, operator_norm, sparse_jl
 from armslength.transforms.work_units import HASH_STEP
 from costly import GROWING
 
@@ -40,9 +40,7 @@ def done():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stream, "words", counting("words", lambda *given: given[2], Stream.words))
         for kernel in ("block_columns", "graph_columns", "balanced_columns"):
-            patch.setattr(
-                sparse_kernels, kernel, counting("hash steps", hashed, getattr(sparse_kernels, kernel))
-            )
+            patch.setattr(sparse_jl, kernel, counting("hash steps", hashed, getattr(sparse_jl, kernel)))
         scan = fast_jl.column_norms_of_walsh
         patch.setattr(fast_jl, "column_norms_of_walsh", counting("walsh steps", doubled, scan))
         prove = operator_norm._is_proved
