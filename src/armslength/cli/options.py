@@ -166,6 +166,16 @@ protocol_options = all_of(
     click.option(
         "--contribution", type=int, help="How many items of one person count at most; sets the radius."
     ),
+    click.option(
+        "--count",
+        type=click.Choice(["people", "events"]),
+        help="What event tables count: people, once for each group and item, or events.  [default: people]",
+    ),
+    click.option(
+        "--one-group",
+        is_flag=True,
+        help="Count each person in one group only, chosen by a secret key: then rows share no person.",
+    ),
     click.option("--radius", help="The largest change that one person can cause.  [default: 1]"),
     choice(
         "--relation", values=RELATIONS, text="Protect against adding or removing a person, or replacing one."

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 LARGEST_PROTOCOL_FILE = 64 * 2**20
 _LARGEST = 2**40
+COUNTS = ("people", "events")
 _VOCABULARY_DOMAIN = b"armslength vocabulary v1"
 
 
@@ -73,6 +74,10 @@ class Protocol(Result):
             of norm at most r is radius=2r.
         relation: "add_remove" or "replace"; with `contribution` it sets the radius to C or 2C.
         contribution: C, the most that one person contributes; instead of radius.
+        count: What an event table counts: "people", each person at most once for each group and item, or "events". None: people,
+            where there is a contribution.
+        one_group: Whether an event table counts each person in one group only, which a secret key chooses among theirs. Then rows of
+            one release have no person in common.
         unit: The unit of protection in words, such as "one patient".
         noise_site: "output", or "input" for `FastJL` with Gaussian noise.
         on_grid: Whether data is promised to be multiples of the resolution; None: yes, except with "auto".
@@ -102,6 +107,8 @@ class Protocol(Result):
         norm: str = "l1",
         relation: str = "add_remove",
         contribution: int | None = None,
+        count: str | None = None,
+        one_group: bool = False,
         unit: str = "",
         noise_site: str = "output",
         on_grid: bool | None = None,
@@ -126,6 +133,13 @@ class Protocol(Result):
             contribution = integer("contribution", contribution, at_least=1, at_most=_LARGEST)
         if changed_entries is not None:
             changed_entries = integer("changed_entries", changed_entries, at_least=1, at_most=_LARGEST)
+        if contribution is None and (count is not None or one_group):
+            rule = "count and one_group must go with a contribution"
+            raise ParameterError(f"{rule}, got none: they are about event tables")
+        if contribution is not None:
+            count = one_of("count", "people" if count is None else count, COUNTS)
+        if not isinstance(one_group, bool):
+            raise ParameterError(f"one_group must be True or False, got {short_repr(one_group)}")
         dropped_bits = integer("dropped_bits", dropped_bits, at_least=0, at_most=62)
         distance = number("distance", distance, above=-1e-300, at_most=1e150)
         unit = one_line("unit", unit)
@@ -165,6 +179,7 @@ class Protocol(Result):
         self.totals_epsilon, self.sketch_epsilon = totals_epsilon, epsilon - totals_epsilon
         self.released_delta = delta if noise == "gaussian" else Fraction(0)
         self.noise, self.noise_site, self.dropped_bits = noise, noise_site, dropped_bits
+        self.count, self.one_group = count, one_group
         self.norm, self.relation, self.contribution, self.radius = norm, relation, contribution, exact_radius
         self.resolution, self.on_grid, self.value_range = step, on_grid, value_range
         self.changed_entries, self.neighbors, self.law = changed_entries, neighbors, law

@@ -20,8 +20,9 @@ VERSION = 1
 
 # Every field of version 1 beside "format", "version", "transform" and "derived", in its order.
 _GUARANTEE = ("epsilon", "delta", "noise", "radius", "resolution", "norm", "relation", "contribution", "unit")
+_PEOPLE = ("count", "one_group")
 _DATA = ("noise_site", "on_grid", "changed_entries", "value_range", "dropped_bits", "total_share")
-FIELDS = (*_GUARANTEE, *_DATA, "items", "vocabulary")
+FIELDS = (*_GUARANTEE, *_PEOPLE, *_DATA, "items", "vocabulary")
 TRANSFORMS: Mapping[str, type[Transform]] = {
     transform.name: transform
     for transform in (FastJL, GaussianJL, HadamardJL, Identity, MatrixJL, SignJL, SparseJL)

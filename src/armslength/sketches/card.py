@@ -51,7 +51,7 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
     document, fingerprint, space = protocol.document(), protocol.fingerprint, protocol.space
     calibration = _calibration(protocol)
     same = ("unit", "relation", "norm", "radius", "epsilon", "noise", "noise_site")
-    bounds = ("contribution", "value_range", "on_grid", "changed_entries", "dropped_bits")
+    bounds = ("contribution", "count", "one_group", "value_range", "on_grid", "changed_entries", "dropped_bits")
     stated, bounded = ({name: document[name] for name in names} for names in (same, bounds))
     exact = protocol.released_delta, protocol.totals_epsilon, protocol.sketch_epsilon, protocol.resolution
     delta, totals_epsilon, sketch_epsilon, resolution = map(decimal_text, exact)
@@ -194,13 +194,25 @@ def _radius(protocol: Protocol, source: str) -> str:
     moves = f"{_change(protocol)} moves the data by at most {decimal_text(protocol.radius)} in {protocol.norm} norm over all rows"
     if source == "events":
         return (
-            f"At most {protocol.contribution:,} of each person's events, by weight, are counted over all groups and items together; "
-            f"the software enforces that. The table's identifiers decide who is one person. So {moves}."
+            f"{_counting(protocol)}; the software enforces that. The table's identifiers decide who is one person. So {moves}."
         )
     promise = f"The party promises that {moves}; the software cannot check it"
     if source == "unknown" and protocol.contribution is not None:
         return f"{promise}, except for an event table, where it enforces the limit itself."
     return f"{promise}."
+
+
+def _counting(protocol: Protocol) -> str:
+    """What an event table counts of each person, and how much of it at most."""
+    most = f"{protocol.contribution:,}"
+    if protocol.count == "people":
+        counted = (
+            "People are counted, not events: each person at most once for each group and item, and at most "
+            f"{most} {'times' if protocol.contribution != 1 else 'time'} in all"
+        )
+    else:
+        counted = f"At most {most} of each person's events, by weight, are counted over all groups and items together"
+    return f"{counted}{', all in one group' if protocol.one_group else ''}"
 
 
 def _grid(protocol: Protocol, source: str) -> str:
@@ -272,7 +284,7 @@ def _limits(protocol: Protocol) -> str:
     limits = [
         f"a radius of {decimal_text(protocol.radius)} in {protocol.norm} norm"
         if protocol.contribution is None
-        else f"at most {protocol.contribution:,} events of each person, by weight",
+        else f"in an event table: {_counting(protocol)[0].lower()}{_counting(protocol)[1:]}",
         "no limit on single values"
         if protocol.value_range is None
         else f"values clamped to {decimal_text(protocol.value_range[0])} to {decimal_text(protocol.value_range[1])}",
