@@ -52,9 +52,18 @@ class KeyedOrder:
 
     Privacy does not depend on it; the key, drawn for each release, keeps anybody from arranging for their favorite events to come first.
     Reference: docs/reference/contributions.md, the specification by which every engine chooses the same events under the same key.
+
+    Args:
+        key: Secret random bytes of this release.
+        groups: The labels of all groups, in order.
+        each_once: Whether a person counts at most once for each group and item.
+        one_group: Whether all that is kept of a person is in one group: the first of theirs by a keyed hash of (person, group).
     """
 
-    def __init__(self, key: bytes, groups: Sequence[str]) -> None:
+    def __init__(
+        self, key: bytes, groups: Sequence[str], *, each_once: bool = False, one_group: bool = False
+    ) -> None:
+        self.each_once, self.one_group = each_once, one_group
         self._key = key
         cipher_key = hashlib.blake2b(b"", digest_size=32, key=key, person=b"cipher").digest()
         self._cipher = Cipher(algorithms.AES(cipher_key), modes.ECB())  # noqa: S305  # one block at a time: the chain is below
@@ -77,13 +86,27 @@ class KeyedOrder:
         ]
         numbers = np.zeros((len(occurrences), 2), dtype="<u8")
         numbers[:, 0] = occurrences
-        person_digests = self._digests("person", [person.encode() for person in persons.to_pylist()])
-        # the first step of the chain is the same for all events of a person
-        state = self._encrypted(person_digests)[person_index]
-        state = self._encrypted(state ^ self._groups[groups])
+        state = self._group_states(persons, person_index, groups)
         state = self._encrypted(state ^ self._digests("item", item_bytes)[coded.indices.to_numpy()])
         state = self._encrypted(state ^ numbers)
         return state.view(">u8").astype(np.uint64)
+
+    def in_first_group(
+        self, persons: pa.Array, person_index: Integers, groups: NDArray[np.int32]
+    ) -> NDArray[np.bool_]:
+        """Whether each event is in the one group in which its person counts: the first by the hash of (person, group)."""
+        hashes = self._group_states(persons, person_index, groups).view(">u8")
+        order = np.lexsort((groups, hashes[:, 1], hashes[:, 0], person_index))
+        firsts = order[np.searchsorted(person_index[order], np.arange(len(persons)))]
+        is_first: NDArray[np.bool_] = groups == groups[firsts][person_index]
+        return is_first
+
+    def _group_states(
+        self, persons: pa.Array, person_index: Integers, groups: NDArray[np.int32]
+    ) -> NDArray[np.uint64]:
+        """The chain after the person and the group; its first step is the same for all events of a person."""
+        digests = self._digests("person", [person.encode() for person in persons.to_pylist()])
+        return self._encrypted(self._encrypted(digests)[person_index] ^ self._groups[groups])
 
     def _digests(self, kind: str, texts: list[bytes]) -> NDArray[np.uint64]:
         """16 bytes for each text, as two words."""
@@ -171,6 +194,10 @@ def _whole_persons(
         check_batch(batch, order.group_count, None if last is None else last.column("person")[0])
         rows = _numbered(batch, last)
         last = rows.slice(rows.num_rows - 1)
+        if order.each_once:
+            rows = rows.filter(pc.equal(rows.column("occurrence"), 0))
+            if rows.num_rows == 0:
+                continue
         if waiting is not None:
             rows = pa.concat_batches([waiting, rows])
         starts = _starts(rows)
@@ -252,6 +279,8 @@ def _still_possible(rows: pa.RecordBatch, starts: Integers, order: KeyedOrder, b
 def _kept_amounts(rows: pa.RecordBatch, starts: Integers, order: KeyedOrder, bound: int) -> Integers:
     """What is kept of each row if these are all rows of their persons."""
     amounts: Integers = rows.column("amount").to_numpy()
+    if order.one_group:
+        amounts = np.where(_in_first_group(rows, starts, order), amounts, 0)
     is_over = np.empty(len(starts) - 1, dtype=np.bool_)
     mark_persons_over(starts, amounts, bound, is_over)
     if not is_over.any():
@@ -265,6 +294,20 @@ def _kept_amounts(rows: pa.RecordBatch, starts: Integers, order: KeyedOrder, bou
     amounts = amounts.copy()
     amounts[places] = capped
     return amounts
+
+
+def _in_first_group(rows: pa.RecordBatch, starts: Integers, order: KeyedOrder) -> NDArray[np.bool_]:
+    """Whether each row is in its person's one group; nearly all persons are in one group anyway."""
+    groups = rows.column("group").to_numpy()
+    is_in_several = np.minimum.reduceat(groups, starts[:-1]) != np.maximum.reduceat(groups, starts[:-1])
+    is_kept = np.ones(len(groups), dtype=np.bool_)
+    if is_in_several.any():
+        counts = np.diff(starts)
+        places = np.flatnonzero(np.repeat(is_in_several, counts))
+        person_index = np.repeat(np.arange(is_in_several.sum()), counts[is_in_several])
+        persons = rows.column("person").take(pa.array(starts[:-1][is_in_several]))
+        is_kept[places] = order.in_first_group(persons, person_index, groups[places])
+    return is_kept
 
 
 def _in_order(rows: pa.RecordBatch, starts: Integers, order: KeyedOrder) -> Integers:

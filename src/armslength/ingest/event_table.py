@@ -63,6 +63,11 @@ class TableJob:
             raise ParameterError("value_range must be None for event tables: a contribution bounds them")
         if protocol.noise_site != "output":
             raise ParameterError(f"noise_site must be 'output' for event tables, got {protocol.noise_site!r}")
+        if protocol.count == "people" and columns.weight is not None:
+            raise ParameterError(
+                "weight must be left out where the protocol counts people, got one; "
+                'make a protocol with count="events" (--count events) to add up weights'
+            )
         if threads is not None:
             integer("threads", threads, at_least=1, at_most=1024)
         item_names = item_numbers(protocol, vocabulary)
@@ -92,7 +97,8 @@ class TableJob:
         self, key: bytes, left_out: LeftOut | None = None, advance: Advance | None = None, unit: str = "rows"
     ) -> Iterator[BoundedEvents]:
         """The events that are kept under this key, within everybody's bound, **not private**; updates what is given for progress."""
-        order = KeyedOrder(key, self.groups.labels)
+        each_once, one_group = self.protocol.count == "people", self.protocol.one_group
+        order = KeyedOrder(key, self.groups.labels, each_once=each_once, one_group=one_group)
         with self.opened() as table:
             table.left_out = left_out or table.left_out
             has_weights = self.columns.weight is not None

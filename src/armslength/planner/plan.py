@@ -144,6 +144,8 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
     distance: Any = None,
     people: int | None = None,
     contribution: int | None = None,
+    count: str | None = None,
+    one_group: bool = False,
     radius: Any = None,
     relation: str = "add_remove",
     norm: str = "l1",
@@ -175,6 +177,8 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
         distance: The distances of interest, a number or (low, high), in data units.
         people: How many people a group has, instead of distance; needs `contribution`.
         contribution: The most items that one person contributes; it sets the radius.
+        count: What event tables count: "people" or "events", for the protocol.
+        one_group: Whether each person counts in one group only, for the protocol.
         radius: How far one unit of protection can move the data, in data units.
         relation: "add_remove" or "replace".
         norm: "l1", or "l2" for whole vectors in a ball: replacing one of norm at most r is radius=2r.
@@ -196,6 +200,8 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
     """
     fields: dict[str, Any] = {
         "contribution": contribution,
+        "count": count,
+        "one_group": one_group,
         "radius": radius,
         "relation": relation,
         "norm": norm,

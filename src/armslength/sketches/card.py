@@ -51,7 +51,15 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
     document, fingerprint, space = protocol.document(), protocol.fingerprint, protocol.space
     calibration = _calibration(protocol)
     same = ("unit", "relation", "norm", "radius", "epsilon", "noise", "noise_site")
-    bounds = ("contribution", "count", "one_group", "value_range", "on_grid", "changed_entries", "dropped_bits")
+    bounds = (
+        "contribution",
+        "count",
+        "one_group",
+        "value_range",
+        "on_grid",
+        "changed_entries",
+        "dropped_bits",
+    )
     stated, bounded = ({name: document[name] for name in names} for names in (same, bounds))
     exact = protocol.released_delta, protocol.totals_epsilon, protocol.sketch_epsilon, protocol.resolution
     delta, totals_epsilon, sketch_epsilon, resolution = map(decimal_text, exact)
@@ -193,9 +201,7 @@ def _labels(source: str) -> str:
 def _radius(protocol: Protocol, source: str) -> str:
     moves = f"{_change(protocol)} moves the data by at most {decimal_text(protocol.radius)} in {protocol.norm} norm over all rows"
     if source == "events":
-        return (
-            f"{_counting(protocol)}; the software enforces that. The table's identifiers decide who is one person. So {moves}."
-        )
+        return f"{_counting(protocol)}; the software enforces that. The table's identifiers decide who is one person. So {moves}."
     promise = f"The party promises that {moves}; the software cannot check it"
     if source == "unknown" and protocol.contribution is not None:
         return f"{promise}, except for an event table, where it enforces the limit itself."
