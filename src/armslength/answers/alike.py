@@ -12,7 +12,7 @@ from armslength import plots
 from armslength.answers.pairs import Answer, pair_estimator
 from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError
-from armslength.estimates.distances import as_distances, checked_pair, clear_note, is_clear, squared_distances
+from armslength.estimates.distances import as_distances, checked_pair, clear_note, is_clear
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import METHODS, Level
 from armslength.estimates.products import inner_products
@@ -145,6 +145,7 @@ def alike(
     level: float = 0.95,
     pairs: int = 1,
     by: str = "size",
+    beyond_chance: bool = False,
     method: str = "asymptotic",
 ) -> Alike:
     """Whether the distance of two parties is at most `within`: "alike", "different" or "undecided".
@@ -159,6 +160,7 @@ def alike(
         level: 1 − the probability of a wrong verdict; above one half.
         pairs: How many such verdicts the level holds for together (Bonferroni).
         by: "size" for rows as they are, "shape" for rows divided by their totals.
+        beyond_chance: Whether to ask about the populations behind the rows, as for `shape_distances`; by shape.
         method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
     """
     for name, side in (("a", a), ("b", b)):
@@ -167,7 +169,7 @@ def alike(
     limit = number("within", within, above=-5e-324, at_most=1e300)
     sure = one_sided(level)
     count = integer("pairs", pairs, at_least=1, at_most=10**12)
-    estimate = as_distances(pair_estimator(by)(a, b))
+    estimate = as_distances(pair_estimator(by, beyond_chance=beyond_chance)(a, b))
     # Each end of an asymptotic interval of sizes holds by itself, so both may miss at the full rate. Chebyshev's bound
     # is on both ends together, and so is the split of the error for shapes.
     confidence = 1 - 2 * (1 - sure) if (method, by) == ("asymptotic", "size") else sure
@@ -176,15 +178,22 @@ def alike(
     labels = (a.labels[0], b.labels[0])
     clear = any(map(any, estimate.in_clear))
     answer = verdict, labels, limit, float(estimate), (lower, upper), clear
-    return Alike(*answer, level=sure, by=by, note=estimate.note)
+    return Alike(*answer, level=sure, by=by, beyond_chance=beyond_chance, note=estimate.note)
 
 
 def closer(
-    a: Sketches, b: Sketches, c: Sketches, level: float = 0.95, *, method: str = "asymptotic"
+    a: Sketches,
+    b: Sketches,
+    c: Sketches,
+    level: float = 0.95,
+    *,
+    by: str = "size",
+    beyond_chance: bool = False,
+    method: str = "asymptotic",
 ) -> Closer:
     """Whether a is closer to b than to c: "b", "c" or "undecided".
 
-    The difference of the two squared distances is estimated as one quantity, since a's noise is part of both; two
+    By size, the difference of the two squared distances is estimated as one quantity, since a's noise is part of both; two
     intervals, subtracted, would be wider. A wrong verdict has probability at most 1 − level.
 
     Args:
@@ -192,6 +201,8 @@ def closer(
         b: One row.
         c: One row.
         level: 1 − the probability of a wrong verdict; above one half.
+        by: "size" for rows as they are, "shape" for rows divided by their totals.
+        beyond_chance: Whether to ask about the populations behind the rows, as for `shape_distances`; by shape.
         method: "asymptotic", approximate, or "guaranteed", proven for all data.
     """
     for name, row in (("a", a), ("b", b), ("c", c)):
@@ -200,23 +211,27 @@ def closer(
     checked_pair(a, c)
     sure = one_sided(level)
     one_of("method", method, METHODS)
-    # With p = c − b and q = 2a − b − c it is ⟨p, q⟩, and p and q are sketches like any other.
-    p, q = c - b, 2 * a - b - c
-    product = inner_products(p, q)
-    value = float(product.value[0, 0])
-    if method == "guaranteed":
+    estimator = pair_estimator(by, beyond_chance=beyond_chance)
+    note = clear_note(a, b, c)
+    if method == "guaranteed" or by == "shape":
         # An end is wrong only if one of the two intervals is. Chebyshev bounds both ends of one together.
+        to_b, to_c = (estimator(a, other) for other in (b, c))
+        value = float(to_b) - float(to_c)
         (b_low, b_high), (c_low, c_high) = (
-            squared_distances(a, other).interval(1 - (1 - sure) / 2, method=method) for other in (b, c)
+            each.interval(1 - (1 - sure) / 2, method=method) for each in (to_b, to_c)
         )
-        lower, upper = float((b_low - c_high)[0, 0]), float((b_high - c_low)[0, 0])
+        lower, upper, note = float((b_low - c_high)[0, 0]), float((b_high - c_low)[0, 0]), to_b.note
     else:
+        # With p = c − b and q = 2a − b − c it is ⟨p, q⟩, and p and q are sketches like any other.
+        p, q = c - b, 2 * a - b - c
+        product = inner_products(p, q)
+        value = float(product.value[0, 0])
         # Student's t for the k products of coordinates: made for the comparison with 0.
         reach = float(stdtrit(a.transform.sketch_dim - 1, sure)) * _std_error(p, q, product)
         lower, upper = value - reach, value + reach
     verdict = "b" if upper < 0 else "c" if lower > 0 else "undecided"
     labels = (a.labels[0], b.labels[0], c.labels[0])
-    return Closer(verdict, labels, value, (lower, upper), sure, method, clear_note(a, b, c))
+    return Closer(verdict, labels, value, (lower, upper), sure, method, note)
 
 
 def _std_error(p: Sketches, q: Sketches, product: Estimate) -> float:

@@ -1,19 +1,27 @@
 """All pairs with their intervals, or some of them, as an Arrow reader."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from armslength.answers.pairs import PairEstimator, Tile, checked_rows, each_pair_once, pair_estimator
+from armslength.answers.pairs import (
+    PairEstimator,
+    Tile,
+    answer_note,
+    checked_rows,
+    each_pair_once,
+    pair_estimator,
+)
 from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError
 from armslength.estimates.distances import CLEAR_NOTE
 from armslength.estimates.intervals import Level
 from armslength.estimates.products import APPROXIMATE, cosines, inner_products
-from armslength.estimates.shapes import NOTE as SHAPES
+from armslength.estimates.shapes import shape_cosines
 from armslength.progress import Advance, progress
 from armslength.sketches.collection import Collection
 from armslength.sketches.sketches import Sketches, check_same_space
@@ -40,9 +48,11 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     *,
     quantity: str = "distance",
     by: str = "size",
+    beyond_chance: bool = False,
     level: float = 0.95,
     method: str = "asymptotic",
     simultaneous: bool = False,
+    fdr: bool = False,
     top: int | None = None,
     farthest: bool = False,
     below: float | None = None,
@@ -63,10 +73,14 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
         a: Rows on the left, in memory or in files.
         b: Rows on the right; None for the pairs within a.
         quantity: "distance", "squared-distance", "inner-product" or "cosine".
-        by: "size" for rows as they are, "shape" for rows divided by their totals (distances alone).
+        by: "size" for rows as they are, "shape" for rows divided by their totals (distances and cosines).
+        beyond_chance: Whether to ask about the populations behind the rows, as for `shape_distances`; by shape.
         level: The confidence of the intervals.
         method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
         simultaneous: Whether all intervals hold together at the level: those of *all* pairs, chosen or not.
+        fdr: Whether the level is about false discoveries instead: of the pairs that are resolved, and of their intervals, a share of
+            at most 1 − level is wrong on average (Benjamini, Hochberg and Yekutieli). It assumes that errors of pairs are not
+            negatively related, as those of pairs that share a row are not.
         top: Only this many pairs, those of the smallest values, smallest first.
         farthest: With `top`: those of the largest values, largest first.
         below: Only pairs that surely lie at or below this: their upper end does.
@@ -79,12 +93,14 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     check_same_space((*a.protocols, *right.protocols))
     one_of("quantity", quantity, QUANTITIES)
     # For distances that of their squares, which are not tied at 0.
-    estimator = _PRODUCTS.get(quantity, pair_estimator(by))
-    if quantity in _PRODUCTS and by == "shape":
-        raise ParameterError(f"quantity must be a distance to compare by shape, got {quantity}")
+    estimator = _estimator(quantity, by, beyond_chance=beyond_chance)
     is_root = quantity == "distance"
     pairs = len(a) * (len(a) - 1) // 2 if b is None else len(a) * len(right)
-    each = Level.of(level, method, pairs if simultaneous else 1)  # of each pair; checked before any work
+    each = Level.of(
+        level, method, pairs if simultaneous or fdr else 1
+    )  # of each pair; checked before any work
+    if fdr and simultaneous:
+        raise ParameterError("fdr must go without simultaneous, got both; leave one out")
     for name, limit in (("below", below), ("above", above)):
         if limit is not None:
             number(name, limit, above=-1e300, at_most=1e300)
@@ -96,23 +112,55 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     elif farthest:
         raise ParameterError("farthest must come with a number of top pairs, got it alone")
     clear = CLEAR_NOTE if any(any(side.in_clear) for side in (a, right)) else ""
-    special = APPROXIMATE if quantity in _PRODUCTS else SHAPES if by == "shape" else ""
-    note = "; ".join(filter(None, (special, clear)))
+    special = APPROXIMATE if quantity in _PRODUCTS else ""
+    note = "; ".join(filter(None, (special, answer_note(by, beyond_chance=beyond_chance), clear)))
     metadata = {"quantity": quantity, "by": by, "level": repr(level), "method": method, "note": note}
-    schema = SCHEMA.with_metadata(metadata | {"simultaneous": str(bool(simultaneous)).lower()})
+    metadata["beyond_chance"] = str(beyond_chance).lower()
+    metadata |= {"simultaneous": str(bool(simultaneous)).lower(), "fdr": str(bool(fdr)).lower()}
+    schema = SCHEMA.with_metadata(metadata)
 
     def batches() -> Iterator[pa.RecordBatch]:
         with progress("compare", pairs, "pairs", shown=show_progress) as advance:
+            level_of_each = (
+                _discovery_level(partial(each_pair_once, a, b, estimator), each, pairs) if fdr else each
+            )
             tiles = _count(each_pair_once(a, b, estimator), advance)
             tables: Iterator[pa.Table]
             if top is None:
-                tables = (_pairs_of(tile, tile.estimate.lines(), each, limits) for tile in tiles)
+                tables = (_pairs_of(tile, tile.estimate.lines(), level_of_each, limits) for tile in tiles)
             else:
-                tables = iter([_smallest(tiles, each, limits, top, -1.0 if farthest else 1.0)])
+                tables = iter([_smallest(tiles, level_of_each, limits, top, -1.0 if farthest else 1.0)])
             for table in tables:
                 yield from _answer(table, schema, is_root=is_root)
 
     return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _estimator(quantity: str, by: str, *, beyond_chance: bool) -> PairEstimator:
+    """What estimates the quantity; for distances their squares."""
+    by_distance = pair_estimator(by, beyond_chance=beyond_chance)
+    if quantity not in _PRODUCTS:
+        return by_distance
+    if by == "size":
+        return _PRODUCTS[quantity]
+    if quantity != "cosine":
+        raise ParameterError(f"quantity must be a distance or a cosine to compare by shape, got {quantity}")
+    return partial(shape_cosines, beyond_chance=beyond_chance)
+
+
+def _discovery_level(tiles: Callable[[], Iterator[Tile]], each: Level, pairs: int) -> Level:
+    """The level at which R pairs are resolved, for the largest R that may be at it: R times the level for all pairs together.
+
+    Benjamini and Hochberg's procedure, from above. Intervals at this level are those of Benjamini and Yekutieli.
+    """
+    resolved = pairs
+    while True:
+        level = Level(each.tail * max(1, resolved), each.method)
+        lower_ends = (tile.estimate.rule.interval(level)[0][tile.estimate.lines()] for tile in tiles())
+        count = sum(int(np.count_nonzero(lower > 0)) for lower in lower_ends)
+        if count >= resolved or resolved == 0:
+            return level
+        resolved = count
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.pairs import BY, Answer, answer_note, checked_sketches
-from armslength.checks import one_of
+from armslength.answers.pairs import Answer, answer_note, checked_sketches
 from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import as_distances, checked_pair, squared_norms
 from armslength.estimates.intervals import Level
@@ -79,6 +78,7 @@ def drift(
     level: float = 0.95,
     *,
     by: str = "size",
+    beyond_chance: bool = False,
     method: str = "asymptotic",
     partial: bool = False,
 ) -> Drift:
@@ -91,6 +91,7 @@ def drift(
         after: The second release, in the same space.
         level: With this probability all intervals hold together.
         by: "size" for rows as they are, "shape" for rows divided by their totals.
+        beyond_chance: Whether to ask about the populations behind the rows, as for `shape_distances`; by shape.
         method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
         partial: Whether parties may be missing on a side; they are then listed in the result.
     """
@@ -100,7 +101,7 @@ def drift(
     for name, side in (("before", before), ("after", after)):
         if len(set(side.labels)) != len(side):
             raise ParameterError(f"labels of {name} must differ from each other, got duplicates")
-    one_of("by", by, BY)
+    pair_estimator(by, beyond_chance=beyond_chance)  # refuses what does not go together
     labels = set(before.labels) & set(after.labels)
     both = [label for label in before.labels if label in labels]
     only_before, only_after = (
@@ -121,8 +122,10 @@ def drift(
         estimate = as_distances(squared_norms(change))
         value, (lower, upper) = estimate.value, estimate.rule.interval(each)
     else:
-        estimates = [shape_distances(old[row], new[row]) for row in range(len(both))]
+        pairs = zip(old, new, strict=True)
+        estimates = [shape_distances(*pair, beyond_chance=beyond_chance) for pair in pairs]
         ends = [(one.value, *one.rule.interval(each)) for one in estimates]
         value, lower, upper = np.array(ends).reshape(-1, 3).T
     answer = tuple(both), value, lower, upper, lower > 0, change, only_before, only_after
-    return Drift(*answer, level=level, by=by, note=answer_note(by, change))
+    note = answer_note(by, change, beyond_chance=beyond_chance)
+    return Drift(*answer, level=level, by=by, beyond_chance=beyond_chance, note=note)

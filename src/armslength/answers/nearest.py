@@ -137,13 +137,14 @@ class Nearest(Answer):
         return sentences(lines, self.note)
 
 
-def nearest(
+def nearest(  # noqa: PLR0913  # each chooses one thing
     queries: Sketches,
     index: Index | None = None,
     count: int = 10,
     level: float = 0.95,
     *,
     by: str = "size",
+    beyond_chance: bool = False,
     method: str = "asymptotic",
     simultaneous: bool = False,
     show_progress: bool = False,
@@ -159,6 +160,7 @@ def nearest(
         count: How many answers to give, at most as many as there are.
         level: With this probability all intervals of a query hold.
         by: "size" for rows as they are, "shape" for rows divided by their totals.
+        beyond_chance: Whether to ask about the populations behind the rows, as for `shape_distances`; by shape.
         method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
         simultaneous: Whether the level holds for all queries together instead of for each.
         show_progress: Whether to show a bar on a terminal.
@@ -170,7 +172,7 @@ def nearest(
     if not isinstance(simultaneous, bool):
         raise ParameterError("simultaneous must be True or False, got something else")
     confidence = Level.of(level, method, others * (len(queries) if simultaneous else 1))  # before any work
-    estimator = pair_estimator(by)
+    estimator = pair_estimator(by, beyond_chance=beyond_chance)
     shortlist = Shortlist(len(queries), answers_each)
     search = Candidates(queries, answers_each, confidence, within=index is None) if by == "size" else None
     first, clear = 0, clear_note(queries)
@@ -192,9 +194,10 @@ def nearest(
         lower=np.sqrt(answers.lower),
         upper=np.sqrt(answers.upper),
     )
-    note = "; ".join(filter(None, (answer_note(by), clear)))
+    note = "; ".join(filter(None, (answer_note(by, beyond_chance=beyond_chance), clear)))
     labels = _labels(index_rows, answers.indices)
-    return Nearest(queries.labels, labels, *answers, simultaneous, level=level, by=by, note=note)
+    answer = queries.labels, labels, *answers, simultaneous
+    return Nearest(*answer, level=level, by=by, beyond_chance=beyond_chance, note=note)
 
 
 def rows_at_once(coordinates: int) -> int:
@@ -234,7 +237,8 @@ def _search_tiles(
     first, within = place
     for rows in row_blocks(len(queries)):
         for tile in tiles_of(rows, queries, block, estimator):
-            value, (lower, upper) = tile.estimate.value, tile.estimate.rule.interval(confidence)
+            value = np.nan_to_num(tile.estimate.value, nan=np.inf)  # shapes without a total come last
+            lower, upper = tile.estimate.rule.interval(confidence)
             start = first + tile.first_column
             if within and rows.start < start + value.shape[1] and start < rows.stop:
                 own = np.arange(rows.start, rows.stop)[:, None] == np.arange(start, start + value.shape[1])

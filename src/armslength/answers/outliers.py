@@ -101,6 +101,7 @@ def outliers(
     *,
     factor: float = 1.5,
     by: str = "size",
+    beyond_chance: bool = False,
     method: str = "asymptotic",
 ) -> Outliers:
     """Which parties are farther from half of the others than `factor` times what is typical.
@@ -112,25 +113,28 @@ def outliers(
         level: With this probability no party is falsely called an outlier.
         factor: How many times the typical distance is still usual; at least 1.
         by: "size" for rows as they are, "shape" for rows divided by their totals.
+        beyond_chance: Whether to ask about the populations behind the rows, as for `shape_distances`; by shape.
         method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
     """
     checked_sketches("sketches", sketches, 3)
     times = number("factor", factor, above=1.0 - 2**-53, at_most=1e6)
     pairs = len(sketches) * (len(sketches) - 1) // 2
     each = Level.of(level, method, pairs)  # of each pair; checked before any work
-    estimator = pair_estimator(by)
+    estimator = pair_estimator(by, beyond_chance=beyond_chance)
     blocks = [_medians(rows, sketches, estimator, each) for rows in row_blocks(len(sketches))]
     medians = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
-    note = answer_note(by, sketches)
-    return _outliers_of(medians, sketches.labels, times, level=level, by=by, note=note)
+    note = answer_note(by, sketches, beyond_chance=beyond_chance)
+    return _outliers_of(
+        medians, sketches.labels, times, level=level, by=by, beyond_chance=beyond_chance, note=note
+    )
 
 
 def estimate_outliers(
-    estimate: Estimate, interval: Bounds, *, factor: float = 1.5, level: float, by: str
+    estimate: Estimate, interval: Bounds, *, factor: float = 1.5, **question: Any
 ) -> Outliers:
     """The outliers by squared distances of all pairs, whose intervals hold together at this level."""
     medians = [_median_distance(_without_itself(each)) for each in (estimate.value, *interval)]
-    return _outliers_of(medians, estimate.labels[0], factor, level=level, by=by, note=estimate.note)
+    return _outliers_of(medians, estimate.labels[0], factor, note=estimate.note, **question)
 
 
 def _outliers_of(medians: list[Matrix], labels: tuple[str, ...], factor: float, **answer: Any) -> Outliers:

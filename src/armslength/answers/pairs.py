@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from armslength.checks import one_of
 from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import clear_note, is_clear, squared_distances
 from armslength.estimates.estimate import Estimate
-from armslength.estimates.shapes import NOTE, squared_shape_distances
+from armslength.estimates.shapes import COUNTS_NOTE, NOTE, POPULATIONS_NOTE, squared_shape_distances
 from armslength.results import Result
 from armslength.sketches.collection import Collection
 from armslength.sketches.sketches import Sketches
@@ -31,11 +32,13 @@ class Answer(Result):
     Attributes:
         level: The confidence, for all of the answer together.
         by: "size" or "shape".
+        beyond_chance: Whether the answer is about the populations behind the rows, and not about the people counted.
         note: What must be known to read it; empty if nothing.
     """
 
     level: float
     by: str
+    beyond_chance: bool = False
     note: str
 
     def _table(self, columns: dict[str, Any], **metadata: str) -> pa.Table:
@@ -47,7 +50,12 @@ class Answer(Result):
         if "in_clear" not in arrays:
             length = len(next(iter(arrays.values())))
             arrays["in_clear"] = pa.array(np.full(length, is_clear(self.note)))
-        metadata |= {"by": self.by, "level": repr(self.level), "note": self.note}
+        metadata |= {
+            "by": self.by,
+            "beyond_chance": str(self.beyond_chance).lower(),
+            "level": repr(self.level),
+        }
+        metadata["note"] = self.note
         return pa.table(arrays).replace_schema_metadata(metadata)
 
     @property
@@ -65,9 +73,13 @@ class Tile:
     estimate: Estimate
 
 
-def pair_estimator(by: str) -> PairEstimator:
+def pair_estimator(by: str, *, beyond_chance: bool = False) -> PairEstimator:
     """Squared distances of rows as they are ("size"), or of rows divided by their totals ("shape")."""
-    return squared_distances if one_of("by", by, BY) == "size" else squared_shape_distances
+    if one_of("by", by, BY) == "shape":
+        return partial(squared_shape_distances, beyond_chance=beyond_chance)
+    if beyond_chance:
+        raise ParameterError("beyond_chance must go with by='shape', got 'size'")
+    return squared_distances
 
 
 def each_pair_once(
@@ -116,9 +128,10 @@ def row_blocks(count: int) -> Iterator[range]:
     return (range(start, min(start + ROWS, count)) for start in range(0, count, ROWS))
 
 
-def answer_note(by: str, *sides: Sketches) -> str:
+def answer_note(by: str, *sides: Sketches, beyond_chance: bool = False) -> str:
     """The note of an answer about these rows; empty if there is nothing to note."""
-    return "; ".join(filter(None, (NOTE if by == "shape" else "", clear_note(*sides))))
+    question = POPULATIONS_NOTE if beyond_chance else COUNTS_NOTE
+    return "; ".join(filter(None, (*((NOTE, question) if by == "shape" else ()), clear_note(*sides))))
 
 
 def checked_sketches(name: str, sketches: object, at_least: int) -> Sketches:

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 import armslength as al
-from armslength.cli.options import answer_options, load_all, sketch_files
+from armslength.cli.options import answer_options, load_all, party_files
 from armslength.cli.output import as_csv, as_json, echo_notes
 
 
@@ -19,7 +19,7 @@ The answer is "alike" if the upper end of the interval is at most --within, and 
 Otherwise it is "undecided". A wrong answer has probability at most 1 − --level.
 """
 )
-@sketch_files
+@party_files
 @click.option("--left", required=True, metavar="LABEL", help="One party.")
 @click.option("--right", required=True, metavar="LABEL", help="The other party.")
 @click.option("--within", type=float, required=True, help="The largest distance that counts as alike.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import armslength as al
-from armslength.cli.options import answer_options, choice, one_against_others, open_all, sketch_files
+from armslength.cli.options import answer_options, choice, one_against_others, open_all, party_files
 from armslength.cli.output import echo_notes, finite, write_csv
 from armslength.errors import plural
 from armslength.results import LONGEST_LABEL, Column, heading, line
@@ -37,11 +37,16 @@ Examples:
 or of files in a folder; csv and json are written while they are computed.
 """
 )
-@sketch_files
+@party_files
 @choice(
     "--quantity",
     values=["distance", "squared-distance", "inner-product", "cosine"],
     text="What to estimate. Inner products and cosines have approximate intervals.",
+)
+@click.option(
+    "--fdr",
+    is_flag=True,
+    help="The level is about false discoveries: of the pairs told apart, 5% are wrong on average at a level of 0.95.",
 )
 @click.option(
     "--simultaneous", is_flag=True, help="All intervals hold together at the level, not each by itself."
@@ -125,6 +130,8 @@ def _write_table(
         count += 1
     percent = f"{100 * float(metadata['level']):.6g}%"
     together = "together" if metadata["simultaneous"] == "true" else "for each pair by itself"
+    if metadata["fdr"] == "true":
+        together = "on average over the pairs told apart (false discovery rate)"
     click.echo(f"{plural(count, 'pair')}; intervals hold at {percent}, {together}")
     if metadata["note"]:
         click.echo(metadata["note"])

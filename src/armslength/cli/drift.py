@@ -5,7 +5,16 @@ from typing import Any
 import click
 
 import armslength as al
-from armslength.cli.options import BY, FORMAT, LEVEL, METHOD, NO_WORK_LIMIT, LocalPath, load_all
+from armslength.cli.options import (
+    BEYOND_CHANCE,
+    BY,
+    FORMAT,
+    LEVEL,
+    METHOD,
+    NO_WORK_LIMIT,
+    LocalPath,
+    load_all,
+)
 from armslength.cli.output import echo_result
 from armslength.errors import plural
 from armslength.results import Column, heading, line
@@ -31,6 +40,7 @@ changed has changed.
 )
 @LEVEL
 @BY
+@BEYOND_CHANCE
 @METHOD
 @NO_WORK_LIMIT
 @FORMAT

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 import armslength as al
-from armslength.cli.options import LocalPath, answer_options, one_against_others, open_all, sketch_files
+from armslength.cli.options import LocalPath, answer_options, one_against_others, open_all, party_files
 from armslength.cli.output import echo_result
 from armslength.results import Column, heading, line
 
@@ -22,7 +22,7 @@ Examples:
 "surely nearest": no other party can be nearer, at the level. "could be nearest": the intervals do not rule it out.
 """
 )
-@sketch_files
+@party_files
 @click.option(
     "--index",
     multiple=True,

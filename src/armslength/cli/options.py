@@ -1,7 +1,7 @@
 """Options and arguments that several commands share."""
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -93,8 +93,8 @@ OVERWRITE = click.option("--overwrite", is_flag=True, help="Replace the output f
 _WORK_IS_FREE = "armslength.cli: no work limit"
 
 
-def _keep_choice(ctx: click.Context, _: click.Parameter, chosen: bool) -> None:
-    ctx.meta[_WORK_IS_FREE] = chosen
+def _keep(key: str, ctx: click.Context, _: click.Parameter, value: Any) -> None:
+    ctx.meta[key] = value
 
 
 # Commands that read files pass `work_limit()` on; they need no argument of their own.
@@ -102,13 +102,36 @@ NO_WORK_LIMIT = click.option(
     "--no-work-limit",
     is_flag=True,
     expose_value=False,
-    callback=_keep_choice,
+    callback=partial(_keep, _WORK_IS_FREE),
     help="Allow protocols that need more than a few seconds of computing.",
 )
-answer_options = all_of(LEVEL, BY, METHOD, FORMAT)
+BEYOND_CHANCE = click.option(
+    "--beyond-chance",
+    is_flag=True,
+    help="Ask about the populations behind the samples: differences that chance explains do not count. By shape, for people.",
+)
+answer_options = all_of(LEVEL, BY, BEYOND_CHANCE, METHOD, FORMAT)
+_ONLY, _EXCLUDE = "armslength.cli: only", "armslength.cli: exclude"
 sketch_files = all_of(
     click.argument("files", nargs=-1, required=True, type=LocalPath(exists=True), metavar="FILE..."),
     NO_WORK_LIMIT,
+)
+party_files = all_of(  # for commands that list parties
+    sketch_files,
+    click.option(
+        "--only",
+        type=NameList(),
+        expose_value=False,
+        callback=partial(_keep, _ONLY),
+        help="Only these parties: names with commas, or @file.",
+    ),
+    click.option(
+        "--exclude",
+        type=NameList(),
+        expose_value=False,
+        callback=partial(_keep, _EXCLUDE),
+        help="All parties but these.",
+    ),
 )
 
 
@@ -119,7 +142,7 @@ def work_limit() -> dict[str, Any]:
 
 def load_all(paths: tuple[str, ...], at_least: int = 1) -> "al.Sketches":
     """The rows of all files, in order; at least so many, and every label once."""
-    sketches = al.load(list(paths), **work_limit())
+    sketches = _chosen(al.load(list(paths), **work_limit()))
     _check_count(sketches, at_least)
     if len(set(sketches.labels)) != len(sketches):
         raise al.ParameterError(
@@ -130,11 +153,26 @@ def load_all(paths: tuple[str, ...], at_least: int = 1) -> "al.Sketches":
 
 def open_all(paths: tuple[str, ...], at_least: int = 1) -> "al.Sketches | al.Collection":
     """The rows of all files; as a collection, in which labels may come twice, if there is a folder among them."""
-    if not any(Path(path).is_dir() for path in paths):
+    meta = click.get_current_context().meta
+    if not any(Path(path).is_dir() for path in paths) or meta.get(_ONLY) or meta.get(_EXCLUDE):
         return load_all(paths, at_least)
     collection = al.open_collection(paths, **work_limit())
     _check_count(collection, at_least)
     return collection
+
+
+def _chosen(sketches: "al.Sketches") -> "al.Sketches":
+    """The rows that --only and --exclude leave."""
+    meta = click.get_current_context().meta
+    only, exclude = meta.get(_ONLY), meta.get(_EXCLUDE) or []
+    for name in (*(only or ()), *exclude):
+        sketches[name]  # raises an error for a name that no row has
+    kept = [
+        row
+        for row, label in enumerate(sketches.labels)
+        if (only is None or label in only) and label not in exclude
+    ]
+    return sketches.rows(kept)
 
 
 def _check_count(rows: "al.Sketches | al.Collection", at_least: int) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 import armslength as al
-from armslength.cli.options import answer_options, load_all, option, sketch_files
+from armslength.cli.options import answer_options, load_all, option, party_files
 from armslength.cli.output import echo_result
 
 
@@ -20,7 +20,7 @@ A party's score is the median of its distances to the others. An outlier has a s
 score. With probability --level, no party is wrongly called an outlier.
 """
 )
-@sketch_files
+@party_files
 @option("--factor", default=1.5, help="How many times the typical score makes an outlier.")
 @answer_options
 def outliers(files: tuple[str, ...], form: str, **known: Any) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 import armslength as al
-from armslength.cli.options import BY, LEVEL, LocalPath, check_new_file, option, sketch_files, work_limit
+from armslength.cli.options import BY, LEVEL, LocalPath, check_new_file, option, party_files, work_limit
 
 
 @click.command(
@@ -19,7 +19,7 @@ Examples:
 The page opens in any browser, without a network; it prints, and most of it can be read without JavaScript.
 """
 )
-@sketch_files
+@party_files
 @click.option(
     "-o", "--output", required=True, type=LocalPath(), help="Where the page goes, such as report.html."
 )

@@ -1,14 +1,17 @@
-"""Totals, and distances of shapes, whose intervals carry the errors of the totals (proof: docs/reference/answers.md).
+"""Totals, and distances and cosines of shapes: of rows divided by their totals.
 
-A row x with the released total T̂ is compared as x/T̂ = r·p, where p = x/T is its shape and r = T/T̂ lies in an interval.
+Questions are about the counts, or about the populations of which the counted people are a sample (`beyond_chance`). The law of the
+estimates is in `shape_law`. Where totals are too coarse for it, and for guaranteed intervals, there is a box of all that the
+intervals of totals, norms and distances allow (proof: docs/reference/answers.md).
 """
 
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
 
-from armslength.checks import short_repr
 from armslength.errors import ParameterError
 from armslength.estimates.distances import (
     Pair,
@@ -20,38 +23,190 @@ from armslength.estimates.distances import (
     squared_norms,
 )
 from armslength.estimates.estimate import Estimate
-from armslength.estimates.intervals import Bounds, Level, Rule
-from armslength.estimates.pair_noise import Floats, scaled_pair_noises
-from armslength.estimates.variance import ErrorModel
-from armslength.laws import DiscreteLaplace
+from armslength.estimates.intervals import METHODS, Bounds, Level, Rule
+from armslength.estimates.pair_noise import Floats, noise_classes, scaled_pair_noises
+from armslength.estimates.shape_law import ShapeLaw, ShapeRows
+from armslength.estimates.variance import ErrorModel, VarianceCurve
+from armslength.laws import Cumulants, DiscreteLaplace
 from armslength.protocol.protocol import Protocol
 from armslength.sketches.sketches import Sketches
 
 NOTE = "shapes: rows divided by their released totals, whose error is part of the interval"
+COUNTS_NOTE = "about the people counted, not about a larger population"
+POPULATIONS_NOTE = (
+    "about populations: as if each party's people were an independent random sample of people like them; "
+    "families, clinics and repeat visitors make chance larger"
+)
+_COARSE = (
+    0.15  # the relative error of a total, at the level that is asked for, above which its law is not used
+)
+_DOUBTFUL = 0.0005  # how often a total that is said to be above 0 may be 0
+_MOST_NAMED = 5
 # Shares of the error: most to the distance, which needs it most; a twentieth to each row's norm and total.
 _TO_DISTANCE, _TO_NORM, _TO_TOTAL = 0.8, 0.05, 0.05
+_TO_COSINE, _TO_LENGTH = 0.8, 0.1
+_HALVINGS = 20
 
 
-def shape_distances(a: Sketches, b: Sketches | None = None) -> Estimate:
+def shape_distances(a: Sketches, b: Sketches | None = None, *, beyond_chance: bool = False) -> Estimate:
     """‖x/Tx − y/Ty‖ for every row of a against every row of b, or for all pairs within a; Tx is the total Σⱼ xⱼ.
 
-    Guarantee: the interval holds at its level whatever the totals' noise was; the value, at the released totals, is near.
+    Args:
+        a: Rows that were released with totals.
+        b: The same; None for all pairs within a.
+        beyond_chance: Whether to ask about the populations behind the rows: chance is part of the error then, and is taken
+            away from the distance. It needs event tables that count people.
     """
-    return as_distances(squared_shape_distances(a, b))
+    return as_distances(squared_shape_distances(a, b, beyond_chance=beyond_chance))
 
 
-def squared_shape_distances(a: Sketches, b: Sketches | None = None) -> Estimate:
-    """‖x/Tx − y/Ty‖² for all pairs of rows: estimated at the released totals, with an interval for the true ones."""
+def squared_shape_distances(
+    a: Sketches, b: Sketches | None = None, *, beyond_chance: bool = False
+) -> Estimate:
+    """‖x/Tx − y/Ty‖² for all pairs of rows; the arguments are those of `shape_distances`."""
     left, right = checked_pair(a, b)
-    model = ErrorModel.of(left.protocols[0])
-    mine = _Side.of(left)
-    theirs = mine if right is left else _Side.of(right)
-    rows = mine.divided(left)
-    columns = rows if right is left else theirs.divided(right)
-    noises = scaled_pair_noises(left, right, (1 / mine.total, 1 / theirs.total))
-    value = debiased_squares(model, rows, columns, noises)
-    rule = Shape(Pair(model, noises, value), mine, theirs)
-    return pair_estimate("squared shape distances", value, (left, right), rule, within=b is None, note=NOTE)
+    shapes = _Shapes(left, right, beyond_chance=beyond_chance)
+    law = shapes.law()
+    rule = Shape(law, shapes.box, shapes.shared)
+    value = law.value
+    value[shapes.shared] = shapes.box.divided.value[shapes.shared]
+    quantity = f"squared shape distances{' beyond chance' if beyond_chance else ''}"
+    return pair_estimate(quantity, value, (left, right), rule, within=b is None, note=shapes.note())
+
+
+def shape_cosines(a: Sketches, b: Sketches | None = None, *, beyond_chance: bool = False) -> Estimate:
+    """How alike two shapes are: ⟨p, q⟩/(‖p‖·‖q‖), 1 for equal mixes, 0 for mixes that share no item.
+
+    The arguments are those of `shape_distances`. The interval is approximate, and wide rather than narrow.
+    """
+    left, right = checked_pair(a, b)
+    shapes = _Shapes(left, right, beyond_chance=beyond_chance)
+    lengths = [np.sqrt(np.maximum(side.norm - side.most_chance, 1e-300)) for side in shapes.sides]
+    law, opposite = (shapes.law([1 / lengths[0], sign / lengths[1]]) for sign in (1, -1))
+    norms = tuple(shapes.norm_law(side, length) for side, length in zip(shapes.sides, lengths, strict=True))
+    value = np.clip(law.inner, -1.0, 1.0)
+    value[shapes.shared] = np.where(shapes.is_equal, 1.0, np.nan)
+    rule = Likeness(value, law, opposite, norms[0], norms[1], shapes.shared, shapes.is_equal)
+    quantity = f"shape cosines{' beyond chance' if beyond_chance else ''}"
+    return pair_estimate(quantity, value, (left, right), rule, within=b is None, note=shapes.note())
+
+
+class _Shapes:
+    """Two sides whose shapes are compared."""
+
+    def __init__(self, left: Sketches, right: Sketches, *, beyond_chance: bool) -> None:
+        self.model = ErrorModel.of(left.protocols[0])
+        entries = left.transform.column_entries
+        self.root = None if entries is None else float(np.sqrt(entries))
+        self.labels = (left.labels, right.labels)
+        self.beyond_chance = beyond_chance
+        mine = _Side.of(left)
+        theirs = mine if right is left else _Side.of(right)
+        self.totals = (mine, theirs)
+        rows = self._rows(left, mine)
+        self.sides = (rows, rows if right is left else self._rows(right, theirs))
+        noises = scaled_pair_noises(left, right, (1 / mine.total, 1 / theirs.total))
+        divided = [
+            Rows(side.divided(part), np.zeros(len(part)))
+            for side, part in zip(self.totals, (left, right), strict=True)
+        ]
+        value = debiased_squares(self.model, divided[0], divided[1], noises)
+        self.box = Box(Pair(self.model, noises, value), mine, theirs)
+        none = np.zeros(0, dtype=np.int64)
+        self.shared = (none, none) if noises.shared is None else noises.shared[0]
+        # A row against itself has no noise left; rows that share some of their noise are compared by the box.
+        self.is_equal = (
+            np.zeros(0, dtype=np.bool_)
+            if noises.shared is None
+            else noises.shared[1].k2[noises.shared[1].index] == 0
+        )
+        if beyond_chance and not self.is_equal.all():
+            raise ParameterError(
+                "beyond_chance must have rows that share no release, got two that do; compare them with beyond_chance=False"
+            )
+        self.curve = self.model.variance_curve(noises.cumulants)
+        self.overlap = beyond_chance and not all(
+            protocol.one_group for protocol in (*left.protocols, *right.protocols)
+        )
+
+    def _rows(self, sketches: Sketches, side: "_Side") -> ShapeRows:
+        unit = self.model.unit
+        classes, noises = noise_classes(sketches.noises)
+        sixth = [
+            sum(part.coefficient**6 * part.law.higher_cumulants[0] for part in noise.components)
+            for noise in noises
+        ]
+        k2, k4 = (
+            np.array([getattr(noise.cumulants, name) for noise in noises])[classes] for name in ("k2", "k4")
+        )
+        noise = unit * k2, unit**2 * k4, unit**3 * np.array(sixth)[classes]
+        values = np.sqrt(unit) * (sketches.values + sketches.offsets[:, None])
+        error = side.totals.variance
+        rows = ShapeRows.of(values, side.total, noise, self.model.bias * unit * k2, error, self.root)
+        return rows.sampled(*_people(sketches, side.total)) if self.beyond_chance else rows
+
+    def law(self, factors: list[Floats] | None = None) -> ShapeLaw:
+        """The law of squared distances, or of those of rows times factors."""
+        rows, columns = self.sides
+        curve = self.curve
+        if factors is not None:
+            rows, columns = rows.scaled(factors[0]), columns.scaled(factors[1])
+            curve = self._curve(rows, columns)
+        return ShapeLaw.of(rows, columns, curve, self.root, overlap=self.overlap)
+
+    def norm_law(self, side: ShapeRows, length: Floats) -> ShapeLaw:
+        """The law of squared lengths: of distances to nothing."""
+        rows, nothing = side.scaled(1 / length), side.nothing()
+        return ShapeLaw.of(rows, nothing, self._curve(rows, nothing), self.root)
+
+    def _curve(self, rows: ShapeRows, columns: ShapeRows) -> VarianceCurve:
+        k2, k4 = (np.add.outer(getattr(rows, name), getattr(columns, name)) for name in ("k2", "k4"))
+        return self.model.variance_curve(Cumulants(k2 / self.model.unit, k4 / self.model.unit**2))
+
+    def note(self) -> str:
+        """What must be known to read the answer."""
+        notes = [NOTE, POPULATIONS_NOTE if self.beyond_chance else COUNTS_NOTE]
+        if self.overlap:
+            notes.append("people may be in both rows, so upper ends take no chance away")
+        doubtful = doubtful_labels(self.totals, self.labels)
+        if doubtful:
+            some = ", ".join(doubtful[:_MOST_NAMED]) + (", …" if len(doubtful) > _MOST_NAMED else "")
+            notes.append(f"nothing is said of {some}: the total may be 0")
+        return "; ".join(notes)
+
+
+def _people(sketches: Sketches, total: Floats) -> tuple[Floats, Floats]:
+    """(people, contribution) of each row: how many items were counted, and at most so many of one person.
+
+    In a sum of n rows that may share people, errors of chance add up: its variance is at most n times that of as many other people.
+    """
+    noises = sketches.noises
+    rule = "beyond_chance must have rows of event tables that count people"
+    wrong = [
+        (protocol, source)
+        for protocol, source in noises.releases
+        if source != "events" or protocol.count != "people"
+    ]
+    counts = np.diff(noises.starts)
+    if wrong or noises.in_clear.any() or (counts == 0).any() or (noises.coefficients != 1).any():
+        got = "a release of " + wrong[0][1] if wrong and wrong[0][1] != "events" else "others"
+        if wrong and wrong[0][1] == "events":
+            got = 'one with count="events"'
+        raise ParameterError(f"{rule}, got {got}; ask about the counts instead (beyond_chance=False)")
+    each = np.array([protocol.contribution or 0 for protocol, _ in noises.releases])[noises.numbers]
+    contribution = np.maximum.reduceat(each, noises.starts[:-1]).astype(np.float64)
+    return total / counts, contribution
+
+
+def doubtful_labels(sides: "tuple[_Side, ...]", labels: tuple[tuple[str, ...], ...]) -> list[str]:
+    """The rows whose totals may be 0, each once."""
+    marks = {
+        label: None
+        for side, names in zip(sides, labels, strict=True)
+        for label, is_sure in zip(names, side.is_sure(Level(_DOUBTFUL, METHODS[0])).tolist(), strict=True)
+        if not is_sure
+    }
+    return list(marks)
 
 
 def totals(sketches: Sketches) -> Estimate:
@@ -61,6 +216,11 @@ def totals(sketches: Sketches) -> Estimate:
     a union bound over their laws. Both methods give it.
     """
     checked_pair(sketches, None)
+    rule = _total_rule(sketches)
+    return pair_estimate("totals", rule.value, (sketches,), rule)
+
+
+def _total_rule(sketches: Sketches) -> "Total":
     if sketches.totals is None:
         raise ParameterError(
             "sketches must have been released with totals, got some without; plan a protocol with total_share"
@@ -69,7 +229,7 @@ def totals(sketches: Sketches) -> Estimate:
     value = sketches.totals.astype(np.float64) * unit
     terms = map(sketches.noises.terms, range(len(sketches)))
     noises = tuple(tuple((_total_law(protocol), abs(factor)) for protocol, factor in row) for row in terms)
-    return pair_estimate("totals", value, (sketches,), Total(value, noises, unit))
+    return Total(value, noises, unit)
 
 
 def _total_law(protocol: Protocol) -> DiscreteLaplace:
@@ -106,62 +266,147 @@ class Total:
 class _Side:
     """The rows of one side, which are divided by their released totals."""
 
-    labels: tuple[str, ...]
-    total: Floats  # as released, in data units
-    totals: Rule
+    total: Floats  # as released, in data units; NaN if it is not above 0
+    totals: "Total"
     norms: Rule  # of squared norms
 
     @classmethod
     def of(cls, sketches: Sketches) -> "_Side":
-        released = totals(sketches)
-        side = cls(sketches.labels, released.value, released.rule, squared_norms(sketches).rule)
-        side.check_positive(released.value)
-        return side
+        rule = _total_rule(sketches)
+        return cls(np.where(rule.value > 0, rule.value, np.nan), rule, squared_norms(sketches).rule)
 
-    def divided(self, sketches: Sketches) -> Rows:
+    def divided(self, sketches: Sketches) -> Floats:
         """The rows' numbers, divided by their totals."""
-        values = (sketches.values + sketches.offsets[:, None]) / self.total[:, None]
-        return Rows(values, np.zeros(len(values)))
+        divided: Floats = (sketches.values + sketches.offsets[:, None]) / self.total[:, None]
+        return divided
+
+    def is_sure(self, level: Level) -> NDArray[np.bool_]:
+        """Whether each total is above 0, at this level."""
+        sure: NDArray[np.bool_] = self.totals.interval(level)[0] > 0
+        return sure
 
     def total_ratios(self, level: Level) -> Bounds:
-        """(lower, upper) of 1/r = T̂/T."""
+        """(lower, upper) of 1/r = T̂/T; NaN where T may be 0."""
         lower, upper = self.totals.interval(level)
-        self.check_positive(lower)
-        return self.total / upper, self.total / lower
+        return self.total / upper, self.total / np.where(lower > 0, lower, np.nan)
 
     def squared_norms(self, level: Level) -> Bounds:
         """(lower, upper) of ‖x/T̂‖²."""
         lower, upper = self.norms.interval(level)
         return lower / self.total**2, upper / self.total**2
 
-    def check_positive(self, least: Floats) -> None:
-        """Raises an error if a total may be 0."""
-        wrong = np.flatnonzero(~(least > 0))
-        if len(wrong):
-            raise ParameterError(
-                f"totals must surely be above 0 to compare shapes, got one of {short_repr(self.labels[wrong[0]])} that may not be; "
-                "leave it out, lower the level, or compare by size"
-            )
-
 
 @dataclass(frozen=True)
 class Shape:
-    """The rule of squared distances of shapes: all that the intervals of totals, norms and distances allow."""
+    """The rule of squared distances of shapes."""
 
-    divided: Rule  # of squared distances of rows divided by their released totals
+    law: ShapeLaw
+    box: "Box"
+    shared: tuple[NDArray[np.int64], NDArray[np.int64]]  # the pairs that have a noise in common
+    variance: None = None
+
+    def interval(self, level: Level) -> Bounds:
+        """By the law, or by the box: for the counts of coarse totals, and where it must be guaranteed."""
+        is_sampled = bool(self.law.rows.items.any())
+        if level.method == "guaranteed":
+            if is_sampled:
+                raise ParameterError("method must be 'asymptotic' beyond chance, got 'guaranteed'")
+            return self.box.interval(level)
+        lower, upper = self.law.interval(level.tail)
+        coarse = [
+            (np.sqrt(side.total_error / 2) * -np.log(2 * level.tail) > _COARSE) | (side.k2 == 0)
+            for side in (self.law.rows, self.law.columns)
+        ]
+        is_boxed = coarse[0][:, None] | coarse[1][None, :]
+        is_boxed[self.shared] = True
+        if is_boxed.any():
+            least, most = self.box.interval(level)
+            if is_sampled:  # the box knows nothing of chance; a row against itself is 0 in any case
+                is_same = most == 0
+                least, most = np.zeros_like(least), np.where(is_same, 0.0, np.inf)
+            lower, upper = np.where(is_boxed, least, lower), np.where(is_boxed, most, upper)
+        return np.nan_to_num(lower, nan=0.0, posinf=np.inf), np.nan_to_num(upper, nan=np.inf, posinf=np.inf)
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """The rule of cosines of shapes: what two arguments allow, each with half of the error.
+
+    Rows are divided by their estimated lengths, which are then taken as known: z = p/N, w = q/M.
+    """
+
+    value: Floats
+    law: ShapeLaw  # of ‖z−w‖²
+    opposite: ShapeLaw  # of ‖z+w‖²
+    rows: ShapeLaw  # of ‖z‖²
+    columns: ShapeLaw  # of ‖w‖²
+    shared: tuple[NDArray[np.int64], NDArray[np.int64]]
+    is_equal: NDArray[np.bool_]
+    variance: None = None
+
+    def interval(self, level: Level) -> Bounds:
+        """The cosines that both arguments allow."""
+        if level.method == "guaranteed":
+            raise ParameterError("method must be 'asymptotic' for cosines of shapes, got 'guaranteed'")
+        ends = zip(self._by_distance(level.tail / 2), self._by_deviation(level.tail / 2), strict=True)
+        (lower, least), (upper, most) = ends
+        lower, upper = np.fmax(np.fmax(lower, least), -1.0), np.fmin(np.fmin(upper, most), 1.0)
+        lower[self.shared], upper[self.shared] = np.where(self.is_equal, 1.0, -1.0), 1.0
+        return lower, upper
+
+    def _by_distance(self, tail: float) -> Bounds:
+        """1 − cos = (‖z−w‖² − (X−Y)²)/2XY with X = ‖z‖ and Y = ‖w‖: sharp for mixes that are nearly equal."""
+        nearest, farthest = self.law.interval(_TO_COSINE * tail)
+        sides = [self.rows.interval(_TO_LENGTH * tail), self.columns.interval(_TO_LENGTH * tail)]
+        (x_low, x_high), (y_low, y_high) = ([np.sqrt(end[:, 0]) for end in side] for side in sides)
+        x_low, x_high = x_low[:, None], x_high[:, None]
+        gap = np.maximum(x_high - y_low, y_high - x_low)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lower = 1 - farthest / (2 * x_low * y_low)
+            return lower, 1 - np.maximum(nearest - gap**2, 0.0) / (2 * x_high * y_high)
+
+    def _by_deviation(self, tail: float) -> Bounds:
+        """4(ĉ − c) = (1−c)·(‖z+w‖² − 2(1+c)) − (1+c)·(‖z−w‖² − 2(1−c)), to first order: the errors of two distances."""
+        deviate = -float(ndtri(tail))
+
+        def reach(cosine: Floats) -> Floats:
+            near, far = (
+                np.sqrt(law.moments(2 * (1 - sign * cosine))[0])
+                for law, sign in ((self.law, 1), (self.opposite, -1))
+            )
+            return deviate * ((1 - cosine) * far + (1 + cosine) * near) / 4
+
+        lower, upper = np.full_like(self.value, -1.0), np.ones_like(self.value)
+        low, high = self.value.copy(), self.value.copy()
+        for _ in range(_HALVINGS):
+            middle = (lower + low) / 2
+            is_possible = middle + reach(middle) >= self.value
+            low, lower = np.where(is_possible, middle, low), np.where(is_possible, lower, middle)
+            middle = (upper + high) / 2
+            is_possible = middle - reach(middle) <= self.value
+            high, upper = np.where(is_possible, middle, high), np.where(is_possible, upper, middle)
+        return lower, upper
+
+
+@dataclass(frozen=True)
+class Box:
+    """All squared distances of shapes that the intervals of totals, norms and distances allow."""
+
+    divided: Pair  # squared distances of rows divided by their released totals
     left: _Side
     right: _Side
     variance: None = None
 
     def interval(self, level: Level) -> Bounds:
-        """(lower, upper) over all true totals and norms."""
+        """(lower, upper) over all true totals and norms; nothing is known where a total may be 0."""
         lower, upper = self.divided.interval(level.share(_TO_DISTANCE))
         norms = _ranges(*(side.squared_norms(level.share(_TO_NORM)) for side in (self.left, self.right)))
         ratios = _ranges(*(side.total_ratios(level.share(_TO_TOTAL)) for side in (self.left, self.right)))
         # x/T̂x = y/T̂y makes the shapes equal, whatever the true totals are.
         equal = upper == 0
-        least = np.where(equal, 0.0, _least(lower, norms, ratios))
-        return least, np.where(equal, 0.0, _most(upper, norms, ratios))
+        least = np.where(equal, 0.0, np.nan_to_num(_least(lower, norms, ratios), nan=0.0))
+        most = np.nan_to_num(_most(upper, norms, ratios), nan=np.inf, posinf=np.inf)
+        return least, np.where(equal, 0.0, most)
 
 
 # The (lower, upper) of each row, and of each column, in shapes that broadcast to a matrix of pairs.

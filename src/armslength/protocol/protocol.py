@@ -95,7 +95,7 @@ class Protocol(Result):
         released_delta: The δ of what is released: 0 with Laplace noise.
     """
 
-    def __init__(  # noqa: PLR0913  # one argument for each field of the document
+    def __init__(  # noqa: C901, PLR0913, PLR0915  # one argument for each field of the document
         self,
         transform: Transform,
         *,

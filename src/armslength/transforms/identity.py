@@ -34,6 +34,7 @@ class Identity(Transform):
     column_norms = (1, 1)
     operator_norm_squared = Fraction(1)
     variance_coefficients = (0.0, 0.0)
+    column_entries = 1
 
     input_dim: int
 

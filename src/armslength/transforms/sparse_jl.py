@@ -91,6 +91,11 @@ class SparseJL(Transform):
                 )
 
     @property
+    def column_entries(self) -> int:
+        """s."""
+        return self.sparsity
+
+    @property
     def scale_squared(self) -> Fraction:
         """c² = 1/s."""
         return Fraction(1, self.sparsity)

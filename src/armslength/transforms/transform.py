@@ -242,6 +242,11 @@ class Transform(ABC):
         return variance * typical_squared_norm(self.sketch_dim, self._fixed_input_dim()), False
 
     @property
+    def column_entries(self) -> int | None:
+        """How many entries of a column are not 0; None if nearly all."""
+        return None
+
+    @property
     @abstractmethod
     def variance_coefficients(self) -> tuple[float, float] | None:
         """(a, b) of Var‖Sz‖² = a‖z‖₂⁴ − b‖z‖₄⁴ over the seed; None where it is not known."""
