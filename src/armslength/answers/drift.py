@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.pairs import Answer, answer_note, checked_sketches
+from armslength.answers.pairs import Answer, answer_note, checked_sketches, pair_estimator
 from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import as_distances, checked_pair, squared_norms
 from armslength.estimates.intervals import Level

@@ -207,10 +207,9 @@ class ShapeLaw:
         """(9) D − q⁻√V and D + q⁺√V."""
         variance, third, of_totals = self.moments(d)
         deviation = np.sqrt(variance)
-        below, above = (
-            np.interp(third / variance**1.5, _SKEWNESS, each) for each in _pearson_quantiles(tail)
-        )
-        heavy = np.interp(of_totals / variance, _SHARES, _normal_laplace_quantiles(tail))
+        scale = np.where(variance > 0, variance, 1.0)  # without noise, all is 0
+        below, above = (np.interp(third / scale**1.5, _SKEWNESS, each) for each in _pearson_quantiles(tail))
+        heavy = np.interp(of_totals / scale, _SHARES, _normal_laplace_quantiles(tail))
         return d - np.maximum(below, heavy) * deviation, d + np.maximum(above, heavy) * deviation
 
     def _lower(self, value: Floats, tail: float) -> Floats:

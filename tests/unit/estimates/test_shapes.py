@@ -32,9 +32,10 @@ def divided(sketches):
 def test_values_are_those_of_rows_divided_one_by_one():
     a, b = released(), released()
     expected = al.squared_distances(divided(a), divided(b)).value
-    np.testing.assert_allclose(shapes.squared_shape_distances(a, b).value, expected, rtol=1e-9, atol=1e-18)
+    # but for a correction of second order in the totals' errors, which are below 3e-4 here
+    np.testing.assert_allclose(shapes.squared_shape_distances(a, b).value, expected, rtol=1e-4, atol=1e-18)
     within = al.squared_distances(divided(a)).value
-    np.testing.assert_allclose(shapes.squared_shape_distances(a).value, within, rtol=1e-9, atol=1e-18)
+    np.testing.assert_allclose(shapes.squared_shape_distances(a).value, within, rtol=1e-4, atol=1e-18)
 
 
 def test_rows_that_share_noise():
@@ -42,7 +43,7 @@ def test_rows_that_share_noise():
     mixed = al.concat([a[0] + a[1], a[0], 2 * a[1]])
     both = shapes.squared_shape_distances(mixed, a)
     expected = al.squared_distances(divided(mixed), divided(a)).value
-    np.testing.assert_allclose(both.value, expected, rtol=1e-7, atol=1e-16)
+    np.testing.assert_allclose(both.value, expected, rtol=1e-4, atol=1e-16)
     lower, upper = both.interval()
     # The same release has the same shape, also when it is doubled; a sum with it does not.
     assert (both.value[1, 0], lower[1, 0], upper[1, 0]) == (0, 0, 0)
@@ -65,7 +66,7 @@ def _distance_ends(a, b, monkeypatch):
     """The interval of ‖x/T̂x − y/T̂y‖² alone, as if the totals were exact."""
     with monkeypatch.context() as patched:
         patched.setattr(shapes._Side, "total_ratios", lambda side, _: (np.ones(len(side.total)),) * 2)
-        return shapes.squared_shape_distances(a, b).interval()
+        return shapes.squared_shape_distances(a, b).rule.box.interval(Level.of(0.95, "asymptotic", 1))
 
 
 def test_bounds_are_those_of_a_search():
@@ -116,7 +117,8 @@ def test_the_error_is_split_and_not_exceeded(monkeypatch):
                 name,
                 lambda side, level, part=part: asked.append(level.tail) or part(side, level),
             )
-        shapes.squared_shape_distances(sketches).interval(1 - error)
+        rule = shapes.squared_shape_distances(sketches).rule
+        rule.box.interval(Level.of(1 - error, "asymptotic", 1))
     assert asked == pytest.approx([0.05 * error / 2] * 4)
     left, level = shapes._Side.of(sketches), Level.of(1 - 0.05 * error, "asymptotic", 7)
     lower, upper = al.totals(sketches).rule.interval(level)
@@ -179,15 +181,41 @@ def test_blocks_are_what_all_at_once_is(monkeypatch):
             assert ours[name] == pytest.approx(theirs[name], rel=1e-9)
 
 
-def test_without_totals_or_with_one_that_may_be_0_shapes_are_refused():
+def test_without_totals_shapes_are_refused():
     plain = al.Protocol(al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="shapes"), epsilon=1)
     with pytest.raises(al.ParameterError, match="released with totals"):
         al.shape_distances(plain.release(data(), ledger=al.NO_LEDGER))
-    small = released((20_000, 8), labels=["large", "tiny"])
-    with pytest.raises(
-        al.ParameterError, match=r"totals must surely be above 0 .* 'tiny' .* compare by size"
-    ):
-        al.shape_distances(small).interval(0.999999)
+
+
+@pytest.mark.parametrize("method", ["asymptotic", "guaranteed"])
+def test_a_total_that_may_be_0_is_named_and_leaves_the_others_alone(method):
+    small = released((20_000, 8, 50_000), labels=["big", "tiny", "other"])
+    estimate = al.shape_distances(small)
+    lower, upper = estimate.interval(0.999999, method=method)
+    assert "tiny" in estimate.note
+    assert "big" not in estimate.note
+    assert (lower[0, 1], upper[0, 1]) == (0, np.inf)
+    assert lower[0, 2] > 0 or method == "guaranteed"
+    alone = al.shape_distances(small[["big", "other"]]).interval(0.999999, method=method)
+    assert (lower[0, 2], upper[0, 2]) == pytest.approx((alone[0][0, 1], alone[1][0, 1]))
+
+
+def test_a_total_below_0_has_no_shape():
     change = released((20_000,)) - released((90_000,))
-    with pytest.raises(al.ParameterError, match="totals must surely be above 0"):
-        al.shape_distances(change, released())
+    estimate = al.shape_distances(change, released())
+    assert np.isnan(estimate.value).all()
+    lower, upper = estimate.interval()
+    assert not lower.any()
+    assert np.isinf(upper).all()
+
+
+def test_coarse_totals_fall_back_to_the_box():
+    coarse = al.Protocol(PROTOCOL.transform, epsilon=1, total_share="0.0005")
+    estimate = shapes.squared_shape_distances(released(protocol=coarse))
+    level = Level.of(0.999, "asymptotic", 1)
+    box = estimate.rule.box.interval(level)
+    ours = estimate.rule.interval(level)
+    # 20,000 has an error of about 10 percent at one standard error, 700,000 and 300,000 of less than one
+    for end in (0, 1):
+        assert ours[end][0, 1] == box[end][0, 1]
+        assert ours[end][2, 4] != box[end][2, 4]

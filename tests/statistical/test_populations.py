@@ -1,0 +1,139 @@
+"""Answers beyond chance: false alarms, coverage, and the part of chance, over seeds, samples and noise.
+
+A trial is a pair of parties whose people are samples of two populations. A count of wrong answers is accepted up to five standard
+errors above what is claimed: 3e-7 for a claim that is just true.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import armslength as al
+from armslength.estimates.shapes import squared_shape_distances
+from armslength.sketches.sketches import Sketches
+
+ITEMS = 500
+SEEDS = 60
+
+
+def zipf(exponent):
+    weights = 1.0 / np.arange(1, ITEMS + 1) ** exponent
+    return weights / weights.sum()
+
+
+def bundled(mix, contribution):
+    """Types of people: the items in bundles of C, each as popular as its first; the largest correlation there can be."""
+    types = np.zeros((ITEMS // contribution, ITEMS))
+    for number in range(len(types)):
+        types[number, number * contribution : (number + 1) * contribution] = 1
+    chances = mix[::contribution][: len(types)]
+    return types, chances / chances.sum()
+
+
+def counts(rng, people, mix, contribution, rows, *, in_bundles):
+    if not in_bundles:  # items of a person are independent
+        return rng.poisson(people * contribution * mix, (rows, ITEMS))
+    types, chances = bundled(mix, contribution)
+    return rng.multinomial(people, chances, rows) @ types.astype(np.int64)
+
+
+def as_events(sketches):
+    """The same rows as if an event table had been released: what each person adds is as bounded."""
+    releases = tuple((protocol, "events") for protocol, _ in sketches.noises.releases)
+    noises = replace(sketches.noises, releases=releases)
+    return Sketches(sketches.values, sketches.labels, noises, sketches.protocols, sketches.totals)
+
+
+def trials(draw, contribution, k, pairs, level, epsilon=1):
+    """(estimate, lower, upper) of independent pairs, over many public seeds."""
+    answers = []
+    for seed in range(SEEDS):
+        transform = al.SparseJL(input_dim=ITEMS, sketch_dim=k, seed=f"populations {seed}")
+        protocol = al.Protocol(
+            transform, epsilon=epsilon, contribution=contribution, unit="one person", total_share="0.1"
+        )
+        a, b = (as_events(protocol.release(draw(pairs, side), ledger=al.NO_LEDGER)) for side in (0, 1))
+        estimate = squared_shape_distances(a, b, beyond_chance=True)
+        ends = estimate.interval(level)
+        answers.append([np.diag(each) for each in (estimate.value, *ends)])
+    return [np.concatenate(each) for each in zip(*answers, strict=True)]
+
+
+def most(rate, number):
+    return rate * number + 5 * np.sqrt(rate * (1 - rate) * number)
+
+
+@pytest.mark.parametrize(
+    ("exponent", "contribution", "people", "k", "in_bundles"),
+    [
+        (0.9, 1, 3_000, 64, False),
+        (1.2, 1, 20_000, 256, False),
+        (1.2, 5, 3_000, 128, False),
+        (0.9, 5, 20_000, 256, True),
+    ],
+)
+def test_equal_populations_are_rarely_told_apart(exponent, contribution, people, k, in_bundles):
+    rng = np.random.default_rng(1)
+    mix = zipf(exponent)
+    pairs = 40
+    _, lower, _ = trials(
+        lambda rows, _: counts(rng, people, mix, contribution, rows, in_bundles=in_bundles),
+        contribution,
+        k,
+        pairs,
+        0.9,
+    )
+    assert np.count_nonzero(lower > 0) <= most(0.05, SEEDS * pairs)
+
+
+def test_the_counts_of_equal_populations_are_told_apart():
+    # so that the test above could fail: the same pairs differ, if chance is not taken away
+    rng = np.random.default_rng(2)
+    protocol = al.Protocol(
+        al.SparseJL(input_dim=ITEMS, sketch_dim=256, seed="counts"),
+        epsilon=1,
+        contribution=1,
+        unit="u",
+        total_share="0.1",
+    )
+    a, b = (
+        as_events(
+            protocol.release(counts(rng, 20_000, zipf(1.2), 1, 50, in_bundles=False), ledger=al.NO_LEDGER)
+        )
+        for _ in range(2)
+    )
+    assert (np.diag(squared_shape_distances(a, b).interval(0.9)[0]) > 0).mean() > 0.5
+
+
+def test_chance_is_what_is_taken_away():
+    # one item a person: then it is known exactly
+    rng = np.random.default_rng(3)
+    people, mix = 4_000, zipf(0.9)
+    value, *_ = trials(
+        lambda rows, _: counts(rng, people, mix, 1, rows, in_bundles=False), 1, 256, 40, 0.95, epsilon=5
+    )
+    chance = 2 * (1 - mix @ mix) / people
+    error = value.std() / np.sqrt(len(value))
+    assert abs(value.mean()) < 5 * error
+    for wrong in (0.9, 1.1):
+        assert abs(value.mean() + (1 - wrong) * chance) > 5 * error
+
+
+def test_a_swap_of_popular_items_is_covered():
+    rng = np.random.default_rng(4)
+    people, mix = 20_000, zipf(0.9)
+    other = mix.copy()
+    other[:2] = mix[1::-1]
+    truth = ((mix - other) ** 2).sum()
+    _, lower, upper = trials(
+        lambda rows, side: counts(rng, people, (mix, other)[side], 1, rows, in_bundles=False),
+        1,
+        4096,
+        60,
+        0.95,
+    )
+    number = SEEDS * 25
+    assert np.count_nonzero((lower > truth) | (upper < truth)) <= most(0.05, number)
+    for wrong in (0.5, 2.0):
+        assert np.count_nonzero((lower > wrong * truth) | (upper < wrong * truth)) > most(0.05, number)
