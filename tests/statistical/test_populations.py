@@ -130,7 +130,7 @@ def test_a_swap_of_popular_items_is_covered():
         lambda rows, side: counts(rng, people, (mix, other)[side], 1, rows, in_bundles=False),
         1,
         4096,
-        60,
+        25,
         0.95,
     )
     number = SEEDS * 25
