@@ -58,11 +58,17 @@ class Spent:
     budget: Budget | None  # in force
     left: (
         float | None
-    )  # largest ε of one more pure release, rounded down; None without a budget, or for the past
+    )  # largest ε of one more pure release, rounded down; None without a budget or in the past
 
 
 def checked_budget(
-    population: Any, epsilon: Any, delta: Any, unit: Any, relation: Any, period: Any
+    population: Any,
+    epsilon: Any,
+    delta: Any = 0,
+    *,
+    unit: Any,
+    relation: Any = "add_remove",
+    period: Any = None,
 ) -> Budget:
     """A valid budget, without its time."""
     one_line("unit", unit)

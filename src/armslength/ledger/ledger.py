@@ -128,24 +128,15 @@ class Ledger:
             period: "year", "quarter", "month", "week" or "day", in UTC; None for all time.
         """
         self._check_writable()
-        budget = checked_budget(population, epsilon, delta, unit, relation, period)
+        budget = checked_budget(population, epsilon, delta, unit=unit, relation=relation, period=period)
         with self._file.writing() as connection:
             stamped = _checked_new_budget(connection, budget)
             write_budget(connection, stamped)
         return stamped
 
-    def preview_budget(  # the arguments of set_budget
-        self,
-        population: str,
-        epsilon: Any,
-        delta: Any = 0,
-        *,
-        unit: str,
-        relation: str = "add_remove",
-        period: str | None = None,
-    ) -> Budget:
+    def preview_budget(self, *arguments: Any, **options: Any) -> Budget:
         """The budget that `set_budget` would write now, or the same refusal. Nothing is written, and no file is made."""
-        budget = checked_budget(population, epsilon, delta, unit, relation, period)
+        budget = checked_budget(*arguments, **options)
         with self._file.reading() as connection:
             return _checked_new_budget(connection, budget)
 
