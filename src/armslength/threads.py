@@ -76,10 +76,7 @@ def for_runs(total: int, block: int, work: Callable[[int, int], None], threads: 
 
 
 def ordered_map(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """`work(item)` for each item, in order, by as many threads as the process may run.
-
-    It works at most as many items ahead as there are threads. If one fails, items that have not begun never begin.
-    """
+    """`work(item)` for each item, in order, by threads that work at most as many items ahead; after an error none begins."""
     workers = available_threads()
     with ThreadPoolExecutor(workers) as pool:
         waiting: deque[Future[Result]] = deque()

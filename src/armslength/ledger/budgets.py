@@ -124,10 +124,7 @@ def check_fits(entry: Entry, budgets: Sequence[Budget], entries: Sequence[Entry]
 def spent_of(
     entries: Sequence[Entry], budget: Budget | None, moment: datetime, *, is_past: bool = False
 ) -> Spent:
-    """What entries of one population, unit and relation cost in the moment's period.
-
-    Period and δ are those of the budget; without one, all time, at the sum of the releases' own δ.
-    """
+    """What entries of one population, unit and relation cost in the budget's period; without one, in all time at their own δ."""
     subject = budget or entries[0]
     period = None if budget is None else budget.period
     losses = losses_in(period, entries, moment)
@@ -181,10 +178,7 @@ def period_of(period: str, moment: datetime) -> tuple[datetime, datetime]:
 
 
 def current_time(last: str | None) -> datetime:
-    """The time now in UTC, to the second, but never before the last line of the ledger.
-
-    A clock that was stopped or set back must not open a period a second time.
-    """
+    """The time now in UTC, but never before the ledger's last line: a clock set back must not open a period a second time."""
     now = datetime.now(UTC).replace(microsecond=0)
     return max(now, parse_time(last)) if last else now
 

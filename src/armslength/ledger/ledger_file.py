@@ -29,9 +29,8 @@ _LAST_TIME = "SELECT max(time) FROM (SELECT time FROM entries UNION ALL SELECT t
 
 
 class LedgerFile:
-    """The file of a ledger, which stays the same file.
+    """The file of a ledger: every transaction refuses one that is gone, was replaced, or has lost lines since the last one.
 
-    Every transaction refuses a file that is gone, was replaced by another one, or has lost lines since the last transaction.
     The path is absolute. With `create` no file may exist; the first line makes it.
     """
 

@@ -67,16 +67,15 @@ def checked_delta(value: Any) -> Fraction:
 
 
 def weakness(epsilon: Fraction, delta: Fraction, people: int | None = None) -> str:
-    """Why a promise is weak, in one sentence; empty if it is not. It is a warning, never a refusal.
-
-    With δ above one over the number of people, publishing the data of one random person could keep the promise.
-    """
+    """Why a promise is weak, in one sentence; empty if it is not. It is a warning, never a refusal."""
     reasons = []
     if epsilon > WEAK_EPSILON:
         reasons.append(f"ε is above {WEAK_EPSILON}")
     if delta > WEAK_DELTA:
         reasons.append(f"δ is above {float(WEAK_DELTA):g}")
-    if people is not None and delta * people > 1:
+    if (
+        people is not None and delta * people > 1
+    ):  # publishing the data of one random person could keep the promise
         reasons.append(f"δ is above one over {people:,}, the number of people")
     if not reasons:
         return ""

@@ -175,12 +175,8 @@ def read_header(text: bytes, path: str, budget: WorkBudget) -> FileHeader:
 
 def _check_sources(sources: Any, protocols: Sequence[Protocol]) -> None:
     """Refuses sources that no release under these protocols can have had."""
-    allowed = (*SOURCES, UNKNOWN)
-    if (
-        not isinstance(sources, list)
-        or len(sources) != len(protocols)
-        or any(each not in allowed for each in sources)
-    ):
+    is_known = isinstance(sources, list) and all(each in (*SOURCES, UNKNOWN) for each in sources)
+    if not is_known or len(sources) != len(protocols):
         raise DamagedFileError("must say of each protocol what was released, got something else")
     pairs = zip(protocols, sources, strict=True)
     if any(source == "events" and protocol.contribution is None for protocol, source in pairs):
@@ -314,11 +310,7 @@ def _read_noises(table: pa.Table, releases: tuple[Release, ...]) -> Noises:
 
 @dataclass(frozen=True)
 class Digests:
-    """SHA-256, in hexadecimal, of the header of a file and of each column of each row group.
-
-    It shows accidents and careless edits, not forgers, who can compute it anew: for those, ask the sender for the SHA-256 of
-    the whole file.
-    """
+    """SHA-256 of the header of a file and of each column of each row group: shows careless edits, not forgers, who compute it anew."""
 
     header: str
     rows: tuple[int, ...]  # of each row group
