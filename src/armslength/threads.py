@@ -42,11 +42,10 @@ def for_runs(total: int, block: int, work: Callable[[int, int], None], threads: 
 
     At most so many threads work, by default all that the process may run. Each gets several runs, so that none waits long at the end.
     """
-    allowed = (
-        available_threads() if threads is None else integer("threads", threads, at_least=1, at_most=1024)
-    )
+    if threads is not None:
+        integer("threads", threads, at_least=1, at_most=1024)
     blocks = -(-total // block)
-    workers = min(allowed, blocks)
+    workers = min(threads or available_threads(), blocks)
     if workers <= 1:
         if total:
             work(0, total)

@@ -56,9 +56,7 @@ class Spent:
     delta: float  # of that ε: the budget's, or the sum over the releases
     method: str  # the proof: "sum", "gaussian" or "renyi"; "" if there is none
     budget: Budget | None  # in force
-    left: (
-        float | None
-    )  # largest ε of one more pure release, rounded down; None without a budget or in the past
+    left: float | None  # largest ε of one more pure release, rounded down; None if without budget or past
 
 
 def checked_budget(
@@ -85,14 +83,15 @@ def checked_period(value: Any) -> str | None:
     return None if value is None else one_of("period", value, PERIODS)
 
 
-def check_same_meaning(entry: Entry | Budget, budgets: Sequence[Budget]) -> None:
-    """Refuses a unit or a relation other than that of the budgets: only equal ones compose."""
-    for budget in budgets:
+def check_same_meaning(line: Entry | Budget, others: Sequence[Entry | Budget]) -> None:
+    """Refuses a unit or a relation other than that of the other lines of the population: only equal ones compose."""
+    for other in others:
+        kind = "the budget" if isinstance(other, Budget) else "a release"
         for name in ("unit", "relation"):
-            wanted, got = getattr(budget, name), getattr(entry, name)
+            wanted, got = getattr(other, name), getattr(line, name)
             if wanted != got:
                 raise BudgetError(
-                    f"{name} must be {wanted!r} as in the budget of population {budget.population!r}, got {got!r}; "
+                    f"{name} must be {wanted!r} as in {kind} of population {other.population!r}, got {got!r}; "
                     "only equal units and relations compose: agree on one, or take another population"
                 )
 

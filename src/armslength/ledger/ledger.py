@@ -94,7 +94,7 @@ class Ledger:
         self._check_writable()
         check_entry(entry)  # before any file is made
         with self._file.writing() as connection:
-            stamped = _checked_entry(connection, entry, labels, repeat=repeat)
+            stamped = _checked_entry(connection, entry, labels, repeat)
             write_entry(connection, stamped, labels)
         return stamped
 
@@ -102,7 +102,7 @@ class Ledger:
         """The entry that `charge` would write now, or the same refusal. Nothing is written, and no file is made."""
         check_entry(entry)
         with self._file.reading() as connection:
-            return _checked_entry(connection, entry, labels, repeat=repeat)
+            return _checked_entry(connection, entry, labels, repeat)
 
     def set_budget(
         self,
@@ -187,7 +187,7 @@ class Ledger:
 
 
 def _checked_entry(
-    connection: sqlite3.Connection, entry: Entry, labels: Sequence[str], *, repeat: bool
+    connection: sqlite3.Connection, entry: Entry, labels: Sequence[str], repeat: bool
 ) -> Entry:
     """The entry with its time, if its labels are new and every budget allows it. Changes nothing."""
     again = released_before(connection, entry.population, labels)
@@ -209,12 +209,7 @@ def _checked_new_budget(connection: sqlite3.Connection, budget: Budget) -> Budge
     budgets = in_force(read_budgets(connection, budget.population))
     # This one replaces the one of the same period.
     check_same_meaning(budget, [other for other in budgets if other.period != budget.period])
-    for entry in read_entries(connection, budget.population):
-        if (entry.unit, entry.relation) != (budget.unit, budget.relation):
-            raise BudgetError(
-                f"a budget must have the unit and relation of all releases of population {budget.population!r}, got "
-                f"{budget.unit!r}, {budget.relation!r} where one has {entry.unit!r}, {entry.relation!r}; take another population"
-            )
+    check_same_meaning(budget, read_entries(connection, budget.population))
     return replace(budget, time=time_text(current_time(last_time(connection))))
 
 

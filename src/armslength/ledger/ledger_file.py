@@ -45,14 +45,11 @@ class LedgerFile:
                 f"the ledger {self._where} does not exist; name the right file, or ask for a new one "
                 "(create=True, --new-ledger)"
             )
-        with (
-            self.reading()
-        ):  # refuses a file that is no ledger, and one that exists although it is to be made
-            pass
+        with self.reading():
+            pass  # which refuses a file that is no ledger, and one that exists although it is to be made
         if create and not os.path.isdir(os.path.dirname(path)):
-            raise ParameterError(
-                f"the folder of the ledger {self._where} must exist, got none; make it first"
-            )
+            rule = f"the folder of the ledger {self._where} must exist"
+            raise ParameterError(f"{rule}, got none; make it first")
         if create:
             self._check_no_journal()
 
@@ -69,9 +66,8 @@ class LedgerFile:
             return
         seen = self._lines
         with _sqlite_errors(self._where, "written"), closing(_connected(self.path)) as connection:
-            connection.execute(
-                "PRAGMA synchronous = EXTRA"
-            )  # else a power failure could undo the line of a finished release
+            # Else a power failure could undo the line of a finished release.
+            connection.execute("PRAGMA synchronous = EXTRA")
             connection.execute("BEGIN IMMEDIATE")
             self._exists()  # still the same file
             _check_ledger(connection, self._where)

@@ -42,13 +42,11 @@ def gaussian_scale(l2_sensitivity_squared: int, epsilon: Any, delta: Any) -> flo
     squared = integer(name, l2_sensitivity_squared, at_least=1, at_most=_LARGEST_SENSITIVITY)
     exact_epsilon, exact_delta = checked_epsilon(epsilon), checked_delta(delta)
     if exact_delta == 0:
-        raise ParameterError(
-            "delta must be above 0 for Gaussian noise, got 0; take Laplace noise, or a delta"
-        )
+        rule = "delta must be above 0 for Gaussian noise"
+        raise ParameterError(f"{rule}, got 0; take Laplace noise, or a delta")
     if exact_epsilon > _LARGEST_EPSILON:
-        raise ParameterError(
-            f"epsilon must be at most {_LARGEST_EPSILON} for Gaussian noise, got {short_repr(epsilon)}"
-        )
+        rule = f"epsilon must be at most {_LARGEST_EPSILON} for Gaussian noise"
+        raise ParameterError(f"{rule}, got {short_repr(epsilon)}")
 
     def is_enough(sigma: float) -> bool:
         return is_private_enough(squared / Fraction(sigma) ** 2, exact_epsilon, exact_delta)

@@ -73,9 +73,8 @@ def weakness(epsilon: Fraction, delta: Fraction, people: int | None = None) -> s
         reasons.append(f"ε is above {WEAK_EPSILON}")
     if delta > WEAK_DELTA:
         reasons.append(f"δ is above {float(WEAK_DELTA):g}")
-    if (
-        people is not None and delta * people > 1
-    ):  # publishing the data of one random person could keep the promise
+    # With such a δ, publishing the data of one random person could keep the promise.
+    if people is not None and delta * people > 1:
         reasons.append(f"δ is above one over {people:,}, the number of people")
     if not reasons:
         return ""

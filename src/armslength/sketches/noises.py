@@ -79,9 +79,8 @@ class Noises:
             return NotImplemented
         _, (mine, theirs) = _common_releases((self, other))
         names = ("starts", "ids", "coefficients", "offsets", "in_clear")
-        return np.array_equal(mine, theirs) and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in names
-        )
+        pairs = [(mine, theirs), *((getattr(self, name), getattr(other, name)) for name in names)]
+        return all(np.array_equal(ours, others) for ours, others in pairs)
 
     __hash__ = None  # type: ignore[assignment]  # arrays have none
 

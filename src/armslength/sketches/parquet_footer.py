@@ -58,9 +58,8 @@ def as_corrupt_file(path: str) -> Iterator[None]:
     except ArmslengthError:
         raise
     except _DAMAGE:
-        raise CorruptFileError(
-            f"{path} must be a sketch file of armslength, got a damaged or foreign file"
-        ) from None
+        rule = f"{path} must be a sketch file of armslength"
+        raise CorruptFileError(f"{rule}, got a damaged or foreign file") from None
 
 
 @dataclass(frozen=True, slots=True)

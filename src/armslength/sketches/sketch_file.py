@@ -31,6 +31,8 @@ from armslength.sketches.sketch_format import (
 from armslength.sketches.sketches import Sketches, check_same_space
 from armslength.threads import ordered_map
 
+StrPath = str | os.PathLike[str]
+Headers = dict[bytes, FileHeader]  # those that have been checked, by their text
 DEFAULT_LIMIT, LARGEST_LIMIT = 4 * 2**30, 2**60
 _CHANGED = "must stay as it was when it was opened, got another file; open it again"
 _NO_DATA = (".", "_")  # how names begin that are no data: files half written, markers of other tools
@@ -55,7 +57,7 @@ def open_files(
     listed = [source] if single else list(source) if isinstance(source, Sequence) else []
     if not listed or not all(isinstance(path, (str, os.PathLike)) for path in listed):
         raise ParameterError(f"{name} must be a file, a folder or a list of them, got nothing of the kind")
-    headers: dict[bytes, FileHeader] = {}
+    headers: Headers = {}
     budget = WorkBudget(max_work)
     integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
     return [open_one(path, limit, headers, budget) for each in listed for path in list_files(each)]
@@ -87,9 +89,7 @@ def _refuse_folder(problem: OSError) -> None:
     raise CorruptFileError(f"{problem.filename} must be readable, got: {problem.strerror}")
 
 
-def open_whole(
-    path: str | os.PathLike[str], limit: int, headers: dict[bytes, FileHeader], budget: WorkBudget
-) -> "SketchFile":
+def open_whole(path: StrPath, limit: int, headers: Headers, budget: WorkBudget) -> "SketchFile":
     """The file, if all of it fits into the limits."""
     if os.path.isfile(path) and Path(path).stat().st_size > limit:
         raise CorruptFileError(
@@ -131,13 +131,9 @@ class SketchFile:
 
     @classmethod
     def open(
-        cls,
-        path: str | os.PathLike[str],
-        limit: int,
-        headers: dict[bytes, FileHeader] | None = None,
-        budget: WorkBudget | None = None,
+        cls, path: StrPath, limit: int, headers: Headers | None = None, budget: WorkBudget | None = None
     ) -> "SketchFile":
-        """The file, if its footer is one of ours; `headers` are those that have been checked, by their text."""
+        """The file, if its footer is one of ours."""
         name = os.fspath(path)
         if not os.path.isfile(path):
             raise ParameterError(f"sketches must be a file that is there, got {name}")
