@@ -15,15 +15,13 @@ _ADDRESS = re.compile(r"(s3[an]?|gcs|gs|az|abfss?|wasbs?|hdfs|dbfs|https?|s?ftp|
 
 def integer(name: str, value: Any, *, at_least: int, at_most: int) -> int:
     """The value as an int, if it is an integer in the range."""
-    rule = f"{name} must be an integer from {at_least} to {at_most}"
-    if isinstance(value, bool):
-        raise ParameterError(f"{rule}, got {short_repr(value)}")
     try:
-        number = operator.index(value)
+        number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
-        raise ParameterError(f"{rule}, got {short_repr(value)}") from None
-    if not at_least <= number <= at_most:
-        raise ParameterError(f"{rule}, got {short_repr(number)}")
+        number = None
+    if number is None or not at_least <= number <= at_most:
+        rule = f"{name} must be an integer from {at_least} to {at_most}"
+        raise ParameterError(f"{rule}, got {short_repr(value if number is None else number)}")
     return number
 
 

@@ -70,8 +70,8 @@ def ledger_entry(protocol: Protocol, population: str, labels: Sequence[str]) -> 
     """The entry of a release of rows with these labels."""
     squared = ""
     if protocol.noise == "gaussian":
-        where = protocol.transform, protocol.neighbors, protocol.noise_site
-        squared = str(gaussian_sensitivity_squared(*where))
+        neighbors, site = protocol.neighbors, protocol.noise_site
+        squared = str(gaussian_sensitivity_squared(protocol.transform, neighbors, site))
     return Entry(
         population=population,
         label=release_label(labels),

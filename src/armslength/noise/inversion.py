@@ -17,8 +17,7 @@ from armslength.noise.quantile_tables import DOUBLE_DEGREE, OCTAVES, PIECE_BITS,
 
 LARGEST_SMALL_SCALE = 256.0  # for level 0: one interval in 22 is open, and magnitudes fit 16 bits
 OPEN = np.int16(-(2**15))
-BITS = 15
-_INTERVALS = 1 << BITS
+_INTERVALS = 1 << 15
 _LOW_48 = np.uint64(2**48 - 1)
 _48 = np.uint64(48)
 

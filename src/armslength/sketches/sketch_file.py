@@ -192,7 +192,7 @@ class SketchFile:
             self.digests.check(table, group)
             return content
 
-    def _table(self, group: int, only: str | None = None) -> pa.Table:
+    def _table(self, group: int, only: str | None) -> pa.Table:
         """One row group, or only one column of it, if the file is still the one that was opened."""
         columns = self.groups[group].columns
         if only is not None:
