@@ -28,7 +28,6 @@ from armslength.ledger.budgets import (
 from armslength.ledger.entry import Entry, check_entry, check_spelling, ledger_entry
 from armslength.ledger.ledger_file import (
     LedgerFile,
-    in_force,
     last_time,
     read_budgets,
     read_entries,
@@ -148,8 +147,7 @@ class Ledger:
     def budgets(self, population: str | None = None, *, past: bool = False) -> list[Budget]:
         """The budgets in force, or with `past` all that were ever set, in order."""
         with self._file.reading() as connection:
-            every = read_budgets(connection, population)
-        return every if past else in_force(every)
+            return read_budgets(connection, population, past=past)
 
     def spent(self, population: str | None = None, *, past: bool = False) -> list[Spent]:
         """What was spent: in the present period of each budget, or for all time without a budget.
@@ -160,7 +158,7 @@ class Ledger:
         """
         with self._file.reading() as connection:
             entries = read_entries(connection, population)
-            budgets = in_force(read_budgets(connection, population))
+            budgets = read_budgets(connection, population)
             moment = current_time(last_time(connection))
         summaries: list[Spent] = []
         for key in dict.fromkeys([*map(_account, budgets), *map(_account, entries)]):
@@ -197,7 +195,7 @@ def _checked_entry(
             "take another label, or say that you repeat it (repeat=True, --repeat) and spend the budget again"
         )
     moment = current_time(last_time(connection))
-    budgets = in_force(read_budgets(connection, entry.population))
+    budgets = read_budgets(connection, entry.population)
     check_same_meaning(entry, budgets)
     if budgets:
         check_fits(entry, budgets, read_entries(connection, entry.population), moment)
@@ -206,7 +204,7 @@ def _checked_entry(
 
 def _checked_new_budget(connection: sqlite3.Connection, budget: Budget) -> Budget:
     """The budget with its time, if everything that it counts has its unit and relation. Changes nothing."""
-    budgets = in_force(read_budgets(connection, budget.population))
+    budgets = read_budgets(connection, budget.population)
     # This one replaces the one of the same period.
     check_same_meaning(budget, [other for other in budgets if other.period != budget.period])
     check_same_meaning(budget, read_entries(connection, budget.population))

@@ -151,20 +151,20 @@ def read_entries(connection: sqlite3.Connection, population: str | None) -> list
     return [Entry(*row) for row in _select(connection, "entries", COLUMNS, population)]
 
 
-def read_budgets(connection: sqlite3.Connection, population: str | None) -> list[Budget]:
-    """All budgets that were ever set, in order, or those of one population."""
+def read_budgets(
+    connection: sqlite3.Connection, population: str | None, *, past: bool = False
+) -> list[Budget]:
+    """The budgets in force, of all populations or of one; with `past` all that were ever set, in order."""
     budgets = [Budget(*row) for row in _select(connection, "budgets", BUDGET_COLUMNS, population)]
     try:
         for budget in budgets:
             budget.limit  # noqa: B018  # raises
-        return [replace(budget, period=checked_period(budget.period or None)) for budget in budgets]
+        budgets = [replace(budget, period=checked_period(budget.period or None)) for budget in budgets]
     except ParameterError as problem:
         raise CorruptFileError(f"a budget of a ledger must be valid, got: {problem}") from None
-
-
-def in_force(budgets: Sequence[Budget]) -> list[Budget]:
-    """The last budget of each population and period."""
-    return list({(budget.population, budget.period): budget for budget in budgets}.values())
+    # A later budget of the same population and period replaces the earlier one.
+    last = {(budget.population, budget.period): budget for budget in budgets}
+    return budgets if past else list(last.values())
 
 
 def released_before(connection: sqlite3.Connection, population: str, labels: Iterable[str]) -> list[str]:
