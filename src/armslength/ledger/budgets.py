@@ -176,12 +176,6 @@ def period_of(period: str, moment: datetime) -> tuple[datetime, datetime]:
     return start, start.replace(year=start.year + after // 12, month=after % 12 + 1)
 
 
-def current_time(last: str | None) -> datetime:
-    """The time now in UTC, but never before the ledger's last line: a clock set back must not open a period a second time."""
-    now = datetime.now(UTC).replace(microsecond=0)
-    return max(now, parse_time(last)) if last else now
-
-
 def parse_time(text: str) -> datetime:
     """The time of a line."""
     try:

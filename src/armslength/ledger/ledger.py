@@ -19,7 +19,6 @@ from armslength.ledger.budgets import (
     check_fits,
     check_same_meaning,
     checked_budget,
-    current_time,
     parse_time,
     period_of,
     spent_of,
@@ -28,7 +27,7 @@ from armslength.ledger.budgets import (
 from armslength.ledger.entry import Entry, check_entry, check_spelling, ledger_entry
 from armslength.ledger.ledger_file import (
     LedgerFile,
-    last_time,
+    current_time,
     read_budgets,
     read_entries,
     released_before,
@@ -159,7 +158,7 @@ class Ledger:
         with self._file.reading() as connection:
             entries = read_entries(connection, population)
             budgets = read_budgets(connection, population)
-            moment = current_time(last_time(connection))
+            moment = current_time(connection)
         summaries: list[Spent] = []
         for key in dict.fromkeys([*map(_account, budgets), *map(_account, entries)]):
             own_entries = [entry for entry in entries if _account(entry) == key]
@@ -176,7 +175,7 @@ class Ledger:
         """What is spent of a budget in its present period, whether or not it is in force."""
         with self._file.reading() as connection:
             entries = read_entries(connection, budget.population)
-            moment = current_time(last_time(connection))
+            moment = current_time(connection)
         return spent_of([entry for entry in entries if _account(entry) == _account(budget)], budget, moment)
 
     def _check_writable(self) -> None:
@@ -194,7 +193,7 @@ def _checked_entry(
             f"labels must be new for population {entry.population!r}, got {again[0][:100]!r} again; "
             "take another label, or say that you repeat it (repeat=True, --repeat) and spend the budget again"
         )
-    moment = current_time(last_time(connection))
+    moment = current_time(connection)
     budgets = read_budgets(connection, entry.population)
     check_same_meaning(entry, budgets)
     if budgets:
@@ -208,7 +207,7 @@ def _checked_new_budget(connection: sqlite3.Connection, budget: Budget) -> Budge
     # This one replaces the one of the same period.
     check_same_meaning(budget, [other for other in budgets if other.period != budget.period])
     check_same_meaning(budget, read_entries(connection, budget.population))
-    return replace(budget, time=time_text(current_time(last_time(connection))))
+    return replace(budget, time=time_text(current_time(connection)))
 
 
 def _account(line: Entry | Budget) -> tuple[str, str, str]:

@@ -8,12 +8,13 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, fields, replace
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
 from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError, printable
 from armslength.files import atomic_write
-from armslength.ledger.budgets import Budget, checked_period
+from armslength.ledger.budgets import Budget, checked_period, parse_time
 from armslength.ledger.entry import COLUMNS, Entry, one_spelling
 
 SCHEMA_VERSION = 2
@@ -174,10 +175,11 @@ def released_before(connection: sqlite3.Connection, population: str, labels: Ite
     return sorted(charged.intersection(map(one_spelling, labels)))
 
 
-def last_time(connection: sqlite3.Connection) -> str | None:
-    """The time of the last line of any kind; None in an empty ledger."""
-    last: str | None = connection.execute(_LAST_TIME).fetchone()[0]
-    return last
+def current_time(connection: sqlite3.Connection) -> datetime:
+    """The time now in UTC, but never before the ledger's last line: a clock set back must not open a period a second time."""
+    last = connection.execute(_LAST_TIME).fetchone()[0]
+    now = datetime.now(UTC).replace(microsecond=0)
+    return max(now, parse_time(last)) if last else now
 
 
 def write_entry(connection: sqlite3.Connection, entry: Entry, labels: Iterable[str]) -> None:
