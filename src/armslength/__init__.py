@@ -6,111 +6,65 @@ Every public name is loaded on first use, so that `import armslength` costs next
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from armslength.version import __version__
+from armslength.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from armslength.answers.alike import Alike, Closer, alike, closer
-    from armslength.answers.cluster import Clusters, cluster
-    from armslength.answers.compare import compare
-    from armslength.answers.drift import Drift, drift
-    from armslength.answers.nearest import Nearest, nearest
-    from armslength.answers.outliers import Outliers, outliers
-    from armslength.answers.plane import Plane, plane
-    from armslength.errors import (
-        ArmslengthError,
-        BudgetError,
-        CorruptFileError,
-        FormatError,
-        IncompatibleSketchesError,
-        InputError,
-        NotResolvableError,
-        ParameterError,
-        UnsupportedVersionError,
-    )
-    from armslength.estimates.distances import (
-        distances,
-        squared_distances,
-        squared_norms,
-        valid_squared_distances,
-    )
-    from armslength.estimates.estimate import Estimate
-    from armslength.estimates.known_norms import squared_distances_with_norms
-    from armslength.estimates.products import cosines, inner_products
-    from armslength.estimates.shapes import shape_distances, totals
-    from armslength.ledger.ledger import NO_LEDGER, Ledger
-    from armslength.planner.plan import Plan, plan
-    from armslength.protocol.protocol import Protocol
-    from armslength.release.release import sketch_in_clear
-    from armslength.reporting.page import report
-    from armslength.sketches.collection import Collection, open_collection
-    from armslength.sketches.sketch_file import load
-    from armslength.sketches.sketches import Sketches, concat
-    from armslength.transforms.dense_jl import GaussianJL, SignJL
-    from armslength.transforms.fast_jl import FastJL
-    from armslength.transforms.hadamard_jl import HadamardJL
-    from armslength.transforms.identity import Identity
-    from armslength.transforms.matrix_jl import MatrixJL
-    from armslength.transforms.sparse_jl import SparseJL
-
-__all__ = [
-    "Alike",
-    "ArmslengthError",
-    "BudgetError",
-    "Closer",
-    "Clusters",
-    "Collection",
-    "CorruptFileError",
-    "Drift",
-    "Estimate",
-    "FastJL",
-    "FormatError",
-    "GaussianJL",
-    "HadamardJL",
-    "Identity",
-    "IncompatibleSketchesError",
-    "InputError",
-    "Ledger",
-    "MatrixJL",
-    "NO_LEDGER",
-    "Nearest",
-    "NotResolvableError",
-    "Outliers",
-    "ParameterError",
-    "Plan",
-    "Plane",
-    "Protocol",
-    "SignJL",
-    "Sketches",
-    "SparseJL",
-    "UnsupportedVersionError",
-    "Verification",
-    "__version__",
-    "alike",
-    "closer",
-    "cluster",
-    "compare",
-    "concat",
-    "cosines",
-    "distances",
-    "drift",
-    "implausible",
-    "inner_products",
-    "load",
-    "nearest",
-    "open_collection",
-    "outliers",
-    "plan",
-    "plane",
-    "report",
-    "shape_distances",
-    "sketch_in_clear",
-    "squared_distances",
-    "squared_distances_with_norms",
-    "squared_norms",
-    "totals",
-    "valid_squared_distances",
-    "verify",
-]
+    from armslength.answers.alike import Alike as Alike
+    from armslength.answers.alike import Closer as Closer
+    from armslength.answers.alike import alike as alike
+    from armslength.answers.alike import closer as closer
+    from armslength.answers.cluster import Clusters as Clusters
+    from armslength.answers.cluster import cluster as cluster
+    from armslength.answers.compare import compare as compare
+    from armslength.answers.drift import Drift as Drift
+    from armslength.answers.drift import drift as drift
+    from armslength.answers.nearest import Nearest as Nearest
+    from armslength.answers.nearest import nearest as nearest
+    from armslength.answers.outliers import Outliers as Outliers
+    from armslength.answers.outliers import outliers as outliers
+    from armslength.answers.plane import Plane as Plane
+    from armslength.answers.plane import plane as plane
+    from armslength.errors import ArmslengthError as ArmslengthError
+    from armslength.errors import BudgetError as BudgetError
+    from armslength.errors import CorruptFileError as CorruptFileError
+    from armslength.errors import FormatError as FormatError
+    from armslength.errors import IncompatibleSketchesError as IncompatibleSketchesError
+    from armslength.errors import InputError as InputError
+    from armslength.errors import NotResolvableError as NotResolvableError
+    from armslength.errors import ParameterError as ParameterError
+    from armslength.errors import UnsupportedVersionError as UnsupportedVersionError
+    from armslength.estimates.distances import distances as distances
+    from armslength.estimates.distances import squared_distances as squared_distances
+    from armslength.estimates.distances import squared_norms as squared_norms
+    from armslength.estimates.distances import valid_squared_distances as valid_squared_distances
+    from armslength.estimates.estimate import Estimate as Estimate
+    from armslength.estimates.known_norms import squared_distances_with_norms as squared_distances_with_norms
+    from armslength.estimates.products import cosines as cosines
+    from armslength.estimates.products import inner_products as inner_products
+    from armslength.estimates.shapes import shape_distances as shape_distances
+    from armslength.estimates.shapes import totals as totals
+    from armslength.ledger.ledger import NO_LEDGER as NO_LEDGER
+    from armslength.ledger.ledger import Ledger as Ledger
+    from armslength.planner.plan import Plan as Plan
+    from armslength.planner.plan import plan as plan
+    from armslength.protocol.protocol import Protocol as Protocol
+    from armslength.release.release import sketch_in_clear as sketch_in_clear
+    from armslength.reporting.page import report as report
+    from armslength.sketches.collection import Collection as Collection
+    from armslength.sketches.collection import open_collection as open_collection
+    from armslength.sketches.plausibility import implausible as implausible
+    from armslength.sketches.sketch_file import load as load
+    from armslength.sketches.sketches import Sketches as Sketches
+    from armslength.sketches.sketches import concat as concat
+    from armslength.sketches.verify import Verification as Verification
+    from armslength.sketches.verify import verify as verify
+    from armslength.transforms.dense_jl import GaussianJL as GaussianJL
+    from armslength.transforms.dense_jl import SignJL as SignJL
+    from armslength.transforms.fast_jl import FastJL as FastJL
+    from armslength.transforms.hadamard_jl import HadamardJL as HadamardJL
+    from armslength.transforms.identity import Identity as Identity
+    from armslength.transforms.matrix_jl import MatrixJL as MatrixJL
+    from armslength.transforms.sparse_jl import SparseJL as SparseJL
 
 _HOME = {
     name: f"armslength.{module}"
@@ -147,6 +101,7 @@ _HOME = {
     }.items()
     for name in names.split()
 }
+__all__ = sorted([*_HOME, "__version__"])  # noqa: PLE0605  # that is a list
 
 
 def __getattr__(name: str) -> Any:

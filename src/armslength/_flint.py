@@ -1,8 +1,4 @@
-"""Ball arithmetic (python-flint's `arb`): numbers with proved error bounds.
-
-The working precision belongs to the whole process, so it is set under a lock. A child process gets a new lock: a fork may happen
-while another thread holds the old one.
-"""
+"""Ball arithmetic (python-flint's `arb`): numbers with proved error bounds."""
 
 import os
 import threading
@@ -12,10 +8,11 @@ from typing import Any
 
 from flint import arb, ctx
 
-_lock = threading.RLock()
+_lock = threading.RLock()  # of the working precision, which belongs to the whole process
 
 
 def _renew_lock() -> None:
+    """A child process gets a new lock: a fork may happen while another thread holds the old one."""
     global _lock  # noqa: PLW0603  # the one lock of the process
     _lock = threading.RLock()
 

@@ -15,15 +15,13 @@ _ADDRESS = re.compile(r"(s3[an]?|gcs|gs|az|abfss?|wasbs?|hdfs|dbfs|https?|s?ftp|
 
 def integer(name: str, value: Any, *, at_least: int, at_most: int) -> int:
     """The value as an int, if it is an integer in the range."""
-    rule = f"{name} must be an integer from {at_least} to {at_most}"
-    if isinstance(value, bool):
-        raise ParameterError(f"{rule}, got {short_repr(value)}")
     try:
-        number = operator.index(value)
+        number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
-        raise ParameterError(f"{rule}, got {short_repr(value)}") from None
-    if not at_least <= number <= at_most:
-        raise ParameterError(f"{rule}, got {short_repr(number)}")
+        number = None
+    if number is None or not at_least <= number <= at_most:
+        rule = f"{name} must be an integer from {at_least} to {at_most}"
+        raise ParameterError(f"{rule}, got {short_repr(value if number is None else number)}")
     return number
 
 
@@ -31,9 +29,8 @@ def number(name: str, value: Any, *, above: float, at_most: float) -> float:
     """The value as a float, if it is a number in the range."""
     plain = plain_number(value)
     if plain is None or not above < plain <= at_most:
-        raise ParameterError(
-            f"{name} must be a number above {above:g} and at most {at_most:g}, got {short_repr(value)}"
-        )
+        rule = f"{name} must be a number above {above:g} and at most {at_most:g}"
+        raise ParameterError(f"{rule}, got {short_repr(value)}")
     return float(plain)
 
 
@@ -76,13 +73,7 @@ def short_repr(value: Any) -> str:
 
 
 def type_name(kind: Any) -> str:
-    """The type of an array or a column for a message: its first word alone.
-
-    Names of nested fields, members of an enumeration and lengths of text can come from the data.
-
-    Args:
-        kind: A type of NumPy or Arrow, or the name of a type of an engine.
-    """
+    """A type of NumPy, Arrow or an engine for a message: its first word alone, for the others can come from the data."""
     if isinstance(kind, np.dtype):
         return kind.type.__name__.rstrip("_")
     return re.split(r"[<(\[{]", str(kind), maxsplit=1)[0]

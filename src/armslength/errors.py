@@ -1,17 +1,4 @@
-"""Every error that armslength raises on purpose.
-
-    ArmslengthError
-    ├── ParameterError (ValueError)        a public argument breaks its rule
-    ├── InputError (ValueError)            data or items have the wrong form; never shows a value of them
-    ├── IncompatibleSketchesError          sketches of different spaces meet; names the fields that differ
-    ├── BudgetError                        the ledger says no
-    ├── NotResolvableError                 the planner says no: the noise is larger than the distances
-    └── FormatError                        a file is not what it should be
-        ├── UnsupportedVersionError        it was written by another version
-        └── CorruptFileError               it is damaged, cut off, or was edited
-
-A message is one line: what must hold, what came, what to do.
-"""
+"""Every error that armslength raises on purpose. A message is one line: what must hold, what came, what to do."""
 
 
 def printable(text: str) -> str:

@@ -17,17 +17,15 @@ LARGEST_SAFE_INTEGER = 2**53 - 1
 def atomic_write(path: str | os.PathLike[str], *, new: bool = False) -> Iterator[IO[bytes]]:
     """A file to write to. It gets its name in one step when the block ends without an error.
 
-    Args:
-        path: Its name.
-        new: Whether to refuse a name that another file has by then; otherwise that file is replaced.
+    With `new`, a name that another file has by then is refused; otherwise that file is replaced.
     """
     target = Path(path)
+    where = printable(str(target))
     if os.path.isdir(target):
-        raise ParameterError(f"a file must have a name of its own, got the folder {printable(str(target))}")
+        raise ParameterError(f"a file must have a name of its own, got the folder {where}")
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except (OSError, ValueError) as problem:
-        where = printable(str(target))
         raise ParameterError(f"the folder of {where} must be writable, got: {_reason(problem)}") from None
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -44,22 +42,19 @@ def atomic_write(path: str | os.PathLike[str], *, new: bool = False) -> Iterator
     except BaseException as problem:
         with suppress(OSError):
             os.unlink(name)  # noqa: PTH108  # the same
-        where = printable(str(target))
         if new and isinstance(problem, FileExistsError):
             raise ParameterError(
                 f"{where} must be a new file, got one that somebody else has just made; look at that one first"
             ) from None
         if isinstance(problem, OSError):
-            raise ParameterError(
-                f"{where} must be written whole, got: {problem.strerror or problem}"
-            ) from None
+            reason = problem.strerror or problem
+            raise ParameterError(f"{where} must be written whole, got: {reason}") from None
         raise
 
 
 def check_can_write(path: str | os.PathLike[str]) -> None:
     """Refuses a path where `atomic_write` would fail to begin. Leaves nothing behind."""
-    target = Path(path)
-    with suppress(_TrialEnd), atomic_write(target):
+    with suppress(_TrialEnd), atomic_write(path):
         raise _TrialEnd
 
 

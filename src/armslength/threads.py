@@ -1,15 +1,15 @@
 """Threads over blocks of rows, and attributes that are computed once.
 
-Every call makes its own pool, so a forked child never inherits one. A child that is forked during a call, by a signal handler for
-example, has none of the pool's threads. It is refused and does not wait for them.
+Every call makes its own pool. A child that is forked meanwhile has none of its threads: it is refused and does not wait for them.
 """
 
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, TypeVar, overload
+from typing import TypeVar
 
 from armslength.checks import integer
 
@@ -28,14 +28,7 @@ def available_threads() -> int:
 
 
 def for_blocks(total: int, block: int, work: Callable[[int, int], None], threads: int | None = None) -> None:
-    """Calls `work(start, stop)` for consecutive blocks that cover `range(total)`, from several threads.
-
-    Args:
-        total: How many rows there are.
-        block: How many rows a block has at most.
-        work: Called once for each block; blocks must not share what they write.
-        threads: At most this many threads; None uses all that the process may run.
-    """
+    """Calls `work(start, stop)` for consecutive blocks that cover `range(total)`; they must not share what they write."""
 
     def work_through(first: int, last: int) -> None:
         for start in range(first, last, block):
@@ -47,13 +40,12 @@ def for_blocks(total: int, block: int, work: Callable[[int, int], None], threads
 def for_runs(total: int, block: int, work: Callable[[int, int], None], threads: int | None = None) -> None:
     """Calls `work(first, last)` for consecutive runs of blocks, for work that reuses something from block to block.
 
-    A run is contiguous in memory. Each thread gets several runs, so that none waits long at the end.
+    At most so many threads work, by default all that the process may run. Each gets several runs, so that none waits long at the end.
     """
-    allowed = (
-        available_threads() if threads is None else integer("threads", threads, at_least=1, at_most=1024)
-    )
+    if threads is not None:
+        integer("threads", threads, at_least=1, at_most=1024)
     blocks = -(-total // block)
-    workers = min(allowed, blocks)
+    workers = min(threads or available_threads(), blocks)
     if workers <= 1:
         if total:
             work(0, total)
@@ -83,10 +75,7 @@ def for_runs(total: int, block: int, work: Callable[[int, int], None], threads: 
 
 
 def ordered_map(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """`work(item)` for each item, in order, by as many threads as the process may run.
-
-    It works at most as many items ahead as there are threads. If one fails, items that have not begun never begin.
-    """
+    """`work(item)` for each item, in order, by threads that work at most as many items ahead; after an error none begins."""
     workers = available_threads()
     with ThreadPoolExecutor(workers) as pool:
         waiting: deque[Future[Result]] = deque()
@@ -110,34 +99,18 @@ def check_same_process(process: int) -> None:
         )
 
 
-class cached_attribute(Generic[Value]):  # noqa: N801  # a decorator, like property
-    """Makes a method without arguments an attribute that is computed once for each instance, without a lock.
+class cached_attribute(cached_property[Value]):  # noqa: N801  # a decorator, like property
+    """`functools.cached_property` without the lock that Python 3.11 has for all instances of a class.
 
-    `functools.cached_property` of Python 3.11 has one lock for all instances of a class: a large transform would make every
-    other one wait, and a child forked meanwhile would wait for ever. Here two threads may both compute; the values are equal, and
-    one of them stays.
+    With it a large transform would make every other one wait, and a child forked meanwhile would wait for ever. Here two threads may
+    both compute; the values are equal, and one of them stays.
     """
 
-    def __init__(self, compute: Callable[[Any], Value]) -> None:
-        self._compute = compute
-        self.__doc__ = compute.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> "cached_attribute[Value]": ...
-
-    @overload
-    def __get__(self, instance: object, owner: type) -> Value: ...
-
-    def __get__(self, instance: object | None, owner: type) -> "Value | cached_attribute[Value]":
+    def __get__(self, instance: object, owner: type | None = None) -> Value:  # type: ignore[override]
         if instance is None:
-            return self
-        value = self._compute(instance)
-        # From now on Python finds this entry before the descriptor.
-        kept: Value = instance.__dict__.setdefault(self._name, value)
-        return kept
+            return self  # type: ignore[return-value]  # for tools that look at the class
+        value: Value = vars(instance).setdefault(str(self.attrname), self.func(instance))
+        return value
 
 
 def _wait_for_one(ended: "SimpleQueue[BaseException | None]", process: int) -> None:

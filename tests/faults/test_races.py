@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import armslength as al
 from armslength.cli.main import main
-from armslength.ledger import budgets
+from armslength.ledger import ledger_file
 
 pytestmark = pytest.mark.xdist_group("faults")  # one server for all
 PROTOCOL = al.Protocol(
@@ -80,7 +80,7 @@ def test_a_clock_that_goes_back_opens_no_period_again(party, monkeypatch):
             def now(cls, tz=None):
                 return datetime.fromisoformat(day).replace(tzinfo=UTC).astimezone(tz)
 
-        monkeypatch.setattr(budgets, "datetime", Clock)
+        monkeypatch.setattr(ledger_file, "datetime", Clock)
         return CliRunner().invoke(main, named(label, "--public-groups", label)).exit_code
 
     ledger = new_ledger(party.folder, 1, period="month")

@@ -56,13 +56,17 @@ class Spent:
     delta: float  # of that ε: the budget's, or the sum over the releases
     method: str  # the proof: "sum", "gaussian" or "renyi"; "" if there is none
     budget: Budget | None  # in force
-    left: (
-        float | None
-    )  # largest ε of one more pure release, rounded down; None without a budget, or for the past
+    left: float | None  # largest ε of one more pure release, rounded down; None if without budget or past
 
 
 def checked_budget(
-    population: Any, epsilon: Any, delta: Any, unit: Any, relation: Any, period: Any
+    population: Any,
+    epsilon: Any,
+    delta: Any = 0,
+    *,
+    unit: Any,
+    relation: Any = "add_remove",
+    period: Any = None,
 ) -> Budget:
     """A valid budget, without its time."""
     one_line("unit", unit)
@@ -79,14 +83,15 @@ def checked_period(value: Any) -> str | None:
     return None if value is None else one_of("period", value, PERIODS)
 
 
-def check_same_meaning(entry: Entry | Budget, budgets: Sequence[Budget]) -> None:
-    """Refuses a unit or a relation other than that of the budgets: only equal ones compose."""
-    for budget in budgets:
+def check_same_meaning(line: Entry | Budget, others: Sequence[Entry | Budget]) -> None:
+    """Refuses a unit or a relation other than that of the other lines of the population: only equal ones compose."""
+    for other in others:
+        kind = "the budget" if isinstance(other, Budget) else "a release"
         for name in ("unit", "relation"):
-            wanted, got = getattr(budget, name), getattr(entry, name)
+            wanted, got = getattr(other, name), getattr(line, name)
             if wanted != got:
                 raise BudgetError(
-                    f"{name} must be {wanted!r} as in the budget of population {budget.population!r}, got {got!r}; "
+                    f"{name} must be {wanted!r} as in {kind} of population {other.population!r}, got {got!r}; "
                     "only equal units and relations compose: agree on one, or take another population"
                 )
 
@@ -118,10 +123,7 @@ def check_fits(entry: Entry, budgets: Sequence[Budget], entries: Sequence[Entry]
 def spent_of(
     entries: Sequence[Entry], budget: Budget | None, moment: datetime, *, is_past: bool = False
 ) -> Spent:
-    """What entries of one population, unit and relation cost in the moment's period.
-
-    Period and δ are those of the budget; without one, all time, at the sum of the releases' own δ.
-    """
+    """What entries of one population, unit and relation cost in the budget's period; without one, in all time at their own δ."""
     subject = budget or entries[0]
     period = None if budget is None else budget.period
     losses = losses_in(period, entries, moment)
@@ -172,15 +174,6 @@ def period_of(period: str, moment: datetime) -> tuple[datetime, datetime]:
     if start.year + after // 12 > _END_OF_TIME.year:
         return start, _END_OF_TIME
     return start, start.replace(year=start.year + after // 12, month=after % 12 + 1)
-
-
-def current_time(last: str | None) -> datetime:
-    """The time now in UTC, to the second, but never before the last line of the ledger.
-
-    A clock that was stopped or set back must not open a period a second time.
-    """
-    now = datetime.now(UTC).replace(microsecond=0)
-    return max(now, parse_time(last)) if last else now
 
 
 def parse_time(text: str) -> datetime:

@@ -68,14 +68,13 @@ COLUMNS = tuple(field.name for field in fields(Entry))
 
 def ledger_entry(protocol: Protocol, population: str, labels: Sequence[str]) -> Entry:
     """The entry of a release of rows with these labels."""
-    label, squared = release_label(labels), ""
+    squared = ""
     if protocol.noise == "gaussian":
-        squared = str(
-            gaussian_sensitivity_squared(protocol.transform, protocol.neighbors, protocol.noise_site)
-        )
+        neighbors, site = protocol.neighbors, protocol.noise_site
+        squared = str(gaussian_sensitivity_squared(protocol.transform, neighbors, site))
     return Entry(
         population=population,
-        label=label,
+        label=release_label(labels),
         unit=protocol.unit,
         relation=protocol.relation,
         radius=decimal_text(protocol.radius),
@@ -105,9 +104,8 @@ def check_entry(entry: Entry) -> None:
     if not all(isinstance(value, str) for value in astuple(entry)):
         raise ParameterError("an entry must have text in every field, got something else")
     check_spelling(entry.population)
-    if entry.relation not in RELATIONS or entry.norm not in NORMS:
-        one_of("relation", entry.relation, RELATIONS)
-        one_of("norm", entry.norm, NORMS)
+    one_of("relation", entry.relation, RELATIONS)
+    one_of("norm", entry.norm, NORMS)
     entry.loss  # noqa: B018  # raises
 
 

@@ -19,7 +19,6 @@ from armslength.ledger.budgets import (
     check_fits,
     check_same_meaning,
     checked_budget,
-    current_time,
     parse_time,
     period_of,
     spent_of,
@@ -28,8 +27,7 @@ from armslength.ledger.budgets import (
 from armslength.ledger.entry import Entry, check_entry, check_spelling, ledger_entry
 from armslength.ledger.ledger_file import (
     LedgerFile,
-    in_force,
-    last_time,
+    current_time,
     read_budgets,
     read_entries,
     released_before,
@@ -94,7 +92,7 @@ class Ledger:
         self._check_writable()
         check_entry(entry)  # before any file is made
         with self._file.writing() as connection:
-            stamped = _checked_entry(connection, entry, labels, repeat=repeat)
+            stamped = _checked_entry(connection, entry, labels, repeat)
             write_entry(connection, stamped, labels)
         return stamped
 
@@ -102,7 +100,7 @@ class Ledger:
         """The entry that `charge` would write now, or the same refusal. Nothing is written, and no file is made."""
         check_entry(entry)
         with self._file.reading() as connection:
-            return _checked_entry(connection, entry, labels, repeat=repeat)
+            return _checked_entry(connection, entry, labels, repeat)
 
     def set_budget(
         self,
@@ -128,24 +126,15 @@ class Ledger:
             period: "year", "quarter", "month", "week" or "day", in UTC; None for all time.
         """
         self._check_writable()
-        budget = checked_budget(population, epsilon, delta, unit, relation, period)
+        budget = checked_budget(population, epsilon, delta, unit=unit, relation=relation, period=period)
         with self._file.writing() as connection:
             stamped = _checked_new_budget(connection, budget)
             write_budget(connection, stamped)
         return stamped
 
-    def preview_budget(  # the arguments of set_budget
-        self,
-        population: str,
-        epsilon: Any,
-        delta: Any = 0,
-        *,
-        unit: str,
-        relation: str = "add_remove",
-        period: str | None = None,
-    ) -> Budget:
+    def preview_budget(self, *arguments: Any, **options: Any) -> Budget:
         """The budget that `set_budget` would write now, or the same refusal. Nothing is written, and no file is made."""
-        budget = checked_budget(population, epsilon, delta, unit, relation, period)
+        budget = checked_budget(*arguments, **options)
         with self._file.reading() as connection:
             return _checked_new_budget(connection, budget)
 
@@ -157,8 +146,7 @@ class Ledger:
     def budgets(self, population: str | None = None, *, past: bool = False) -> list[Budget]:
         """The budgets in force, or with `past` all that were ever set, in order."""
         with self._file.reading() as connection:
-            every = read_budgets(connection, population)
-        return every if past else in_force(every)
+            return read_budgets(connection, population, past=past)
 
     def spent(self, population: str | None = None, *, past: bool = False) -> list[Spent]:
         """What was spent: in the present period of each budget, or for all time without a budget.
@@ -169,8 +157,8 @@ class Ledger:
         """
         with self._file.reading() as connection:
             entries = read_entries(connection, population)
-            budgets = in_force(read_budgets(connection, population))
-            moment = current_time(last_time(connection))
+            budgets = read_budgets(connection, population)
+            moment = current_time(connection)
         summaries: list[Spent] = []
         for key in dict.fromkeys([*map(_account, budgets), *map(_account, entries)]):
             own_entries = [entry for entry in entries if _account(entry) == key]
@@ -187,7 +175,7 @@ class Ledger:
         """What is spent of a budget in its present period, whether or not it is in force."""
         with self._file.reading() as connection:
             entries = read_entries(connection, budget.population)
-            moment = current_time(last_time(connection))
+            moment = current_time(connection)
         return spent_of([entry for entry in entries if _account(entry) == _account(budget)], budget, moment)
 
     def _check_writable(self) -> None:
@@ -196,7 +184,7 @@ class Ledger:
 
 
 def _checked_entry(
-    connection: sqlite3.Connection, entry: Entry, labels: Sequence[str], *, repeat: bool
+    connection: sqlite3.Connection, entry: Entry, labels: Sequence[str], repeat: bool
 ) -> Entry:
     """The entry with its time, if its labels are new and every budget allows it. Changes nothing."""
     again = released_before(connection, entry.population, labels)
@@ -205,8 +193,8 @@ def _checked_entry(
             f"labels must be new for population {entry.population!r}, got {again[0][:100]!r} again; "
             "take another label, or say that you repeat it (repeat=True, --repeat) and spend the budget again"
         )
-    moment = current_time(last_time(connection))
-    budgets = in_force(read_budgets(connection, entry.population))
+    moment = current_time(connection)
+    budgets = read_budgets(connection, entry.population)
     check_same_meaning(entry, budgets)
     if budgets:
         check_fits(entry, budgets, read_entries(connection, entry.population), moment)
@@ -215,16 +203,11 @@ def _checked_entry(
 
 def _checked_new_budget(connection: sqlite3.Connection, budget: Budget) -> Budget:
     """The budget with its time, if everything that it counts has its unit and relation. Changes nothing."""
-    budgets = in_force(read_budgets(connection, budget.population))
+    budgets = read_budgets(connection, budget.population)
     # This one replaces the one of the same period.
     check_same_meaning(budget, [other for other in budgets if other.period != budget.period])
-    for entry in read_entries(connection, budget.population):
-        if (entry.unit, entry.relation) != (budget.unit, budget.relation):
-            raise BudgetError(
-                f"a budget must have the unit and relation of all releases of population {budget.population!r}, got "
-                f"{budget.unit!r}, {budget.relation!r} where one has {entry.unit!r}, {entry.relation!r}; take another population"
-            )
-    return replace(budget, time=time_text(current_time(last_time(connection))))
+    check_same_meaning(budget, read_entries(connection, budget.population))
+    return replace(budget, time=time_text(current_time(connection)))
 
 
 def _account(line: Entry | Budget) -> tuple[str, str, str]:

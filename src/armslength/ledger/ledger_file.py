@@ -1,12 +1,6 @@
 """The ledger's SQLite file: opened for one transaction at a time, made and checked.
 
-A charge is one transaction, so a process that dies at any moment leaves a ledger with the whole line or without it.
-`synchronous = EXTRA` makes the removal of the journal last: otherwise a power failure just after a charge could bring the journal
-back and undo the line of a finished release. A new ledger is made in memory with its first line and gets its name in one step: an
-empty file is never a ledger, as it may be one that was cut short.
-
-The schema must be ours to the letter. A file could bring a trigger that deletes each new line, a view in place of a table, or a
-rule that replaces one line by the next. Each of them would allow a release without a line.
+A process that dies at any moment leaves a ledger with the whole line or without it (docs/decisions/0014-ledger.md).
 """
 
 import os
@@ -14,12 +8,13 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, fields, replace
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
 from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError, printable
 from armslength.files import atomic_write
-from armslength.ledger.budgets import Budget, checked_period
+from armslength.ledger.budgets import Budget, checked_period, parse_time
 from armslength.ledger.entry import COLUMNS, Entry, one_spelling
 
 SCHEMA_VERSION = 2
@@ -35,9 +30,8 @@ _LAST_TIME = "SELECT max(time) FROM (SELECT time FROM entries UNION ALL SELECT t
 
 
 class LedgerFile:
-    """The file of a ledger, which stays the same file.
+    """The file of a ledger: every transaction refuses one that is gone, was replaced, or has lost lines since the last one.
 
-    Every transaction refuses a file that is gone, was replaced by another one, or has lost lines since the last transaction.
     The path is absolute. With `create` no file may exist; the first line makes it.
     """
 
@@ -47,25 +41,24 @@ class LedgerFile:
         self._is_new = create  # until the file exists
         self._identity = None if create else _file_identity(path)
         self._lines = 0
-        if create:
-            self._exists()  # refuses a file that exists
-            if not os.path.isdir(os.path.dirname(path)):
-                rule = f"the folder of the ledger {self._where} must exist"
-                raise ParameterError(f"{rule}, got none; make it first")
-            self._check_no_journal()
-            return
-        if self._identity is None:
+        if self._identity is None and not create:
             raise ParameterError(
                 f"the ledger {self._where} does not exist; name the right file, or ask for a new one "
                 "(create=True, --new-ledger)"
             )
         with self.reading():
-            pass
+            pass  # which refuses a file that is no ledger, and one that exists although it is to be made
+        if create and not os.path.isdir(os.path.dirname(path)):
+            rule = f"the folder of the ledger {self._where} must exist"
+            raise ParameterError(f"{rule}, got none; make it first")
+        if create:
+            self._check_no_journal()
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A connection for one transaction that locks out all others. A new ledger is made when the block ends."""
         if not self._exists():
+            # Made with its first line: an empty file is never a ledger, as it may be one that was cut short.
             with closing(_new_in_memory()) as connection:
                 yield connection
                 lines, content = _last_numbers(connection), connection.serialize()
@@ -73,11 +66,12 @@ class LedgerFile:
             self._lines = lines
             return
         seen = self._lines
-        with _sqlite_errors(self.path, "written"), closing(_connected(self.path)) as connection:
+        with _sqlite_errors(self._where, "written"), closing(_connected(self.path)) as connection:
+            # Else a power failure could undo the line of a finished release.
             connection.execute("PRAGMA synchronous = EXTRA")
             connection.execute("BEGIN IMMEDIATE")
             self._exists()  # still the same file
-            _check_ledger(connection, self.path)
+            _check_ledger(connection, self._where)
             self._check_lines(connection, seen)
             yield connection
             lines = _last_numbers(connection)
@@ -94,31 +88,31 @@ class LedgerFile:
             return
         seen = self._lines
         # Reading needs write access, too: SQLite first undoes what a killed process left unfinished.
-        with _sqlite_errors(self.path, "read"), closing(_connected(self.path)) as connection:
+        with _sqlite_errors(self._where, "read"), closing(_connected(self.path)) as connection:
             connection.execute("PRAGMA query_only = ON")
             connection.execute("BEGIN")
-            _check_ledger(connection, self.path)
+            _check_ledger(connection, self._where)
             self._exists()
             self._check_lines(connection, seen)
             yield connection
 
     def _exists(self) -> bool:
         """Whether there is a file yet. Refuses any file other than the one that was opened or made here."""
-        identity, where = _file_identity(self.path), self._where
+        identity = _file_identity(self.path)
         if identity is None and self._is_new:
             return False
         if identity is None:
             raise ParameterError(
-                f"the ledger {where} is gone since it was opened; bring it back: a new one would forget what was spent"
+                f"the ledger {self._where} is gone since it was opened; bring it back: a new one would forget what was spent"
             )
         if identity != self._identity and self._is_new:
             raise ParameterError(
-                f"a new ledger must have a new name, got {where}, which exists; "
+                f"a new ledger must have a new name, got {self._where}, which exists; "
                 "leave create=True or --new-ledger out to use it"
             )
         if identity != self._identity:
             raise ParameterError(
-                f"the ledger {where} is another file than the one that was opened; "
+                f"the ledger {self._where} is another file than the one that was opened; "
                 "bring that one back: this one may not know what was spent"
             )
         self._is_new = False
@@ -158,20 +152,20 @@ def read_entries(connection: sqlite3.Connection, population: str | None) -> list
     return [Entry(*row) for row in _select(connection, "entries", COLUMNS, population)]
 
 
-def read_budgets(connection: sqlite3.Connection, population: str | None) -> list[Budget]:
-    """All budgets that were ever set, in order, or those of one population."""
+def read_budgets(
+    connection: sqlite3.Connection, population: str | None, *, past: bool = False
+) -> list[Budget]:
+    """The budgets in force, of all populations or of one; with `past` all that were ever set, in order."""
     budgets = [Budget(*row) for row in _select(connection, "budgets", BUDGET_COLUMNS, population)]
     try:
         for budget in budgets:
             budget.limit  # noqa: B018  # raises
-        return [replace(budget, period=checked_period(budget.period or None)) for budget in budgets]
+        budgets = [replace(budget, period=checked_period(budget.period or None)) for budget in budgets]
     except ParameterError as problem:
         raise CorruptFileError(f"a budget of a ledger must be valid, got: {problem}") from None
-
-
-def in_force(budgets: Sequence[Budget]) -> list[Budget]:
-    """The last budget of each population and period."""
-    return list({(budget.population, budget.period): budget for budget in budgets}.values())
+    # A later budget of the same population and period replaces the earlier one.
+    last = {(budget.population, budget.period): budget for budget in budgets}
+    return budgets if past else list(last.values())
 
 
 def released_before(connection: sqlite3.Connection, population: str, labels: Iterable[str]) -> list[str]:
@@ -181,10 +175,11 @@ def released_before(connection: sqlite3.Connection, population: str, labels: Ite
     return sorted(charged.intersection(map(one_spelling, labels)))
 
 
-def last_time(connection: sqlite3.Connection) -> str | None:
-    """The time of the last line of any kind; None in an empty ledger."""
-    last: str | None = connection.execute(_LAST_TIME).fetchone()[0]
-    return last
+def current_time(connection: sqlite3.Connection) -> datetime:
+    """The time now in UTC, but never before the ledger's last line: a clock set back must not open a period a second time."""
+    last = connection.execute(_LAST_TIME).fetchone()[0]
+    now = datetime.now(UTC).replace(microsecond=0)
+    return max(now, parse_time(last)) if last else now
 
 
 def write_entry(connection: sqlite3.Connection, entry: Entry, labels: Iterable[str]) -> None:
@@ -226,8 +221,7 @@ def _texts(rows: Iterable[tuple[object, ...]]) -> Iterator[tuple[str, ...]]:
 
 def _last_numbers(connection: sqlite3.Connection) -> int:
     """A number that grows with every line."""
-    number: int = connection.execute(_LAST_NUMBERS).fetchone()[0]
-    return number
+    return int(connection.execute(_LAST_NUMBERS).fetchone()[0])
 
 
 def _file_identity(path: str) -> tuple[int, int] | None:
@@ -251,16 +245,19 @@ def _connected(path: str) -> sqlite3.Connection:
 def _new_in_memory() -> sqlite3.Connection:
     """A ledger without a line."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    _make_tables(connection)
+    lines, labels = "number INTEGER PRIMARY KEY", _text_columns(("population", "label"))
+    connection.execute(f"CREATE TABLE entries ({lines}, {_text_columns(COLUMNS)})")
+    connection.execute(f"CREATE TABLE labels ({labels}, UNIQUE (population, label))")
+    connection.execute(f"CREATE TABLE budgets ({lines}, {_text_columns(BUDGET_COLUMNS)})")
+    connection.execute("CREATE INDEX entries_of_population ON entries (population)")
     connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     return connection
 
 
 @contextmanager
-def _sqlite_errors(path: str, action: str) -> Iterator[None]:
+def _sqlite_errors(where: str, action: str) -> Iterator[None]:
     """Turns errors of SQLite into ours."""
-    where = printable(path)
     try:
         yield
     except sqlite3.OperationalError as problem:
@@ -273,9 +270,8 @@ def _sqlite_errors(path: str, action: str) -> Iterator[None]:
         raise CorruptFileError(f"ledger must be an SQLite file, got {where}: {reason}") from None
 
 
-def _check_ledger(connection: sqlite3.Connection, path: str) -> None:
+def _check_ledger(connection: sqlite3.Connection, where: str) -> None:
     """Refuses a file that is not a ledger of this version."""
-    where = printable(path)
     if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
         raise CorruptFileError(f"{where} is not a ledger: it is empty; if it was one, restore it")
     if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
@@ -285,25 +281,16 @@ def _check_ledger(connection: sqlite3.Connection, path: str) -> None:
         raise UnsupportedVersionError(
             f"the ledger must have version {SCHEMA_VERSION}, got {version}: {where}; use the armslength that wrote it"
         )
+    # A trigger that deletes each new line, or a view in place of a table, would allow a release without a line.
     if frozenset(connection.execute(_SCHEMA)) != _own_schema():
         rule = "ledger must have the tables of a ledger and nothing else"
         raise CorruptFileError(f"{rule}, got others: {where}")
 
 
-def _make_tables(connection: sqlite3.Connection) -> None:
-    """Makes the tables of a new file."""
-    lines, labels = "number INTEGER PRIMARY KEY", _text_columns(("population", "label"))
-    connection.execute(f"CREATE TABLE entries ({lines}, {_text_columns(COLUMNS)})")
-    connection.execute(f"CREATE TABLE labels ({labels}, UNIQUE (population, label))")
-    connection.execute(f"CREATE TABLE budgets ({lines}, {_text_columns(BUDGET_COLUMNS)})")
-    connection.execute("CREATE INDEX entries_of_population ON entries (population)")
-
-
 @cache
 def _own_schema() -> frozenset[tuple[str, str, str, str | None]]:
     """The schema of a ledger, as SQLite stores it."""
-    with closing(sqlite3.connect(":memory:")) as connection:
-        _make_tables(connection)
+    with closing(_new_in_memory()) as connection:
         return frozenset(connection.execute(_SCHEMA))
 
 

@@ -1,16 +1,6 @@
 """Certified inversion: the integer floor(scale·Q(W) + shift), or a mark that it is not yet certain.
 
-An answer is given only if the proved error cannot change it. Theorem and bounds: docs/noise.md.
-
-    level 0   16 bits, one of them the sign, and one look-up; for small scales. Intervals of W that contain a boundary, and the one
-              next to 0, are left to level 1, which goes on with the same bits
-    level 1   63 bits of W in float64
-    level 2   127 bits in double-double
-    level 3   as many bits as it takes, in ball arithmetic: slow, always right, almost never needed
-
-A double-double number is the unevaluated sum of two floats, of about 106 bits. Error bounds: Joldes, Muller & Popescu 2017, "Tight
-and rigorous error bounds for basic building blocks of double-word arithmetic": below 2^−102 relative for each operation here; we
-count 2^−100.
+Four levels reveal more and more bits of the same W. An answer is given only if the proved error cannot change it: docs/noise.md.
 """
 
 import math
@@ -27,8 +17,7 @@ from armslength.noise.quantile_tables import DOUBLE_DEGREE, OCTAVES, PIECE_BITS,
 
 LARGEST_SMALL_SCALE = 256.0  # for level 0: one interval in 22 is open, and magnitudes fit 16 bits
 OPEN = np.int16(-(2**15))
-BITS = 15
-_INTERVALS = 1 << BITS
+_INTERVALS = 1 << 15
 _LOW_48 = np.uint64(2**48 - 1)
 _48 = np.uint64(48)
 
@@ -59,10 +48,7 @@ class BitSource(Protocol):
 
 @lru_cache(maxsize=32)
 def look_up_table(quantile: Quantile, scale: float) -> NDArray[np.int16]:
-    """Level 0: the signed value of each of 2^16 patterns (the sign is the highest bit), or OPEN.
-
-    It is made in ball arithmetic from the law's tail, without any inverse function.
-    """
+    """Level 0: the signed value of each of 2^16 patterns (the sign is the highest bit), or OPEN; from the law's tail alone."""
     magnitudes = np.zeros(_INTERVALS, dtype=np.int16)
     is_open = np.zeros(_INTERVALS, dtype=bool)
     is_open[0] = True
@@ -85,15 +71,14 @@ def look_up_table(quantile: Quantile, scale: float) -> NDArray[np.int16]:
 
 @kernel
 def look_up(
-    patterns: NDArray[np.uint16], table: NDArray[np.int16], values: Int64s, still_open: NDArray[np.int32]
+    patterns: NDArray[np.uint16], table: NDArray[np.int16], values: Int64s, still_open: Int64s
 ) -> int:
-    """Adds to the values and lists the open places as far as the list is long; returns how many there are."""
+    """Adds to the values and lists the places that are still open; returns how many there are."""
     count = 0
     for i in range(len(patterns)):
         value = table[patterns[i]]
         if value == OPEN:
-            if count < len(still_open):
-                still_open[count] = i
+            still_open[count] = i
             count += 1
         else:
             values[i] += value
@@ -102,11 +87,8 @@ def look_up(
 
 def open_places(patterns: NDArray[np.uint16], table: NDArray[np.int16], values: Int64s) -> Int64s:
     """Adds the table's answers to the values; returns the places that it leaves open."""
-    still_open = np.empty(len(patterns) // 16 + 64, dtype=np.int32)
-    count = look_up(patterns, table, values, still_open)
-    if count > len(still_open):  # many more than expected: the list was too short
-        return np.flatnonzero(table[patterns] == OPEN)
-    return still_open[:count].astype(np.int64)
+    still_open = np.empty(len(patterns), dtype=np.int64)  # of which few pages are ever touched
+    return still_open[: look_up(patterns, table, values, still_open)]
 
 
 def extended(patterns: NDArray[np.uint16], words: Words) -> Words:
@@ -269,7 +251,7 @@ def two_product(a: float, b: float) -> tuple[float, float]:
 
 @kernel
 def add(a_high: float, a_low: float, b_high: float, b_low: float) -> tuple[float, float]:
-    """a + b (AccurateDWPlusDW: relative error below 3.1·2^−106)."""
+    """a + b in double-double (AccurateDWPlusDW: relative error below 3.1·2^−106; Joldes, Muller & Popescu 2017)."""
     high, high_error = two_sum(a_high, b_high)
     low, low_error = two_sum(a_low, b_low)
     high, error = quick_two_sum(high, high_error + low)
@@ -278,6 +260,6 @@ def add(a_high: float, a_low: float, b_high: float, b_low: float) -> tuple[float
 
 @kernel
 def multiply(a_high: float, a_low: float, b_high: float, b_low: float) -> tuple[float, float]:
-    """a·b (DWTimesDW1: relative error below 7·2^−106)."""
+    """a·b in double-double (DWTimesDW1: relative error below 7·2^−106)."""
     high, error = two_product(a_high, b_high)
     return quick_two_sum(high, error + (a_high * b_low + a_low * b_high))

@@ -1,11 +1,8 @@
 """The two quantile functions that noise is drawn through, in ball arithmetic and as tables of polynomials.
 
-With W uniform in (0, 1), −ln W is exponential, and √2·erfc⁻¹(W) is the magnitude of a standard normal.
-
-In a table, W is read as an octave 2^(−1−o) ≤ W < 2^−o, cut into 32 equal pieces. On a piece W = center + half·τ with τ in
-[−1, 1), and the quantile is a Taylor polynomial in τ: only + and × of IEEE floats. The radius of a piece bounds all errors: the
-remainder (Lagrange's form over the whole piece, in ball arithmetic), the rounding of coefficients, of τ and of the evaluation, and
-the bits of W that are not yet revealed. The proof, bound by bound: docs/noise.md, section 3.
+With W uniform in (0, 1), −ln W is exponential, and √2·erfc⁻¹(W) is the magnitude of a standard normal. In a table, each octave
+2^(−1−o) ≤ W < 2^−o is cut into 32 pieces W = center + half·τ, each with a Taylor polynomial in τ and a radius that bounds all errors.
+The proof, bound by bound: docs/noise.md, section 3.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,7 @@
 """How much noise (ε, δ) needs, and the exact ε of Gaussian noise: exact rationals and ball arithmetic, rounded toward more noise."""
 
 import math
+from bisect import bisect_left
 from fractions import Fraction
 from typing import Any
 
@@ -41,13 +42,11 @@ def gaussian_scale(l2_sensitivity_squared: int, epsilon: Any, delta: Any) -> flo
     squared = integer(name, l2_sensitivity_squared, at_least=1, at_most=_LARGEST_SENSITIVITY)
     exact_epsilon, exact_delta = checked_epsilon(epsilon), checked_delta(delta)
     if exact_delta == 0:
-        raise ParameterError(
-            "delta must be above 0 for Gaussian noise, got 0; take Laplace noise, or a delta"
-        )
+        rule = "delta must be above 0 for Gaussian noise"
+        raise ParameterError(f"{rule}, got 0; take Laplace noise, or a delta")
     if exact_epsilon > _LARGEST_EPSILON:
-        raise ParameterError(
-            f"epsilon must be at most {_LARGEST_EPSILON} for Gaussian noise, got {short_repr(epsilon)}"
-        )
+        rule = f"epsilon must be at most {_LARGEST_EPSILON} for Gaussian noise"
+        raise ParameterError(f"{rule}, got {short_repr(epsilon)}")
 
     def is_enough(sigma: float) -> bool:
         return is_private_enough(squared / Fraction(sigma) ** 2, exact_epsilon, exact_delta)
@@ -77,27 +76,24 @@ def gaussian_epsilon(mu_squared: Fraction, delta: Fraction) -> Fraction | None:
     compose to exactly one with μ² = Σμᵢ²: a sum of independent normal privacy losses is normal. δ must be above 0.
     Reference: Balle & Wang 2018, theorem 8; Dong, Roth & Su 2022, corollary 3.3.
     """
-    if mu_squared == 0 or is_private_enough(mu_squared, Fraction(0), delta):
+
+    def is_enough(epsilon: Fraction) -> bool:
+        return is_private_enough(mu_squared, epsilon, delta)
+
+    if mu_squared == 0 or is_enough(Fraction(0)):
         return Fraction(0)
     # The answers form one fixed grid, k·2^(e−44), so that a larger μ never has a smaller answer.
     exponent = 0
-    while exponent <= _LARGEST_EXPONENT and not is_private_enough(mu_squared, Fraction(2) ** exponent, delta):
+    while exponent <= _LARGEST_EXPONENT and not is_enough(Fraction(2) ** exponent):
         exponent += 1
     if exponent > _LARGEST_EXPONENT:
         return None
-    while exponent > _SMALLEST_EXPONENT and is_private_enough(
-        mu_squared, Fraction(2) ** (exponent - 1), delta
-    ):
+    while exponent > _SMALLEST_EXPONENT and is_enough(Fraction(2) ** (exponent - 1)):
         exponent -= 1
     step = Fraction(2) ** (exponent - 1 - GRID_BITS)
-    too_small, enough = 1 << GRID_BITS, 2 << GRID_BITS  # `enough` has been proved to be enough
-    while enough - too_small > 1:
-        middle = (too_small + enough) // 2
-        if is_private_enough(mu_squared, middle * step, delta):
-            enough = middle
-        else:
-            too_small = middle
-    return enough * step
+    # Bisection returns a place that has been proved to be enough, as has the end of the grid.
+    grid = range((1 << GRID_BITS) + 1, (2 << GRID_BITS) + 1)
+    return grid[bisect_left(grid, True, hi=len(grid) - 1, key=lambda k: is_enough(k * step))] * step
 
 
 def is_private_enough(mu_squared: Fraction, epsilon: Fraction, delta: Fraction) -> bool:

@@ -1,13 +1,6 @@
 """What several releases about the same people cost together: exact rationals, proved bounds, no float decides.
 
-Three proofs are tried, and the smallest ε counts:
-
-    sum        (Σεᵢ, Σδᵢ), for any releases
-    gaussian   all Gaussian noise as one exact curve at μ² = Σμᵢ², with all pure ε added
-    renyi      divergences of one order added up (zCDP or better) and converted to (ε, δ)
-
-Rounded normal noise on integers is a function of normal noise on them. So releases with it are post-processing of the textbook
-mechanism, alone and together.
+Rounded normal noise on integers is post-processing of normal noise on them, for one release and for several together.
 """
 
 from collections import Counter
@@ -63,7 +56,9 @@ def gaussian_loss(
 
 
 def compose(losses: Iterable[Loss], delta: Fraction) -> Guarantee | None:
-    """The smallest proved ε of all releases together at a δ of at most `delta`; None if there is no proof at this δ.
+    """The smallest ε of three proofs for all releases together at a δ of at most `delta`; None if there is no proof at this δ.
+
+    The plain sum; all Gaussian noise as one exact curve at μ² = Σμᵢ², with all pure ε added; and Rényi divergences of one order.
 
     Guarantee: releases with these losses are together (ε, δ)-DP, even if each was chosen in view of those before. The order
     does not matter, and one more release never makes ε smaller.

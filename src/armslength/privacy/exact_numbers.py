@@ -11,14 +11,8 @@ from armslength.checks import short_repr
 from armslength.errors import ParameterError
 
 WEAK_EPSILON, WEAK_DELTA = 10, Fraction(1, 1000)  # above which a promise is called weak
-_NUMBERS = (
-    int,
-    float,
-    str,
-    Decimal,
-    Fraction,
-    np.integer,
-)  # np.float64 is a float; narrower floats are refused
+# np.float64 is a float; narrower floats are refused
+_NUMBERS = (int, float, str, Decimal, Fraction, np.integer)
 _LONGEST = 400
 _MOST_DIGITS = 190  # of numerator and denominator; protocols store both
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
@@ -31,20 +25,17 @@ def exact_number(name: str, value: Any) -> Fraction:
         raise ParameterError(f"{name} must be a finite number, got {short_repr(value)}")
     if isinstance(value, (int, Fraction, np.integer)):
         exact = Fraction(value if isinstance(value, Fraction) else int(value))
-        if max(abs(exact.numerator), exact.denominator) >= 10**_MOST_DIGITS:
-            raise ParameterError(f"{name} must have fewer than {_MOST_DIGITS} digits, got more")
-        return exact
-    # A float means the shortest decimal that reads back as it. The methods of the plain types are called by name, so that
-    # neither print options nor a subclass can change the number.
-    if isinstance(value, float):
-        text = float.__repr__(float(value))
     else:
-        text = Decimal.__str__(value) if isinstance(value, Decimal) else str.__str__(value)
-    if len(text) > _LONGEST or not (_DECIMAL.fullmatch(text) or _QUOTIENT.fullmatch(text)):
-        raise ParameterError(
-            f"{name} must be a finite number of at most {_LONGEST} digits, got {short_repr(value)}{_suggestion(text)}"
-        )
-    exact = Fraction(text)
+        # A float means the shortest decimal that reads back as it. The methods of the plain types are called by name, so that
+        # neither print options nor a subclass can change the number.
+        if isinstance(value, float):
+            text = float.__repr__(float(value))
+        else:
+            text = Decimal.__str__(value) if isinstance(value, Decimal) else str.__str__(value)
+        if len(text) > _LONGEST or not (_DECIMAL.fullmatch(text) or _QUOTIENT.fullmatch(text)):
+            rule = f"{name} must be a finite number of at most {_LONGEST} digits"
+            raise ParameterError(f"{rule}, got {short_repr(value)}{_suggestion(text)}")
+        exact = Fraction(text)
     if max(abs(exact.numerator), exact.denominator) >= 10**_MOST_DIGITS:
         raise ParameterError(f"{name} must have fewer than {_MOST_DIGITS} digits, got {short_repr(value)}")
     return exact
@@ -52,17 +43,11 @@ def exact_number(name: str, value: Any) -> Fraction:
 
 def decimal_text(number: Fraction) -> str:
     """A rational as text: a decimal where it has one, else a quotient."""
-    denominator, digits = number.denominator, 0
-    while denominator % 10 == 0 or denominator % 5 == 0 or denominator % 2 == 0:
-        denominator //= 10 if denominator % 10 == 0 else 5 if denominator % 5 == 0 else 2
-        digits += 1
-    if denominator != 1 or digits > 60:
-        return f"{number.numerator}/{number.denominator}"
-    scaled = number.numerator * 10**digits // number.denominator
-    sign, text = "-" if scaled < 0 else "", str(abs(scaled)).rjust(digits + 1, "0")
-    if digits == 0:
-        return sign + text
-    return f"{sign}{text[:-digits]}.{text[-digits:]}".rstrip("0").rstrip(".")
+    digits = next((digits for digits in range(61) if 10**digits % number.denominator == 0), None)
+    if not digits:  # a whole number, or one without a decimal
+        return str(number)
+    whole, part = divmod(abs(number.numerator) * 10**digits // number.denominator, 10**digits)
+    return f"{'-' if number < 0 else ''}{whole}.{part:0{digits}d}"
 
 
 def checked_epsilon(value: Any) -> Fraction:
@@ -82,15 +67,13 @@ def checked_delta(value: Any) -> Fraction:
 
 
 def weakness(epsilon: Fraction, delta: Fraction, people: int | None = None) -> str:
-    """Why a promise is weak, in one sentence; empty if it is not. It is a warning, never a refusal.
-
-    With δ above one over the number of people, publishing the data of one random person could keep the promise.
-    """
+    """Why a promise is weak, in one sentence; empty if it is not. It is a warning, never a refusal."""
     reasons = []
     if epsilon > WEAK_EPSILON:
         reasons.append(f"ε is above {WEAK_EPSILON}")
     if delta > WEAK_DELTA:
         reasons.append(f"δ is above {float(WEAK_DELTA):g}")
+    # With such a δ, publishing the data of one random person could keep the promise.
     if people is not None and delta * people > 1:
         reasons.append(f"δ is above one over {people:,}, the number of people")
     if not reasons:

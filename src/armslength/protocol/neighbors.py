@@ -51,9 +51,8 @@ def grid_neighbors(
     if on_grid:
         grid = math.floor(radius / resolution)
         if grid < 1:
-            raise ParameterError(
-                f"radius must be at least the resolution, got radius={float(radius):g}, resolution={float(resolution):g}"
-            )
+            rule = "radius must be at least the resolution"
+            raise ParameterError(f"{rule}, got radius={float(radius):g}, resolution={float(resolution):g}")
         return GridNeighbors(norm, grid**2 if norm == "l1" else math.floor((radius / resolution) ** 2))
     if changed_entries is None:
         rule = "changed_entries must say how many entries one unit can change"
@@ -96,10 +95,8 @@ def checked_range(value: Any, resolution: Fraction) -> tuple[Fraction, Fraction]
     if value is None:
         return None
     rule = "value_range must be two finite numbers (low, high) with low <= high"
-    if isinstance(value, str):
-        raise ParameterError(f"{rule}, got {short_repr(value)}")
     try:
-        low, high = value
+        low, high = [] if isinstance(value, str) else value
     except (TypeError, ValueError):
         raise ParameterError(f"{rule}, got {short_repr(value)}") from None
     low, high = exact_number("value_range", low), exact_number("value_range", high)

@@ -1,8 +1,4 @@
-"""How much work reading a protocol is, and the limit on it for protocols from elsewhere.
-
-A protocol of a few hundred bytes can name a matrix that takes hours to scan. Its cost is known from its parameters alone, so
-that it is refused before any of it is computed.
-"""
+"""How much work reading a protocol is, from its parameters alone, so that hours of it are refused before any is done."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -23,10 +19,7 @@ def matrix_work(transform: Transform, norm: str, noise_site: str) -> int:
 
 
 class WorkBudget:
-    """What one call may spend on protocols from elsewhere.
-
-    Protocols of one call share their transform if it is equal, so that it is scanned, and charged, once.
-    """
+    """What one call may spend on protocols from elsewhere; they share an equal transform, which is scanned and charged once."""
 
     def __init__(self, max_work: int | None = DEFAULT_WORK) -> None:
         if max_work is not None:

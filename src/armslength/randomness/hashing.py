@@ -45,21 +45,17 @@ def hash_value(coefficients: Words, item_high: np.uint64, item_low: np.uint64) -
 
 def item_words(items: Any) -> Words:
     """Items as rows (high word, low word): all strings, or all integers that fit int64."""
+    rule = "items must be a list of strings or integers"
     if isinstance(items, range):
         return _integer_words(np.asarray(items))
     if isinstance(items, np.ndarray) and not isinstance(items, np.ma.MaskedArray):
         if items.ndim != 1 or items.dtype.kind not in "iuUTO":
-            raise InputError(
-                f"items must be a list of strings or integers, got {items.ndim} dimensions of {type_name(items.dtype)}"
-            )
+            raise InputError(f"{rule}, got {items.ndim} dimensions of {type_name(items.dtype)}")
         if items.dtype.kind in "iu":
             return _integer_words(items)
         items = items.tolist()
     if not isinstance(items, Sequence) or isinstance(items, (str, bytes, bytearray, memoryview)):
-        kind = type(items).__name__
-        raise InputError(
-            f"items must be a list of strings or integers, got {kind}; a column has .tolist() or .to_list()"
-        )
+        raise InputError(f"{rule}, got {type(items).__name__}; a column has .tolist() or .to_list()")
     items = read_to_the_end(items)
     kinds = {str if isinstance(item, str) else type(item) for item in items}
     if kinds <= {str}:
@@ -107,10 +103,9 @@ def uniform_field_elements(reader: Reader, count: int) -> Words:
     filled = 0
     while filled < count:
         pairs = reader.take(2 * (count - filled)).reshape(-1, 2)
-        high = pairs[:, 1] & np.uint64(2**63 - 1)
-        low = pairs[:, 0]
+        high, low = pairs[:, 1] & _LOW_63, pairs[:, 0]
         # The prime itself, 127 ones, is the one value that is not an element.
-        is_element = (high != np.uint64(PRIME >> 64)) | (low != np.uint64(2**64 - 1))
+        is_element = (high != _LOW_63) | (low != _ALL_ONES)
         count_now = int(is_element.sum())
         elements[filled : filled + count_now] = np.stack([high, low], axis=1)[is_element]
         filled += count_now

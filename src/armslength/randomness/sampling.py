@@ -1,8 +1,4 @@
-"""Uniform permutations, samples without replacement, and integer laws from tables (specification, sections 5 and 6).
-
-The normal table is a normal variable of standard deviation 12, rounded. Its numbers are literals, so that no mathematics library
-stands between a seed and a matrix; a test recomputes them.
-"""
+"""Uniform permutations, samples without replacement, and integer laws from tables (specification, sections 5 and 6)."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,7 +17,7 @@ _ONE = np.uint64(1)
 _GUIDE_BITS = 10
 _GUIDE_SHIFT = np.uint64(63 - _GUIDE_BITS)
 
-# ⌊2^63 · P(|12·Z| > m + ½)⌋ for m = 0, 1, …
+# ⌊2^63 · P(|12·Z| > m + ½)⌋ for m = 0, 1, …; literals, so that no mathematics library stands between a seed and a matrix
 # fmt: off
 NORMAL_TAILS = (
     8916827982395494487, 8305863732733057529, 7701227017879992120, 7106990903219724069,

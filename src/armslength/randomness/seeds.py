@@ -85,11 +85,7 @@ class Reader:
 
 
 def canonical_text(text: str) -> bytes:
-    """The UTF-8 bytes of the NFC form: no trimming, no case folding.
-
-    Raises:
-        ValueError: What the text must be, without quoting it.
-    """
+    """The UTF-8 bytes of the NFC form: no trimming, no case folding. A ValueError says what the text must be, without quoting it."""
     if text.isascii():
         return text.encode("ascii")
     # NFC is stable for assigned characters only: another party's tables may treat a newer one differently.

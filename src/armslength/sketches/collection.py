@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armslength.checks import integer, short_repr
 from armslength.errors import IncompatibleSketchesError, ParameterError, plural
@@ -28,22 +29,22 @@ class _Group:
 
     file: SketchFile
     number: int
-    kept: Sequence[int]
+    rows: Sequence[int]
 
     def __len__(self) -> int:
-        return len(self.kept)
+        return len(self.rows)
 
     def sketches(self) -> Sketches:
-        rows = self.file.sketches(self.number)
-        return rows if len(rows) == len(self) else rows.rows(self.kept)
+        sketches = self.file.sketches(self.number)
+        return sketches if len(sketches) == len(self) else sketches.rows(self.rows)
 
     def labels(self) -> list[str]:
         labels = self.file.labels(self.number)
-        return [labels[row] for row in self.kept]
+        return [labels[row] for row in self.rows]
 
     def in_clear(self) -> list[bool]:
         in_clear = self.file.in_clear(self.number)
-        return [in_clear[row] for row in self.kept]
+        return [in_clear[row] for row in self.rows]
 
 
 class Collection(SketchRows):
@@ -127,11 +128,8 @@ class Collection(SketchRows):
         if len(wanted) and not 0 <= wanted.min() <= wanted.max() < len(self):
             raise ParameterError(f"rows must be numbers from 0 to {len(self) - 1}, got others")
         different, places = np.unique(wanted, return_inverse=True)
-        homes = np.searchsorted(self._starts, different, side="right") - 1
-        pieces = (
-            self._groups[home].sketches().rows((different[homes == home] - self._starts[home]).tolist())
-            for home in np.unique(homes).tolist()
-        )
+        in_groups = self._in_groups(different)
+        pieces = (self._groups[home].sketches().rows(rows.tolist()) for home, rows in in_groups)
         sketches = self._schema.join(pieces, len(different))
         return sketches if np.array_equal(different, wanted) else sketches.rows(places.tolist())
 
@@ -140,12 +138,16 @@ class Collection(SketchRows):
         numbers = np.array([number for number, other in enumerate(self.each_label()) if other == label])
         if not len(numbers):
             raise ParameterError(f"label must be one of the collection's, got {short_repr(label)}")
-        homes = np.searchsorted(self._starts, numbers, side="right") - 1
         groups = list(self._groups)
-        for home in np.unique(homes).tolist():
-            places = numbers[homes == home] - self._starts[home]
-            groups[home] = replace(groups[home], kept=np.delete(groups[home].kept, places).tolist())
+        for home, rows in self._in_groups(numbers):
+            groups[home] = replace(groups[home], rows=np.delete(groups[home].rows, rows).tolist())
         return Collection(groups, self.files)
+
+    def _in_groups(self, numbers: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """The number of each row group that has one of the rows, and their places in it."""
+        homes = np.searchsorted(self._starts, numbers, side="right") - 1
+        for home in np.unique(homes).tolist():
+            yield home, numbers[homes == home] - self._starts[home]
 
     def each_label(self) -> Iterator[str]:
         """The labels of all rows, in order, a row group at a time; no other column is read."""

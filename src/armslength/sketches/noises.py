@@ -32,9 +32,7 @@ class Noises:
     coefficients: NDArray[np.float64]  # of each term: how often its noise is in the row; never 0
     numbers: NDArray[np.int32]  # of each term: the number of its release
     releases: tuple[Release, ...]
-    offsets: NDArray[
-        np.float64
-    ]  # of each row: added to its integers when read, the middle of the dropped bits
+    offsets: NDArray[np.float64]  # of each row: added to its integers when read, the middle of dropped bits
     in_clear: NDArray[np.bool_]  # of each row: whether data without noise is part of it
 
     def __post_init__(self) -> None:
@@ -81,9 +79,8 @@ class Noises:
             return NotImplemented
         _, (mine, theirs) = _common_releases((self, other))
         names = ("starts", "ids", "coefficients", "offsets", "in_clear")
-        return np.array_equal(mine, theirs) and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in names
-        )
+        pairs = [(mine, theirs), *((getattr(self, name), getattr(other, name)) for name in names)]
+        return all(np.array_equal(ours, others) for ours, others in pairs)
 
     __hash__ = None  # type: ignore[assignment]  # arrays have none
 
@@ -123,9 +120,8 @@ class Noises:
         begins, lengths = self.starts[:-1][rows], np.diff(self.starts)[rows]
         terms, starts = _ranges(begins, lengths), np.concatenate(([0], np.cumsum(lengths)))
         ids, coefficients, numbers = self.ids[terms], self.coefficients[terms], self.numbers[terms]
-        return Noises(
-            starts, ids, coefficients, numbers, self.releases, self.offsets[rows], self.in_clear[rows]
-        )
+        offsets, in_clear = self.offsets[rows], self.in_clear[rows]
+        return Noises(starts, ids, coefficients, numbers, self.releases, offsets, in_clear)
 
     def times(self, factor: float | NDArray[np.float64]) -> "Noises":
         """Every row times a number, or each times its own."""
@@ -169,10 +165,7 @@ class Noises:
         return total
 
     def classes(self) -> tuple[NDArray[np.int64], list[tuple[Term, ...]]]:
-        """For each row the number of its class, and the terms of one row of each class.
-
-        Rows of one class have noises of the same laws, with the same coefficients up to their signs.
-        """
+        """For each row the number of its class, and the terms of one row of each: the same laws and coefficients, but for signs."""
         laws = [(each.law.name, each.law.scale, each.dropped_bits) for each, _ in self.releases]
         sizes, size = np.unique(np.abs(self.coefficients), return_inverse=True)
         kinds = np.unique(_numbered(laws)[self.numbers] * len(sizes) + size, return_inverse=True)[1]

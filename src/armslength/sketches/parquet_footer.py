@@ -1,7 +1,6 @@
 """Reads the footer and the page headers of a Parquet file without trusting them.
 
-Arrow's own objects for a footer can crash the process on a crafted footer, and a footer may announce anything. Here every length is
-compared with the bytes that are there, and every count must be possible.
+Arrow's own objects can crash the process on a crafted footer. Here every length is compared with the bytes that are there.
 """
 
 from collections.abc import Iterator
@@ -59,9 +58,8 @@ def as_corrupt_file(path: str) -> Iterator[None]:
     except ArmslengthError:
         raise
     except _DAMAGE:
-        raise CorruptFileError(
-            f"{path} must be a sketch file of armslength, got a damaged or foreign file"
-        ) from None
+        rule = f"{path} must be a sketch file of armslength"
+        raise CorruptFileError(f"{rule}, got a damaged or foreign file") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
 """Finds rows that are implausible under the noise they declare: too little noise, copies, numbers out of range.
 
-True noise leaves marks whatever the data is, and each test here looks for such a mark. A call flags any row that was released as
-declared with a probability of at most 1e-9, over all tests and rows. A row that is not flagged need not be true.
-Reference: docs/guides/release-card.md.
+True noise leaves marks whatever the data is, and each test looks for one. A call flags any row that was released as declared with a
+probability of at most 1e-9, over all tests and rows. A row that is not flagged need not be true. See docs/guides/release-card.md.
 """
 
 import math

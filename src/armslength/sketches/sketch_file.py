@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from armslength.checks import check_local, integer, short_repr
 from armslength.errors import CorruptFileError, ParameterError
 from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
-from armslength.sketches.noises import Noises, Release
+from armslength.sketches.noises import Noises
 from armslength.sketches.parquet_footer import DamagedFileError, RowGroup, as_corrupt_file, read_row_groups
 from armslength.sketches.sketch_format import (
     Digests,
@@ -31,12 +31,10 @@ from armslength.sketches.sketch_format import (
 from armslength.sketches.sketches import Sketches, check_same_space
 from armslength.threads import ordered_map
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armslength.protocol.protocol import Protocol
-
+StrPath = str | os.PathLike[str]
+Headers = dict[bytes, FileHeader]  # those that have been checked, by their text
 DEFAULT_LIMIT, LARGEST_LIMIT = 4 * 2**30, 2**60
+_CHANGED = "must stay as it was when it was opened, got another file; open it again"
 _NO_DATA = (".", "_")  # how names begin that are no data: files half written, markers of other tools
 
 
@@ -59,7 +57,7 @@ def open_files(
     listed = [source] if single else list(source) if isinstance(source, Sequence) else []
     if not listed or not all(isinstance(path, (str, os.PathLike)) for path in listed):
         raise ParameterError(f"{name} must be a file, a folder or a list of them, got nothing of the kind")
-    headers: dict[bytes, FileHeader] = {}
+    headers: Headers = {}
     budget = WorkBudget(max_work)
     integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
     return [open_one(path, limit, headers, budget) for each in listed for path in list_files(each)]
@@ -91,9 +89,7 @@ def _refuse_folder(problem: OSError) -> None:
     raise CorruptFileError(f"{problem.filename} must be readable, got: {problem.strerror}")
 
 
-def open_whole(
-    path: str | os.PathLike[str], limit: int, headers: dict[bytes, FileHeader], budget: WorkBudget
-) -> "SketchFile":
+def open_whole(path: StrPath, limit: int, headers: Headers, budget: WorkBudget) -> "SketchFile":
     """The file, if all of it fits into the limits."""
     if os.path.isfile(path) and Path(path).stat().st_size > limit:
         raise CorruptFileError(
@@ -110,9 +106,8 @@ def read_files(files: "Sequence[SketchFile]") -> Sketches:
     check_same_space(schema.protocols)
     groups = [(file, group) for file in files for group, rows in enumerate(file.group_rows) if rows]
     each_map = ordered_map if len(groups) > 1 else map
-    return schema.join(
-        each_map(lambda place: place[0].sketches(place[1]), groups), sum(file.rows for file in files)
-    )
+    pieces = each_map(lambda place: place[0].sketches(place[1]), groups)
+    return schema.join(pieces, sum(file.rows for file in files))
 
 
 FileIdentity = tuple[int, int, int, int, int]
@@ -136,13 +131,9 @@ class SketchFile:
 
     @classmethod
     def open(
-        cls,
-        path: str | os.PathLike[str],
-        limit: int,
-        headers: dict[bytes, FileHeader] | None = None,
-        budget: WorkBudget | None = None,
+        cls, path: StrPath, limit: int, headers: Headers | None = None, budget: WorkBudget | None = None
     ) -> "SketchFile":
-        """The file, if its footer is one of ours; `headers` are those that have been checked, by their text."""
+        """The file, if its footer is one of ours."""
         name = os.fspath(path)
         if not os.path.isfile(path):
             raise ParameterError(f"sketches must be a file that is there, got {name}")
@@ -157,8 +148,7 @@ class SketchFile:
                 headers[text] = read_header(text, name, budget or WorkBudget())
             header = headers[text]
             check_columns(schema, header)
-            if file_identity(os.fstat(handle.fileno())) != identity:
-                raise _changed()
+            _check_unchanged(handle, identity)
             rows = tuple(group.num_rows for group in groups)
             digests, has_totals = read_digests(schema, text, rows), "total" in schema.names
             is_integer = schema.field("values").type.value_type == pa.int64()
@@ -202,24 +192,22 @@ class SketchFile:
             self.digests.check(table, group)
             return content
 
-    def _table(self, group: int, only: str | None = None) -> pa.Table:
+    def _table(self, group: int, only: str | None) -> pa.Table:
         """One row group, or only one column of it, if the file is still the one that was opened."""
-        columns = [
-            each for each in self.groups[group].columns if only is None or each.path[0] == only.encode()
-        ]
+        columns = self.groups[group].columns
+        if only is not None:
+            columns = tuple(column for column in columns if column.path[0] == only.encode())
         try:
             handle = Path(self.path).open("rb")  # noqa: SIM115  # closed below; only its opening may say that it is gone
         except FileNotFoundError:
-            raise _changed() from None
+            raise DamagedFileError(_CHANGED) from None
         with handle:
-            if file_identity(os.fstat(handle.fileno())) != self.identity:
-                raise _changed()
+            _check_unchanged(handle, self.identity)
             check_pages(handle, columns)
             with pq.ParquetFile(handle, metadata=self.footer, read_dictionary=["label"]) as file:
                 # One column is nearly all of the work: threads of the reader would bring nothing.
                 table = file.read_row_group(group, columns=only and [only], use_threads=False)
-            if file_identity(os.fstat(handle.fileno())) != self.identity:
-                raise _changed()
+            _check_unchanged(handle, self.identity)
         if table.num_rows != self.group_rows[group]:
             raise DamagedFileError("must have as many rows as its footer says, got others")
         return table
@@ -230,21 +218,19 @@ def file_identity(status: os.stat_result) -> FileIdentity:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _changed() -> DamagedFileError:
-    return DamagedFileError("must stay as it was when it was opened, got another file; open it again")
+def _check_unchanged(handle: BinaryIO, identity: FileIdentity) -> None:
+    if file_identity(os.fstat(handle.fileno())) != identity:
+        raise DamagedFileError(_CHANGED)
 
 
 class JoinedSchema:
     """What rows of several files have in common when they are joined, as `concat` joins them."""
 
     def __init__(self, files: Sequence[SketchFile]) -> None:
-        headers = list({id(file.header): file.header for file in files}.values())
-        self.releases: tuple[Release, ...] = headers[0].releases
-        if len(headers) > 1:
-            self.releases = tuple(dict.fromkeys(release for each in headers for release in each.releases))
-        self.protocols: tuple[Protocol, ...] = headers[0].protocols
-        if len(self.releases) > 1:
-            self.protocols = tuple(dict.fromkeys(protocol for protocol, _ in self.releases))
+        headers = {id(file.header): file.header for file in files}.values()
+        releases = (release for header in headers for release in header.releases)
+        self.releases = tuple(dict.fromkeys(releases))
+        self.protocols = tuple(dict.fromkeys(protocol for protocol, _ in self.releases))
         self.value_type: type = np.int64 if all(file.is_integer for file in files) else np.float64
         self.has_totals = all(file.has_totals for file in files)  # else no row keeps its total
 
@@ -263,9 +249,9 @@ class RowBuffer:
         width = schema.protocols[0].transform.sketch_dim
         self.rows_left = rows
         self._protocols = schema.protocols
-        self._totals: NDArray[Any] | None = None
+        self._totals: np.ndarray[Any, Any] | None = None
         try:
-            self._values: NDArray[Any] = np.empty((rows, width), dtype=schema.value_type)
+            self._values: np.ndarray[Any, Any] = np.empty((rows, width), dtype=schema.value_type)
             if schema.has_totals:
                 self._totals = np.empty(rows, dtype=schema.value_type)
         except (MemoryError, ValueError):  # more than there is, or than can be addressed

@@ -41,6 +41,7 @@ _TERM_TYPE = pa.struct([pa.field(name, kind, nullable=False) for name, kind in _
 NOISE_TYPE = pa.list_(pa.field("element", _TERM_TYPE, nullable=False))
 _GROUP_ROWS, _GROUP_BYTES = 16_384, 32 * 2**20  # of a row group, which is what a reader holds at once
 _MOST_PROTOCOLS = 1000
+_EDITED = "must be as it was written, got a file that was edited; ask its sender for it again"
 _LARGEST_DIGESTS = 8 * 2**20  # bytes: 20,000 row groups
 _LARGEST_NUMBER = LARGEST_FACTOR * 2.0**63  # what scaling makes of the largest integer; squares stay finite
 _BYTES_OF_AN_ENTRY = 16  # a number as it is unpacked, and once more where rows are joined
@@ -175,12 +176,8 @@ def read_header(text: bytes, path: str, budget: WorkBudget) -> FileHeader:
 
 def _check_sources(sources: Any, protocols: Sequence[Protocol]) -> None:
     """Refuses sources that no release under these protocols can have had."""
-    allowed = (*SOURCES, UNKNOWN)
-    if (
-        not isinstance(sources, list)
-        or len(sources) != len(protocols)
-        or any(each not in allowed for each in sources)
-    ):
+    is_known = isinstance(sources, list) and all(each in (*SOURCES, UNKNOWN) for each in sources)
+    if not is_known or len(sources) != len(protocols):
         raise DamagedFileError("must say of each protocol what was released, got something else")
     pairs = zip(protocols, sources, strict=True)
     if any(source == "events" and protocol.contribution is None for protocol, source in pairs):
@@ -314,11 +311,7 @@ def _read_noises(table: pa.Table, releases: tuple[Release, ...]) -> Noises:
 
 @dataclass(frozen=True)
 class Digests:
-    """SHA-256, in hexadecimal, of the header of a file and of each column of each row group.
-
-    It shows accidents and careless edits, not forgers, who can compute it anew: for those, ask the sender for the SHA-256 of
-    the whole file.
-    """
+    """SHA-256 of the header of a file and of each column of each row group: shows careless edits, not forgers, who compute it anew."""
 
     header: str
     rows: tuple[int, ...]  # of each row group
@@ -339,31 +332,25 @@ class Digests:
         """Refuses columns of a row group, read without missing values, that are not those that were written."""
         expected = self.groups[group]
         if any(expected.get(name) != digest for name, digest in _column_digests(table).items()):
-            raise _edited()
+            raise DamagedFileError(_EDITED)
 
 
 def read_digests(schema: pa.Schema, header: bytes, group_rows: Sequence[int]) -> Digests:
     """The digests of a file, if they are those of its header and they are of as many rows."""
     text: bytes | None = (schema.metadata or {}).get(DIGEST_KEY)
     if text is None or len(text) > _LARGEST_DIGESTS:
-        raise _edited()
+        raise DamagedFileError(_EDITED)
     try:
         fields: Any = read_json(text, "digests")
     except CorruptFileError:
-        raise _edited() from None
+        raise DamagedFileError(_EDITED) from None
     if set(fields) != {"head", "rows", "groups"}:
-        raise _edited()
+        raise DamagedFileError(_EDITED)
     digests = Digests(fields["head"], tuple(fields["rows"]), tuple(map(dict, fields["groups"])))
     expected = hashlib.sha256(header).hexdigest(), tuple(group_rows), len(group_rows)
     if (digests.header, digests.rows, len(digests.groups)) != expected:
-        raise _edited()
+        raise DamagedFileError(_EDITED)
     return digests
-
-
-def _edited() -> DamagedFileError:
-    return DamagedFileError(
-        "must be as it was written, got a file that was edited; ask its sender for it again"
-    )
 
 
 def _column_digests(table: pa.Table) -> dict[str, str]:

@@ -34,9 +34,8 @@ class SketchRows:
     def protocol(self) -> Protocol:
         """The one protocol of all rows."""
         if len(self.protocols) != 1:
-            raise ParameterError(
-                f"protocol must be one for all rows, got {len(self.protocols)}; see .protocols"
-            )
+            count = len(self.protocols)
+            raise ParameterError(f"protocol must be one for all rows, got {count}; see .protocols")
         return self.protocols[0]
 
     @property
@@ -75,9 +74,8 @@ class SketchRows:
             return self.rows(self._numbers_of(keys))
         is_numbers = listed.ndim <= 1 and (not keys or listed.dtype.kind in "iu")
         if not is_numbers or not all(-count <= key < count for key in keys):
-            raise ParameterError(
-                f"rows must be numbers below {count}, a slice, a label or labels, got {short_repr(chosen)}"
-            )
+            rule = f"rows must be numbers below {count}, a slice, a label or labels"
+            raise ParameterError(f"{rule}, got {short_repr(chosen)}")
         return self.rows([key % count for key in keys])
 
     def _numbers_of(self, labels: list[str]) -> list[int]:
@@ -87,13 +85,12 @@ class SketchRows:
             if label in places:
                 places[label].append(row)
         for label, rows in places.items():
+            name = short_repr(label)
             if not rows:
-                raise ParameterError(
-                    f"label must be that of a row, got {short_repr(label)}{self._known_labels()}"
-                )
+                raise ParameterError(f"label must be that of a row, got {name}{self._known_labels()}")
             if len(rows) > 1:
                 raise ParameterError(
-                    f"label must be that of one row, got {short_repr(label)}, which {len(rows)} rows have: "
+                    f"label must be that of one row, got {name}, which {len(rows)} rows have: "
                     f"numbers {', '.join(map(str, rows[:8]))}{', …' if len(rows) > 8 else ''}"
                 )
         return [places[label][0] for label in labels]
@@ -217,9 +214,8 @@ class Sketches(SketchRows, Result):
         """Every row times a number: whole numbers keep integers."""
         coefficient = number("factor of sketches", factor, above=-LARGEST_FACTOR, at_most=LARGEST_FACTOR)
         if coefficient != 0 and abs(coefficient) < SMALLEST_FACTOR:
-            raise ParameterError(
-                f"factor of sketches must be 0 or at least 2^-60 in magnitude, got {short_repr(factor)}"
-            )
+            rule = "factor of sketches must be 0 or at least 2^-60 in magnitude"
+            raise ParameterError(f"{rule}, got {short_repr(factor)}")
         keeps_integers = isinstance(factor, (int, np.integer)) and abs(coefficient) < 2**31
         times = np.int64(factor) if keeps_integers and self.values.dtype == np.int64 else coefficient
         totals = None if self.totals is None else self.totals * times

@@ -87,7 +87,8 @@ def verify(
     name, budget = printable(os.fspath(path)), WorkBudget(max_work)
     try:
         file = open_whole(path, limit, {}, budget)
-        budget.charge(matrix_check_work(file.header.protocols[0]), name)
+        transform = file.header.protocols[0].transform
+        budget.charge(transform.columns_work(_column_count(transform)), name)  # of `check_matrix`
         sketches = read_files([file])
     except ArmslengthError as problem:
         return Verification(name, (Check("file", FAILS, str(problem)),))
@@ -176,11 +177,6 @@ def _column_count(transform: Transform) -> int:
     """How many columns of the matrix are rebuilt."""
     most = max(1, min(_MOST_COLUMNS, _MOST_ENTRIES // transform.sketch_dim))
     return most if transform.input_dim is None else min(most, transform.input_dim)
-
-
-def matrix_check_work(protocol: Protocol) -> int:
-    """How much work `check_matrix` is beside computing the sensitivities, in the units of transforms/transform.py."""
-    return protocol.transform.columns_work(_column_count(protocol.transform))
 
 
 def check_matrix(protocol: Protocol) -> Check:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from armslength.ledger import budgets
+from armslength.ledger import ledger_file
 from armslength.ledger.entry import Entry
 
 
@@ -40,6 +40,6 @@ def set_clock(monkeypatch):
             def now(cls, tz=None):
                 return moment.astimezone(tz)
 
-        monkeypatch.setattr(budgets, "datetime", Clock)
+        monkeypatch.setattr(ledger_file, "datetime", Clock)
 
     return set_to

@@ -120,7 +120,7 @@ def test_another_unit_or_relation_is_refused(ledger, entry, name, value):
     assert getattr(ledger.set_budget("visits", 2, **arguments), name) == value
     ledger.charge(replace(entry, **{name: value}), ["a"])
     # … and afterwards it cannot.
-    with pytest.raises(al.BudgetError, match="of all releases of population 'visits'"):
+    with pytest.raises(al.BudgetError, match=f"{name} must be '{value}' as in a release"):
         ledger.set_budget("visits", 2, unit=UNIT)
 
 

@@ -182,7 +182,7 @@ def test_what_level_0_leaves_open_goes_on_with_the_same_bits(law):
         assert value[0] == 0 or (value[0] < 0) == bool(pattern >> 15)
 
 
-def test_a_list_of_open_places_that_is_too_short_is_made_anew():
+def test_every_place_may_be_open():
     noise = DiscreteLaplace(20.0)
     table = look_up_table(quantile_of(noise), 20.0)
     patterns = np.full(1000, np.flatnonzero(table == OPEN)[5], dtype=np.uint16)
