@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from armslength.estimates.known_norms import squared_distances_with_norms as squared_distances_with_norms
     from armslength.estimates.products import cosines as cosines
     from armslength.estimates.products import inner_products as inner_products
+    from armslength.estimates.shapes import shape_cosines as shape_cosines
     from armslength.estimates.shapes import shape_distances as shape_distances
     from armslength.estimates.shapes import totals as totals
     from armslength.ledger.ledger import NO_LEDGER as NO_LEDGER
@@ -81,7 +82,7 @@ _HOME = {
         "estimates.estimate": "Estimate",
         "estimates.known_norms": "squared_distances_with_norms",
         "estimates.products": "cosines inner_products",
-        "estimates.shapes": "shape_distances totals",
+        "estimates.shapes": "shape_cosines shape_distances totals",
         "ledger.ledger": "Ledger NO_LEDGER",
         "planner.plan": "Plan plan",
         "protocol.protocol": "Protocol",

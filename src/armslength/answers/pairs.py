@@ -12,7 +12,13 @@ from armslength.checks import one_of
 from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import clear_note, is_clear, squared_distances
 from armslength.estimates.estimate import Estimate
-from armslength.estimates.shapes import COUNTS_NOTE, NOTE, POPULATIONS_NOTE, squared_shape_distances
+from armslength.estimates.shapes import (
+    COUNTS_NOTE,
+    NOTE,
+    POPULATIONS_NOTE,
+    people_of,
+    squared_shape_distances,
+)
 from armslength.results import Result
 from armslength.sketches.collection import Collection
 from armslength.sketches.sketches import Sketches
@@ -80,6 +86,17 @@ def pair_estimator(by: str, *, beyond_chance: bool = False) -> PairEstimator:
     if beyond_chance:
         raise ParameterError("beyond_chance must go with by='shape', got 'size'")
     return squared_distances
+
+
+def best_question(sketches: Sketches) -> tuple[str, bool]:
+    """(by, beyond_chance) of the question that people ask, as far as the releases allow it: do the populations' mixes differ?"""
+    if sketches.totals is None:
+        return "size", False
+    try:
+        people_of(sketches, sketches.totals.astype(np.float64))
+    except ParameterError:
+        return "shape", False
+    return "shape", True
 
 
 def each_pair_once(

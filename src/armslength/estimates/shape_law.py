@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammainccinv, gammaincinv, log_ndtr, ndtr, ndtri
 
 from armslength.estimates.pair_noise import Floats
@@ -196,6 +197,29 @@ class ShapeLaw:
         )
         return variance, third, of_totals
 
+    def told_apart_with(self, tail: float, *, noise: float = 1.0, people: float = 1.0) -> NDArray[np.bool_]:
+        """Whether estimates like these would be told from 0 with so many times the noise, or so many times the people."""
+        ratio = noise / people
+        rows, columns = (
+            replace(
+                side,
+                k2=side.k2 * ratio**2,
+                k4=side.k4 * ratio**4,
+                k6=side.k6 * ratio**6,
+                total_error=side.total_error * ratio**2,
+                people=side.people * people,
+                most_chance=side.most_chance / people,
+            )
+            for side in (self.rows, self.columns)
+        )
+        curve = VarianceCurve(self.curve.a, self.curve.b * ratio**2, self.curve.c * ratio**4)
+        other = replace(self, rows=rows, columns=columns, curve=curve)
+        return self.value > other.limits(np.zeros_like(self.inner), tail)[1]
+
+    def noise_share(self) -> Floats:
+        """The share of the noise in the variance if the shapes are equal; the rest is chance."""
+        return self.curve.at(np.zeros_like(self.inner)) / self.moments(np.zeros_like(self.inner))[0]
+
     def interval(self, tail: float) -> tuple[Floats, Floats]:
         """(11) Every D that the estimate does not exclude: each end misses with at most this probability.
 
@@ -203,7 +227,7 @@ class ShapeLaw:
         """
         return self._lower(self.value, tail), self._upper(np.maximum(self.highest_value, 0.0), tail)
 
-    def _limits(self, d: Floats, tail: float) -> tuple[Floats, Floats]:
+    def limits(self, d: Floats, tail: float) -> tuple[Floats, Floats]:
         """(9) D − q⁻√V and D + q⁺√V."""
         variance, third, of_totals = self.moments(d)
         deviation = np.sqrt(variance)
@@ -214,23 +238,23 @@ class ShapeLaw:
 
     def _lower(self, value: Floats, tail: float) -> Floats:
         low, high = np.zeros_like(value), np.maximum(value, 0.0)  # at `high` the estimate is not too large
-        is_zero = value <= self._limits(low, tail)[1]
+        is_zero = value <= self.limits(low, tail)[1]
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            is_too_large = value > self._limits(middle, tail)[1]
+            is_too_large = value > self.limits(middle, tail)[1]
             low, high = np.where(is_too_large, middle, low), np.where(is_too_large, high, middle)
         return np.where(is_zero, 0.0, low)
 
     def _upper(self, value: Floats, tail: float) -> Floats:
         low, high = value, value + np.sqrt(self.moments(value)[0])
         for _ in range(_DOUBLINGS):
-            is_open = self._limits(high, tail)[0] <= value
+            is_open = self.limits(high, tail)[0] <= value
             if not is_open.any():
                 break
             low, high = np.where(is_open, high, low), np.where(is_open, 2 * high, high)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            is_possible = self._limits(middle, tail)[0] <= value
+            is_possible = self.limits(middle, tail)[0] <= value
             low, high = np.where(is_possible, middle, low), np.where(is_possible, high, middle)
         return np.where(is_open, np.inf, high)
 
