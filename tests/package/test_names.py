@@ -59,6 +59,7 @@ NAMES = [
     "plan",
     "plane",
     "report",
+    "shape_cosines",
     "shape_distances",
     "sketch_in_clear",
     "squared_distances",

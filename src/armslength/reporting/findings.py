@@ -34,10 +34,6 @@ class Findings:
     level: float  # the confidence of all statements
     simultaneous: bool  # whether all intervals hold together
     by: str  # "size" or "shape"
-    beyond_chance: bool  # whether it is about the populations behind the rows
-    likeness: tuple[Matrix, Matrix, Matrix] | None  # the cosines of the mixes, and their ends; None by size
-    left_out: tuple[str, ...]  # parties whose totals may be 0: they have no mix
-    remedy: "Remedy | None"  # of pairs that are neither told apart nor alike; None by size
     squared: Matrix  # estimated squared distances; they may be negative
     lower: Matrix  # ends of the intervals of the distances
     upper: Matrix
@@ -46,6 +42,12 @@ class Findings:
     plane: Plane | None  # None for one party
     outliers: Outliers | None  # None for fewer than three parties
     in_clear: tuple[bool, ...]  # for each party, whether it holds data without noise
+    beyond_chance: bool = False  # whether it is about the populations behind the rows
+    likeness: tuple[Matrix, Matrix, Matrix] | None = (
+        None  # the cosines of the mixes, and their ends; None by size
+    )
+    left_out: tuple[str, ...] = ()  # parties whose totals may be 0: they have no mix
+    remedy: "Remedy | None" = None  # of pairs that are neither told apart nor alike; None by size
 
     @cached_property
     def is_alike(self) -> NDArray[np.bool_]:
