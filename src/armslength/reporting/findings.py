@@ -132,7 +132,7 @@ def findings_of(sketches: Sketches, *, level: float, simultaneous: bool, by: str
         lower=np.sqrt(lower),
         upper=np.sqrt(upper),
         joint_interval=(np.sqrt(joint[0]), np.sqrt(joint[1])),
-        clusters=cluster_estimate(estimate, joint, level=level, by=by) if count > 1 else None,
+        clusters=cluster_estimate(sketches, estimate, level=level, by=by) if count > 1 else None,
         plane=plane_of(squared, sketches, level, by) if count > 1 else None,
         outliers=estimate_outliers(estimate, joint, level=level, by=by) if count > 2 else None,
         in_clear=estimate.in_clear[0],
