@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from scipy.special import gammaincc
 
 from armslength import plots
 from armslength.answers.pairs import Answer, checked_rows, pair_estimator
@@ -27,7 +28,8 @@ from armslength.sketches.collection import Collection
 from armslength.sketches.sketches import Sketches
 
 LINKAGES = ("average", "single", "complete")
-MOST_ROWS = 5_000  # six matrices of all pairs: a good gigabyte
+MOST_ROWS = 5_000  # five matrices of all pairs: a gigabyte
+_MOST_TESTED = 2_000  # rows, for support: twenty matrices of all pairs
 _PARTS = 3  # of the coordinates: fewer are safer where a few items dominate, and find less
 _MOST_ORDERED = 2_000  # leaves beyond which their best order takes much longer than the tree
 
@@ -98,12 +100,11 @@ class Clusters(Answer):
         return np.unique(clusters, return_inverse=True)[1].astype(np.int64)
 
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The largest supported groups, in the order of the tree."""
+        """The largest supported groups, each and all in the order of the rows."""
         clusters, is_member = self.flat(), self.in_supported
         groups: dict[int, list[str]] = {}
-        for leaf in self.order:
-            if is_member[leaf]:
-                groups.setdefault(int(clusters[leaf]), []).append(self.labels[leaf])
+        for leaf in np.flatnonzero(is_member).tolist():
+            groups.setdefault(int(clusters[leaf]), []).append(self.labels[leaf])
         return tuple(map(tuple, groups.values()))
 
     def _largest(self) -> list[int]:
@@ -139,8 +140,7 @@ class Clusters(Answer):
     def __str__(self) -> str:
         lines = [self._title()]
         lines += [f"  {', '.join(group)}" for group in self.groups()]
-        is_member = self.in_supported
-        alone = [self.labels[leaf] for leaf in self.order if not is_member[leaf]]
+        alone = [self.labels[leaf] for leaf in np.flatnonzero(~self.in_supported).tolist()]
         if not self.groups():
             lines.append("The tree is a description: noise and the projection could have made it.")
         elif alone:
@@ -154,7 +154,7 @@ def cluster(
     """A tree of the parties by their estimated distances, and which of its groups are supported.
 
     Args:
-        sketches: One row for each party, at most 5,000.
+        sketches: One row for each party, at most 5,000; support is claimed for at most 2,000.
         linkage: "average", "single" or "complete".
         level: The probability with which all supported groups are right together.
         by: "size" for rows as they are, "shape" for rows divided by their totals.
@@ -194,19 +194,21 @@ def _tree(distances: NDArray[np.float64], linkage: str) -> tuple[NDArray[np.floa
 def _support(sketches: Sketches, squared: Floats, merges: Floats, order: tuple[int, ...], by: str) -> Floats:
     """The p-value of each merge, times the number of pairs of parties.
 
-    Nothing is claimed of rows that have a noise in common: their errors depend on each other.
+    Nothing is claimed of rows that have a noise in common, whose errors depend on each other, nor of very many rows.
     """
     leaves, noises = len(order), sketches.noises
-    if leaves < 3 or noises.shared_count(noises) > len(noises.ids):  # every noise meets itself
+    has_shared = noises.shared_count(noises) > len(noises.ids)  # every noise meets itself
+    if has_shared or not 3 <= leaves <= _MOST_TESTED:
         return np.ones(leaves - 1)
-    from scipy.stats import pearson3  # noqa: PLC0415  # nothing else needs it
-
     factor, error = _scale_and_error(sketches, squared, by)
     model, rows = ErrorModel.of(sketches.protocols[0]), PairNoises.of_rows(noises)
     k2, k4 = rows.each("k2") * factor**2, rows.each("k4") * factor**4
     pairs = squared, k2[:, None] * squared, error, *_parts(sketches, factor, model, k2)
     z = _least_deviates(merges, order, pairs, (k2, k4), model)
-    tail = pearson3.sf(z, _skewness(k2, k4, model.null_degrees or model.coordinates))
+    # The tail of a Pearson III law: a gamma variable of shape 4/skewness², normalized.
+    skewness = _skewness(k2, k4, model.null_degrees or model.coordinates)
+    shape = 4 / max(skewness, 1e-4) ** 2
+    tail = gammaincc(shape, np.maximum(shape + z * np.sqrt(shape), 0.0))
     return np.asarray(np.append(np.minimum(1.0, leaves * (leaves - 1) / 2 * tail), 1.0))
 
 

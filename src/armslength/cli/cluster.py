@@ -30,7 +30,7 @@ A group is supported if its two parts are closer to each other than the group is
 projection and the totals could explain. That is about the people in the data, not about the populations behind them. A question
 mark marks merges that are not supported: there the tree is only a description.
 
-A tree has at most 5,000 leaves. For more rows, use scikit-learn on the values of the sketches: docs/guides/collections.md.
+A tree has at most 5,000 leaves, and support is claimed for at most 2,000. For more rows, use scikit-learn on the values of the sketches: docs/guides/collections.md.
 """
 )
 @sketch_files
