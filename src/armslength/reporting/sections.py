@@ -118,12 +118,12 @@ def _groups(findings: Findings) -> str:
         return ""
     supported, total = int(tree.supported.sum()), len(tree.supported)
     legend = (
-        f'<ul class="legend"><li>{_BRANCH.format("")}supported: every distance inside the group is surely smaller than every '
-        f"distance to the outside</li><li>{_BRANCH.format(' unsure')}dashed: the intervals leave this merge open</li></ul>"
+        f'<ul class="legend"><li>{_BRANCH.format("")}supported: the two parts are closer to each other than the group is to '
+        f"any cluster beside it</li><li>{_BRANCH.format(' unsure')}dashed: only a description, noise could have made it</li></ul>"
     )
     caption = (
         f"<p>Groups are joined at the distance between them ({tree.joined_by} linkage); the farther left, the farther apart. "
-        f"{supported:,} of {plural(total, 'merge')} {'is' if supported == 1 else 'are'} supported, all together at "
+        f"{supported:,} of {plural(total, 'merge')} {'is' if supported == 1 else 'are'} supported, all together at about "
         f"{level_text(findings.level)}.</p>"
     )
     return section(

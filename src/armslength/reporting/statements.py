@@ -181,15 +181,14 @@ def _pair(findings: Findings, i: int, j: int) -> str:
 
 
 def _groups(findings: Findings) -> Statement:
-    """The largest groups that the intervals support."""
+    """The largest supported groups."""
     tree = findings.clusters
     if tree is None:
         return Statement(False, "Groups", "")
     cluster_of = tree.flat()
-    sizes = np.bincount(cluster_of)
-    groups = [int(cluster) for cluster in np.flatnonzero(sizes > 1)]
+    groups = np.unique(cluster_of[tree.in_supported]).tolist()
     if not groups:
-        return Statement(False, "Groups", "No group is sure: the intervals leave the whole tree open.")
+        return Statement(False, "Groups", "No group is supported: noise could have made the whole tree.")
     names = []
     for group in groups[:6]:
         members = np.array([leaf for leaf in tree.order if cluster_of[leaf] == group])
@@ -199,10 +198,10 @@ def _groups(findings: Findings) -> Statement:
             names.append(f"{len(members)} parties around {name(_central_label(findings, members))}")
     more = f" and {len(groups) - 6} more" if len(groups) > 6 else ""
     noun = "group of parties is" if len(groups) == 1 else "groups of parties are"
-    text = f"{len(groups)} {noun} closer inside than to anybody outside: {'; '.join(names)}{more}."
-    single = int((sizes == 1).sum())
+    text = f"{len(groups)} {noun} closer inside than to the others: {'; '.join(names)}{more}."
+    single = int((~tree.in_supported).sum())
     if single:
-        text += f" {plural(single, 'party is', 'parties are')} in no sure group."
+        text += f" {plural(single, 'party is', 'parties are')} in no supported group."
     return Statement(single == 0, "Groups", text)
 
 
