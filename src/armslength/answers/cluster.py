@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaincc
 
 from armslength import plots
-from armslength.answers.pairs import Answer, checked_rows, pair_estimator
+from armslength.answers.pairs import Answer, checked_rows, pair_estimator, with_shapes
 from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import Rows, all_squares, squared_norms
@@ -149,7 +149,12 @@ class Clusters(Answer):
 
 
 def cluster(
-    sketches: Sketches | Collection, *, linkage: str = "average", level: float = 0.95, by: str = "size"
+    sketches: Sketches | Collection,
+    *,
+    linkage: str = "average",
+    level: float = 0.95,
+    by: str = "size",
+    beyond_chance: bool = False,
 ) -> Clusters:
     """A tree of the parties by their estimated distances, and which of its groups are supported.
 
@@ -158,6 +163,8 @@ def cluster(
         linkage: "average", "single" or "complete".
         level: The probability with which all supported groups are right together.
         by: "size" for rows as they are, "shape" for rows divided by their totals.
+        beyond_chance: Whether the tree is of the distances of populations, as for `shape_distances`; by shape. Support is about
+            the people counted in any case.
     """
     checked_rows("sketches", sketches, 2)
     one_of("linkage", linkage, LINKAGES)
@@ -168,17 +175,23 @@ def cluster(
             "for more, use scikit-learn on their values"
         )
     rows = sketches if isinstance(sketches, Sketches) else sketches.to_sketches()
-    return cluster_estimate(rows, pair_estimator(by)(rows, None), linkage=linkage, level=level, by=by)
+    rows, left_out = with_shapes(rows, by)
+    checked_rows("sketches with a total above 0", rows, 2)
+    estimate = pair_estimator(by, beyond_chance=beyond_chance)(rows, None)
+    clusters = cluster_estimate(
+        rows, estimate, linkage=linkage, level=level, by=by, beyond_chance=beyond_chance
+    )
+    return replace(clusters, note="; ".join(filter(None, (clusters.note, left_out))))
 
 
 def cluster_estimate(
-    sketches: Sketches, estimate: Estimate, *, linkage: str = "average", level: float, by: str
+    sketches: Sketches, estimate: Estimate, *, linkage: str = "average", by: str, **question: Any
 ) -> Clusters:
     """The tree of these rows, whose squared distances of all pairs are estimated."""
     merges, order = _tree(np.sqrt(np.maximum(estimate.value, 0.0)), linkage)
     support = _support(sketches, estimate.value, merges, order, by)
     tree = merges, support, order, linkage
-    return Clusters(estimate.labels[0], *tree, level=level, by=by, note=estimate.note)
+    return Clusters(estimate.labels[0], *tree, by=by, note=estimate.note, **question)
 
 
 def _tree(distances: NDArray[np.float64], linkage: str) -> tuple[NDArray[np.float64], tuple[int, ...]]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import armslength as al
-from armslength.cli.options import BY, FORMAT, LEVEL, choice, open_all, sketch_files
+from armslength.cli.options import BEYOND_CHANCE, BY, FORMAT, LEVEL, choice, open_all, party_files
 from armslength.cli.output import as_csv, as_json, echo_notes
 from armslength.estimates.distances import is_clear
 from armslength.results import LONGEST_LABEL, shortened
@@ -33,7 +33,7 @@ mark marks merges that are not supported: there the tree is only a description.
 A tree has at most 5,000 leaves, and support is claimed for at most 2,000. For more rows, use scikit-learn on the values of the sketches: docs/guides/collections.md.
 """
 )
-@sketch_files
+@party_files
 @choice(
     "--linkage",
     values=["average", "single", "complete"],
@@ -43,6 +43,7 @@ A tree has at most 5,000 leaves, and support is claimed for at most 2,000. For m
 @click.option("--height", type=float, help="Or undo all merges above this distance.")
 @LEVEL
 @BY
+@BEYOND_CHANCE
 @FORMAT
 def cluster(files: tuple[str, ...], cut: int | None, height: float | None, form: str, **known: Any) -> None:
     """Group the parties in the files by their estimated distances, and say which groups are supported.

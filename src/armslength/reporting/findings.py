@@ -189,7 +189,9 @@ def findings_of(
         lower=np.sqrt(lower),
         upper=np.sqrt(upper),
         joint_interval=(np.sqrt(joint[0]), np.sqrt(joint[1])),
-        clusters=cluster_estimate(sketches, estimate, level=level, by=by) if count > 1 else None,
+        clusters=cluster_estimate(sketches, estimate, level=level, by=by, beyond_chance=beyond_chance)
+        if count > 1
+        else None,
         plane=plane_of(squared, sketches, level, by) if count > 1 else None,
         outliers=estimate_outliers(estimate, joint, level=level, by=by, beyond_chance=beyond_chance)
         if count > 2

@@ -188,20 +188,23 @@ def _groups(findings: Findings) -> Statement:
     cluster_of = tree.flat()
     groups = np.unique(cluster_of[tree.in_supported]).tolist()
     if not groups:
-        return Statement(False, "Groups", "No group is supported: noise could have made the whole tree.")
+        return Statement(
+            False, "Groups", "No group is supported: noise could have made the whole tree below."
+        )
     names = []
     for group in groups[:6]:
         members = np.array([leaf for leaf in tree.order if cluster_of[leaf] == group])
-        if len(members) <= 4:
+        if len(members) <= 8:
             names.append(", ".join(name(findings.labels[leaf]) for leaf in members))
         else:
             names.append(f"{len(members)} parties around {name(_central_label(findings, members))}")
     more = f" and {len(groups) - 6} more" if len(groups) > 6 else ""
-    noun = "group of parties is" if len(groups) == 1 else "groups of parties are"
-    text = f"{len(groups)} {noun} closer inside than to the others: {'; '.join(names)}{more}."
+    noun = "group stands" if len(groups) == 1 else "groups stand"
+    text = f"{len(groups)} {noun} apart, closer inside than to the others: {'; '.join(names)}{more}."
     single = int((~tree.in_supported).sum())
     if single:
         text += f" {plural(single, 'party is', 'parties are')} in no supported group."
+    text += f" Supported at {level_text(findings.level)}, for the people counted."
     return Statement(single == 0, "Groups", text)
 
 

@@ -99,7 +99,9 @@ def test_groups_are_supported_by_shape_and_without_a_projection():
         sketches = al.Protocol(transform, epsilon=1, total_share="0.1").release(counts, ledger=al.NO_LEDGER)
         found = al.cluster(sketches, by="shape")
         members = [sorted(each) for each in _members(found.linkage)]
-        supported = [each for each, is_supported in zip(members, found.supported, strict=True) if is_supported]
+        supported = [
+            each for each, is_supported in zip(members, found.supported, strict=True) if is_supported
+        ]
         assert all(group in supported for group in ([0, 1, 2], [3, 4, 5], [6, 7, 8]))
 
 
