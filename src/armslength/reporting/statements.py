@@ -4,7 +4,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from armslength.errors import plural
 from armslength.reporting.findings import ALIKE, Findings
@@ -24,6 +23,7 @@ _POPULATIONS = (
     "people like them. Families, clinics and repeat visitors make chance larger than that. Nothing is said about the people counted."
 )
 _MOST_LISTED = 3
+_MOST_GROUPS, _MOST_MEMBERS = 8, 12
 _MEASURED_PAIRS = (
     276  # up to so many pairs, docs/estimates.md has measured over how many items a difference must spread
 )
@@ -183,35 +183,24 @@ def _pair(findings: Findings, i: int, j: int) -> str:
 def _groups(findings: Findings) -> Statement:
     """The largest supported groups."""
     tree = findings.clusters
-    if tree is None:
-        return Statement(False, "Groups", "")
-    cluster_of = tree.flat()
-    groups = np.unique(cluster_of[tree.in_supported]).tolist()
-    if not groups:
+    groups = () if tree is None else tree.groups()
+    if not groups or tree is None:
         return Statement(
             False, "Groups", "No group is supported: noise could have made the whole tree below."
         )
-    names = []
-    for group in groups[:6]:
-        members = np.array([leaf for leaf in tree.order if cluster_of[leaf] == group])
-        if len(members) <= 8:
-            names.append(", ".join(name(findings.labels[leaf]) for leaf in members))
-        else:
-            names.append(f"{len(members)} parties around {name(_central_label(findings, members))}")
-    more = f" and {len(groups) - 6} more" if len(groups) > 6 else ""
-    noun = "group stands" if len(groups) == 1 else "groups stand"
-    text = f"{len(groups)} {noun} apart, closer inside than to the others: {'; '.join(names)}{more}."
-    single = int((~tree.in_supported).sum())
-    if single:
-        text += f" {plural(single, 'party is', 'parties are')} in no supported group."
-    text += f" Supported at {level_text(findings.level)}, for the people counted."
+    lines = []
+    for group in groups[:_MOST_GROUPS]:
+        more = f" and {len(group) - _MOST_MEMBERS} more" if len(group) > _MOST_MEMBERS else ""
+        lines.append(f"<li>{', '.join(map(name, group[:_MOST_MEMBERS]))}{more}</li>")
+    more = f"<p>and {len(groups) - _MOST_GROUPS} more.</p>" if len(groups) > _MOST_GROUPS else ""
+    single = len(findings.labels) - sum(map(len, groups))
+    rest = f" {plural(single, 'party is', 'parties are')} in no supported group." if single else ""
+    noun = plural(len(groups), "group stands", "groups stand")
+    text = (
+        f"{noun} apart, closer inside than to the others, supported at {level_text(findings.level)} for the people counted.{rest}</p>"
+        f'<ol class="pairs" type="A">{"".join(lines)}</ol>{more}<p>'
+    )
     return Statement(single == 0, "Groups", text)
-
-
-def _central_label(findings: Findings, members: NDArray[np.int64]) -> str:
-    """The label of the member that is nearest to the others of its group."""
-    sums = findings.distance[np.ix_(members, members)].sum(axis=1)
-    return findings.labels[int(members[int(np.argmin(sums))])]
 
 
 def _outliers(findings: Findings) -> list[Statement]:
