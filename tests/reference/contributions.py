@@ -54,17 +54,17 @@ def bounded_counts(
     of_person: dict[str, list[tuple[str, str | int, int]]] = defaultdict(list)
     for spelled, group, item, amount in events:
         person = unicodedata.normalize("NFC", spelled or "").strip(WHITE_SPACE)
-        if isinstance(item, str):
-            item = unicodedata.normalize("NFC", item)
         if person and item is not None and item != "" and group in groups and amount:
-            of_person[person].append((group, item, amount))
+            form = unicodedata.normalize("NFC", item) if isinstance(item, str) else item
+            of_person[person].append((group, form, amount))
     counts: dict[tuple[str, str | int], int] = defaultdict(int)
-    for person, theirs in of_person.items():
+    for person, all_of_theirs in of_person.items():
+        theirs = all_of_theirs
         if one_group:
-            chosen = min({event[0] for event in theirs}, key=lambda group: group_hash(key, person, group))
-            theirs = [event for event in theirs if event[0] == chosen]
+            first = min((group_hash(key, person, group), group) for group, _, _ in theirs)
+            theirs = [event for event in theirs if event[0] == first[1]]
         if each_once:
-            theirs = list({event[:2]: event for event in theirs}.values())
+            theirs = [(group, item, 1) for group, item in {event[:2] for event in theirs}]
         seen: dict[tuple[str, str | int], int] = defaultdict(int)
         hashed = []
         for group, item, amount in sorted(theirs, key=lambda event: event[2]):

@@ -51,8 +51,8 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
     document, fingerprint, space = protocol.document(), protocol.fingerprint, protocol.space
     calibration = _calibration(protocol)
     same = ("unit", "relation", "norm", "radius", "epsilon", "noise", "noise_site")
-    bounds = ("contribution", "count", "one_group")
-    bounds = (*bounds, "value_range", "on_grid", "changed_entries", "dropped_bits")
+    people = ("contribution", "count", "one_group")
+    bounds = (*people, "value_range", "on_grid", "changed_entries", "dropped_bits")
     stated, bounded = ({name: document[name] for name in names} for names in (same, bounds))
     exact = protocol.released_delta, protocol.totals_epsilon, protocol.sketch_epsilon, protocol.resolution
     delta, totals_epsilon, sketch_epsilon, resolution = map(decimal_text, exact)

@@ -15,6 +15,7 @@ from armslength.ingest.contributions import KeyedOrder, cap_contributions, mark_
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
 from reference.contributions import bounded_counts, event_hash
+from statistical.limits import LIMIT, WRONG
 from unit.ingest.tables_of_events import (
     GROUPS,
     ITEMS,
@@ -74,19 +75,20 @@ def test_each_person_counts_once_for_each_group_and_item():
 def test_everybody_is_in_one_group_and_every_group_of_theirs_as_often():
     # everybody has three items in the north and one elsewhere, which must not decide
     count, items = 30_000, (3, 1, 1)
-    rows = [
-        (f"p{n:05}", group, item) for n in range(count) for group in range(3) for item in range(items[group])
-    ]
+    places = [(group, item) for group in range(3) for item in range(items[group])]
+    rows = [(f"p{number:05}", *place) for number in range(count) for place in places]
     person, group, item = zip(*rows, strict=True)
     order = KeyedOrder(KEY, ["north", "south", "east"], each_once=True, one_group=True)
-    (kept,) = contributions.bounded([batch(person, [1] * len(rows), group, item)], order, 3)
+    events = batch(person, [1] * len(rows), group, item)
+    groups = np.concatenate([part.groups for part in contributions.bounded([events], order, 3)])
     # all items of the group that was chosen, and none of others
-    persons = np.bincount(kept.groups, minlength=3) / items
+    persons = np.bincount(groups, minlength=3) / items
     assert persons.sum() == count
-    # Each is binomial (count, 1/3). Beyond 5.2 standard deviations: once in 10^6 tests of three.
-    slack = 5.2 * math.sqrt(count * 2 / 9)
-    assert np.abs(persons - count / 3).max() < slack
-    assert 0.1 * count / 3 > 2 * slack  # so 0.9 and 1.1 of the share are rejected as surely
+    # each is binomial with 1/3: the shares of the groups are means of zeros and ones
+    error = math.sqrt(2 / 9 / count)
+    assert np.abs(persons / count - 1 / 3).max() < LIMIT * error
+    for factor in WRONG:
+        assert np.abs(persons / count - factor / 3).min() > LIMIT * error, "too few persons to tell"
 
 
 @COUNTS
