@@ -396,7 +396,7 @@ def _checked_count(count: Any, contribution: int | None, *, one_group: Any) -> s
     if not isinstance(one_group, bool):
         raise ParameterError(f"one_group must be True or False, got {short_repr(one_group)}")
     if contribution is not None:
-        return one_of("count", "people" if count is None else count, ("people", "events"))
+        return "people" if count is None else one_of("count", count, ("people", "events"))
     if count is not None or one_group:
         rule = "count and one_group must go with a contribution"
         raise ParameterError(f"{rule}, got none: they are about event tables")
