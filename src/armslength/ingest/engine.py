@@ -37,7 +37,7 @@ from armslength.ingest.sources import (
 )
 from armslength.ingest.text_files import LINES, BytesRead, first_object, lines, not_utf8, records
 from armslength.protocol.protocol import Protocol
-from armslength.randomness.seeds import canonical_text, is_canonical
+from armslength.randomness.seeds import canonical_text
 from armslength.threads import available_threads, check_same_process
 
 _MOST_COLUMNS = 20_000  # two seconds; the engine's time grows with their square
@@ -385,9 +385,15 @@ def _canonical_items(items: pa.Array) -> pa.Array:
     if not pc.any(is_other).as_py():
         return items
     coded = items.filter(is_other).dictionary_encode()
-    texts = coded.dictionary.to_pylist()
-    forms = [canonical_text(each).decode() if is_canonical(each) else None for each in texts]
-    return pc.replace_with_mask(items, is_other, pa.array(forms, items.type).take(coded.indices))
+    forms = pa.array(map(_canonical, coded.dictionary.to_pylist()), items.type)
+    return pc.replace_with_mask(items, is_other, forms.take(coded.indices))
+
+
+def _canonical(item: str) -> str | None:
+    try:
+        return canonical_text(item).decode()
+    except ValueError:
+        return None
 
 
 def memory_bytes(memory: Any) -> int:
