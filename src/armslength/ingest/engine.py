@@ -37,7 +37,7 @@ from armslength.ingest.sources import (
 )
 from armslength.ingest.text_files import LINES, BytesRead, first_object, lines, not_utf8, records
 from armslength.protocol.protocol import Protocol
-from armslength.randomness.seeds import is_canonical
+from armslength.randomness.seeds import canonical_text
 from armslength.threads import available_threads, check_same_process
 
 _MOST_COLUMNS = 20_000  # two seconds; the engine's time grows with their square
@@ -301,11 +301,13 @@ class EventTable:
 
     def _usable(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows that count; the others are counted in `left_out`, by the first reason."""
-        person, group, item, amount = (batch.column(name) for name in EVENT)
+        person, group, spelled, amount = (batch.column(name) for name in EVENT)
+        item = _canonical_items(spelled)
+        batch = batch.set_column(batch.schema.get_field_index("item"), "item", item)
         is_usable = {
             "person": person.is_valid(),
             "group": group.is_valid(),
-            "item": _is_item(item),
+            "item": item.is_valid(),
             "weight": pc.fill_null(pc.not_equal(amount, 0), False),
         }
         self.left_out.rows += batch.num_rows
@@ -375,15 +377,23 @@ def _reader(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
 
 
-def _is_item(items: pa.Array) -> pa.Array:
-    """Where there is an item that every party can read alike."""
+def _canonical_items(items: pa.Array) -> pa.Array:
+    """The items in their NFC form, in which they are hashed; NULL where there is none that every party can read alike."""
     if not (pa.types.is_string(items.type) or pa.types.is_large_string(items.type)):
-        return items.is_valid()
-    other = items.filter(pc.invert(pc.fill_null(pc.string_is_ascii(items), True)))
-    unreadable = [item for item in pc.unique(other).to_pylist() if not is_canonical(item)]
-    if not unreadable:
-        return items.is_valid()
-    return pc.and_(items.is_valid(), pc.invert(pc.is_in(items, pa.array(unreadable, items.type))))
+        return items
+    is_other = pc.fill_null(pc.invert(pc.string_is_ascii(items)), False)
+    if not pc.any(is_other).as_py():
+        return items
+    coded = items.filter(is_other).dictionary_encode()
+    forms = pa.array(map(_canonical, coded.dictionary.to_pylist()), items.type)
+    return pc.replace_with_mask(items, is_other, forms.take(coded.indices))
+
+
+def _canonical(item: str) -> str | None:
+    try:
+        return canonical_text(item).decode()
+    except ValueError:
+        return None
 
 
 def memory_bytes(memory: Any) -> int:

@@ -68,6 +68,8 @@ class TableJob:
                 "weight must be left out where the protocol counts people, got one; "
                 'make a protocol with count="events" (--count events) to add up weights'
             )
+        if protocol.count == "people" and protocol.resolution != 1:
+            raise ParameterError("resolution must be 1 where the protocol counts people, got another")
         if threads is not None:
             integer("threads", threads, at_least=1, at_most=1024)
         item_names = item_numbers(protocol, vocabulary)
