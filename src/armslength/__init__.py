@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ParameterError,
         UnsupportedVersionError,
     )
+    from armslength.estimates.contribution_quantiles import ContributionQuantiles
     from armslength.estimates.distances import (
         distances,
         squared_distances,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from armslength.ledger.ledger import NO_LEDGER, Ledger
     from armslength.planner.plan import Plan, plan
     from armslength.protocol.protocol import Protocol
+    from armslength.release.contribution import contribution_quantiles
     from armslength.release.release import sketch_in_clear
     from armslength.reporting.page import report
     from armslength.sketches.collection import Collection, open_collection
@@ -59,6 +61,7 @@ __all__ = [
     "Closer",
     "Clusters",
     "Collection",
+    "ContributionQuantiles",
     "CorruptFileError",
     "Drift",
     "Estimate",
@@ -90,6 +93,7 @@ __all__ = [
     "cluster",
     "compare",
     "concat",
+    "contribution_quantiles",
     "cosines",
     "distances",
     "drift",
@@ -123,6 +127,7 @@ _HOME = {
         "answers.outliers": "Outliers outliers",
         "answers.plane": "Plane plane",
         "errors": "ArmslengthError BudgetError CorruptFileError FormatError IncompatibleSketchesError InputError NotResolvableError ParameterError UnsupportedVersionError",
+        "estimates.contribution_quantiles": "ContributionQuantiles",
         "estimates.distances": "distances squared_distances squared_norms valid_squared_distances",
         "estimates.estimate": "Estimate",
         "estimates.known_norms": "squared_distances_with_norms",
@@ -131,6 +136,7 @@ _HOME = {
         "ledger.ledger": "Ledger NO_LEDGER",
         "planner.plan": "Plan plan",
         "protocol.protocol": "Protocol",
+        "release.contribution": "contribution_quantiles",
         "release.release": "sketch_in_clear",
         "reporting.page": "report",
         "sketches.collection": "Collection open_collection",

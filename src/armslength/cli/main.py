@@ -11,6 +11,7 @@ from armslength.version import __version__
 VERBS = {
     "plan": "Choose the settings; says how accurate, and whether it can work.",
     "protocol": "Make or show what all parties agree on.",
+    "contribution": "Learn in private how many items of a person to count. Spends privacy.",
     "check": "Check your own table before a release. Its output is private.",
     "release": "Release one private sketch for each group of an event table.",
     "inspect": "Show what a sketch file holds, and its guarantee.",
