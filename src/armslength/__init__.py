@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from armslength.errors import NotResolvableError as NotResolvableError
     from armslength.errors import ParameterError as ParameterError
     from armslength.errors import UnsupportedVersionError as UnsupportedVersionError
+    from armslength.estimates.contribution_quantiles import ContributionQuantiles as ContributionQuantiles
     from armslength.estimates.distances import distances as distances
     from armslength.estimates.distances import squared_distances as squared_distances
     from armslength.estimates.distances import squared_norms as squared_norms
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from armslength.planner.plan import Plan as Plan
     from armslength.planner.plan import plan as plan
     from armslength.protocol.protocol import Protocol as Protocol
+    from armslength.release.contribution import contribution_quantiles as contribution_quantiles
     from armslength.release.release import sketch_in_clear as sketch_in_clear
     from armslength.reporting.page import report as report
     from armslength.sketches.collection import Collection as Collection
@@ -78,6 +80,7 @@ _HOME = {
         "answers.outliers": "Outliers outliers",
         "answers.plane": "Plane plane",
         "errors": "ArmslengthError BudgetError CorruptFileError FormatError IncompatibleSketchesError InputError NotResolvableError ParameterError UnsupportedVersionError",
+        "estimates.contribution_quantiles": "ContributionQuantiles",
         "estimates.distances": "distances squared_distances squared_norms valid_squared_distances",
         "estimates.estimate": "Estimate",
         "estimates.known_norms": "squared_distances_with_norms",
@@ -86,6 +89,7 @@ _HOME = {
         "ledger.ledger": "Ledger NO_LEDGER",
         "planner.plan": "Plan plan",
         "protocol.protocol": "Protocol",
+        "release.contribution": "contribution_quantiles",
         "release.release": "sketch_in_clear",
         "reporting.page": "report",
         "sketches.collection": "Collection open_collection",

@@ -6,7 +6,7 @@ The engine has no network, installs nothing and writes nothing to the disk; `spi
 import gc
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -277,11 +277,17 @@ class EventTable:
     left_out: LeftOut = field(default_factory=LeftOut)
 
     def batches(
-        self, groups: pa.Table | None, item_names: pa.Table | None = None, *, has_weights: bool
+        self,
+        groups: pa.Table | None,
+        item_names: pa.Table | None = None,
+        *,
+        has_weights: bool,
+        watch: Callable[[pa.RecordBatch], object] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Events as (person, number of the group, item, amount) in any order, with a hash of the person.
 
         Leaves out events without a person, an item or a listed group, or whose weight is 0 or no number of grid units.
+        `watch` sees all rows before that, with the name of each group that is not listed as `unlisted`.
         """
         events = " UNION ALL BY NAME ".join(self._selects or [_NO_EVENTS])
         group, item, joins = "0::INTEGER", "item", ""
@@ -293,11 +299,19 @@ class EventTable:
             item = "place"
             joins += f" LEFT JOIN item_names ON {nfc('events.item')} = item_names.name"
         amount = "amount" if has_weights else "1::BIGINT"
+        unlisted = ""
+        if watch is not None and groups is not None:
+            unlisted = ', CASE WHEN number IS NULL THEN events."group" END AS unlisted'
         query = (
             f'WITH events AS ({events}) SELECT person, {group} AS "group", {item} AS item, {amount} AS amount, '  # noqa: S608  # our own text, names quoted
-            f"hash(person) AS {PERSON_HASH} FROM events {joins}"
+            f"hash(person) AS {PERSON_HASH}{unlisted} FROM events {joins}"
         )
-        yield from filter(len, map(self._usable, self._batches_of(query)))
+        for batch in self._batches_of(query):
+            if watch is not None:
+                watch(batch)
+            rows = self._usable(batch.select([*EVENT, PERSON_HASH]))
+            if rows.num_rows:
+                yield rows
 
     def _usable(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows that count; the others are counted in `left_out`, by the first reason."""
