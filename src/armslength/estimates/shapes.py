@@ -325,6 +325,11 @@ class Shape:
             if is_sampled:  # the box knows nothing of chance; a row against itself is 0 in any case
                 least, most = np.zeros_like(least), np.where(most == 0, 0.0, np.inf)
             lower, upper = np.where(boxes[0], least, lower), np.where(boxes[1], most, upper)
+        # Nothing is known of the shape of a row whose total may be 0.
+        is_sure = np.logical_and.outer(self.box.left.is_sure(level), self.box.right.is_sure(level)) | (
+            upper == 0
+        )
+        lower, upper = np.where(is_sure, lower, 0.0), np.where(is_sure, upper, np.inf)
         return np.nan_to_num(lower, nan=0.0, posinf=np.inf), np.nan_to_num(upper, nan=np.inf, posinf=np.inf)
 
     def _totals_share(self, end: Floats) -> Floats:

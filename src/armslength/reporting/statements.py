@@ -176,8 +176,8 @@ def _pair(findings: Findings, i: int, j: int) -> str:
     distance = f"distance {style.text(findings.distance[i, j])} ({style.interval(findings.lower[i, j], findings.upper[i, j])})"
     if findings.likeness is None:
         return f"{names}: {distance}"
-    value, lower, upper = (float(each[i, j]) for each in findings.likeness)
-    return f"{names}: {value:.2f} alike ({max(lower, 0):.2f} to {upper:.2f}); {distance}"
+    value, lower, upper = (max(0.0, float(each[i, j])) for each in findings.likeness)
+    return f"{names}: {value:.2f} alike ({lower:.2f} to {upper:.2f}); {distance}"
 
 
 def _groups(findings: Findings) -> Statement:
