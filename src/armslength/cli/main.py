@@ -10,6 +10,7 @@ from armslength.version import __version__
 # In the order of use.
 VERBS = {
     "plan": "Choose the settings; says how accurate, and whether it can work.",
+    "rehearse": "Try the whole workflow on public or made-up data; spends nothing.",
     "protocol": "Make or show what all parties agree on.",
     "release": "Release one private sketch for each group of an event table.",
     "inspect": "Show what a sketch file holds, and its guarantee.",
