@@ -47,9 +47,8 @@ def made_up(parties: int = 24, people: int = 700, items_per_person: int = 3, see
     made = generated_hospitals(parties, (people, people), items_per_person, seed)
     tables = [each.visits.append_column("group", pa.array([each.name] * len(each.visits))) for each in made]
     columns = {"person": "patient", "item": "code", "group": "group"}
-    names = [each.name for each in made]
-    regions = np.array([each.region for each in made])
-    return PublicData(pa.concat_tables(tables), {**columns, "public_groups": names}, regions)
+    groups = {"public_groups": [each.name for each in made]}
+    return PublicData(pa.concat_tables(tables), columns | groups, np.array([each.region for each in made]))
 
 
 def protocol_of(epsilon: Any, contribution: int, sketch_dim: int, share: Any) -> al.Protocol:
@@ -118,6 +117,8 @@ def rehearse(
         raise ParameterError(f"a rehearsal must have 2 to {MOST_PARTIES} parties, got {len(parties)}")
     settings = [*product([None], bounds, [_NO_NOISE_DIM]), *product(epsilons, bounds, dims)]
     protocols = [protocol_of(*setting, share) for setting in settings]
+    if not protocols[-1].total_share:
+        raise ParameterError("total_share must be above 0 to compare shapes, got 0")
     answers = []
     with progress("rehearsal", len(protocols), "settings", shown=True) as advance:
         for protocol in protocols:

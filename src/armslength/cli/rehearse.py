@@ -74,9 +74,8 @@ def rehearse(files: tuple[str, ...], public: bool, output: str, form: str, **kno
     point, text = result.chosen, rehearsal.setting_text(result.chosen)
     setting = point["epsilon"], point["contribution"], point["sketch_dim"]
     sketches = data.release(rehearsal.protocol_of(*setting, known["share"]))
-    banner = rehearsal.BANNER
-    al.report(sketches, output, title=f"Rehearsal: {text}", level=rehearsal.LEVEL, banner=banner)
-    echo_notes(banner, f"the report of {text} is in {output}")
+    al.report(sketches, output, title=f"Rehearsal: {text}", level=rehearsal.LEVEL, banner=rehearsal.BANNER)
+    echo_notes(rehearsal.BANNER, f"the report of {text} is in {output}")
 
 
 def _shown(result: rehearsal.Rehearsal, form: str) -> str:
