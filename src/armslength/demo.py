@@ -76,25 +76,36 @@ def run_demo(folder: Path, say: Print) -> Path:
     return page
 
 
-def generated_hospitals() -> list[Hospital]:
-    """All hospitals. The seed is for the generated data; noise has no seed."""
-    generator = np.random.default_rng(2026)
+def generated_hospitals(
+    count: int | None = None, people: tuple[int, int] = (_FEWEST, _MOST), items: int = 3, seed: int = 2026
+) -> list[Hospital]:
+    """All hospitals, with so many people each and about so many items a person.
+
+    The seed is for the generated data; noise has no seed.
+    """
+    generator = np.random.default_rng(seed)
     frequencies = 1 / np.arange(1, CODES + 1)
     rare = np.arange(_COMMON, CODES)
     orders = [np.concatenate([generator.permutation(_COMMON), rare]) for _ in range(REGIONS)]
     hospitals = []
-    for number in range(HOSPITALS):
+    for number in range(count or HOSPITALS):
         region = number % REGIONS
         shares = frequencies[orders[region]]
-        visits = _visits(generator, number, shares / shares.sum())
+        visits = _visits(generator, number, shares / shares.sum(), people, items)
         hospitals.append(Hospital(f"hospital {number + 1:02d}", region, visits))
     return hospitals
 
 
-def _visits(generator: np.random.Generator, hospital: int, shares: NDArray[np.float64]) -> pa.Table:
-    """The events of a hospital: two or three for most patients, dozens for some."""
-    patients = int(generator.integers(_FEWEST, _MOST + 1))
-    events = np.ceil(generator.pareto(1.5, patients) + 1).clip(max=500).astype(np.int64)
+def _visits(
+    generator: np.random.Generator,
+    hospital: int,
+    shares: NDArray[np.float64],
+    people: tuple[int, int],
+    items: int,
+) -> pa.Table:
+    """The events of a hospital: two or three for most patients if `items` is 3, dozens for some."""
+    patients = int(generator.integers(people[0], people[1] + 1))
+    events = np.ceil(generator.pareto(1.5, patients) * (items - 1) / 2 + 1).clip(max=500).astype(np.int64)
     patient_of_event = np.repeat(np.arange(patients), events)
     codes = generator.choice(CODES, size=len(patient_of_event), p=shares)
     patient_names = [f"H{hospital + 1:02d}-{patient:05d}" for patient in patient_of_event.tolist()]
