@@ -31,11 +31,10 @@ from armslength.laws import Cumulants, DiscreteLaplace
 from armslength.protocol.protocol import Protocol
 from armslength.sketches.sketches import Sketches
 
-NOTE = "shapes: rows divided by their released totals, whose error is part of the interval"
-COUNTS_NOTE = "about the people counted, not about a larger population"
+COUNTS_NOTE = "about the mixes (each row divided by its released total) of the people counted"
 POPULATIONS_NOTE = (
-    "about populations: as if each party's people were an independent random sample of people like them; "
-    "families, clinics and repeat visitors make chance larger"
+    "about the mixes of populations, as if each party's people were a random sample of people like them; "
+    "families, clinics and repeat visits make chance larger"
 )
 _COARSE = (
     0.15  # the relative error of a total, at the level that is asked for, above which its law is not used
@@ -85,7 +84,8 @@ def shape_cosines(a: Sketches, b: Sketches | None = None, *, beyond_chance: bool
     lengths = [np.sqrt(np.maximum(side.norm - side.most_chance, 1e-300)) for side in shapes.sides]
     law, opposite = (shapes.law([1 / lengths[0], sign / lengths[1]]) for sign in (1, -1))
     norms = tuple(shapes.norm_law(side, length) for side, length in zip(shapes.sides, lengths, strict=True))
-    value = np.clip(law.inner, -1.0, 1.0)
+    least = 0.0 if beyond_chance else -1.0  # nobody is counted less than 0 times
+    value = np.clip(law.inner, least, 1.0)
     value[shapes.shared] = np.where(shapes.is_equal, 1.0, np.nan)
     rule = Likeness(value, law, opposite, norms[0], norms[1], shapes.shared, shapes.is_equal)
     quantity = f"shape cosines{' beyond chance' if beyond_chance else ''}"
@@ -166,9 +166,9 @@ class _Shapes:
 
     def note(self) -> str:
         """What must be known to read the answer."""
-        notes = [NOTE, POPULATIONS_NOTE if self.beyond_chance else COUNTS_NOTE]
+        notes = [POPULATIONS_NOTE if self.beyond_chance else COUNTS_NOTE]
         if self.overlap:
-            notes.append("people may be in both rows, so upper ends take no chance away")
+            notes.append("people may be in both rows: upper ends allow for it")
         level = Level(_DOUBTFUL, METHODS[0])
         marks = [
             zip(names, side.is_sure(level), strict=True)
@@ -360,8 +360,9 @@ class Likeness:
             raise ParameterError("method must be 'asymptotic' for cosines of shapes, got 'guaranteed'")
         ends = zip(self._by_distance(level.tail / 2), self._by_deviation(level.tail / 2), strict=True)
         (lower, least), (upper, most) = ends
-        lower, upper = np.fmax(np.fmax(lower, least), -1.0), np.fmin(np.fmin(upper, most), 1.0)
-        lower[self.shared], upper[self.shared] = np.where(self.is_equal, 1.0, -1.0), 1.0
+        possible = 0.0 if self.law.rows.items.any() else -1.0
+        lower, upper = np.fmax(np.fmax(lower, least), possible), np.fmin(np.fmin(upper, most), 1.0)
+        lower[self.shared], upper[self.shared] = np.where(self.is_equal, 1.0, possible), 1.0
         return lower, upper
 
     def _by_distance(self, tail: float) -> Bounds:
