@@ -12,6 +12,7 @@ import armslength as al
 from armslength.cli.options import answer_options, choice, one_against_others, open_all, party_files
 from armslength.cli.output import echo_notes, finite, write_csv
 from armslength.errors import plural
+from armslength.estimates.shapes import ALIKE
 from armslength.results import LONGEST_LABEL, Column, heading, line
 
 if TYPE_CHECKING:

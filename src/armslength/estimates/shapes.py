@@ -36,9 +36,8 @@ POPULATIONS_NOTE = (
     "about the mixes of populations, as if each party's people were a random sample of people like them; "
     "families, clinics and repeat visits make chance larger"
 )
-_COARSE = (
-    0.15  # the relative error of a total, at the level that is asked for, above which its law is not used
-)
+ALIKE = 0.95  # the cosine from which on two mixes are called alike
+_COARSE = 0.15  # relative error of a total at the level asked for, above which its law is not used
 _DOMINANT = 0.25  # share of the totals in the variance, above which coarse totals matter
 _DOUBTFUL = 0.0005  # how often a total that is said to be above 0 may be 0
 _MOST_NAMED = 5

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from armslength.errors import plural
-from armslength.reporting.findings import ALIKE, Findings
+from armslength.estimates.shapes import ALIKE
+from armslength.reporting.findings import Findings
 from armslength.reporting.markup import level_text, name, percent
 from armslength.sketches.sketches import Sketches
 

@@ -150,7 +150,7 @@ def test_a_row_in_the_clear_has_an_exact_total():
     lower, upper = found.interval()
     assert ((lower <= found.value) & (found.value <= upper)).all()
     assert "data in the clear" in found.note
-    assert found.note.startswith("shapes: rows divided by their released totals")
+    assert found.note.startswith("about the mixes")
     assert found.quantity == "shape distances"
 
 
