@@ -96,7 +96,7 @@ def best_question(sketches: Sketches) -> tuple[str, bool]:
         people_of(sketches, sketches.totals.astype(np.float64))
     except ParameterError:
         return "shape", False
-    return "shape", True
+    return "shape", not sketches.noises.has_shared
 
 
 def each_pair_once(

@@ -219,7 +219,9 @@ class ShapeLaw:
 
     def noise_share(self) -> Floats:
         """The share of the noise in the variance if the shapes are equal; the rest is chance."""
-        return self.curve.at(np.zeros_like(self.inner)) / self.moments(np.zeros_like(self.inner))[0]
+        equal = np.zeros_like(self.inner)
+        variance, _, of_totals = self.moments(equal)
+        return (self.curve.at(equal) + of_totals) / variance
 
     def interval(self, tail: float) -> tuple[Floats, Floats]:
         """(11) Every D that the estimate does not exclude: each end misses with at most this probability.

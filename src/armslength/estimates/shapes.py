@@ -66,7 +66,7 @@ def squared_shape_distances(
     left, right = checked_pair(a, b)
     shapes = _Shapes(left, right, beyond_chance=beyond_chance)
     law = shapes.law()
-    rule = Shape(law, shapes.box, shapes.shared)
+    rule = Shape(law, shapes.box, shapes.shared, shapes.totals)
     value = law.value
     value[shapes.shared] = shapes.box.divided.value[shapes.shared]
     quantity = f"squared shape distances{' beyond chance' if beyond_chance else ''}"
@@ -302,10 +302,14 @@ class Shape:
     law: ShapeLaw
     box: "Box"
     shared: tuple[NDArray[np.int64], NDArray[np.int64]]  # the pairs that have a noise in common
+    sides: tuple["_Side", "_Side"]
     variance: None = None
 
     def interval(self, level: Level) -> Bounds:
-        """By the law, or by the box: for the counts of coarse totals, and where it must be guaranteed."""
+        """By the law, or by the box: for the counts of coarse totals, and where it must be guaranteed.
+
+        Nothing is known where a total may be 0.
+        """
         is_sampled = bool(self.law.rows.items.any())
         if level.method == "guaranteed":
             if is_sampled:
@@ -324,11 +328,9 @@ class Shape:
             if is_sampled:  # the box knows nothing of chance; a row against itself is 0 in any case
                 least, most = np.zeros_like(least), np.where(most == 0, 0.0, np.inf)
             lower, upper = np.where(boxes[0], least, lower), np.where(boxes[1], most, upper)
-        # Nothing is known of the shape of a row whose total may be 0.
-        is_sure = np.logical_and.outer(self.box.left.is_sure(level), self.box.right.is_sure(level)) | (
-            upper == 0
-        )
-        lower, upper = np.where(is_sure, lower, 0.0), np.where(is_sure, upper, np.inf)
+        rows, columns = (side.is_sure(Level(min(level.tail, _DOUBTFUL), level.method)) for side in self.sides)
+        is_unknown = ~np.logical_and.outer(rows, columns) & (upper != 0)
+        lower, upper = np.where(is_unknown, 0.0, lower), np.where(is_unknown, np.inf, upper)
         return np.nan_to_num(lower, nan=0.0, posinf=np.inf), np.nan_to_num(upper, nan=np.inf, posinf=np.inf)
 
     def _totals_share(self, end: Floats) -> Floats:
@@ -413,7 +415,7 @@ class Box:
         norms = _ranges(*(side.squared_norms(level.share(_TO_NORM)) for side in (self.left, self.right)))
         ratios = _ranges(*(side.total_ratios(level.share(_TO_TOTAL)) for side in (self.left, self.right)))
         # x/T̂x = y/T̂y makes the shapes equal, whatever the true totals are.
-        equal = upper == 0
+        equal = (upper == 0) & ~np.isnan(self.divided.value)
         least = np.where(equal, 0.0, np.nan_to_num(_least(lower, norms, ratios), nan=0.0))
         most = np.nan_to_num(_most(upper, norms, ratios), nan=np.inf, posinf=np.inf)
         return least, np.where(equal, 0.0, most)
