@@ -203,7 +203,7 @@ class ShapeLaw:
         """
         return self._lower(self.value, tail), self._upper(np.maximum(self.highest_value, 0.0), tail)
 
-    def _limits(self, d: Floats, tail: float) -> tuple[Floats, Floats]:
+    def limits(self, d: Floats, tail: float) -> tuple[Floats, Floats]:
         """(9) D − q⁻√V and D + q⁺√V."""
         variance, third, of_totals = self.moments(d)
         deviation = np.sqrt(variance)
@@ -214,23 +214,23 @@ class ShapeLaw:
 
     def _lower(self, value: Floats, tail: float) -> Floats:
         low, high = np.zeros_like(value), np.maximum(value, 0.0)  # at `high` the estimate is not too large
-        is_zero = value <= self._limits(low, tail)[1]
+        is_zero = value <= self.limits(low, tail)[1]
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            is_too_large = value > self._limits(middle, tail)[1]
+            is_too_large = value > self.limits(middle, tail)[1]
             low, high = np.where(is_too_large, middle, low), np.where(is_too_large, high, middle)
         return np.where(is_zero, 0.0, low)
 
     def _upper(self, value: Floats, tail: float) -> Floats:
         low, high = value, value + np.sqrt(self.moments(value)[0])
         for _ in range(_DOUBLINGS):
-            is_open = self._limits(high, tail)[0] <= value
+            is_open = self.limits(high, tail)[0] <= value
             if not is_open.any():
                 break
             low, high = np.where(is_open, high, low), np.where(is_open, 2 * high, high)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            is_possible = self._limits(middle, tail)[0] <= value
+            is_possible = self.limits(middle, tail)[0] <= value
             low, high = np.where(is_possible, middle, low), np.where(is_possible, high, middle)
         return np.where(is_open, np.inf, high)
 

@@ -37,7 +37,7 @@ POPULATIONS_NOTE = (
     "about populations: as if each party's people were an independent random sample of people like them; "
     "families, clinics and repeat visitors make chance larger"
 )
-_COARSE = (
+COARSE = (
     0.15  # the relative error of a total, at the level that is asked for, above which its law is not used
 )
 _DOUBTFUL = 0.0005  # how often a total that is said to be above 0 may be 0
@@ -314,7 +314,7 @@ class Shape:
             return self.box.interval(level)
         lower, upper = self.law.interval(level.tail)
         coarse = [
-            (np.sqrt(side.total_error / 2) * -np.log(2 * level.tail) > _COARSE) | (side.k2 == 0)
+            (np.sqrt(side.total_error / 2) * -np.log(2 * level.tail) > COARSE) | (side.k2 == 0)
             for side in (self.law.rows, self.law.columns)
         ]
         is_boxed = coarse[0][:, None] | coarse[1][None, :]
