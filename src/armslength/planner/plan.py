@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal, overload
 
 import pyarrow as pa
 
@@ -144,7 +144,15 @@ class Plan(Result):
         return head.select(_PRINTED), count
 
 
-def plan(  # noqa: PLR0913  # one argument for each thing that may be known
+@overload
+def plan(input_dim: int | None = None, *, by: Literal["size"] = "size", **known: Any) -> Plan: ...
+
+
+@overload
+def plan(input_dim: int | None = None, *, by: Literal["shape"], **known: Any) -> ShapePlan: ...
+
+
+def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing that may be known; the types above name one
     input_dim: int | None = None,
     *,
     epsilon: Any,
@@ -176,7 +184,7 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
     beyond_chance: bool = False,
     concentration: float | None = None,
     seed: str | None = None,
-) -> "Plan | ShapePlan":
+) -> Plan | ShapePlan:
     """The best settings for these distances, by exact error. It needs no data and spends no privacy.
 
     The relative error is largest at the smallest distance (V(D)/D² = a + b/D + c/D² falls), so the plan minimizes it there.
@@ -234,17 +242,21 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
     }
     dimension, protocol = checked_settings(input_dim, epsilon, delta, fields, binary=binary)
     largest = integer("max_sketch_dim", max_sketch_dim, at_least=1, at_most=LARGEST_SKETCH_DIM)
-    count = checked_pairs(parties, pairs)
+    pair_count = checked_pairs(parties, pairs)
     if one_of("by", by, ("size", "shape")) == "shape":
-        for name, value in (("distance", distance), ("distortion", distortion), ("failure_probability", failure_probability)):
-            if value is not None:
-                raise ParameterError(f'{name} must be left out with by="shape", got one; pass people and contribution')
+        unused = {"distance": distance, "distortion": distortion, "failure_probability": failure_probability}
+        for name in (
+            name for name, value in (unused | {"binary": binary or None}).items() if value is not None
+        ):
+            raise ParameterError(
+                f'{name} must be left out with by="shape", got one; pass people and contribution'
+            )
         of_shapes = ShapeSituation.of(
             dimension,
             protocol,
             fields,
             people,
-            pairs=count,
+            pairs=pair_count,
             max_sketch_dim=largest,
             beyond_chance=beyond_chance,
             concentration=concentration,
@@ -263,7 +275,7 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
         max_sketch_dim=largest,
         target=checked_target(distortion, failure_probability),
         density=None if density is None else number("density", density, above=0.0, at_most=1.0),
-        pairs=count,
+        pairs=pair_count,
         total_share=protocol.total_share,
         binary=binary,
         fields=fields,
@@ -280,7 +292,11 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
     others = [line for line in (randomized_response(situation),) if line is not None]
     ranked = sorted([*lines, *others, recommended], key=lambda line: line.relative_error)
     needs = None
-    if recommended.relative_error > 1 or not recommended.has_upper_end or not meets_target(recommended, situation):
+    if (
+        recommended.relative_error > 1
+        or not recommended.has_upper_end
+        or not meets_target(recommended, situation)
+    ):
         needs = needs_of(situation, [option for each in options_by_family for option in each])
     return Plan(situation, tuple(dict.fromkeys(ranked)), recommended, needs, public_seed)
 

@@ -5,12 +5,10 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from itertools import product
 from typing import Any
 
 import pyarrow as pa
-from scipy.special import ndtri
 
 from armslength.checks import integer, number
 from armslength.errors import NotResolvableError, ParameterError
@@ -19,7 +17,7 @@ from armslength.planner.needs import LARGEST_EPSILON, rounded_up, smallest
 from armslength.planner.plan_page import WIDTH, number_text
 from armslength.planner.predictions import has_upper_end, law_of, unit_sigma
 from armslength.planner.situation import LARGEST_COUNT
-from armslength.planner.typical_pair import OFTEN, Mix, TypicalPair
+from armslength.planner.typical_pair import Mix, TypicalPair
 from armslength.privacy.exact_numbers import WEAK_EPSILON, decimal_text, weakness
 from armslength.protocol.neighbors import total_law
 from armslength.protocol.protocol import Protocol
@@ -30,7 +28,8 @@ from armslength.transforms.sparse_jl import LARGEST_DEALT, SparseJL
 from armslength.transforms.transform import Transform
 
 SHARES = tuple(map(Fraction, ("0.02", "0.05", "0.1", "0.15", "0.2", "0.3", "0.5")))
-_NEARLY_EQUAL = 1.03  # of what is seen: then the smaller sketch is better
+_NEARLY_EQUAL = 1.1  # of what is seen: then narrow intervals decide
+_HARDLY_WIDER = 1.05  # of intervals: then the smaller sketch is better
 _LEVEL = 0.95
 _ITEMS = 1000  # of an open vocabulary
 _MOST_ITEMS = 100_000  # more of them hardly matter
@@ -69,8 +68,12 @@ class ShapeSituation:
     ) -> "ShapeSituation":
         """The situation, checked."""
         count = integer("people", people, at_least=1, at_most=LARGEST_COUNT)
+        if protocol.norm != "l1":
+            raise ParameterError(f'norm must be "l1" with by="shape", got {protocol.norm!r}')
         if protocol.contribution is None or protocol.resolution != 1:
             raise ParameterError('contribution must be given, and resolution 1, with by="shape"')
+        if not isinstance(known["beyond_chance"], bool):
+            raise ParameterError("beyond_chance must be True or False, got something else")
         if known["beyond_chance"] and protocol.count != "people":
             raise ParameterError('count must be "people" beyond chance, got "events"')
         concentration = known.pop("concentration")
@@ -82,7 +85,9 @@ class ShapeSituation:
             if input_dim is None:
                 items = max(items, math.ceil(2 / share))
             if share * items < 1:
-                raise ParameterError(f"concentration must be at least one over the number of items, got {share:g}")
+                raise ParameterError(
+                    f"concentration must be at least one over the number of items, got {share:g}"
+                )
             mix = Mix.of_concentration(share, min(items, _MOST_ITEMS), protocol.contribution)
         shares = (protocol.total_share,) if protocol.total_share else SHARES
         return cls(
@@ -103,14 +108,18 @@ class ShapeSituation:
         """Of each end of an interval at 95 percent, over all pairs."""
         return (1 - _LEVEL) / 2 / self.pairs
 
-    def pair(self, transform: Transform | None, noise: str = "laplace", share: Fraction = SHARES[0]) -> TypicalPair | None:
+    def pair(
+        self, transform: Transform | None, noise: str = "laplace", share: Fraction = SHARES[0]
+    ) -> TypicalPair | None:
         """A typical pair of parties, released like that, or without noise; None if the noise would be out of range."""
         neighbors, for_sketches = self.protocol.neighbors, self.epsilon * (1 - share)
         unit = 1 / float(for_sketches) if noise == "laplace" else unit_sigma(for_sketches, self.delta)
         scale = math.sqrt(neighbors.radius_squared) * unit  # each column has one entry
         if not scale <= LARGEST_SCALE or not neighbors.radius / (self.epsilon * share) <= LARGEST_SCALE:
             return None
-        totals: DiscreteLaplace | None = None if transform is None else total_law(neighbors, self.epsilon * share)
+        totals: DiscreteLaplace | None = (
+            None if transform is None else total_law(neighbors, self.epsilon * share)
+        )
         return TypicalPair(
             self.mix,
             self.people,
@@ -197,7 +206,7 @@ class ShapePlan(Result):
             return None
         return (
             f"cannot be resolved: with {_people(self.situation.people)} in each party, even mixes without a common item are told apart "
-            f"in fewer than nine of ten cases; {_needs_text(self.needs, self.situation)}"
+            f"in fewer than nine of ten cases; to see mixes that are {self.needs.cosine:g} alike takes {_needs_text(self.needs)}"
         )
 
     @property
@@ -223,10 +232,22 @@ class ShapePlan(Result):
     def to_arrow(self) -> pa.Table:
         """All settings, and what is seen with each."""
         lines = [
-            (each.label, each.sketch_dim, each.noise, float(each.total_share), each.seen, each is self.recommended)
+            (
+                each.label,
+                each.sketch_dim,
+                each.noise,
+                float(each.total_share),
+                each.seen,
+                each is self.recommended,
+            )
             for each in self.settings
         ]
         return pa.table(list(map(list, zip(*lines, strict=True))), schema=_COLUMNS)
+
+    @property
+    def assumption(self) -> str:
+        """What is assumed about people, items and mixes."""
+        return _assumption(self.situation)
 
     @property
     def summary(self) -> str:
@@ -234,7 +255,8 @@ class ShapePlan(Result):
         return "\n".join(_page(self))
 
     def __str__(self) -> str:
-        return "\n".join([*_page(self), "", *_table(self), "", *_assumptions(self.situation)])
+        table = ["", *_table(self)] if self.resolvable else []
+        return "\n".join([*_page(self), *table, "", *textwrap.wrap(self.assumption, WIDTH)])
 
     def _title(self) -> str:
         if self.seen is None:
@@ -285,10 +307,18 @@ def _settings(situation: ShapeSituation) -> Iterator[ShapeSetting]:
 
 
 def _recommended(settings: tuple[ShapeSetting, ...]) -> ShapeSetting:
-    """Of those that see nearly as much as the best: pure DP, then the smallest sketch, then the one that sees most."""
-    enough = _NEARLY_EQUAL * min(each.gap for each in settings)
-    near = [each for each in settings if each.gap <= enough]
-    return min(near, key=lambda each: (each.noise != "laplace", each.sketch_dim, each.gap))
+    """Of those that see nearly as much as the best: pure DP, then narrow intervals, then the smallest sketch."""
+    best = min(settings, key=lambda each: each.gap)
+    if best.seen is None:
+        return best
+    near = [each for each in settings if each.gap <= _NEARLY_EQUAL * best.gap]
+    near = [each for each in near if each.noise == "laplace"] or near
+    by_size: dict[int, ShapeSetting] = {}  # each with its best share
+    for each in sorted(near, key=lambda each: each.gap):
+        by_size.setdefault(each.sketch_dim, each)
+    widths = {size: 1 - each.pair.likeness(best.seen)[0] for size, each in by_size.items()}
+    enough = _HARDLY_WIDER * min(widths.values())
+    return by_size[min(size for size, width in widths.items() if width <= enough)]
 
 
 def _needs(situation: ShapeSituation, cosine: float) -> ShapeNeeds:
@@ -299,12 +329,12 @@ def _needs(situation: ShapeSituation, cosine: float) -> ShapeNeeds:
         float(situation.epsilon), LARGEST_EPSILON, lambda value: is_seen(epsilon=rounded_up(value, 2))
     )
     people = smallest(
-        float(situation.people), LARGEST_COUNT, lambda value: is_seen(people=int(rounded_up(value, 2)))
+        float(situation.people), LARGEST_COUNT, lambda value: is_seen(people=math.ceil(rounded_up(value, 2)))
     )
     return ShapeNeeds(
         cosine,
         None if epsilon is None else float(rounded_up(epsilon, 2)),
-        None if people is None else int(rounded_up(people, 2)),
+        None if people is None else math.ceil(rounded_up(people, 2)),
     )
 
 
@@ -327,7 +357,7 @@ def _page(plan: ShapePlan) -> list[str]:
         "it will show": f"such mixes as {_interval(best.pair.likeness(seen))} alike, and equal mixes as "
         f"{_interval(best.pair.likeness(1.0))} alike (95 % intervals)",
         "you will miss": _missed(plan),
-        f"to see {plan.needs.cosine:g}": _needs_text(plan.needs, situation),
+        f"to see {plan.needs.cosine:g}": _needs_text(plan.needs),
     }
     for name, text in parts.items():
         lines += ["", *_entry(name, text)] if name == "you will see" else _entry(name, text)
@@ -345,20 +375,18 @@ def _missed(plan: ShapePlan) -> str:
         return "smaller differences: chance hides them. More people would help, a larger ε would not"
     hidden = (1 - plan.chance) / plan.recommended.gap
     text = f"smaller differences. Chance alone hides those above {_likeness(plan.chance)}: more people would help there, a larger ε would not"
-    if hidden > 1 / _NEARLY_EQUAL:
+    if hidden > 0.95:
         return text + ". Noise hides next to nothing more"
     return text + f". Noise hides the rest, up to {_likeness(plan.recommended.seen or 0.0)}"
 
 
-def _needs_text(needs: ShapeNeeds, situation: ShapeSituation) -> str:
-    offers = []
-    if needs.epsilon is not None:
-        weak = " (a weak promise)" if needs.epsilon > WEAK_EPSILON else ""
-        offers.append(f"ε = {needs.epsilon:g}{weak}")
-    if needs.people is not None:
-        offers.append(f"{_people(needs.people)} in each party")
-    start = "" if situation is None else f"mixes {needs.cosine:g} alike would take "
-    return f"{start}{', or '.join(offers)}" if offers else "no ε up to 1000 and no number of people is enough"
+def _needs_text(needs: ShapeNeeds) -> str:
+    weak = " (a weak promise)" if (needs.epsilon or 0) > WEAK_EPSILON else ""
+    epsilon = "" if needs.epsilon is None else f"ε = {needs.epsilon:g}{weak}"
+    people = "" if needs.people is None else f"{_people(needs.people)} in each party"
+    if people and not epsilon:
+        return f"{people}; no larger ε is enough"
+    return " or ".join(filter(None, [epsilon, people])) or "no ε up to 1000 and no number of people is enough"
 
 
 def _table(plan: ShapePlan) -> list[str]:
@@ -381,25 +409,24 @@ def _cell(setting: ShapeSetting, recommended: ShapeSetting) -> str:
     return f"*{text}" if setting is recommended else text
 
 
-def _assumptions(situation: ShapeSituation) -> list[str]:
+def _assumption(situation: ShapeSituation) -> str:
     """What is assumed, in words."""
     mix = situation.mix
     if situation.fields["one_group"]:
         people = "every person counts in one party (--one-group)"
     else:
-        people = (
-            "no person is in two parties; where some are, differences are harder to see, and upper ends allow for it (--one-group: for less)"
-        )
+        people = "no person is in two parties. Where some are, their parties look more alike, and differences are harder to see"
+    each = "one item" if situation.contribution == 1 else f"{situation.contribution:,} items"
     items = (
-        f"every person has {situation.contribution:,} items or more, so that {situation.contribution:,} count; with fewer, plan for fewer people. "
-        f"Two records of a party, drawn at random, are of the same item in 1 of {number_text(round(1 / mix.concentration, 1))} cases, "
-        f"as under Zipf's law with {mix.items:,} items (--concentration {mix.concentration:.2g})"
+        f"{each} of every person count; where people have fewer, plan for fewer people. Two records of a party, drawn at random, are of the "
+        f"same item in 1 of {number_text(round(1 / mix.concentration, 1))} cases, as under Zipf's law with {mix.items:,} items "
+        f"(--concentration {mix.concentration:.2g})"
     )
     text = f"This assumes that {people}. It assumes that {items}. No data was read."
     if situation.beyond_chance:
         text += " It is about populations: as if each party's people were an independent random sample of people like them."
     text += " Alike: the cosine of two mixes, 1 for equal ones, 0 for those that share no item."
-    return textwrap.wrap(text, WIDTH)
+    return text
 
 
 def _entry(name: str, text: str) -> list[str]:
@@ -409,9 +436,7 @@ def _entry(name: str, text: str) -> list[str]:
 
 def _setting_text(setting: ShapeSetting) -> str:
     size = f"{setting.sketch_dim:,} number{'s' * (setting.sketch_dim > 1)} a party ({8 * setting.sketch_dim:,} bytes)"
-    return (
-        f"{setting.label}, {size}, {setting.noise.capitalize()} noise, {100 * float(setting.total_share):g} % of ε for totals"
-    )
+    return f"{setting.label}, {size}, {setting.noise.capitalize()} noise, {100 * float(setting.total_share):g} % of ε for totals"
 
 
 def _interval(ends: tuple[float, float]) -> str:

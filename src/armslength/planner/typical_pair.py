@@ -4,9 +4,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtri
 
-from armslength.estimates.intervals import METHODS, Bounds, Level
+from armslength.estimates.intervals import METHODS, Level
 from armslength.estimates.pair_noise import Floats
 from armslength.estimates.shape_law import ShapeLaw, ShapeRows
 from armslength.estimates.shapes import COARSE, Likeness
@@ -15,7 +14,9 @@ from armslength.laws import Cumulants, DiscreteLaplace, Law
 from armslength.transforms.transform import Transform
 
 OFTEN = 0.9  # a difference is seen if nine of ten such pairs are told apart
-_NODES = np.concatenate([[0.0], np.geomspace(1e-7, 1.0, 400)])  # squared distances, in those of mixes without a common item
+_NODES = np.concatenate(
+    [[0.0], np.geomspace(1e-7, 1.0, 400)]
+)  # squared distances, in those of mixes without a common item
 _NO_NOISE = VarianceCurve(0.0, 0.0, 0.0)
 
 
@@ -123,9 +124,7 @@ class TypicalPair:
         """The interval of the cosine that such a pair typically gets."""
         rows, columns = self._rows(cosine)
         length = np.sqrt(np.maximum(rows.norm - rows.most_chance, 1e-300))
-        laws = [
-            self._law(rows.scaled(1 / length), columns.scaled(sign / length)) for sign in (1.0, -1.0)
-        ]
+        laws = [self._law(rows.scaled(1 / length), columns.scaled(sign / length)) for sign in (1.0, -1.0)]
         norm = self._law(rows.scaled(1 / length), rows.nothing())
         none = np.zeros(0, dtype=np.int64)
         value = np.full((1, 1), cosine)
@@ -146,14 +145,14 @@ class TypicalPair:
         norm = squared + self._chance
         inner = squared * cosine / norm  # chance lies at right angles
         law = self.law.cumulants
-        has_noise = self.transform is not None
-        noise = tuple(np.array([has_noise * each]) for each in (law.k2, law.k4, self.law.higher_cumulants[0]))
+        is_noisy = float(self.transform is not None)
+        k2, k4, k6 = (np.array([is_noisy * each]) for each in (law.k2, law.k4, self.law.higher_cumulants[0]))
         error = np.array([0.0 if self.total_law is None else self.total_law.second_moment])
         sides = []
         for angle in (1.0, inner):
             values = math.sqrt(norm) * np.array([[angle, math.sqrt(max(0.0, 1 - angle**2))]])
-            rows = ShapeRows.of(self.total * values, total, noise, np.zeros(1), error, None)
-            rows = replace(rows, top=np.minimum(rows.top, self._fullest(float(noise[0][0]))))
+            rows = ShapeRows.of(self.total * values, total, (k2, k4, k6), np.zeros(1), error, None)
+            rows = replace(rows, top=np.minimum(rows.top, self._fullest(float(k2[0]))))
             if self.beyond_chance:
                 rows = rows.sampled(total, np.array([float(self.contribution)]))
             sides.append(rows)
