@@ -27,7 +27,11 @@ from audit.sections import Check, Section
 Row = tuple[str, str]
 CONTRIBUTION = 3
 PROTOCOL = al.Protocol(
-    al.SparseJL(sketch_dim=256, seed="readers"), epsilon=1, contribution=CONTRIBUTION, unit="one person"
+    al.SparseJL(sketch_dim=256, seed="readers"),
+    epsilon=1,
+    contribution=CONTRIBUTION,
+    count="events",
+    unit="one person",
 )
 _PIECES = (
     '"',

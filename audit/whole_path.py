@@ -39,7 +39,7 @@ def all_stories() -> tuple[Story, ...]:
     """Every pair of worlds, in the order of the table."""
     transform = al.SparseJL(sketch_dim=4, sparsity=1, seed="whole path")
     here, opposite, elsewhere = _three_items(transform)
-    protocol = partial(al.Protocol, transform, epsilon=2, unit="one patient", contribution=4)
+    protocol = partial(al.Protocol, transform, epsilon=2, unit="one patient", contribution=4, count="events")
     one_item = (Held(0, here, 1000), Held(1, here, 700), Held(2, here, 300))
     several = (Held(0, here, 800), Held(0, elsewhere, 200), Held(1, here, 600), Held(1, elsewhere, 400))
     before, after = ((Held(0, item, 1200), Held(1, item, 800)) for item in (here, opposite))

@@ -31,7 +31,7 @@ _END = """
 """
 _OURS = """
     import armslength as al
-    protocol = al.Protocol(al.SparseJL(sketch_dim=512, seed="bench"), epsilon=1, contribution=contribution, unit="one patient")
+    protocol = al.Protocol(al.SparseJL(sketch_dim=512, seed="bench"), epsilon=1, contribution=contribution, count="events", unit="one patient")
     groups = [f"hospital {number}" for number in range(24)]
     protocol.release_table(path, person="patient", item="code", group="hospital", public_groups=groups,
                      ledger=al.NO_LEDGER, memory=memory)

@@ -82,15 +82,15 @@ def interests_compared(audiences: list[Audience]) -> None:
         for users, interests in audiences
     ]
     sketches = released(tables, plan.protocol, "interest")
-    counts = np.array([np.bincount(interests, minlength=INTERESTS) for _, interests in audiences])
+    # a user counts once for an interest, however many events there are
+    pairs = [np.unique(np.stack(audience), axis=1) for audience in audiences]
+    counts = np.array([np.bincount(interests, minlength=INTERESTS) for _, interests in pairs])
     shapes = counts / counts.sum(axis=1, keepdims=True)
     unit = counts / np.sqrt((counts**2.0).sum(axis=1, keepdims=True))
     distances = np.sqrt(((shapes[:, None] - shapes[None]) ** 2).sum(axis=2))
-    kept = sum(
-        np.minimum(np.unique(users, return_counts=True)[1], CONTRIBUTION).sum() for users, _ in audiences
-    )
+    kept = sum(np.minimum(np.unique(users, return_counts=True)[1], CONTRIBUTION).sum() for users, _ in pairs)
     print(
-        f"\n  At most {CONTRIBUTION} events of each user count, {kept / counts.sum():.0%} of all events. The truth below covers all events."
+        f"\n  At most {CONTRIBUTION} interests of each user count, {kept / counts.sum():.0%} of all. The truth below covers all interests of all users."
     )
     show("Cosines of interests", al.cosines(sketches), unit @ unit.T, 3)
     show("Distances of shapes (rows divided by their totals)", al.shape_distances(sketches), distances, 4)

@@ -41,7 +41,11 @@ _MEMORY = 64 << 20
 @cache
 def _protocol() -> al.Protocol:
     return al.Protocol(
-        al.SparseJL(sketch_dim=8, sparsity=2, seed="x"), epsilon=1, unit="one patient", contribution=2
+        al.SparseJL(sketch_dim=8, sparsity=2, seed="x"),
+        epsilon=1,
+        unit="one patient",
+        contribution=2,
+        count="events",
     )
 
 

@@ -41,6 +41,7 @@ PROTOCOL = al.Protocol(
     al.SparseJL(sketch_dim=64, seed="side doors"),
     epsilon=1,
     contribution=3,
+    count="events",  # of a weight
     unit="one patient",
     total_share="0.1",
 )

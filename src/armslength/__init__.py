@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from armslength.errors import NotResolvableError as NotResolvableError
     from armslength.errors import ParameterError as ParameterError
     from armslength.errors import UnsupportedVersionError as UnsupportedVersionError
+    from armslength.estimates.contribution_quantiles import ContributionQuantiles as ContributionQuantiles
     from armslength.estimates.distances import distances as distances
     from armslength.estimates.distances import squared_distances as squared_distances
     from armslength.estimates.distances import squared_norms as squared_norms
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from armslength.estimates.known_norms import squared_distances_with_norms as squared_distances_with_norms
     from armslength.estimates.products import cosines as cosines
     from armslength.estimates.products import inner_products as inner_products
+    from armslength.estimates.shapes import shape_cosines as shape_cosines
     from armslength.estimates.shapes import shape_distances as shape_distances
     from armslength.estimates.shapes import totals as totals
     from armslength.ledger.ledger import NO_LEDGER as NO_LEDGER
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from armslength.planner.plan import plan as plan
     from armslength.planner.shape_plan import ShapePlan as ShapePlan
     from armslength.protocol.protocol import Protocol as Protocol
+    from armslength.release.contribution import contribution_quantiles as contribution_quantiles
     from armslength.release.release import sketch_in_clear as sketch_in_clear
     from armslength.reporting.page import report as report
     from armslength.sketches.collection import Collection as Collection
@@ -78,15 +81,17 @@ _HOME = {
         "answers.outliers": "Outliers outliers",
         "answers.plane": "Plane plane",
         "errors": "ArmslengthError BudgetError CorruptFileError FormatError IncompatibleSketchesError InputError NotResolvableError ParameterError UnsupportedVersionError",
+        "estimates.contribution_quantiles": "ContributionQuantiles",
         "estimates.distances": "distances squared_distances squared_norms valid_squared_distances",
         "estimates.estimate": "Estimate",
         "estimates.known_norms": "squared_distances_with_norms",
         "estimates.products": "cosines inner_products",
-        "estimates.shapes": "shape_distances totals",
+        "estimates.shapes": "shape_cosines shape_distances totals",
         "ledger.ledger": "Ledger NO_LEDGER",
         "planner.plan": "Plan plan",
         "planner.shape_plan": "ShapePlan",
         "protocol.protocol": "Protocol",
+        "release.contribution": "contribution_quantiles",
         "release.release": "sketch_in_clear",
         "reporting.page": "report",
         "sketches.collection": "Collection open_collection",

@@ -1,7 +1,7 @@
 """The demo: generate data, plan, release in separate processes, compare, cluster, report.
 
 24 hospitals in four hidden regions each have a private table of diagnoses. Codes have Zipf frequencies, and each region has its own
-order among the sixty most common ones. Some patients have very many diagnoses: contribution bounds are for them.
+order among the sixty most common ones. Patients are counted, each once for a code. Some have very many: contribution bounds are for them.
 """
 
 import shlex
@@ -184,10 +184,11 @@ def _compare(sketches: al.Sketches, hospitals: list[Hospital], say: Print) -> No
 
 
 def true_shape_distances(hospitals: list[Hospital]) -> NDArray[np.float64]:
-    """True distances of shapes over all events. Releases count only some events of a person, so the two differ a little."""
+    """True distances of shapes over all patients and codes. Releases count only some codes of a patient, so the two differ a little."""
     rows = []
     for hospital in hospitals:
-        codes = [int(code[1:]) for code in hospital.visits.column("code").to_pylist()]
+        once = hospital.visits.group_by(["patient", "code"]).aggregate([])
+        codes = [int(code[1:]) for code in once.column("code").to_pylist()]
         rows.append(np.bincount(codes, minlength=CODES) / len(codes))
     distances: NDArray[np.float64] = cdist(rows, rows)
     return distances
@@ -201,6 +202,7 @@ def _cluster(sketches: al.Sketches, hospitals: list[Hospital], protocol: al.Prot
         al.Identity(input_dim=CODES),
         epsilon=protocol.epsilon,
         contribution=protocol.contribution,
+        count=protocol.count,
         unit=protocol.unit,
         total_share=protocol.total_share,
         vocabulary=vocabulary,

@@ -152,7 +152,7 @@ def tree(
         x, y = (height[parts[0]], top, top, height[parts[1]]), np.repeat(place[parts], 2)
         width = 1.8 if is_short else 0.8
         axes.plot(x, y, **look[bool(supported[merge])], linewidth=width, solid_capstyle="round")
-    for is_supported, word in ((True, "supported"), (False, "not supported by the intervals")):
+    for is_supported, word in ((True, "supported"), (False, "not supported")):
         if (supported == is_supported).any():
             axes.plot([], [], **look[is_supported], label=word)
     axes.set_xlim(0, 1.04 * float(height.max()) or 1.0)

@@ -72,7 +72,9 @@ def test_a_file_with_less_noise_than_promised_is_refused(tmp_path):
 
 def test_four_of_thousands_of_rows_are_taken(tmp_path):
     # noise that is 0 almost surely: e^(−250) a coordinate
-    protocol = al.Protocol(ADDED.protocol.transform, epsilon=1000, unit="one patient", contribution=4)
+    protocol = al.Protocol(
+        ADDED.protocol.transform, epsilon=1000, unit="one patient", contribution=4, count="events"
+    )
     story, blocks = replace(ADDED, protocol=protocol), 20
     assert sum(one.rows for one in story.second) == 2000
     exact = []
@@ -83,7 +85,9 @@ def test_four_of_thousands_of_rows_are_taken(tmp_path):
 
 
 def test_which_rows_are_taken_is_as_likely_as_the_attacker_thinks(tmp_path):
-    protocol = al.Protocol(SEVERAL.protocol.transform, epsilon=1000, unit="one patient", contribution=4)
+    protocol = al.Protocol(
+        SEVERAL.protocol.transform, epsilon=1000, unit="one patient", contribution=4, count="events"
+    )
     story, blocks = fewer_rows(replace(SEVERAL, protocol=protocol), 50), 5000
     write_events(tmp_path / "events.parquet", story, story.second, blocks)
     seen = Counter(

@@ -107,6 +107,8 @@ def protocols():
             items="int64",
             unit="a device",
         ),
+        al.Protocol(transforms[0], epsilon=1, contribution=3, count="events"),
+        al.Protocol(transforms[0], epsilon=1, contribution=3, one_group=True),
         al.Protocol(
             al.SparseJL(input_dim=4, sketch_dim=4, sparsity=1, seed=SEED),
             epsilon=1,

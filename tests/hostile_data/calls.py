@@ -17,7 +17,7 @@ from hostile_data.outcomes import outcome
 
 _PROJECTION = al.SparseJL(input_dim=WIDTH, sketch_dim=8, seed="public")
 _OPEN = al.SparseJL(sketch_dim=8, seed="public")
-_EVENTS = {"contribution": 4, "unit": "one person"}
+_EVENTS = {"contribution": 4, "count": "events", "unit": "one person"}
 FIXED = al.Protocol(_PROJECTION, epsilon=1)
 STRINGS = al.Protocol(_OPEN, epsilon=1, **_EVENTS)
 NUMBERS = al.Protocol(_OPEN, epsilon=1, items="int64", **_EVENTS)

@@ -34,6 +34,10 @@ def folder(tmp_path_factory):
     return place
 
 
+def run(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
 def release(folder, *files, more=()):
     fixed = (
         "--protocol",
@@ -43,7 +47,7 @@ def release(folder, *files, more=()):
         "-o",
         folder / "out.parquet",
     )
-    return CliRunner().invoke(main, list(map(str, ("release", *files, *_COLUMNS, *fixed, *more))))
+    return run("release", *files, *_COLUMNS, *fixed, *more)
 
 
 def test_files_that_are_refused(folder):
@@ -58,6 +62,26 @@ def test_files_that_are_refused(folder):
             codes.add(done.exit_code)
     assert codes == {0, 2}
     assert not traces(release(folder, folder / "events").output)
+
+
+@pytest.mark.parametrize("groups", [("--label", "a"), ("--group", "where", "--public-groups", "a")])
+def test_a_contribution_and_a_check_show_no_person_and_no_item(tmp_path, folder, groups):
+    fixed = ("--person", "who", "--item", "what", "--format", "json")
+    check = ("--protocol", folder / "protocol.json")
+    contribution = ("--epsilon", 1, "--unit", "one person", "--no-ledger")
+    codes = set()
+    for name, path in in_files(tmp_path):
+        if " for " in name and " for what" not in name:
+            continue
+        done = run("contribution", path, *fixed, *groups, *contribution)
+        assert not traces(done.output), (name, done.output)
+        codes.add(done.exit_code)
+        if "--label" in groups:  # the names of groups are shown to the data holder
+            done = run("check", path, *fixed, *groups, *check)
+            assert not traces(done.output), (name, done.output)
+            codes.add(done.exit_code)
+    assert codes <= {0, 2, 3, 7}
+    assert 2 in codes
 
 
 def _broken(*_):

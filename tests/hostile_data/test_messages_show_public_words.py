@@ -32,11 +32,11 @@ PUBLIC = {
         ','.join(PACKED) ','.join(_FUNCTIONS) 'and'.join(roles) sklearn/transformers.py:ours
         ','.join(sorted(expected)) self.noise_sites transforms/transform.py:site transforms/transform.py:transform.name""",
     "public arguments, in the caller's own words": """
-        dtype name near role short_repr(listed) short_repr(memory) short_repr(name) short_repr(partitions) short_repr(public_rows)
+        dtype name near role short_repr(level) short_repr(listed) short_repr(memory) short_repr(name) short_repr(partitions) short_repr(public_rows)
         short_repr(seed) short_repr(sketch_dim) short_repr(threads) short_repr(value) str(seed) where""",
     "arguments and fields of a protocol, which is fixed before any data is seen": """
-        protocol/protocol.py:most protocol/protocol.py:named protocol/protocol.py:noise protocol/protocol.py:bits short_repr(changed_entries) short_repr(contribution) short_repr(distance)
-        short_repr(dropped_bits) protocol/protocol.py:short_repr(items) short_repr(noise) short_repr(noise_site) short_repr(norm) short_repr(on_grid) short_repr(radius)
+        protocol/protocol.py:most protocol/protocol.py:named protocol/protocol.py:noise protocol/protocol.py:bits short_repr(changed_entries) short_repr(contribution) short_repr(count) short_repr(distance)
+        short_repr(dropped_bits) protocol/protocol.py:short_repr(items) short_repr(noise) short_repr(noise_site) short_repr(norm) short_repr(on_grid) short_repr(one_group) short_repr(radius)
         short_repr(relation) short_repr(transform) protocol/protocol.py:transform.name""",
     "why a text is not canonical, in the words of randomness/seeds.py, which are looked at too": """
         randomness/hashing.py:problem randomness/seeds.py:problem""",

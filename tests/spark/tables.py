@@ -10,8 +10,25 @@ from unit.ingest.tables_of_events import GROUPS, as_table, random_events
 
 COLUMNS = "who STRING, where STRING, what STRING, amount BIGINT"
 PROTOCOL = al.Protocol(
-    al.SparseJL(sketch_dim=32, seed="t"), epsilon=1, contribution=5, unit="one person", total_share="0.5"
+    al.SparseJL(sketch_dim=32, seed="t"),
+    epsilon=1,
+    contribution=5,
+    count="events",
+    unit="one person",
+    total_share="0.5",
 )
+
+
+def counting(contribution=5, **fields):
+    """The protocol with another bound, counting people if nothing else is said."""
+    return al.Protocol(
+        PROTOCOL.transform,
+        epsilon=1,
+        contribution=contribution,
+        unit="one person",
+        total_share="0.5",
+        **fields,
+    )
 
 
 def events(seed=3):
@@ -25,9 +42,10 @@ def frame_of(session, table, schema=COLUMNS):
 
 
 def on_one_machine(table, protocol=PROTOCOL, **known):
-    """The release of a table in memory."""
+    """The release of a table in memory; with weights where events are counted."""
     groups = PublicGroups(tuple(GROUPS), "where")
-    return TableJob.of(table, protocol, EventColumns("who", "what", "where", "amount"), groups, **known)
+    columns = EventColumns("who", "what", "where", "amount" if protocol.count == "events" else None)
+    return TableJob.of(table, protocol, columns, groups, **known)
 
 
 def in_spark(frame, protocol=PROTOCOL, partitions=3, **known):

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
-from hypothesis.strategies import booleans, integers, text
+from hypothesis.strategies import booleans, integers, sampled_from, text
 
 import armslength as al
 import armslength.spark
 from armslength.spark import spark_tables as module
 from armslength.spark.frames import decomposed_letters
-from spark.tables import COLUMNS, PROTOCOL, events, frame_of, in_spark, on_one_machine, same
+from spark.tables import COLUMNS, PROTOCOL, counting, events, frame_of, in_spark, on_one_machine, same
 from unit.ingest.tables_of_events import GROUPS, KEY, SECRET
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -30,7 +30,14 @@ def release(source, protocol=PROTOCOL, **known):
 
 
 @pytest.mark.parametrize(
-    ("protocol", "known", "partitions"), [(PROTOCOL, {}, 5), (COUNTED, {"vocabulary": NAMES}, 1)]
+    ("protocol", "known", "partitions"),
+    [
+        (PROTOCOL, {}, 5),
+        (counting(), {}, 4),
+        (counting(one_group=True), {}, 3),
+        (COUNTED, {"vocabulary": NAMES}, 1),
+    ],
+    ids=["events", "people", "one group", "vocabulary"],
 )
 def test_the_integers_are_those_of_one_machine(session, monkeypatch, protocol, known, partitions):
     monkeypatch.setattr(module, "_CHUNK_BYTES", (100, 100))
@@ -45,10 +52,14 @@ def test_the_integers_are_those_of_one_machine(session, monkeypatch, protocol, k
     pieces=integers(1, 6),
     bound=integers(1, 8),
     seed=integers(0, 100),
+    count=sampled_from(["people", "events"]),
+    one_group=booleans(),
     twice=booleans(),
 )
-def test_any_partitioning_gives_the_integers_of_one_machine(session, partitions, pieces, bound, seed, twice):
-    protocol = al.Protocol(PROTOCOL.transform, epsilon=1, contribution=bound, unit="one person")
+def test_any_partitioning_gives_the_integers_of_one_machine(
+    session, partitions, pieces, bound, seed, count, one_group, twice
+):
+    protocol = counting(bound, count=count, one_group=one_group)
     table = events(seed)
     frame = frame_of(session, table).repartition(pieces)
     if twice:  # a frame that is joined with itself has every event twice, which two readings must agree on
@@ -77,9 +88,7 @@ def test_one_person_in_several_spellings_is_one_person(session):
         (" ", "north", "x", 1),
         ("", "north", "x", 1),
     ]
-    protocol = al.Protocol(
-        PROTOCOL.transform, epsilon=1, contribution=1, unit="one person", total_share="0.5"
-    )
+    protocol = counting(1)
     frame = session.createDataFrame(rows, COLUMNS).repartition(5)
     expected = on_one_machine(
         pa.table(dict(zip(["who", "where", "what", "amount"], zip(*rows, strict=True), strict=True))),
@@ -139,7 +148,12 @@ def test_a_ledger_must_exist_before_anything_is_read(tmp_path):
 
 def test_a_weight_that_is_no_number_is_left_out(session):
     protocol = al.Protocol(
-        PROTOCOL.transform, epsilon=1000, contribution=1, unit="one person", total_share="0.5"
+        PROTOCOL.transform,
+        epsilon=1000,
+        contribution=1,
+        count="events",
+        unit="one person",
+        total_share="0.5",
     )
     frame = session.createDataFrame(
         [("a", "north", SECRET, 1.0), ("b", "north", SECRET, float("nan")), ("c", "north", "\u0378", 1.0)],

@@ -26,7 +26,7 @@ from armslength.spark.summing import (
     tag_of,
 )
 from armslength.spark.tasks import PartitionJob
-from spark.tables import PROTOCOL, as_partition, events, on_one_machine, same
+from spark.tables import PROTOCOL, as_partition, counting, events, on_one_machine, same
 from unit.ingest.tables_of_events import KEY, SECRET, as_table
 
 NAMES = [f"i{number}" for number in range(12)]
@@ -38,7 +38,7 @@ TABLE = events()
 
 def job_of(protocol=PROTOCOL, most_cells=40, **known):
     release = on_one_machine(None, protocol, **known)
-    columns = EventColumns("person", "item", "group", "weight")
+    columns = EventColumns("person", "item", "group", release.columns.weight and "weight")
     release = type(release)(**{**vars(release), "columns": columns})
     return PartitionJob(release, KEY, Layout(4, SumShape.of(protocol, 4).width, most_cells))
 
@@ -63,10 +63,16 @@ def gathered(job, rows):
     return together.sums()
 
 
-@settings(max_examples=15)
+@settings(max_examples=30)
 @given(st.data())
 def test_any_sharing_of_the_work_gives_the_integers_of_one_machine(data):
-    protocol, known = data.draw(st.sampled_from([(PROTOCOL, {}), (COUNTED, {"vocabulary": NAMES})]))
+    kinds = [
+        (PROTOCOL, {}),
+        (counting(), {}),
+        (counting(one_group=True), {}),
+        (COUNTED, {"vocabulary": NAMES}),
+    ]
+    protocol, known = data.draw(st.sampled_from(kinds))
     job = job_of(protocol, data.draw(st.sampled_from([1, 7, 9, 33, 40, 1000])), **known)
     sharing = data.draw(st.lists(st.integers(0, 5), min_size=60, max_size=60))
     sent = rows_from(job, shared(TABLE, sharing, data.draw(st.sampled_from([1, 13, 1000]))))

@@ -167,8 +167,7 @@ def test_shapes_without_an_interval_still_print():
     while not (sketches.totals > 0).all():
         sketches = PROTOCOL.release(few, labels=list("abc"), ledger=al.NO_LEDGER)
     estimate = al.shape_distances(sketches)
-    with pytest.raises(al.ParameterError, match="totals"):
-        estimate.interval(0.99999)
+    assert np.isinf(estimate.interval(0.99999)[1][0, 1])
     assert f"{estimate.value[0, 1]:.6g}" in repr(estimate)
 
 

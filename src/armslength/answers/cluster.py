@@ -1,55 +1,82 @@
-"""A tree of the parties, and which of its groups the intervals support."""
+"""A tree of the parties, and which of its groups the noise cannot explain (docs/reference/answers.md).
 
-from dataclasses import dataclass
+The tree is a description of the estimates. A merge G = L ∪ R is supported if G is closer inside than to every other cluster H that
+exists when G merges on: θ = d̄²(G, H) − d̄²(L, R) > 0, with d̄² the mean squared distance of two clusters.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from scipy.special import gammaincc
 
 from armslength import plots
-from armslength.answers.pairs import Answer, checked_rows, pair_estimator
+from armslength.answers.pairs import Answer, checked_rows, pair_estimator, with_shapes
 from armslength.checks import integer, number, one_of
-from armslength.errors import ParameterError
+from armslength.errors import ParameterError, plural
+from armslength.estimates.distances import Rows, all_squares, squared_norms
 from armslength.estimates.estimate import Estimate
-from armslength.estimates.intervals import Bounds
+from armslength.estimates.pair_noise import Floats, PairNoises
+from armslength.estimates.shapes import totals
+from armslength.estimates.variance import ErrorModel
+from armslength.laws import Cumulants
 from armslength.results import sentences
 from armslength.sketches.collection import Collection
 from armslength.sketches.sketches import Sketches
 
 LINKAGES = ("average", "single", "complete")
 MOST_ROWS = 5_000  # five matrices of all pairs: a gigabyte
+_MOST_TESTED = 2_000  # rows, for support: twenty matrices of all pairs
+_PARTS = 3  # of the coordinates: fewer are safer where a few items dominate, and find less
 _MOST_ORDERED = 2_000  # leaves beyond which their best order takes much longer than the tree
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Clusters(Answer):
-    """A tree of merges at estimated distances, in data units, and which of its groups are sure.
+    """A tree of merges at estimated distances, in data units, and which of its groups are supported.
 
-    With probability at least `level`, every supported merge but the last makes a group of leaves that the tree of the *true*
-    distances has too: every distance inside is truly smaller than every distance from inside to outside.
+    The tree and every cut of it describe the estimates. Support is a claim about the counts of the people in the data, not about the
+    populations behind them: the group's two parts are closer to each other than the group is to any cluster beside it. All supported
+    merges are right together with probability about `level`: tested by simulation, not proved (docs/reference/answers.md).
 
     Attributes:
         labels: The leaves' names.
         linkage: (n−1) x 4, as SciPy has it: the two clusters, the height, how many leaves. Heights rise.
-        supported: For each merge, whether all upper ends inside lie below all lower ends from inside to outside; for the
-            last, which has no outside, whether both of its parts are supported.
+        support: For each merge its p-value, corrected for all pairs of parties; 1 for the last, which has no outside.
         order: The leaves from left to right, neighbors as close as the tree allows.
         joined_by: How the distance of clusters is made of those of leaves.
     """
 
     labels: tuple[str, ...]
     linkage: NDArray[np.float64]
-    supported: NDArray[np.bool_]
+    support: NDArray[np.float64]
     order: tuple[int, ...]
     joined_by: str
+
+    @property
+    def supported(self) -> NDArray[np.bool_]:
+        """For each merge whether its group is supported at the level."""
+        return np.asarray(self.support <= 1 - self.level)
+
+    @property
+    def in_supported(self) -> NDArray[np.bool_]:
+        """For each leaf whether a supported group has it."""
+        result = np.zeros(len(self.labels), dtype=np.bool_)
+        members = _members(self.linkage)
+        for merge in self._largest():
+            result[members[merge]] = True
+        return result
 
     def flat(self, count: int | None = None, height: float | None = None) -> NDArray[np.int64]:
         """For each leaf the number of its cluster, from 0 in the order of their first leaves.
 
         Args:
             count: Cut the tree into this many clusters.
-            height: Undo all merges above this height. Neither: the largest supported groups, other leaves by themselves.
+            height: Undo all merges above this height. Neither: undo the merges above a supported group, so that the largest
+                supported groups are clusters; one cluster if there are none.
         """
         leaves = len(self.labels)
         if count is not None and height is not None:
@@ -60,7 +87,12 @@ class Clusters(Answer):
         elif height is not None:
             wanted = self.linkage[:, 2] <= number("height", height, above=-1.0, at_most=np.inf)
         else:
-            wanted = np.append(self.supported[:-1], False)  # the last merge is nobody's group
+            undone = np.zeros(2 * leaves - 1, dtype=np.bool_)
+            undone[leaves + np.array(self._largest(), dtype=np.int64)] = True
+            largest = undone.copy()
+            for merge, parts in enumerate(self.linkage[:, :2].astype(np.int64)):
+                undone[leaves + merge] |= undone[parts].any()
+            wanted = (~undone | largest)[leaves:]
         clusters = np.arange(leaves)
         for members, is_wanted in zip(_members(self.linkage), wanted, strict=True):
             if is_wanted:
@@ -68,15 +100,30 @@ class Clusters(Answer):
         return np.unique(clusters, return_inverse=True)[1].astype(np.int64)
 
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The leaves of every supported merge but the last, small groups first."""
-        members = _members(self.linkage)
-        merges = np.flatnonzero(self.supported[:-1])
-        return tuple(tuple(self.labels[leaf] for leaf in members[merge]) for merge in merges)
+        """The largest supported groups, each and all in the order of the rows."""
+        clusters, is_member = self.flat(), self.in_supported
+        groups: dict[int, list[str]] = {}
+        for leaf in np.flatnonzero(is_member).tolist():
+            groups.setdefault(int(clusters[leaf]), []).append(self.labels[leaf])
+        return tuple(map(tuple, groups.values()))
+
+    def _largest(self) -> list[int]:
+        """The supported merges that no other supported merge contains."""
+        members, chosen, seen = _members(self.linkage), [], set[int]()
+        for merge in np.flatnonzero(self.supported)[::-1].tolist():  # merges come after their parts
+            if seen.isdisjoint(members[merge]):
+                chosen.append(merge)
+                seen.update(members[merge])
+        return chosen
 
     def to_arrow(self) -> pa.Table:
-        """One line for each leaf, in the order of the tree: label, cluster (as `flat` has it), in_clear."""
+        """One line for each leaf, in the order of the tree: label, cluster (as `flat` has it), supported, in_clear."""
         order = list(self.order)
-        columns = {"label": [self.labels[leaf] for leaf in order], "cluster": self.flat()[order]}
+        columns = {
+            "label": [self.labels[leaf] for leaf in order],
+            "cluster": self.flat()[order],
+            "supported": self.in_supported[order],
+        }
         return self._table(columns, joined_by=self.joined_by)
 
     def plot(self, ax: Any = None) -> Any:
@@ -85,19 +132,19 @@ class Clusters(Answer):
         return plots.tree(self.linkage, self.supported, self.order, self.labels, label, ax)
 
     def _title(self) -> str:
-        parties, merges = len(self.labels), f"{int(self.supported.sum())} of {len(self.supported)} merges"
-        sure = f"{merges} are supported, all together at {self.level:.6g}"
-        return f"{parties} parties, {self.joined_by} linkage: {sure}"
+        count = len(self.groups())
+        if not count:
+            return f"{len(self.labels)} parties: no group stands apart at {self.level:.6g}"
+        return f"{plural(count, 'group stands', 'groups stand')} apart from the other parties (supported at {self.level:.6g})"
 
     def __str__(self) -> str:
-        clusters = self.flat()
-        sizes = np.bincount(clusters)
         lines = [self._title()]
-        for cluster in np.flatnonzero(sizes > 1):
-            names = [self.labels[leaf] for leaf in self.order if clusters[leaf] == cluster]
-            lines.append(f"surely together: {', '.join(names)}")
-        if not (sizes > 1).any():
-            lines.append("no group is sure: the error bars leave the tree open")
+        lines += [f"  {', '.join(group)}" for group in self.groups()]
+        alone = [self.labels[leaf] for leaf in np.flatnonzero(~self.in_supported).tolist()]
+        if not self.groups():
+            lines.append("The tree is a description: noise and the projection could have made it.")
+        elif alone:
+            lines.append(f"In no supported group: {', '.join(alone)}")
         return sentences(lines, self.note)
 
 
@@ -107,38 +154,44 @@ def cluster(
     linkage: str = "average",
     level: float = 0.95,
     by: str = "size",
-    method: str = "asymptotic",
+    beyond_chance: bool = False,
 ) -> Clusters:
-    """A tree of the parties by their estimated distances, and which of its groups the intervals support.
+    """A tree of the parties by their estimated distances, and which of its groups are supported.
 
     Args:
-        sketches: One row for each party, at most 5,000.
+        sketches: One row for each party, at most 5,000; support is claimed for at most 2,000.
         linkage: "average", "single" or "complete".
-        level: With this probability, all supported groups are groups of the true distances' tree.
+        level: The probability with which all supported groups are right together.
         by: "size" for rows as they are, "shape" for rows divided by their totals.
-        method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
+        beyond_chance: Whether the tree is of the distances of populations, as for `shape_distances`; by shape. Support is about
+            the people counted in any case.
     """
     checked_rows("sketches", sketches, 2)
     one_of("linkage", linkage, LINKAGES)
+    number("level", level, above=0.0, at_most=1.0)
     if len(sketches) > MOST_ROWS:
         raise ParameterError(
             f"sketches must have at most {MOST_ROWS} rows for a tree, got {len(sketches)}; "
             "for more, use scikit-learn on their values"
         )
     rows = sketches if isinstance(sketches, Sketches) else sketches.to_sketches()
-    estimate = pair_estimator(by)(rows, None)
-    interval = estimate.interval(level, method=method, simultaneous=True)
-    return cluster_estimate(estimate, interval, linkage=linkage, level=level, by=by)
+    rows, left_out = with_shapes(rows, by)
+    checked_rows("sketches with a total above 0", rows, 2)
+    estimate = pair_estimator(by, beyond_chance=beyond_chance)(rows, None)
+    clusters = cluster_estimate(
+        rows, estimate, linkage=linkage, level=level, by=by, beyond_chance=beyond_chance
+    )
+    return replace(clusters, note="; ".join(filter(None, (clusters.note, left_out))))
 
 
 def cluster_estimate(
-    estimate: Estimate, interval: Bounds, *, linkage: str = "average", level: float, by: str
+    sketches: Sketches, estimate: Estimate, *, linkage: str = "average", by: str, **question: Any
 ) -> Clusters:
-    """The tree of squared distances of all pairs, whose intervals hold together at this level."""
+    """The tree of these rows, whose squared distances of all pairs are estimated."""
     merges, order = _tree(np.sqrt(np.maximum(estimate.value, 0.0)), linkage)
-    supported = _supported(merges, np.sqrt(interval[0]), np.sqrt(interval[1]))
-    tree = merges, supported, order, linkage
-    return Clusters(estimate.labels[0], *tree, level=level, by=by, note=estimate.note)
+    support = _support(sketches, estimate.value, merges, order, by)
+    tree = merges, support, order, linkage
+    return Clusters(estimate.labels[0], *tree, by=by, note=estimate.note, **question)
 
 
 def _tree(distances: NDArray[np.float64], linkage: str) -> tuple[NDArray[np.float64], tuple[int, ...]]:
@@ -151,30 +204,171 @@ def _tree(distances: NDArray[np.float64], linkage: str) -> tuple[NDArray[np.floa
     return merges, tuple(hierarchy.leaves_list(merges).tolist())
 
 
-def _supported(
-    merges: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
-) -> NDArray[np.bool_]:
-    """For each merge, whether the largest upper end inside lies below the smallest lower end to the outside."""
-    leaves = len(lower)
-    # The least lower and the greatest upper ends between clusters; a cluster is in the place of its first part.
-    least, greatest = lower.copy(), upper.copy()
-    np.fill_diagonal(least, np.inf)
-    inside = np.zeros(leaves)
-    place = {leaf: leaf for leaf in range(leaves)}
-    sure = np.zeros(leaves - 1, dtype=np.bool_)
-    for merge, (first, second) in enumerate(merges[:, :2].astype(np.int64).tolist()):
-        p, q = place.pop(first), place.pop(second)
-        inside[p] = max(inside[p], inside[q], greatest[p, q])
-        least[p] = np.minimum(least[p], least[q])
-        greatest[p] = np.maximum(greatest[p], greatest[q])
-        least[:, p], greatest[:, p] = least[p], greatest[p]
-        least[p, p] = np.inf
-        least[q], least[:, q] = np.inf, np.inf  # empty from now on
-        place[leaves + merge] = p
-        sure[merge] = inside[p] < least[p].min()
-    parts = [int(part) - leaves for part in merges[-1, :2]]
-    sure[-1] = all(part < 0 or sure[part] for part in parts)
-    return sure
+def _support(sketches: Sketches, squared: Floats, merges: Floats, order: tuple[int, ...], by: str) -> Floats:
+    """The p-value of each merge, times the number of pairs of parties.
+
+    Nothing is claimed of rows that have a noise in common, whose errors depend on each other, nor of very many rows.
+    """
+    leaves, noises = len(order), sketches.noises
+    has_shared = noises.shared_count(noises) > len(noises.ids)  # every noise meets itself
+    if has_shared or not 3 <= leaves <= _MOST_TESTED:
+        return np.ones(leaves - 1)
+    factor, error = _scale_and_error(sketches, squared, by)
+    model, rows = ErrorModel.of(sketches.protocols[0]), PairNoises.of_rows(noises)
+    k2, k4 = rows.each("k2") * factor**2, rows.each("k4") * factor**4
+    pairs = squared, k2[:, None] * squared, error, *_parts(sketches, factor, model, k2)
+    z = _least_deviates(merges, order, pairs, (k2, k4), model)
+    # The tail of a Pearson III law: a gamma variable of shape 4/skewness², normalized.
+    skewness = _skewness(k2, k4, model.null_degrees or model.coordinates)
+    shape = 4 / max(skewness, 1e-4) ** 2
+    tail = gammaincc(shape, np.maximum(shape + z * np.sqrt(shape), 0.0))
+    return np.asarray(np.append(np.minimum(1.0, leaves * (leaves - 1) / 2 * tail), 1.0))
+
+
+def _scale_and_error(sketches: Sketches, squared: Floats, by: str) -> tuple[Floats, Floats]:
+    """What each row is multiplied by; and the standard error of every pair from the projection and the totals."""
+    model = ErrorModel.of(sketches.protocols[0])
+    a = model.variance_curve(Cumulants()).a
+    if by == "size":
+        return np.ones(len(sketches)), np.sqrt(a) * np.maximum(squared, 0.0)
+    total = totals(sketches)
+    factor = 1 / total.value
+    v = np.asarray(total.rule.variance) * factor**2
+    norms = np.maximum(squared_norms(sketches).value * factor**2, 0.0)
+    x, y, vx, vy = norms[:, None], norms[None, :], v[:, None], v[None, :]
+    inner = (x + y - squared) / 2
+    variance = vx * (x - y + squared) ** 2 + vy * (y - x + squared) ** 2 + a * np.maximum(squared, 0.0) ** 2
+    variance += 5 * (vx * x) ** 2 + 5 * (vy * y) ** 2 + 4 * vx * vy * inner**2
+    return factor, np.sqrt(variance)
+
+
+def _parts(sketches: Sketches, factor: Floats, model: ErrorModel, k2: Floats) -> Iterator[Floats]:
+    """What each part of the coordinates adds to every squared distance."""
+    values, offsets = sketches.values, sketches.offsets
+    if (factor != 1).any():
+        values, offsets = (values + offsets[:, None]) * factor[:, None], np.zeros(len(values))
+    for part in range(_PARTS):
+        rows = Rows(values[:, part::_PARTS], offsets)
+        share = rows.values.shape[1] / values.shape[1]
+        squares = all_squares(rows, rows, np.inf) - share * model.bias * np.add.outer(k2, k2)
+        np.fill_diagonal(squares, 0.0)
+        yield model.unit * squares
+
+
+def _skewness(k2: Floats, k4: Floats, coordinates: int) -> float:
+    """That of ‖noise‖² of one row, the largest over rows; κ₆ is what a Laplace noise of this kurtosis has."""
+    noisy = k2 > 0
+    if not noisy.any():
+        return 0.0
+    kurtosis = float(np.max(k4[noisy] / k2[noisy] ** 2))
+    third = 10 / 3 * kurtosis**2 + 12 * kurtosis + 8
+    return third / float((kurtosis + 2) ** 1.5 * coordinates**0.5)
+
+
+@dataclass(frozen=True)
+class _Cluster:
+    """A cluster: a range of the leaves in their order, and sums over its members."""
+
+    span: slice
+    sums: Floats  # of 1, κ₂, κ₂² and κ₄
+    against: Floats  # of every layer of pairs, against each leaf
+    within: float  # of the squared distances of all members with all
+    parts: "tuple[_Cluster, _Cluster] | None" = None
+
+    def plus(self, other: "_Cluster") -> "_Cluster":
+        """Both together; of their own parts nothing is needed any more."""
+        span = slice(min(self.span.start, other.span.start), max(self.span.stop, other.span.stop))
+        within = self.within + other.within + 2 * self.to(other)[0]
+        parts = replace(self, parts=None), replace(other, parts=None)
+        return _Cluster(span, self.sums + other.sums, self.against + other.against, within, parts)
+
+    def to(self, other: "_Cluster") -> Floats:
+        """The sum of every layer over all pairs of a member here and one there."""
+        return np.asarray(self.against[:, other.span].sum(axis=1))
+
+
+def _least_deviates(
+    merges: Floats,
+    order: tuple[int, ...],
+    pairs: Sequence[Floats],
+    noise: tuple[Floats, Floats],
+    model: ErrorModel,
+) -> Floats:
+    """For each merge but the last the smallest deviate of θ over all H.
+
+    Args:
+        merges: As SciPy has them.
+        order: The leaves from left to right: every cluster is a range of them.
+        pairs: Of all pairs: squared distances, the same times κ₂ of the first, errors, and parts of the squared distances.
+        noise: κ₂ and κ₄ of each row.
+        model: Of the protocol.
+    """
+    leaves = len(order)
+    k2, k4 = (each[list(order)] for each in noise)
+    layers = np.stack([matrix[np.ix_(order, order)] for matrix in pairs])
+    of_rows = np.stack([np.ones(leaves), k2, k2**2, k4])
+    clusters = {
+        leaf: _Cluster(slice(place, place + 1), of_rows[:, place], layers[:, place], 0.0)
+        for place, leaf in enumerate(order)
+    }
+    within, is_start = np.zeros(leaves), np.ones(leaves, dtype=np.bool_)
+    deviates = np.empty(leaves - 2)
+    for merge, pair in enumerate(merges[:, :2].astype(np.int64).tolist()):
+        starts = np.flatnonzero(is_start)
+        for node in pair:
+            group = clusters[node]
+            if group.parts is not None:
+                others = starts != group.span.start
+                sums = np.add.reduceat(of_rows, starts, axis=1)
+                to_others = [np.add.reduceat(part.against, starts, axis=1)[:, others] for part in group.parts]
+                weighted = np.add.reduceat(k2 * group.against[0], starts)[others]
+                outside = sums[:, others], within[starts[others]], weighted
+                deviates[node - leaves] = _deviates(group, *group.parts, outside, to_others, model).min()
+        first, second = (clusters.pop(node) for node in pair)
+        both = clusters[leaves + merge] = first.plus(second)
+        is_start[max(first.span.start, second.span.start)] = False
+        within[both.span.start] = both.within
+    return deviates
+
+
+def _deviates(
+    group: _Cluster,
+    left: _Cluster,
+    right: _Cluster,
+    outside: tuple[Floats, Floats, Floats],
+    to_others: list[Floats],
+    model: ErrorModel,
+) -> Floats:
+    """θ̂ divided by its standard error, for every H; −∞ where θ̂ ≤ 0 without one part of the coordinates.
+
+    θ̂ = Σ M_ij⟨u_i, u_j⟩ for rows u_i of noise K, less its bias, has the variance b·tr(KMGM) + c·tr(MKMK) + Σ κ₄M_ii², with
+    G the Gram matrix without noise; −½ of the squared distances will do for it, since the rows of M add up to 0. To that come
+    the errors that pairs have in common, as if they were all the same.
+    """
+    (h, h_k2, h_squares, h_k4), h_within, weighted = outside
+    g, between = group.sums[0], left.to(right)
+    inside = between / (left.sums[0] * right.sums[0])
+    means = (to_others[0] + to_others[1]) / (g * h)
+    theta, parts = means[0] - inside[0], means[3:] - inside[3:, None]
+    trace = h_squares / h**2 + 2 * group.sums[1] * h_k2 / (g * h) ** 2
+    fourth = h_k4 / h**2
+    signal = (weighted / g - h_k2 * group.within / g**2 / 2) / h**2
+    for part, other, (to_h, other_to_h) in ((left, right, to_others), (right, left, to_others[::-1])):
+        (size, k2, squares, k4), rest = part.sums, other.sums[0]
+        diagonal = 1 / g - 1 / size
+        trace = trace + squares * diagonal**2 + k2 * other.sums[1] / (size * rest) ** 2
+        fourth = fourth + k4 * diagonal**2
+        signal = signal - k2 / 2 * (h_within / (h * g) ** 2 + other.within / (size * rest) ** 2)
+        signal = signal + diagonal * (to_h[1] / (g * h) - part.to(other)[1] / (size * rest))
+        signal = signal + k2 * other_to_h[0] / (g * size * h * rest)
+    curve = model.variance_curve(Cumulants(1.0, 0.0))
+    noise = max(curve.c, model.null_variance[0]) * trace + model.kurtosis * fourth
+    variance = noise + curve.b * np.maximum(signal, 0.0) + (means[2] + inside[2]) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        deviates = np.where(theta > 0, theta / np.sqrt(variance), -np.inf)
+    # Two large items in one bin change one part alone. Where items do not meet, parts say nothing new.
+    is_agreed = (theta > parts).all(axis=0) if curve.a > 0 else True
+    return np.where(is_agreed, deviates, -np.inf)
 
 
 def _members(merges: NDArray[np.float64]) -> list[list[int]]:

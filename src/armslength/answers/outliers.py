@@ -16,6 +16,7 @@ from armslength.answers.pairs import (
     pair_estimator,
     row_blocks,
     tiles_of,
+    with_shapes,
 )
 from armslength.checks import number
 from armslength.estimates.estimate import Estimate
@@ -116,14 +117,15 @@ def outliers(
         beyond_chance: Whether to ask about the populations behind the rows, as for `shape_distances`; by shape.
         method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
     """
-    checked_sketches("sketches", sketches, 3)
+    sketches, left_out = with_shapes(checked_sketches("sketches", sketches, 3), by)
+    checked_sketches("sketches with a total above 0", sketches, 3)
     times = number("factor", factor, above=1.0 - 2**-53, at_most=1e6)
     pairs = len(sketches) * (len(sketches) - 1) // 2
     each = Level.of(level, method, pairs)  # of each pair; checked before any work
     estimator = pair_estimator(by, beyond_chance=beyond_chance)
     blocks = [_medians(rows, sketches, estimator, each) for rows in row_blocks(len(sketches))]
     medians = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
-    note = answer_note(by, sketches, beyond_chance=beyond_chance)
+    note = "; ".join(filter(None, (answer_note(by, sketches, beyond_chance=beyond_chance), left_out)))
     return _outliers_of(
         medians, sketches.labels, times, level=level, by=by, beyond_chance=beyond_chance, note=note
     )

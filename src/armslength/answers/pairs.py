@@ -12,7 +12,14 @@ from armslength.checks import one_of
 from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import clear_note, is_clear, squared_distances
 from armslength.estimates.estimate import Estimate
-from armslength.estimates.shapes import COUNTS_NOTE, NOTE, POPULATIONS_NOTE, squared_shape_distances
+from armslength.estimates.shapes import (
+    COUNTS_NOTE,
+    NOTE,
+    POPULATIONS_NOTE,
+    has_sure_total,
+    people_of,
+    squared_shape_distances,
+)
 from armslength.results import Result
 from armslength.sketches.collection import Collection
 from armslength.sketches.sketches import Sketches
@@ -82,6 +89,17 @@ def pair_estimator(by: str, *, beyond_chance: bool = False) -> PairEstimator:
     return squared_distances
 
 
+def best_question(sketches: Sketches) -> tuple[str, bool]:
+    """(by, beyond_chance) of the question that people ask, as far as the releases allow it: do the populations' mixes differ?"""
+    if sketches.totals is None:
+        return "size", False
+    try:
+        people_of(sketches, sketches.totals.astype(np.float64))
+    except ParameterError:
+        return "shape", False
+    return "shape", True
+
+
 def each_pair_once(
     a: Sketches | Collection, b: Sketches | Collection | None, estimator: PairEstimator
 ) -> Iterator[Tile]:
@@ -132,6 +150,18 @@ def answer_note(by: str, *sides: Sketches, beyond_chance: bool = False) -> str:
     """The note of an answer about these rows; empty if there is nothing to note."""
     question = POPULATIONS_NOTE if beyond_chance else COUNTS_NOTE
     return "; ".join(filter(None, (*((NOTE, question) if by == "shape" else ()), clear_note(*sides))))
+
+
+def with_shapes(sketches: Sketches, by: str) -> tuple[Sketches, str]:
+    """The rows that have a shape, if that is the question, and a note that names the others: their totals may be 0."""
+    if by != "shape" or sketches.totals is None:
+        return sketches, ""
+    is_sure = has_sure_total(sketches)
+    if is_sure.all():
+        return sketches, ""
+    names = [label for label, sure in zip(sketches.labels, is_sure.tolist(), strict=True) if not sure]
+    some = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+    return sketches[is_sure], f"left out: {some}, whose total may be 0"
 
 
 def checked_sketches(name: str, sketches: object, at_least: int) -> Sketches:

@@ -1,11 +1,11 @@
-"""`armslength cluster`: which parties belong together, and how surely."""
+"""`armslength cluster`: which parties belong together, and which groups are supported."""
 
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import armslength as al
-from armslength.cli.options import answer_options, choice, open_all, sketch_files
+from armslength.cli.options import BEYOND_CHANCE, BY, FORMAT, LEVEL, choice, open_all, party_files
 from armslength.cli.output import as_csv, as_json, echo_notes
 from armslength.estimates.distances import is_clear
 from armslength.results import LONGEST_LABEL, shortened
@@ -26,13 +26,14 @@ Examples:
   armslength cluster north.parquet south.parquet --format json
   armslength cluster wards/
 
-A group is certain if every distance inside it is smaller than every distance from inside to outside, at the level. The tree
-of the true distances then has the same group. A question mark marks merges that are not certain.
+A group is supported if its two parts are closer to each other than the group is to any cluster beside it, by more than noise, the
+projection and the totals could explain. That is about the people in the data, not about the populations behind them. A question
+mark marks merges that are not supported: there the tree is only a description.
 
-A tree has at most 5,000 leaves. For more rows, use scikit-learn on the values of the sketches: docs/guides/collections.md.
+A tree has at most 5,000 leaves, and support is claimed for at most 2,000. For more rows, use scikit-learn on the values of the sketches: docs/guides/collections.md.
 """
 )
-@sketch_files
+@party_files
 @choice(
     "--linkage",
     values=["average", "single", "complete"],
@@ -40,12 +41,15 @@ A tree has at most 5,000 leaves. For more rows, use scikit-learn on the values o
 )
 @click.option("--cut", type=int, help="Cut the tree into this many clusters.")
 @click.option("--height", type=float, help="Or undo all merges above this distance.")
-@answer_options
+@LEVEL
+@BY
+@BEYOND_CHANCE
+@FORMAT
 def cluster(files: tuple[str, ...], cut: int | None, height: float | None, form: str, **known: Any) -> None:
-    """Group the parties in the files by their estimated distances, and say which groups are certain.
+    """Group the parties in the files by their estimated distances, and say which groups are supported.
 
-    Without --cut or --height, the clusters are the largest certain groups. All of them are right together with
-    probability --level.
+    Without --cut or --height, the largest supported groups are clusters, and all parties are one cluster if there are none. All
+    supported groups are right together with probability of about --level. A cut is a description of the estimates.
     """
     tree = al.cluster(open_all(files, 2), **known)
     clusters = tree.flat(cut, height)
@@ -54,7 +58,13 @@ def cluster(files: tuple[str, ...], cut: int | None, height: float | None, form:
         return
     clear = is_clear(tree.note)
     rows = [
-        {"label": tree.labels[leaf], "cluster": int(clusters[leaf]), "position": position, "in_clear": clear}
+        {
+            "label": tree.labels[leaf],
+            "cluster": int(clusters[leaf]),
+            "supported": bool(tree.in_supported[leaf]),
+            "position": position,
+            "in_clear": clear,
+        }
         for position, leaf in enumerate(tree.order)
     ]
     if form == "csv":
@@ -68,23 +78,29 @@ def cluster(files: tuple[str, ...], cut: int | None, height: float | None, form:
             "note": tree.note,
         }
         lists = {"labels": tree.labels, "order": tree.order, "clusters": clusters.tolist()}
-        merges = {"linkage": tree.linkage.tolist(), "supported": tree.supported.tolist()}
+        merges = {
+            "linkage": tree.linkage.tolist(),
+            "support": tree.support.tolist(),
+            "supported": tree.supported.tolist(),
+        }
         click.echo(as_json({**facts, **lists, **merges}))
     echo_notes(tree.note)
 
 
 def _text(tree: "al.Clusters", clusters: "NDArray[np.int64]", *, is_cut: bool) -> str:
-    lines = [*drawn_tree(tree), ""] if len(tree.labels) <= _MOST_DRAWN else []
-    lines.append(str(tree))
+    lines = [str(tree)]
     if is_cut:
+        lines += ["", "The cut, a description of the estimates:"]
         for number in range(int(clusters.max()) + 1):
             names = [tree.labels[leaf] for leaf in tree.order if clusters[leaf] == number]
-            lines.append(f"cluster {number}: {', '.join(names)}")
+            lines.append(f"  cluster {number}: {', '.join(names)}")
+    if len(tree.labels) <= _MOST_DRAWN:
+        lines += ["", *drawn_tree(tree)]
     return "\n".join(lines)
 
 
 def drawn_tree(tree: "al.Clusters") -> list[str]:
-    """The lines of the drawn tree, root first: heights, question marks at merges that are not certain, and leaves."""
+    """The lines of the drawn tree, root first: heights, question marks at merges that are not supported, and leaves."""
     leaves = len(tree.labels)
     lines: list[str] = []
     # (node, what stands before its branch, its branch, what stands before the branches below it)

@@ -74,7 +74,7 @@ def _handled(numbers: list[signal.Signals], handler: Any) -> Iterator[None]:
             signal.signal(number, previous)
 
 
-INTERNAL, BAD_INPUT, NOT_RESOLVABLE, BUDGET, INCOMPATIBLE, ELSEWHERE = 1, 2, 3, 4, 5, 6
+INTERNAL, BAD_INPUT, NOT_RESOLVABLE, BUDGET, INCOMPATIBLE, ELSEWHERE, NEEDS_A_LOOK = range(1, 8)
 _INTERRUPTED = 128  # plus the signal, as shells count
 _BROKEN_PIPE = 13
 _CODES: dict[type[ArmslengthError], int] = {

@@ -11,6 +11,8 @@ from armslength.version import __version__
 VERBS = {
     "plan": "Choose the settings; says how accurate, and whether it can work.",
     "protocol": "Make or show what all parties agree on.",
+    "contribution": "Learn in private how many items of a person to count. Spends privacy.",
+    "check": "Check your own table before a release. Its output is private.",
     "release": "Release one private sketch for each group of an event table.",
     "inspect": "Show what a sketch file holds, and its guarantee.",
     "card": "Print the release card for a data-protection officer.",
@@ -56,7 +58,8 @@ class LazyGroup(CleanErrors):
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""Exit codes: 0 done, 1 internal error, 2 bad input, 3 cannot be resolved, 4 budget, 5 incompatible or
-damaged file, 6 released but written elsewhere than asked, 130 interrupted (128 and the signal).""",
+damaged file, 6 released but written elsewhere than asked, 7 a check needs a look,
+130 interrupted (128 and the signal).""",
 )
 @click.version_option(__version__, prog_name="armslength")
 @click.pass_context

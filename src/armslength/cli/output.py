@@ -21,6 +21,17 @@ def paragraph(text: str) -> str:
     return "\n".join(textwrap.wrap(text, TEXT_WIDTH))
 
 
+def indented_lines(parts: Mapping[str, Sequence[str]]) -> list[str]:
+    """Parts of a text, each beside its name: the lines of each part, wrapped and indented alike."""
+    width = max(map(len, parts)) + 4
+    lines = []
+    for name, texts in parts.items():
+        for number, text in enumerate(texts):
+            first = f"  {'' if number else name}".ljust(width)
+            lines += textwrap.wrap(text, TEXT_WIDTH, initial_indent=first, subsequent_indent=" " * width)
+    return lines
+
+
 def as_json(value: Any) -> str:
     """The value as indented JSON; numbers that JSON does not have become null, and what a terminal would act on is escaped."""
     text = json.dumps(finite(value), indent=1, ensure_ascii=False)

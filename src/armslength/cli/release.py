@@ -1,6 +1,7 @@
 """`armslength release`: one private sketch for each group of an event table. It spends privacy."""
 
 import secrets
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -8,24 +9,15 @@ from typing import Any
 import click
 
 import armslength as al
-from armslength.cli.exit_codes import ELSEWHERE, endings_ignored
+from armslength.cli.check import check_text, is_terminal, table_job, table_options
+from armslength.cli.exit_codes import ELSEWHERE, NEEDS_A_LOOK, endings_ignored
 from armslength.cli.ledger import NEW_LEDGER
-from armslength.cli.options import (
-    EXISTING_FILE,
-    FILE,
-    NO_WORK_LIMIT,
-    OVERWRITE,
-    LocalPath,
-    NameList,
-    check_new_file,
-    option,
-    work_limit,
-)
+from armslength.cli.options import FILE, OVERWRITE, check_new_file, option
 from armslength.cli.output import echo_notes, paragraph
 from armslength.errors import ArmslengthError, ParameterError, plural
 from armslength.files import check_can_write
-from armslength.ingest.event_columns import EventColumns
-from armslength.ingest.event_table import TableJob, public_groups_of
+from armslength.ingest.check_table import check_table
+from armslength.ingest.event_table import TableJob
 from armslength.ledger.entry import release_label
 from armslength.ledger.ledger import Account, NoLedger, open_account
 from armslength.privacy.exact_numbers import decimal_text, weakness
@@ -52,60 +44,31 @@ it. Exit code 4 says that the budget does not allow it; 6 that the release could
 in the temporary folder, which the message names.
 """
 )
-@click.argument("files", nargs=-1, required=True, type=LocalPath(exists=True), metavar="FILE...")
-@click.option("--person", required=True, metavar="COLUMN", help="Who an event is about.")
-@click.option("--item", required=True, metavar="COLUMN", help="What happened.")
-@click.option("--group", metavar="COLUMN", help="Which group an event belongs to; with --public-groups.")
-@click.option(
-    "--public-groups",
-    type=NameList(),
-    help="Every group that gets a row: names with commas, or @file, one on each line.",
-)
-@click.option("--label", help="Instead of both: the name of the one row for all events.")
-@click.option(
-    "--weight", metavar="COLUMN", help="How much an event counts; may be negative.  [default: 1 each]"
-)
-@click.option(
-    "--protocol", "protocol_file", required=True, type=EXISTING_FILE, help="What all parties agreed on."
-)
+@table_options
 @click.option("--population", default="", help="Whose budget the ledger charges, such as visits-2026.")
 @option("--ledger", default="ledger.sqlite", type=FILE, help="The ledger that is charged. It must exist.")
 @NEW_LEDGER
 @click.option("--no-ledger", is_flag=True, help="Use no ledger: you keep count yourself.")
 @click.option(
-    "--vocabulary",
-    type=NameList(),
-    help="For a protocol with a vocabulary: its names, or @file, one on each line.",
-)
-@click.option(
     "--repeat", is_flag=True, help="Release labels again that were released before; spends the budget again."
 )
 @OVERWRITE
-@option(
-    "--memory",
-    default="1GB",
-    help="About how much memory to use before events go to an encrypted temporary file.",
+@click.option(
+    "--check/--no-check",
+    "checked",
+    default=None,
+    help="Check the table first, as `armslength check` does.  [default: ask, in a terminal]",
 )
-@click.option("--threads", type=int, help="At most this many threads.")
-@NO_WORK_LIMIT
 @click.option(
     "--dry-run", is_flag=True, help="Show what would be released and spent; reads no event, spends nothing."
 )
 @click.option("-o", "--output", required=True, type=FILE, help="The sketch file to write.")
-def release(  # noqa: PLR0913, PLR0917  # one argument for each option
+def release(
     files: tuple[str, ...],
-    person: str,
-    item: str,
-    group: str | None,
-    public_groups: list[str] | None,
-    label: str | None,
-    weight: str | None,
-    protocol_file: str,
     population: str,
     ledger: str,
     new_ledger: bool,
     no_ledger: bool,
-    vocabulary: list[str] | None,
     output: str,
     **known: Any,
 ) -> None:
@@ -116,29 +79,40 @@ def release(  # noqa: PLR0913, PLR0917  # one argument for each option
     """
     if new_ledger and no_ledger:
         raise click.UsageError("--new-ledger must go without --no-ledger, got both; leave one out")
-    check_new_file(output, overwrite=known["overwrite"], read=[*files, ledger, protocol_file])
+    check_new_file(output, overwrite=known["overwrite"], read=[*files, ledger, known["protocol_file"]])
     check_can_write(output)
     chosen = al.NO_LEDGER if no_ledger else al.Ledger(ledger, create=new_ledger)
     account = open_account(chosen, population, repeat=known["repeat"])
-    protocol = al.Protocol.load(protocol_file, **work_limit())
-    job = TableJob.of(
-        list(files),
-        protocol,
-        EventColumns(person, item, group, weight),
-        public_groups_of(group, public_groups, label),
-        vocabulary,
-        memory=known["memory"],
-        threads=known["threads"],
-    )
+    job = table_job(files, known)
     if known["dry_run"]:
         preview_events(job, account)
         message = "would be released; nothing was read but the schema, nothing was spent"
-        click.echo(_summary(protocol, job, message))
-        click.echo(_charge_text(chosen, population, "would be charged"))
+        click.echo(_summary(job.protocol, job, message))
+        click.echo(charge_text(chosen, population, "would be charged"))
         return
+    _offer_check(job, account, wanted=known["checked"])
     place = _release(job, account, output)
     if place != output:  # a script that goes on with --output must notice that it is not there
         click.get_current_context().exit(ELSEWHERE)
+
+
+def _offer_check(job: TableJob, account: Account, *, wanted: bool | None) -> None:
+    """Check the table where the data holder wants it, before anything is spent; ends here if they do not go on."""
+    in_terminal = is_terminal(sys.stdin) and is_terminal(sys.stdout)
+    if wanted and not in_terminal:
+        raise click.UsageError(
+            "--check is private and needs a terminal; leave it out, or run armslength check --format json first"
+        )
+    if wanted is False or not in_terminal:
+        return
+    preview_events(job, account)
+    if wanted or click.confirm(
+        "Check the table first? Only you see the result, and nothing is spent", default=True
+    ):
+        click.echo(f"\n{check_text(check_table(job, show_progress=True), job)}\n")
+        if not click.confirm("Release now, and spend the budget?"):
+            echo_notes("nothing was released, and nothing was spent")
+            click.get_current_context().exit(NEEDS_A_LOOK)
 
 
 def _release(job: TableJob, account: Account, output: str) -> str:
@@ -154,7 +128,7 @@ def _release(job: TableJob, account: Account, output: str) -> str:
         sketches = release_events(job, account, show_progress=True)
         place = _save(sketches, output)
         click.echo(_summary(job.protocol, job, f"released to {place}"))
-        click.echo(_charge_text(ledger, population, "charged"))
+        click.echo(charge_text(ledger, population, "charged"))
     except KeyboardInterrupt:
         with endings_ignored():  # a second one must not take what the first is saving
             message = _interrupted(sketches, output, charged=is_lost())
@@ -207,7 +181,7 @@ def _save(sketches: "al.Sketches", output: str) -> str:
     return output
 
 
-def _charge_text(ledger: "al.Ledger | NoLedger", population: str, done: str) -> str:
+def charge_text(ledger: "al.Ledger | NoLedger", population: str, done: str) -> str:
     """Where the release was charged, and what is left of each budget."""
     if isinstance(ledger, NoLedger):
         return "no ledger: you keep count yourself"

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 import armslength as al
-from armslength.cli.options import BY, LEVEL, LocalPath, check_new_file, option, party_files, work_limit
+from armslength.cli.options import LEVEL, LocalPath, check_new_file, load_all, option, party_files
 
 
 @click.command(
@@ -30,7 +30,16 @@ The page opens in any browser, without a network; it prints, and most of it can 
     default=True,
     help="Whether all intervals hold together at that level, or each by itself.",
 )
-@BY
+@click.option(
+    "--by",
+    type=click.Choice(["size", "shape"]),
+    help="size: counts as they are. shape: the mix alone.  [default: shape, where totals were released]",
+)
+@click.option(
+    "--beyond-chance/--counts",
+    default=None,
+    help="About the populations behind the samples, or about the people counted.  [default: populations, where people were counted]",
+)
 def report(files: tuple[str, ...], output: str, **known: Any) -> None:
     """Write one offline page about the sketches in FILE.
 
@@ -41,5 +50,5 @@ def report(files: tuple[str, ...], output: str, **known: Any) -> None:
     if not output.lower().endswith((".html", ".htm")):
         raise click.UsageError(f"the output must be a page that ends in .html, got {output}")
     check_new_file(output, overwrite=True, read=files)
-    al.report(al.load(list(files), **work_limit()), output, **known)
+    al.report(load_all(files), output, **known)
     click.echo(f"the report is in {output}")

@@ -40,6 +40,7 @@ POPULATIONS_NOTE = (
 COARSE = (
     0.15  # the relative error of a total, at the level that is asked for, above which its law is not used
 )
+_DOMINANT = 0.25  # share of the totals in the variance, above which coarse totals matter
 _DOUBTFUL = 0.0005  # how often a total that is said to be above 0 may be 0
 _MOST_NAMED = 5
 # Shares of the error: most to the distance, which needs it most; a twentieth to each row's norm and total.
@@ -143,7 +144,7 @@ class _Shapes:
         values = np.sqrt(unit) * (sketches.values + sketches.offsets[:, None])
         error = side.totals.variance
         rows = ShapeRows.of(values, side.total, noise, self.model.bias * unit * k2, error, self.root)
-        return rows.sampled(*_people(sketches, side.total)) if self.beyond_chance else rows
+        return rows.sampled(*people_of(sketches, side.total)) if self.beyond_chance else rows
 
     def law(self, factors: list[Floats] | None = None) -> ShapeLaw:
         """The law of squared distances, or of those of rows times factors."""
@@ -168,14 +169,19 @@ class _Shapes:
         notes = [NOTE, POPULATIONS_NOTE if self.beyond_chance else COUNTS_NOTE]
         if self.overlap:
             notes.append("people may be in both rows, so upper ends take no chance away")
-        doubtful = doubtful_labels(self.totals, self.labels)
+        level = Level(_DOUBTFUL, METHODS[0])
+        marks = [
+            zip(names, side.is_sure(level), strict=True)
+            for names, side in zip(self.labels, self.totals, strict=True)
+        ]
+        doubtful = list(dict.fromkeys(name for side in marks for name, is_sure in side if not is_sure))
         if doubtful:
             some = ", ".join(doubtful[:_MOST_NAMED]) + (", …" if len(doubtful) > _MOST_NAMED else "")
             notes.append(f"nothing is said of {some}: the total may be 0")
         return "; ".join(notes)
 
 
-def _people(sketches: Sketches, total: Floats) -> tuple[Floats, Floats]:
+def people_of(sketches: Sketches, total: Floats) -> tuple[Floats, Floats]:
     """(people, contribution) of each row: how many items were counted, and at most so many of one person.
 
     In a sum of n rows that may share people, errors of chance add up: its variance is at most n times that of as many other people.
@@ -198,15 +204,9 @@ def _people(sketches: Sketches, total: Floats) -> tuple[Floats, Floats]:
     return total / counts, contribution
 
 
-def doubtful_labels(sides: "tuple[_Side, ...]", labels: tuple[tuple[str, ...], ...]) -> list[str]:
-    """The rows whose totals may be 0, each once."""
-    marks = {
-        label: None
-        for side, names in zip(sides, labels, strict=True)
-        for label, is_sure in zip(names, side.is_sure(Level(_DOUBTFUL, METHODS[0])).tolist(), strict=True)
-        if not is_sure
-    }
-    return list(marks)
+def has_sure_total(sketches: Sketches) -> NDArray[np.bool_]:
+    """Whether each row's total is above 0: others have no shape."""
+    return _Side.of(sketches).is_sure(Level(_DOUBTFUL, METHODS[0]))
 
 
 def totals(sketches: Sketches) -> Estimate:
@@ -312,20 +312,30 @@ class Shape:
             if is_sampled:
                 raise ParameterError("method must be 'asymptotic' beyond chance, got 'guaranteed'")
             return self.box.interval(level)
-        lower, upper = self.law.interval(level.tail)
-        coarse = [
-            (np.sqrt(side.total_error / 2) * -np.log(2 * level.tail) > COARSE) | (side.k2 == 0)
-            for side in (self.law.rows, self.law.columns)
-        ]
-        is_boxed = coarse[0][:, None] | coarse[1][None, :]
-        is_boxed[self.shared] = True
-        if is_boxed.any():
+        ends = self.law.interval(level.tail)
+        sides = self.law.rows, self.law.columns
+        errors = [np.sqrt(side.total_error / 2) * -np.log(2 * level.tail) > COARSE for side in sides]
+        coarse = np.logical_or.outer(errors[0], errors[1])
+        is_special = np.equal.outer(sides[0].k2, -sides[1].k2)  # neither has noise
+        is_special[self.shared] = True
+        boxes = [is_special | (coarse & (self._totals_share(end) > _DOMINANT)) for end in ends]
+        lower, upper = ends
+        if boxes[0].any() or boxes[1].any():
             least, most = self.box.interval(level)
             if is_sampled:  # the box knows nothing of chance; a row against itself is 0 in any case
-                is_same = most == 0
-                least, most = np.zeros_like(least), np.where(is_same, 0.0, np.inf)
-            lower, upper = np.where(is_boxed, least, lower), np.where(is_boxed, most, upper)
+                least, most = np.zeros_like(least), np.where(most == 0, 0.0, np.inf)
+            lower, upper = np.where(boxes[0], least, lower), np.where(boxes[1], most, upper)
+        # Nothing is known of the shape of a row whose total may be 0.
+        is_sure = np.logical_and.outer(self.box.left.is_sure(level), self.box.right.is_sure(level)) | (
+            upper == 0
+        )
+        lower, upper = np.where(is_sure, lower, 0.0), np.where(is_sure, upper, np.inf)
         return np.nan_to_num(lower, nan=0.0, posinf=np.inf), np.nan_to_num(upper, nan=np.inf, posinf=np.inf)
+
+    def _totals_share(self, end: Floats) -> Floats:
+        """The share of the totals in the variance at an end of the intervals."""
+        variance, _, of_totals = self.law.moments(np.where(np.isfinite(end), end, 0.0))
+        return np.divide(of_totals, variance, out=np.ones_like(variance), where=variance > 0)
 
 
 @dataclass(frozen=True)

@@ -148,6 +148,75 @@ def bounded_in_parts(
         yield _cut(rows, _starts(rows), order, bound)
 
 
+@dataclass(frozen=True)
+class PersonTotals:
+    """How much each of some persons has before the bound; no person comes twice. **Not private**."""
+
+    persons: pa.Array
+    totals: NDArray[
+        np.float64
+    ]  # Σ|amount| of what `bounded` could keep, in grid units; exact where each event counts 1
+
+
+def person_totals(batches: Iterable[pa.RecordBatch], order: KeyedOrder) -> Iterator[PersonTotals]:
+    """What each person has before the bound, from batches like those of `bounded`.
+
+    Guarantee: a person's total is a function of that person's events and the release's key alone. It counts what `bounded` would keep under
+    an endless bound: each (group, item) once where the order says so, and one group where it says so.
+    """
+    waiting: list[pa.RecordBatch] = []
+    for runs in _group_runs(batches, order):
+        together = pa.concat_batches([*waiting, runs])
+        starts = _starts(together)
+        whole = int(starts[-2])  # where the last person begins, who may go on in the next batch
+        if whole:
+            yield _totals(together.slice(0, whole), starts[:-1], order)
+        waiting = [together.slice(whole)]
+    for rest in waiting:
+        yield _totals(rest, np.array([0, rest.num_rows]), order)
+
+
+def person_totals_in_parts(
+    parts: Iterable[Iterable[pa.RecordBatch]], order: KeyedOrder
+) -> Iterator[PersonTotals]:
+    """The same from several streams like those of `bounded_in_parts`, where a person may be in all of them."""
+    runs = [each for batches in parts for each in _group_runs(batches, order)]
+    if runs:
+        together = pa.concat_batches(runs)
+        together = together.take(pc.sort_indices(together.column("person")))
+        yield _totals(together, _starts(together), order)
+
+
+def _group_runs(batches: Iterable[pa.RecordBatch], order: KeyedOrder) -> Iterator[pa.RecordBatch]:
+    """For each batch, (person, group, Σ|amount|) of every run of rows of one person and group."""
+    last: pa.RecordBatch | None = None
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        check_batch(batch, order.group_count, None if last is None else last.column("person")[0])
+        rows = _numbered(batch, last)
+        last = rows.slice(rows.num_rows - 1)
+        person, group = rows.column("person"), rows.column("group")
+        is_new = pc.or_(pc.not_equal(person[1:], person[:-1]), pc.not_equal(group[1:], group[:-1]))
+        starts = np.append(0, np.flatnonzero(is_new.to_numpy(zero_copy_only=False)) + 1)
+        if order.each_once:
+            amounts = rows.column("occurrence").to_numpy() == 0
+        else:
+            amounts = np.abs(rows.column("amount").to_numpy())
+        totals = np.add.reduceat(amounts, starts, dtype=np.float64)  # weights may add up to more than 2^63
+        columns = [person.take(pa.array(starts)), group.take(pa.array(starts)), pa.array(totals)]
+        yield pa.RecordBatch.from_arrays(columns, ("person", "group", "total"))
+
+
+def _totals(runs: pa.RecordBatch, starts: Integers, order: KeyedOrder) -> PersonTotals:
+    """The totals of whole persons from their runs."""
+    amounts = runs.column("total").to_numpy()
+    if order.one_group:
+        amounts = np.where(_in_first_group(runs, starts, order), amounts, 0)
+    persons = runs.column("person").take(pa.array(starts[:-1]))
+    return PersonTotals(persons, np.add.reduceat(amounts, starts[:-1]))
+
+
 @kernel
 def mark_persons_over(starts: Integers, amounts: Integers, bound: int, is_over: NDArray[np.bool_]) -> None:
     """Whether each person's Σ|amount| exceeds the bound; person i has rows starts[i] … starts[i+1]−1."""

@@ -6,7 +6,7 @@ The engine has no network, installs nothing and writes nothing to the disk; `spi
 import gc
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -37,7 +37,7 @@ from armslength.ingest.sources import (
 )
 from armslength.ingest.text_files import LINES, BytesRead, first_object, lines, not_utf8, records
 from armslength.protocol.protocol import Protocol
-from armslength.randomness.seeds import is_canonical
+from armslength.randomness.seeds import canonical_text
 from armslength.threads import available_threads, check_same_process
 
 _MOST_COLUMNS = 20_000  # two seconds; the engine's time grows with their square
@@ -277,11 +277,17 @@ class EventTable:
     left_out: LeftOut = field(default_factory=LeftOut)
 
     def batches(
-        self, groups: pa.Table | None, item_names: pa.Table | None = None, *, has_weights: bool
+        self,
+        groups: pa.Table | None,
+        item_names: pa.Table | None = None,
+        *,
+        has_weights: bool,
+        watch: Callable[[pa.RecordBatch], object] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Events as (person, number of the group, item, amount) in any order, with a hash of the person.
 
         Leaves out events without a person, an item or a listed group, or whose weight is 0 or no number of grid units.
+        `watch` sees all rows before that, with the name of each group that is not listed as `unlisted`.
         """
         events = " UNION ALL BY NAME ".join(self._selects or [_NO_EVENTS])
         group, item, joins = "0::INTEGER", "item", ""
@@ -293,19 +299,29 @@ class EventTable:
             item = "place"
             joins += f" LEFT JOIN item_names ON {nfc('events.item')} = item_names.name"
         amount = "amount" if has_weights else "1::BIGINT"
+        unlisted = ""
+        if watch is not None and groups is not None:
+            unlisted = ', CASE WHEN number IS NULL THEN events."group" END AS unlisted'
         query = (
             f'WITH events AS ({events}) SELECT person, {group} AS "group", {item} AS item, {amount} AS amount, '  # noqa: S608  # our own text, names quoted
-            f"hash(person) AS {PERSON_HASH} FROM events {joins}"
+            f"hash(person) AS {PERSON_HASH}{unlisted} FROM events {joins}"
         )
-        yield from filter(len, map(self._usable, self._batches_of(query)))
+        for batch in self._batches_of(query):
+            if watch is not None:
+                watch(batch)
+            rows = self._usable(batch.select([*EVENT, PERSON_HASH]))
+            if rows.num_rows:
+                yield rows
 
     def _usable(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows that count; the others are counted in `left_out`, by the first reason."""
-        person, group, item, amount = (batch.column(name) for name in EVENT)
+        person, group, spelled, amount = (batch.column(name) for name in EVENT)
+        item = _canonical_items(spelled)
+        batch = batch.set_column(batch.schema.get_field_index("item"), "item", item)
         is_usable = {
             "person": person.is_valid(),
             "group": group.is_valid(),
-            "item": _is_item(item),
+            "item": item.is_valid(),
             "weight": pc.fill_null(pc.not_equal(amount, 0), False),
         }
         self.left_out.rows += batch.num_rows
@@ -375,15 +391,23 @@ def _reader(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
 
 
-def _is_item(items: pa.Array) -> pa.Array:
-    """Where there is an item that every party can read alike."""
+def _canonical_items(items: pa.Array) -> pa.Array:
+    """The items in their NFC form, in which they are hashed; NULL where there is none that every party can read alike."""
     if not (pa.types.is_string(items.type) or pa.types.is_large_string(items.type)):
-        return items.is_valid()
-    other = items.filter(pc.invert(pc.fill_null(pc.string_is_ascii(items), True)))
-    unreadable = [item for item in pc.unique(other).to_pylist() if not is_canonical(item)]
-    if not unreadable:
-        return items.is_valid()
-    return pc.and_(items.is_valid(), pc.invert(pc.is_in(items, pa.array(unreadable, items.type))))
+        return items
+    is_other = pc.fill_null(pc.invert(pc.string_is_ascii(items)), False)
+    if not pc.any(is_other).as_py():
+        return items
+    coded = items.filter(is_other).dictionary_encode()
+    forms = pa.array(map(_canonical, coded.dictionary.to_pylist()), items.type)
+    return pc.replace_with_mask(items, is_other, forms.take(coded.indices))
+
+
+def _canonical(item: str) -> str | None:
+    try:
+        return canonical_text(item).decode()
+    except ValueError:
+        return None
 
 
 def memory_bytes(memory: Any) -> int:

@@ -4,21 +4,27 @@ Which groups exist is public input, never read off the data: a group of one pers
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
 from armslength.checks import integer, short_repr
 from armslength.errors import ParameterError
-from armslength.ingest.contributions import BoundedEvents, KeyedOrder, contribution_in_grid_units
+from armslength.ingest.contributions import (
+    BoundedEvents,
+    KeyedOrder,
+    PersonTotals,
+    contribution_in_grid_units,
+)
 from armslength.ingest.engine import DEFAULT_MEMORY, EventTable, LeftOut, memory_bytes, opened_table
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.sources import size_of
-from armslength.ingest.spill import bounded_events
+from armslength.ingest.spill import bounded_events, totals_of_persons
 from armslength.ingest.sums import GroupSums, Sums
 from armslength.progress import Advance, progress
 from armslength.protocol.protocol import Protocol, checked_vocabulary
@@ -26,6 +32,7 @@ from armslength.randomness.seeds import canonical_text
 from armslength.sketches.sketches import checked_labels
 
 _MOST_GROUPS = 10_000_000
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,8 @@ class TableJob:
                 "weight must be left out where the protocol counts people, got one; "
                 'make a protocol with count="events" (--count events) to add up weights'
             )
+        if protocol.count == "people" and protocol.resolution != 1:
+            raise ParameterError("resolution must be 1 where the protocol counts people, got another")
         if threads is not None:
             integer("threads", threads, at_least=1, at_most=1024)
         item_names = item_numbers(protocol, vocabulary)
@@ -77,17 +86,9 @@ class TableJob:
         """The exact integers of all groups, **not private**: a function of the set of events and the key alone."""
         sums = GroupSums(self.protocol, len(self.groups.labels), self.threads)
         left_out = LeftOut()
-        total, unit = size_of(self.source) if show_progress else (None, "rows")
-        # All events are read before the first is parts: a person's may stand anywhere.
-        with progress("reading", total, unit, shown=show_progress) as advance:
-            parts = self.kept_events(key, left_out, advance, unit)
-            first = next(parts, None)
-        with progress("counting", left_out.counting, "rows", shown=show_progress) as advance:
-            before = 0
-            for events in chain([] if first is None else [first], parts):
-                sums.add(events)
-                advance(left_out.in_order - before)
-                before = left_out.in_order
+        kept = partial(self.kept_events, key, left_out)
+        for events in _with_bars(kept, self.source, left_out, shown=show_progress):
+            sums.add(events)
         if show_progress and sys.stderr is not None and sys.stderr.isatty():
             # for the data holder's eyes, like the progress bar: never in a file
             sys.stderr.write(f"{left_out.in_words()}\n")
@@ -97,21 +98,67 @@ class TableJob:
         self, key: bytes, left_out: LeftOut | None = None, advance: Advance | None = None, unit: str = "rows"
     ) -> Iterator[BoundedEvents]:
         """The events that are kept under this key, within everybody's bound, **not private**; updates what is given for progress."""
-        each_once, one_group = self.protocol.count == "people", self.protocol.one_group
-        order = KeyedOrder(key, self.groups.labels, each_once=each_once, one_group=one_group)
         with self.opened() as table:
-            table.left_out = left_out or table.left_out
-            has_weights = self.columns.weight is not None
-            batches = table.batches(self.groups.table(), self.item_names, has_weights=has_weights)
-            if advance is not None:
-                batches = _with_progress(batches, table.left_out, advance, unit)
-            yield from bounded_events(table, batches, order, self.bound, memory_bytes(self.memory))
+            batches = self._batches(table, left_out, advance, unit)
+            yield from bounded_events(table, batches, self._order(key), self.bound, memory_bytes(self.memory))
+
+    def person_totals(
+        self,
+        key: bytes,
+        left_out: LeftOut,
+        watch: Callable[[pa.RecordBatch], object] | None = None,
+        *,
+        show_progress: bool = False,
+    ) -> Iterator[PersonTotals]:
+        """What each person has before the bound, **not private**; updates `left_out`, and shows `watch` all rows."""
+
+        def totals(advance: Advance, unit: str) -> Iterator[PersonTotals]:
+            with self.opened() as table:
+                batches = self._batches(table, left_out, advance, unit, watch)
+                yield from totals_of_persons(table, batches, self._order(key), memory_bytes(self.memory))
+
+        return _with_bars(totals, self.source, left_out, shown=show_progress)
+
+    def _order(self, key: bytes) -> KeyedOrder:
+        each_once, one_group = self.protocol.count == "people", self.protocol.one_group
+        return KeyedOrder(key, self.groups.labels, each_once=each_once, one_group=one_group)
+
+    def _batches(
+        self,
+        table: EventTable,
+        left_out: LeftOut | None,
+        advance: Advance | None,
+        unit: str,
+        watch: Callable[[pa.RecordBatch], object] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """The events that count, in any order."""
+        table.left_out = left_out or table.left_out
+        has_weights = self.columns.weight is not None
+        batches = table.batches(self.groups.table(), self.item_names, has_weights=has_weights, watch=watch)
+        return batches if advance is None else _with_progress(batches, table.left_out, advance, unit)
 
     def opened(self) -> AbstractContextManager[EventTable]:
         """The source, after a look at its schema alone."""
         by_number = self.item_names is None and self.protocol.transform.input_dim is not None
         options: dict[str, Any] = {"by_number": by_number, "memory": self.memory, "threads": self.threads}
         return opened_table(self.source, self.columns, self.protocol, **options)
+
+
+def _with_bars(
+    parts_of: Callable[[Advance, str], Iterator[_T]], source: Any, left_out: LeftOut, *, shown: bool
+) -> Iterator[_T]:
+    """The parts, with a bar while events are read and one while they are counted."""
+    total, unit = size_of(source) if shown else (None, "rows")
+    # All events are read before there is a first part: a person's may stand anywhere.
+    with progress("reading", total, unit, shown=shown) as advance:
+        parts = parts_of(advance, unit)
+        first = next(parts, None)
+    with progress("counting", left_out.counting, "rows", shown=shown) as advance:
+        before = 0
+        for part in chain([] if first is None else [first], parts):
+            yield part
+            advance(left_out.in_order - before)
+            before = left_out.in_order
 
 
 def _with_progress(

@@ -5,16 +5,24 @@ The file has no name and its key lives in this process alone: a killed process l
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from armslength.errors import InputError
-from armslength.ingest.contributions import BoundedEvents, KeyedOrder, bounded, bounded_in_parts
+from armslength.ingest.contributions import (
+    BoundedEvents,
+    KeyedOrder,
+    PersonTotals,
+    bounded,
+    bounded_in_parts,
+    person_totals,
+    person_totals_in_parts,
+)
 from armslength.ingest.engine import EVENT_HASH, PERSON_HASH, EventTable
 from armslength.threads import check_same_process
 
@@ -29,6 +37,9 @@ _SHARE_SORTED = 4  # of the memory; sorting takes as much twice over
 _MOST_ROWS = 0.95  # of all: a part with more was hardly divided
 _LEAST_SEGMENT = 1 << 16
 _Segment = tuple[int, int, int]  # (number, place, length) of a piece of the temporary file
+_T = TypeVar("_T")
+_OfStream = Callable[[Iterable[pa.RecordBatch]], Iterator[_T]]
+_OfStreams = Callable[[Iterable[Iterable[pa.RecordBatch]]], Iterator[_T]]
 
 
 def bounded_events(
@@ -38,8 +49,38 @@ def bounded_events(
 
     Guarantee: the same events whatever the memory is. Hashes decide where events wait; the whole id decides who is one person.
     """
+    yield from _by_person(
+        table,
+        batches,
+        memory,
+        lambda stream: bounded(stream, order, bound),
+        lambda streams: bounded_in_parts(streams, order, bound),
+    )
+
+
+def totals_of_persons(
+    table: EventTable, batches: Iterable[pa.RecordBatch], order: KeyedOrder, memory: int
+) -> Iterator[PersonTotals]:
+    """What each person has before the bound, as `person_totals` counts it, from batches in any order."""
+    yield from _by_person(
+        table,
+        batches,
+        memory,
+        lambda stream: person_totals(stream, order),
+        lambda streams: person_totals_in_parts(streams, order),
+    )
+
+
+def _by_person(
+    table: EventTable,
+    batches: Iterable[pa.RecordBatch],
+    memory: int,
+    of_stream: _OfStream[_T],
+    of_streams: _OfStreams[_T],
+) -> Iterator[_T]:
+    """What `of_stream` makes of sorted events of whole persons, or `of_streams` where somebody has too many for memory."""
     with _TemporaryFile() as file:
-        yield from _Cutter(table, order, bound, memory // _SHARE_SORTED, file).cut(batches)
+        yield from _Cutter(table, of_stream, of_streams, memory // _SHARE_SORTED, file).cut(batches)
 
 
 @dataclass
@@ -103,17 +144,17 @@ class _TemporaryFile:
 
 
 @dataclass(frozen=True)
-class _Cutter:
-    """The arguments of `bounded_events`, and its temporary file."""
+class _Cutter(Generic[_T]):
+    """The arguments of `_by_person`, and its temporary file."""
 
     table: EventTable
-    order: KeyedOrder
-    bound: int
+    of_stream: _OfStream[_T]
+    of_streams: _OfStreams[_T]
     most: int  # bytes of events that are sorted at once
     file: _TemporaryFile
 
-    def cut(self, batches: Iterable[pa.RecordBatch], level: int = 0) -> Iterator[BoundedEvents]:
-        """The events that are kept; those that do not fit memory are divided by the hash of the person."""
+    def cut(self, batches: Iterable[pa.RecordBatch], level: int = 0) -> Iterator[_T]:
+        """The results of all events; those that do not fit memory are divided by the hash of the person."""
         stream, in_memory, size = iter(batches), list[pa.RecordBatch](), 0
         for batch in stream:
             in_memory.append(batch)
@@ -123,7 +164,7 @@ class _Cutter:
         else:
             if in_memory:
                 in_order = self.table.in_order(pa.Table.from_batches(in_memory))
-                yield from bounded(in_order, self.order, self.bound)
+                yield from self.of_stream(in_order)
             return
         parts = self._divided(in_memory, stream, PERSON_HASH, level)
         rows = sum(part.rows for part in parts)
@@ -133,11 +174,11 @@ class _Cutter:
             else:
                 yield from self.cut(self.file.read(part), level + 1)
 
-    def _cut_few_persons(self, part: _Part) -> Iterator[BoundedEvents]:
+    def _cut_few_persons(self, part: _Part) -> Iterator[_T]:
         """The same where somebody has more events than fit memory: divided by person, group and item instead."""
         parts = self._divided([], self.table.with_event_hash(self.file.read(part)), EVENT_HASH, 0)
         streams = (self.table.runs_in_order(self.file.read(each)) for each in parts if each.rows)
-        yield from bounded_in_parts(streams, self.order, self.bound)
+        yield from self.of_streams(streams)
 
     def _divided(
         self, in_memory: list[pa.RecordBatch], stream: Iterator[pa.RecordBatch], by: str, level: int

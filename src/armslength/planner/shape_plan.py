@@ -68,8 +68,6 @@ class ShapeSituation:
     ) -> "ShapeSituation":
         """The situation, checked."""
         count = integer("people", people, at_least=1, at_most=LARGEST_COUNT)
-        if protocol.norm != "l1":
-            raise ParameterError(f'norm must be "l1" with by="shape", got {protocol.norm!r}')
         if protocol.contribution is None or protocol.resolution != 1:
             raise ParameterError('contribution must be given, and resolution 1, with by="shape"')
         if not isinstance(known["beyond_chance"], bool):

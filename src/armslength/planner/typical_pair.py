@@ -93,7 +93,7 @@ class TypicalPair:
 
     @property
     def is_coarse(self) -> bool:
-        """Whether totals are too coarse for intervals of shapes; a twentieth more, as released totals vary."""
+        """Whether totals may be too coarse for intervals of shapes; a twentieth more, as released totals vary."""
         if self.total_law is None:
             return False
         error = math.sqrt(self.total_law.second_moment / 2) / self.total

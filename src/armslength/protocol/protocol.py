@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 LARGEST_PROTOCOL_FILE = 64 * 2**20
 _LARGEST = 2**40
-COUNTS = ("people", "events")
 _VOCABULARY_DOMAIN = b"armslength vocabulary v1"
 
 
@@ -95,7 +94,7 @@ class Protocol(Result):
         released_delta: The δ of what is released: 0 with Laplace noise.
     """
 
-    def __init__(  # noqa: C901, PLR0913, PLR0915  # one argument for each field of the document
+    def __init__(  # noqa: PLR0913, PLR0915  # one argument for each field of the document
         self,
         transform: Transform,
         *,
@@ -133,13 +132,7 @@ class Protocol(Result):
             contribution = integer("contribution", contribution, at_least=1, at_most=_LARGEST)
         if changed_entries is not None:
             changed_entries = integer("changed_entries", changed_entries, at_least=1, at_most=_LARGEST)
-        if contribution is None and (count is not None or one_group):
-            rule = "count and one_group must go with a contribution"
-            raise ParameterError(f"{rule}, got none: they are about event tables")
-        if contribution is not None:
-            count = one_of("count", "people" if count is None else count, COUNTS)
-        if not isinstance(one_group, bool):
-            raise ParameterError(f"one_group must be True or False, got {short_repr(one_group)}")
+        count = _checked_count(count, contribution, one_group=one_group)
         dropped_bits = integer("dropped_bits", dropped_bits, at_least=0, at_most=62)
         distance = number("distance", distance, above=-1e-300, at_most=1e150)
         unit = one_line("unit", unit)
@@ -179,11 +172,11 @@ class Protocol(Result):
         self.totals_epsilon, self.sketch_epsilon = totals_epsilon, epsilon - totals_epsilon
         self.released_delta = delta if noise == "gaussian" else Fraction(0)
         self.noise, self.noise_site, self.dropped_bits = noise, noise_site, dropped_bits
-        self.count, self.one_group = count, one_group
-        self.norm, self.relation, self.contribution, self.radius = norm, relation, contribution, exact_radius
+        self.contribution, self.count, self.one_group = contribution, count, one_group
+        self.norm, self.relation, self.radius = norm, relation, exact_radius
         self.resolution, self.on_grid, self.value_range = step, on_grid, value_range
-        self.changed_entries, self.neighbors, self.law = changed_entries, neighbors, law
-        self.total_law = totals_law
+        self.changed_entries, self.neighbors = changed_entries, neighbors
+        self.law, self.total_law = law, totals_law
         self._frozen = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -286,7 +279,7 @@ class Protocol(Result):
 
         Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for adding or removing, or for replacing, one
         person with all of their events: whatever a person's events are, at most `contribution` of them, by weight, over all groups
-        are counted. Which groups there are, how many rows, their order and labels are public input. Errors are raised before anything
+        are counted; with count="people" each group and item once. Which groups there are, how many rows, their order and labels are public input. Errors are raised before anything
         is charged or drawn.
         Reference: docs/privacy.md, event tables and theorem 1.
 
@@ -299,7 +292,8 @@ class Protocol(Result):
             group: The column that says which group an event belongs to; with `public_groups`.
             public_groups: Every group that gets a row, also without events, in this order. Events of others are left out.
             label: Instead of both: the name of the one row that all events belong to.
-            weight: The column that says how much an event counts, of either sign, floored onto the protocol's grid; None: 1.
+            weight: The column that says how much an event counts, of either sign, floored onto the protocol's grid; None: 1. Only
+                with count="events".
             population: Whose budget the ledger charges.
             vocabulary: For a protocol with a vocabulary: its list of names. Events with other items are left out.
             repeat: Whether the same population and labels may be released again.
@@ -395,6 +389,18 @@ class Protocol(Result):
         """
         (protocol,) = protocols_of([document], WorkBudget(max_work), "the document")
         return protocol
+
+
+def _checked_count(count: Any, contribution: int | None, *, one_group: Any) -> str | None:
+    """What an event table counts; None without a contribution."""
+    if not isinstance(one_group, bool):
+        raise ParameterError(f"one_group must be True or False, got {short_repr(one_group)}")
+    if contribution is not None:
+        return "people" if count is None else one_of("count", count, ("people", "events"))
+    if count is not None or one_group:
+        rule = "count and one_group must go with a contribution"
+        raise ParameterError(f"{rule}, got none: they are about event tables")
+    return None
 
 
 def _check_dropped_bits(bits: int, law: Law, noise_site: str) -> None:

@@ -100,15 +100,6 @@ def canonical_text(text: str) -> bytes:
     return unicodedata.normalize("NFC", text).encode()
 
 
-def is_canonical(text: str) -> bool:
-    """Whether `canonical_text` accepts the text."""
-    try:
-        canonical_text(text)
-    except ValueError:
-        return False
-    return True
-
-
 def length_prefixed(part: bytes) -> bytes:
     """The bytes with their length before them, so that no two lists of parts give the same bytes."""
     return len(part).to_bytes(8, "little") + part

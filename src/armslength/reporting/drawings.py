@@ -223,7 +223,7 @@ def tree_svg(findings: Findings) -> str:
         f'<div class="tree{"" if is_labeled else " bare"}" id="tree">'
         f'<svg class="axis axis-row" height="22" aria-hidden="true">{axis}</svg>{"<span></span>" if is_labeled else ""}'
         f'<svg class="branches" height="{row * count:.0f}" role="img" aria-label="Tree of {count} parties; '
-        f'merges that the intervals do not support are dashed"><g class="axis">{grid}</g>{_branches(tree, findings.style, row, top)}</svg>'
+        f'merges that are not supported are dashed"><g class="axis">{grid}</g>{_branches(tree, findings.style, row, top)}</svg>'
         f"{parties if is_labeled else ''}</div>"
     )
 
@@ -248,7 +248,7 @@ def _branches(tree: Clusters, style: NumberStyle, row: float, top: float) -> str
         is_sure = bool(tree.supported[merge])
         title = (
             f"{plural(int(size), 'party', 'parties')} joined at {style.text(height)}: "
-            f"{'the intervals support it' if is_sure else 'the intervals leave it open'}"
+            f"{'supported' if is_sure else 'not supported'}"
         )
         merges.append(
             f'<g class="branch{"" if is_sure else " unsure"}" data-merge="{title}">{lines}'

@@ -3,19 +3,24 @@
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armslength.answers.cluster import Clusters, cluster_estimate
 from armslength.answers.outliers import Outliers, estimate_outliers
-from armslength.answers.pairs import pair_estimator
+from armslength.answers.pairs import best_question, pair_estimator
 from armslength.answers.plane import Plane, plane_of
 from armslength.errors import ParameterError
+from armslength.estimates.estimate import Estimate
+from armslength.estimates.intervals import Level
+from armslength.estimates.shapes import Shape, has_sure_total, shape_cosines
 from armslength.reporting.markup import NumberStyle
 from armslength.sketches.sketches import Sketches
 
 MOST_PARTIES = 1000
+ALIKE = 0.95  # the cosine from which on two mixes are called alike
 
 Matrix = NDArray[np.float64]
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -37,6 +42,20 @@ class Findings:
     plane: Plane | None  # None for one party
     outliers: Outliers | None  # None for fewer than three parties
     in_clear: tuple[bool, ...]  # for each party, whether it holds data without noise
+    beyond_chance: bool = False  # whether it is about the populations behind the rows
+    likeness: tuple[Matrix, Matrix, Matrix] | None = (
+        None  # the cosines of the mixes, and their ends; None by size
+    )
+    left_out: tuple[str, ...] = ()  # parties whose totals may be 0: they have no mix
+    remedy: "Remedy | None" = None  # of pairs that are neither told apart nor alike; None by size
+
+    @cached_property
+    def is_alike(self) -> NDArray[np.bool_]:
+        """For each pair, whether its mixes are surely nearly the same, told apart or not."""
+        if self.likeness is None:
+            return np.zeros(self.squared.shape, dtype=np.bool_)
+        alike: NDArray[np.bool_] = self.likeness[1] >= ALIKE
+        return alike
 
     @cached_property
     def distance(self) -> Matrix:
@@ -91,6 +110,13 @@ class Findings:
             return 0.0, 1.0
         return float(colored.min()), min(float(colored.max()), 1.5 * float(np.quantile(colored, 0.95)))
 
+    def surest_pairs(self, count: int, *, is_closest: bool) -> list[tuple[int, int]]:
+        """The pairs that are surely nearest (by their upper ends) or surely farthest apart (by their lower ends), the surest first."""
+        ends = self.upper[self.pairs] if is_closest else -self.lower[self.pairs]
+        best = np.argsort(ends, kind="stable")[:count]
+        is_supported = np.isfinite(ends[best]) & (ends[best] < 0 if not is_closest else True)
+        return [(int(self.pairs[0][pair]), int(self.pairs[1][pair])) for pair in best[is_supported]]
+
     def extreme_pair(self, *, is_closest: bool) -> tuple[int, int, int]:
         """The pair with the smallest or the largest estimate, and how many other pairs could be as close or as far apart."""
         squared = self.squared[self.pairs]
@@ -106,8 +132,23 @@ class Findings:
         return float(max(finite.max(initial=0.0), distance.max(initial=0.0))) or 1.0
 
 
-def findings_of(sketches: Sketches, *, level: float, simultaneous: bool, by: str) -> Findings:
-    """All numbers of a report, from one estimate of all pairs."""
+class Remedy(NamedTuple):
+    """What would settle most of the pairs that are open."""
+
+    noise_share: float  # of the variance; the rest is chance
+    epsilon: float | None  # this many times ε; None if no such number up to 10 would do
+    people: float | None  # this many times the people
+
+
+def findings_of(
+    sketches: Sketches,
+    *,
+    level: float,
+    simultaneous: bool,
+    by: str | None = None,
+    beyond_chance: bool | None = None,
+) -> Findings:
+    """All numbers of a report, from one estimate of all pairs; by default about the best question that the releases allow."""
     if not isinstance(sketches, Sketches):
         raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}")
     count = len(sketches)
@@ -117,7 +158,17 @@ def findings_of(sketches: Sketches, *, level: float, simultaneous: bool, by: str
         )
     if not isinstance(simultaneous, bool):
         raise ParameterError("simultaneous must be True or False, got something else")
-    estimate = pair_estimator(by)(sketches, None)
+    best_by, best_beyond_chance = best_question(sketches)
+    by = best_by if by is None else by
+    if beyond_chance is None:
+        beyond_chance = by == "shape" and best_beyond_chance
+    every = sketches.labels
+    if by == "shape" and sketches.totals is not None:
+        sketches = sketches[has_sure_total(sketches)]
+        if not len(sketches):
+            raise ParameterError("totals must surely be above 0 to compare shapes, got none; report by size")
+    count = len(sketches)
+    estimate = pair_estimator(by, beyond_chance=beyond_chance)(sketches, None)
     squared = estimate.value
     if not np.isfinite(squared).all():
         raise ParameterError("estimates must be finite to report, got infinity or NaN")
@@ -128,15 +179,50 @@ def findings_of(sketches: Sketches, *, level: float, simultaneous: bool, by: str
         level=level,
         simultaneous=simultaneous,
         by=by,
+        beyond_chance=beyond_chance,
+        likeness=_likeness(sketches, level, simultaneous=simultaneous, beyond_chance=beyond_chance)
+        if by == "shape"
+        else None,
+        left_out=tuple(label for label in every if label not in set(sketches.labels)),
+        remedy=_remedy(estimate, joint[0], level) if by == "shape" and count > 1 else None,
         squared=squared,
         lower=np.sqrt(lower),
         upper=np.sqrt(upper),
         joint_interval=(np.sqrt(joint[0]), np.sqrt(joint[1])),
-        clusters=cluster_estimate(estimate, joint, level=level, by=by) if count > 1 else None,
+        clusters=cluster_estimate(sketches, estimate, level=level, by=by, beyond_chance=beyond_chance)
+        if count > 1
+        else None,
         plane=plane_of(squared, sketches, level, by) if count > 1 else None,
-        outliers=estimate_outliers(estimate, joint, level=level, by=by) if count > 2 else None,
+        outliers=estimate_outliers(estimate, joint, level=level, by=by, beyond_chance=beyond_chance)
+        if count > 2
+        else None,
         in_clear=estimate.in_clear[0],
     )
+
+
+def _likeness(
+    sketches: Sketches, level: float, *, simultaneous: bool, beyond_chance: bool
+) -> tuple[Matrix, Matrix, Matrix]:
+    cosines = shape_cosines(sketches, beyond_chance=beyond_chance)
+    return cosines.value, *cosines.interval(level, simultaneous=simultaneous)
+
+
+def _remedy(estimate: Estimate, lower: Matrix, level: float) -> Remedy | None:
+    """How much more ε or how many more people would tell most of the pairs apart that are not; None if all are."""
+    rule = estimate.rule
+    is_open = np.triu(lower <= 0, 1)
+    if not isinstance(rule, Shape) or not is_open.any():
+        return None
+    tail = Level.of(level, "asymptotic", estimate.pairs).tail
+
+    def enough(name: str) -> float | None:
+        for times in (1.5, 2.0, 3.0, 5.0, 10.0):
+            changed = {"noise": 1 / times} if name == "epsilon" else {"people": times}
+            if np.mean(rule.law.told_apart_with(tail, **changed)[is_open]) > 0.5:
+                return times
+        return None
+
+    return Remedy(float(np.median(rule.law.noise_share()[is_open])), enough("epsilon"), enough("people"))
 
 
 def _unique(labels: tuple[str, ...]) -> tuple[str, ...]:

@@ -35,7 +35,9 @@ def report(
     title: str | None = None,
     level: float = 0.95,
     simultaneous: bool = True,
-    by: str = "size",
+    by: str | None = None,
+    beyond_chance: bool | None = None,
+    banner: str = "",
 ) -> None:
     """Writes one HTML file that opens offline: summary, privacy statement, heat map, map, tree, tables, release cards.
 
@@ -48,16 +50,20 @@ def report(
         level: The confidence of the intervals, such as 0.95.
         simultaneous: Whether all intervals hold together (Bonferroni), or each by itself. Statements that compare pairs (which
             party is nearest, which merges are supported) always use intervals that hold together.
-        by: "size" for rows as they are, "shape" for rows divided by their totals, where the protocols paid for totals.
+        by: "size" for rows as they are, "shape" for rows divided by their totals; None: by shape where totals were released.
+        beyond_chance: Whether to ask about the populations behind the rows; None: yes, where people were counted in event tables.
+        banner: A line of text on top of every screen, such as that it is a rehearsal.
     """
     heading = None if title is None else _checked_title(title)
-    findings = findings_of(sketches, level=level, simultaneous=simultaneous, by=by)
-    page = page_of(findings, sketches, heading)
+    findings = findings_of(
+        sketches, level=level, simultaneous=simultaneous, by=by, beyond_chance=beyond_chance
+    )
+    page = page_of(findings, sketches, heading, banner)
     with atomic_write(path) as file:
         file.write(page.encode("utf-8"))
 
 
-def page_of(findings: Findings, sketches: Sketches, title: str | None) -> str:
+def page_of(findings: Findings, sketches: Sketches, title: str | None, banner: str = "") -> str:
     """The page as text."""
     count = len(findings.labels)
     heading = escaped(title or f"{count:,} {'party' if count == 1 else 'parties compared'}")
@@ -78,7 +84,8 @@ def page_of(findings: Findings, sketches: Sketches, title: str | None) -> str:
             "style": style,
             "contents": "".join(f'<a href="#{key}">{text}</a>' for key, text, _ in sections),
             "search": _search(findings),
-            "alarm": promise.alarm(sketches, findings.labels),
+            "alarm": (f'<div class="rehearsal">{escaped(banner)}</div>' if banner else "")
+            + promise.alarm(sketches, sketches.labels),
             "heading": heading,
             "lead": statements.lead(findings),
             "figures": _figures(findings, sketches),
@@ -99,6 +106,7 @@ def script_numbers(findings: Findings) -> str:
     return safe_json(
         {
             "labels": list(findings.labels),
+            "alike": "".join("01"[alike] for alike in findings.is_alike[rows, columns].tolist()),
             "order": list(findings.clusters.order) if findings.clusters else [0],
             "clear": [number for number, is_clear in enumerate(findings.in_clear) if is_clear],
             "decimals": findings.style.decimals,
@@ -145,7 +153,7 @@ def _figures(findings: Findings, sketches: Sketches) -> str:
     delta = "NOT ALL PRIVATE" if any(in_clear) else promise.deltas(sketches)
     tiles = [
         ("Parties", f"{len(findings.labels):,}", pairs),
-        ("Told apart", percent(resolved / total) if total else "–", f"{resolved:,} of {pairs}"),
+        ("Differ", percent(resolved / total) if total else "–", f"{resolved:,} of {pairs}"),
         ("Privacy of each release", epsilon, delta),
         ("Confidence", level_text(findings.level), statements.joint_text(findings)),
     ]

@@ -37,7 +37,7 @@ def all_sections(findings: Findings, sketches: Sketches) -> list[tuple[str, str,
 
 def _summary(findings: Findings, sketches: Sketches) -> str:
     items = "".join(
-        f"{'<li>' if is_sure else _UNSURE_ITEM}<h3>{heading}</h3><p>{text}</p></li>"
+        f"{'<li>' if is_sure else _UNSURE_ITEM}<h3>{heading}</h3><p>{text}</p></li>".replace("<p></p>", "")
         for is_sure, heading, text in statements.statements(findings)
     )
     limits = "".join(f"<li>{text}</li>" for text in statements.limits(findings, sketches))
@@ -97,11 +97,14 @@ def _map(findings: Findings) -> str:
         else "Names that would overlap appear under the pointer."
     )
     totals = " The released totals are taken as exact." if findings.by == "shape" else ""
+    ellipses = (
+        " They appear for the party you highlight." if len(findings.labels) > MOST_LABELS_ON_MAP else ""
+    )
     caption = (
         f"<figcaption><p><strong>This is a picture, not a measurement.</strong> {axes} {percent(plane.share)} of the squared "
         f"distances (classical scaling of the estimates).{negative} Two parties that look close can differ in what the map does "
         "not show: trust the tables.</p><p><strong>Ellipses</strong> show where a party could be drawn, at "
-        f"{level_text(findings.level)}, if its noise and the public projection were drawn again and the axes stayed.{totals}</p>"
+        f"{level_text(findings.level)}, if its noise and the public projection were drawn again and the axes stayed.{totals}{ellipses}</p>"
         f"<p>The bar at the lower left is a distance. {hidden}</p></figcaption>"
     )
     return section(
@@ -115,12 +118,12 @@ def _groups(findings: Findings) -> str:
         return ""
     supported, total = int(tree.supported.sum()), len(tree.supported)
     legend = (
-        f'<ul class="legend"><li>{_BRANCH.format("")}supported: every distance inside the group is surely smaller than every '
-        f"distance to the outside</li><li>{_BRANCH.format(' unsure')}dashed: the intervals leave this merge open</li></ul>"
+        f'<ul class="legend"><li>{_BRANCH.format("")}supported: the two parts are closer to each other than the group is to '
+        f"any cluster beside it</li><li>{_BRANCH.format(' unsure')}dashed: only a description, noise could have made it</li></ul>"
     )
     caption = (
         f"<p>Groups are joined at the distance between them ({tree.joined_by} linkage); the farther left, the farther apart. "
-        f"{supported:,} of {plural(total, 'merge')} {'is' if supported == 1 else 'are'} supported, all together at "
+        f"{supported:,} of {plural(total, 'merge')} {'is' if supported == 1 else 'are'} supported, all together at about "
         f"{level_text(findings.level)}.</p>"
     )
     return section(
@@ -176,11 +179,11 @@ def nearest_table(findings: Findings) -> str:
         "For each party its nearest, with the interval",
         _heading("party", "Party"),
         _heading("nearest", "Nearest"),
+        _heading("state", "Told apart?"),
+        _heading("place", "Surely the nearest?"),
         _ERROR_BAR,
         _heading("distance", "Distance", numeric=True),
         f'<th scope="col" class="interval">{level_text(findings.level)} interval</th>',
-        _heading("state", "Told apart?"),
-        _heading("place", "Surely the nearest?"),
         rows=rows,
     )
 
@@ -199,11 +202,11 @@ def pairs_table(findings: Findings) -> str:
         "All pairs of parties with their distances",
         _heading("left", "Party"),
         _heading("right", "Other party"),
+        _heading("state", "Told apart?"),
         _ERROR_BAR,
         _heading("distance", "Distance", numeric=True, sort="ascending"),
         _heading("lower", f"{level_text(findings.level)} from", numeric=True),
         _heading("upper", "to", numeric=True),
-        _heading("state", "Told apart?"),
         rows=body,
     )
 
@@ -237,10 +240,10 @@ def _nearest_row(findings: Findings, party: int, axis_end: float) -> str:
     return (
         f'<tr data-party="{party}" data-other="{other}" data-candidates="{candidates}">'
         f'<th scope="row">{_party(findings, party)}{clear}</th><td class="name">{_party(findings, other)}</td>'
+        f"<td>{_state(findings, party, other)}</td><td>{verdict}</td>"
         f"{_bar(findings, party, other, axis_end)}"
         f'<td class="numeric">{style.text(findings.distance[party, other])}</td>'
-        f'<td class="interval">{style.interval(findings.lower[party, other], findings.upper[party, other])}</td>'
-        f"<td>{_state(findings, party, other)}</td><td>{verdict}</td></tr>"
+        f'<td class="interval">{style.interval(findings.lower[party, other], findings.upper[party, other])}</td></tr>'
     )
 
 
@@ -251,7 +254,7 @@ def _pair_row(findings: Findings, left: int, right: int, axis_end: float) -> str
     )
     return (
         f'<tr><td class="name">{_party(findings, left)}</td><td class="name">{_party(findings, right)}</td>'
-        f"{_bar(findings, left, right, axis_end)}{numbers}<td>{_state(findings, left, right)}</td></tr>"
+        f"<td>{_state(findings, left, right)}</td>{_bar(findings, left, right, axis_end)}{numbers}</tr>"
     )
 
 
@@ -278,6 +281,8 @@ def _state(findings: Findings, left: int, right: int) -> str:
     """Whether a pair is told apart, as a badge."""
     if findings.resolved[left, right]:
         return '<span class="state sure">told apart</span>'
+    if findings.is_alike[left, right]:
+        return '<span class="state sure">alike</span>'
     return '<span class="state unsure">not resolved</span>'
 
 

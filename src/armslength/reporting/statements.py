@@ -4,10 +4,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from armslength.errors import plural
-from armslength.reporting.findings import Findings
+from armslength.reporting.findings import ALIKE, Findings
 from armslength.reporting.markup import level_text, name, percent
 from armslength.sketches.sketches import Sketches
 
@@ -15,10 +14,16 @@ _SIZES = (
     "<strong>Size counts.</strong> A large party is far from a small one, even if both have the same mix: "
     "distances are between totals as they were released."
 )
-_SHAPES = (
-    "<strong>Size does not count.</strong> Every party was divided by its released total, so only the mix is compared. "
-    "The intervals include the error of the totals."
+_COUNTS = (
+    "<strong>It is about the people counted.</strong> Every party was divided by its released total, so only the mix counts. "
+    "Two samples of one population differ by chance; that difference is real here, and may be shown."
 )
+_POPULATIONS = (
+    "<strong>It is about populations, and assumes samples.</strong> As if each party’s people were an independent random sample of "
+    "people like them. Families, clinics and repeat visitors make chance larger than that. Nothing is said about the people counted."
+)
+_MOST_LISTED = 3
+_MOST_GROUPS, _MOST_MEMBERS = 8, 12
 _MEASURED_PAIRS = (
     276  # up to so many pairs, docs/estimates.md has measured over how many items a difference must spread
 )
@@ -40,22 +45,48 @@ def lead(findings: Findings) -> str:
             f"These sketches hold one party, {name(findings.labels[0])}: there is nothing to compare it with. "
             "Add another party’s sketches to get distances."
         )
-    resolved, total = findings.resolved_pairs, len(findings.pairs[0])
-    if total == 1:
-        result = "The two are told apart." if resolved else "The noise hides whether the two differ."
-    elif resolved == total:
-        result = f"All {total:,} pairs are told apart."
-    elif resolved == 0:
-        result = f"None of the {total:,} pairs is told apart: the noise hides whether they differ."
-    else:
-        result = f"{resolved:,} of {total:,} pairs are told apart; for the others the noise hides whether they differ."
-    shapes = "the shapes of " if findings.by == "shape" else ""
     source = (
         "Estimated from sketches, not all of them private."
         if any(findings.in_clear)
         else "Estimated from differentially private sketches; nobody shared a record."
     )
-    return f"How far apart are {shapes}{count:,} populations? {source} {result}"
+    question = {
+        ("size", False): f"How far apart are {count:,} populations, size and mix together?",
+        ("shape", False): f"How far apart are the mixes of the people counted by {count:,} parties?",
+        ("shape", True): f"Do the populations of {count:,} parties differ in their mix, beyond chance?",
+    }[findings.by, findings.beyond_chance]
+    left_out = ""
+    if findings.left_out:
+        names = ", ".join(map(name, findings.left_out[:5])) + (
+            " and others" if len(findings.left_out) > 5 else ""
+        )
+        left_out = f" Nothing can be said of {names}: the total may be 0."
+    return f"<strong>{question} {_verdict(findings)}</strong> {source}{left_out}"
+
+
+def _verdict(findings: Findings) -> str:
+    """How many pairs differ, are alike, or are open, in one or two sentences."""
+    resolved, total = findings.resolved_pairs, len(findings.pairs[0])
+    if total == 1:
+        if resolved:
+            return "The two differ."
+        return (
+            "The two are alike."
+            if findings.is_alike[0, 1]
+            else "That cannot be said: noise and chance hide it."
+        )
+    if resolved == total:
+        return f"All {total:,} pairs differ."
+    alike = int((findings.is_alike & ~findings.resolved)[findings.pairs].sum())
+    parts = [
+        f"{resolved:,} of {total:,} pairs differ"
+        if resolved
+        else f"None of the {total:,} pairs is told apart"
+    ]
+    parts += [f"{alike:,} {'is' if alike == 1 else 'are'} alike (at least {ALIKE:g})"] if alike else []
+    left = total - resolved - alike
+    parts += [f"{left:,} {'is' if left == 1 else 'are'} too uncertain to say"] if left else []
+    return f"{'; '.join(parts)}."
 
 
 def statements(findings: Findings) -> list[Statement]:
@@ -65,9 +96,9 @@ def statements(findings: Findings) -> list[Statement]:
         return [_resolution(findings), distance]
     return [
         _resolution(findings),
-        _extreme(findings, closest=True),
-        _extreme(findings, closest=False),
         _groups(findings),
+        _extremes(findings, closest=False),
+        _extremes(findings, closest=True),
         *_outliers(findings),
     ]
 
@@ -79,7 +110,7 @@ def limits(findings: Findings, sketches: Sketches) -> list[str]:
     many_pairs = findings.simultaneous and len(findings.pairs[0]) > _MEASURED_PAIRS
     claims = [
         "<strong>Not resolved is not the same as alike.</strong> Such a pair may be equal or not; the noise hides it.",
-        _SIZES if findings.by == "size" else _SHAPES,
+        _SIZES if findings.by == "size" else _POPULATIONS if findings.beyond_chance else _COUNTS,
         "<strong>Nothing about a single person</strong>, and no cause: a distance does not say why two populations differ.",
         (
             f"<strong>Intervals are for differences spread over many items</strong>: about {items:,} or more of similar size "
@@ -101,67 +132,75 @@ def joint_text(findings: Findings) -> str:
 def _resolution(findings: Findings) -> Statement:
     resolved, total = findings.resolved_pairs, len(findings.pairs[0])
     text = (
-        f"{plural(resolved, 'pair')} of {total:,} ({percent(resolved / total)}) {'has' if resolved == 1 else 'have'} "
-        f"a distance that is surely above 0, at {level_text(findings.level)}, {joint_text(findings)}."
+        f"{plural(resolved, 'pair')} of {total:,} ({percent(resolved / total)}) surely "
+        f"{'differs' if resolved == 1 else 'differ'}{' beyond chance' if findings.beyond_chance else ''}, "
+        f"at {level_text(findings.level)}, {joint_text(findings)}."
     )
-    rest = total - resolved
+    is_open = ~(findings.resolved | findings.is_alike)
+    rest = int(is_open[findings.pairs].sum())
     if rest:
-        verb = "is" if rest == 1 else "are"
-        text += f" {plural(rest, 'pair')} {verb} <em>not resolved</em>: a sign of noise, not of being alike."
-    return Statement(rest == 0, "What can be told apart", text)
+        text += f" {plural(rest, 'pair is', 'pairs are')} <em>too uncertain to say</em>. {_remedy(findings)}"
+    return Statement(rest == 0, "What differs", text)
 
 
-def _extreme(findings: Findings, *, closest: bool) -> Statement:
-    """The closest or the farthest pair."""
-    i, j, rivals = findings.extreme_pair(is_closest=closest)
-    if rivals == 0:
-        verdict = f"Surely the {'closest' if closest else 'farthest'} pair of all."
-    else:
-        verdict = f"{plural(rivals, 'other pair')} could be as {'close' if closest else 'far apart'}."
-    if not findings.resolved[i, j]:
-        verdict = f"The two are not told apart. {verdict}"
+def _remedy(findings: Findings) -> str:
+    """Why pairs are open, and what would settle most of them."""
+    remedy = findings.remedy
+    if remedy is None:
+        return "That is a sign of noise, not of being alike."
+    cause = "chance: the samples are small" if remedy.noise_share < 0.5 else "the privacy noise"
+    offers = [
+        f"{remedy.epsilon:g} times the ε" if remedy.epsilon else "",
+        f"{remedy.people:g} times the people" if remedy.people else "",
+    ]
+    would = " or ".join(filter(None, offers))
+    if not would:
+        return f"Most of the uncertainty is {cause}. They may truly be alike: even ten times as much data would not tell most of them apart."
+    return f"Most of the uncertainty is {cause}. About {would} would settle most of them, if they differ as they seem to."
+
+
+def _extremes(findings: Findings, *, closest: bool) -> Statement:
+    """The pairs that are surely the closest or the farthest."""
+    pairs = findings.surest_pairs(_MOST_LISTED, is_closest=closest)
     heading = "Most alike" if closest else "Farthest apart"
-    return Statement(rivals == 0, heading, f"{_pair(findings, i, j)}. {verdict}")
+    if not pairs:
+        reason = "no interval has an upper end" if closest else "no pair is told apart"
+        return Statement(False, heading, f"Not known: {reason}.")
+    lines = "".join(f"<li>{_pair(findings, i, j)}</li>" for i, j in pairs)
+    return Statement(True, heading, f'</p><ol class="pairs">{lines}</ol><p>')
 
 
 def _pair(findings: Findings, i: int, j: int) -> str:
+    names = f"{name(findings.labels[i])} and {name(findings.labels[j])}"
     style = findings.style
-    return (
-        f"{name(findings.labels[i])} and {name(findings.labels[j])}: {style.text(findings.distance[i, j])} "
-        f"(interval {style.interval(findings.lower[i, j], findings.upper[i, j])})"
-    )
+    distance = f"distance {style.text(findings.distance[i, j])} ({style.interval(findings.lower[i, j], findings.upper[i, j])})"
+    if findings.likeness is None:
+        return f"{names}: {distance}"
+    value, lower, upper = (float(each[i, j]) for each in findings.likeness)
+    return f"{names}: {value:.2f} alike ({max(lower, 0):.2f} to {upper:.2f}); {distance}"
 
 
 def _groups(findings: Findings) -> Statement:
-    """The largest groups that the intervals support."""
+    """The largest supported groups."""
     tree = findings.clusters
-    if tree is None:
-        return Statement(False, "Groups", "")
-    cluster_of = tree.flat()
-    sizes = np.bincount(cluster_of)
-    groups = [int(cluster) for cluster in np.flatnonzero(sizes > 1)]
-    if not groups:
-        return Statement(False, "Groups", "No group is sure: the intervals leave the whole tree open.")
-    names = []
-    for group in groups[:6]:
-        members = np.array([leaf for leaf in tree.order if cluster_of[leaf] == group])
-        if len(members) <= 4:
-            names.append(", ".join(name(findings.labels[leaf]) for leaf in members))
-        else:
-            names.append(f"{len(members)} parties around {name(_central_label(findings, members))}")
-    more = f" and {len(groups) - 6} more" if len(groups) > 6 else ""
-    noun = "group of parties is" if len(groups) == 1 else "groups of parties are"
-    text = f"{len(groups)} {noun} closer inside than to anybody outside: {'; '.join(names)}{more}."
-    single = int((sizes == 1).sum())
-    if single:
-        text += f" {plural(single, 'party is', 'parties are')} in no sure group."
+    groups = () if tree is None else tree.groups()
+    if not groups or tree is None:
+        return Statement(
+            False, "Groups", "No group is supported: noise could have made the whole tree below."
+        )
+    lines = []
+    for group in groups[:_MOST_GROUPS]:
+        more = f" and {len(group) - _MOST_MEMBERS} more" if len(group) > _MOST_MEMBERS else ""
+        lines.append(f"<li>{', '.join(map(name, group[:_MOST_MEMBERS]))}{more}</li>")
+    more = f"<p>and {len(groups) - _MOST_GROUPS} more.</p>" if len(groups) > _MOST_GROUPS else ""
+    single = len(findings.labels) - sum(map(len, groups))
+    rest = f" {plural(single, 'party is', 'parties are')} in no supported group." if single else ""
+    noun = plural(len(groups), "group stands", "groups stand")
+    text = (
+        f"{noun} apart, closer inside than to the others, supported at {level_text(findings.level)} for the people counted.{rest}</p>"
+        f'<ol class="pairs" type="A">{"".join(lines)}</ol>{more}<p>'
+    )
     return Statement(single == 0, "Groups", text)
-
-
-def _central_label(findings: Findings, members: NDArray[np.int64]) -> str:
-    """The label of the member that is nearest to the others of its group."""
-    sums = findings.distance[np.ix_(members, members)].sum(axis=1)
-    return findings.labels[int(members[int(np.argmin(sums))])]
 
 
 def _outliers(findings: Findings) -> list[Statement]:

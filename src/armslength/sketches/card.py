@@ -51,15 +51,8 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
     document, fingerprint, space = protocol.document(), protocol.fingerprint, protocol.space
     calibration = _calibration(protocol)
     same = ("unit", "relation", "norm", "radius", "epsilon", "noise", "noise_site")
-    bounds = (
-        "contribution",
-        "count",
-        "one_group",
-        "value_range",
-        "on_grid",
-        "changed_entries",
-        "dropped_bits",
-    )
+    people = ("contribution", "count", "one_group")
+    bounds = (*people, "value_range", "on_grid", "changed_entries", "dropped_bits")
     stated, bounded = ({name: document[name] for name in names} for names in (same, bounds))
     exact = protocol.released_delta, protocol.totals_epsilon, protocol.sketch_epsilon, protocol.resolution
     delta, totals_epsilon, sketch_epsilon, resolution = map(decimal_text, exact)
@@ -204,7 +197,7 @@ def _radius(protocol: Protocol, source: str) -> str:
         return f"{_counting(protocol)}; the software enforces that. The table's identifiers decide who is one person. So {moves}."
     promise = f"The party promises that {moves}; the software cannot check it"
     if source == "unknown" and protocol.contribution is not None:
-        return f"{promise}, except for an event table, where it enforces the limit itself."
+        return f"{promise}, except for an event table, where it enforces a limit. There, {_in_a_sentence(_counting(protocol))}."
     return f"{promise}."
 
 
@@ -221,8 +214,14 @@ def _counting(protocol: Protocol) -> str:
     return f"{counted}{', all in one group' if protocol.one_group else ''}"
 
 
+def _in_a_sentence(words: str) -> str:
+    return words[0].lower() + words[1:]
+
+
 def _grid(protocol: Protocol, source: str) -> str:
     step = decimal_text(protocol.resolution)
+    if source == "events" and protocol.count == "people":
+        return "A person counts 0 or 1 for a group and item. No other bound is needed."
     if source == "events":
         others = "others are left out" if protocol.on_grid else "others are rounded down"
         return f"Every event counts a multiple of {step}; {others}. No other bound is needed."
@@ -290,7 +289,7 @@ def _limits(protocol: Protocol) -> str:
     limits = [
         f"a radius of {decimal_text(protocol.radius)} in {protocol.norm} norm"
         if protocol.contribution is None
-        else f"in an event table: {_counting(protocol)[0].lower()}{_counting(protocol)[1:]}",
+        else f"in an event table, {_in_a_sentence(_counting(protocol))}",
         "no limit on single values"
         if protocol.value_range is None
         else f"values clamped to {decimal_text(protocol.value_range[0])} to {decimal_text(protocol.value_range[1])}",

@@ -56,7 +56,8 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
     source, and protected by `spark.io.encryption.enabled` and `spark.network.crypto.enabled`.
 
     Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for adding or removing, or for replacing, one person with
-    all of their events: at most `contribution` of a person's events, by weight, over all groups, are counted. Tasks that are lost
+    all of their events: at most `contribution` of a person's events, by weight, over all groups, are counted; with count="people"
+    each group and item once. Tasks that are lost
     or run twice change nothing. A source that gives other rows when it is computed again is refused where that could mix two
     readings of a person; elsewhere each person stays within the bound. Groups, their order and labels are public input. Errors are
     raised before anything is charged or drawn.
@@ -71,7 +72,8 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
         group: The column that says which group an event belongs to; with `public_groups`.
         public_groups: Every group that gets a row, also without events, in this order. Events of others are left out.
         label: Instead of both: the name of the one row that all events belong to.
-        weight: The column that says how much an event counts, of either sign, floored onto the protocol's grid; None: 1.
+        weight: The column that says how much an event counts, of either sign, floored onto the protocol's grid; None: 1. Only
+            with count="events".
         population: Whose budget the ledger charges.
         vocabulary: For a protocol with a vocabulary: its list of names. Events with other items are left out.
         repeat: Whether the same population and labels may be released again.

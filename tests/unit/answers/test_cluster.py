@@ -1,4 +1,4 @@
-"""Trees: what SciPy makes of the estimates; support as it is defined; and that supported groups are groups of the true tree."""
+"""Trees: what SciPy makes of the estimates; support as it is defined; groups and cuts that follow from it."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,9 @@ from scipy.cluster import hierarchy
 from scipy.spatial.distance import pdist, squareform
 
 import armslength as al
-from armslength.answers.cluster import LINKAGES, _members, _supported
+from armslength.answers.cluster import LINKAGES, Clusters, _least_deviates, _members
+from armslength.estimates.variance import ErrorModel
+from armslength.laws import Cumulants
 
 PROTOCOL = al.Protocol(al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="cluster"), epsilon=1)
 RNG = np.random.default_rng(3)
@@ -33,85 +35,115 @@ def test_the_tree_is_scipys_for_the_estimates(linkage):
     assert found.labels == sketches.labels
 
 
-@pytest.mark.parametrize("leaves", [2, 3, 5, 9, 16])
+def contrast(leaves, a, b):
+    """M with d̄²(a, b) = Σ M_ij⟨u_i, u_j⟩."""
+    matrix = np.zeros((leaves, leaves))
+    matrix[a, a], matrix[b, b] = 1 / len(a), 1 / len(b)
+    matrix[np.ix_(a, b)] = -1 / (len(a) * len(b))
+    matrix[np.ix_(b, a)] = -1 / (len(a) * len(b))
+    return matrix
+
+
+@pytest.mark.parametrize("leaves", [3, 5, 9, 16])
 @pytest.mark.parametrize("linkage", LINKAGES)
-def test_support_is_what_its_definition_says(leaves, linkage):
-    for _ in range(20):
-        truth = squareform(pdist(RNG.normal(size=(leaves, 2)) ** 3))
-        width = 10.0 ** RNG.uniform(-4, 0)
-        lower, upper = np.maximum(truth - width, 0), truth + width
-        np.fill_diagonal(upper, 0)
-        merges = hierarchy.linkage(squareform(truth), linkage)
-        supported = _supported(merges, lower, upper)
-        for merge, members in enumerate(_members(merges)[:-1]):
-            outside = [leaf for leaf in range(leaves) if leaf not in members]
-            inside = upper[np.ix_(members, members)].max()
-            assert supported[merge] == (inside < lower[np.ix_(members, outside)].min())
-        parts = [int(part) - leaves for part in merges[-1, :2]]
-        assert supported[-1] == all(part < 0 or supported[part] for part in parts)
+def test_deviates_are_what_their_definition_says(leaves, linkage):
+    model = ErrorModel.of(PROTOCOL)
+    curve = model.variance_curve(Cumulants(1.0, 0.0))
+    for _ in range(5):
+        rows = 40 * RNG.normal(size=(leaves, 6)) ** 3
+        squared = squareform(pdist(rows)) ** 2
+        first = squareform(pdist(rows[:, :3])) ** 2
+        k2, k4 = RNG.gamma(1, 1, (2, leaves))
+        error = squareform(RNG.gamma(1, 1, leaves * (leaves - 1) // 2))
+        merges = hierarchy.linkage(squareform(np.sqrt(squared)), linkage)
+        order = tuple(hierarchy.leaves_list(merges).tolist())
+        pairs = squared, k2[:, None] * squared, error, first, squared - first
+        found = _least_deviates(merges, order, pairs, (k2, k4), model)
+        nodes = [[leaf] for leaf in range(leaves)] + _members(merges)
+        alive = set(range(leaves))
+        for merge, joined in enumerate(merges[:, :2].astype(int).tolist()):
+            for group in (node for node in joined if node >= leaves):
+                left, right = (nodes[part] for part in merges[group - leaves, :2].astype(int))
+                expected = np.inf
+                for other in alive - {group}:
+                    m = contrast(leaves, nodes[group], nodes[other]) - contrast(leaves, left, right)
+                    theta, part = -(m * squared).sum() / 2, -(m * first).sum() / 2
+                    noise, shared = np.diag(k2), error[np.ix_(left, right)].mean()
+                    shared += error[np.ix_(nodes[group], nodes[other])].mean()
+                    variance = curve.b * max(-np.trace(noise @ m @ squared @ m) / 2, 0.0) + shared**2
+                    variance += (
+                        curve.c * np.trace(m @ noise @ m @ noise) + model.kurtosis * k4 @ np.diag(m) ** 2
+                    )
+                    expected = min(expected, theta / np.sqrt(variance) if 0 < part < theta else -np.inf)
+                assert found[group - leaves] == pytest.approx(expected)
+            alive = alive - set(joined) | {leaves + merge}
 
 
-@pytest.mark.parametrize("linkage", LINKAGES)
-def test_a_supported_group_is_in_the_tree_of_any_distances_within_the_ends(linkage):
-    seen = 0
-    for _ in range(60):
-        leaves = 7
-        truth = squareform(pdist(RNG.normal(size=(leaves, 1)) ** 3))
-        width = 10.0 ** RNG.uniform(-3, -0.5)
-        lower, upper = np.maximum(truth - width, 0), truth + width
-        np.fill_diagonal(upper, 0)
-        # What was estimated, and what might be true: both within the ends.
-        estimated, true = (
-            lower + squareform(RNG.random(leaves * (leaves - 1) // 2)) * (upper - lower) for _ in range(2)
-        )
-        for matrix in (estimated, true):
-            np.fill_diagonal(matrix, 0)
-        merges = hierarchy.linkage(squareform(estimated, checks=False), linkage)
-        supported = _supported(merges, lower, upper)
-        true_groups = {
-            frozenset(members) for members in _members(hierarchy.linkage(squareform(true), linkage))
-        }
-        for merge in np.flatnonzero(supported):
-            seen += 1
-            assert frozenset(_members(merges)[merge]) in true_groups
-    assert seen > 60
-
-
-def test_groups_that_are_far_apart_are_sure_though_their_insides_are_not():
+def test_groups_that_are_far_apart_are_supported_though_their_insides_are_not():
     found = al.cluster(three_groups())
     assert {frozenset(group) for group in found.groups()} == {
         frozenset(f"{group}{member}" for member in range(3)) for group in "abc"
     }
+    assert found.supported.tolist() == (found.support <= 0.05).tolist()
+    assert found.in_supported.all()
     assert found.flat().tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
-    text = str(found)
-    assert text.startswith("9 parties, average linkage: ")
-    assert text.count("surely together: ") == 3
+    assert all(label in str(found) for label in found.labels)
+    assert found.to_arrow().column_names == ["label", "cluster", "supported", "in_clear"]
 
 
-def test_equal_parties_are_no_groups():
+def test_groups_are_supported_by_shape_and_without_a_projection():
+    rng = np.random.default_rng(4)
+    shares = np.repeat(rng.gamma(0.5, 1, (3, 300)), 3, axis=0)
+    counts = rng.poisson(shares / shares.sum(axis=1, keepdims=True) * rng.integers(20_000, 90_000, (9, 1)))
+    for transform in (al.SparseJL(input_dim=300, sketch_dim=512, seed="shape"), al.Identity(input_dim=300)):
+        sketches = al.Protocol(transform, epsilon=1, total_share="0.1").release(counts, ledger=al.NO_LEDGER)
+        found = al.cluster(sketches, by="shape")
+        members = [sorted(each) for each in _members(found.linkage)]
+        supported = [
+            each for each, is_supported in zip(members, found.supported, strict=True) if is_supported
+        ]
+        assert all(group in supported for group in ([0, 1, 2], [3, 4, 5], [6, 7, 8]))
+
+
+def test_equal_parties_are_one_cluster_without_support():
     sketches = PROTOCOL.release(np.zeros((8, 300), dtype=int), ledger=al.NO_LEDGER)
     found = al.cluster(sketches, level=1 - 1e-8)
     assert not found.supported.any()
+    assert not found.in_supported.any()
     assert found.groups() == ()
-    assert found.flat().tolist() == list(range(8))
-    assert "no group is sure" in str(found)
+    assert found.flat().tolist() == [0] * 8
+    assert str(found)
 
 
-def test_support_is_by_simultaneous_ends():
-    data = np.zeros((8, 300), dtype=int)
-    for row in range(8):
-        data[row, :150] = 3 * row**2
-    differs = 0
-    for _ in range(12):
-        sketches = PROTOCOL.release(data, ledger=al.NO_LEDGER)
-        found = al.cluster(sketches, level=0.5)
-        together, alone = (
-            _supported(found.linkage, *al.distances(sketches).interval(0.5, simultaneous=simultaneous))
-            for simultaneous in (True, False)
-        )
-        assert found.supported.tolist() == together.tolist()
-        differs += together.tolist() != alone.tolist()
-    assert differs
+def test_nothing_is_claimed_of_rows_that_share_noise():
+    sketches = three_groups()
+    doubled = al.concat([sketches, sketches[:1] + sketches[1:2]])
+    assert al.cluster(sketches).supported.any()
+    assert (al.cluster(doubled).support == 1).all()
+
+
+def test_clusters_beside_a_supported_group_stay_together():
+    # ((0, 1), 2), ((3, 4), 5), and both: only (0, 1) is supported.
+    linkage = np.array([[0, 1, 1, 2], [3, 4, 2, 2], [6, 2, 3, 3], [7, 5, 4, 3], [8, 9, 5, 6]], dtype=float)
+    support = np.array([0.01, 1, 1, 1, 1])
+    tree = Clusters(
+        tuple("abcdef"), linkage, support, tuple(range(6)), "average", level=0.95, by="size", note=""
+    )
+    assert tree.flat().tolist() == [0, 0, 1, 2, 2, 2]
+    assert tree.in_supported.tolist() == [True, True, False, False, False, False]
+    assert tree.groups() == (("a", "b"),)
+    nested = Clusters(
+        tuple("abcdef"),
+        linkage,
+        np.array([0.01, 1, 0.02, 1, 1]),
+        tuple(range(6)),
+        "average",
+        level=0.95,
+        by="size",
+        note="",
+    )
+    assert nested.groups() == (("a", "b", "c"),)
+    assert nested.flat().tolist() == [0, 0, 0, 1, 1, 1]
 
 
 def test_cuts():
@@ -134,7 +166,7 @@ def test_two_parties():
     sketches = three_groups()[:2]
     found = al.cluster(sketches)
     assert found.linkage.shape == (1, 4)
-    assert found.supported.tolist() == [True]
+    assert found.support.tolist() == [1.0]
     assert found.groups() == ()
 
 

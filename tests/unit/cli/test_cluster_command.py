@@ -33,15 +33,12 @@ def file(tmp_path_factory):
 def test_a_tree_for_people(file):
     result = run(file)
     assert result.exit_code == 0
-    tree, said = result.output.split("\n\n")
+    answer, tree = result.output.split("\n\n")
     assert len(tree.splitlines()) == 9
-    assert not tree.splitlines()[0].endswith("?")
     assert "├─ " in tree
-    assert "5 parties, average linkage" in said
-    for group in ("a1, a2", "b1, b2"):
-        assert any(
-            set(text.split(": ")[-1].split(", ")) >= set(group.split(", ")) for text in said.splitlines()
-        )
+    for label in ("a1", "a2", "b1", "b2", "c"):
+        assert label in answer
+        assert label in tree
 
 
 def test_the_drawing_has_every_leaf_once_below_its_merges(file):
@@ -57,13 +54,14 @@ def test_merges_that_are_open_have_a_question_mark(tmp_path):
     sketches.save(tmp_path / "equal.parquet")
     result = run(tmp_path / "equal.parquet", "--level", "0.999999")
     assert result.output.count(" ?\n") == 5
-    assert "no group is sure" in result.output
+    assert al.cluster(sketches, level=0.999999).groups() == ()
 
 
 def test_scripts_get_the_whole_tree(file):
     found = al.cluster(al.load(file), linkage="complete")
     listed = json.loads(run(file, "--linkage", "complete", "--format", "json").stdout)
     assert listed["linkage"] == found.linkage.tolist()
+    assert listed["support"] == found.support.tolist()
     assert listed["supported"] == found.supported.tolist()
     assert listed["order"] == list(found.order)
     assert listed["clusters"] == found.flat().tolist()

@@ -120,7 +120,8 @@ def test_wrong_input_is_one_line_and_prints_nothing(file, tmp_path):
         ((file, "--against", "nowhere"), "label must be"),
         ((file, "--farthest"), "farthest must come with a number"),
         ((file, "--level", "nan"), "level must be"),
-        ((file, "--quantity", "cosine", "--by", "shape"), "quantity must be a distance"),
+        ((file, "--quantity", "inner-product", "--by", "shape"), "quantity must be a distance"),
+        ((file, "--beyond-chance"), "beyond_chance must go with by"),
     ]:
         result = run(*arguments)
         assert (result.exit_code, result.stdout) == (2, "")

@@ -58,7 +58,7 @@ GROUPS = ("--group", "hospital", "--public-groups", "@hospitals.txt")
 def test_a_release_from_a_file_with_groups(folder):
     done = run(*RELEASE, *GROUPS)
     assert done.exit_code == 0, done.output
-    assert "At most 2 of each person's events, by weight, are counted" in done.output.replace("\n", " ")
+    assert "each person at most once for each group and item" in done.output.replace("\n", " ")
     assert "ε = 1 for all of them together" in done.output
     sketches = al.load("sketches.parquet")
     assert sketches.labels == ("north", "south", "east")
@@ -263,8 +263,14 @@ def test_protocols_are_not_written_over():
 
 @pytest.mark.usefixtures("folder")
 def test_one_party_by_a_label_with_weights():
-    done = run(*RELEASE, "--label", "my hospital", "--weight", "cost", "--no-ledger")
+    weighted = (*RELEASE, "--label", "my hospital", "--weight", "cost", "--no-ledger")
+    refused = run(*weighted)
+    assert refused.exit_code == 2
+    assert "--count events" in refused.output
+    run(*NEW, "--count", "events", "-o", "protocol.json", "--overwrite")
+    done = run(*weighted)
     assert done.exit_code == 0, done.output
+    assert "At most 2 of each person's events, by weight, are counted" in done.output.replace("\n", " ")
     assert al.load("sketches.parquet").labels == ("my hospital",)
     assert "charged" not in done.output
 
@@ -277,6 +283,11 @@ def test_a_protocol_is_shown_in_words_and_as_json(folder):
     protocol = al.Protocol.load(folder / "protocol.json")
     assert document["fingerprint"] == protocol.fingerprint
     assert document["total_share"] == "0.1"
+    assert (document["count"], document["one_group"]) == ("people", False)
+    assert "each person at most once for each group and item" in " ".join(shown.output.split())
+    assert "all in one group" not in shown.output
+    run(*NEW, "--one-group", "-o", "one.json")
+    assert "all in one group" in " ".join(run("protocol", "show", "one.json").output.split())
 
 
 def test_the_unit_is_asked_for(tmp_path, monkeypatch):

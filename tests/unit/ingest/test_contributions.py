@@ -1,5 +1,6 @@
 """Contribution bounds: the specification's choice, whatever the files look like, and nobody beyond the bound."""
 
+import math
 import random
 
 import numpy as np
@@ -14,6 +15,7 @@ from armslength.ingest.contributions import KeyedOrder, cap_contributions, mark_
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
 from reference.contributions import bounded_counts, event_hash
+from statistical.limits import LIMIT, WRONG
 from unit.ingest.tables_of_events import (
     GROUPS,
     ITEMS,
@@ -32,27 +34,76 @@ def sums(source, protocol, *, weighted, key=KEY, threads=None):
     return job.sums(key).values
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+# What a protocol may count, and the same for the specification. Weights are there with events alone.
+COUNTS = pytest.mark.parametrize(
+    ("fields", "rule"),
+    [
+        ({"count": "events"}, {}),
+        ({"count": "events", "one_group": True}, {"one_group": True}),
+        ({"count": "people"}, {"each_once": True}),
+        ({"count": "people", "one_group": True}, {"each_once": True, "one_group": True}),
+    ],
+    ids=["events", "events in one group", "people", "people in one group"],
+)
+
+
+@COUNTS
 @pytest.mark.parametrize("contribution", [1, 5, 40, 10_000])
-def test_what_is_taken_is_what_the_specification_says(weighted, contribution):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_what_is_taken_is_what_the_specification_says(weighted, contribution, fields, rule):
+    if weighted and rule.get("each_once"):
+        weighted = False  # refused
     events = random_events(contribution, weighted=weighted)
-    expected = dense_counts(bounded_counts(events, GROUPS, contribution, KEY))
-    assert np.array_equal(
-        sums(as_table(events), counting_protocol(contribution), weighted=weighted), expected
-    )
+    expected = dense_counts(bounded_counts(events, GROUPS, contribution, KEY, **rule))
+    protocol = counting_protocol(contribution, **fields)
+    assert np.array_equal(sums(as_table(events), protocol, weighted=weighted), expected)
     assert expected.any()
 
 
-def test_every_form_and_order_gives_the_same_integers(tmp_path):
-    events = random_events(1, weighted=True)
-    protocol = counting_protocol()
-    expected = dense_counts(bounded_counts(events, GROUPS, 5, KEY))
+def test_each_person_counts_once_for_each_group_and_item():
+    events = [("p", "north", 3, 1)] * 9 + [("p", "south", 3, 1), ("p", "north", 4, 1), ("q", "north", 3, 1)]
+    counts = sums(as_table(events), counting_protocol(100, count="people"), weighted=False)
+    assert {
+        (GROUPS[row], int(item)): int(counts[row, item]) for row, item in zip(*counts.nonzero(), strict=True)
+    } == {
+        ("north", 3): 2,
+        ("north", 4): 1,
+        ("south", 3): 1,
+    }
+
+
+def test_everybody_is_in_one_group_and_every_group_of_theirs_as_often():
+    # everybody has three items in the north and one elsewhere, which must not decide
+    count, items = 30_000, (3, 1, 1)
+    places = [(group, item) for group in range(3) for item in range(items[group])]
+    rows = [(f"p{number:05}", *place) for number in range(count) for place in places]
+    person, group, item = zip(*rows, strict=True)
+    order = KeyedOrder(KEY, ["north", "south", "east"], each_once=True, one_group=True)
+    events = batch(person, [1] * len(rows), group, item)
+    groups = np.concatenate([part.groups for part in contributions.bounded([events], order, 3)])
+    # all items of the group that was chosen, and none of others
+    persons = np.bincount(groups, minlength=3) / items
+    assert persons.sum() == count
+    # each is binomial with 1/3: the shares of the groups are means of zeros and ones
+    error = math.sqrt(2 / 9 / count)
+    assert np.abs(persons / count - 1 / 3).max() < LIMIT * error
+    for factor in WRONG:
+        assert np.abs(persons / count - factor / 3).min() > LIMIT * error, "too few persons to tell"
+
+
+@COUNTS
+def test_every_form_and_order_gives_the_same_integers(tmp_path, fields, rule):
+    weighted = "each_once" not in rule
+    events = random_events(2, weighted=weighted)
+    protocol = counting_protocol(**fields)
+    expected = dense_counts(bounded_counts(events, GROUPS, 5, KEY, **rule))
     for name, source in in_every_form(as_table(events), tmp_path).items():
-        assert np.array_equal(sums(source, protocol, weighted=True), expected), name
+        assert np.array_equal(sums(source, protocol, weighted=weighted), expected), name
     for seed in range(3):
         random.Random(seed).shuffle(events)  # noqa: S311  # another order
-        assert np.array_equal(sums(as_table(events), protocol, weighted=True, threads=seed + 1), expected)
-    assert not np.array_equal(sums(as_table(events), protocol, weighted=True, key=bytes(32)), expected)
+        again = sums(as_table(events), protocol, weighted=weighted, threads=seed + 1)
+        assert np.array_equal(again, expected)
+    assert not np.array_equal(sums(as_table(events), protocol, weighted=weighted, key=bytes(32)), expected)
 
 
 def test_several_files_are_one_table(tmp_path):
@@ -77,9 +128,11 @@ def test_several_files_are_one_table(tmp_path):
 
 @pytest.mark.parametrize("rows_at_once", [1, 7, 100])
 @pytest.mark.parametrize("most_waiting", [3, 50])
-def test_chunks_change_nothing(rows_at_once, most_waiting, monkeypatch):
-    events = random_events(3, weighted=True)
-    expected = dense_counts(bounded_counts(events, GROUPS, 5, KEY))
+@COUNTS
+def test_chunks_change_nothing(rows_at_once, most_waiting, fields, rule, monkeypatch):
+    weighted = "each_once" not in rule
+    events = random_events(3, weighted=weighted)
+    expected = dense_counts(bounded_counts(events, GROUPS, 5, KEY, **rule))
     table = as_table(events)
     monkeypatch.setattr(contributions, "_MOST_WAITING", most_waiting)
     in_order = engine.EventTable.in_order
@@ -90,7 +143,7 @@ def test_chunks_change_nothing(rows_at_once, most_waiting, monkeypatch):
             yield batch.slice(0, 0)
 
     monkeypatch.setattr(engine.EventTable, "in_order", small)
-    assert np.array_equal(sums(table, counting_protocol(), weighted=True), expected)
+    assert np.array_equal(sums(table, counting_protocol(**fields), weighted=weighted), expected)
 
 
 def test_a_boundary_between_groups_starts_new_occurrences(monkeypatch):
@@ -200,12 +253,13 @@ def test_a_large_bound_is_not_hashed_again_with_every_batch(monkeypatch):
 
 @pytest.mark.parametrize("parts", [1, 2, 7])
 @pytest.mark.parametrize("contribution", [1, 5, 40])
-def test_a_person_in_several_parts_is_cut_as_in_one(parts, contribution):
-    events = [
-        each for each in random_events(contribution, weighted=True) if None not in each and "" not in each
-    ]
+@COUNTS
+def test_a_person_in_several_parts_is_cut_as_in_one(parts, contribution, fields, rule):
+    weighted = fields["count"] == "events"
+    events = random_events(contribution, weighted=weighted)
+    events = [each for each in events if None not in each and "" not in each]
     events = [each for each in events if each[1] in GROUPS and each[3]]
-    order = KeyedOrder(KEY, GROUPS)
+    order = KeyedOrder(KEY, GROUPS, **rule)
 
     def sorted_batches(some):
         ordered = sorted((who, GROUPS.index(where), what, amount) for who, where, what, amount in some)
@@ -217,7 +271,7 @@ def test_a_person_in_several_parts_is_cut_as_in_one(parts, contribution):
     found = np.zeros((len(GROUPS), ITEMS), dtype=np.int64)
     for taken in contributions.bounded_in_parts(streams, order, contribution):
         np.add.at(found, (taken.groups, taken.items.to_numpy()), taken.amounts)
-    assert np.array_equal(found, dense_counts(bounded_counts(events, GROUPS, contribution, KEY)))
+    assert np.array_equal(found, dense_counts(bounded_counts(events, GROUPS, contribution, KEY, **rule)))
 
 
 @pytest.mark.parametrize(("amount", "taken"), [(1000, 5), (-1000, -5), (2**62, 5), (-(2**62), -5)])
@@ -254,6 +308,31 @@ def test_neighbors_are_within_the_radius(persons, other, contribution):
     theirs = sum(abs(event[3]) for event in events if event[0] == "p0")
     if len({(event[1], event[2]) for event in events if event[0] == "p0"}) == len(persons[0]):
         assert np.abs(x - removed).sum() == min(theirs, contribution)
+
+
+@given(persons=PERSONS, other=PERSONS, contribution=st.integers(1, 20), one_group=st.booleans())
+def test_neighbors_are_within_the_radius_where_people_are_counted(persons, other, contribution, one_group):
+    events = [(f"p{n}", *event) for n, theirs in enumerate(persons) for event in theirs]
+    without = [event for event in events if event[0] != "p0"]
+    replaced = without + [("p0", *event) for event in other[0]]
+    fields = {"count": "people", "one_group": one_group}
+    protocol = counting_protocol(contribution, **fields)
+    x, removed, y = (
+        sums(as_table(rows), protocol, weighted=False) if rows else np.zeros((len(GROUPS), ITEMS), dtype=int)
+        for rows in (events, without, replaced)
+    )
+    added = x - removed
+    assert added.sum() <= contribution == protocol.neighbors.radius
+    replacing = counting_protocol(contribution, relation="replace", **fields)
+    assert np.abs(x - y).sum() <= replacing.neighbors.radius == 2 * contribution
+    # a person is there once or not at all, and the bound is not smaller than it need be
+    assert set(added.ravel().tolist()) <= {0, 1}
+    theirs = {(event[1], event[2]) for event in events if event[0] == "p0"}
+    rows = np.flatnonzero(added.any(axis=1))
+    if one_group:
+        assert len(rows) == 1
+        theirs = {place for place in theirs if place[0] == GROUPS[rows[0]]}
+    assert added.sum() == min(len(theirs), contribution)
 
 
 def test_a_bound_that_is_no_multiple_of_the_resolution_is_rounded_down():

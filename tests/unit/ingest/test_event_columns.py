@@ -24,7 +24,8 @@ SECRET = "zq-secret-zq"  # noqa: S105  # a value that no message may show
 
 
 def open_protocol(items="string", **known):
-    return al.Protocol(OPEN, epsilon=1, contribution=1000, unit="one person", items=items, **known)
+    fields = {"count": "events", "unit": "one person", "items": items, **known}
+    return al.Protocol(OPEN, epsilon=1, contribution=1000, **fields)
 
 
 def integers(source, protocol, weight=None):
@@ -47,10 +48,9 @@ def sketch(items, kind="string"):
 )
 def test_text_stays_as_it_is_but_for_its_canonical_form(items):
     table = pa.table({"who": ["a"] * 5, "what": items})
-    product = integers(table, open_protocol())
-    once = sketch(["0042", "42", " 42"])
-    both = 2 * sketch(["\u00c9"])
-    assert product.tolist() == (once + both).tolist()
+    once, accented = sketch(["0042", "42", " 42"]), sketch(["\u00c9"])
+    assert integers(table, open_protocol()).tolist() == (once + 2 * accented).tolist()
+    assert integers(table, open_protocol(count="people")).tolist() == (once + accented).tolist()
 
 
 def test_a_csv_keeps_zeros_spaces_and_commas(tmp_path):

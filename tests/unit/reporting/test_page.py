@@ -6,6 +6,7 @@ import re
 from html.parser import HTMLParser
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import armslength as al
@@ -188,5 +189,32 @@ def test_shapes_where_totals_were_paid_for(tmp_path):
     protocol = protocol_of(10, total_share="0.2")
     counts = hospital_counts(3, 2)
     page = written(protocol.release(counts, labels=list("abc"), ledger=al.NO_LEDGER), tmp_path, by="shape")
-    assert "the shapes of 3 populations" in page
-    assert "Size does not count" in page
+    assert "mixes of the people counted by 3 parties" in page
+    assert "It is about the people counted" in page
+
+
+def test_the_best_question_is_the_default(tmp_path):
+    events = pa.table({"who": [str(person) for person in range(900)], "what": ["x", "y", "z"] * 300})
+    settings = {"epsilon": 5, "contribution": 1, "unit": "one person", "total_share": "0.2"}
+    for count, words in (("people", "beyond chance"), ("events", "people counted")):
+        protocol = al.Protocol(al.SparseJL(sketch_dim=64, seed="q"), count=count, **settings)
+        rows = [
+            protocol.release_table(events, person="who", item="what", label=label, ledger=al.NO_LEDGER)
+            for label in "abc"
+        ]
+        page = written(al.concat(rows), tmp_path)
+        assert words in page
+
+
+def test_a_party_without_a_mix_is_named_and_leaves_the_others_alone(tmp_path):
+    protocol = protocol_of(10, total_share="0.2")
+    counts = hospital_counts(4, 2)
+    counts[3] = 0
+    page = written(protocol.release(counts, labels=["a", "b", "c", "empty"], ledger=al.NO_LEDGER), tmp_path)
+    assert "Nothing can be said of <bdi>empty</bdi>" in page
+    assert "3 pairs" in page
+
+
+def test_a_banner_is_on_top_of_the_page(tmp_path):
+    page = written(hospitals(2), tmp_path, banner="REHEARSAL <b>")
+    assert '<div class="rehearsal">REHEARSAL &lt;b&gt;</div>' in page

@@ -7,7 +7,7 @@ import pytest
 
 import armslength as al
 from armslength.reporting import promise, statements
-from armslength.reporting.findings import Findings, findings_of
+from armslength.reporting.findings import Findings, Remedy, findings_of
 from report_parties import CODES, hospital_counts, hospitals, protocol_of, sketches_of
 
 
@@ -35,23 +35,45 @@ def made_up(distance, half_width, labels=None):
 APART = [[0, 10, 50], [10, 0, 90], [50, 90, 0]]
 
 
-def test_sure_extremes_are_called_sure():
-    resolution, closest, farthest, _ = statements.statements(made_up(APART, 5))
-    assert closest.is_sure
-    assert closest.text.startswith("<bdi>a</bdi> and <bdi>b</bdi>: 10.0 (interval 5.0 to 15.0)")
-    assert farthest.is_sure
-    assert farthest.text.startswith("<bdi>b</bdi> and <bdi>c</bdi>: 90.0")
+def test_extremes_are_those_that_are_supported():
+    resolution, _, farthest, closest = statements.statements(made_up(APART, 5))
+    assert closest.text.index(
+        "<bdi>a</bdi> and <bdi>b</bdi>: distance 10.0 (5.0 to 15.0)"
+    ) < closest.text.index("50.0")
+    assert farthest.text.index("<bdi>b</bdi> and <bdi>c</bdi>: distance 90.0") < farthest.text.index("50.0")
     assert resolution.is_sure
     assert "3 pairs of 3 (100%)" in resolution.text
     assert "95%" in resolution.text
 
 
-def test_rivals_are_counted():
-    resolution, closest, farthest, _ = statements.statements(made_up(APART, 21))
-    assert "1 other pair" in closest.text
-    assert "1 other pair" in farthest.text
-    assert not closest.is_sure
-    assert "1 pair is <em>not resolved</em>" in resolution.text
+def test_pairs_that_are_not_told_apart_are_not_among_the_farthest():
+    resolution, _, farthest, _ = statements.statements(made_up(APART, 21))
+    assert farthest.text.count("<li>") == 2
+    assert "1 pair is" in resolution.text
+    *_, farthest, _ = statements.statements(made_up(APART, 500))
+    assert not farthest.is_sure
+    assert "<bdi>" not in farthest.text
+
+
+def test_open_pairs_come_with_a_reason_and_a_remedy():
+    for remedy, words in (
+        (Remedy(0.9, 2.0, 3.0), ("noise", "2 times the ε", "3 times the people")),
+        (Remedy(0.1, None, 5.0), ("chance", "5 times the people")),
+        (Remedy(0.1, None, None), ("may truly be alike",)),
+    ):
+        resolution, *_ = statements.statements(replace(made_up(APART, 500), remedy=remedy))
+        assert all(word in resolution.text for word in words)
+
+
+def test_likeness_is_shown_and_counts_as_an_answer():
+    cosines = np.array([[1, 0.99, 0.2], [0.99, 1, 0.3], [0.2, 0.3, 1]])
+    findings = replace(
+        made_up(APART, 21), by="shape", beyond_chance=True, likeness=(cosines, cosines - 0.02, cosines + 0.01)
+    )
+    resolution, _, _, closest = statements.statements(findings)
+    assert resolution.is_sure
+    assert "0.99 alike (0.97 to 1.00)" in closest.text
+    assert "1 is alike" in statements.lead(findings)
 
 
 def test_touching_intervals_are_rivals_and_others_are_not():
@@ -71,8 +93,8 @@ def test_the_first_sentence_counts_the_pairs_that_are_told_apart():
     assert "2 of 3 pairs" in statements.lead(made_up(APART, 21))
     assert "None of the 3 pairs" in statements.lead(made_up(APART, 500))
     resolved, hidden = (statements.lead(made_up([[0, 9], [9, 0]], width)) for width in (1, 10))
-    assert "noise hides" in hidden
-    assert "noise hides" not in resolved
+    assert "cannot be said" in hidden
+    assert "cannot be said" not in resolved
 
 
 def test_labels_are_escaped():
@@ -85,7 +107,7 @@ def test_labels_are_escaped():
 def test_two_parties_have_one_distance():
     _, distance = statements.statements(made_up([[0, 9], [9, 0]], 1))
     assert distance.is_sure
-    assert "<bdi>a</bdi> and <bdi>b</bdi>: 9.00 (interval 8.00 to 10.00)" in distance.text
+    assert "<bdi>a</bdi> and <bdi>b</bdi>: distance 9.00 (8.00 to 10.00)" in distance.text
 
 
 def test_groups_and_outliers_of_real_sketches():
@@ -93,13 +115,13 @@ def test_groups_and_outliers_of_real_sketches():
     counts[8, 1000:] += 200  # unlike all others
     sketches = sketches_of(counts, list("abcdefghi"), protocol_of(10))
     findings = findings_of(sketches, level=0.9, simultaneous=True, by="size")
-    *_, groups, outliers = statements.statements(findings)
+    _, groups, *_, outliers = statements.statements(findings)
     assert outliers.is_sure
     assert outliers.text.startswith("<bdi>i</bdi>: at least ")
     assert (np.bincount(findings.clusters.flat()) > 1).any()
-    assert "8 parties around <bdi>" in groups.text
+    assert "<li><bdi>" in groups.text
     noisy = findings_of(hospitals(6, epsilon=0.05), level=0.95, simultaneous=True, by="size")
-    *_, groups, outliers = statements.statements(noisy)
+    _, groups, *_, outliers = statements.statements(noisy)
     assert not groups.is_sure
     assert "<bdi>" not in groups.text
     assert not outliers.is_sure
@@ -127,7 +149,9 @@ def test_limits_follow_what_was_computed():
     assert "10 in 100" in text
     together = " ".join(statements.limits(replace(findings, simultaneous=True, by="shape"), sketches))
     assert "128" in together
-    assert "Size does not count" in together
+    assert "people counted" in together
+    sampled = replace(findings, by="shape", beyond_chance=True)
+    assert "random sample" in " ".join(statements.limits(sampled, sketches))
     assert "in 100" not in together
 
 

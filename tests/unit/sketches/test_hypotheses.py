@@ -26,7 +26,12 @@ CHANGES = {"add_remove": "adding or removing one patient", "replace": "replacing
 
 def kinds():
     """(protocol, source) of every kind that can be made."""
-    bounds = {"contribution": {"contribution": 6}, "radius": {"radius": "2.5"}}
+    bounds = {
+        "people": {"contribution": 6},
+        "one group": {"contribution": 6, "one_group": True},
+        "events": {"contribution": 6, "count": "events"},
+        "radius": {"radius": "2.5"},
+    }
     for norm, grid, bound, relation, noise, site, share, source in itertools.product(
         ("l1", "l2"),
         GRIDS,
@@ -37,11 +42,14 @@ def kinds():
         (0, "0.1"),
         (*SOURCES, UNKNOWN),
     ):
-        if norm == "l2" and (bound == "contribution" or noise == "laplace" or share):
+        if norm == "l2" and (bound != "radius" or noise == "laplace" or share):
             continue
         if site == "input" and (noise == "laplace" or source in ("events", "stream")):
             continue
         if source == "events" and bound == "radius":
+            continue
+        counts_people = source == "events" and bound != "events"
+        if counts_people and grid != "on":
             continue
         transform = (
             al.Identity(input_dim=16)
@@ -54,7 +62,7 @@ def kinds():
                 epsilon=1,
                 delta="1e-6" if noise == "gaussian" else 0,
                 noise=noise,
-                resolution=0.5,
+                resolution=1 if counts_people else 0.5,
                 norm=norm,
                 relation=relation,
                 unit="one patient",
@@ -72,12 +80,19 @@ def expected(protocol, source):
     change, radius = CHANGES[protocol.relation], f"{float(protocol.radius):g}"
     distance = f"moves the data by at most {radius} in {protocol.norm} norm over all rows"
     promised = ["The party promises that", f"{change} {distance}", "the software cannot check it"]
-    enforced = [
-        f"At most {protocol.contribution} of each person's events",
-        "the software enforces that",
-        distance,
-    ]
-    if source == "events":
+    counted = (
+        "each person at most once for each group and item, and at most 6 times in all"
+        if protocol.count == "people"
+        else f"At most {protocol.contribution} of each person's events"
+    )
+    enforced = [counted, "the software enforces that", distance]
+    if protocol.one_group:
+        enforced.append("all in one group; the software enforces that")
+    if source == "unknown" and protocol.contribution:
+        promised.append(counted[1:])
+    if source == "events" and protocol.count == "people":
+        grid = ["A person counts 0 or 1"]
+    elif source == "events":
         grid = ["counts a multiple of 0.5", "left out" if protocol.on_grid else "rounded down"]
     elif source == "stream":
         grid = ["Every update is a multiple of 0.5"]
@@ -103,6 +118,7 @@ def check(protocol, source):
     page = " ".join(words for _, words in officer_page(protocol, source))
     assert all(words in page for said in known.values() for words in said)
     assert source == "events" or "enforces that" not in paragraph + page
+    assert protocol.one_group or "one group" not in paragraph + page
     reach = known["radius"] + (known["grid"] if source != "events" else [])
     assert all(words in protection_in_words(protocol, source) for words in reach)
 

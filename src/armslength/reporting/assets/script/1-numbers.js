@@ -30,7 +30,8 @@ function written(value) {
   return value.toLocaleString("en-US", { minimumFractionDigits: given.decimals, maximumFractionDigits: given.decimals });
 }
 const intervalOf = (pair) => `${written(lowers[pair])} to ${written(uppers[pair])}`;
-const stateOf = (pair) => (isResolved(pair) ? "told apart" : "not resolved");
+const isAlike = (pair) => given.alike[pair] === "1";
+const stateOf = (pair) => (isResolved(pair) ? "told apart" : isAlike(pair) ? "alike" : "not resolved");
 
 const byId = (id) => document.getElementById(id);
 // Labels only ever become text, never markup.
@@ -59,5 +60,5 @@ function barOf(pair, longest) {
   return bar;
 }
 function badgeOf(pair) {
-  return make("span", isResolved(pair) ? "state sure" : "state unsure", stateOf(pair));
+  return make("span", isResolved(pair) || isAlike(pair) ? "state sure" : "state unsure", stateOf(pair));
 }

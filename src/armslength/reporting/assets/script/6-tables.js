@@ -62,9 +62,9 @@ if (pairsTable) {
   };
   function rowOf(pair) {
     const row = make("tr", lefts[pair] === chosen || rights[pair] === chosen ? "is-chosen" : "",
-      make("td", "name", party(lefts[pair])), make("td", "name", party(rights[pair])), make("td", "bar-cell", barOf(pair, given.longest)),
+      make("td", "name", party(lefts[pair])), make("td", "name", party(rights[pair])), make("td", "", badgeOf(pair)), make("td", "bar-cell", barOf(pair, given.longest)),
       make("td", "numeric", written(distanceOf(pair))), make("td", "numeric", written(lowers[pair])),
-      make("td", "numeric", written(uppers[pair])), make("td", "", badgeOf(pair)));
+      make("td", "numeric", written(uppers[pair])));
     return row;
   }
   function show() {
@@ -86,7 +86,7 @@ if (pairsTable) {
     const one = holds(byId("pairs-filter").value), other = holds(byId("pairs-other").value);
     const state = byId("pairs-state").value;
     const fits = (pair) => (one[lefts[pair]] && other[rights[pair]]) || (other[lefts[pair]] && one[rights[pair]]);
-    kept = sorted.filter((pair) => (state === "all" || isResolved(pair) === (state === "resolved")) && fits(pair));
+    kept = sorted.filter((pair) => (state === "all" || stateOf(pair) === state) && fits(pair));
     page = 0;
     show();
   }

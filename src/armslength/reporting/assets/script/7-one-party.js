@@ -21,7 +21,7 @@ if (onePanel) {
       button.dataset.chooses = other;
       const heading = make("th", "", button);
       heading.scope = "row";
-      return make("tr", "", heading, make("td", "wide-bar", barOf(pair, longest)), make("td", "numeric", written(distanceOf(pair))), make("td", "interval", intervalOf(pair)), make("td", "", badgeOf(pair)));
+      return make("tr", "", heading, make("td", "", badgeOf(pair)), make("td", "wide-bar", barOf(pair, longest)), make("td", "numeric", written(distanceOf(pair))), make("td", "interval", intervalOf(pair)));
     }));
     more.hidden = others.length <= few;
     more.textContent = wanted === few ? `Show all ${others.length.toLocaleString("en-US")}` : `Show the nearest ${few}`;

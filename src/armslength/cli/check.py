@@ -1,0 +1,211 @@
+"""`armslength check`: will my table be read as I mean it? For the data holder alone; spends nothing."""
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+import armslength as al
+from armslength.cli.exit_codes import NEEDS_A_LOOK
+from armslength.cli.options import (
+    EXISTING_FILE,
+    NO_WORK_LIMIT,
+    LocalPath,
+    NameList,
+    all_of,
+    choice,
+    option,
+    work_limit,
+)
+from armslength.cli.output import as_json, indented_lines
+from armslength.errors import plural, printable
+from armslength.ingest.check_table import TableCheck, check_table
+from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.event_table import TableJob, public_groups_of
+
+BANNER = "PRIVATE: for you, the data holder. Nothing was spent. Do not share this output."
+_MOST_SHOWN = 20
+
+event_options = all_of(
+    click.argument("files", nargs=-1, required=True, type=LocalPath(exists=True), metavar="FILE..."),
+    click.option("--person", required=True, metavar="COLUMN", help="Who an event is about."),
+    click.option("--item", required=True, metavar="COLUMN", help="What happened."),
+    click.option("--group", metavar="COLUMN", help="Which group an event belongs to; with --public-groups."),
+    click.option(
+        "--public-groups",
+        type=NameList(),
+        help="Every group that gets a row: names with commas, or @file, one on each line.",
+    ),
+    click.option("--label", help="Instead of both: the name of the one row for all events."),
+    option(
+        "--memory",
+        default="1GB",
+        help="About how much memory to use before events go to an encrypted temporary file.",
+    ),
+    click.option("--threads", type=int, help="At most this many threads."),
+)
+# The options of a release that say what is read.
+table_options = all_of(
+    event_options,
+    click.option(
+        "--weight", metavar="COLUMN", help="How much an event counts; may be negative.  [default: 1 each]"
+    ),
+    click.option(
+        "--protocol", "protocol_file", required=True, type=EXISTING_FILE, help="What all parties agreed on."
+    ),
+    click.option(
+        "--vocabulary",
+        type=NameList(),
+        help="For a protocol with a vocabulary: its names, or @file, one on each line.",
+    ),
+    NO_WORK_LIMIT,
+)
+
+
+def table_job(files: tuple[str, ...], known: dict[str, Any]) -> TableJob:
+    """The job that `table_options` describe."""
+    return TableJob.of(
+        list(files),
+        al.Protocol.load(known["protocol_file"], **work_limit()),
+        EventColumns(known["person"], known["item"], known["group"], known["weight"]),
+        public_groups_of(known["group"], known["public_groups"], known["label"]),
+        known["vocabulary"],
+        memory=known["memory"],
+        threads=known["threads"],
+    )
+
+
+def is_terminal(stream: Any) -> bool:
+    """Whether a person reads or types there."""
+    return stream is not None and stream.isatty()
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  armslength check visits.parquet --person patient_id --item code --group hospital \\
+             --public-groups @hospitals.txt --protocol protocol.json
+  armslength check visits.csv.gz --person patient_id --item code --label north --protocol protocol.json
+
+The output is as private as the table: it goes to your terminal, and never to a file or a pipe unless you ask for
+--format json. Fix your table, the list of groups or the columns with it. Do not change the protocol because of it: what
+it shows about C or the groups would then reach the other parties. `armslength contribution` tells them in private. Exit code 0
+says that nothing looks wrong; 7 that something needs a look.
+"""
+)
+@table_options
+@choice("--format", "form", values=["table", "json"], text="json: for a program of yours; private, too.")
+def check(files: tuple[str, ...], form: str, **known: Any) -> None:
+    """Check your own table before a release: is it read as you mean it? Nothing is spent.
+
+    The options are those of `armslength release`. You see which public groups have no rows, which groups are not listed, how many rows
+    are left out and why, whether somebody's id is written in two ways, and how much of the table the contribution keeps.
+    """
+    if form == "table" and not is_terminal(sys.stdout):
+        raise click.UsageError(
+            "the check is private and goes to a terminal only, got a file or a pipe; pass --format json to have it there"
+        )
+    job = table_job(files, known)
+    result = check_table(job, show_progress=True)
+    click.echo(as_json(_document(result)) if form == "json" else check_text(result, job))
+    if result.needs_a_look:
+        click.get_current_context().exit(NEEDS_A_LOOK)
+
+
+def _document(result: TableCheck) -> dict[str, Any]:
+    """All of it, the banner first."""
+    rows = asdict(result.left_out)
+    names = ("rows", "person", "group", "item", "weight")
+    counts = {"rows": rows["rows"], "left_out": {name: rows[name] for name in names[1:]}}
+    return {
+        "banner": BANNER,
+        "needs_a_look": result.needs_a_look,
+        **counts,
+        "groups": result.groups,
+        "empty_groups": result.empty_groups,
+        "unlisted_groups": result.unlisted,
+        "likely_groups": result.likely,
+        "people": result.people,
+        "people_over_contribution": result.people_over,
+        "share_kept": result.share,
+        "people_with_several_ids": result.spellings,
+    }
+
+
+def check_text(result: TableCheck, job: TableJob) -> str:
+    """The check in words, under its banner."""
+    parts = {
+        "groups": _groups(result),
+        "left out": _left_out(result),
+        "people": _people(result),
+        "counted": _counted(result, job),
+    }
+    return "\n".join([BANNER, "", *indented_lines(parts)])
+
+
+def _groups(result: TableCheck) -> list[str]:
+    lines = []
+    for label in result.empty_groups[:_MOST_SHOWN]:
+        near = result.likely.get(label)
+        meant = "" if near is None else f" Did you mean {_name(near)}?"
+        lines.append(f"{_name(label)} is listed and has no rows.{meant}")
+    lines += _more(result.empty_groups, "listed group has no rows", "listed groups have no rows")
+    for name, rows in list(result.unlisted.items())[:_MOST_SHOWN]:
+        lines.append(f"{_name(name)} has {plural(rows, 'row')} and is not listed.")
+    lines += _more(result.unlisted, "group is not listed", "groups are not listed")
+    return lines or [f"rows in every listed group, and in no other ({len(result.groups):,})"]
+
+
+def _more(names: Any, one: str, many: str) -> list[str]:
+    """A line for the names that are not shown."""
+    more = len(names) - _MOST_SHOWN
+    return [f"{more:,} more {one if more == 1 else many}"] if more > 0 else []
+
+
+def _name(name: str) -> str:
+    """A group's name; in quotes where its blanks would not be seen."""
+    return (
+        json.dumps(name, ensure_ascii=True)
+        if name != name.strip() or not name.isprintable()
+        else printable(name)
+    )
+
+
+def _left_out(result: TableCheck) -> list[str]:
+    left = result.left_out
+    reasons = {
+        "without a person": left.person,
+        "without a group": result.without_group,
+        "of groups that are not listed": left.group - result.without_group,
+        "without a usable item": left.item,
+        "without a usable weight": left.weight,
+    }
+    lost = [f"{count:,} {reason}" for reason, count in reasons.items() if count]
+    total = left.rows - left.counting
+    if not total:
+        return [f"none of {plural(left.rows, 'row')}"]
+    return [f"{total:,} of {plural(left.rows, 'row')}: {', '.join(lost)}"]
+
+
+def _people(result: TableCheck) -> list[str]:
+    if not result.people:
+        return ["nobody has an event that counts. Are the columns right?"]
+    lines = [
+        f"{count:,} may be there twice: their ids differ only in {what}. Write them alike, or each counts as two people."
+        for what, count in result.spellings.items()
+    ]
+    return [f"{result.people:,}", *lines]
+
+
+def _counted(result: TableCheck, job: TableJob) -> list[str]:
+    if result.share is None:
+        return ["nothing"]
+    protocol = job.protocol
+    what = "(person, group, item) pairs" if protocol.count == "people" else "events"
+    if job.columns.weight is not None:
+        what = "weights"
+    over = f"{plural(result.people_over, 'person has', 'people have')} more"
+    kept = f"{result.share:.0%} of {what} at {protocol.contribution:,} a person; {over}."
+    return [f"{kept} To choose that number without a leak: armslength contribution"]

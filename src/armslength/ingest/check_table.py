@@ -1,0 +1,157 @@
+"""What a release would count of an event table, and what in it looks like a mistake: **private**, for the data holder alone."""
+
+import secrets
+from collections import Counter
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from armslength.ingest.contributions import KEY_BYTES
+from armslength.ingest.engine import LeftOut
+from armslength.ingest.event_table import TableJob
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_MOST_NAMES = 10_000  # groups that are not listed and are remembered: a wrong column may have millions
+_MOST_COMPARED = 1000
+# How one id is written in several ways: what differs, the pattern, and what replaces it.
+_SPELLINGS = {
+    "capital letters": None,
+    "decimals, such as 5 and 5.0": (r"^([0-9]+)\.0*$", r"\1"),
+    "zeros in front, such as 7 and 007": (r"^0+([0-9])", r"\1"),
+}
+
+
+@dataclass(frozen=True)
+class TableCheck:
+    """What a release would count of a table; nothing was spent. **Private**: show it to nobody but the data holder."""
+
+    left_out: LeftOut
+    groups: dict[str, int]  # rows with a person in each public group
+    unlisted: dict[str, int]  # rows of each group that is not listed, most rows first; at most 10,000 groups
+    without_group: int  # rows with a person and without any group
+    likely: dict[str, str]  # for public groups without rows, the group that was likely meant
+    people: int  # who have at least one event that counts
+    people_over: int  # who have more than the contribution
+    share: float | None  # of the pairs, events or weights that count: what the contribution keeps
+    spellings: dict[str, int]  # how many people have several ids, by what differs between these
+
+    @property
+    def empty_groups(self) -> list[str]:
+        """The public groups without any row that has a person."""
+        return [label for label, rows in self.groups.items() if not rows]
+
+    @property
+    def needs_a_look(self) -> bool:
+        """Whether something may be a mistake: an empty or unlisted group, rows left out, an id written in several ways."""
+        return bool(
+            self.empty_groups
+            or self.spellings
+            or self.left_out.counting < self.left_out.rows
+            or not self.people
+        )
+
+
+def check_table(job: TableJob, *, show_progress: bool = False) -> TableCheck:
+    """Reads all events as a release would, and spends nothing. The result is **private**."""
+    left_out, rows, ids = LeftOut(), _GroupRows(len(job.groups.labels)), _Ids()
+    people, people_over, total, kept = 0, 0, 0.0, 0.0
+    watch = None if job.groups.column is None else rows.add
+    key = secrets.token_bytes(KEY_BYTES)  # a release draws another, so a person may count in another group
+    for part in job.person_totals(key, left_out, watch, show_progress=show_progress):
+        people += len(part.totals)
+        people_over += int((part.totals > job.bound).sum())
+        total += float(part.totals.sum())
+        kept += float(np.minimum(part.totals, job.bound).sum())
+        ids.add(part.persons)
+    if watch is None:
+        rows.listed[:] = left_out.rows - left_out.person
+    groups = dict(zip(job.groups.labels, rows.listed.tolist(), strict=True))
+    unlisted = dict(rows.unlisted.most_common())
+    return TableCheck(
+        left_out,
+        groups,
+        unlisted,
+        left_out.group - rows.unlisted_rows,
+        _likely([label for label, count in groups.items() if not count], list(unlisted)),
+        people,
+        people_over,
+        kept / total if total else None,
+        ids.spellings(),
+    )
+
+
+class _GroupRows:
+    """How many rows with a person each group has."""
+
+    def __init__(self, count: int) -> None:
+        self.listed: NDArray[np.int64] = np.zeros(count, dtype=np.int64)  # of public groups, by number
+        self.unlisted: Counter[str] = Counter()
+        self.unlisted_rows = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Adds rows with the number of the group, or its name as `unlisted`; those without a person are left out."""
+        has_person = batch.column("person").is_valid()
+        numbers = batch.column("group").filter(pc.and_(has_person, batch.column("group").is_valid()))
+        self.listed += np.bincount(numbers.to_numpy(), minlength=len(self.listed))
+        names = batch.column("unlisted").filter(pc.and_(has_person, batch.column("unlisted").is_valid()))
+        self.unlisted_rows += len(names)
+        if len(names):
+            for entry in pc.value_counts(names).to_pylist():
+                self.unlisted[entry["values"]] += entry["counts"]
+            if len(self.unlisted) > _MOST_NAMES:
+                self.unlisted = Counter(dict(self.unlisted.most_common(_MOST_NAMES)))
+
+
+def _likely(empty: list[str], unlisted: list[str]) -> dict[str, str]:
+    """For each empty group, the name that was likely meant."""
+    folded = {name.strip().casefold(): name for name in reversed(unlisted[:_MOST_COMPARED])}
+    likely = {}
+    for label in empty[:_MOST_COMPARED]:
+        near = get_close_matches(label.strip().casefold(), folded, n=1)
+        if near:
+            likely[label] = folded[near[0]]
+    return likely
+
+
+class _Ids:
+    """Which ids would be one if they were written alike: a hash of that spelling, and what was changed for it, of each id."""
+
+    def __init__(self) -> None:
+        self._hashes: list[NDArray[np.int64]] = []
+        self._changes: list[NDArray[np.uint8]] = []
+
+    def add(self, persons: pa.Array) -> None:
+        """Adds different ids."""
+        changes = np.zeros(len(persons), dtype=np.uint8)
+        for bit, replacement in enumerate(_SPELLINGS.values()):
+            if replacement is None:
+                simple = pc.utf8_lower(persons)
+            else:
+                simple = pc.replace_substring_regex(persons, *replacement)
+            changes |= pc.not_equal(simple, persons).to_numpy(zero_copy_only=False).astype(np.uint8) << bit
+            persons = simple
+        self._hashes.append(np.fromiter(map(hash, persons.to_pylist()), np.int64, len(persons)))
+        self._changes.append(changes)
+
+    def spellings(self) -> dict[str, int]:
+        """How many people have several ids, by what differs between them."""
+        if not self._hashes:
+            return {}
+        hashes, changes = np.concatenate(self._hashes), np.concatenate(self._changes)
+        order = np.argsort(hashes)
+        hashes, changes = hashes[order], changes[order]
+        starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1]))
+        several = np.diff(np.append(starts, len(hashes))) > 1
+        if not several.any():
+            return {}
+        anywhere = np.bitwise_or.reduceat(changes, starts)[several]
+        differs = anywhere & ~np.bitwise_and.reduceat(changes, starts)[several]
+        differs = np.where(differs == 0, anywhere, differs)  # 5.0 and 5.00
+        counts = {name: int((differs >> bit & 1).sum()) for bit, name in enumerate(_SPELLINGS)}
+        return {name: count for name, count in counts.items() if count}

@@ -1,0 +1,154 @@
+"""`armslength check`, and the offer of it in `armslength release`: private, and before anything is spent."""
+
+import json
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import armslength as al
+from armslength.cli import check as check_file
+from armslength.cli import release as release_file
+from armslength.cli.main import main
+
+PERSONS = ["zq-7", "zq-007", "ZQ-7", "zq-8", None, "zq-9"]
+EVENTS = pa.table(
+    {
+        "patient": PERSONS,
+        "code": ["zq-flu", "zq-cold", "zq-flu", "zq-cough", "zq-flu", None],
+        "hospital": ["north", "north", "south", "south", "north", "north"],
+    }
+)
+BANNER = "PRIVATE: for you, the data holder. Nothing was spent. Do not share this output."
+COLUMNS = ("visits.parquet", "--person", "patient", "--item", "code", "--protocol", "protocol.json")
+GROUPS = ("--group", "hospital", "--public-groups")
+
+
+def run(*arguments, **known):
+    return CliRunner().invoke(main, list(map(str, arguments)), **known)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(EVENTS, "visits.parquet")
+    protocol = al.Protocol(
+        al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, contribution=2, unit="one patient"
+    )
+    protocol.save("protocol.json")
+    return tmp_path
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    monkeypatch.setattr(check_file, "is_terminal", lambda _: True)
+    monkeypatch.setattr(release_file, "is_terminal", lambda _: True)
+
+
+def test_a_file_or_a_pipe_gets_nothing(folder):
+    done = run("check", *COLUMNS, *GROUPS, "north,south")
+    assert done.exit_code == 2
+    assert "--format json" in done.output
+    assert BANNER not in done.output
+    assert {path.name for path in folder.iterdir()} == {"visits.parquet", "protocol.json"}
+
+
+def test_json_has_the_banner_and_the_numbers():
+    done = run("check", *COLUMNS, *GROUPS, "north,Soth", "--format", "json")
+    assert done.exit_code == 7
+    document = json.loads(done.stdout)
+    assert document["banner"] == BANNER
+    assert document["needs_a_look"] is True
+    assert document["rows"] == 6
+    assert document["left_out"] == {"person": 1, "group": 2, "item": 1, "weight": 0}
+    assert document["empty_groups"] == ["Soth"]
+    assert document["unlisted_groups"] == {"south": 2}
+    assert document["likely_groups"] == {"Soth": "south"}
+    assert "zq" not in done.output.lower()
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_terminal_gets_words_and_no_ids():
+    done = run("check", *COLUMNS, *GROUPS, "north,Soth")
+    assert done.exit_code == 7
+    assert done.stdout.splitlines()[0] == BANNER
+    words = " ".join(done.stdout.split())
+    for part in ("Soth is listed", "Did you mean south?", "south has 2 rows", "1 without a person"):
+        assert part in words
+    assert "zq" not in done.output.lower()
+
+
+@pytest.mark.usefixtures("terminal")
+def test_ids_written_in_two_ways_are_found():
+    done = run("check", *COLUMNS, "--label", "all")
+    assert "1 may be there twice" in done.stdout
+    assert "capital letters" in done.stdout
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_good_table_has_exit_code_0():
+    good = pa.table({"patient": ["p", "q"], "code": ["a", "b"], "hospital": ["north", "south"]})
+    pq.write_table(good, "visits.parquet")
+    done = run("check", *COLUMNS, *GROUPS, "north,south")
+    assert done.exit_code == 0, done.output
+    assert "100%" in done.stdout
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_name_cannot_act_on_the_terminal():
+    odd = pa.table({"patient": ["p"], "code": ["a"], "hospital": ["\x1b[2Jnorth\n"]})
+    pq.write_table(odd, "visits.parquet")
+    done = run("check", *COLUMNS, *GROUPS, "north")
+    assert "\x1b" not in done.stdout
+    assert "\x1b" not in run("check", *COLUMNS, *GROUPS, "north", "--format", "json").stdout
+
+
+RELEASE = (
+    "release",
+    *COLUMNS,
+    *GROUPS,
+    "north,south",
+    "--population",
+    "v",
+    "--new-ledger",
+    "-o",
+    "s.parquet",
+)
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_release_in_a_terminal_offers_the_check(folder):
+    done = run(*RELEASE, input="y\nn\n")
+    assert done.exit_code == 7, done.output
+    assert BANNER in done.stdout
+    assert not (folder / "s.parquet").exists()
+    assert not (folder / "ledger.sqlite").exists()
+    done = run(*RELEASE, input="y\ny\n")
+    assert done.exit_code == 0, done.output
+    assert (folder / "s.parquet").exists()
+
+
+@pytest.mark.usefixtures("terminal")
+def test_the_offer_can_be_declined():
+    done = run(*RELEASE, input="n\n")
+    assert done.exit_code == 0, done.output
+    assert BANNER not in done.stdout
+
+
+@pytest.mark.usefixtures("terminal")
+def test_nobody_is_asked_who_said_no_check():
+    done = run(*RELEASE, "--no-check")
+    assert done.exit_code == 0, done.output
+    assert BANNER not in done.stdout
+
+
+def test_a_release_without_a_terminal_asks_nothing(folder):
+    assert not sys.stdin.isatty() or not sys.stdout.isatty()
+    refused = run(*RELEASE, "--check")
+    assert refused.exit_code == 2
+    assert not (folder / "ledger.sqlite").exists()
+    done = run(*RELEASE)
+    assert done.exit_code == 0, done.output
+    assert BANNER not in done.output
