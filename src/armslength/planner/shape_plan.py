@@ -273,6 +273,8 @@ def shape_plan(situation: ShapeSituation, seed: str) -> ShapePlan:
     without_noise = situation.pair(None)
     chance = 1.0 if without_noise is None or not situation.beyond_chance else without_noise.seen_from()
     best = _recommended(settings)
+    if chance is not None and best.seen is not None:
+        chance = max(chance, best.seen)  # both are approximate
     # Differences half as large, or half of all there are.
     target = float(_likeness(1 - best.gap / 2)) if best.seen is not None else 0.5
     return ShapePlan(situation, settings, best, chance, _needs(situation, target), seed)

@@ -39,7 +39,7 @@ def test_a_plan_says_what_will_be_seen_and_what_will_be_missed():
         "no person is in two",
     ):
         assert words in text
-    assert 0.9 < plan.seen < plan.chance < 1
+    assert 0.9 < plan.seen <= plan.chance < 1
     protocol = plan.protocol
     assert protocol.transform.sketch_dim == plan.recommended.sketch_dim
     assert protocol.total_share == plan.recommended.total_share in SHARES
