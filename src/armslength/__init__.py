@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from armslength.ledger.ledger import Ledger as Ledger
     from armslength.planner.plan import Plan as Plan
     from armslength.planner.plan import plan as plan
+    from armslength.planner.shape_plan import ShapePlan as ShapePlan
     from armslength.protocol.protocol import Protocol as Protocol
     from armslength.release.contribution import contribution_quantiles as contribution_quantiles
     from armslength.release.release import sketch_in_clear as sketch_in_clear
@@ -88,6 +89,7 @@ _HOME = {
         "estimates.shapes": "shape_cosines shape_distances totals",
         "ledger.ledger": "Ledger NO_LEDGER",
         "planner.plan": "Plan plan",
+        "planner.shape_plan": "ShapePlan",
         "protocol.protocol": "Protocol",
         "release.contribution": "contribution_quantiles",
         "release.release": "sketch_in_clear",

@@ -37,6 +37,7 @@ NAMES = [
     "Plan",
     "Plane",
     "Protocol",
+    "ShapePlan",
     "SignJL",
     "Sketches",
     "SparseJL",

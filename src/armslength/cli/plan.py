@@ -7,6 +7,8 @@ import click
 import armslength as al
 from armslength.cli.exit_codes import NOT_RESOLVABLE
 from armslength.cli.options import (
+    BEYOND_CHANCE,
+    BY,
     FILE,
     FORMAT,
     OVERWRITE,
@@ -23,6 +25,7 @@ from armslength.plots import check_format
 @click.command(
     epilog="""\b
 Examples:
+  armslength plan --by shape --beyond-chance --open-vocabulary --parties 9 --people 3000 --contribution 5 --epsilon 1
   armslength plan --input-dim 70000 --epsilon 1 --people 500 --contribution 1
   armslength plan --open-vocabulary --epsilon 1 --people 2000 --contribution 3 --unit "one patient" -o protocol.json
   armslength plan --input-dim 5000 --epsilon 2 --distance 300 --distortion 0.2 --failure-probability 0.05
@@ -33,17 +36,27 @@ Exit code 3: the distances cannot be resolved; the last line says what would be 
 )
 @protocol_options
 @click.option("--unit", default="", help='The unit of protection in words, such as "one patient".')
+@BY
+@BEYOND_CHANCE
 @click.option(
     "--distance", type=NumberRange(), help="How far apart the groups are, or low:high, in data units."
 )
 @click.option("--people", type=int, help="Instead of --distance: how many people a group has.")
+@click.option("--parties", type=int, help="How many parties are compared, all pairs together.")
+@click.option(
+    "--concentration",
+    type=float,
+    help="By shape: how often two records of a party, drawn at random, are of the same item.  [default: by Zipf's law]",
+)
 @option("--max-sketch-dim", default=4096, help="The largest sketch to recommend.")
 @click.option("--distortion", type=float, help="α: the error may be at most α times the squared distance …")
 @click.option("--failure-probability", type=float, help="… except with probability β, over all pairs.")
 @click.option(
     "--density", type=float, help="The share of coordinates that are not zero, for the predicted cost."
 )
-@option("--pairs", default=1, help="How many pairs are to hold together.")
+@click.option(
+    "--pairs", type=int, help="Instead of --parties: how many pairs are to hold together.  [default: 1]"
+)
 @click.option(
     "--binary", is_flag=True, help="Vectors hold 0 and 1, and one unit is one bit: adds randomized response."
 )
@@ -60,13 +73,18 @@ def plan(
     Give the size of the data (--input-dim or --open-vocabulary), the privacy (--epsilon), and how far apart the groups are
     (--distance, or --people with --contribution). Every transform and noise, at its best size, is ranked by its exact error.
     The best is recommended, and written as a protocol with -o.
+
+    With --by shape the plan is about mixes: it says which differences will be seen, what chance and noise hide, and what would
+    show more. It chooses the size of the sketch and the share of ε for totals.
     """
     check_dimension(known)
     check_new_file(output, overwrite=overwrite)
     if plot is not None:
         check_format(plot)  # before any work
-    result = al.plan(**known)
-    if plot is not None:
+        if known["by"] == "shape":
+            raise click.UsageError("--plot draws plans by size; leave it out with --by shape")
+    result: al.Plan | al.ShapePlan = al.plan(**known)
+    if plot is not None and isinstance(result, al.Plan):
         result.plot(plot)
     click.echo(_listed(result, form))
     if form == "csv":  # the other forms say it themselves
@@ -83,26 +101,35 @@ def plan(
         ctx.exit(NOT_RESOLVABLE)
 
 
-def _listed(result: "al.Plan", form: str) -> str:
+def _listed(result: "al.Plan | al.ShapePlan", form: str) -> str:
     rows = result.to_arrow().to_pylist()
     if form == "csv":
         return as_csv(rows)
     if form == "table":
         return str(result)
     needs = result.needs
-    return as_json(
-        {
-            "resolvable": result.resolvable,
-            "refusal": result.refusal,
-            "recommended": next(row for row in rows if row["is_recommended"]),
+    about: dict[str, Any] = {
+        "resolvable": result.resolvable,
+        "refusal": result.refusal,
+        "recommended": next(row for row in rows if row["is_recommended"]),
+        "weak_promise": result.weakness or None,
+        "needed": None if needs is None else vars(needs),
+        "seed": result.seed,
+        "protocol": result.protocol.document() if result.resolvable else None,
+        "configurations": rows,
+    }
+    if isinstance(result, al.Plan):
+        about |= {
             "told_apart": result.told_apart if result.resolvable else None,
             "distance": [result.situation.distances.low, result.situation.distances.high],
             "assumption": result.situation.distances.assumption,
             "reasons": result.reasons,
-            "weak_promise": result.weakness or None,
-            "needed": None if needs is None else vars(needs),
-            "seed": result.seed,
-            "protocol": result.protocol.document() if result.resolvable else None,
-            "configurations": rows,
         }
-    )
+    else:
+        about |= {
+            "seen": result.seen,
+            "hidden_by_chance": result.chance,
+            "beyond_chance": result.situation.beyond_chance,
+            "assumption": result.assumption,
+        }
+    return as_json(about)

@@ -37,7 +37,7 @@ POPULATIONS_NOTE = (
     "families, clinics and repeat visits make chance larger"
 )
 ALIKE = 0.95  # the cosine from which on two mixes are called alike
-_COARSE = 0.15  # relative error of a total at the level asked for, above which its law is not used
+COARSE = 0.15  # relative error of a total at the level asked for, above which its law is not used
 _DOMINANT = 0.25  # share of the totals in the variance, above which coarse totals matter
 _DOUBTFUL = 0.0005  # how often a total that is said to be above 0 may be 0
 _MOST_NAMED = 5
@@ -317,7 +317,7 @@ class Shape:
             return self.box.interval(level)
         ends = self.law.interval(level.tail)
         sides = self.law.rows, self.law.columns
-        errors = [np.sqrt(side.total_error / 2) * -np.log(2 * level.tail) > _COARSE for side in sides]
+        errors = [np.sqrt(side.total_error / 2) * -np.log(2 * level.tail) > COARSE for side in sides]
         coarse = np.logical_or.outer(errors[0], errors[1])
         is_special = np.equal.outer(sides[0].k2, -sides[1].k2)  # neither has noise
         is_special[self.shared] = True

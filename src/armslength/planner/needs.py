@@ -7,10 +7,10 @@ from fractions import Fraction
 from functools import partial
 
 from armslength.planner.families import families
-from armslength.planner.predictions import Option, failure_of, options, predict
+from armslength.planner.predictions import Option, failure_of, has_upper_end, options, predict
 from armslength.planner.situation import LARGEST_DISTANCE, Distances, Situation, people_for
 
-_LARGEST_EPSILON = 1000.0
+LARGEST_EPSILON = 1000.0
 _STEP = 4  # every fourth size is close enough
 _LARGEST_LIMIT = 2**20
 _LAST_SIZES = 32  # of a family; the limit before did not have them
@@ -37,16 +37,16 @@ def needs_of(situation: Situation, every_option: Sequence[Option]) -> Needs:
     ]
     distance = situation.distances.low
     resolves = partial(is_resolved, sample, situation)
-    epsilon = _smallest(
-        float(situation.epsilon), _LARGEST_EPSILON, lambda value: resolves(_rounded_up(value, 2), distance)
+    epsilon = smallest(
+        float(situation.epsilon), LARGEST_EPSILON, lambda value: resolves(rounded_up(value, 2), distance)
     )
-    enough = _smallest(distance, LARGEST_DISTANCE, partial(resolves, situation.epsilon))
+    enough = smallest(distance, LARGEST_DISTANCE, partial(resolves, situation.epsilon))
     people = None
     if situation.distances.people is not None and enough is not None:
         people = people_for(enough, situation.fields["contribution"], situation.input_dim)
     return Needs(
-        None if epsilon is None else float(_rounded_up(epsilon, 2)),
-        None if enough is None else float(_rounded_up(enough, 3)),
+        None if epsilon is None else float(rounded_up(epsilon, 2)),
+        None if enough is None else float(rounded_up(enough, 3)),
         people,
         _larger_limit(situation),
     )
@@ -74,12 +74,13 @@ def _larger_limit(situation: Situation) -> int | None:
 def is_resolved(
     candidates: Sequence[Option], situation: Situation, epsilon: Fraction, distance: float
 ) -> bool:
-    """Whether an option has a standard error below the squared distance, and meets the target if there is one."""
+    """Whether an option has upper ends, a standard error below the squared distance, and meets the target if there is one."""
     there = replace(situation, distances=Distances(distance, distance))
     for option in candidates:
         prediction = predict(option, there, epsilon)
-        # With a ≥ 1 the error of the projection alone is as large as the distance, however the last digit rounds.
-        if prediction is None or prediction.curve.a >= 1 or prediction.relative_error(distance) > 1:
+        if prediction is None or prediction.relative_error(distance) > 1:
+            continue
+        if not has_upper_end(prediction.curve.a, situation.pairs):
             continue
         failure = failure_of(option, prediction, there)
         if there.target is None or there.target.is_promised(failure, is_exact=option.is_exact):
@@ -87,7 +88,7 @@ def is_resolved(
     return False
 
 
-def _smallest(start: float, most: float, holds: Callable[[float], bool]) -> float | None:
+def smallest(start: float, most: float, holds: Callable[[float], bool]) -> float | None:
     """The smallest value above start for which a monotone condition holds, within half a percent; None if none up to most."""
     if start >= most or not holds(most):
         return None
@@ -101,7 +102,7 @@ def _smallest(start: float, most: float, holds: Callable[[float], bool]) -> floa
     return high
 
 
-def _rounded_up(value: float, digits: int) -> Fraction:
+def rounded_up(value: float, digits: int) -> Fraction:
     """The next larger decimal of so many digits, exactly."""
     exponent = math.floor(math.log10(value)) - digits + 1
     step = Fraction(10) ** exponent

@@ -4,12 +4,12 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal, overload
 
 import pyarrow as pa
 
-from armslength.checks import integer, number
-from armslength.errors import NotResolvableError
+from armslength.checks import integer, number, one_of
+from armslength.errors import NotResolvableError, ParameterError
 from armslength.planner.families import HISTOGRAM, families
 from armslength.planner.needs import Needs, needs_of
 from armslength.planner.plan_page import curves_of, page_text, reasons_for, refusal, summary
@@ -19,12 +19,20 @@ from armslength.planner.predictions import (
     Prediction,
     configuration_of,
     failure_of,
+    has_upper_end,
     options,
     predict,
     randomized_response,
     smallest_resolved_distance,
 )
-from armslength.planner.situation import Situation, checked_settings, checked_target, distances_of_interest
+from armslength.planner.shape_plan import ShapePlan, ShapeSituation, shape_plan
+from armslength.planner.situation import (
+    Situation,
+    checked_pairs,
+    checked_settings,
+    checked_target,
+    distances_of_interest,
+)
 from armslength.plots import plan_figure, write_figure
 from armslength.privacy.exact_numbers import weakness
 from armslength.protocol.protocol import Protocol
@@ -136,7 +144,15 @@ class Plan(Result):
         return head.select(_PRINTED), count
 
 
-def plan(  # noqa: PLR0913  # one argument for each thing that may be known
+@overload
+def plan(input_dim: int | None = None, *, by: Literal["size"] = "size", **known: Any) -> Plan: ...
+
+
+@overload
+def plan(input_dim: int | None = None, *, by: Literal["shape"], **known: Any) -> ShapePlan: ...
+
+
+def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing that may be known; the types above name one
     input_dim: int | None = None,
     *,
     epsilon: Any,
@@ -161,10 +177,14 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
     distortion: float | None = None,
     failure_probability: float | None = None,
     density: float | None = None,
-    pairs: int = 1,
+    parties: int | None = None,
+    pairs: int | None = None,
     binary: bool = False,
+    by: str = "size",
+    beyond_chance: bool = False,
+    concentration: float | None = None,
     seed: str | None = None,
-) -> Plan:
+) -> Plan | ShapePlan:
     """The best settings for these distances, by exact error. It needs no data and spends no privacy.
 
     The relative error is largest at the smallest distance (V(D)/D² = a + b/D + c/D² falls), so the plan minimizes it there.
@@ -194,8 +214,14 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
         distortion: α of a Johnson-Lindenstrauss target |estimate − D| ≤ α·D for the squared distance D.
         failure_probability: β, how often that may fail, over all pairs.
         density: The share of coordinates that are not zero, for the predicted cost.
-        pairs: How many pairs must hold together.
+        parties: How many parties are compared, all pairs together.
+        pairs: How many pairs must hold together, instead of parties; 1 if neither is given.
         binary: Whether vectors are binary and one unit is one bit; adds randomized response for comparison.
+        by: "size" for distances of counts, "shape" for those of mixes: then the result is a `ShapePlan`, from `people` and
+            `contribution`, and total_share=0 lets the plan choose the share.
+        beyond_chance: With by="shape": whether questions will be about the populations behind the people counted.
+        concentration: With by="shape": how often two records of a party, drawn at random, are of the same item. None assumes
+            Zipf's law over `input_dim` items, or over 1,000 items of an open vocabulary.
         seed: The public seed of the protocol; None makes a new one.
     """
     fields: dict[str, Any] = {
@@ -215,6 +241,29 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
         "total_share": total_share,
     }
     dimension, protocol = checked_settings(input_dim, epsilon, delta, fields, binary=binary)
+    largest = integer("max_sketch_dim", max_sketch_dim, at_least=1, at_most=LARGEST_SKETCH_DIM)
+    pair_count = checked_pairs(parties, pairs)
+    if one_of("by", by, ("size", "shape")) == "shape":
+        unused = {"distance": distance, "distortion": distortion, "failure_probability": failure_probability}
+        for name in (
+            name for name, value in (unused | {"binary": binary or None}).items() if value is not None
+        ):
+            raise ParameterError(
+                f'{name} must be left out with by="shape", got one; pass people and contribution'
+            )
+        of_shapes = ShapeSituation.of(
+            dimension,
+            protocol,
+            fields,
+            people,
+            pairs=pair_count,
+            max_sketch_dim=largest,
+            beyond_chance=beyond_chance,
+            concentration=concentration,
+        )
+        return shape_plan(of_shapes, checked_seed(seed))
+    if beyond_chance or concentration is not None:
+        raise ParameterError('by must be "shape" with beyond_chance or concentration, got "size"')
     situation = Situation(
         input_dim=dimension,
         epsilon=protocol.epsilon,
@@ -223,10 +272,10 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
         radius=float(protocol.radius),
         resolution=float(protocol.resolution),
         distances=distances_of_interest(distance, people, protocol.contribution, dimension),
-        max_sketch_dim=integer("max_sketch_dim", max_sketch_dim, at_least=1, at_most=LARGEST_SKETCH_DIM),
+        max_sketch_dim=largest,
         target=checked_target(distortion, failure_probability),
         density=None if density is None else number("density", density, above=0.0, at_most=1.0),
-        pairs=integer("pairs", pairs, at_least=1, at_most=10**10),
+        pairs=pair_count,
         total_share=protocol.total_share,
         binary=binary,
         fields=fields,
@@ -243,7 +292,11 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
     others = [line for line in (randomized_response(situation),) if line is not None]
     ranked = sorted([*lines, *others, recommended], key=lambda line: line.relative_error)
     needs = None
-    if recommended.relative_error > 1 or not meets_target(recommended, situation):
+    if (
+        recommended.relative_error > 1
+        or not recommended.has_upper_end
+        or not meets_target(recommended, situation)
+    ):
         needs = needs_of(situation, [option for each in options_by_family for option in each])
     return Plan(situation, tuple(dict.fromkeys(ranked)), recommended, needs, public_seed)
 
@@ -253,6 +306,7 @@ def recommended_of(
 ) -> Configuration:
     """Among those within a percent of the best: pure DP, then an exact sensitivity, then the smallest sketch, then the least work."""
     choices = [line for line in lines if line.is_choice]
+    choices = [line for line in choices if line.has_upper_end] or choices
     if any(meets_target(line, situation) for line in choices):
         choices = [line for line in choices if meets_target(line, situation)]
         best = min(line.relative_error for line in choices)
@@ -287,12 +341,14 @@ def meets_target(line: Configuration, situation: Situation) -> bool:
 
 
 def _best_option(options: Sequence[Option], situation: Situation) -> tuple[Option, Prediction] | None:
-    """The option with the smallest error at the smallest distance; of those that meet the target, if any does."""
+    """The option with the smallest error at the smallest distance; of those with upper ends that meet the target, if any do."""
     predicted = [(option, predict(option, situation, situation.epsilon)) for option in options]
     possible = [(option, prediction) for option, prediction in predicted if prediction is not None]
     if not possible:
         return None
     low = situation.distances.low
+    bounded = [pair for pair in possible if has_upper_end(pair[1].curve.a, situation.pairs)]
+    possible = bounded or possible
     if situation.target is not None:
         failures = [failure_of(option, prediction, situation) or 0.0 for option, prediction in possible]
         limit = max(situation.target.failure_probability, min(failures))
@@ -312,6 +368,6 @@ def _smallest_option(
         if prediction is None or prediction.relative_error(situation.distances.low) > enough:
             continue
         smaller = configuration_of(option, prediction, situation)
-        if meets_target(smaller, situation):
+        if smaller.has_upper_end and meets_target(smaller, situation):
             return smaller
     return line

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from armslength.planner.families import HISTOGRAM, KENTHAPADI, PAPERS_OWN
 from armslength.planner.needs import Needs
-from armslength.planner.predictions import Configuration, Option, has_upper_end, options, predict
+from armslength.planner.predictions import Configuration, Option, options, predict
 from armslength.plots import PlanCurves
 from armslength.privacy.exact_numbers import WEAK_EPSILON, decimal_text
 from armslength.results import table_lines
@@ -52,7 +52,12 @@ def refusal(plan: "Plan") -> str:
     """Why the distances cannot be resolved, and what would be enough."""
     situation, best = plan.situation, plan.recommended
     low = situation.distances.low
-    if best.relative_error > 1 or situation.target is None or best.failure_bound is None:
+    if not best.has_upper_end:
+        text = (
+            f"cannot be resolved: intervals of {configuration_text(best)} would have no useful upper end, or, with more coordinates, "
+            "too much noise"
+        )
+    elif best.relative_error > 1 or situation.target is None or best.failure_bound is None:
         text = (
             f"cannot be resolved: at distance {number_text(low)} the best standard error of the squared distance is "
             f"{number_text(best.std_error)}, {number_text(best.relative_error)} times the squared distance {number_text(low**2)} "
@@ -97,11 +102,6 @@ def reasons_for(plan: "Plan") -> list[str]:
             f"an error above {situation.target.distortion:g} of the squared distance has a probability of at most "
             f"{best.failure_bound:.3g}, for every difference and over {situation.pairs:,} pair{'s' * (situation.pairs > 1)} "
             "(proved, from exact moments)"
-        )
-    if plan.resolvable and not has_upper_end(plan.protocol, situation.distances.high, situation.pairs):
-        reasons.append(
-            "so few coordinates show that parties differ, but not by how much: intervals of large distances have no upper end at 95%"
-            f"{'' if situation.pairs == 1 else ' over so many pairs'}; plan for the larger distances if those matter"
         )
     return reasons
 

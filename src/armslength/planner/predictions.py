@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
+from scipy.special import ndtri
 
 from armslength.errors import ParameterError
 from armslength.estimates.intervals import IntervalRule, Level, interval_rule
@@ -25,8 +25,7 @@ from armslength.transforms.transform import Transform
 
 _REFERENCE_SENSITIVITY = 2**20  # a squared sensitivity: σ is proportional to its root
 _BYTES_OF_AN_INTEGER = 8
-# An interval has no upper end if q·√a ≥ 1, with a of about 2/k; no allowed level has a q of 10.
-_ALWAYS_BOUNDED = 200
+_ROOM = 0.75  # at most, for q·√a
 
 
 @dataclass(frozen=True)
@@ -70,6 +69,7 @@ class Configuration:
     failure_bound: float | None  # proved bound on missing the target, over all pairs; None without a target
     is_choice: bool  # may be recommended: within the size limit, and not only for comparison
     is_exact: bool  # holds for every seed; otherwise for a median matrix
+    has_upper_end: bool  # whether intervals have useful upper ends; without them it is not recommended
     curve: VarianceCurve
     option: Option | None  # None for randomized response
 
@@ -114,7 +114,7 @@ def predict(option: Option, situation: Situation, epsilon: Fraction) -> Predicti
         scale = option.sensitivity * unit_sigma(for_sketches, situation.delta)
     if not scale <= LARGEST_SCALE:
         return None
-    law = _law(family.noise, max(scale, SMALLEST_SCALE))
+    law = law_of(family.noise, max(scale, SMALLEST_SCALE))
     pair = Cumulants(2 * law.cumulants.k2, 2 * law.cumulants.k4)
     return Prediction(law, curve_of(option.transform, family.noise_site, situation.resolution, pair))
 
@@ -193,13 +193,12 @@ def smallest_resolved_distance(protocol: Protocol, pairs: int = 1) -> float:
     return math.sqrt(high)
 
 
-def has_upper_end(protocol: Protocol, distance: float, pairs: int = 1) -> bool:
-    """Whether the interval of this distance has an upper end at 95 percent (over all pairs). A very coarse projection has none."""
-    if protocol.transform.sketch_dim > _ALWAYS_BOUNDED:
-        return True
-    rule = _protocol_rule(protocol)
-    _, upper = rule.interval(np.array([distance**2]), Level.of(0.95, "asymptotic", pairs))
-    return bool(np.isfinite(upper[0]))
+def has_upper_end(a: float, pairs: int) -> bool:
+    """Whether upper ends at 95 percent (over all pairs) are at most twice the distance where noise is small.
+
+    There V(D) = aD², and the upper end is D̂/(1 − q√a). Coarser projections soon have no upper end at all.
+    """
+    return -float(ndtri(Level.of(0.95, "asymptotic", pairs).tail)) * math.sqrt(a) <= _ROOM
 
 
 def smallest_distance(curve: VarianceCurve) -> float:
@@ -222,7 +221,8 @@ def unit_sigma(epsilon: Fraction, delta: Fraction) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _law(name: str, scale: float) -> Law:
+def law_of(name: str, scale: float) -> Law:
+    """The law of "laplace" or "gaussian" noise."""
     return DiscreteLaplace(scale) if name == "laplace" else RoundedNormal(scale)
 
 
@@ -239,6 +239,7 @@ def _configuration(curve: VarianceCurve, situation: Situation, *, noise: str, **
         smallest_distance=smallest_distance(curve),
         guarantee=f"ε={decimal_text(situation.epsilon)}{delta}",
         noise=noise,
+        has_upper_end=has_upper_end(curve.a, situation.pairs),
         curve=curve,
         **others,
     )

@@ -97,7 +97,8 @@ def distances_of_interest(
         spread = f"all items are spread evenly over the {input_dim:,} coordinates"
     assumption = (
         f"two groups of {count:,} people with {contribution:,} item{'s' * (contribution > 1)} each, no item in both "
-        f"groups: {low:,.4g} apart if {spread}, {high:,.4g} if each group has all of its items on one"
+        f"groups: {low:,.4g} apart if {spread}, {high:,.4g} if each group has all of its items on one; "
+        "groups that have items in common are closer, and a plan by shape is the one for them"
     )
     return Distances(low, high, assumption, count)
 
@@ -122,6 +123,16 @@ def _checked_range(distance: Any) -> Distances:
             f"distance must be a range (low, high) with low <= high, got {short_repr(distance)}"
         )
     return Distances(low, high)
+
+
+def checked_pairs(parties: Any, pairs: Any) -> int:
+    """How many pairs there are."""
+    if parties is None:
+        return 1 if pairs is None else integer("pairs", pairs, at_least=1, at_most=10**10)
+    if pairs is not None:
+        raise ParameterError("parties or pairs must be given, and not both")
+    count = integer("parties", parties, at_least=2, at_most=10**5)
+    return count * (count - 1) // 2
 
 
 def checked_target(distortion: Any, failure_probability: Any) -> Target | None:

@@ -222,8 +222,8 @@ def test_examples_of_the_help_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = [line.strip() for line in run("plan", "--help").output.splitlines()]
     examples = [line for line in lines if line.startswith("armslength plan --")]
-    assert len(examples) == 4
-    assert [run(*shlex.split(example)[1:]).exit_code for example in examples] == [0, 0, 0, 3]
+    assert len(examples) == 5
+    assert [run(*shlex.split(example)[1:]).exit_code for example in examples] == [0, 0, 0, 0, 3]
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv"])
@@ -232,3 +232,62 @@ def test_a_weak_promise_is_called_weak_in_every_form(form):
     assert weak.exit_code == 0
     assert "weak promise" in (weak.stderr if form == "csv" else weak.stdout)
     assert "weak promise" not in run(*COUNTS, "--distance", "500", "--format", form).output
+
+
+SHAPES = [
+    *("plan", "--by", "shape", "--beyond-chance", "--open-vocabulary", "--parties", "9"),
+    *("--people", "3000", "--contribution", "5", "--epsilon", "1", "--seed", "x"),
+]
+
+
+def test_a_plan_by_shape_says_what_will_be_seen_and_is_written(tmp_path):
+    path = tmp_path / "protocol.json"
+    result = run(*SHAPES, "--unit", "one patient", "-o", str(path))
+    assert result.exit_code == 0, result.output
+    for words in ("you will see", "you will miss", "to see 0.99", "Recommended:", "share of ε for totals"):
+        assert words in result.output.replace("\n", " ")
+    protocol = al.Protocol.load(path)
+    assert protocol.total_share > 0
+    assert protocol.unit == "one patient"
+
+
+def test_a_plan_by_shape_as_json_and_csv():
+    document = json.loads(run(*SHAPES, "--format", "json").stdout)
+    assert document["resolvable"] is document["beyond_chance"] is True
+    assert 0.9 < document["seen"] <= document["hidden_by_chance"] < 1
+    assert document["needed"]["people"] > 3000
+    assert "Zipf" in document["assumption"]
+    assert al.Protocol.from_document(document["protocol"]).transform.seed == "x"
+    rows = list(csv.DictReader(io.StringIO(run(*SHAPES, "--format", "csv").stdout)))
+    assert [row["sketch_dim"] for row in rows] == [
+        str(row["sketch_dim"]) for row in document["configurations"]
+    ]
+
+
+def test_a_plan_by_shape_that_would_show_nothing_has_its_own_exit_code(tmp_path):
+    path = tmp_path / "protocol.json"
+    few = ["20" if each == "3000" else each for each in SHAPES]
+    result = run(*few, "-o", str(path))
+    assert result.exit_code == 3
+    assert "people in each party" in result.stderr
+    assert not path.exists()
+    assert json.loads(run(*few, "--format", "json").stdout)["protocol"] is None
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--plot", "plan.svg"],
+        ["--distance", "9"],
+        ["--pairs", "3"],
+        ["--concentration", "2"],
+        ["--count", "events"],
+        ["--by", "size"],
+    ],
+)
+def test_what_a_plan_by_shape_cannot_use_is_refused(more, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run(*SHAPES, *more)
+    assert result.exit_code == 2, result.output
+    assert "Traceback" not in result.output
+    assert list(tmp_path.iterdir()) == []

@@ -36,8 +36,8 @@ def test_what_was_needed_is_enough_and_a_tenth_less_is_not():
     few = al.plan(9, epsilon="0.05", people=60, contribution=2).needs
     assert al.plan(9, epsilon="0.05", people=few.people, contribution=2).resolvable
     assert not al.plan(9, epsilon="0.05", people=int(0.8 * few.people), contribution=2).resolvable
-    small = al.plan(100, epsilon=0.1, distance=5, max_sketch_dim=3).needs
-    assert al.plan(100, epsilon=small.epsilon, distance=5, max_sketch_dim=3).resolvable
+    small = al.plan(100, epsilon=0.1, distance=5, max_sketch_dim=20).needs
+    assert al.plan(100, epsilon=small.epsilon, distance=5, max_sketch_dim=20).resolvable
     assert al.plan(None, epsilon=1, distance=5, max_sketch_dim=2).needs.epsilon is None
     assert not al.plan(1000, epsilon=1, distance=0.9 * needs.distance, contribution=2).resolvable
     with pytest.raises(

@@ -1,0 +1,455 @@
+"""A plan for shapes: which differences of two mixes will be seen, with which sketch and which share of ε for totals."""
+
+import math
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import pyarrow as pa
+
+from armslength.checks import integer, number
+from armslength.errors import NotResolvableError, ParameterError
+from armslength.laws import LARGEST_SCALE, SMALLEST_SCALE, DiscreteLaplace
+from armslength.planner.needs import LARGEST_EPSILON, rounded_up, smallest
+from armslength.planner.plan_page import WIDTH, number_text
+from armslength.planner.predictions import has_upper_end, law_of, unit_sigma
+from armslength.planner.situation import LARGEST_COUNT
+from armslength.planner.typical_pair import Mix, TypicalPair
+from armslength.privacy.exact_numbers import WEAK_EPSILON, decimal_text, weakness
+from armslength.protocol.neighbors import total_law
+from armslength.protocol.protocol import Protocol
+from armslength.results import Result, table_lines
+from armslength.threads import cached_attribute
+from armslength.transforms.identity import Identity
+from armslength.transforms.sparse_jl import LARGEST_DEALT, SparseJL
+from armslength.transforms.transform import Transform
+
+SHARES = tuple(map(Fraction, ("0.02", "0.05", "0.1", "0.15", "0.2", "0.3", "0.5")))
+_NEARLY_EQUAL = 1.1  # of what is seen: then narrow intervals decide
+_HARDLY_WIDER = 1.05  # of intervals: then the smaller sketch is better
+_LEVEL = 0.95
+_ITEMS = 1000  # of an open vocabulary
+_MOST_ITEMS = 100_000  # more of them hardly matter
+_COLUMNS = pa.schema(
+    {
+        "label": pa.string(),
+        "sketch_dim": pa.int64(),
+        "noise": pa.string(),
+        "total_share": pa.float64(),
+        "seen": pa.float64(),
+        "is_recommended": pa.bool_(),
+    }
+)
+
+
+@dataclass(frozen=True)
+class ShapeSituation:
+    """What a plan for shapes is made for."""
+
+    input_dim: int | None
+    people: int  # of each party
+    contribution: int
+    epsilon: Fraction
+    delta: Fraction
+    pairs: int
+    mix: Mix
+    beyond_chance: bool
+    max_sketch_dim: int
+    shares: tuple[Fraction, ...]
+    protocol: Protocol  # a small one with the same neighbors
+    fields: dict[str, Any]  # the other arguments of the protocol
+
+    @classmethod
+    def of(
+        cls, input_dim: int | None, protocol: Protocol, fields: dict[str, Any], people: Any, **known: Any
+    ) -> "ShapeSituation":
+        """The situation, checked."""
+        count = integer("people", people, at_least=1, at_most=LARGEST_COUNT)
+        if protocol.contribution is None or protocol.resolution != 1:
+            raise ParameterError('contribution must be given, and resolution 1, with by="shape"')
+        if not isinstance(known["beyond_chance"], bool):
+            raise ParameterError("beyond_chance must be True or False, got something else")
+        if known["beyond_chance"] and protocol.count != "people":
+            raise ParameterError('count must be "people" beyond chance, got "events"')
+        concentration = known.pop("concentration")
+        items = min(input_dim or _ITEMS, _MOST_ITEMS)
+        if concentration is None:
+            mix = Mix.zipf(items, protocol.contribution)
+        else:
+            share = number("concentration", concentration, above=1e-6, at_most=1.0)
+            if input_dim is None:
+                items = max(items, math.ceil(2 / share))
+            if share * items < 1:
+                raise ParameterError(
+                    f"concentration must be at least one over the number of items, got {share:g}"
+                )
+            mix = Mix.of_concentration(share, min(items, _MOST_ITEMS), protocol.contribution)
+        shares = (protocol.total_share,) if protocol.total_share else SHARES
+        return cls(
+            input_dim,
+            count,
+            protocol.contribution,
+            protocol.epsilon,
+            protocol.delta,
+            mix=mix,
+            shares=shares,
+            protocol=protocol,
+            fields=fields,
+            **known,
+        )
+
+    @property
+    def tail(self) -> float:
+        """Of each end of an interval at 95 percent, over all pairs."""
+        return (1 - _LEVEL) / 2 / self.pairs
+
+    def pair(
+        self, transform: Transform | None, noise: str = "laplace", share: Fraction = SHARES[0]
+    ) -> TypicalPair | None:
+        """A typical pair of parties, released like that, or without noise; None if the noise would be out of range."""
+        neighbors, for_sketches = self.protocol.neighbors, self.epsilon * (1 - share)
+        unit = 1 / float(for_sketches) if noise == "laplace" else unit_sigma(for_sketches, self.delta)
+        scale = math.sqrt(neighbors.radius_squared) * unit  # each column has one entry
+        if not scale <= LARGEST_SCALE or not neighbors.radius / (self.epsilon * share) <= LARGEST_SCALE:
+            return None
+        totals: DiscreteLaplace | None = (
+            None if transform is None else total_law(neighbors, self.epsilon * share)
+        )
+        return TypicalPair(
+            self.mix,
+            self.people,
+            self.contribution,
+            self.tail,
+            self.beyond_chance,
+            self.beyond_chance and not self.fields["one_group"],
+            transform,
+            law_of(noise, max(scale, SMALLEST_SCALE)),
+            totals,
+        )
+
+
+@dataclass(frozen=True)
+class ShapeSetting:
+    """One way to release, and what it shows."""
+
+    transform: Transform  # under some seed
+    noise: str
+    total_share: Fraction
+    pair: TypicalPair
+    seen: float | None  # the largest cosine of mixes that are told apart in nine of ten cases
+
+    @property
+    def label(self) -> str:
+        """The transform in words."""
+        if isinstance(self.transform, SparseJL):
+            return f"SparseJL {self.transform.construction}, s=1"
+        return "Identity (noisy histogram)"
+
+    @property
+    def sketch_dim(self) -> int:  # noqa: D102
+        return self.transform.sketch_dim
+
+    @property
+    def gap(self) -> float:
+        """1 − seen: the smaller, the better."""
+        return math.inf if self.seen is None else 1 - self.seen
+
+
+@dataclass(frozen=True)
+class ShapeNeeds:
+    """What would show mixes that are so much alike, each with everything else unchanged; None if nothing does."""
+
+    cosine: float
+    epsilon: float | None
+    people: int | None
+
+
+@dataclass(frozen=True, repr=False)
+class ShapePlan(Result):
+    """The result of `al.plan(..., by="shape")`; printed, it says what will be seen.
+
+    Attributes:
+        situation: What was asked.
+        settings: All sizes, laws and shares for totals. Those whose intervals may have no upper end are left out.
+        recommended: The smallest sketch among those that see nearly as much as the best.
+        chance: What would be seen without any noise; the rest is hidden by chance.
+        needs: What would show differences half as large.
+        seed: The public seed of `protocol`.
+    """
+
+    situation: ShapeSituation
+    settings: tuple[ShapeSetting, ...]
+    recommended: ShapeSetting
+    chance: float | None
+    needs: ShapeNeeds
+    seed: str
+
+    @property
+    def seen(self) -> float | None:
+        """Two parties whose mixes have a smaller cosine are told apart in nine of ten cases; None if none are."""
+        return self.recommended.seen
+
+    @property
+    def resolvable(self) -> bool:
+        """Whether any difference is seen that often."""
+        return self.seen is not None
+
+    @property
+    def refusal(self) -> str | None:
+        """Why nothing would be seen, and what would be enough; None if something is."""
+        if self.resolvable:
+            return None
+        return (
+            f"cannot be resolved: with {_people(self.situation.people)} in each party, even mixes without a common item are told apart "
+            f"in fewer than nine of ten cases; to see mixes that are {self.needs.cosine:g} alike takes {_needs_text(self.needs)}"
+        )
+
+    @property
+    def weakness(self) -> str:
+        """Why the promise would be weak; empty if it is not."""
+        delta = self.situation.delta if self.recommended.noise == "gaussian" else Fraction(0)
+        return weakness(self.situation.epsilon, delta, self.situation.people)
+
+    @cached_attribute
+    def protocol(self) -> Protocol:
+        """The recommended setting as a protocol. Raises `NotResolvableError` if nothing would be seen."""
+        if self.refusal is not None:
+            raise NotResolvableError(self.refusal)
+        best, situation = self.recommended, self.situation
+        return Protocol(
+            _transform(situation.input_dim, best.sketch_dim, self.seed),
+            epsilon=situation.epsilon,
+            delta=situation.delta if best.noise == "gaussian" else 0,
+            noise=best.noise,
+            **{**situation.fields, "total_share": best.total_share},
+        )
+
+    def to_arrow(self) -> pa.Table:
+        """All settings, and what is seen with each."""
+        lines = [
+            (
+                each.label,
+                each.sketch_dim,
+                each.noise,
+                float(each.total_share),
+                each.seen,
+                each is self.recommended,
+            )
+            for each in self.settings
+        ]
+        return pa.table(list(map(list, zip(*lines, strict=True))), schema=_COLUMNS)
+
+    @property
+    def assumption(self) -> str:
+        """What is assumed about people, items and mixes."""
+        return _assumption(self.situation)
+
+    @property
+    def summary(self) -> str:
+        """The page without its table."""
+        return "\n".join(_page(self))
+
+    def __str__(self) -> str:
+        table = ["", *_table(self)] if self.resolvable else []
+        return "\n".join([*_page(self), *table, "", *textwrap.wrap(self.assumption, WIDTH)])
+
+    def _title(self) -> str:
+        if self.seen is None:
+            return "Plan by shape: nothing would be seen"
+        return f"Plan by shape: sees mixes less than {_likeness(self.seen)} alike, {_setting_text(self.recommended)}"
+
+
+def shape_plan(situation: ShapeSituation, seed: str) -> ShapePlan:
+    """The plan."""
+    settings = tuple(_settings(situation))
+    if not settings:
+        raise NotResolvableError(
+            "cannot be resolved: intervals would have no upper end, or all noise would be out of range; "
+            "take a larger max_sketch_dim or epsilon"
+        )
+    without_noise = situation.pair(None)
+    chance = 1.0 if without_noise is None or not situation.beyond_chance else without_noise.seen_from()
+    best = _recommended(settings)
+    if chance is not None and best.seen is not None:
+        chance = max(chance, best.seen)  # both are approximate
+    # Differences half as large, or half of all there are.
+    target = float(_likeness(1 - best.gap / 2)) if best.seen is not None else 0.5
+    return ShapePlan(situation, settings, best, chance, _needs(situation, target), seed)
+
+
+def _transform(input_dim: int | None, sketch_dim: int, seed: str) -> Transform:
+    if input_dim == sketch_dim:
+        return Identity(input_dim=sketch_dim)
+    is_balanced = input_dim is not None and input_dim <= LARGEST_DEALT
+    return SparseJL(
+        input_dim=input_dim,
+        sketch_dim=sketch_dim,
+        seed=seed,
+        construction="balanced" if is_balanced else "block",
+    )
+
+
+def _settings(situation: ShapeSituation) -> Iterator[ShapeSetting]:
+    """All powers of two, and one number for each item; with all shares."""
+    d, limit = situation.input_dim, situation.max_sketch_dim
+    most = limit if d is None else min(d, limit)
+    sizes = [2**power for power in range(most.bit_length())] + ([d] if d is not None and d <= limit else [])
+    transforms = [_transform(d, size, "plan") for size in sorted({*sizes, most})]
+    laws = ["laplace", *(["gaussian"] if situation.delta > 0 else [])]
+    for transform, noise, share in product(transforms, laws, situation.shares):
+        coefficients = transform.variance_coefficients
+        pair = situation.pair(transform, noise, share)
+        if pair is not None and coefficients is not None and has_upper_end(coefficients[0], situation.pairs):
+            yield ShapeSetting(transform, noise, share, pair, pair.seen_from())
+
+
+def _recommended(settings: tuple[ShapeSetting, ...]) -> ShapeSetting:
+    """Of those that see nearly as much as the best: pure DP, then narrow intervals, then the smallest sketch."""
+    best = min(settings, key=lambda each: each.gap)
+    if best.seen is None:
+        return best
+    near = [each for each in settings if each.gap <= _NEARLY_EQUAL * best.gap]
+    near = [each for each in near if each.noise == "laplace"] or near
+    by_size: dict[int, ShapeSetting] = {}  # each with its best share
+    for each in sorted(near, key=lambda each: each.gap):
+        by_size.setdefault(each.sketch_dim, each)
+    widths = {size: 1 - each.pair.likeness(best.seen)[0] for size, each in by_size.items()}
+    enough = _HARDLY_WIDER * min(widths.values())
+    return by_size[min(size for size, width in widths.items() if width <= enough)]
+
+
+def _needs(situation: ShapeSituation, cosine: float) -> ShapeNeeds:
+    def is_seen(**changes: Any) -> bool:
+        return any(1 - each.gap >= cosine for each in _settings(replace(situation, **changes)))
+
+    epsilon = smallest(
+        float(situation.epsilon), LARGEST_EPSILON, lambda value: is_seen(epsilon=rounded_up(value, 2))
+    )
+    people = smallest(
+        float(situation.people), LARGEST_COUNT, lambda value: is_seen(people=math.ceil(rounded_up(value, 2)))
+    )
+    return ShapeNeeds(
+        cosine,
+        None if epsilon is None else float(rounded_up(epsilon, 2)),
+        None if people is None else math.ceil(rounded_up(people, 2)),
+    )
+
+
+def _page(plan: ShapePlan) -> list[str]:
+    """What will be seen and what will be missed, what it would take to see more, and the recommended setting."""
+    situation, best, seen = plan.situation, plan.recommended, plan.seen
+    counted = f"{situation.contribution:,} item{'s' * (situation.contribution > 1)} counted of each person"
+    lines = textwrap.wrap(
+        f"With {_people(situation.people)} in each party, {counted}, ε = {decimal_text(situation.epsilon)}, and "
+        f"{situation.pairs:,} pair{'s' * (situation.pairs > 1)} of parties compared at 95 %"
+        f"{' together' if situation.pairs > 1 else ''}:",
+        WIDTH,
+    )
+    if seen is None:
+        return [*lines, "", *textwrap.wrap(plan.refusal or "", WIDTH)]
+    factor = math.sqrt((1 - seen) / (1 + seen))
+    parts = {
+        "you will see": f"two parties whose mixes are less than {_likeness(seen)} alike, in 9 of 10 cases. For example mixes in which "
+        f"every item is {100 * factor:.2g} % more common in one and less common in the other than on average",
+        "it will show": f"such mixes as {_interval(best.pair.likeness(seen))} alike, and equal mixes as "
+        f"{_interval(best.pair.likeness(1.0))} alike (95 % intervals)",
+        "you will miss": _missed(plan),
+        f"to see {plan.needs.cosine:g}": _needs_text(plan.needs),
+    }
+    for name, text in parts.items():
+        lines += ["", *_entry(name, text)] if name == "you will see" else _entry(name, text)
+    lines += ["", *textwrap.wrap(f"Recommended: {_setting_text(best)}.", WIDTH)]
+    if plan.weakness:
+        lines += textwrap.wrap(f"WARNING: {plan.weakness}", WIDTH)
+    return [*lines, f"  public seed: {plan.seed}"]
+
+
+def _missed(plan: ShapePlan) -> str:
+    """What is hidden, by chance and by noise."""
+    if not plan.situation.beyond_chance:
+        return "smaller differences of the people counted: noise hides them. Chance is not taken away: --beyond-chance asks about populations"
+    if plan.chance is None:
+        return "smaller differences: chance hides them. More people would help, a larger ε would not"
+    hidden = (1 - plan.chance) / plan.recommended.gap
+    text = f"smaller differences. Chance alone hides those above {_likeness(plan.chance)}: more people would help there, a larger ε would not"
+    if hidden > 0.95:
+        return text + ". Noise hides next to nothing more"
+    return text + f". Noise hides the rest, up to {_likeness(plan.recommended.seen or 0.0)}"
+
+
+def _needs_text(needs: ShapeNeeds) -> str:
+    weak = " (a weak promise)" if (needs.epsilon or 0) > WEAK_EPSILON else ""
+    epsilon = "" if needs.epsilon is None else f"ε = {needs.epsilon:g}{weak}"
+    people = "" if needs.people is None else f"{_people(needs.people)} in each party"
+    if people and not epsilon:
+        return f"{people}; no larger ε is enough"
+    return " or ".join(filter(None, [epsilon, people])) or "no ε up to 1000 and no number of people is enough"
+
+
+def _table(plan: ShapePlan) -> list[str]:
+    """What is seen with other sizes and shares."""
+    law = plan.recommended.noise
+    by_size: dict[int, list[ShapeSetting]] = {}
+    for each in plan.settings:
+        if each.noise == law:
+            by_size.setdefault(each.sketch_dim, []).append(each)
+    rows = []
+    for size, settings in by_size.items():
+        cells = {f"{100 * float(each.total_share):g} %": _cell(each, plan.recommended) for each in settings}
+        rows.append({"numbers a party": f"{size:,}", **cells})
+    text = "Mixes that are less alike than this are seen, by size of the sketch and share of ε for totals (-: none, or totals too coarse):"
+    return [*textwrap.wrap(text, WIDTH), *table_lines(rows, ())]
+
+
+def _cell(setting: ShapeSetting, recommended: ShapeSetting) -> str:
+    text = "-" if setting.seen is None else _likeness(setting.seen)
+    return f"*{text}" if setting is recommended else text
+
+
+def _assumption(situation: ShapeSituation) -> str:
+    """What is assumed, in words."""
+    mix = situation.mix
+    if situation.fields["one_group"]:
+        people = "every person counts in one party (--one-group)"
+    else:
+        people = "no person is in two parties. Where some are, their parties look more alike, and differences are harder to see"
+    each = "one item" if situation.contribution == 1 else f"{situation.contribution:,} items"
+    items = (
+        f"{each} of every person count; where people have fewer, plan for fewer people. Two records of a party, drawn at random, are of the "
+        f"same item in 1 of {number_text(round(1 / mix.concentration, 1))} cases, as under Zipf's law with {mix.items:,} items "
+        f"(--concentration {mix.concentration:.2g})"
+    )
+    text = f"This assumes that {people}. It assumes that {items}. No data was read."
+    if situation.beyond_chance:
+        text += " It is about populations: as if each party's people were an independent random sample of people like them."
+    text += " Alike: the cosine of two mixes, 1 for equal ones, 0 for those that share no item."
+    return text
+
+
+def _entry(name: str, text: str) -> list[str]:
+    wrap = textwrap.TextWrapper(WIDTH, initial_indent=f"  {name:<15}", subsequent_indent=" " * 17)
+    return wrap.wrap(text)
+
+
+def _setting_text(setting: ShapeSetting) -> str:
+    size = f"{setting.sketch_dim:,} number{'s' * (setting.sketch_dim > 1)} a party ({8 * setting.sketch_dim:,} bytes)"
+    return f"{setting.label}, {size}, {setting.noise.capitalize()} noise, {100 * float(setting.total_share):g} % of ε for totals"
+
+
+def _interval(ends: tuple[float, float]) -> str:
+    lower, upper = ends
+    return f"{max(lower, 0.0):.2f} to {math.floor(1000 * upper) / 1000:.2f}"
+
+
+def _likeness(cosine: float) -> str:
+    """The cosine, rounded down, with two digits of what is missing to 1."""
+    gap = max(1 - cosine, 1e-12)
+    digits = max(2, 1 - math.floor(math.log10(gap)))
+    return f"{math.floor(cosine * 10**digits + 1e-9) / 10**digits:.{digits}f}"
+
+
+def _people(count: int) -> str:
+    return f"{count:,} {'people' if count > 1 else 'person'}"
