@@ -126,16 +126,17 @@ def _plan(protocol_file: Path, parties: int, say: Print) -> None:
     """Writes the protocol: before anybody looks at data, the parties agree on what they will release."""
     settings: dict[str, Any] = {
         "epsilon": "1",
+        "people": 700,
         "contribution": 3,
+        "parties": parties,
         "unit": "one patient",
-        "total_share": "0.1",
-        "pairs": parties * (parties - 1) // 2,
+        "max_sketch_dim": 256,
         "seed": "trial-2026",
     }
-    plan = al.plan(distance=(150, 1500), **settings)
+    plan = al.plan(by="shape", beyond_chance=True, **settings)
     plan.protocol.save(protocol_file)
     options = [part for name, value in settings.items() for part in (f"--{name.replace('_', '-')}", value)]
-    fixed = ("--open-vocabulary", "--distance", "150:1500", "--overwrite", "-o", protocol_file)
+    fixed = ("--open-vocabulary", "--by", "shape", "--beyond-chance", "--overwrite", "-o", protocol_file)
     command = _command("plan", *options, *fixed)
     say(f"\n2. Will it work?\n{command}\n\n{plan.summary}\n")
 
