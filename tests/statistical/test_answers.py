@@ -172,3 +172,21 @@ def test_shapes_lie_in_their_intervals(k, epsilon, share, monkeypatch):
         assert (ours / without).max() < 1.5, ours / without  # honest, and not absurdly wide
     else:
         assert not at_most(naive.max(), total, ERROR), naive  # the totals' error is needed
+
+
+def test_of_the_pairs_told_apart_few_are_not():
+    """38 rows equal to the one that all share, and 2 that differ: without the rule most discoveries are false."""
+    total, equal = 300, 38
+    x = np.vstack([np.zeros((equal + 1, D), dtype=int), blocks(12, 12)])
+    shares, discovered = {True: [], False: []}, 0
+    for protocol in protocols(total):
+        rows = protocol.release(x, ledger=al.NO_LEDGER)
+        for fdr, each in shares.items():
+            lines = al.compare(rows[1:], rows[0], level=1 - ERROR, fdr=fdr).read_all()
+            told = lines["resolved"].to_numpy()
+            each.append(told[:equal].sum() / max(1, told.sum()))
+            discovered += fdr and told[equal:].sum()
+    limits = {fdr: ERROR + LIMIT * np.std(each) / np.sqrt(total) for fdr, each in shares.items()}
+    assert np.mean(shares[True]) <= limits[True]
+    assert np.mean(shares[False]) > limits[False]
+    assert discovered > 0.8 * 2 * total

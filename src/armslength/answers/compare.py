@@ -90,7 +90,8 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     """
     checked_rows("a", a, 2 if b is None else 1)
     right = a if b is None else checked_rows("b", b, 1)
-    check_same_space((*a.protocols, *right.protocols))
+    protocols = (*a.protocols, *right.protocols)
+    check_same_space(protocols)
     one_of("quantity", quantity, QUANTITIES)
     # For distances that of their squares, which are not tied at 0.
     estimator = _estimator(quantity, by, beyond_chance=beyond_chance)
@@ -113,7 +114,7 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
         raise ParameterError("farthest must come with a number of top pairs, got it alone")
     clear = CLEAR_NOTE if any(any(side.in_clear) for side in (a, right)) else ""
     special = APPROXIMATE if quantity in _PRODUCTS else ""
-    note = "; ".join(filter(None, (special, answer_note(by, beyond_chance=beyond_chance), clear)))
+    note = answer_note(by, protocols, special, clear, beyond_chance=beyond_chance, within=b is None)
     metadata = {"quantity": quantity, "by": by, "level": repr(level), "method": method, "note": note}
     metadata["beyond_chance"] = str(beyond_chance).lower()
     metadata |= {"simultaneous": str(bool(simultaneous)).lower(), "fdr": str(bool(fdr)).lower()}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from armslength import plots
 from armslength.answers.pairs import Answer, answer_note, checked_sketches, pair_estimator
 from armslength.errors import ParameterError, plural
-from armslength.estimates.distances import as_distances, checked_pair, squared_norms
+from armslength.estimates.distances import as_distances, checked_pair, clear_note, squared_norms
 from armslength.estimates.intervals import Level
 from armslength.estimates.shapes import shape_distances
 from armslength.results import sentences
@@ -127,5 +127,5 @@ def drift(
         ends = [(one.value, *one.rule.interval(each)) for one in estimates]
         value, lower, upper = np.array(ends).reshape(-1, 3).T
     answer = tuple(both), value, lower, upper, lower > 0, change, only_before, only_after
-    note = answer_note(by, change, beyond_chance=beyond_chance)
+    note = answer_note(by, change.protocols, clear_note(change), beyond_chance=beyond_chance, within=False)
     return Drift(*answer, level=level, by=by, beyond_chance=beyond_chance, note=note)

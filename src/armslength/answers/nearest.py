@@ -19,6 +19,7 @@ from armslength.answers.pairs import (
     pair_estimator,
     row_blocks,
     tiles_of,
+    with_shapes,
 )
 from armslength.answers.shortlist import Shortlist
 from armslength.checks import integer
@@ -166,6 +167,12 @@ def nearest(  # noqa: PLR0913  # each chooses one thing
         show_progress: Whether to show a bar on a terminal.
     """
     _check_size("queries", checked_sketches("queries", queries, 1))
+    queries, without = with_shapes(queries, by)
+    checked_sketches("queries with a total above 0", queries, 1)
+    left_out = [without]
+    if isinstance(index, Sketches):
+        index, without = with_shapes(index, by)
+        left_out.append(without)
     index_rows = _checked_index(queries, index)
     others = len(index_rows) - (index is None)
     answers_each = min(integer("count", count, at_least=1, at_most=2**31), others)
@@ -194,7 +201,8 @@ def nearest(  # noqa: PLR0913  # each chooses one thing
         lower=np.sqrt(answers.lower),
         upper=np.sqrt(answers.upper),
     )
-    note = "; ".join(filter(None, (answer_note(by, beyond_chance=beyond_chance), clear)))
+    protocols = (*queries.protocols, *index_rows.protocols)
+    note = answer_note(by, protocols, clear, *left_out, beyond_chance=beyond_chance, within=index is None)
     labels = _labels(index_rows, answers.indices)
     answer = queries.labels, labels, *answers, simultaneous
     return Nearest(*answer, level=level, by=by, beyond_chance=beyond_chance, note=note)

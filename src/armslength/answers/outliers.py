@@ -19,6 +19,7 @@ from armslength.answers.pairs import (
     with_shapes,
 )
 from armslength.checks import number
+from armslength.estimates.distances import clear_note
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Bounds, Level
 from armslength.results import sentences
@@ -125,7 +126,8 @@ def outliers(
     estimator = pair_estimator(by, beyond_chance=beyond_chance)
     blocks = [_medians(rows, sketches, estimator, each) for rows in row_blocks(len(sketches))]
     medians = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
-    note = "; ".join(filter(None, (answer_note(by, sketches, beyond_chance=beyond_chance), left_out)))
+    others = clear_note(sketches), left_out
+    note = answer_note(by, sketches.protocols, *others, beyond_chance=beyond_chance, within=True)
     return _outliers_of(
         medians, sketches.labels, times, level=level, by=by, beyond_chance=beyond_chance, note=note
     )

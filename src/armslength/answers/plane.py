@@ -12,7 +12,7 @@ from armslength import plots
 from armslength.answers.pairs import Answer, answer_note, checked_sketches, pair_estimator
 from armslength.checks import number
 from armslength.errors import plural
-from armslength.estimates.distances import gram_matrix
+from armslength.estimates.distances import clear_note, gram_matrix
 from armslength.estimates.pair_noise import PairNoises
 from armslength.estimates.shapes import totals
 from armslength.sketches.sketches import Sketches
@@ -83,7 +83,8 @@ def plane_of(squared: Points, sketches: Sketches, level: float, by: str) -> Plan
     transform = sketches.transform
     noise, projection = noise_of_rows(sketches, by), transform.projection_variance
     picture = scaling(squared, noise, transform.sketch_dim, projection, level)
-    return Plane(sketches.labels, *picture, level=level, by=by, note=answer_note(by, sketches))
+    note = answer_note(by, sketches.protocols, clear_note(sketches), beyond_chance=False, within=True)
+    return Plane(sketches.labels, *picture, level=level, by=by, note=note)
 
 
 class Scaling(NamedTuple):

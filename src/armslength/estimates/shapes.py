@@ -5,6 +5,7 @@ estimates is in `shape_law`. Where totals are too coarse for it, and for guarant
 intervals of totals, norms and distances allow (proof: docs/reference/answers.md).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
@@ -36,6 +37,7 @@ POPULATIONS_NOTE = (
     "about the mixes of populations, as if each party's people were a random sample of people like them; "
     "families, clinics and repeat visits make chance larger"
 )
+_OVERLAP_NOTE = "people may be in both rows: upper ends allow for it"
 ALIKE = 0.95  # the cosine from which on two mixes are called alike
 COARSE = 0.15  # relative error of a total at the level asked for, above which its law is not used
 _DOMINANT = 0.25  # share of the totals in the variance, above which coarse totals matter
@@ -125,9 +127,8 @@ class _Shapes:
                 "beyond_chance must have rows that share no release, got two that do; compare them with beyond_chance=False"
             )
         self.curve = self.model.variance_curve(noises.cumulants)
-        self.overlap = beyond_chance and not all(
-            protocol.one_group for protocol in (*left.protocols, *right.protocols)
-        )
+        self.question = question_notes(left.protocols, beyond_chance=beyond_chance, within=right is left)
+        self.overlap = _OVERLAP_NOTE in self.question
 
     def _rows(self, sketches: Sketches, side: "_Side") -> ShapeRows:
         unit = self.model.unit
@@ -165,9 +166,7 @@ class _Shapes:
 
     def note(self) -> str:
         """What must be known to read the answer."""
-        notes = [POPULATIONS_NOTE if self.beyond_chance else COUNTS_NOTE]
-        if self.overlap:
-            notes.append("people may be in both rows: upper ends allow for it")
+        notes = [*self.question]
         level = Level(_DOUBTFUL, METHODS[0])
         marks = [
             zip(names, side.is_sure(level), strict=True)
@@ -178,6 +177,17 @@ class _Shapes:
             some = ", ".join(doubtful[:_MOST_NAMED]) + (", …" if len(doubtful) > _MOST_NAMED else "")
             notes.append(f"nothing is said of {some}: the total may be 0")
         return "; ".join(notes)
+
+
+def question_notes(protocols: Iterable[Protocol], *, beyond_chance: bool, within: bool) -> list[str]:
+    """Which question an answer about shapes is for, and what it assumes.
+
+    Rows of one release under `one_group` share no person. Two sides may be two releases about the same people.
+    """
+    notes = [POPULATIONS_NOTE if beyond_chance else COUNTS_NOTE]
+    if beyond_chance and not (within and all(protocol.one_group for protocol in protocols)):
+        notes.append(_OVERLAP_NOTE)
+    return notes
 
 
 def people_of(sketches: Sketches, total: Floats) -> tuple[Floats, Floats]:

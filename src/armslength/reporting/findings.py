@@ -173,17 +173,19 @@ def findings_of(
         raise ParameterError("estimates must be finite to report, got infinity or NaN")
     joint = estimate.interval(level, simultaneous=True)
     lower, upper = joint if simultaneous else estimate.interval(level)
+    likeness = remedy = None
+    if by == "shape":
+        likeness = _likeness(sketches, level, simultaneous=simultaneous, beyond_chance=beyond_chance)
+        remedy = _remedy(estimate, (joint[0] <= 0) & (likeness[1] < ALIKE), level)
     return Findings(
         labels=_unique(sketches.labels),
         level=level,
         simultaneous=simultaneous,
         by=by,
         beyond_chance=beyond_chance,
-        likeness=_likeness(sketches, level, simultaneous=simultaneous, beyond_chance=beyond_chance)
-        if by == "shape"
-        else None,
+        likeness=likeness,
         left_out=tuple(label for label in every if label not in set(sketches.labels)),
-        remedy=_remedy(estimate, joint[0], level) if by == "shape" and count > 1 else None,
+        remedy=remedy,
         squared=squared,
         lower=np.sqrt(lower),
         upper=np.sqrt(upper),
@@ -206,10 +208,10 @@ def _likeness(
     return cosines.value, *cosines.interval(level, simultaneous=simultaneous)
 
 
-def _remedy(estimate: Estimate, lower: Matrix, level: float) -> Remedy | None:
-    """How much more ε or how many more people would tell most of the pairs apart that are not; None if all are."""
+def _remedy(estimate: Estimate, open_pairs: NDArray[np.bool_], level: float) -> Remedy | None:
+    """How much more ε or how many more people would tell most of the open pairs apart; None if there are none."""
     rule = estimate.rule
-    is_open = np.triu(lower <= 0, 1)
+    is_open = np.triu(open_pairs, 1)
     if not isinstance(rule, Shape) or not is_open.any():
         return None
     tail = Level.of(level, "asymptotic", estimate.pairs).tail

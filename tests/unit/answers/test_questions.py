@@ -1,6 +1,7 @@
 """alike, closer, outliers and drift: the rules by which they decide, what they say, and what they refuse."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import armslength as al
@@ -253,3 +254,38 @@ def test_drift_of_shapes_is_that_of_each_pair_whatever_the_sizes():
     assert al.drift(before, before, by="shape").upper.tolist() == [0, 0, 0]
     with pytest.raises(al.ParameterError, match="by must be one of"):
         al.drift(before, after, by="weight")
+
+
+def people_in(groups, **fields):
+    """900 people with one item each, the same in every release."""
+    settings = {"epsilon": 50, "contribution": 1, "unit": "one person", "total_share": "0.5", **fields}
+    protocol = al.Protocol(al.SparseJL(sketch_dim=64, seed="people"), **settings)
+    events = pa.table(
+        {
+            "who": [str(person) for person in range(900)],
+            "what": ["x", "y", "z", "u", "v"] * 180,
+            "where": ["north", "south", "east"] * 300,
+        }
+    )
+    columns = {"person": "who", "item": "what", "group": "where", "public_groups": groups}
+    return protocol.release_table(events, **columns, ledger=al.NO_LEDGER)
+
+
+def test_people_may_be_in_two_releases_though_each_is_in_one_group():
+    known = {"by": "shape", "beyond_chance": True}
+    first, second = (people_in(["north", "south", "east"], one_group=True) for _ in range(2))
+    words = "people may be in both rows"
+    assert words in al.drift(first, second, **known).note
+    assert words not in al.outliers(first, **known).note
+    assert words in al.outliers(people_in(["north", "south", "east"]), **known).note
+    assert words in al.nearest(first, second, **known).note
+    assert words not in al.compare(first, **known).schema.metadata[b"note"].decode()
+    assert words in al.shape_distances(first, second, beyond_chance=True).note
+
+
+def test_a_party_without_a_mix_is_nobodys_nearest():
+    rows = people_in(["north", "nowhere", "south", "east"])
+    found = al.nearest(rows, count=2, by="shape")
+    assert found.queries == ("north", "south", "east")
+    assert "nowhere" not in {label for labels in found.labels for label in labels}
+    assert "left out: nowhere" in found.note

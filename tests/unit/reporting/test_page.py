@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import armslength as al
+from armslength.reporting.findings import findings_of
 from armslength.reporting.page import report
 from armslength.sketches.noises import Noises
 from armslength.sketches.sketches import Sketches
@@ -220,3 +221,27 @@ def test_a_party_without_a_mix_is_named_and_leaves_the_others_alone(tmp_path):
 def test_a_banner_is_on_top_of_the_page(tmp_path):
     page = written(hospitals(2), tmp_path, banner="REHEARSAL <b>")
     assert '<div class="rehearsal">REHEARSAL &lt;b&gt;</div>' in page
+
+
+def test_what_keeps_pairs_open_is_noise_or_chance():
+    """400 people over 50 items: with a small ε noise hides the rest, with a large one chance; of the counts, only noise."""
+    people, items = [str(person) for person in range(400)], np.random.default_rng(3)
+    shares = {}
+    for epsilon, beyond_chance in (("0.5", True), ("1000", True), ("0.5", False)):
+        protocol = al.Protocol(
+            al.SparseJL(sketch_dim=256, seed="q"),
+            epsilon=epsilon,
+            contribution=1,
+            unit="one person",
+            total_share="0.2",
+        )
+        tables = [pa.table({"who": people, "what": items.integers(0, 50, 400).astype(str)}) for _ in "abc"]
+        rows = [
+            protocol.release_table(table, person="who", item="what", label=label, ledger=al.NO_LEDGER)
+            for table, label in zip(tables, "abc", strict=True)
+        ]
+        known = {"level": 0.95, "simultaneous": True, "by": "shape", "beyond_chance": beyond_chance}
+        shares[epsilon, beyond_chance] = findings_of(al.concat(rows), **known).remedy.noise_share
+    assert shares["0.5", True] > 0.5
+    assert shares["1000", True] < 0.5
+    assert shares["0.5", False] > 0.95

@@ -15,6 +15,7 @@ const alphabeticRank = new Uint16Array(count);
 Array.from(labels, (_, party) => party)
   .sort((a, b) => inOrder.compare(labels[a], labels[b]))
   .forEach((party, rank) => (alphabeticRank[party] = rank));
+const rankOf = (pair) => (isResolved(pair) ? 2 : isAlike(pair) ? 1 : 0); // open pairs first
 const holds = (word) => {
   const looked = word.trim().toLowerCase();
   return Uint8Array.from(labels, (label) => label.toLowerCase().includes(looked));
@@ -28,7 +29,7 @@ if (nearestTable) {
     party: (row) => alphabeticRank[row.dataset.party],
     nearest: (row) => alphabeticRank[row.dataset.other],
     distance: (row) => distanceOf(pairOf(row.dataset.party, row.dataset.other)),
-    state: (row) => Number(isResolved(pairOf(row.dataset.party, row.dataset.other))),
+    state: (row) => rankOf(pairOf(row.dataset.party, row.dataset.other)),
     place: (row) => Number(row.dataset.candidates),
   };
   sortable(nearestTable, (key, sign) => {
@@ -52,7 +53,7 @@ if (pairsTable) {
   const perPage = pairCount <= 300 ? 300 : 100;
   const body = pairsTable.tBodies[0];
   const all = Uint32Array.from({ length: pairCount }, (_, pair) => pair);
-  const keys = { left: (pair) => alphabeticRank[lefts[pair]], right: (pair) => alphabeticRank[rights[pair]], distance: (pair) => values[pair], lower: (pair) => lowers[pair], upper: (pair) => uppers[pair], state: (pair) => Number(isResolved(pair)) };
+  const keys = { left: (pair) => alphabeticRank[lefts[pair]], right: (pair) => alphabeticRank[rights[pair]], distance: (pair) => values[pair], lower: (pair) => lowers[pair], upper: (pair) => uppers[pair], state: rankOf };
   let sorted = all, kept = all, page = 0, key = "distance", sign = 1;
   const party = (number) => {
     const button = make("button", "party", named(number));
