@@ -16,6 +16,7 @@ from armslength.estimates.pair_noise import Floats
 from armslength.estimates.variance import VarianceCurve
 
 _HALVINGS = 24
+_PAIRS_AT_ONCE = 1 << 13
 _DOUBLINGS = 60  # of the first guess of an upper end; beyond that there is none
 _SKEWNESS = np.concatenate([[0.0], np.geomspace(0.005, 20.0, 300)])
 _SHARES = np.linspace(0.0, 1.0, 65) ** 2  # of the totals' Laplace noise in the variance
@@ -223,14 +224,40 @@ class ShapeLaw:
 
     def noise_share(self) -> Floats:
         """The share of the noise in the variance if the shapes are equal; the rest is chance."""
-        return self.curve.at(np.zeros_like(self.inner)) / self.moments(np.zeros_like(self.inner))[0]
+        equal = np.zeros_like(self.inner)
+        variance, _, of_totals = self.moments(equal)
+        return (self.curve.at(equal) + of_totals) / variance
 
     def interval(self, tail: float) -> tuple[Floats, Floats]:
         """(11) Every D that the estimate does not exclude: each end misses with at most this probability.
 
         The lower end is the smallest D with D̂ ≤ D + q⁺√V(D), the upper end the largest with D̂ ≥ D − q⁻√V(D).
         """
-        return self._lower(self.value, tail), self._upper(np.maximum(self.highest_value, 0.0), tail)
+        lower, upper = np.empty_like(self.inner), np.empty_like(self.inner)
+        step = max(
+            1, _PAIRS_AT_ONCE // max(1, self.inner.shape[1])
+        )  # so that they stay in the processor's cache
+        for start in range(0, len(lower), step):
+            part = self._part(slice(start, start + step))
+            lower[start : start + step] = part.lower_ends(part.value, tail)
+            upper[start : start + step] = part.upper_ends(np.maximum(part.highest_value, 0.0), tail)
+        return lower, upper
+
+    def _part(self, rows: slice) -> "ShapeLaw":
+        """The law of some rows with all columns."""
+        curve = self.curve
+        b, c = (np.broadcast_to(each, self.inner.shape)[rows] for each in (curve.b, curve.c))
+        names = self.rows.__dataclass_fields__
+        part = ShapeRows(**{name: getattr(self.rows, name)[rows] for name in names})
+        return ShapeLaw(
+            part,
+            self.columns,
+            self.inner[rows],
+            self.linear[rows],
+            self.coordinates,
+            VarianceCurve(curve.a, b, c),
+            self.overlap,
+        )
 
     def limits(self, d: Floats, tail: float) -> tuple[Floats, Floats]:
         """(9) D − q⁻√V and D + q⁺√V."""
@@ -241,7 +268,8 @@ class ShapeLaw:
         heavy = np.interp(of_totals / scale, _SHARES, _normal_laplace_quantiles(tail))
         return d - np.maximum(below, heavy) * deviation, d + np.maximum(above, heavy) * deviation
 
-    def _lower(self, value: Floats, tail: float) -> Floats:
+    def lower_ends(self, value: Floats, tail: float) -> Floats:
+        """The smallest D with value ≤ D + q⁺√V(D)."""
         low, high = np.zeros_like(value), np.maximum(value, 0.0)  # at `high` the estimate is not too large
         is_zero = value <= self.limits(low, tail)[1]
         for _ in range(_HALVINGS):
@@ -250,7 +278,8 @@ class ShapeLaw:
             low, high = np.where(is_too_large, middle, low), np.where(is_too_large, high, middle)
         return np.where(is_zero, 0.0, low)
 
-    def _upper(self, value: Floats, tail: float) -> Floats:
+    def upper_ends(self, value: Floats, tail: float) -> Floats:
+        """The largest D with value ≥ D − q⁻√V(D); infinity if there is none."""
         low, high = value, value + np.sqrt(self.moments(value)[0])
         for _ in range(_DOUBLINGS):
             is_open = self.limits(high, tail)[0] <= value
