@@ -62,35 +62,50 @@ def run_demo(folder: Path, say: Print) -> Path:
     sketch_folder = folder / "sketches"
     sketches = _release(folder, hospitals, protocol_file, sketch_folder, say)
     _compare(sketches, hospitals, say)
-    say("\n" + _command("compare", sketch_folder, "--by", "shape", "--simultaneous", "--top", 10))
+    question = ("--by", "shape", "--beyond-chance")
+    say(
+        "\n"
+        + _command("compare", sketch_folder, *question, "--simultaneous", "--quantity", "cosine", "--top", 10)
+    )
     _cluster(sketches, hospitals, al.Protocol.load(protocol_file), say)
-    say(_command("cluster", sketch_folder, "--by", "shape", "--cut", REGIONS))
+    say(_command("cluster", sketch_folder, *question))
     page = folder / "report.html"
-    al.report(sketches, page, title=_TITLE, by="shape")
+    al.report(sketches, page, title=_TITLE)
     say(f"\n6. The report: open {page.resolve()} in a browser; it needs no network")
-    say(_command("report", sketch_folder, "--by", "shape", "--title", _TITLE, "-o", page))
+    say(_command("report", sketch_folder, "--title", _TITLE, "-o", page))
     return page
 
 
-def generated_hospitals() -> list[Hospital]:
-    """All hospitals. The seed is for the generated data; noise has no seed."""
-    generator = np.random.default_rng(2026)
+def generated_hospitals(
+    count: int | None = None, people: tuple[int, int] = (_FEWEST, _MOST), items: int = 3, seed: int = 2026
+) -> list[Hospital]:
+    """All hospitals, with so many people each and about so many items a person.
+
+    The seed is for the generated data; noise has no seed.
+    """
+    generator = np.random.default_rng(seed)
     frequencies = 1 / np.arange(1, CODES + 1)
     rare = np.arange(_COMMON, CODES)
     orders = [np.concatenate([generator.permutation(_COMMON), rare]) for _ in range(REGIONS)]
     hospitals = []
-    for number in range(HOSPITALS):
+    for number in range(count or HOSPITALS):
         region = number % REGIONS
         shares = frequencies[orders[region]]
-        visits = _visits(generator, number, shares / shares.sum())
+        visits = _visits(generator, number, shares / shares.sum(), people, items)
         hospitals.append(Hospital(f"hospital {number + 1:02d}", region, visits))
     return hospitals
 
 
-def _visits(generator: np.random.Generator, hospital: int, shares: NDArray[np.float64]) -> pa.Table:
-    """The events of a hospital: two or three for most patients, dozens for some."""
-    patients = int(generator.integers(_FEWEST, _MOST + 1))
-    events = np.ceil(generator.pareto(1.5, patients) + 1).clip(max=500).astype(np.int64)
+def _visits(
+    generator: np.random.Generator,
+    hospital: int,
+    shares: NDArray[np.float64],
+    people: tuple[int, int],
+    items: int,
+) -> pa.Table:
+    """The events of a hospital: two or three for most patients if `items` is 3, dozens for some."""
+    patients = int(generator.integers(people[0], people[1] + 1))
+    events = np.ceil(generator.pareto(1.5, patients) * (items - 1) / 2 + 1).clip(max=500).astype(np.int64)
     patient_of_event = np.repeat(np.arange(patients), events)
     codes = generator.choice(CODES, size=len(patient_of_event), p=shares)
     patient_names = [f"H{hospital + 1:02d}-{patient:05d}" for patient in patient_of_event.tolist()]
@@ -165,22 +180,25 @@ def _run(command: list[str]) -> None:
 
 
 def _compare(sketches: al.Sketches, hospitals: list[Hospital], say: Print) -> None:
-    """Prints the closest and farthest pairs by shape beside the true distances, which the demo knows."""
-    estimate = al.shape_distances(sketches)
-    lower, upper = estimate.interval(0.95)
-    truth = true_shape_distances(hospitals)
+    """Prints how many pairs differ beyond chance, and some of them beside the hidden regions, which the demo knows."""
+    differ = al.shape_distances(sketches, beyond_chance=True).resolved(0.95, simultaneous=True)
+    likeness = al.shape_cosines(sketches, beyond_chance=True)
+    lower, upper = likeness.interval(0.95, simultaneous=True)
     left, right = np.triu_indices(len(sketches), 1)
-    resolved = int(estimate.resolved(0.95, simultaneous=True)[left, right].sum())
-    order = np.argsort(estimate.value[left, right])
-    say(f"\n4. Distances of shapes: {resolved} of {len(left)} pairs are told apart, all together at 95%\n")
-    say(f"   {'':28}  estimate  95% interval      truth   regions")
+    is_same = np.equal.outer(*[[hospital.region for hospital in hospitals]] * 2)
+    say(
+        "\n4. Do the populations differ in their mix of diagnoses?  Beyond chance, 95%, all pairs together.\n"
+    )
+    for same, where in ((False, "of different regions"), (True, "of the same region")):
+        chosen = is_same[left, right] == same
+        say(f"   {int(differ[left, right][chosen].sum()):3} of {int(chosen.sum())} pairs {where} differ")
+    say(f"\n   {'':28}  alike  from   to    regions")
+    order = np.argsort(-likeness.value[left, right], kind="stable")
     for pair in [*order[:3], *order[-3:]]:
         i, j = int(left[pair]), int(right[pair])
         names = f"{hospitals[i].name}, {hospitals[j].name}"
-        say(
-            f"   {names:28}  {estimate.value[i, j]:8.3f}  {lower[i, j]:5.3f} to {upper[i, j]:5.3f}  {truth[i, j]:7.3f}   "
-            f"{'ABCD'[hospitals[i].region]} and {'ABCD'[hospitals[j].region]}"
-        )
+        numbers = "   ".join(f"{max(0.0, each[i, j]):.2f}" for each in (likeness.value, lower, upper))
+        say(f"   {names:28}  {numbers}   {'ABCD'[hospitals[i].region]} and {'ABCD'[hospitals[j].region]}")
 
 
 def true_shape_distances(hospitals: list[Hospital]) -> NDArray[np.float64]:
@@ -212,13 +230,14 @@ def _cluster(sketches: al.Sketches, hospitals: list[Hospital], protocol: al.Prot
         histogram.release_table(hospital.visits, label=hospital.name, ledger=al.NO_LEDGER, **columns)
         for hospital in hospitals
     ]
-    ours, theirs = (
-        adjusted_rand_index(al.cluster(each, by="shape").flat(REGIONS), regions)
-        for each in (sketches, al.concat(rows))
-    )
+    trees = [al.cluster(each, by="shape") for each in (sketches, al.concat(rows))]
+    ours, theirs = (adjusted_rand_index(tree.flat(REGIONS), regions) for tree in trees)
+    names = {hospital.name: hospital.region for hospital in hospitals}
+    groups = [sorted({names[label] for label in group}) for group in trees[0].groups()]
     say(
-        f"\n5. Clusters: adjusted Rand index {ours:.2f} against the hidden regions\n"
-        f"   with {sketches.values.shape[1]:,} numbers a hospital; a noisy histogram under the same ε, with {CODES:,}: {theirs:.2f}"
+        f"\n5. Groups that stand apart (supported at 95%): {len(groups)}, of which {sum(len(group) == 1 for group in groups)} lie in one region each\n"
+        f"   Cut into {REGIONS} clusters: adjusted Rand index {ours:.2f} against the hidden regions, with "
+        f"{sketches.values.shape[1]:,} numbers a hospital;\n   a noisy histogram under the same ε, with {CODES:,}: {theirs:.2f}"
     )
 
 

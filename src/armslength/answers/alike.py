@@ -220,7 +220,8 @@ def closer(
         (b_low, b_high), (c_low, c_high) = (
             each.interval(1 - (1 - sure) / 2, method=method) for each in (to_b, to_c)
         )
-        lower, upper, note = float((b_low - c_high)[0, 0]), float((b_high - c_low)[0, 0]), to_b.note
+        lower, upper = float((b_low - c_high)[0, 0]), float((b_high - c_low)[0, 0])
+        note = "; ".join(dict.fromkeys(filter(None, (*to_b.note.split("; "), *to_c.note.split("; ")))))
     else:
         # With p = c − b and q = 2a − b − c it is ⟨p, q⟩, and p and q are sketches like any other.
         p, q = c - b, 2 * a - b - c

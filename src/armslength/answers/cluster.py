@@ -210,8 +210,7 @@ def _support(sketches: Sketches, squared: Floats, merges: Floats, order: tuple[i
     Nothing is claimed of rows that have a noise in common, whose errors depend on each other, nor of very many rows.
     """
     leaves, noises = len(order), sketches.noises
-    has_shared = noises.shared_count(noises) > len(noises.ids)  # every noise meets itself
-    if has_shared or not 3 <= leaves <= _MOST_TESTED:
+    if noises.has_shared or not 3 <= leaves <= _MOST_TESTED:
         return np.ones(leaves - 1)
     factor, error = _scale_and_error(sketches, squared, by)
     model, rows = ErrorModel.of(sketches.protocols[0]), PairNoises.of_rows(noises)

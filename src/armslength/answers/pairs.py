@@ -14,7 +14,6 @@ from armslength.estimates.distances import clear_note, is_clear, squared_distanc
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.shapes import (
     COUNTS_NOTE,
-    NOTE,
     POPULATIONS_NOTE,
     has_sure_total,
     people_of,
@@ -97,7 +96,7 @@ def best_question(sketches: Sketches) -> tuple[str, bool]:
         people_of(sketches, sketches.totals.astype(np.float64))
     except ParameterError:
         return "shape", False
-    return "shape", True
+    return "shape", not sketches.noises.has_shared
 
 
 def each_pair_once(
@@ -149,7 +148,7 @@ def row_blocks(count: int) -> Iterator[range]:
 def answer_note(by: str, *sides: Sketches, beyond_chance: bool = False) -> str:
     """The note of an answer about these rows; empty if there is nothing to note."""
     question = POPULATIONS_NOTE if beyond_chance else COUNTS_NOTE
-    return "; ".join(filter(None, (*((NOTE, question) if by == "shape" else ()), clear_note(*sides))))
+    return "; ".join(filter(None, (question if by == "shape" else "", clear_note(*sides))))
 
 
 def with_shapes(sketches: Sketches, by: str) -> tuple[Sketches, str]:

@@ -12,6 +12,7 @@ import armslength as al
 from armslength.cli.options import answer_options, choice, one_against_others, open_all, party_files
 from armslength.cli.output import echo_notes, finite, write_csv
 from armslength.errors import plural
+from armslength.estimates.shapes import ALIKE
 from armslength.results import LONGEST_LABEL, Column, heading, line
 
 if TYPE_CHECKING:
@@ -106,6 +107,12 @@ def _write_json(lines: Iterable[dict[str, Any]]) -> None:
     sys.stdout.write("\n]\n")
 
 
+_QUESTIONS = (
+    "How far apart are the mixes of the people counted?",
+    "Do the populations differ in their mix, beyond chance?",
+)
+
+
 def _write_table(
     lines: Iterable[dict[str, Any]],
     sides: "tuple[al.Sketches | al.Collection, ...]",
@@ -122,16 +129,24 @@ def _write_table(
         *map(Column.of_numbers, (metadata["quantity"], "from", "to")),
         Column("", len("not resolved")),
     ]
+    if metadata["by"] == "shape":
+        question = _QUESTIONS[metadata["beyond_chance"] == "true"]
+        click.echo(f"{question}\n")
     sys.stdout.write(f"{heading(columns)}\n")
-    count = 0
+    count = resolved = 0
+    is_cosine = metadata["quantity"] == "cosine"
     for pair in lines:
-        state = "" if pair["resolved"] else "not resolved"
+        state = "" if pair["resolved"] or is_cosine else "not resolved"
+        if is_cosine and pair["lower"] >= ALIKE:
+            state = "alike"
         sys.stdout.write(f"{line(columns, [*(pair[name] for name in FIELDS[:5]), state])}\n")
         count += 1
+        resolved += pair["resolved"]
     percent = f"{100 * float(metadata['level']):.6g}%"
     together = "together" if metadata["simultaneous"] == "true" else "for each pair by itself"
     if metadata["fdr"] == "true":
         together = "on average over the pairs told apart (false discovery rate)"
-    click.echo(f"{plural(count, 'pair')}; intervals hold at {percent}, {together}")
+    differ = "" if metadata["quantity"] in ("cosine", "inner-product") else f", of which {resolved:,} differ"
+    click.echo(f"{plural(count, 'pair')}{differ}; intervals hold at {percent}, {together}")
     if metadata["note"]:
         click.echo(metadata["note"])

@@ -10,6 +10,7 @@ from armslength.version import __version__
 # In the order of use.
 VERBS = {
     "plan": "Choose the settings; says how accurate, and whether it can work.",
+    "rehearse": "Try the whole workflow on public or made-up data; spends nothing.",
     "protocol": "Make or show what all parties agree on.",
     "contribution": "Learn in private how many items of a person to count. Spends privacy.",
     "check": "Check your own table before a release. Its output is private.",

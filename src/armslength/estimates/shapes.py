@@ -31,15 +31,13 @@ from armslength.laws import Cumulants, DiscreteLaplace
 from armslength.protocol.protocol import Protocol
 from armslength.sketches.sketches import Sketches
 
-NOTE = "shapes: rows divided by their released totals, whose error is part of the interval"
-COUNTS_NOTE = "about the people counted, not about a larger population"
+COUNTS_NOTE = "about the mixes (each row divided by its released total) of the people counted"
 POPULATIONS_NOTE = (
-    "about populations: as if each party's people were an independent random sample of people like them; "
-    "families, clinics and repeat visitors make chance larger"
+    "about the mixes of populations, as if each party's people were a random sample of people like them; "
+    "families, clinics and repeat visits make chance larger"
 )
-COARSE = (
-    0.15  # the relative error of a total, at the level that is asked for, above which its law is not used
-)
+ALIKE = 0.95  # the cosine from which on two mixes are called alike
+COARSE = 0.15  # relative error of a total at the level asked for, above which its law is not used
 _DOMINANT = 0.25  # share of the totals in the variance, above which coarse totals matter
 _DOUBTFUL = 0.0005  # how often a total that is said to be above 0 may be 0
 _MOST_NAMED = 5
@@ -68,7 +66,7 @@ def squared_shape_distances(
     left, right = checked_pair(a, b)
     shapes = _Shapes(left, right, beyond_chance=beyond_chance)
     law = shapes.law()
-    rule = Shape(law, shapes.box, shapes.shared)
+    rule = Shape(law, shapes.box, shapes.shared, shapes.totals)
     value = law.value
     value[shapes.shared] = shapes.box.divided.value[shapes.shared]
     quantity = f"squared shape distances{' beyond chance' if beyond_chance else ''}"
@@ -85,7 +83,8 @@ def shape_cosines(a: Sketches, b: Sketches | None = None, *, beyond_chance: bool
     lengths = [np.sqrt(np.maximum(side.norm - side.most_chance, 1e-300)) for side in shapes.sides]
     law, opposite = (shapes.law([1 / lengths[0], sign / lengths[1]]) for sign in (1, -1))
     norms = tuple(shapes.norm_law(side, length) for side, length in zip(shapes.sides, lengths, strict=True))
-    value = np.clip(law.inner, -1.0, 1.0)
+    least = 0.0 if beyond_chance else -1.0  # nobody is counted less than 0 times
+    value = np.clip(law.inner, least, 1.0)
     value[shapes.shared] = np.where(shapes.is_equal, 1.0, np.nan)
     rule = Likeness(value, law, opposite, norms[0], norms[1], shapes.shared, shapes.is_equal)
     quantity = f"shape cosines{' beyond chance' if beyond_chance else ''}"
@@ -166,9 +165,9 @@ class _Shapes:
 
     def note(self) -> str:
         """What must be known to read the answer."""
-        notes = [NOTE, POPULATIONS_NOTE if self.beyond_chance else COUNTS_NOTE]
+        notes = [POPULATIONS_NOTE if self.beyond_chance else COUNTS_NOTE]
         if self.overlap:
-            notes.append("people may be in both rows, so upper ends take no chance away")
+            notes.append("people may be in both rows: upper ends allow for it")
         level = Level(_DOUBTFUL, METHODS[0])
         marks = [
             zip(names, side.is_sure(level), strict=True)
@@ -303,10 +302,14 @@ class Shape:
     law: ShapeLaw
     box: "Box"
     shared: tuple[NDArray[np.int64], NDArray[np.int64]]  # the pairs that have a noise in common
+    sides: tuple["_Side", "_Side"]
     variance: None = None
 
     def interval(self, level: Level) -> Bounds:
-        """By the law, or by the box: for the counts of coarse totals, and where it must be guaranteed."""
+        """By the law, or by the box: for the counts of coarse totals, and where it must be guaranteed.
+
+        Nothing is known where a total may be 0.
+        """
         is_sampled = bool(self.law.rows.items.any())
         if level.method == "guaranteed":
             if is_sampled:
@@ -325,11 +328,9 @@ class Shape:
             if is_sampled:  # the box knows nothing of chance; a row against itself is 0 in any case
                 least, most = np.zeros_like(least), np.where(most == 0, 0.0, np.inf)
             lower, upper = np.where(boxes[0], least, lower), np.where(boxes[1], most, upper)
-        # Nothing is known of the shape of a row whose total may be 0.
-        is_sure = np.logical_and.outer(self.box.left.is_sure(level), self.box.right.is_sure(level)) | (
-            upper == 0
-        )
-        lower, upper = np.where(is_sure, lower, 0.0), np.where(is_sure, upper, np.inf)
+        rows, columns = (side.is_sure(Level(min(level.tail, _DOUBTFUL), level.method)) for side in self.sides)
+        is_unknown = ~np.logical_and.outer(rows, columns) & (upper != 0)
+        lower, upper = np.where(is_unknown, 0.0, lower), np.where(is_unknown, np.inf, upper)
         return np.nan_to_num(lower, nan=0.0, posinf=np.inf), np.nan_to_num(upper, nan=np.inf, posinf=np.inf)
 
     def _totals_share(self, end: Floats) -> Floats:
@@ -360,8 +361,9 @@ class Likeness:
             raise ParameterError("method must be 'asymptotic' for cosines of shapes, got 'guaranteed'")
         ends = zip(self._by_distance(level.tail / 2), self._by_deviation(level.tail / 2), strict=True)
         (lower, least), (upper, most) = ends
-        lower, upper = np.fmax(np.fmax(lower, least), -1.0), np.fmin(np.fmin(upper, most), 1.0)
-        lower[self.shared], upper[self.shared] = np.where(self.is_equal, 1.0, -1.0), 1.0
+        possible = 0.0 if self.law.rows.items.any() else -1.0
+        lower, upper = np.fmax(np.fmax(lower, least), possible), np.fmin(np.fmin(upper, most), 1.0)
+        lower[self.shared], upper[self.shared] = np.where(self.is_equal, 1.0, possible), 1.0
         return lower, upper
 
     def _by_distance(self, tail: float) -> Bounds:
@@ -413,7 +415,7 @@ class Box:
         norms = _ranges(*(side.squared_norms(level.share(_TO_NORM)) for side in (self.left, self.right)))
         ratios = _ranges(*(side.total_ratios(level.share(_TO_TOTAL)) for side in (self.left, self.right)))
         # x/T̂x = y/T̂y makes the shapes equal, whatever the true totals are.
-        equal = upper == 0
+        equal = (upper == 0) & ~np.isnan(self.divided.value)
         least = np.where(equal, 0.0, np.nan_to_num(_least(lower, norms, ratios), nan=0.0))
         most = np.nan_to_num(_most(upper, norms, ratios), nan=np.inf, posinf=np.inf)
         return least, np.where(equal, 0.0, most)

@@ -1,6 +1,7 @@
 """V(D) = aD² + bD + c: the variance of a squared-distance estimate as a function of the unknown D = ‖z‖²."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,12 @@ class VarianceCurve:
     """The exact variance over seed and noise, in data units; an upper bound in that ‖z‖₄⁴ is taken as 0."""
 
     a: float
-    b: float
-    c: float
+    b: Any  # a number, or an array with one for each pair, as c
+    c: Any
 
     def at_point(self, squared_distance: float) -> float:
         """V(D) of one number D ≥ 0."""
-        return (self.a * squared_distance + self.b) * squared_distance + self.c
+        return float((self.a * squared_distance + self.b) * squared_distance + self.c)
 
     def at(self, squared_distance: NDArray[np.float64] | float) -> NDArray[np.float64]:
         """V(D), at 0 where D is negative."""

@@ -15,12 +15,11 @@ from armslength.answers.plane import Plane, plane_of
 from armslength.errors import ParameterError
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Level
-from armslength.estimates.shapes import Shape, has_sure_total, shape_cosines
+from armslength.estimates.shapes import ALIKE, Shape, has_sure_total, shape_cosines
 from armslength.reporting.markup import NumberStyle
 from armslength.sketches.sketches import Sketches
 
 MOST_PARTIES = 1000
-ALIKE = 0.95  # the cosine from which on two mixes are called alike
 
 Matrix = NDArray[np.float64]
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from armslength.errors import plural
-from armslength.reporting.findings import ALIKE, Findings
+from armslength.estimates.shapes import ALIKE
+from armslength.reporting.findings import Findings
 from armslength.reporting.markup import level_text, name, percent
 from armslength.sketches.sketches import Sketches
 
@@ -176,8 +177,8 @@ def _pair(findings: Findings, i: int, j: int) -> str:
     distance = f"distance {style.text(findings.distance[i, j])} ({style.interval(findings.lower[i, j], findings.upper[i, j])})"
     if findings.likeness is None:
         return f"{names}: {distance}"
-    value, lower, upper = (float(each[i, j]) for each in findings.likeness)
-    return f"{names}: {value:.2f} alike ({max(lower, 0):.2f} to {upper:.2f}); {distance}"
+    value, lower, upper = (max(0.0, float(each[i, j])) for each in findings.likeness)
+    return f"{names}: {value:.2f} alike ({lower:.2f} to {upper:.2f}); {distance}"
 
 
 def _groups(findings: Findings) -> Statement:

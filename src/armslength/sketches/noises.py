@@ -191,6 +191,11 @@ class Noises:
         """How many pairs of terms `shared_terms` would list."""
         return int(self._matches(other)[2].sum())
 
+    @property
+    def has_shared(self) -> bool:
+        """Whether a noise is in two of the rows."""
+        return self.shared_count(self) > len(self.ids)  # every noise meets itself
+
     def _matches(self, other: "Noises") -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """The terms there ordered by id; and for each term here the first place among them with its id, and their number."""
         numbers = _id_numbers(np.concatenate((self.ids, other.ids)))

@@ -92,7 +92,7 @@ def test_choices(file):
 def test_shapes_and_cosines_say_what_they_are(file):
     shapes = run(file, "--by", "shape")
     assert shapes.exit_code == 0
-    assert shapes.output.splitlines()[-1].startswith("shapes: rows divided by their released totals")
+    assert shapes.output.splitlines()[-1].startswith("about the mixes")
     cosines = run(file, "--quantity", "cosine", "--format", "json")
     assert cosines.stderr.startswith("armslength: approximate")
     assert json.loads(cosines.stdout)[0]["value"] <= 1

@@ -84,7 +84,7 @@ def test_every_form_of_a_table_gives_the_same(tmp_path):
 def test_one_group_counts_the_items_of_one_group():
     events = [("p", group, item, 1) for group, items in (("north", 2), ("south", 5)) for item in range(items)]
     events += [("q", "east", 0, 1)] * 3
-    job = job_of(as_table(events), counting_protocol(one_group=True))
+    job = job_of(as_table(events), counting_protocol(count="people", one_group=True))
     seen = set()
     for number in range(40):
         parts = list(job.person_totals(bytes([number]) * 32, LeftOut()))

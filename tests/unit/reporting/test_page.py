@@ -204,6 +204,8 @@ def test_the_best_question_is_the_default(tmp_path):
         ]
         page = written(al.concat(rows), tmp_path)
         assert words in page
+    sums = al.concat([*rows, rows[0] + rows[1]])  # chance is not independent there
+    assert "people counted" in written(sums, tmp_path)
 
 
 def test_a_party_without_a_mix_is_named_and_leaves_the_others_alone(tmp_path):

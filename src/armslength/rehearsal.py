@@ -1,0 +1,156 @@
+"""A rehearsal on public or made-up data: releases over a grid of ε, C and k, beside the truth, and counted by no ledger."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+import armslength as al
+from armslength.demo import generated_hospitals
+from armslength.errors import ParameterError
+from armslength.progress import progress
+from armslength.reporting.findings import MOST_PARTIES
+
+BANNER = "REHEARSAL: made-up or public data, no privacy was spent"
+LEVEL = 0.95
+RUNS = 3
+_ENOUGH = 0.9  # the share of the pairs that differ, or of the groups, that a good setting shows
+_NO_NOISE_DIM = 1 << 14  # a sketch whose own error is small
+_MOST_EVENTS = 10**7  # of made-up parties: a few GB
+
+Point = dict[str, Any]
+_Groups = set[frozenset[str]]
+_Answers = tuple[NDArray[np.bool_], _Groups]  # the pairs that differ, above the diagonal, and the groups
+
+
+@dataclass(frozen=True, eq=False)
+class PublicData:
+    """Events that anybody may see."""
+
+    source: Any  # as `Protocol.release_table` takes it
+    columns: dict[str, Any]  # its person, item, group and public_groups
+    regions: NDArray[np.int64] | None = None  # the true group of each party, where data is made up
+
+    def release(self, protocol: al.Protocol) -> al.Sketches:
+        """One row for each party, with new noise."""
+        return protocol.release_table(self.source, ledger=al.NO_LEDGER, **self.columns)
+
+
+def made_up(parties: int = 24, people: int = 700, items_per_person: int = 3, seed: int = 2026) -> PublicData:
+    """Made-up hospitals in four regions, as in the demo. The seed is for the data; noise has no seed."""
+    if parties * people * items_per_person > _MOST_EVENTS:
+        raise ParameterError(f"made-up parties must have at most {_MOST_EVENTS:,} items in all, got more")
+    made = generated_hospitals(parties, (people, people), items_per_person, seed)
+    tables = [each.visits.append_column("group", pa.array([each.name] * len(each.visits))) for each in made]
+    columns = {"person": "patient", "item": "code", "group": "group"}
+    groups = {"public_groups": [each.name for each in made]}
+    return PublicData(pa.concat_tables(tables), columns | groups, np.array([each.region for each in made]))
+
+
+def protocol_of(epsilon: Any, contribution: int, sketch_dim: int, share: Any) -> al.Protocol:
+    """A protocol with a new public matrix; without ε, one whose noise is 0 but for one draw in 10^10."""
+    if epsilon is None:
+        epsilon, share = 50 * contribution, "0.5"  # scales of at most 1/25
+    known: dict[str, Any] = {"epsilon": epsilon, "contribution": contribution, "total_share": share}
+    return al.Protocol(al.SparseJL(sketch_dim=sketch_dim), unit="one person", **known)
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What answers would look like.
+
+    Attributes:
+        points: One row for each point of the grid, with means over all runs, after those without noise, whose ε is None. Pairs are
+            told apart beyond chance, by shape, all together; groups are supported. The right ones are true.
+        pairs: How many pairs there are.
+        differ: How many truly differ: as made up, or as far as they are told apart without noise.
+        groups: How many true groups of several parties there are: as made up, or supported without noise.
+    """
+
+    points: list[Point]
+    pairs: int
+    differ: int
+    groups: int
+
+    @property
+    def chosen(self) -> Point:
+        """The point with the smallest ε that tells enough pairs apart; else the one that tells most apart."""
+        grid = [point for point in self.points if point["epsilon"]]
+        return self._smallest("right", self.differ) or max(grid, key=lambda at: float(at["right"]))
+
+    @property
+    def advice(self) -> str:
+        """What to do, in words."""
+        if not self.differ:
+            return "Even without noise no pair is told apart. A larger ε would not help; more people may."
+        count = f"{self.chosen['right']:.4g} of {self.differ:,} pairs that differ are told apart."
+        if not self._smallest("right", self.differ):
+            remedy = "Try a larger ε, another share for totals, or parties with more people."
+            return f"No point of this grid shows enough. The best is {setting_text(self.chosen)}: {count} {remedy}"
+        text = f"Choose {setting_text(self.chosen)}, the smallest ε of this grid that shows enough: {count}"
+        groups = self._smallest("right_groups", self.groups)
+        where = f"need {setting_text(groups)}" if groups else "are not found in this grid"
+        return f"{text} The {self.groups} groups {where}." if self.groups else text
+
+    def _smallest(self, name: str, truth: int) -> Point | None:
+        """The point with the smallest ε, and then the smallest sketch, that shows enough of the truth."""
+        enough = [at for at in self.points if at["epsilon"] and truth and at[name] >= _ENOUGH * truth]
+        enough.sort(key=lambda at: (float(at["epsilon"]), at["sketch_dim"], -at[name]))
+        return enough[0] if enough else None
+
+
+def setting_text(point: Point) -> str:
+    """The settings of a point."""
+    return f"ε = {point['epsilon']}, C = {point['contribution']}, k = {point['sketch_dim']}"
+
+
+def rehearse(
+    data: PublicData, epsilons: Sequence[str], bounds: Sequence[int], dims: Sequence[int], share: str
+) -> Rehearsal:
+    """Releases and answers for all ε, C and k, beside the truth; all settings are checked before."""
+    parties = data.columns["public_groups"]
+    if not 2 <= len(parties) <= MOST_PARTIES:
+        raise ParameterError(f"a rehearsal must have 2 to {MOST_PARTIES} parties, got {len(parties)}")
+    settings = [*product([None], bounds, [_NO_NOISE_DIM]), *product(epsilons, bounds, dims)]
+    protocols = [protocol_of(*setting, share) for setting in settings]
+    if not protocols[-1].total_share:
+        raise ParameterError("total_share must be above 0 to compare shapes, got 0")
+    answers = []
+    with progress("rehearsal", len(protocols), "settings", shown=True) as advance:
+        for protocol in protocols:
+            answers.append([_answers(data.release(protocol)) for _ in range(RUNS)])
+            advance(1)
+    truth = max((runs[0] for runs in answers[: len(bounds)]), key=lambda answer: int(answer[0].sum()))
+    if data.regions is not None:
+        truth = np.triu(data.regions[:, None] != data.regions), _groups(parties, data.regions)
+    points = []
+    for (epsilon, bound, dim), runs in zip(settings, answers, strict=True):
+        means = np.mean([_counts(run, truth) for run in runs], axis=0).round(1).tolist()
+        counts = zip(("told_apart", "right", "groups", "right_groups"), means, strict=True)
+        points.append({"epsilon": epsilon, "contribution": bound, "sketch_dim": dim, **dict(counts)})
+    return Rehearsal(points, len(parties) * (len(parties) - 1) // 2, int(truth[0].sum()), len(truth[1]))
+
+
+def _answers(sketches: al.Sketches) -> _Answers:
+    """The pairs told apart beyond chance, and the supported groups."""
+    resolved = al.shape_distances(sketches, beyond_chance=True).resolved(LEVEL, simultaneous=True)
+    # Noise can make the total of a small party 0 or less; then it has no shape.
+    part = sketches.rows(np.flatnonzero(al.totals(sketches).value > 0).tolist())
+    clusters = al.cluster(part, by="shape", level=LEVEL).flat() if len(part) > 1 else np.arange(len(part))
+    return np.triu(resolved, 1), _groups(part.labels, clusters)
+
+
+def _groups(labels: Sequence[str], clusters: NDArray[np.int64]) -> _Groups:
+    """The clusters of several parties."""
+    members = (np.flatnonzero(clusters == number).tolist() for number in np.unique(clusters))
+    return {frozenset(labels[row] for row in rows) for rows in members if len(rows) > 1}
+
+
+def _counts(answer: _Answers, truth: _Answers) -> tuple[int, int, int, int]:
+    """How many pairs are told apart, how many of those are true, and the same for groups."""
+    (pairs, groups), (differ, true_groups) = answer, truth
+    return int(pairs.sum()), int((pairs & differ).sum()), len(groups), len(groups & true_groups)
