@@ -38,7 +38,6 @@ class ShapeRows:
     items: Floats  # m: the most items of one person; 0 for a question about the counts
     most_chance: Floats  # (4) τ⁺: the most that sampling adds to ‖p̂‖²
     least_chance: Floats  # τ⁻
-    factor: Floats  # by which shapes were multiplied; `people` were divided by it
 
     @classmethod
     def of(
@@ -69,7 +68,7 @@ class ShapeRows:
         none = np.zeros(len(total))
         everybody = np.full(len(total), _ALL_PEOPLE)
         error = total_error / total**2
-        return cls(shapes, norm, k2, k4, k6, error, top, everybody, none, none, none, none + 1)
+        return cls(shapes, norm, k2, k4, k6, error, top, everybody, none, none, none)
 
     def sampled(self, people: Floats, contribution: Floats) -> "ShapeRows":
         """(3) and (4): the same rows for a question about the populations of which their people are a sample.
@@ -91,12 +90,11 @@ class ShapeRows:
             self.k4 * squared**2,
             self.k6 * squared**3,
             np.zeros(len(factor)),
-            self.top * np.abs(factor),
-            self.people / np.abs(factor),
+            self.top * factor,
+            self.people / factor,
             self.items,
             self.most_chance * squared,
             self.least_chance * squared,
-            self.factor * np.abs(factor),
         )
 
     def nothing(self) -> "ShapeRows":
@@ -132,12 +130,11 @@ class ShapeLaw:
         linear = np.full((len(p), len(q)), np.inf)
         if root is not None:
             x, y = (1 / side.people for side in (rows, columns))
-            x_chance, y_chance = (side.factor / side.people for side in (rows, columns))
             size_p, size_q = np.abs(p), np.abs(q)
             # Σ (p−q)²|p| and Σ (p−q)²|q|
             left = (size_p**3).sum(axis=1)[:, None] - 2 * (p * size_p) @ q.T + size_p @ (q * q).T
             right = (size_q**3).sum(axis=1)[None, :] - 2 * p @ (q * size_q).T + (p * p) @ size_q.T
-            chance = rows.k2[:, None] + columns.k2 + (x_chance[:, None] + y_chance) / p.shape[1]
+            chance = rows.k2[:, None] + columns.k2 + (x[:, None] + y) / p.shape[1]
             linear = (left - chance * size_p.sum(axis=1)[:, None]) * x[:, None]
             linear = root * np.maximum(linear + (right - chance * size_q.sum(axis=1)) * y, 0.0)
         return cls(rows, columns, p @ q.T, linear, p.shape[1], curve, overlap)
@@ -164,9 +161,8 @@ class ShapeLaw:
         (nx, vx, tx, px, mx, top_x, k2x, k4x, k6x), (ny, vy, ty, py, my, top_y, k2y, k4y, k6y) = self._pair(
             "norm", "total_error", "most_chance", "people", "items", "top", "k2", "k4", "k6"
         )
-        (fx,), (fy,) = self._pair("factor")
         a, k2, k4, k6 = self.curve.a, k2x + k2y, k4x + k4y, k6x + k6y
-        x, y = (np.maximum(norm - f / people, 0.0) for norm, f, people in ((nx, fx, px), (ny, fy, py)))
+        x, y = (np.maximum(norm - 1 / people, 0.0) for norm, people in ((nx, px), (ny, py)))
         c = np.clip((x + y - d) / 2, 0.0, np.sqrt(x * y))
         # (6) the totals' noise: the slope is 2⟨p, p−q⟩ + τ, with the totals' errors in its estimate, and at most 2π√D + τ
         error = 4 * (x**2 * vx + y**2 * vy)
@@ -184,10 +180,9 @@ class ShapeLaw:
         m = np.maximum(mx, my)
         xx, yy, cc = m * x, m * y, m * c
         is_one = m == 1  # one item a person: Σ = (diag p − ppᵀ)/T, and Σp³ ≥ π⁴
-        parts = ((xx, fx * fx), (yy, fy * fy), (cc, fx * fy))
-        xx, yy, cc = (np.where(is_one, np.maximum(each * (1 - each / f), 0.0), each) for each, f in parts)
+        xx, yy, cc = (np.where(is_one, each * (1 - each), each) for each in (xx, yy, cc))
         # Where people with few items may prefer the popular ones, Σ has one more large direction.
-        more_x, more_y = np.maximum(tx * px - fx, 0.0), np.maximum(ty * py - fy, 0.0)
+        more_x, more_y = np.maximum(tx * px - 1, 0.0), np.maximum(ty * py - 1, 0.0)
         squares = (xx + more_x**2) / px**2 + (yy + more_y**2) / py**2 + 2 * (cc + more_x * more_y) / (px * py)
         largest = np.minimum((m * top_x + more_x) / px + (m * top_y + more_y) / py, np.sqrt(squares))
         linear = 4 * m * np.minimum(self.linear, d * (top_x / px + top_y / py))

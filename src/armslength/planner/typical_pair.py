@@ -129,7 +129,10 @@ class TypicalPair:
         none = np.zeros(0, dtype=np.int64)
         value = np.full((1, 1), cosine)
         rule = Likeness(value, laws[0], laws[1], norm, norm, (none, none), np.zeros(0, dtype=np.bool_))
-        lower, upper = rule.interval(Level(self.tail, METHODS[0]))
+        with np.errstate(
+            invalid="ignore"
+        ):  # if nearly all is one item, one of the two arguments says nothing
+            lower, upper = rule.interval(Level(self.tail, METHODS[0]))
         return float(lower[0, 0]), float(upper[0, 0])
 
     @property

@@ -71,12 +71,12 @@ def test_the_recommended_sketch_has_upper_ends(known):
 @pytest.mark.parametrize("pairs", [1, 6, 666])
 def test_plans_by_size_have_upper_ends_too(pairs):
     plan = al.plan(epsilon=1, people=800, contribution=20, pairs=pairs, seed="x")
-    rows = np.random.default_rng(2).poisson(5, (2, 3000))
+    rows = np.random.default_rng(2).poisson(2000, (2, 3000))  # so far apart that noise hardly matters
+    rows[1] = 0
     items = [f"item {number}" for number in range(3000)]
-    sketches = plan.protocol.release(rows, items=items, ledger=al.NO_LEDGER)
-    lower, upper = al.distances(sketches).interval(1 - 0.05 / pairs)
-    assert upper[0, 1] < 40 * al.distances(sketches).value[0, 1]
-    assert lower[0, 1] >= 0
+    distances = al.distances(plan.protocol.release(rows, items=items, ledger=al.NO_LEDGER))
+    upper = distances.interval(1 - 0.05 / pairs)[1]
+    assert upper[0, 1] < 2.1 * distances.value[0, 1]
 
 
 def test_what_was_needed_is_enough_and_a_fifth_less_is_not():
