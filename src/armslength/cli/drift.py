@@ -42,6 +42,7 @@ changed has changed.
 @BY
 @BEYOND_CHANCE
 @METHOD
+@chosen_parties
 @NO_WORK_LIMIT
 @FORMAT
 def drift(before: str, after: str, form: str, **known: Any) -> None:

@@ -116,8 +116,7 @@ sketch_files = all_of(
     click.argument("files", nargs=-1, required=True, type=LocalPath(exists=True), metavar="FILE..."),
     NO_WORK_LIMIT,
 )
-party_files = all_of(  # for commands that list parties
-    sketch_files,
+chosen_parties = all_of(  # for commands that list parties, beside `load_all`
     click.option(
         "--only",
         type=NameList(),
@@ -133,6 +132,7 @@ party_files = all_of(  # for commands that list parties
         help="All parties but these.",
     ),
 )
+party_files = all_of(sketch_files, chosen_parties)
 
 
 def work_limit() -> dict[str, Any]:
