@@ -137,3 +137,33 @@ def test_a_swap_of_popular_items_is_covered():
     assert np.count_nonzero((lower > truth) | (upper < truth)) <= most(0.05, number)
     for wrong in (0.5, 2.0):
         assert np.count_nonzero((lower > wrong * truth) | (upper < wrong * truth)) > most(0.05, number)
+
+
+@pytest.mark.parametrize(("contribution", "in_bundles"), [(1, False), (20, True)])
+def test_the_likeness_of_two_mixes_is_covered(contribution, in_bundles):
+    rng = np.random.default_rng(6)
+    mixes = [zipf(0.9), np.roll(zipf(0.9), 2 * contribution)]
+    if in_bundles:
+        types = [bundled(mix, contribution) for mix in mixes]
+        mixes = [chances @ each / contribution for each, chances in types]
+    truth = mixes[0] @ mixes[1] / np.sqrt((mixes[0] @ mixes[0]) * (mixes[1] @ mixes[1]))
+    people = 20_000 // contribution
+    misses, pairs = 0, 25
+    for seed in range(SEEDS):
+        transform = al.SparseJL(input_dim=ITEMS, sketch_dim=512, seed=f"likeness {seed}")
+        protocol = al.Protocol(
+            transform, epsilon=3, contribution=contribution, unit="one person", total_share="0.1"
+        )
+        given = [zipf(0.9), np.roll(zipf(0.9), 2 * contribution)]
+        a, b = (
+            as_events(
+                protocol.release(
+                    counts(rng, people, mix, contribution, pairs, in_bundles=in_bundles), ledger=al.NO_LEDGER
+                )
+            )
+            for mix in given
+        )
+        lower, upper = (np.diag(end) for end in al.shape_cosines(a, b, beyond_chance=True).interval(0.95))
+        misses += np.count_nonzero((lower > truth) | (upper < truth))
+    assert misses <= most(0.05, SEEDS * pairs)
+    assert 0.05 < truth < 0.95

@@ -13,6 +13,7 @@ from armslength.cli.options import (
     METHOD,
     NO_WORK_LIMIT,
     LocalPath,
+    chosen_parties,
     load_all,
 )
 from armslength.cli.output import echo_result
