@@ -142,9 +142,10 @@ def test_a_swap_of_popular_items_is_covered():
 @pytest.mark.parametrize(("contribution", "in_bundles"), [(1, False), (20, True)])
 def test_the_likeness_of_two_mixes_is_covered(contribution, in_bundles):
     rng = np.random.default_rng(6)
-    mixes = [zipf(0.9), np.roll(zipf(0.9), 2 * contribution)]
+    given = [zipf(0.9), (zipf(0.9) + np.roll(zipf(0.9), 2 * contribution)) / 2]
+    mixes = given
     if in_bundles:
-        types = [bundled(mix, contribution) for mix in mixes]
+        types = [bundled(mix, contribution) for mix in given]
         mixes = [chances @ each / contribution for each, chances in types]
     truth = mixes[0] @ mixes[1] / np.sqrt((mixes[0] @ mixes[0]) * (mixes[1] @ mixes[1]))
     people = 20_000 // contribution
@@ -154,7 +155,6 @@ def test_the_likeness_of_two_mixes_is_covered(contribution, in_bundles):
         protocol = al.Protocol(
             transform, epsilon=3, contribution=contribution, unit="one person", total_share="0.1"
         )
-        given = [zipf(0.9), np.roll(zipf(0.9), 2 * contribution)]
         a, b = (
             as_events(
                 protocol.release(
@@ -166,4 +166,4 @@ def test_the_likeness_of_two_mixes_is_covered(contribution, in_bundles):
         lower, upper = (np.diag(end) for end in al.shape_cosines(a, b, beyond_chance=True).interval(0.95))
         misses += np.count_nonzero((lower > truth) | (upper < truth))
     assert misses <= most(0.05, SEEDS * pairs)
-    assert 0.05 < truth < 0.95
+    assert 0.2 < truth < 0.95
