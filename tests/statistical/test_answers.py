@@ -155,17 +155,14 @@ def test_shapes_lie_in_their_intervals(k, epsilon, share, monkeypatch):
     widths = []
     for protocol in protocols(total, k, epsilon, total_share=share):
         sketches = protocol.release(x, ledger=al.NO_LEDGER)
-        try:
-            lower, upper = (end[pairs] for end in al.shape_distances(sketches).interval(level))
-        except al.ParameterError:  # a total that may be 0: no interval, and no miss
-            continue
+        lower, upper = (end[pairs] for end in al.shape_distances(sketches).interval(level))
         with monkeypatch.context() as patched:
-            patched.setattr(shapes._Side, "total_ratios", lambda side, *_: (np.ones(len(side.total)),) * 2)
+            patched.setattr(shapes.Total, "variance", np.zeros(3))
             narrow = [end[pairs] for end in al.shape_distances(sketches).interval(level)]
         missed += (lower > truth[pairs]) | (truth[pairs] > upper)
         naive += (narrow[0] > truth[pairs]) | (truth[pairs] > narrow[1])
         widths.append((upper - lower, narrow[1] - narrow[0]))
-    assert len(widths) > 0.8 * total
+    assert np.isfinite(widths).mean() > 0.8  # of a total that may be 0 nothing is said
     assert at_most(missed.max(), total, ERROR), missed
     if k == 64:
         ours, without = np.mean(widths, axis=0)

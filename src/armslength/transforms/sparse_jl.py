@@ -173,9 +173,13 @@ class SparseJL(Transform):
 
     def _meetings(self) -> tuple[Fraction, Fraction, Fraction, Fraction]:
         """How likely coordinates share a bin of one block: two of them; two and two others; three; four."""
-        d, bins = self.input_dim, self.sketch_dim // self.sparsity
+        d, pair = (
+            self.input_dim,
+            Fraction(self.sparsity, self.sketch_dim),
+        )  # of "graph", no block has whole bins
         if self.construction != "balanced" or d is None:
-            return Fraction(1, bins), Fraction(1, bins**2), Fraction(1, bins**2), Fraction(1, bins**3)
+            return pair, pair**2, pair**2, pair**3
+        bins = self.sketch_dim // self.sparsity
         small, larger = divmod(d, bins)
         sizes = ((small + 1, larger), (small, bins - larger))
 
