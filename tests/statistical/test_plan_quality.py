@@ -140,7 +140,7 @@ def test_the_whole_useful_range_as_predicted(d, epsilon, times):
 
 TRIALS_A_SEED, TRIALS = 50, 12_000
 PEOPLE_IN_A_POPULATION = 40_000
-DATA = Path("/work/shared/data")
+DATA = Path(__file__).parents[3] / "shared" / "data"  # beside the project, where it is there
 
 
 def as_events(sketches):
