@@ -1,5 +1,6 @@
 """Four hospitals with 123 to 303 heart patients each, at ε = 3: what differs in truth is told apart, beyond chance too."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ EDGES = {
 
 def item(column, value):
     """A value as an item: in a public bin if it is a measurement."""
-    if value is None or value != value:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return f"{column} missing"
     return f"{column} {np.searchsorted(EDGES[column], value, side='right') if column in EDGES else value}"
 
