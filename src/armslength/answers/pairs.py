@@ -90,7 +90,7 @@ def pair_estimator(by: str, *, beyond_chance: bool = False) -> PairEstimator:
 
 def best_question(sketches: Sketches) -> tuple[str, bool]:
     """(by, beyond_chance) of the question that people ask, as far as the releases allow it: do the populations' mixes differ?"""
-    if sketches.totals is None:
+    if sketches.totals is None or has_sure_total(sketches).sum() < min(2, len(sketches)):
         return "size", False
     try:
         people_of(sketches, sketches.totals.astype(np.float64))

@@ -366,7 +366,8 @@ class EventTable:
         rows, size = 0, 0
         try:
             while True:
-                check_same_process(self._process)
+                if os.getpid() != self._process:
+                    check_same_process(self._process)  # raises
                 with _our_errors(self._problems):
                     batch = next(reader, None)
                 if batch is not None and batch.num_rows:
