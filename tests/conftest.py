@@ -16,3 +16,15 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if _SLOW.intersection(item.path.parts):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_make_scheduler(config, log):
+    """One process runs all tests of Spark, so that one session starts; marks of a group do nothing under pytest 9.2."""
+    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415  # where it may be missing
+
+    class OneSession(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return "spark" if "spark/" in nodeid.split("::", maxsplit=1)[0] else nodeid
+
+    return OneSession(config, log)
