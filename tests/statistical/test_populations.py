@@ -77,6 +77,7 @@ def most(rate, number):
         (1.2, 1, 20_000, 256, False),
         (1.2, 5, 3_000, 128, False),
         (0.9, 5, 20_000, 256, True),
+        (0.0, 20, 50_000, 256, True),  # here chance is nearly all, and a person's items go together
     ],
 )
 def test_equal_populations_are_rarely_told_apart(exponent, contribution, people, k, in_bundles):
