@@ -4,6 +4,7 @@ The tree is a description of the estimates. A merge G = L ∪ R is supported if 
 exists when G merges on: θ = d̄²(G, H) − d̄²(L, R) > 0, with d̄² the mean squared distance of two clusters.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +21,7 @@ from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import Rows, all_squares, squared_norms
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.pair_noise import Floats, PairNoises
-from armslength.estimates.shapes import totals
+from armslength.estimates.shapes import people_of, totals
 from armslength.estimates.variance import ErrorModel
 from armslength.laws import Cumulants
 from armslength.results import sentences
@@ -38,7 +39,7 @@ _MOST_ORDERED = 2_000  # leaves beyond which their best order takes much longer 
 class Clusters(Answer):
     """A tree of merges at estimated distances, in data units, and which of its groups are supported.
 
-    The tree and every cut of it describe the estimates. Support is a claim about the counts of the people in the data, not about the
+    The tree and every cut of it describe the estimates. Support is a claim, about the people counted or, beyond chance, about the
     populations behind them: the group's two parts are closer to each other than the group is to any cluster beside it. All supported
     merges are right together with probability about `level`: tested by simulation, not proved (docs/reference/answers.md).
 
@@ -163,8 +164,7 @@ def cluster(
         linkage: "average", "single" or "complete".
         level: The probability with which all supported groups are right together.
         by: "size" for rows as they are, "shape" for rows divided by their totals.
-        beyond_chance: Whether the tree is of the distances of populations, as for `shape_distances`; by shape. Support is about
-            the people counted in any case.
+        beyond_chance: Whether tree and support are about the populations, as for `shape_distances`; by shape.
     """
     checked_rows("sketches", sketches, 2)
     one_of("linkage", linkage, LINKAGES)
@@ -185,13 +185,21 @@ def cluster(
 
 
 def cluster_estimate(
-    sketches: Sketches, estimate: Estimate, *, linkage: str = "average", by: str, **question: Any
+    sketches: Sketches,
+    estimate: Estimate,
+    *,
+    linkage: str = "average",
+    level: float,
+    by: str,
+    beyond_chance: bool = False,
 ) -> Clusters:
     """The tree of these rows, whose squared distances of all pairs are estimated."""
     merges, order = _tree(np.sqrt(np.maximum(estimate.value, 0.0)), linkage)
-    support = _support(sketches, estimate.value, merges, order, by)
+    support = _support(sketches, estimate.value, merges, order, by, beyond_chance=beyond_chance)
     tree = merges, support, order, linkage
-    return Clusters(estimate.labels[0], *tree, by=by, note=estimate.note, **question)
+    return Clusters(
+        estimate.labels[0], *tree, level=level, by=by, beyond_chance=beyond_chance, note=estimate.note
+    )
 
 
 def _tree(distances: NDArray[np.float64], linkage: str) -> tuple[NDArray[np.float64], tuple[int, ...]]:
@@ -204,10 +212,18 @@ def _tree(distances: NDArray[np.float64], linkage: str) -> tuple[NDArray[np.floa
     return merges, tuple(hierarchy.leaves_list(merges).tolist())
 
 
-def _support(sketches: Sketches, squared: Floats, merges: Floats, order: tuple[int, ...], by: str) -> Floats:
+def _support(
+    sketches: Sketches,
+    squared: Floats,
+    merges: Floats,
+    order: tuple[int, ...],
+    by: str,
+    *,
+    beyond_chance: bool,
+) -> Floats:
     """The p-value of each merge, times the number of pairs of parties.
 
-    Nothing is claimed of rows that have a noise in common, whose errors depend on each other, nor of very many rows.
+    Beyond chance, sampling is more noise: of the same tr Σ², at most Cπ²/T² for a row, and as skewed as one large item makes it. Nothing is claimed of rows that have a noise in common, whose errors depend on each other, nor of very many rows.
     """
     leaves, noises = len(order), sketches.noises
     if noises.has_shared or not 3 <= leaves <= _MOST_TESTED:
@@ -216,9 +232,16 @@ def _support(sketches: Sketches, squared: Floats, merges: Floats, order: tuple[i
     model, rows = ErrorModel.of(sketches.protocols[0]), PairNoises.of_rows(noises)
     k2, k4 = rows.each("k2") * factor**2, rows.each("k4") * factor**4
     pairs = squared, k2[:, None] * squared, error, *_parts(sketches, factor, model, k2)
+    skewness = _skewness(k2, k4, model.null_degrees or model.coordinates)
+    if beyond_chance:
+        people, contribution = people_of(sketches, 1 / factor)
+        mix = np.clip(squared_norms(sketches).value * factor**2 - 1 / people, 0.0, 1.0)
+        degrees = max(model.variance_curve(Cumulants(1.0, 0.0)).c, model.null_variance[0]) / 2
+        k2 = np.sqrt(k2**2 + (2 * k2 / people + contribution * mix / people**2) / degrees)
+        pairs = (squared, k2[:, None] * np.maximum(squared, 0.0), *pairs[2:])
+        skewness = max(skewness, math.sqrt(8))
     z = _least_deviates(merges, order, pairs, (k2, k4), model)
     # The tail of a Pearson III law: a gamma variable of shape 4/skewness², normalized.
-    skewness = _skewness(k2, k4, model.null_degrees or model.coordinates)
     shape = 4 / max(skewness, 1e-4) ** 2
     tail = gammaincc(shape, np.maximum(shape + z * np.sqrt(shape), 0.0))
     return np.asarray(np.append(np.minimum(1.0, leaves * (leaves - 1) / 2 * tail), 1.0))

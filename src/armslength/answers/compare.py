@@ -100,8 +100,8 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     each = Level.of(
         level, method, pairs if simultaneous or fdr else 1
     )  # of each pair; checked before any work
-    if fdr and simultaneous:
-        raise ParameterError("fdr must go without simultaneous, got both; leave one out")
+    if fdr and (simultaneous or quantity in _PRODUCTS):
+        raise ParameterError("fdr must go with distances and without simultaneous, got something else")
     for name, limit in (("below", below), ("above", above)):
         if limit is not None:
             number(name, limit, above=-1e300, at_most=1e300)
@@ -114,7 +114,7 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
         raise ParameterError("farthest must come with a number of top pairs, got it alone")
     clear = CLEAR_NOTE if any(any(side.in_clear) for side in (a, right)) else ""
     special = APPROXIMATE if quantity in _PRODUCTS else ""
-    note = answer_note(by, protocols, special, clear, beyond_chance=beyond_chance, within=b is None)
+    note = answer_note(by, special, clear, beyond_chance=beyond_chance)
     metadata = {"quantity": quantity, "by": by, "level": repr(level), "method": method, "note": note}
     metadata["beyond_chance"] = str(beyond_chance).lower()
     metadata |= {"simultaneous": str(bool(simultaneous)).lower(), "fdr": str(bool(fdr)).lower()}

@@ -16,6 +16,8 @@ from armslength.estimates.shapes import shape_distances
 from armslength.results import sentences
 from armslength.sketches.sketches import Sketches
 
+_SAME_PEOPLE = "people who are in both releases are assumed not to tend to change places"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Drift(Answer):
@@ -64,7 +66,8 @@ class Drift(Answer):
         for row in np.argsort(-self.value, kind="stable"):
             value, lower, upper = (f"{each[row]:.6g}" for each in (self.value, self.lower, self.upper))
             moved = f"moved by {value} ({lower} to {upper})"
-            change = moved if self.resolved[row] else f"not resolved: moved by at most {upper}"
+            most = "nothing is known" if np.isinf(self.upper[row]) else f"moved by at most {upper}"
+            change = moved if self.resolved[row] else f"not resolved: {most}"
             lines.append(f"{self.labels[row]}: {change}")
         for when, missing in (("before", self.only_before), ("after", self.only_after)):
             if missing:
@@ -127,5 +130,12 @@ def drift(
         ends = [(one.value, *one.rule.interval(each)) for one in estimates]
         value, lower, upper = np.array(ends).reshape(-1, 3).T
     answer = tuple(both), value, lower, upper, lower > 0, change, only_before, only_after
-    note = answer_note(by, change.protocols, clear_note(change), beyond_chance=beyond_chance, within=False)
+    unknown = [label for label, end in zip(both, upper.tolist(), strict=True) if end == np.inf]
+    others = (
+        [f"nothing is known of {', '.join(unknown[:5])}: a total may be 0, or is too coarse"]
+        if unknown
+        else []
+    )
+    others += [_SAME_PEOPLE] if beyond_chance else []
+    note = answer_note(by, *others, clear_note(change), beyond_chance=beyond_chance)
     return Drift(*answer, level=level, by=by, beyond_chance=beyond_chance, note=note)

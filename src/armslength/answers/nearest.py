@@ -201,8 +201,7 @@ def nearest(  # noqa: PLR0913  # each chooses one thing
         lower=np.sqrt(answers.lower),
         upper=np.sqrt(answers.upper),
     )
-    protocols = (*queries.protocols, *index_rows.protocols)
-    note = answer_note(by, protocols, clear, *left_out, beyond_chance=beyond_chance, within=index is None)
+    note = answer_note(by, clear, *left_out, beyond_chance=beyond_chance)
     labels = _labels(index_rows, answers.indices)
     answer = queries.labels, labels, *answers, simultaneous
     return Nearest(*answer, level=level, by=by, beyond_chance=beyond_chance, note=note)

@@ -127,7 +127,7 @@ def outliers(
     blocks = [_medians(rows, sketches, estimator, each) for rows in row_blocks(len(sketches))]
     medians = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
     others = clear_note(sketches), left_out
-    note = answer_note(by, sketches.protocols, *others, beyond_chance=beyond_chance, within=True)
+    note = answer_note(by, *others, beyond_chance=beyond_chance)
     return _outliers_of(
         medians, sketches.labels, times, level=level, by=by, beyond_chance=beyond_chance, note=note
     )

@@ -1,6 +1,6 @@
 """Pairs of rows in tiles, so that no answer needs all pairs at once; checks, notes and tables of all answers."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,10 +15,9 @@ from armslength.estimates.estimate import Estimate
 from armslength.estimates.shapes import (
     has_sure_total,
     people_of,
-    question_notes,
+    question_note,
     squared_shape_distances,
 )
-from armslength.protocol.protocol import Protocol
 from armslength.results import Result
 from armslength.sketches.collection import Collection
 from armslength.sketches.sketches import Sketches
@@ -145,20 +144,10 @@ def row_blocks(count: int) -> Iterator[range]:
     return (range(start, min(start + ROWS, count)) for start in range(0, count, ROWS))
 
 
-def answer_note(
-    by: str, protocols: Iterable[Protocol], *others: str, beyond_chance: bool, within: bool
-) -> str:
-    """The note of an answer about rows of these protocols, with other notes; empty if there is nothing to note.
-
-    Args:
-        by: "size" or "shape".
-        protocols: Of all rows.
-        others: More to note, or empty.
-        beyond_chance: Whether the answer is about populations.
-        within: Whether it compares rows of one side with each other.
-    """
-    question = question_notes(protocols, beyond_chance=beyond_chance, within=within) if by == "shape" else []
-    return "; ".join(filter(None, (*question, *others)))
+def answer_note(by: str, *others: str, beyond_chance: bool = False) -> str:
+    """The note of an answer: which question it is for, and others; empty if there is nothing to note."""
+    question = question_note(beyond_chance=beyond_chance) if by == "shape" else ""
+    return "; ".join(filter(None, (question, *others)))
 
 
 def with_shapes(sketches: Sketches, by: str) -> tuple[Sketches, str]:

@@ -83,7 +83,7 @@ def plane_of(squared: Points, sketches: Sketches, level: float, by: str) -> Plan
     transform = sketches.transform
     noise, projection = noise_of_rows(sketches, by), transform.projection_variance
     picture = scaling(squared, noise, transform.sketch_dim, projection, level)
-    note = answer_note(by, sketches.protocols, clear_note(sketches), beyond_chance=False, within=True)
+    note = answer_note(by, clear_note(sketches))
     return Plane(sketches.labels, *picture, level=level, by=by, note=note)
 
 

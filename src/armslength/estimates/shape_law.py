@@ -20,6 +20,7 @@ _PAIRS_AT_ONCE = 1 << 13
 _DOUBLINGS = 60  # of the first guess of an upper end; beyond that there is none
 _SKEWNESS = np.concatenate([[0.0], np.geomspace(0.005, 20.0, 300)])
 _SHARES = np.linspace(0.0, 1.0, 65) ** 2  # of the totals' Laplace noise in the variance
+_SCALED_ITEM = 1 + 1e-9  # one item a person, but the norms of scaled rows are not those of shares
 _ALL_PEOPLE = 1e150  # for a question about the counts: nothing is left to chance
 
 
@@ -34,10 +35,13 @@ class ShapeRows:
     k6: Floats
     total_error: Floats  # Var(noise of T̂)/T̂²
     top: Floats  # at least the largest share of an item
+    mix: (
+        Floats  # π², the squared norm of what is asked about: of the population, or of the counts; at least 0
+    )
     people: Floats  # T̂; less for sums of rows that may share people
     items: Floats  # m: the most items of one person; 0 for a question about the counts
-    most_chance: Floats  # (4) τ⁺: the most that sampling adds to ‖p̂‖²
-    least_chance: Floats  # τ⁻
+    chance: Floats  # (4) τ⁺: the most that sampling adds to ‖p̂‖²
+    extra: Floats  # (5) e: what people with few items, who may prefer the popular ones, add to Σ
 
     @classmethod
     def of(
@@ -68,21 +72,21 @@ class ShapeRows:
         none = np.zeros(len(total))
         everybody = np.full(len(total), _ALL_PEOPLE)
         error = total_error / total**2
-        return cls(shapes, norm, k2, k4, k6, error, top, everybody, none, none, none)
+        return cls(shapes, norm, k2, k4, k6, error, top, np.maximum(norm, 0.0), everybody, none, none, none)
 
     def sampled(self, people: Floats, contribution: Floats) -> "ShapeRows":
         """(3) and (4): the same rows for a question about the populations of which their people are a sample.
 
-        Over all populations of people with at most C items, what sampling adds lies between these two, and both are reached.
+        Over all populations of people with at most C items, sampling adds at most this, and it is reached.
         """
-        length = np.sqrt(np.clip(self.norm - 1 / people, 0.0, 1.0))
-        most = (1 - length**2 + (contribution - 1) * length**2 * (1 - length)) / people
-        least = np.maximum(1 - length**2 - (contribution - 1) * length**2 * (2 - length), 0.0) / people
-        return replace(self, people=people, items=contribution, most_chance=most, least_chance=least)
+        mix = np.clip(self.norm - 1 / people, 0.0, 1.0)
+        counted = 1 - mix + (contribution - 1) * mix * (1 - np.sqrt(mix))
+        extra = np.maximum(counted - 1, 0.0)
+        return replace(self, mix=mix, people=people, items=contribution, chance=counted / people, extra=extra)
 
     def scaled(self, factor: Floats) -> "ShapeRows":
         """The rows times numbers that are taken as known."""
-        squared = factor**2
+        squared, size = factor**2, np.abs(factor)
         return ShapeRows(
             self.values * factor[:, None],
             self.norm * squared,
@@ -90,11 +94,12 @@ class ShapeRows:
             self.k4 * squared**2,
             self.k6 * squared**3,
             np.zeros(len(factor)),
-            self.top * np.abs(factor),
-            self.people / np.abs(factor),
-            self.items,
-            self.most_chance * squared,
-            self.least_chance * squared,
+            self.top * size,
+            self.mix * squared,
+            self.people / size,
+            np.where(self.items == 1, _SCALED_ITEM, self.items),
+            self.chance * squared,
+            self.extra * size,
         )
 
     def nothing(self) -> "ShapeRows":
@@ -113,7 +118,6 @@ class ShapeLaw:
     linear: Floats  # (5) δᵀΣδ for independent items
     coordinates: int
     curve: VarianceCurve  # of the sketch
-    overlap: bool  # whether people may be on both sides: upper ends then take no chance away
 
     @classmethod
     def of(
@@ -122,8 +126,6 @@ class ShapeLaw:
         columns: ShapeRows,
         curve: VarianceCurve,
         root: float | None,
-        *,
-        overlap: bool = False,
     ) -> "ShapeLaw":
         """The law of all pairs; `root` is as for `ShapeRows.of`."""
         p, q = rows.values, columns.values
@@ -134,35 +136,33 @@ class ShapeLaw:
             # Σ (p−q)²|p| and Σ (p−q)²|q|
             left = (size_p**3).sum(axis=1)[:, None] - 2 * (p * size_p) @ q.T + size_p @ (q * q).T
             right = (size_q**3).sum(axis=1)[None, :] - 2 * p @ (q * size_q).T + (p * p) @ size_q.T
-            chance = rows.k2[:, None] + columns.k2 + (x[:, None] + y) / p.shape[1]
+            chance = rows.k2[:, None] + columns.k2 + (rows.chance[:, None] + columns.chance) / p.shape[1]
             linear = (left - chance * size_p.sum(axis=1)[:, None]) * x[:, None]
             linear = root * np.maximum(linear + (right - chance * size_q.sum(axis=1)) * y, 0.0)
-        return cls(rows, columns, p @ q.T, linear, p.shape[1], curve, overlap)
+        return cls(rows, columns, p @ q.T, linear, p.shape[1], curve)
 
     @property
     def value(self) -> Floats:
-        """(2) and (3): D̂, unbiased to second order in the totals' errors; the most that chance can add is taken away."""
+        """(2) and (3): D̂, unbiased to second order in the totals' errors, less the most that chance can add."""
         (x, vx), (y, vy) = self._pair("norm", "total_error")
-        tx, ty = (each[0] for each in self._pair("most_chance"))
+        tx, ty = (each[0] for each in self._pair("chance"))
         value: Floats = x * (1 - 3 * vx) + y * (1 - 3 * vy) - 2 * self.inner * (1 - vx - vy)
         return value - tx * (1 - vx) - ty * (1 - vy)
 
     @property
     def highest_value(self) -> Floats:
-        """The same where the least that chance can add is taken away."""
-        (most_x, least_x, vx), (most_y, least_y, vy) = self._pair(
-            "most_chance", "least_chance", "total_error"
-        )
-        kept = 0.0 if self.overlap else 1.0
-        return self.value + (most_x - kept * least_x) * (1 - vx) + (most_y - kept * least_y) * (1 - vy)
+        """The same with nothing taken away: people who are on both sides add less to the distance than others, or nothing."""
+        (tx, vx), (ty, vy) = self._pair("chance", "total_error")
+        return self.value + tx * (1 - vx) + ty * (1 - vy)
 
     def moments(self, d: Floats) -> tuple[Floats, Floats, Floats]:
         """(5) to (8): variance, third cumulant, and the variance that the totals have in it, if the squared distance is d."""
-        (nx, vx, tx, px, mx, top_x, k2x, k4x, k6x), (ny, vy, ty, py, my, top_y, k2y, k4y, k6y) = self._pair(
-            "norm", "total_error", "most_chance", "people", "items", "top", "k2", "k4", "k6"
-        )
+        names = ("mix", "total_error", "chance", "people", "items", "top", "extra", "k2", "k4", "k6")
+        (
+            (x, vx, tx, px, mx, top_x, more_x, k2x, k4x, k6x),
+            (y, vy, ty, py, my, top_y, more_y, k2y, k4y, k6y),
+        ) = self._pair(*names)
         a, k2, k4, k6 = self.curve.a, k2x + k2y, k4x + k4y, k6x + k6y
-        x, y = (np.maximum(norm - 1 / people, 0.0) for norm, people in ((nx, px), (ny, py)))
         c = np.clip((x + y - d) / 2, 0.0, np.sqrt(x * y))
         # (6) the totals' noise: the slope is 2⟨p, p−q⟩ + τ, with the totals' errors in its estimate, and at most 2π√D + τ
         error = 4 * (x**2 * vx + y**2 * vy)
@@ -180,9 +180,7 @@ class ShapeLaw:
         m = np.maximum(mx, my)
         xx, yy, cc = m * x, m * y, m * c
         is_one = m == 1  # one item a person: Σ = (diag p − ppᵀ)/T, and Σp³ ≥ π⁴
-        xx, yy, cc = (np.where(is_one, each * (1 - each), each) for each in (xx, yy, cc))
-        # Where people with few items may prefer the popular ones, Σ has one more large direction.
-        more_x, more_y = np.maximum(tx * px - 1, 0.0), np.maximum(ty * py - 1, 0.0)
+        xx, yy, cc = (np.where(is_one, each * (1 - np.minimum(each, 1.0)), each) for each in (xx, yy, cc))
         squares = (xx + more_x**2) / px**2 + (yy + more_y**2) / py**2 + 2 * (cc + more_x * more_y) / (px * py)
         largest = np.minimum((m * top_x + more_x) / px + (m * top_y + more_y) / py, np.sqrt(squares))
         linear = 4 * m * np.minimum(self.linear, d * (top_x / px + top_y / py))
@@ -209,7 +207,7 @@ class ShapeLaw:
                 k6=side.k6 * ratio**6,
                 total_error=side.total_error * ratio**2,
                 people=side.people * people,
-                most_chance=side.most_chance / people,
+                chance=side.chance / people,
             )
             for side in (self.rows, self.columns)
         )
@@ -251,7 +249,6 @@ class ShapeLaw:
             self.linear[rows],
             self.coordinates,
             VarianceCurve(curve.a, b, c),
-            self.overlap,
         )
 
     def limits(self, d: Floats, tail: float) -> tuple[Floats, Floats]:

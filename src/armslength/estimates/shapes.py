@@ -5,7 +5,6 @@ estimates is in `shape_law`. Where totals are too coarse for it, and for guarant
 intervals of totals, norms and distances allow (proof: docs/reference/answers.md).
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
@@ -37,7 +36,6 @@ POPULATIONS_NOTE = (
     "about the mixes of populations, as if each party's people were a random sample of people like them; "
     "families, clinics and repeat visits make chance larger"
 )
-_OVERLAP_NOTE = "people may be in both rows: upper ends allow for it"
 ALIKE = 0.95  # the cosine from which on two mixes are called alike
 COARSE = 0.15  # relative error of a total at the level asked for, above which its law is not used
 _DOMINANT = 0.25  # share of the totals in the variance, above which coarse totals matter
@@ -82,13 +80,20 @@ def shape_cosines(a: Sketches, b: Sketches | None = None, *, beyond_chance: bool
     """
     left, right = checked_pair(a, b)
     shapes = _Shapes(left, right, beyond_chance=beyond_chance)
-    lengths = [np.sqrt(np.maximum(side.norm - side.most_chance, 1e-300)) for side in shapes.sides]
+    squares = [side.norm - side.chance for side in shapes.sides]
+    has_length = np.logical_and.outer(
+        *(square > 0 for square in squares)
+    )  # else nothing is known of the cosine
+    lengths = [np.sqrt(np.where(square > 0, square, 1.0)) for square in squares]
     law, opposite = (shapes.law([1 / lengths[0], sign / lengths[1]]) for sign in (1, -1))
     norms = tuple(shapes.norm_law(side, length) for side, length in zip(shapes.sides, lengths, strict=True))
     least = 0.0 if beyond_chance else -1.0  # nobody is counted less than 0 times
     value = np.clip(law.inner, least, 1.0)
+    value[~has_length] = np.nan
     value[shapes.shared] = np.where(shapes.is_equal, 1.0, np.nan)
-    rule = Likeness(value, law, opposite, norms[0], norms[1], shapes.shared, shapes.is_equal)
+    rule = Likeness(
+        value, law, opposite, norms[0], norms[1], shapes.shared, shapes.is_equal, shapes.totals, has_length
+    )
     quantity = f"shape cosines{' beyond chance' if beyond_chance else ''}"
     return pair_estimate(quantity, value, (left, right), rule, within=b is None, note=shapes.note())
 
@@ -127,8 +132,6 @@ class _Shapes:
                 "beyond_chance must have rows that share no release, got two that do; compare them with beyond_chance=False"
             )
         self.curve = self.model.variance_curve(noises.cumulants)
-        self.question = question_notes(left.protocols, beyond_chance=beyond_chance, within=right is left)
-        self.overlap = _OVERLAP_NOTE in self.question
 
     def _rows(self, sketches: Sketches, side: "_Side") -> ShapeRows:
         unit = self.model.unit
@@ -153,7 +156,7 @@ class _Shapes:
         if factors is not None:
             rows, columns = rows.scaled(factors[0]), columns.scaled(factors[1])
             curve = self._curve(rows, columns)
-        return ShapeLaw.of(rows, columns, curve, self.root, overlap=self.overlap)
+        return ShapeLaw.of(rows, columns, curve, self.root)
 
     def norm_law(self, side: ShapeRows, length: Floats) -> ShapeLaw:
         """The law of squared lengths: of distances to nothing."""
@@ -166,7 +169,7 @@ class _Shapes:
 
     def note(self) -> str:
         """What must be known to read the answer."""
-        notes = [*self.question]
+        notes = [question_note(beyond_chance=self.beyond_chance)]
         level = Level(_DOUBTFUL, METHODS[0])
         marks = [
             zip(names, side.is_sure(level), strict=True)
@@ -179,15 +182,9 @@ class _Shapes:
         return "; ".join(notes)
 
 
-def question_notes(protocols: Iterable[Protocol], *, beyond_chance: bool, within: bool) -> list[str]:
-    """Which question an answer about shapes is for, and what it assumes.
-
-    Rows of one release under `one_group` share no person. Two sides may be two releases about the same people.
-    """
-    notes = [POPULATIONS_NOTE if beyond_chance else COUNTS_NOTE]
-    if beyond_chance and not (within and all(protocol.one_group for protocol in protocols)):
-        notes.append(_OVERLAP_NOTE)
-    return notes
+def question_note(*, beyond_chance: bool) -> str:
+    """Which question an answer about shapes is for, and what it assumes."""
+    return POPULATIONS_NOTE if beyond_chance else COUNTS_NOTE
 
 
 def people_of(sketches: Sketches, total: Floats) -> tuple[Floats, Floats]:
@@ -211,6 +208,13 @@ def people_of(sketches: Sketches, total: Floats) -> tuple[Floats, Floats]:
     each = np.array([protocol.contribution or 0 for protocol, _ in noises.releases])[noises.numbers]
     contribution = np.maximum.reduceat(each, noises.starts[:-1]).astype(np.float64)
     return total / counts, contribution
+
+
+def are_sure(sides: "tuple[_Side, _Side]", level: Level) -> NDArray[np.bool_]:
+    """Whether both totals of each pair are above 0, at this level and in any case nearly surely."""
+    rows, columns = (side.is_sure(Level(min(level.tail, _DOUBTFUL), level.method)) for side in sides)
+    sure: NDArray[np.bool_] = np.logical_and.outer(rows, columns)
+    return sure
 
 
 def has_sure_total(sketches: Sketches) -> NDArray[np.bool_]:
@@ -338,8 +342,7 @@ class Shape:
             if is_sampled:  # the box knows nothing of chance; a row against itself is 0 in any case
                 least, most = np.zeros_like(least), np.where(most == 0, 0.0, np.inf)
             lower, upper = np.where(boxes[0], least, lower), np.where(boxes[1], most, upper)
-        rows, columns = (side.is_sure(Level(min(level.tail, _DOUBTFUL), level.method)) for side in self.sides)
-        is_unknown = ~np.logical_and.outer(rows, columns) & (upper != 0)
+        is_unknown = ~are_sure(self.sides, level) & (upper != 0)
         lower, upper = np.where(is_unknown, 0.0, lower), np.where(is_unknown, np.inf, upper)
         return np.nan_to_num(lower, nan=0.0, posinf=np.inf), np.nan_to_num(upper, nan=np.inf, posinf=np.inf)
 
@@ -363,16 +366,21 @@ class Likeness:
     columns: ShapeLaw  # of ‖w‖²
     shared: tuple[NDArray[np.int64], NDArray[np.int64]]
     is_equal: NDArray[np.bool_]
+    sides: "tuple[_Side, _Side] | None" = None  # None for a plan, where both are known
+    has_length: NDArray[np.bool_] | None = None  # whether both lengths are above 0 as estimated
     variance: None = None
 
     def interval(self, level: Level) -> Bounds:
-        """The cosines that both arguments allow."""
+        """The cosines that both arguments allow; all of them where a length or a total may be 0."""
         if level.method == "guaranteed":
             raise ParameterError("method must be 'asymptotic' for cosines of shapes, got 'guaranteed'")
         ends = zip(self._by_distance(level.tail / 2), self._by_deviation(level.tail / 2), strict=True)
         (lower, least), (upper, most) = ends
         possible = 0.0 if self.law.rows.items.any() else -1.0
         lower, upper = np.fmax(np.fmax(lower, least), possible), np.fmin(np.fmin(upper, most), 1.0)
+        if self.sides is not None and self.has_length is not None:
+            is_known = self.has_length & are_sure(self.sides, level)
+            lower, upper = np.where(is_known, lower, possible), np.where(is_known, upper, 1.0)
         lower[self.shared], upper[self.shared] = np.where(self.is_equal, 1.0, possible), 1.0
         return lower, upper
 

@@ -124,7 +124,6 @@ class ShapeSituation:
             self.contribution,
             self.tail,
             self.beyond_chance,
-            self.beyond_chance and not self.fields["one_group"],
             transform,
             law_of(noise, max(scale, SMALLEST_SCALE)),
             totals,

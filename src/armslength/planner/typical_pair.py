@@ -81,7 +81,6 @@ class TypicalPair:
     contribution: int
     tail: float  # of each end of an interval
     beyond_chance: bool
-    overlap: bool  # whether people may be in both
     transform: Transform | None  # None for counts without noise: what chance alone hides
     law: Law
     total_law: DiscreteLaplace | None
@@ -106,7 +105,7 @@ class TypicalPair:
         squared = 2 * self.mix.concentration * _NODES[None, :]
         law = self._law(*self._rows(1.0))
         needed = law.limits(np.zeros((1, 1)), self.tail)[1][0, 0]
-        lost = 2 * (law.rows.most_chance[0] - self._chance)  # more than chance is taken away
+        lost = 2 * (law.rows.chance[0] - self._chance)  # more than chance is taken away
         spare = self._true(law, squared).limits(squared, 1 - OFTEN)[0][0] - needed - lost
         if not spare[-1] > 0:
             return None
@@ -123,7 +122,7 @@ class TypicalPair:
     def likeness(self, cosine: float) -> tuple[float, float]:
         """The interval of the cosine that such a pair typically gets."""
         rows, columns = self._rows(cosine)
-        length = np.sqrt(np.maximum(rows.norm - rows.most_chance, 1e-300))
+        length = np.sqrt(np.maximum(rows.norm - rows.chance, 1e-300))
         laws = [self._law(rows.scaled(1 / length), columns.scaled(sign / length)) for sign in (1.0, -1.0)]
         norm = self._law(rows.scaled(1 / length), rows.nothing())
         none = np.zeros(0, dtype=np.int64)
@@ -175,7 +174,7 @@ class TypicalPair:
         if self.transform is not None:
             curve = curve_of(self.transform, "output", 1.0, Cumulants(k2, k4))
             coordinates = self.transform.sketch_dim
-        law = ShapeLaw.of(rows, columns, curve, None, overlap=self.overlap)
+        law = ShapeLaw.of(rows, columns, curve, None)
         return replace(law, coordinates=coordinates)
 
     def _true(self, law: ShapeLaw, squared: Floats) -> ShapeLaw:
@@ -186,6 +185,6 @@ class TypicalPair:
         if not self.beyond_chance:
             return replace(law, curve=curve)
         chance, one = np.array([self._chance]), np.ones(1)
-        rows = replace(law.rows, items=own * one, most_chance=chance, top=one)
+        rows = replace(law.rows, items=own * one, chance=chance, top=one)
         linear = 2 * squared * self.mix.popular / self.total / own
         return replace(law, rows=rows, columns=rows, linear=linear, curve=curve)

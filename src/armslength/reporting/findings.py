@@ -116,14 +116,6 @@ class Findings:
         is_supported = np.isfinite(ends[best]) & (ends[best] < 0 if not is_closest else True)
         return [(int(self.pairs[0][pair]), int(self.pairs[1][pair])) for pair in best[is_supported]]
 
-    def extreme_pair(self, *, is_closest: bool) -> tuple[int, int, int]:
-        """The pair with the smallest or the largest estimate, and how many other pairs could be as close or as far apart."""
-        squared = self.squared[self.pairs]
-        lower, upper = (end[self.pairs] for end in self.joint_interval)
-        best = int(np.argmin(squared) if is_closest else np.argmax(squared))
-        rivals = lower <= upper[best] if is_closest else upper >= lower[best]
-        return int(self.pairs[0][best]), int(self.pairs[1][best]), int(rivals.sum()) - 1
-
     def axis_end(self, pairs: Pairs) -> float:
         """The distance at the right end of these pairs' error bars: the largest finite number among them."""
         upper, distance = self.upper[pairs], self.distance[pairs]
@@ -161,9 +153,11 @@ def findings_of(
     by = best_by if by is None else by
     if beyond_chance is None:
         beyond_chance = by == "shape" and best_beyond_chance
-    every = sketches.labels
+    left_out: tuple[str, ...] = ()
     if by == "shape" and sketches.totals is not None:
-        sketches = sketches[has_sure_total(sketches)]
+        is_sure = has_sure_total(sketches)
+        left_out = sketches[~is_sure].labels
+        sketches = sketches[is_sure]
         if not len(sketches):
             raise ParameterError("totals must surely be above 0 to compare shapes, got none; report by size")
     count = len(sketches)
@@ -184,7 +178,7 @@ def findings_of(
         by=by,
         beyond_chance=beyond_chance,
         likeness=likeness,
-        left_out=tuple(label for label in every if label not in set(sketches.labels)),
+        left_out=left_out,
         remedy=remedy,
         squared=squared,
         lower=np.sqrt(lower),

@@ -113,7 +113,7 @@ def script_numbers(findings: Findings) -> str:
             "low": low,
             "high": high,
             "longest": findings.axis_end(findings.pairs),
-            "first": findings.extreme_pair(is_closest=True)[0] if len(rows) else 0,
+            "first": int(rows[np.argmin(findings.squared[rows, columns])]) if len(rows) else 0,
             "value": _base64_floats(values[rows, columns]),
             "lower": _base64_floats(findings.lower[rows, columns]),
             "upper": _base64_floats(findings.upper[rows, columns]),

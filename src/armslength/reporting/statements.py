@@ -197,8 +197,9 @@ def _groups(findings: Findings) -> Statement:
     single = len(findings.labels) - sum(map(len, groups))
     rest = f" {plural(single, 'party is', 'parties are')} in no supported group." if single else ""
     noun = plural(len(groups), "group stands", "groups stand")
+    whom = " for the populations" if findings.beyond_chance else " for the people counted"
     text = (
-        f"{noun} apart, closer inside than to the others, supported at {level_text(findings.level)} for the people counted.{rest}</p>"
+        f"{noun} apart, closer inside than to the others, supported at {level_text(findings.level)}{whom}.{rest}</p>"
         f'<ol class="pairs" type="A">{"".join(lines)}</ol>{more}<p>'
     )
     return Statement(single == 0, "Groups", text)
