@@ -130,7 +130,7 @@ def _plan(protocol_file: Path, parties: int, say: Print) -> None:
         "contribution": 3,
         "parties": parties,
         "unit": "one patient",
-        "max_sketch_dim": 256,
+        "max_sketch_dim": 384,
         "seed": "trial-2026",
     }
     plan = al.plan(by="shape", beyond_chance=True, **settings)
@@ -231,7 +231,7 @@ def _cluster(sketches: al.Sketches, hospitals: list[Hospital], protocol: al.Prot
         histogram.release_table(hospital.visits, label=hospital.name, ledger=al.NO_LEDGER, **columns)
         for hospital in hospitals
     ]
-    trees = [al.cluster(each, by="shape") for each in (sketches, al.concat(rows))]
+    trees = [al.cluster(each, by="shape", beyond_chance=True) for each in (sketches, al.concat(rows))]
     ours, theirs = (adjusted_rand_index(tree.flat(REGIONS), regions) for tree in trees)
     names = {hospital.name: hospital.region for hospital in hospitals}
     groups = [sorted({names[label] for label in group}) for group in trees[0].groups()]

@@ -7,17 +7,18 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.answers.cluster import _least_deviates
+from armslength.answers import cluster
 from armslength.estimates.pair_noise import PairNoises
 from armslength.estimates.variance import ErrorModel
 from statistical.limits import LIMIT, check_variance, draws_for_variance
+from statistical.test_populations import as_events, counts, protocol_of, zipf
 
 ERROR = 0.05
 CODES = 2000
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-def test_a_contrast_has_the_variance_that_divides_it(noise):
+def test_a_contrast_has_the_variance_that_divides_it(noise, monkeypatch):
     k = 24
     known = {"noise": noise} | ({"delta": 1e-6} if noise == "gaussian" else {})
     protocol = al.Protocol(al.Identity(input_dim=k), epsilon=1, **known)
@@ -44,12 +45,11 @@ def test_a_contrast_has_the_variance_that_divides_it(noise):
     truth = theta(((data[:, None] - data) ** 2).sum(axis=2).astype(float))
     order = (3, 2, 0, 1)
     chosen = slice(0, draws, 20)  # its estimate varies little: fewer will do
-    deviates = np.array(
-        [
-            _least_deviates(merges, order, (pairs, k2[:, None] * pairs, none), (k2, k4), model)[1]
-            for pairs in squared[chosen]
-        ]
-    )
+    seen = []
+    monkeypatch.setattr(cluster, "_pearson_tail", lambda z, _: seen.append(z.min()) or np.zeros(1))
+    for pairs in squared[chosen]:
+        cluster._largest_tails(merges, order, (pairs, k2[:, None] * pairs, none), (k2, k4), model, (0.0, 0.0))
+    deviates = np.array(seen[1::2])  # of the second merge of each
     stated = ((theta(squared[chosen]) / deviates) ** 2).mean()
     check_variance(theta(squared), truth, stated)
 
@@ -85,4 +85,25 @@ def test_true_groups_are_supported_and_their_halves_are_not(groups):
         complete += truth <= supported
         wrong += any(group < whole for group in supported for whole in truth)
     assert complete >= 0.8 * total
+    assert wrong <= ERROR * total + LIMIT * np.sqrt(ERROR * (1 - ERROR) * total)
+
+
+@pytest.mark.parametrize(
+    ("exponent", "contribution", "people", "parties", "epsilon", "in_bundles"),
+    [(1.0, 3, 700, 24, 1, False), (1.2, 1, 20_000, 12, 10, False), (2.0, 3, 20_000, 8, 10, True)],
+)
+def test_samples_of_one_population_are_seldom_in_a_supported_group(
+    exponent, contribution, people, parties, epsilon, in_bundles
+):
+    # Large samples with little noise: about the counts, some of these groups would be right.
+    rng = np.random.default_rng(7)
+    wrong, total = 0, 60
+    for number in range(total):
+        protocol = protocol_of(f"samples {number}", contribution, 256, epsilon)
+        sizes = rng.integers(people // 3, people * 5 // 3, parties)
+        rows = [
+            counts(rng, int(size), zipf(exponent), contribution, 1, in_bundles=in_bundles) for size in sizes
+        ]
+        sketches = as_events(protocol.release(np.concatenate(rows), ledger=al.NO_LEDGER))
+        wrong += al.cluster(sketches, by="shape", beyond_chance=True).supported.any()
     assert wrong <= ERROR * total + LIMIT * np.sqrt(ERROR * (1 - ERROR) * total)

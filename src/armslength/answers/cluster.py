@@ -232,19 +232,25 @@ def _support(
     model, rows = ErrorModel.of(sketches.protocols[0]), PairNoises.of_rows(noises)
     k2, k4 = rows.each("k2") * factor**2, rows.each("k4") * factor**4
     pairs = squared, k2[:, None] * squared, error, *_parts(sketches, factor, model, k2)
-    skewness = _skewness(k2, k4, model.null_degrees or model.coordinates)
+    skewness, chance = _skewness(k2, k4, model.null_degrees or model.coordinates), 0.0
     if beyond_chance:
         people, contribution = people_of(sketches, 1 / factor)
         mix = np.clip(squared_norms(sketches).value * factor**2 - 1 / people, 0.0, 1.0)
         degrees = max(model.variance_curve(Cumulants(1.0, 0.0)).c, model.null_variance[0]) / 2
-        k2 = np.sqrt(k2**2 + (2 * k2 / people + contribution * mix / people**2) / degrees)
+        noise, k2 = k2, np.sqrt(k2**2 + (2 * k2 / people + contribution * mix / people**2) / degrees)
+        share = float(np.max(1 - noise**2 / k2**2))  # of chance in the variance
+        skewness, chance = skewness * (1 - share) ** 1.5, math.sqrt(8) * share**1.5
         pairs = (squared, k2[:, None] * np.maximum(squared, 0.0), *pairs[2:])
-        skewness = max(skewness, math.sqrt(8))
-    z = _least_deviates(merges, order, pairs, (k2, k4), model)
-    # The tail of a Pearson III law: a gamma variable of shape 4/skewness², normalized.
-    shape = 4 / max(skewness, 1e-4) ** 2
-    tail = gammaincc(shape, np.maximum(shape + z * np.sqrt(shape), 0.0))
-    return np.asarray(np.append(np.minimum(1.0, leaves * (leaves - 1) / 2 * tail), 1.0))
+    tails = _largest_tails(merges, order, pairs, (k2, k4), model, (skewness, chance))
+    # For all merges; about the counts for all pairs, since the tree was built on the same errors.
+    times = leaves - 2 if beyond_chance else leaves * (leaves - 1) / 2
+    return np.asarray(np.append(np.minimum(1.0, times * tails), 1.0))
+
+
+def _pearson_tail(z: Floats, skewness: Floats | float) -> Floats:
+    """The tail of a Pearson III law beyond z standard deviations: a gamma variable of shape 4/skewness², normalized."""
+    shape = 4 / np.maximum(skewness, 1e-4) ** 2
+    return np.asarray(gammaincc(shape, np.maximum(shape + z * np.sqrt(shape), 0.0)))
 
 
 def _scale_and_error(sketches: Sketches, squared: Floats, by: str) -> tuple[Floats, Floats]:
@@ -292,7 +298,7 @@ class _Cluster:
     """A cluster: a range of the leaves in their order, and sums over its members."""
 
     span: slice
-    sums: Floats  # of 1, κ₂, κ₂² and κ₄
+    sums: Floats  # of 1, κ₂, κ₂², κ₄ and κ₂³
     against: Floats  # of every layer of pairs, against each leaf
     within: float  # of the squared distances of all members with all
     parts: "tuple[_Cluster, _Cluster] | None" = None
@@ -309,14 +315,15 @@ class _Cluster:
         return np.asarray(self.against[:, other.span].sum(axis=1))
 
 
-def _least_deviates(
+def _largest_tails(
     merges: Floats,
     order: tuple[int, ...],
     pairs: Sequence[Floats],
     noise: tuple[Floats, Floats],
     model: ErrorModel,
+    skewness: tuple[float, float],
 ) -> Floats:
-    """For each merge but the last the smallest deviate of θ over all H.
+    """For each merge but the last the largest p-value of θ over all H.
 
     Args:
         merges: As SciPy has them.
@@ -324,17 +331,18 @@ def _least_deviates(
         pairs: Of all pairs: squared distances, the same times κ₂ of the first, errors, and parts of the squared distances.
         noise: κ₂ and κ₄ of each row.
         model: Of the protocol.
+        skewness: Of noise, and of chance in one row, which averages out over rows.
     """
     leaves = len(order)
     k2, k4 = (each[list(order)] for each in noise)
     layers = np.stack([matrix[np.ix_(order, order)] for matrix in pairs])
-    of_rows = np.stack([np.ones(leaves), k2, k2**2, k4])
+    of_rows = np.stack([np.ones(leaves), k2, k2**2, k4, k2**3])
     clusters = {
         leaf: _Cluster(slice(place, place + 1), of_rows[:, place], layers[:, place], 0.0)
         for place, leaf in enumerate(order)
     }
     within, is_start = np.zeros(leaves), np.ones(leaves, dtype=np.bool_)
-    deviates = np.empty(leaves - 2)
+    tails = np.empty(leaves - 2)
     for merge, pair in enumerate(merges[:, :2].astype(np.int64).tolist()):
         starts = np.flatnonzero(is_start)
         for node in pair:
@@ -345,12 +353,14 @@ def _least_deviates(
                 to_others = [np.add.reduceat(part.against, starts, axis=1)[:, others] for part in group.parts]
                 weighted = np.add.reduceat(k2 * group.against[0], starts)[others]
                 outside = sums[:, others], within[starts[others]], weighted
-                deviates[node - leaves] = _deviates(group, *group.parts, outside, to_others, model).min()
+                deviates, concentration = _deviates(group, *group.parts, outside, to_others, model)
+                of_noise, of_chance = skewness
+                tails[node - leaves] = _pearson_tail(deviates, of_noise + of_chance * concentration).max()
         first, second = (clusters.pop(node) for node in pair)
         both = clusters[leaves + merge] = first.plus(second)
         is_start[max(first.span.start, second.span.start)] = False
         within[both.span.start] = both.within
-    return deviates
+    return tails
 
 
 def _deviates(
@@ -360,26 +370,29 @@ def _deviates(
     outside: tuple[Floats, Floats, Floats],
     to_others: list[Floats],
     model: ErrorModel,
-) -> Floats:
-    """θ̂ divided by its standard error, for every H; −∞ where θ̂ ≤ 0 without one part of the coordinates.
+) -> tuple[Floats, Floats]:
+    """θ̂ divided by its standard error, for every H, and how much a few rows have of its variance; −∞ where θ̂ ≤ 0 without one part of the coordinates.
 
     θ̂ = Σ M_ij⟨u_i, u_j⟩ for rows u_i of noise K, less its bias, has the variance b·tr(KMGM) + c·tr(MKMK) + Σ κ₄M_ii², with
     G the Gram matrix without noise; −½ of the squared distances will do for it, since the rows of M add up to 0. To that come
     the errors that pairs have in common, as if they were all the same.
     """
-    (h, h_k2, h_squares, h_k4), h_within, weighted = outside
+    (h, h_k2, h_squares, h_k4, h_cubes), h_within, weighted = outside
     g, between = group.sums[0], left.to(right)
     inside = between / (left.sums[0] * right.sums[0])
     means = (to_others[0] + to_others[1]) / (g * h)
     theta, parts = means[0] - inside[0], means[3:] - inside[3:, None]
     trace = h_squares / h**2 + 2 * group.sums[1] * h_k2 / (g * h) ** 2
     fourth = h_k4 / h**2
+    squares_of_rows, cubes_of_rows = h_squares / h**2, h_cubes / h**3
     signal = (weighted / g - h_k2 * group.within / g**2 / 2) / h**2
     for part, other, (to_h, other_to_h) in ((left, right, to_others), (right, left, to_others[::-1])):
-        (size, k2, squares, k4), rest = part.sums, other.sums[0]
+        (size, k2, squares, k4, cubes), rest = part.sums, other.sums[0]
         diagonal = 1 / g - 1 / size
         trace = trace + squares * diagonal**2 + k2 * other.sums[1] / (size * rest) ** 2
         fourth = fourth + k4 * diagonal**2
+        squares_of_rows = squares_of_rows + squares * diagonal**2
+        cubes_of_rows = cubes_of_rows + cubes * np.abs(diagonal) ** 3
         signal = signal - k2 / 2 * (h_within / (h * g) ** 2 + other.within / (size * rest) ** 2)
         signal = signal + diagonal * (to_h[1] / (g * h) - part.to(other)[1] / (size * rest))
         signal = signal + k2 * other_to_h[0] / (g * size * h * rest)
@@ -390,7 +403,8 @@ def _deviates(
         deviates = np.where(theta > 0, theta / np.sqrt(variance), -np.inf)
     # Two large items in one bin change one part alone. Where items do not meet, parts say nothing new.
     is_agreed = (theta > parts).all(axis=0) if curve.a > 0 else True
-    return np.where(is_agreed, deviates, -np.inf)
+    concentration = cubes_of_rows / np.where(squares_of_rows > 0, squares_of_rows, 1.0) ** 1.5
+    return np.where(is_agreed, deviates, -np.inf), concentration
 
 
 def _members(merges: NDArray[np.float64]) -> list[list[int]]:
