@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 import armslength as al
 from armslength.demo import generated_hospitals
 from armslength.errors import ParameterError
+from armslength.estimates.shapes import has_sure_total
 from armslength.progress import progress
 from armslength.reporting.findings import MOST_PARTIES
 
@@ -138,9 +139,10 @@ def rehearse(
 def _answers(sketches: al.Sketches) -> _Answers:
     """The pairs told apart beyond chance, and the supported groups."""
     resolved = al.shape_distances(sketches, beyond_chance=True).resolved(LEVEL, simultaneous=True)
-    # Noise can make the total of a small party 0 or less; then it has no shape.
-    part = sketches.rows(np.flatnonzero(al.totals(sketches).value > 0).tolist())
-    clusters = al.cluster(part, by="shape", level=LEVEL).flat() if len(part) > 1 else np.arange(len(part))
+    part = sketches[has_sure_total(sketches)]
+    clusters = np.arange(len(part))
+    if len(part) > 1:
+        clusters = al.cluster(part, by="shape", beyond_chance=True, level=LEVEL).flat()
     return np.triu(resolved, 1), _groups(part.labels, clusters)
 
 

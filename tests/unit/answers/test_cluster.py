@@ -6,7 +6,8 @@ from scipy.cluster import hierarchy
 from scipy.spatial.distance import pdist, squareform
 
 import armslength as al
-from armslength.answers.cluster import LINKAGES, Clusters, _least_deviates, _members
+from armslength.answers import cluster as module
+from armslength.answers.cluster import LINKAGES, Clusters, _largest_tails, _members
 from armslength.estimates.variance import ErrorModel
 from armslength.laws import Cumulants
 
@@ -46,7 +47,8 @@ def contrast(leaves, a, b):
 
 @pytest.mark.parametrize("leaves", [3, 5, 9, 16])
 @pytest.mark.parametrize("linkage", LINKAGES)
-def test_deviates_are_what_their_definition_says(leaves, linkage):
+def test_deviates_are_what_their_definition_says(leaves, linkage, monkeypatch):
+    monkeypatch.setattr(module, "_pearson_tail", lambda z, _: -z)  # the smallest deviate has the largest tail
     model = ErrorModel.of(PROTOCOL)
     curve = model.variance_curve(Cumulants(1.0, 0.0))
     for _ in range(5):
@@ -58,7 +60,7 @@ def test_deviates_are_what_their_definition_says(leaves, linkage):
         merges = hierarchy.linkage(squareform(np.sqrt(squared)), linkage)
         order = tuple(hierarchy.leaves_list(merges).tolist())
         pairs = squared, k2[:, None] * squared, error, first, squared - first
-        found = _least_deviates(merges, order, pairs, (k2, k4), model)
+        found = -_largest_tails(merges, order, pairs, (k2, k4), model, (0.0, 0.0))
         nodes = [[leaf] for leaf in range(leaves)] + _members(merges)
         alive = set(range(leaves))
         for merge, joined in enumerate(merges[:, :2].astype(int).tolist()):

@@ -171,7 +171,7 @@ def test_what_is_said_of_it():
         ({"by": "shape"}, "released with totals"),
         ({"by": "shape", "quantity": "inner-product"}, "quantity must be a distance or a cosine"),
         ({"beyond_chance": True}, "beyond_chance must go with by='shape'"),
-        ({"fdr": True, "simultaneous": True}, "fdr must go without simultaneous"),
+        ({"fdr": True, "simultaneous": True}, "fdr must go with distances"),
         ({"level": float("nan")}, "level must be"),
         ({"method": "normal"}, "method must be one of"),
         ({"top": 0}, "top must be an integer"),

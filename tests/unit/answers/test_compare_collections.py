@@ -99,7 +99,7 @@ def test_shapes(both, monkeypatch):
     found, said = lines(sketches[:1], few, by="shape")
     assert close(found, lines(sketches[:1], sketches[33:], by="shape")[0])
     assert len(found) == 19
-    assert said[b"note"].startswith(b"shapes")
+    assert said[b"note"].startswith(b"about the mixes")
 
 
 @pytest.mark.parametrize("farthest", [False, True])

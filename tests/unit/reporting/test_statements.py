@@ -76,12 +76,6 @@ def test_likeness_is_shown_and_counts_as_an_answer():
     assert "1 is alike" in statements.lead(findings)
 
 
-def test_touching_intervals_are_rivals_and_others_are_not():
-    assert made_up(APART, 20).extreme_pair(is_closest=True) == (0, 1, 1)
-    assert made_up(APART, 19.9).extreme_pair(is_closest=True) == (0, 1, 0)
-    assert made_up(APART, 20).extreme_pair(is_closest=False) == (1, 2, 1)
-
-
 def test_candidates_for_the_nearest():
     np.testing.assert_array_equal(made_up(APART, 5).candidates, [1, 1, 1])
     np.testing.assert_array_equal(made_up(APART, 20).candidates, [2, 1, 2])
