@@ -127,10 +127,10 @@ def _plan(protocol_file: Path, parties: int, say: Print) -> None:
     settings: dict[str, Any] = {
         "epsilon": "1",
         "people": 700,
-        "contribution": 3,
+        "contribution": 2,
         "parties": parties,
         "unit": "one patient",
-        "max_sketch_dim": 384,
+        "max_sketch_dim": 256,
         "seed": "trial-2026",
     }
     plan = al.plan(by="shape", beyond_chance=True, **settings)
