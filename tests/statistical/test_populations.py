@@ -187,3 +187,53 @@ def test_the_likeness_of_two_mixes_is_covered(contribution, in_bundles):
         misses += np.count_nonzero((lower > truth) | (upper < truth))
     assert misses <= most(0.05, SEEDS * pairs)
     assert 0.2 < truth < 0.95
+
+
+def test_sums_of_two_months_with_the_same_people_are_rarely_told_apart():
+    # Both months count the same sample: taken for two samples, chance would be half of what it is.
+    rng = np.random.default_rng(8)
+    wrong = naive = 0
+    pairs = 25
+    for seed in range(SEEDS):
+        protocol = protocol_of(f"months {seed}", 1, 256, 3)
+        sums = []
+        for _ in range(2):
+            sample = counts(rng, 5_000, zipf(1.0), 1, pairs, in_bundles=False)
+            months = [as_events(protocol.release(sample, ledger=al.NO_LEDGER)) for _ in range(2)]
+            sums.append(months[0] + months[1])
+        rule = squared_shape_distances(*sums, beyond_chance=True).rule
+        wrong += np.count_nonzero(np.diag(rule.interval(Level(0.05, "asymptotic"))[0]) > 0)
+        law = rule.law
+        halved = [
+            replace(side, people=2 * side.people, chance=side.chance / 2) for side in (law.rows, law.columns)
+        ]
+        as_others = replace(law, rows=halved[0], columns=halved[1])
+        naive += np.count_nonzero(np.diag(as_others.interval(0.05)[0]) > 0)
+    assert wrong <= most(0.05, SEEDS * pairs)
+    assert naive > most(0.05, SEEDS * pairs)  # so that the test could fail
+
+
+def test_power_is_near_that_of_the_counts_without_noise():
+    # What chance alone hides cannot be seen at all; beyond that, privacy costs little for parties of this size.
+    rng = np.random.default_rng(9)
+    mix = zipf(0.9)
+    other = mix * np.where(np.arange(ITEMS) % 2, 1.15, 0.85)
+    other /= other.sum()
+    found = {}
+    for epsilon in (1, 100):
+        seen = 0
+        for seed in range(SEEDS // 2):
+            protocol = protocol_of(f"power {seed}", 1, 512, epsilon)
+            a, b = (
+                as_events(
+                    protocol.release(counts(rng, 20_000, each, 1, 20, in_bundles=False), ledger=al.NO_LEDGER)
+                )
+                for each in (mix, other)
+            )
+            lower, _ = squared_shape_distances(a, b, beyond_chance=True).rule.interval(
+                Level(0.05, "asymptotic")
+            )
+            seen += np.count_nonzero(np.diag(lower) > 0)
+        found[epsilon] = seen / (SEEDS // 2 * 20)
+    assert found[100] > 0.9
+    assert found[1] > 0.9 * found[100]
