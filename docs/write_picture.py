@@ -170,7 +170,7 @@ def legend(farthest: float, y: float) -> list[str]:
         *steps,
         f'<text class="quiet" x="{MAP + 134}" y="{y}">{farthest:.2f} apart</text>',
         f'<rect class="line" style="fill: url(#hatch)" x="{MAP + 32}" y="{y + 13}" width="16" height="14"/>',
-        f'<text class="quiet" x="{MAP + 56}" y="{y + 25}">not resolved: may be noise</text>',
+        f'<text class="quiet" x="{MAP + 56}" y="{y + 25}">not resolved: chance or noise</text>',
     ]
 
 
