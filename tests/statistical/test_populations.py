@@ -237,3 +237,20 @@ def test_power_is_near_that_of_the_counts_without_noise():
         found[epsilon] = seen / (SEEDS // 2 * 20)
     assert found[100] > 0.9
     assert found[1] > 0.9 * found[100]
+
+
+def test_mixes_without_a_common_item_are_never_called_alike():
+    # So few people that noise and chance are often all of a row's length.
+    rng = np.random.default_rng(10)
+    alike, pairs = 0, 20
+    for seed in range(SEEDS // 2):
+        protocol = protocol_of(f"nothing in common {seed}", 1, 256)
+        mixes = np.repeat(np.eye(2), ITEMS // 2, axis=1) / (ITEMS // 2)
+        a, b = (
+            as_events(
+                protocol.release(counts(rng, 150, mix, 1, pairs, in_bundles=False), ledger=al.NO_LEDGER)
+            )
+            for mix in mixes
+        )
+        alike += np.count_nonzero(al.shape_cosines(a, b, beyond_chance=True).interval(0.95)[0] >= 0.95)
+    assert alike == 0

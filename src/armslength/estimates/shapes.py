@@ -81,9 +81,8 @@ def shape_cosines(a: Sketches, b: Sketches | None = None, *, beyond_chance: bool
     left, right = checked_pair(a, b)
     shapes = _Shapes(left, right, beyond_chance=beyond_chance)
     squares = [side.norm - side.chance for side in shapes.sides]
-    has_length = np.logical_and.outer(
-        *(square > 0 for square in squares)
-    )  # else nothing is known of the cosine
+    # Nothing is known of the cosine where noise and chance could be all of a row's length.
+    has_length = np.logical_and.outer(squares[0] > 0, squares[1] > 0)
     lengths = [np.sqrt(np.where(square > 0, square, 1.0)) for square in squares]
     law, opposite = (shapes.law([1 / lengths[0], sign / lengths[1]]) for sign in (1, -1))
     norms = tuple(shapes.norm_law(side, length) for side, length in zip(shapes.sides, lengths, strict=True))
@@ -193,18 +192,13 @@ def people_of(sketches: Sketches, total: Floats) -> tuple[Floats, Floats]:
     In a sum of n rows that may share people, errors of chance add up: its variance is at most n times that of as many other people.
     """
     noises = sketches.noises
-    rule = "beyond_chance must have rows of event tables that count people"
-    wrong = [
-        (protocol, source)
-        for protocol, source in noises.releases
-        if source != "events" or protocol.count != "people"
-    ]
     counts = np.diff(noises.starts)
-    if wrong or noises.in_clear.any() or (counts == 0).any() or (noises.coefficients != 1).any():
-        got = "a release of " + wrong[0][1] if wrong and wrong[0][1] != "events" else "others"
-        if wrong and wrong[0][1] == "events":
-            got = 'one with count="events"'
-        raise ParameterError(f"{rule}, got {got}; ask about the counts instead (beyond_chance=False)")
+    of_people = all(source == "events" and protocol.count == "people" for protocol, source in noises.releases)
+    if not of_people or noises.in_clear.any() or (counts == 0).any() or (noises.coefficients != 1).any():
+        raise ParameterError(
+            "beyond_chance must have released rows, or sums of them, of event tables that count people, got others; "
+            "ask about the counts instead (beyond_chance=False)"
+        )
     each = np.array([protocol.contribution or 0 for protocol, _ in noises.releases])[noises.numbers]
     contribution = np.maximum.reduceat(each, noises.starts[:-1]).astype(np.float64)
     return total / counts, contribution

@@ -224,3 +224,14 @@ def test_coarse_totals_fall_back_to_the_box():
     for end in (0, 1):
         assert ours[end][0, 1] == box[end][0, 1]
         assert ours[end][2, 4] != box[end][2, 4]
+
+
+def test_an_empty_party_is_unknown_also_where_totals_have_little_noise():
+    protocol = al.Protocol(PROTOCOL.transform, epsilon=1, total_share="0.9")
+    sketches = released((20_000, 0), protocol=protocol)
+    while not 0 < sketches.totals[1] < 4:  # noise of scale 1.1
+        sketches = released((20_000, 0), protocol=protocol)
+    lower, upper = al.shape_distances(sketches).interval(0.95)
+    assert (lower[0, 1], upper[0, 1]) == (0, np.inf)
+    lower, upper = al.shape_cosines(sketches).interval(0.95)
+    assert (lower[0, 1], upper[0, 1]) == (-1, 1)
