@@ -10,6 +10,7 @@ _FILES = (
     "/armslength/cli/release.py",
     "/armslength/files.py",
     "/armslength/ingest/engine.py",
+    "/armslength/ingest/relations.py",
     "/armslength/ingest/event_table.py",
     "/armslength/ledger/ledger.py",
     "/armslength/ledger/ledger_file.py",

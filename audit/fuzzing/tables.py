@@ -19,9 +19,9 @@ import armslength as al
 from armslength.cli.options import NameList
 from armslength.ingest import engine
 from armslength.ingest.contributions import KEY_BYTES, KeyedOrder
-from armslength.ingest.engine import check_names, keys_of_first_line, relations_of
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import public_groups_of
+from armslength.ingest.relations import check_names, keys_of_first_line, relations_of
 from armslength.ingest.sources import event_files, own_names
 from armslength.ingest.spill import bounded_events
 from armslength.ingest.sums import GroupSums

@@ -109,7 +109,7 @@ def test_the_search_finds_a_canary(spelled):
             lambda: FIXED.release([[REAL] * 3], ledger=al.NO_LEDGER),
         ),
         ("ingest.event_columns.type_name", str, lambda: table(STRINGS, _STRUCTS)),
-        ("ingest.engine._letters", lambda _: "", lambda: table(STRINGS, pa.table({TEXT: ["a"]}))),
+        ("ingest.relations._letters", lambda _: "", lambda: table(STRINGS, pa.table({TEXT: ["a"]}))),
         ("sklearn.transformers._HARMLESS", "", lambda: IdentityTransformer().fit([[TEXT]])),
     ],
 )

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from armslength.checks import integer, short_repr, type_name
 from armslength.errors import ArmslengthError, InputError, ParameterError
-from armslength.ingest.engine import check_names
+from armslength.ingest.relations import check_names
 from armslength.sketches.sketches import Sketches
 from armslength.spark.summing import Row
 

@@ -164,7 +164,7 @@ def test_an_interruption_in_a_reader_is_an_interrupt(form, tmp_path, monkeypatch
     if form == "csv":
         source = tmp_path / "e.csv"
         source.write_text("who,where,what\na,north,x\n", encoding="utf-8")
-        monkeypatch.setattr("armslength.ingest.engine.records", interrupted)
+        monkeypatch.setattr("armslength.ingest.relations.records", interrupted)
     else:
         source = pa.table({"who": ["a"], "where": ["north"], "what": ["x"]})
 
@@ -175,7 +175,7 @@ def test_an_interruption_in_a_reader_is_an_interrupt(form, tmp_path, monkeypatch
                 yield from source.to_batches()
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr("armslength.ingest.engine.table_stream", lambda _: Stream())
+        monkeypatch.setattr("armslength.ingest.relations.table_stream", lambda _: Stream())
     with pytest.raises(KeyboardInterrupt):
         release(source)
 
