@@ -6,7 +6,7 @@ A row without a usable person, group, item or weight is left out, by itself.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from armslength._numba import Int64s, Words, kernel
 from armslength.errors import plural
-from armslength.ingest.contributions import Events, pack_person, person_mix
+from armslength.ingest.contributions import (
+    SHORT_ID,
+    Events,
+    pack_person,
+    person_mix,
+    same_bytes,
+    slot_of,
+)
 from armslength.ingest.event_columns import canonical_person
 from armslength.ingest.partitions import PART_SHIFT, PARTS, Block
 from armslength.randomness.hashing import string_words
@@ -23,6 +30,7 @@ from armslength.randomness.seeds import canonical_text
 
 _MOST_ITEMS = 1 << 20  # whose words are remembered
 _NO_WORDS = b"\xff" * 16
+_NO_TEXT = pa.array([""], pa.large_string())
 _LONG = np.uint64(255 << 56)
 _NONE = np.empty(0, dtype=np.int64)
 Watch = Callable[[list[str], NDArray[np.int32], NDArray[np.int64]], object]
@@ -59,23 +67,65 @@ class LeftOut:
         )
 
 
+class _KnownItems(NamedTuple):
+    """Texts with their words, and a table to find them in."""
+
+    texts: pa.Array
+    words: Words  # n x 2; all ones for an item that cannot be used
+    first: object  # the same for all that grew from one
+    packed: Words  # slots with a text, as ids of persons are packed
+    slots: NDArray[np.int32]  # and its number; −1 if the slot is empty
+
+
 class ItemWords:
-    """The two words of each item that is text, remembered; for a fixed vocabulary they are its number."""
+    """The two words of each item that is text, remembered; for a fixed vocabulary the second one is its number.
 
-    def __init__(self, names: Sequence[str] | None) -> None:
+    Guarantee: whole texts are compared, never their hashes alone.
+
+    Args:
+        names: The names of a fixed vocabulary; None where items are hashed.
+        key: Of the hash that says where to look.
+    """
+
+    def __init__(self, names: Sequence[str] | None, key: Words) -> None:
         self._numbers = None if names is None else {name: number for number, name in enumerate(names)}
-        self._words: dict[str, bytes] = {}
+        self._key = key
+        self._lock = Lock()
+        self._known = self._of(_NO_TEXT, None)
 
-    def __call__(self, items: Sequence[str]) -> Words:
-        """n x 2; all ones for an item that is not in the vocabulary, or that not every party can read alike."""
-        known = self._words if len(self._words) < _MOST_ITEMS else {}
-        for item in items:
-            if item not in known:
-                known[item] = self._new(item)
-        self._words = known
-        return np.frombuffer(b"".join([known[item] for item in items]), dtype="<u8").reshape(-1, 2)
+    def find(self, items: pa.Array) -> tuple[Words, NDArray[np.int32]]:
+        """(words, places): the words of known items, and the place of each row's among them."""
+        known = self._known
+        places = self._places(known, items)
+        is_new = places < 0
+        if is_new.any():
+            new = items.filter(pa.array(is_new)).fill_null("")
+            with self._lock:  # others go on with what they have
+                if (
+                    self._known.first is known.first
+                ):  # what was added to this meanwhile; places stay as they are
+                    known = self._known
+                different = pc.unique(new)
+                known = self._of(different.filter(pa.array(self._places(known, different) < 0)), known)
+                self._known = known if len(known.words) < _MOST_ITEMS else self._of(_NO_TEXT, None)
+            places[is_new] = self._places(known, new)
+        return known.words, places
 
-    def _new(self, item: str) -> bytes:
+    def _places(self, known: _KnownItems, items: pa.Array) -> NDArray[np.int32]:
+        return find_texts(*_buffers(items), *_buffers(known.texts), known.packed, known.slots, self._key)
+
+    def _of(self, different: pa.Array, known: _KnownItems | None) -> _KnownItems:
+        """What is known, if anything, and these texts."""
+        words = np.frombuffer(b"".join(map(self._words_of, different.to_pylist())), dtype="<u8").reshape(
+            -1, 2
+        )
+        first = object() if known is None else known.first
+        if known is not None:
+            different = pa.concat_arrays([known.texts, different])
+            words = np.concatenate([known.words, words])
+        return _KnownItems(different, words, first, *table_of_texts(*_buffers(different), self._key))
+
+    def _words_of(self, item: str) -> bytes:
         try:
             text = canonical_text(item)
         except ValueError:
@@ -84,6 +134,52 @@ class ItemWords:
             return string_words(text) if text else _NO_WORDS
         number = self._numbers.get(text.decode())
         return _NO_WORDS if number is None else bytes(8) + number.to_bytes(8, "little")
+
+
+@kernel
+def table_of_texts(starts: Int64s, data: NDArray[np.uint8], key: Words) -> tuple[Words, NDArray[np.int32]]:
+    """A hash table: `packed` and `slots` of known items."""
+    count, size = len(starts) - 1, 16
+    while size < 2 * count:
+        size *= 2
+    packed, slots = np.empty((size, 2), dtype=np.uint64), np.full(size, -1, dtype=np.int32)
+    for place in range(count):
+        first, second = pack_person(data, starts[place], starts[place + 1], key)
+        slot = slot_of(first, second, key, size)
+        while slots[slot] >= 0:
+            slot = (slot + 1) & (size - 1)
+        slots[slot], packed[slot, 0], packed[slot, 1] = place, first, second
+    return packed, slots
+
+
+@kernel
+def find_texts(
+    starts: Int64s,
+    data: NDArray[np.uint8],
+    known_starts: Int64s,
+    known_data: NDArray[np.uint8],
+    packed: Words,
+    slots: NDArray[np.int32],
+    key: Words,
+) -> NDArray[np.int32]:
+    """The number of each text among the known ones; −1 for the others."""
+    places = np.full(len(starts) - 1, -1, dtype=np.int32)
+    for row in range(len(places)):
+        start, length = starts[row], starts[row + 1] - starts[row]
+        first, second = pack_person(data, start, start + length, key)
+        slot = slot_of(first, second, key, len(slots))
+        while slots[slot] >= 0:
+            place = slots[slot]
+            if packed[slot, 0] == first and packed[slot, 1] == second:
+                if length > SHORT_ID:
+                    known, known_length = known_starts[place], known_starts[place + 1] - known_starts[place]
+                    if length != known_length or not same_bytes(data, start, known_data, known, length):
+                        slot = (slot + 1) & (len(slots) - 1)
+                        continue
+                places[row] = place
+                break
+            slot = (slot + 1) & (len(slots) - 1)
+    return places
 
 
 class EventEncoder:
@@ -110,7 +206,7 @@ class EventEncoder:
     ) -> None:
         self._key = key
         self._labels = None if labels is None else pa.array(labels, pa.large_string())
-        self._item_words = ItemWords(names)
+        self._item_words = ItemWords(names, key)
         self._width = 2 if is_hashed else 1
         self._watch = watch
         self._lock = Lock()
@@ -167,10 +263,8 @@ class EventEncoder:
             words = np.zeros((len(numbers), 2), dtype=np.uint64)
             words[:, 1] = numbers.view(np.uint64)
             return words, np.empty(0, dtype=np.int32), _valid(column)
-        coded = _text(column).dictionary_encode()
-        words = self._item_words([*coded.dictionary.to_pylist(), ""])
-        places = coded.indices.fill_null(len(words) - 1).to_numpy()
-        return words, places, (words[:, 0] != np.uint64(2**64 - 1))[places]
+        words, places = self._item_words.find(_text(column))
+        return words, places, (words[:, 0] != np.uint64(2**64 - 1))[places] & _valid(column)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -246,14 +340,14 @@ def cut_block(  # noqa: C901, PLR0913, PLR0917  # the columns of a batch
         if is_usable[row]:
             first, second = pack_person(data, starts[row], starts[row + 1], key)
             packed[row, 0], packed[row, 1] = first, second
-            number = int(person_mix(first, second, key) >> PART_SHIFT)
+            number = np.int64(person_mix(first, second, key) >> PART_SHIFT)
             part[row] = number
             part_starts[number + 1] += 1
             if second >= _LONG:
                 long_starts[number + 1] += 4 + starts[row + 1] - starts[row]
-    for number in range(PARTS):
-        part_starts[number + 1] += part_starts[number]
-        long_starts[number + 1] += long_starts[number]
+    for place in range(PARTS):
+        part_starts[place + 1] += part_starts[place]
+        long_starts[place + 1] += long_starts[place]
     total = part_starts[PARTS]
     persons, items = np.empty((total, 2), dtype=np.uint64), np.empty((total, width), dtype=np.uint64)
     cut_amounts = np.empty(total if len(amounts) else 0, dtype=np.int64)
