@@ -12,11 +12,12 @@ from armslength.cli.exit_codes import NEEDS_A_LOOK
 from armslength.cli.options import (
     EXISTING_FILE,
     NO_WORK_LIMIT,
-    LocalPath,
     NameList,
     all_of,
     choice,
+    event_source,
     option,
+    source_options,
     work_limit,
 )
 from armslength.cli.output import as_json, indented_lines
@@ -29,7 +30,8 @@ BANNER = "PRIVATE: for you, the data holder. Nothing was spent. Do not share thi
 _MOST_SHOWN = 20
 
 event_options = all_of(
-    click.argument("files", nargs=-1, required=True, type=LocalPath(exists=True), metavar="FILE..."),
+    click.argument("files", nargs=-1, required=True, metavar="SOURCE..."),
+    source_options,
     click.option("--person", required=True, metavar="COLUMN", help="Who an event is about."),
     click.option("--item", required=True, metavar="COLUMN", help="What happened."),
     click.option("--group", metavar="COLUMN", help="Which group an event belongs to; with --public-groups."),
@@ -67,7 +69,7 @@ table_options = all_of(
 def table_job(files: tuple[str, ...], known: dict[str, Any]) -> TableJob:
     """The job that `table_options` describe."""
     return TableJob.of(
-        list(files),
+        event_source(files, known),
         al.Protocol.load(known["protocol_file"], **work_limit()),
         EventColumns(known["person"], known["item"], known["group"], known["weight"]),
         public_groups_of(known["group"], known["public_groups"], known["label"]),

@@ -9,7 +9,7 @@ import armslength as al
 from armslength.cli.check import event_options
 from armslength.cli.exit_codes import NOT_RESOLVABLE
 from armslength.cli.ledger import NEW_LEDGER
-from armslength.cli.options import FILE, LEVEL, RELATIONS, choice, option
+from armslength.cli.options import FILE, LEVEL, RELATIONS, choice, event_source, option
 from armslength.cli.output import as_json, paragraph
 from armslength.cli.release import charge_text
 from armslength.estimates.contribution_quantiles import LARGEST_ITEMS
@@ -62,7 +62,8 @@ def contribution(
     if new_ledger and no_ledger:
         raise click.UsageError("--new-ledger must go without --no-ledger, got both; leave one out")
     chosen = al.NO_LEDGER if no_ledger else al.Ledger(ledger, create=new_ledger)
-    result = al.contribution_quantiles(list(files), ledger=chosen, show_progress=True, **known)
+    source = event_source(files, known)
+    result = al.contribution_quantiles(source, ledger=chosen, show_progress=True, **known)
     if form == "json":
         click.echo(as_json(_document(result)))
     else:
