@@ -1,11 +1,13 @@
-"""Event tables: CSV, JSON lines, Parquet and Arrow files of any bytes; lists of names in a file.
+"""Event tables: CSV, JSON, Parquet, Arrow and SQLite files of any bytes, packed and in other encodings; lists of names in a file.
 
 To start the engine takes ten times as long as to read a small file. So files are read in three depths: their names alone, their events
 through an engine that stays, and a whole release.
 """
 
+import gzip
+import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cache, partial
 from io import BytesIO
 from random import Random
@@ -21,8 +23,8 @@ from armslength.ingest import engine
 from armslength.ingest.contributions import KEY_BYTES, KeyedOrder
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import public_groups_of
-from armslength.ingest.relations import check_names, keys_of_first_line, relations_of
-from armslength.ingest.sources import event_files, own_names
+from armslength.ingest.relations import check_names, keys_of_first_object, own_names, relations_of
+from armslength.ingest.sources import event_files
 from armslength.ingest.spill import bounded_events
 from armslength.ingest.sums import GroupSums
 from armslength.ingest.text_files import BytesRead
@@ -32,6 +34,9 @@ from audit.fuzzing.workspace import folder, written
 
 _CSV = b'person,item,group,weight\n1,a,north,2\n"2","b ""c""",south,1\n,x,north,\n'
 _JSON = b'{"person": 1, "item": "a", "group": "north", "weight": 2}\n{"person": "2", "item": "b", "group": null, "weight": 1}\n'
+
+_ARRAY = b'[{"person": 1, "item": "a}]", "group": "north", "weight": 2},\n {"person": 5.0, "item": "\\"b", "group": null, "weight": [{}]}]\n'
+_SQL = 'CREATE TABLE "visits" ("person", "item", "group", "weight")'
 
 _COLUMNS = EventColumns("person", "item", "group", "weight")
 _GROUPS = ["north", "south"]
@@ -80,9 +85,34 @@ def _arrow() -> list[bytes]:
     return made
 
 
+def _sqlite() -> list[bytes]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(_SQL)
+        rows = [(1, "a", "north", 2), ("2.0", "b", b"south", 1.5), (None, 5, "north", "x")]
+        connection.executemany("INSERT INTO visits VALUES (?, ?, ?, ?)", rows)
+        connection.commit()
+        return [connection.serialize()]
+
+
+def _utf16() -> list[bytes]:
+    return [_CSV.decode().encode("utf-16"), _CSV.decode().encode("utf-16-be")]
+
+
+def _packed() -> list[bytes]:
+    return [gzip.compress(_CSV, 1, mtime=0)]
+
+
+def _source(name: str, data: bytes) -> Any:
+    """The file of these bytes, with what its name does not say."""
+    path = written(name, data)
+    if name.endswith(".db"):
+        return al.Source(f"sqlite:///{path}", table="visits")
+    return al.Source(path, encoding="utf-16") if name == "utf16.csv" else path
+
+
 def _released(name: str, data: bytes) -> str:
     sketches = _protocol().release_table(
-        written(name, data),
+        _source(name, data),
         person="person",
         item="item",
         group="group",
@@ -114,13 +144,13 @@ def _connection() -> duckdb.DuckDBPyConnection:
 
 def _summed(name: str, data: bytes) -> str:
     """All of a release but its noise, by an engine that is there already: the events are read, bounded and summed."""
-    path = written(name, data)
+    source = _source(name, data)
     groups = public_groups_of("group", _GROUPS, None)
     sums = GroupSums(_protocol(), len(_GROUPS), 1)
     problems: list[BaseException] = []
     read = BytesRead()
     with engine._our_errors(problems):
-        relations = relations_of(_connection(), path, event_files(path), _COLUMNS, problems, read)
+        relations = relations_of(_connection(), source, event_files(source), _COLUMNS, problems, read)
     selects = [engine._select(each, _protocol(), by_number=False) for each in relations]
     table = engine.EventTable(_connection(), selects, problems, read)
     batches = table.batches(groups.table(), has_weights=True)
@@ -133,10 +163,10 @@ def _summed(name: str, data: bytes) -> str:
 
 def _read_header(data: bytes) -> str:
     """The first line as one of CSV and as one of JSON; it is accepted if both or the latter are."""
-    for name in ("events.csv", "events.jsonl"):
+    for name in ("events.csv", "events.json"):
         for file in event_files(written(name, data)) or []:
             if file.kind == "json":
-                keys_of_first_line(_connection(), file)
+                keys_of_first_object(_connection(), file)
                 continue
             with suppress(al.InputError):
                 own_names(file)
@@ -176,6 +206,10 @@ def _names() -> list[bytes]:
 _FILES: tuple[tuple[str, str, Callable[[], list[bytes]], Mutator], ...] = (
     ("CSV", "events.csv", lambda: [_CSV], change_bytes),
     ("JSON-lines", "events.jsonl", lambda: [_JSON], _change_lines),
+    ("JSON-array", "events.json", lambda: [_ARRAY], change_json),
+    ("UTF-16", "utf16.csv", _utf16, change_bytes),
+    ("packed", "events.csv.gz", _packed, change_bytes),
+    ("SQLite", "events.db", _sqlite, change_bytes),
     ("Parquet", "events.parquet", _parquet, change_parquet),
     ("Arrow", "events.arrow", _arrow, change_bytes),
 )
@@ -183,7 +217,7 @@ TARGETS = (
     Target("tables", "first line of CSV and JSON", lambda: [_JSON], _read_header, change_bytes, 60_000),
     *(
         Target("tables", f"{kind} schema", seeds, partial(_read_schema, name), change, 20_000)
-        for kind, name, seeds, change in _FILES[2:]
+        for kind, name, seeds, change in _FILES[-2:]
     ),
     *(
         Target("tables", f"{kind} events", seeds, partial(_summed, name), change, 8_000)

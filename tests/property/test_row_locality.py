@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from attacks.quoted_line_breaks import CONTRIBUTION as TWO
 from attacks.quoted_line_breaks import moved
-from audit.readers import CONTRIBUTION, WRITERS, neighbors, sums
+from audit.readers import CONTRIBUTION, WRITERS, neighbors, source_of, sums
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -118,7 +118,7 @@ def test_one_person_s_rows_change_the_sums_by_at_most_the_contribution(kind, tmp
         found = []
         for rows in neighbors(chance):
             write(rows, tmp_path / name)
-            found.append(sums(tmp_path / name, chunk, threads=2))
+            found.append(sums(source_of(kind, tmp_path / name), chunk, threads=2))
             who, what = (list(column) for column in zip(*rows, strict=True))
             assert np.array_equal(found[-1], sums(pa.table({"who": who, "what": what}), chunk, threads=1))
         assert np.abs(found[1] - found[0]).sum() <= CONTRIBUTION

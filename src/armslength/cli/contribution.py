@@ -28,6 +28,7 @@ Examples:
   armslength contribution visits.csv.gz --person patient_id --item code --label north \\
              --epsilon 0.1 --unit "one patient" --population north-2026 --new-ledger
 
+`armslength release --help` lists everything that SOURCE may be.
 People are counted by how many different items they have: 1, 2, 3 to 4, 5 to 8, ..., over 1024. The counts get exact
 noise, so the answer may be shared, and costs ε, which adds up with that of the release. All parties must use one C:
 each runs this, and together you take one number, such as the 90 % line. A line is "not resolved" if there are too few

@@ -39,13 +39,13 @@ chance, by shape, all together at 95%. Right are those that truly differ: as mad
 noise are shown, and no ledger counts what is spent.
 """
 )
-@click.argument("files", nargs=-1, metavar="[SOURCE...]")
-@source_options
+@click.argument("files", nargs=-1, type=click.Path(), metavar="[SOURCE...]")
 @click.option("--public", is_flag=True, help="Say that everybody may see SOURCE. Needed with SOURCE.")
 @click.option("--person", metavar="COLUMN", help="Of SOURCE: who an event is about.")
 @click.option("--item", metavar="COLUMN", help="Of SOURCE: what happened.")
 @click.option("--group", metavar="COLUMN", help="Of SOURCE: which party an event belongs to.")
 @click.option("--public-groups", type=NameList(), help="Of SOURCE: the parties, with commas, or @file.")
+@source_options
 @click.option("--parties", type=click.IntRange(2), help="Parties to make up without SOURCE.  [default: 24]")
 @click.option("--people", type=click.IntRange(1), help="People of each such party.  [default: 700]")
 @click.option("--items-per-person", type=click.IntRange(1), help="Items of each, about.  [default: 3]")
@@ -77,6 +77,8 @@ def rehearse(files: tuple[str, ...], public: bool, output: str, form: str, **kno
         raise click.UsageError("options of SOURCE and of made-up parties must not be mixed, got both")
     if files and len(columns) < len(_COLUMNS):
         raise click.UsageError("SOURCE must come with --person, --item, --group and --public-groups")
+    if "-" in files:
+        raise click.UsageError("SOURCE must be read several times, got the standard input; save it to a file")
     source = event_source(files, known)
     data = rehearsal.PublicData(source, columns) if files else rehearsal.made_up(**sizes)
     result = rehearsal.rehearse(data, **known)

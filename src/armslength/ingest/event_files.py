@@ -72,14 +72,14 @@ class EventFile:
                 if codecs.lookup(self.encoding).name != "utf-8":
                     file = _Utf8(file, self.encoding)
                 yield file, stored
-        except UnicodeDecodeError:
+        except UnicodeError:
             raise self.wrong_encoding() from None
         except (OSError, EOFError, pa.ArrowException):
             raise InputError(f"cannot read {self.name}: damaged, or not what its name says") from None
 
     def _stored(self, *, look: bool) -> Any:
         if self.filesystem is not None:
-            return self.filesystem.open_input_stream(self.path, compression=None)
+            return self.filesystem.open_input_file(self.path)
         return _StandardInput(look=look) if self.path == STANDARD_INPUT else Path(self.path).open("rb")
 
     def wrong_encoding(self) -> InputError:

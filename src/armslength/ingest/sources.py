@@ -37,7 +37,7 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.]+)://", re.IGNORECASE)
 _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 # Here the bytes of a text do not depend on the text before it, and no other character's bytes contain a line feed's.
 _ENCODINGS = re.compile(
-    r"utf-(8|16|32)(-[a-z]+)?|ascii|cp\d+|iso8859-\d+|koi8-.|mac-\w+|gbk|gb18030|big5|euc_jp|euc_kr|shift_jis"
+    r"utf-(8|16|32)(-[a-z]+)?|ascii|cp\d+|iso8859-\d+|koi8-.|mac-\w+|gbk|gb18030|big5|euc_jp|shift_jis"
 )
 _Partitions = dict[str, str | None]
 _Entries = Callable[[str], list[tuple[str, str, bool]]]
@@ -209,7 +209,7 @@ def _filesystem(path: str) -> tuple[fs.FileSystem | None, str]:
     if scheme not in _STORES:
         known = ", ".join(f"{each}://" for each in _STORES)
         raise ParameterError(
-            f"an address of files must begin with one of {known}, got {scheme}://; copy the files to this machine first"
+            f"an address of files must begin with one of {known}, got another; copy the files to this machine first"
         )
     try:
         filesystem, path = fs.FileSystem.from_uri(path)
