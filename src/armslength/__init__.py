@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from armslength.estimates.shapes import shape_cosines as shape_cosines
     from armslength.estimates.shapes import shape_distances as shape_distances
     from armslength.estimates.shapes import totals as totals
+    from armslength.ingest.sources import Source as Source
     from armslength.ledger.ledger import NO_LEDGER as NO_LEDGER
     from armslength.ledger.ledger import Ledger as Ledger
     from armslength.planner.plan import Plan as Plan
@@ -87,6 +88,7 @@ _HOME = {
         "estimates.known_norms": "squared_distances_with_norms",
         "estimates.products": "cosines inner_products",
         "estimates.shapes": "shape_cosines shape_distances totals",
+        "ingest.sources": "Source",
         "ledger.ledger": "Ledger NO_LEDGER",
         "planner.plan": "Plan plan",
         "planner.shape_plan": "ShapePlan",

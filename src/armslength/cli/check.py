@@ -12,11 +12,12 @@ from armslength.cli.exit_codes import NEEDS_A_LOOK
 from armslength.cli.options import (
     EXISTING_FILE,
     NO_WORK_LIMIT,
-    LocalPath,
     NameList,
     all_of,
     choice,
+    event_source,
     option,
+    source_options,
     work_limit,
 )
 from armslength.cli.output import as_json, indented_lines
@@ -29,7 +30,7 @@ BANNER = "PRIVATE: for you, the data holder. Nothing was spent. Do not share thi
 _MOST_SHOWN = 20
 
 event_options = all_of(
-    click.argument("files", nargs=-1, required=True, type=LocalPath(exists=True), metavar="FILE..."),
+    click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="SOURCE..."),
     click.option("--person", required=True, metavar="COLUMN", help="Who an event is about."),
     click.option("--item", required=True, metavar="COLUMN", help="What happened."),
     click.option("--group", metavar="COLUMN", help="Which group an event belongs to; with --public-groups."),
@@ -45,6 +46,7 @@ event_options = all_of(
         help="About how much memory to use before events go to an encrypted temporary file.",
     ),
     click.option("--threads", type=int, help="At most this many threads."),
+    source_options,
 )
 # The options of a release that say what is read.
 table_options = all_of(
@@ -67,7 +69,7 @@ table_options = all_of(
 def table_job(files: tuple[str, ...], known: dict[str, Any]) -> TableJob:
     """The job that `table_options` describe."""
     return TableJob.of(
-        list(files),
+        event_source(files, known),
         al.Protocol.load(known["protocol_file"], **work_limit()),
         EventColumns(known["person"], known["item"], known["group"], known["weight"]),
         public_groups_of(known["group"], known["public_groups"], known["label"]),
@@ -88,7 +90,9 @@ Examples:
   armslength check visits.parquet --person patient_id --item code --group hospital \\
              --public-groups @hospitals.txt --protocol protocol.json
   armslength check visits.csv.gz --person patient_id --item code --label north --protocol protocol.json
+  armslength check sqlite:///visits.db --table visits --person patient_id --item code --label north --protocol protocol.json
 
+`armslength release --help` lists everything that SOURCE may be.
 The output is as private as the table: it goes to your terminal, and never to a file or a pipe unless you ask for
 --format json. Fix your table, the list of groups or the columns with it. Do not change the protocol because of it: what
 it shows about C or the groups would then reach the other parties. `armslength contribution` tells them in private. Exit code 0

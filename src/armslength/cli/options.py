@@ -52,6 +52,16 @@ class NameList(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # the 
             self.fail(f"must be a readable text file with a name on each line, got {value[1:]!r}", param, ctx)
 
 
+class Mark(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # the same
+    """A character, or the name of one that a shell makes hard to write: tab or none."""
+
+    name = "CHARACTER"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002  # click's own form
+        """The character; empty for none."""
+        return {"tab": "\t", r"\t": "\t", "none": ""}.get(value, value)
+
+
 FILE, EXISTING_FILE = LocalPath(dir_okay=False), LocalPath(exists=True, dir_okay=False)
 
 
@@ -72,6 +82,36 @@ def all_of(*options: _Decorator) -> _Decorator:
         return reduce(lambda inner, add_one: add_one(inner), reversed(options), command)
 
     return add
+
+
+# What events are read from: see `event_source`.
+source_options = all_of(
+    click.option("--table", metavar="NAME", help="The table of a database."),
+    click.option(
+        "--query",
+        metavar="SELECT",
+        help="Instead: what the database selects. It must look at each person's rows by themselves: no LIMIT, no ranks or counts over people.",
+    ),
+    click.option(
+        "--input-format",
+        "format",
+        metavar="FORMAT",
+        help="What files are, whatever their names: csv, jsonl.gz, parquet, ... Needed for standard input, -.",
+    ),
+    click.option(
+        "--delimiter", type=Mark(), help="Between the fields of .csv, .tsv or .txt files; such as ; or tab."
+    ),
+    option("--quote", type=Mark(), default='"', help="Around fields that contain others; or none."),
+    option("--encoding", default="utf-8", help="Of text files, such as latin-1, cp1252 or utf-16."),
+)
+
+
+def event_source(where: Sequence[str], known: dict[str, Any]) -> "al.Source":
+    """The source that `source_options` describe; takes them out of the options."""
+    names = ("table", "query", "format", "delimiter", "encoding")
+    text = {name: known.pop(name) for name in names}
+    quote = known.pop("quote") or None
+    return al.Source(where[0] if len(where) == 1 else list(where), quote=quote, **text)
 
 
 LEVEL = option("--level", default=0.95, help="The confidence level of intervals and statements.")

@@ -129,9 +129,11 @@ def _select(relation: Relation, protocol: Protocol, *, by_number: bool) -> str:
     parts = []
     for role, (column, kind) in relation.columns.items():
         if role == "item":
-            value = item_expression(column, kind, protocol, is_text=relation.is_text, by_number=by_number)
+            value = item_expression(
+                column, kind, protocol, is_text=role in relation.texts, by_number=by_number
+            )
         elif role == "weight":
-            value = amount_expression(column, kind, protocol, is_text=relation.is_text)
+            value = amount_expression(column, kind, protocol, is_text=role in relation.texts)
         else:
             value = id_expression(column, kind, role)
         parts.append(f'{value} AS "{"amount" if role == "weight" else role}"')
