@@ -92,7 +92,7 @@ def plan(
     if output is not None and result.resolvable:
         result.protocol.save(output)
         echo_notes(f"the recommended protocol was written to {output}")
-        if not known["unit"] or known["contribution"] is None:
+        if not known["unit"] or result.protocol.contribution is None:
             echo_notes(
                 "an event table needs a protocol with --contribution and --unit; this one is for matrices"
             )

@@ -62,6 +62,11 @@ Examples:
 @choice(
     "--noise", values=["auto", "laplace", "gaussian"], text="auto: the law of the smaller exact variance."
 )
+@click.option(
+    "--item-weights",
+    type=EXISTING_FILE,
+    help="A public .csv or .parquet file with the columns item and weight; items that it does not list count nothing.",
+)
 @option("--dropped-bits", default=0, help="Low bits to drop after the noise.")
 @protocol_options
 @OVERWRITE
@@ -135,6 +140,8 @@ def description(protocol: "al.Protocol") -> str:
         paragraph(guarantee_in_words(protocol, UNKNOWN)),
         "",
         protocol.transform.card(),
+        *([] if protocol.record is None else [f"  record: {protocol.record}"]),
+        *([] if protocol.item_weights is None else [f"  item weights: {protocol.item_weights}"]),
         f"  noise: {protocol.noise}, scale {protocol.law.scale:.6g} in integer units",
         f"  two parties are told from equal ones at 95% from about {smallest_resolved_distance(protocol):.4g} on",
         f"  fingerprint {protocol.fingerprint}",

@@ -6,7 +6,7 @@ The engine has no network, installs nothing and writes nothing to the disk; `spi
 import gc
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -26,6 +26,7 @@ from armslength.ingest.event_columns import (
     item_expression,
     nfc,
 )
+from armslength.ingest.records import record_select
 from armslength.ingest.relations import BAD_LINE, Relation, relations_of
 from armslength.ingest.sources import event_files
 from armslength.ingest.text_files import BytesRead
@@ -97,6 +98,7 @@ class EventTable:
         self,
         groups: pa.Table | None,
         item_names: pa.Table | None = None,
+        item_amounts: Mapping[str, int] | None = None,
         *,
         has_weights: bool,
         watch: Callable[[pa.RecordBatch], object] | None = None,
@@ -116,6 +118,11 @@ class EventTable:
             item = "place"
             joins += f" LEFT JOIN item_names ON {nfc('events.item')} = item_names.name"
         amount = "amount" if has_weights else "1::BIGINT"
+        if item_amounts is not None:
+            listed = pa.array(item_amounts, pa.string()), pa.array(item_amounts.values(), pa.int64())
+            self._connection.register("item_amounts", pa.table(listed, ["weighed", "units"]))
+            amount = "units"
+            joins += f" LEFT JOIN item_amounts ON {nfc('events.item')} = item_amounts.weighed"
         unlisted = ""
         if watch is not None and groups is not None:
             unlisted = ', CASE WHEN number IS NULL THEN events."group" END AS unlisted'
@@ -277,16 +284,21 @@ def _keep_for_ever(value: object) -> None:
 
 def _select(relation: Relation, protocol: Protocol, *, by_number: bool) -> str:
     """One relation's events with the columns person, group, item and amount."""
-    parts = []
+    parts = dict[str, str]()
     for role, (column, kind) in relation.columns.items():
+        if role.startswith("record "):
+            continue
         if role == "item":
             value = item_expression(column, kind, protocol, is_text=relation.is_text, by_number=by_number)
         elif role == "weight":
             value = amount_expression(column, kind, protocol, is_text=relation.is_text)
         else:
             value = id_expression(column, kind, role)
-        parts.append(f'{value} AS "{"amount" if role == "weight" else role}"')
-    return f"SELECT {', '.join(parts)} FROM {relation.sql}"  # noqa: S608  # our own text, names quoted
+        parts["amount" if role == "weight" else role] = value
+    if protocol.record is not None:
+        return record_select(relation, protocol.record, parts)
+    selected = ", ".join(f'{value} AS "{name}"' for name, value in parts.items())
+    return f"SELECT {selected} FROM {relation.sql}"  # noqa: S608  # our own text, names quoted
 
 
 @contextmanager

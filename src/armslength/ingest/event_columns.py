@@ -4,16 +4,17 @@ No type is guessed. A single bad value becomes NULL, and its event is left out: 
 for all to see, whether there is a release at all.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from armslength.checks import type_name
 from armslength.errors import InputError, ParameterError
 from armslength.protocol.protocol import Protocol
 
 _SIGNED = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
-_WHOLE = _SIGNED | {f"U{kind}" for kind in _SIGNED}
-_REAL = {"FLOAT", "DOUBLE"}
-_NOTHING = '"NULL"'  # the type of a column in which everything is missing
+WHOLE = _SIGNED | {f"U{kind}" for kind in _SIGNED}
+REAL = {"FLOAT", "DOUBLE"}
+NOTHING = '"NULL"'  # the type of a column in which everything is missing
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _WHOLE_NUMBER = "[+-]?[0-9]+"
 _FARTHEST = 2**62
@@ -27,9 +28,10 @@ class EventColumns:
     """Which columns hold what."""
 
     person: str
-    item: str
+    item: str | None = None
     group: str | None = None
     weight: str | None = None
+    record: Mapping[str, str] = field(default_factory=dict)  # role and name of each column of a record
 
     def __post_init__(self) -> None:
         check_roles(self.named)
@@ -38,7 +40,14 @@ class EventColumns:
     def named(self) -> dict[str, str]:
         """Role and name of each column that there is."""
         each = {"person": self.person, "item": self.item, "group": self.group, "weight": self.weight}
-        return {role: name for role, name in each.items() if name is not None}
+        return {role: name for role, name in each.items() if name is not None} | dict(self.record)
+
+    @property
+    def by_role(self) -> "EventColumns":
+        """The columns of a table whose columns are called like their roles."""
+        same = {role: role for role in self.named}
+        record = {role: same.pop(role) for role in self.record}
+        return EventColumns(**same, record=record)
 
 
 def check_roles(roles: dict[str, str]) -> None:
@@ -70,7 +79,7 @@ def id_expression(column: str, kind: str, role: str) -> str:
     if kind == "JSON":
         is_id = f"json_type({column}) = 'VARCHAR' OR regexp_full_match({column} ->> '$', '{_WHOLE_NUMBER}')"
         name = _unless(_missing(column, kind), f"NOT ({is_id})", value=f"{column} ->> '$'")
-    elif kind in _WHOLE | {"VARCHAR", "UUID", "DATE", _NOTHING} or kind.startswith("ENUM"):
+    elif kind in WHOLE | {"VARCHAR", "UUID", "DATE", NOTHING} or kind.startswith("ENUM"):
         name = f"CAST({column} AS VARCHAR)"
     else:
         raise InputError(f"{role} must be a column of text or whole numbers, got {type_name(kind)}; cast it")
@@ -96,7 +105,7 @@ def item_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool
     if protocol.items == "string" and not by_number:
         if kind == "JSON":
             return _unless(missing, f"json_type({column}) <> 'VARCHAR'", value=f"{column} ->> '$'")
-        if kind not in ("VARCHAR", _NOTHING) and not kind.startswith("ENUM"):
+        if kind not in ("VARCHAR", NOTHING) and not kind.startswith("ENUM"):
             raise InputError(f"item must be of the protocol's type string, got {type_name(kind)}; cast it")
         return f"nullif(CAST({column} AS VARCHAR), '')"
     broken = [missing]
@@ -107,7 +116,7 @@ def item_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool
         number = f"TRY_CAST({column} AS BIGINT)"
         # the engine would round '1.5', and accept ' 1'
         broken.append(f"NOT regexp_full_match({column}, '{_WHOLE_NUMBER}')")
-    elif kind in _WHOLE | {_NOTHING}:
+    elif kind in WHOLE | {NOTHING}:
         number = f"TRY_CAST({column} AS BIGINT)"  # NULL where it does not fit 64 bits
     else:
         raise InputError(f"item must be of the protocol's type int64, got {type_name(kind)}; cast it first")
@@ -122,7 +131,7 @@ def amount_expression(column: str, kind: str, protocol: Protocol, *, is_text: bo
     γ is a power of two, so dividing a float by it is exact. Whole numbers never become floats; decimals and text do.
     """
     resolution = protocol.resolution
-    if kind in _WHOLE:
+    if kind in WHOLE:
         number, shift = f"TRY_CAST({column} AS BIGINT)", resolution.numerator.bit_length() - 1
         broken = [f"{number} IS NULL"]
         if shift and protocol.on_grid:
@@ -132,16 +141,7 @@ def amount_expression(column: str, kind: str, protocol: Protocol, *, is_text: bo
         farthest = _FARTHEST // resolution.denominator
         broken.append(f"{shifted} NOT BETWEEN {-farthest} AND {farthest}")
         return _unless(*broken, value=f"{shifted} * {resolution.denominator}::BIGINT")
-    if kind == "JSON":
-        numbers = "('BIGINT', 'UBIGINT', 'HUGEINT', 'DOUBLE')"
-        real = f"CASE WHEN json_type({column}) IN {numbers} THEN TRY_CAST({column} ->> '$' AS DOUBLE) END"
-    elif is_text:
-        # the engine would accept '1_000' and ' 5'
-        real = f"CASE WHEN regexp_full_match({column}, '{_NUMBER}') THEN TRY_CAST({column} AS DOUBLE) END"
-    elif kind in _REAL | {_NOTHING} or kind.startswith("DECIMAL"):
-        real = f"CAST({column} AS DOUBLE)"
-    else:
-        raise InputError(f"weight must be a column of numbers, got {type_name(kind)}; cast it first")
+    real = real_expression(column, kind, "weight", is_text=is_text)
     # ⌊x/γ⌋ = ⌊⌊x⌋/γ⌋ for a whole γ; without the inner floor, tiny negative floats would become 0
     whole = f"floor({real})" if resolution > 1 else real
     floored = f"floor({whole} * {float(1 / resolution)!r}::DOUBLE)"
@@ -150,3 +150,16 @@ def amount_expression(column: str, kind: str, protocol: Protocol, *, is_text: bo
     if protocol.on_grid:
         broken.append(f"{floored} * {float(resolution)!r}::DOUBLE <> {real}")
     return _unless(*broken, value=f"TRY_CAST({floored} AS BIGINT)")
+
+
+def real_expression(column: str, kind: str, role: str, *, is_text: bool) -> str:
+    """A number as a DOUBLE; NULL where it is none."""
+    if kind == "JSON":
+        numbers = "('BIGINT', 'UBIGINT', 'HUGEINT', 'DOUBLE')"
+        return f"CASE WHEN json_type({column}) IN {numbers} THEN TRY_CAST({column} ->> '$' AS DOUBLE) END"
+    if is_text:
+        # the engine would accept '1_000' and ' 5'
+        return f"CASE WHEN regexp_full_match({column}, '{_NUMBER}') THEN TRY_CAST({column} AS DOUBLE) END"
+    if kind in WHOLE | REAL | {NOTHING} or kind.startswith("DECIMAL"):
+        return f"CAST({column} AS DOUBLE)"
+    raise InputError(f"{role} must be a column of numbers, got {type_name(kind)}; cast it first")

@@ -6,7 +6,7 @@ Which groups exist is public input, never read off the data: a group of one pers
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any, Self, TypeVar
@@ -23,10 +23,12 @@ from armslength.ingest.contributions import (
 )
 from armslength.ingest.engine import DEFAULT_MEMORY, EventTable, LeftOut, memory_bytes, opened_table
 from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.records import record_roles
 from armslength.ingest.sources import size_of
 from armslength.ingest.spill import bounded_events, totals_of_persons
 from armslength.ingest.sums import GroupSums, Sums
 from armslength.progress import Advance, progress
+from armslength.protocol.item_weights import item_amounts
 from armslength.protocol.protocol import Protocol, checked_vocabulary
 from armslength.randomness.seeds import canonical_text
 from armslength.sketches.sketches import checked_labels
@@ -45,6 +47,9 @@ class TableJob:
     groups: "PublicGroups"
     bound: int  # the most that one person adds, in grid units
     item_names: pa.Table | None  # name and number of each item of a fixed vocabulary
+    item_amounts: (
+        dict[str, int] | None
+    )  # what an event of each item counts, in grid units; None: 1, or its weight
     memory: str
     threads: int | None
 
@@ -56,6 +61,7 @@ class TableJob:
         columns: EventColumns,
         groups: "PublicGroups",
         vocabulary: Any = None,
+        item_weights: Any = None,
         *,
         memory: str = DEFAULT_MEMORY,
         threads: int | None = None,
@@ -70,17 +76,21 @@ class TableJob:
             raise ParameterError("value_range must be None for event tables: a contribution bounds them")
         if protocol.noise_site != "output":
             raise ParameterError(f"noise_site must be 'output' for event tables, got {protocol.noise_site!r}")
+        columns = _with_record(columns, protocol)
+        if columns.weight is not None and protocol.item_weights is not None:
+            raise ParameterError("weight must be left out with item weights, got one")
         if protocol.count == "people" and columns.weight is not None:
             raise ParameterError(
                 "weight must be left out where the protocol counts people, got one; "
                 'make a protocol with count="events" (--count events) to add up weights'
             )
-        if protocol.count == "people" and protocol.resolution != 1:
+        if protocol.count == "people" and protocol.resolution != 1 and protocol.item_weights is None:
             raise ParameterError("resolution must be 1 where the protocol counts people, got another")
         if threads is not None:
             integer("threads", threads, at_least=1, at_most=1024)
         item_names = item_numbers(protocol, vocabulary)
-        return cls(source, protocol, columns, groups, bound, item_names, memory, threads)
+        amounts = item_amounts(item_weights, protocol.item_weights, protocol.resolution)
+        return cls(source, protocol, columns, groups, bound, item_names, amounts, memory, threads)
 
     def sums(self, key: bytes, *, show_progress: bool = False) -> Sums:
         """The exact integers of all groups, **not private**: a function of the set of events and the key alone."""
@@ -134,7 +144,9 @@ class TableJob:
         """The events that count, in any order."""
         table.left_out = left_out or table.left_out
         has_weights = self.columns.weight is not None
-        batches = table.batches(self.groups.table(), self.item_names, has_weights=has_weights, watch=watch)
+        batches = table.batches(
+            self.groups.table(), self.item_names, self.item_amounts, has_weights=has_weights, watch=watch
+        )
         return batches if advance is None else _with_progress(batches, table.left_out, advance, unit)
 
     def opened(self) -> AbstractContextManager[EventTable]:
@@ -142,6 +154,19 @@ class TableJob:
         by_number = self.item_names is None and self.protocol.transform.input_dim is not None
         options: dict[str, Any] = {"by_number": by_number, "memory": self.memory, "threads": self.threads}
         return opened_table(self.source, self.columns, self.protocol, **options)
+
+
+def _with_record(columns: EventColumns, protocol: Protocol) -> EventColumns:
+    """The columns, with those of the protocol's record, if it has one, instead of an item."""
+    if protocol.record is None:
+        if columns.item is None:
+            raise ParameterError(
+                "item must be the name of a column where the protocol has no record, got none"
+            )
+        return columns
+    if columns.item is not None:
+        raise ParameterError("item must be left out where the protocol has a record, got one")
+    return replace(columns, record=record_roles(protocol.record))
 
 
 def _with_bars(
@@ -213,6 +238,8 @@ def public_groups_of(group: str | None, listed: Any, label: str | None) -> Publi
 
 def item_numbers(protocol: Protocol, vocabulary: Any) -> pa.Table | None:
     """(name, number) of every coordinate, for a join; None where items are hashed, or are numbers already."""
+    if vocabulary is None and protocol.record is not None and protocol.transform.input_dim is not None:
+        vocabulary = protocol.record.items()
     if protocol.transform.input_dim is None:
         if vocabulary is not None:
             raise ParameterError("vocabulary must be left out for an open vocabulary, got one")
