@@ -11,8 +11,8 @@ import armslength as al
 from armslength.cli.exit_codes import NEEDS_A_LOOK
 from armslength.cli.options import (
     EXISTING_FILE,
-    Decorator,
     NO_WORK_LIMIT,
+    Decorator,
     LocalPath,
     NameList,
     all_of,

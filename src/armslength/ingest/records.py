@@ -7,7 +7,18 @@ from armslength.checks import type_name
 from armslength.errors import InputError
 from armslength.ingest.event_columns import NOTHING, REAL, WHOLE, nfc, real_expression
 from armslength.ingest.relations import Relation, quoted, text
-from armslength.protocol.record import AND, CATEGORY, MISSING, OTHER, PERIODS, Record, intervals, prefix
+from armslength.protocol.record import (
+    AND,
+    CATEGORY,
+    MISSING,
+    OTHER,
+    PERIODS,
+    Kind,
+    Record,
+    escaped,
+    intervals,
+    prefix,
+)
 
 _TIMES = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?"
@@ -30,53 +41,60 @@ def _role(name: str) -> str:
 
 
 def record_select(relation: Relation, record: Record, others: dict[str, str]) -> str:
-    """One row for each item of each record, beside `others`: SQL by the name of its column."""
-    cells = dict[str, str]()
-    for name, kind in record.columns:
-        column, column_type = relation.columns[_role(name)]
-        value = _value(column, column_type, _role(name), kind, is_text=relation.is_text)
-        cells[name] = f"{text(prefix(name))} || coalesce({value}, '{MISSING}')"
-    inner = {**others, **{_role(name): cell for name, cell in cells.items()}}
-    selected = ", ".join(f"{value} AS {quoted(name)}" for name, value in inner.items())
-    names = {name: quoted(_role(name)) for name in cells}
-    items = [
-        *names.values(),
-        *(f"{names[left]} || '{AND}' || {names[right]}" for left, right in record.pairs),
+    """One row for each item of each record, beside `others`: SQL by the name of its column.
+
+    A select for each step, because the engine would compute a value again wherever it stands in an expression.
+    """
+    names = {name: quoted(_role(name)) for name, _ in record.columns}
+    roles = [(name, kind, *relation.columns[_role(name)]) for name, kind in record.columns]
+    read = [_raw(*each, is_text=relation.is_text) for each in roles]
+    spelled = [_value(names[name], kind) for name, kind in record.columns]
+    cells = [
+        f"{text(prefix(name))} || coalesce({_listed(names[name], kind)}, '{MISSING}')"
+        for name, kind in record.columns
     ]
-    outer = ", ".join([*map(quoted, others), f"unnest([{', '.join(items)}]) AS item"])
-    return f"SELECT {outer} FROM (SELECT {selected} FROM {relation.sql})"  # noqa: S608  # our own text, names quoted
+    same = [quoted(name) for name in others]
+    rows = relation.sql
+    for step, beside in ((read, list(others.values())), (spelled, same), (cells, same)):
+        columns = zip([*beside, *step], [*same, *names.values()], strict=True)
+        rows = f"(SELECT {', '.join(f'{value} AS {name}' for value, name in columns)} FROM {rows})"  # noqa: S608  # our own text, names quoted
+    pairs = [f"{names[left]} || '{AND}' || {names[right]}" for left, right in record.pairs]
+    items = f"unnest([{', '.join([*names.values(), *pairs])}]) AS item"
+    return f"SELECT {', '.join([*same, items])} FROM {rows}"  # noqa: S608  # the same
 
 
-def _value(column: str, column_type: str, role: str, kind: str | tuple[str, ...], *, is_text: bool) -> str:
-    """What follows the column's name in an item; NULL where the value is missing."""
+def _raw(name: str, kind: Kind, column: str, column_type: str, *, is_text: bool) -> str:
+    """A column's value as a number, a date or text; NULL where it is none."""
     if kind in PERIODS:
-        return _period(_date(column, column_type, role), str(kind))
-    if isinstance(kind, str) and kind != CATEGORY:
-        return _interval(real_expression(column, column_type, role, is_text=is_text), kind)
-    category = _category(column, column_type, role)
-    if isinstance(kind, str):
-        return _escaped(category)
-    listed = f"{nfc(category)} IN ({', '.join(map(text, kind))})"
-    return (
-        f"CASE WHEN {category} IS NULL THEN NULL WHEN {listed} THEN {_escaped(category)} ELSE '{OTHER}' END"
-    )
+        return _date(column, column_type, _role(name))
+    if kind == CATEGORY or not isinstance(kind, str):
+        return _category(column, column_type, _role(name))
+    return real_expression(column, column_type, _role(name), is_text=is_text)
 
 
-def _interval(number: str, edges: str) -> str:
-    """The interval that a number is in; the infinite ones are missing, as NaN is."""
-    *below, last = intervals(edges)
+def _value(raw: str, kind: Kind) -> str:
+    """What follows the column's name in an item; NULL where it is missing."""
+    if kind in PERIODS:
+        return f"CASE WHEN year({raw}) BETWEEN 1 AND 9999 THEN {_PERIODS[str(kind)].format(raw)} END"
+    if kind == CATEGORY or not isinstance(kind, str):
+        # as `whole` and `escaped` of protocol.record
+        short = f"regexp_replace({raw}, '^(-?[0-9]+)\\.0*$', '\\1')"
+        marked = f"regexp_replace(replace(replace({short}, '%', '%25'), '&', '%26'), '^\\(', '%28')"
+        return f"CASE WHEN regexp_matches({raw}, '[.%&(]') THEN {marked} ELSE nullif({raw}, '') END"
+    *below, last = intervals(kind)
     cases = [
-        f"WHEN {number} < {float(edge)!r}::DOUBLE THEN '{each}'"
-        for edge, each in zip(edges.split(","), below, strict=True)
+        f"WHEN {raw} < {float(edge)!r}::DOUBLE THEN '{each}'"
+        for edge, each in zip(kind.split(","), below, strict=True)
     ]
-    return (
-        f"CASE WHEN {number} IS NULL OR NOT isfinite({number}) THEN NULL {' '.join(cases)} ELSE '{last}' END"
-    )
+    return f"CASE WHEN isfinite({raw}) THEN CASE {' '.join(cases)} ELSE '{last}' END END"
 
 
-def _period(date: str, period: str) -> str:
-    """The period that a date of the years 1 to 9999 is in."""
-    return f"CASE WHEN year({date}) BETWEEN 1 AND 9999 THEN {_PERIODS[period].format(date)} END"
+def _listed(value: str, kind: Kind) -> str:
+    """The value; `(other)` for a category that is not in the list, if there is one."""
+    if isinstance(kind, str):
+        return value
+    listed = ", ".join(text(escaped(category)) for category in kind)
+    return f"CASE WHEN {nfc(value)} IN ({listed}) THEN {value} WHEN {value} IS NOT NULL THEN '{OTHER}' END"
 
 
 def _date(column: str, column_type: str, role: str) -> str:
@@ -97,7 +115,7 @@ def _date(column: str, column_type: str, role: str) -> str:
 
 
 def _category(column: str, column_type: str, role: str) -> str:
-    """A category as text; of a whole number, without decimals of zero."""
+    """A category as text."""
     name = f"CAST({column} AS VARCHAR)"
     if column_type == "JSON":
         kinds = "('VARCHAR', 'BOOLEAN', 'BIGINT', 'UBIGINT', 'HUGEINT', 'DOUBLE')"
@@ -110,11 +128,4 @@ def _category(column: str, column_type: str, role: str) -> str:
             f"{role} must be a column of text, numbers or booleans, got {type_name(column_type)}; "
             "give dates a period, and cast others first"
         )
-    short = f"regexp_replace({name}, '^(-?[0-9]+)\\.0*$', '\\1')"
-    return f"nullif(CASE WHEN contains({name}, '.') THEN {short} ELSE {name} END, '')"
-
-
-def _escaped(category: str) -> str:
-    """As `protocol.record.escaped`."""
-    marks = f"regexp_replace(replace(replace({category}, '%', '%25'), '&', '%26'), '^\\(', '%28')"
-    return f"CASE WHEN regexp_matches({category}, '[%&(]') THEN {marks} ELSE {category} END"
+    return name

@@ -27,13 +27,14 @@ _MOST_ITEMS = 1_000_000
 _IN_NAME, _IN_VALUE = re.compile("[%&=≠]"), re.compile(r"[%&]|^\(")
 _EDGES = re.compile("[-+.0-9eE,]+")
 _WHOLE = re.compile(r"(-?[0-9]+)\.0*")
+Kind = str | tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Record:
     """A checked recipe: for each column "category", a period, edges such as "18,40,65", or the list of its categories."""
 
-    columns: tuple[tuple[str, str | tuple[str, ...]], ...]  # by name
+    columns: tuple[tuple[str, Kind], ...]  # by name
     pairs: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
@@ -129,7 +130,7 @@ def _checked_name(name: Any) -> str:
     return _canonical("columns of the record", name) and str(name)
 
 
-def _checked_kind(name: str, kind: Any) -> str | tuple[str, ...]:
+def _checked_kind(name: str, kind: Any) -> Kind:
     """What a column's values become, as the document has it."""
     if isinstance(kind, str) and kind in (CATEGORY, *PERIODS):
         return kind
@@ -190,7 +191,7 @@ def intervals(edges: str) -> list[str]:
     return [f"{low}..{high}" for low, high in pairwise(["", *edges.split(","), ""])]
 
 
-def _values(kind: str | tuple[str, ...]) -> list[str] | None:
+def _values(kind: Kind) -> list[str] | None:
     """All that can follow a column's name in an item; None where that is not listed."""
     if not isinstance(kind, str):
         return [*map(escaped, kind), OTHER, MISSING]
