@@ -34,6 +34,8 @@ Examples:
              --public-groups @hospitals.txt --protocol protocol.json --population visits-2026 -o sketches.parquet
   armslength release visits.csv.gz --person patient_id --item code --label north \\
              --protocol protocol.json --population north-2026 -o north.parquet
+  armslength release patients.parquet --person id --label north --record age:18,40,65,80 --record sex \\
+             --protocol protocol.json --population north-2026 -o north.parquet        one row per person
   armslength release visits.parquet ... --dry-run          say what would be spent; reads no event
 
 Which groups exist is public input: every group of --public-groups gets a row, also without events, and events of other
@@ -75,7 +77,8 @@ def release(
     """Release one private sketch for each group of an event table (Parquet, CSV, JSON lines or Arrow files; .gz too).
 
     The files need a column for the person, one for the item, and one for the group or a --label for all. A column of weights
-    is optional. Everything is read and checked before any privacy is spent.
+    is optional. With a protocol that has records, columns of each row become items: leave out --item; --record, if given, must be as in the
+    protocol. Everything is read and checked before any privacy is spent.
     """
     if new_ledger and no_ledger:
         raise click.UsageError("--new-ledger must go without --no-ledger, got both; leave one out")

@@ -151,3 +151,17 @@ def test_item_weights_are_a_file_that_the_protocol_fixes(tmp_path):
     refused = run(*RELEASE, "--item-weights", "weights.csv", "--overwrite")
     assert refused.exit_code == 2
     assert "item_weights" in refused.output
+
+
+def test_few_items_get_a_histogram_and_pairs_a_sketch():
+    """As docs/guides/records.md says of four hospitals."""
+    listed = {"sex": ["0", "1"], "cp": list("1234"), "exang": ["0", "1"], "num": list("01234")}
+    record = {"age": [40, 50, 60, 70], "trestbps": [120, 140, 160], "chol": [1, 200, 240, 280], **listed}
+    pairs = [("age", "sex"), *((name, "num") for name in ("cp", "age", "sex", "chol", "exang"))]
+    known = {"epsilon": 1, "people": 200, "parties": 4, "unit": "one patient", "record": record}
+    for by in ({"by": "size"}, {"by": "shape", "beyond_chance": True}):
+        single = al.plan(len(al.record_items(record)), **by, **known)
+        assert single.protocol.transform.name == "Identity"
+        joint = al.plan(len(al.record_items(record, pairs)), **by, record_pairs=pairs, **known)
+        assert joint.protocol.transform.name == "SparseJL"
+        assert joint.protocol.contribution == 13

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -343,3 +344,36 @@ def test_beyond_chance_takes_records_and_refuses_item_weights():
     assert al.shape_distances(sketches).value.shape == (2, 2)
     with pytest.raises(al.ParameterError, match="weights"):
         al.shape_distances(sketches, beyond_chance=True)
+
+
+DATA = Path(__file__).parents[4] / "shared" / "data"  # beside the project, where it is there
+
+
+@pytest.mark.parametrize(
+    ("name", "record", "pair"),
+    [
+        ("uci_heart_4hospitals", {"age": [40, 50, 60], "sex": ["0", "1"], "thal": "category"}, ("sex", "thal")),
+        ("uci_adult", {"age": [25, 45], "income": ["<=50K", ">50K"], "country": "category"}, ("country", "income")),
+    ],
+)  # fmt: skip
+def test_real_tables(name, record, pair):
+    path = DATA / f"{name}.parquet"
+    if not path.exists():
+        pytest.skip("the real data is not beside the project")
+    frame = pd.read_parquet(path)
+    frame["id"] = range(len(frame))
+    cells = {}
+    for column, kind in record.items():
+        if column == "age":
+            texts = pd.cut(
+                frame[column],
+                [-np.inf, *kind, np.inf],
+                right=False,
+                labels=intervals(",".join(map(str, kind))),
+            )
+        else:
+            texts = frame[column].map(lambda value: f"{value:g}" if isinstance(value, float) else value)
+        texts = texts.astype(object).where(frame[column].notna(), "(missing)")
+        cells[column] = [f"{column}={text}".replace("&", "%26") for text in texts]
+    cells["pair"] = [" & ".join(both) for both in zip(*(cells[each] for each in pair), strict=True)]
+    assert items(frame, record, [pair]) == Counter(item for column in cells.values() for item in column)
