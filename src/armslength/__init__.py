@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from armslength.planner.plan import plan as plan
     from armslength.planner.shape_plan import ShapePlan as ShapePlan
     from armslength.protocol.protocol import Protocol as Protocol
+    from armslength.protocol.record import record_items as record_items
     from armslength.release.contribution import contribution_quantiles as contribution_quantiles
     from armslength.release.release import sketch_in_clear as sketch_in_clear
     from armslength.reporting.page import report as report
@@ -93,6 +94,7 @@ _HOME = {
         "planner.plan": "Plan plan",
         "planner.shape_plan": "ShapePlan",
         "protocol.protocol": "Protocol",
+        "protocol.record": "record_items",
         "release.contribution": "contribution_quantiles",
         "release.release": "sketch_in_clear",
         "reporting.page": "report",

@@ -21,7 +21,7 @@ PUBLIC = {
     "types, by their first word alone": """
         kind names type(items).__name__ type(name).__name__ type(problem).__name__ type(protocol).__name__
         type(session).__name__ type(sketches).__name__ type(table).__name__ short_repr(type(source).__name__) type_name(X.dtype)
-        type_name(array.dtype) type_name(column.type) type_name(fields[name].simpleString()) type_name(value_type) type_name(items.dtype)
+        type_name(array.dtype) type_name(column.type) type_name(column_type) type_name(fields[name].simpleString()) type_name(value_type) type_name(items.dtype)
         type_name(kind) type_name(numbers.dtype) type_name(values.dtype) self.kind _condition(problem)""",
     "sizes of an argument, and the position of a column or a line": """
         count items.ndim line len(listed) len(names) len(shape) n_features number shape[1] size

@@ -12,11 +12,13 @@ from armslength.cli.exit_codes import NEEDS_A_LOOK
 from armslength.cli.options import (
     EXISTING_FILE,
     NO_WORK_LIMIT,
+    Decorator,
     NameList,
     all_of,
     choice,
     event_source,
     option,
+    record_options,
     source_options,
     work_limit,
 )
@@ -25,32 +27,46 @@ from armslength.errors import plural, printable
 from armslength.ingest.check_table import TableCheck, check_table
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
+from armslength.protocol.record import checked_record
 
 BANNER = "PRIVATE: for you, the data holder. Nothing was spent. Do not share this output."
 _MOST_SHOWN = 20
 
-event_options = all_of(
-    click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="SOURCE..."),
-    click.option("--person", required=True, metavar="COLUMN", help="Who an event is about."),
-    click.option("--item", required=True, metavar="COLUMN", help="What happened."),
-    click.option("--group", metavar="COLUMN", help="Which group an event belongs to; with --public-groups."),
-    click.option(
-        "--public-groups",
-        type=NameList(),
-        help="Every group that gets a row: names with commas, or @file, one on each line.",
-    ),
-    click.option("--label", help="Instead of both: the name of the one row for all events."),
-    option(
-        "--memory",
-        default="1GB",
-        help="About how much memory to use before events go to an encrypted temporary file.",
-    ),
-    click.option("--threads", type=int, help="At most this many threads."),
-    source_options,
-)
+
+def _event_options(item: Decorator) -> Decorator:
+    return all_of(
+        click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="SOURCE..."),
+        click.option("--person", required=True, metavar="COLUMN", help="Who an event is about."),
+        item,
+        click.option(
+            "--group", metavar="COLUMN", help="Which group an event belongs to; with --public-groups."
+        ),
+        click.option(
+            "--public-groups",
+            type=NameList(),
+            help="Every group that gets a row: names with commas, or @file, one on each line.",
+        ),
+        click.option("--label", help="Instead of both: the name of the one row for all events."),
+        option(
+            "--memory",
+            default="1GB",
+            help="About how much memory to use before events go to an encrypted temporary file.",
+        ),
+        click.option("--threads", type=int, help="At most this many threads."),
+        source_options,
+    )
+
+
+event_options = _event_options(click.option("--item", required=True, metavar="COLUMN", help="What happened."))
 # The options of a release that say what is read.
 table_options = all_of(
-    event_options,
+    _event_options(
+        click.option(
+            "--item",
+            metavar="COLUMN",
+            help="What happened. Not for a protocol with records: their columns become items.",
+        )
+    ),
     click.option(
         "--weight", metavar="COLUMN", help="How much an event counts; may be negative.  [default: 1 each]"
     ),
@@ -62,18 +78,31 @@ table_options = all_of(
         type=NameList(),
         help="For a protocol with a vocabulary: its names, or @file, one on each line.",
     ),
+    click.option(
+        "--item-weights", type=EXISTING_FILE, help="For a protocol with item weights: the same file."
+    ),
+    record_options,
     NO_WORK_LIMIT,
 )
 
 
 def table_job(files: tuple[str, ...], known: dict[str, Any]) -> TableJob:
     """The job that `table_options` describe."""
+    protocol = al.Protocol.load(known["protocol_file"], **work_limit())
+    if (
+        known["record"] is not None
+        and checked_record(known["record"], known["record_pairs"]) != protocol.record
+    ):
+        raise click.UsageError(
+            "--record and --pair must be those of the protocol, got others; leave them out"
+        )
     return TableJob.of(
         event_source(files, known),
-        al.Protocol.load(known["protocol_file"], **work_limit()),
+        protocol,
         EventColumns(known["person"], known["item"], known["group"], known["weight"]),
         public_groups_of(known["group"], known["public_groups"], known["label"]),
         known["vocabulary"],
+        known["item_weights"],
         memory=known["memory"],
         threads=known["threads"],
     )

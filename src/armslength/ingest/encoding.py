@@ -3,7 +3,8 @@
 A row without a usable person, group, item or weight is left out, by itself.
 """
 
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, NamedTuple
@@ -72,6 +73,7 @@ class _KnownItems(NamedTuple):
 
     texts: pa.Array
     words: Words  # n x 2; all ones for an item that cannot be used
+    amounts: Int64s  # what an event with each item counts, if there are item weights
     first: object  # the same for all that grew from one
     packed: Words  # slots with a text, as ids of persons are packed
     slots: NDArray[np.int32]  # and its number; −1 if the slot is empty
@@ -83,18 +85,20 @@ class ItemWords:
     Guarantee: whole texts are compared, never their hashes alone.
 
     Args:
-        names: The names of a fixed vocabulary; None where items are hashed.
         key: Of the hash that says where to look.
+        names: The names of a fixed vocabulary; None where items are hashed.
+        amounts: What an event with each item counts; 0 for others. None: what the table says, or 1.
     """
 
-    def __init__(self, names: Sequence[str] | None, key: Words) -> None:
+    def __init__(self, key: Words, names: Sequence[str] | None, amounts: Mapping[str, int] | None) -> None:
+        self._amounts = amounts
         self._numbers = None if names is None else {name: number for number, name in enumerate(names)}
         self._key = key
         self._lock = Lock()
         self._known = self._of(_NO_TEXT, None)
 
-    def find(self, items: pa.Array) -> tuple[Words, NDArray[np.int32]]:
-        """(words, places): the words of known items, and the place of each row's among them."""
+    def find(self, items: pa.Array) -> tuple[Words, NDArray[np.int32], Int64s]:
+        """(words, places, amounts): the words of known items, the place of each row's among them, and what each row counts."""
         known = self._known
         places = self._places(known, items)
         is_new = places < 0
@@ -109,21 +113,24 @@ class ItemWords:
                 known = self._of(different.filter(pa.array(self._places(known, different) < 0)), known)
                 self._known = known if len(known.words) < _MOST_ITEMS else self._of(_NO_TEXT, None)
             places[is_new] = self._places(known, new)
-        return known.words, places
+        amounts: Int64s = known.amounts[places] if len(known.amounts) else _NONE
+        return known.words, places, amounts
 
     def _places(self, known: _KnownItems, items: pa.Array) -> NDArray[np.int32]:
         return find_texts(*_buffers(items), *_buffers(known.texts), known.packed, known.slots, self._key)
 
     def _of(self, different: pa.Array, known: _KnownItems | None) -> _KnownItems:
         """What is known, if anything, and these texts."""
-        words = np.frombuffer(b"".join(map(self._words_of, different.to_pylist())), dtype="<u8").reshape(
-            -1, 2
-        )
+        texts = different.to_pylist()
+        words = np.frombuffer(b"".join(map(self._words_of, texts)), dtype="<u8").reshape(-1, 2)
+        amounts = _NONE
+        if self._amounts is not None:
+            amounts = np.array([self._amounts.get(unicodedata.normalize("NFC", text), 0) for text in texts])
         first = object() if known is None else known.first
         if known is not None:
             different = pa.concat_arrays([known.texts, different])
-            words = np.concatenate([known.words, words])
-        return _KnownItems(different, words, first, *table_of_texts(*_buffers(different), self._key))
+            words, amounts = np.concatenate([known.words, words]), np.concatenate([known.amounts, amounts])
+        return _KnownItems(different, words, amounts, first, *table_of_texts(*_buffers(different), self._key))
 
     def _words_of(self, item: str) -> bytes:
         try:
@@ -188,7 +195,7 @@ class EventEncoder:
     Args:
         key: Of the hash of persons.
         labels: The public groups; None if there is one group for all events.
-        names: The names of a fixed vocabulary, in order; None where items are hashed, or are numbers.
+        item_words: Finds items that are text.
         is_hashed: Whether items are text and the vocabulary open.
         left_out: Is told what is read and left out.
         watch: Sees, of each batch, the names of its groups, their numbers (−1: not listed), and how many rows with a person each has.
@@ -198,7 +205,7 @@ class EventEncoder:
         self,
         key: Words,
         labels: Sequence[str] | None,
-        names: Sequence[str] | None,
+        item_words: ItemWords,
         left_out: LeftOut,
         *,
         is_hashed: bool,
@@ -206,7 +213,7 @@ class EventEncoder:
     ) -> None:
         self._key = key
         self._labels = None if labels is None else pa.array(labels, pa.large_string())
-        self._item_words = ItemWords(names, key)
+        self._item_words = item_words
         self._width = 2 if is_hashed else 1
         self._watch = watch
         self._lock = Lock()
@@ -221,10 +228,10 @@ class EventEncoder:
         if self._labels is not None:
             groups = self._groups(_text(batch.column("group")), usable["person"])
             usable["group"] = groups >= 0
-        words, places, usable["item"] = self._items(batch.column("item"))
-        amounts = _NONE
+        words, places, amounts, usable["item"] = self._items(batch.column("item"))
         if "amount" in batch.schema.names:
             amounts = batch.column("amount").cast(pa.int64()).fill_null(0).to_numpy()
+        if len(amounts):
             usable["weight"] = amounts != 0
         is_usable = np.ones(batch.num_rows, dtype=np.bool_)
         lost = {}
@@ -256,15 +263,15 @@ class EventEncoder:
         each: NDArray[np.int32] = numbers[places]
         return each
 
-    def _items(self, column: pa.Array) -> tuple[Words, NDArray[np.int32], NDArray[np.bool_]]:
-        """(words, places, usable): the words of the different items, and the place of each row's; no places for integers."""
+    def _items(self, column: pa.Array) -> tuple[Words, NDArray[np.int32], Int64s, NDArray[np.bool_]]:
+        """(words, places, amounts, usable): as `ItemWords.find` has them; no places for integers."""
         if not _is_text(column.type):
             numbers = column.cast(pa.int64()).fill_null(0).to_numpy()
             words = np.zeros((len(numbers), 2), dtype=np.uint64)
             words[:, 1] = numbers.view(np.uint64)
-            return words, np.empty(0, dtype=np.int32), _valid(column)
-        words, places = self._item_words.find(_text(column))
-        return words, places, (words[:, 0] != np.uint64(2**64 - 1))[places] & _valid(column)
+            return words, np.empty(0, dtype=np.int32), _NONE, _valid(column)
+        words, places, amounts = self._item_words.find(_text(column))
+        return words, places, amounts, (words[:, 0] != np.uint64(2**64 - 1))[places] & _valid(column)
 
 
 def _is_text(kind: pa.DataType) -> bool:
