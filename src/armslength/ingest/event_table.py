@@ -70,6 +70,8 @@ class TableJob:
             raise ParameterError("value_range must be None for event tables: a contribution bounds them")
         if protocol.noise_site != "output":
             raise ParameterError(f"noise_site must be 'output' for event tables, got {protocol.noise_site!r}")
+        if protocol.max_norm is not None:
+            raise ParameterError("max_norm must be None until this path calls longest_prefix")
         if protocol.count == "people" and columns.weight is not None:
             raise ParameterError(
                 "weight must be left out where the protocol counts people, got one; "

@@ -5,6 +5,8 @@ most the bound. It is decided in exact integers.
 Reference: docs/privacy.md, a bound in the sketch.
 """
 
+from typing import Any
+
 import numpy as np
 
 from armslength._numba import Int64s, Integers, kernel
@@ -46,11 +48,11 @@ def longest_prefix(groups: Integers, columns: Integers, amounts: Int64s, bound: 
     table[: 1 << bits, 0] = -1
     norm = np.int64(0)
     for i in range(count):
-        amount = amounts[i]
+        amount: Any = amounts[i]
         size, along = abs(amount), np.int64(0)  # along: what is there already, in the direction of this event
         for r in range(entries):
             entry = np.int64(columns[i, r])
-            value = table[_place(table, bits, groups[i], entry), 1]
+            value: Any = table[_place(table, bits, groups[i], entry), 1]
             along += value if (entry >= 0) == (amount >= 0) else -value
         growth = size * (2 * along + entries * size)
         if norm + growth > bound:
@@ -66,7 +68,7 @@ def longest_prefix(groups: Integers, columns: Integers, amounts: Int64s, bound: 
 
 
 @kernel
-def _place(table: Int64s, bits: int, group: int, entry: int) -> int:
+def _place(table: Int64s, bits: int, group: Any, entry: Any) -> Any:
     """Where the table has the sum of an entry's group and row; a new sum starts at 0. At most half of the table is in use."""
     key = (np.int64(group) << _ROW_BITS) | (entry if entry >= 0 else -1 - entry)
     last = (np.int64(1) << bits) - 1
@@ -80,12 +82,12 @@ def _place(table: Int64s, bits: int, group: int, entry: int) -> int:
 
 
 @kernel
-def _largest_part(size: int, along: int, entries: int, room: int) -> int:
+def _largest_part(size: Any, along: Any, entries: int, room: Any) -> Any:
     """The largest part p < size with 2·along·p + entries·p² ≤ room.
 
     That is convex in p, and 0 ≤ room at p = 0: the parts that fit are an interval from 0, so bisection finds its end.
     """
-    low, high = np.int64(0), size  # low fits, high does not
+    low, high = size - size, size  # low fits, high does not
     while high - low > 1:
         part = low + (high - low) // 2
         if part * (2 * along + entries * part) <= room:

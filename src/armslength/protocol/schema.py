@@ -23,6 +23,7 @@ _GUARANTEE = ("epsilon", "delta", "noise", "radius", "resolution", "norm", "rela
 _PEOPLE = ("count", "one_group")
 _DATA = ("noise_site", "on_grid", "changed_entries", "value_range", "dropped_bits", "total_share")
 FIELDS = (*_GUARANTEE, *_PEOPLE, *_DATA, "items", "vocabulary")
+OPTIONAL = ("max_norm",)  # fields that a document has only where they are set
 TRANSFORMS: Mapping[str, type[Transform]] = {
     transform.name: transform
     for transform in (FastJL, GaussianJL, HadamardJL, Identity, MatrixJL, SignJL, SparseJL)
@@ -89,7 +90,8 @@ def check_document(document: Any) -> None:
             f"version of a protocol must be {VERSION}, got {version}; use the armslength that wrote it"
         )
     expected = {"format", "version", "transform", "derived", *FIELDS}
-    unknown, missing = sorted(set(document) - expected), sorted(expected - set(document))
+    unknown = sorted(set(document) - expected - set(OPTIONAL))
+    missing = sorted(expected - set(document))
     if unknown or missing:
         names = [f"unknown {name!r}" for name in unknown[:3]] + [f"missing {name!r}" for name in missing[:3]]
         rule = f"a protocol must have exactly the fields of version {version}"
