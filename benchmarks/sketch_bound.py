@@ -11,13 +11,13 @@ is against the exact one of the first C items of everybody, so that what the bou
 import math
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import armslength as al
-from armslength._numba import Int64s, Integers, kernel
-from armslength.ingest.sketch_bound import longest_prefix
+from armslength.ingest.sketch_bound import bound_sketches
 from armslength.ingest.sums import Sums
 from armslength.ledger.ledger import open_account
 from armslength.release.release import release
@@ -44,40 +44,29 @@ def events_of(folder: Path, name: str) -> Events:
     return np.unique(events[events[:, 1] >= 0], axis=0)
 
 
-@kernel
-def bound_each(
-    starts: Integers, groups: Integers, columns: Integers, amounts: Int64s, most: int, bound: int
-) -> None:
-    """Cuts each person's events to the first `most`, and to the longest run of these within the bound, if it is above 0."""
-    table = np.empty((0, 2), dtype=np.int64)
-    for person in range(len(starts) - 1):
-        first, last = starts[person], min(starts[person + 1], starts[person] + most)
-        amounts[last : starts[person + 1]] = 0
-        if bound > 0:
-            table = longest_prefix(groups[first:last], columns[first:last], amounts[first:last], bound, table)
-
-
 def released_distance(
     protocol: al.Protocol, events: Events, generator: np.random.Generator
 ) -> tuple[float, float, float]:
     """(estimate, exact squared distance of the first C, share of these events that the bound leaves out) of one release."""
-    order = np.lexsort((generator.random(len(events)), events[:, 0]))
-    person, group, item = events[order].T
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(person)) + 1, [len(person)]])
     transform, most = protocol.transform, protocol.contribution or 0
+    order = np.lexsort((generator.random(len(events)), events[:, 0]))
+    person = events[order, 0]
+    ranks = np.arange(len(person)) - np.searchsorted(person, person)
+    person, group, item = events[order][ranks < most].T  # the first C of everybody
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(person)) + 1, [len(person)]])
     present, places = np.unique(item, return_inverse=True)
     columns = transform.signed_rows(present)[places]
-    first, kept = (np.ones(len(events), dtype=np.int64) for _ in range(2))
-    bound_each(starts, group, columns, first, most, 0)
-    bound_each(starts, group, columns, kept, most, protocol.sketch_bound or 0)
-    exact = np.bincount(places, weights=first * (1 - 2 * group))
+    kept = np.ones(len(person), dtype=np.int64)
+    if protocol.sketch_bound is not None:
+        bound_sketches(starts, group, columns, kept, protocol.sketch_bound)
+    exact = np.bincount(places, weights=1 - 2 * group)
     entries = columns[:, 0].astype(np.int64)
     values = np.zeros((2, transform.sketch_dim), dtype=np.int64)
     np.add.at(
         values, (group, np.where(entries >= 0, entries, -1 - entries)), np.where(entries >= 0, kept, -kept)
     )
     sketches = release(protocol, Sums(values, None, "events"), None, open_account(al.NO_LEDGER, ""))
-    left_out = 1 - float(kept.sum() / first.sum())
+    left_out = 1 - float(kept.mean())
     return float(al.squared_distances(sketches).value[0, 1]), float(exact @ exact), left_out
 
 
@@ -109,7 +98,7 @@ def measured(events: Events, contribution: int, releases: int) -> dict[str, floa
     max_norm = math.ceil(100 * math.sqrt(1.2 * contribution)) / 100
     for noise in ("laplace", "gaussian"):
         size, predicted = best_size(noise, contribution, squared_distance)
-        known = {} if noise == "laplace" else {"delta": DELTA, "max_norm": max_norm}
+        known: dict[str, Any] = {} if noise == "laplace" else {"delta": DELTA, "max_norm": max_norm}
         errors, left_out = [], []
         for _ in range(releases):
             protocol = al.Protocol(

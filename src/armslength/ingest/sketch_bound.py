@@ -18,6 +18,19 @@ _MULTIPLIER = np.int64(
 
 
 @kernel
+def bound_sketches(starts: Int64s, groups: Integers, columns: Integers, amounts: Int64s, bound: int) -> None:
+    """`longest_prefix` of each person, in place: person i has the events starts[i] … starts[i+1]−1, in the order in which they are kept.
+
+    Guarantee: all events of a person must be among them, already within Σ|amount| ≤ B. The norm of a part of them says nothing, because
+    events can cancel.
+    """
+    table = np.empty((0, 2), dtype=np.int64)
+    for person in range(len(starts) - 1):
+        some = slice(starts[person], starts[person + 1])
+        table = longest_prefix(groups[some], columns[some], amounts[some], bound, table)
+
+
+@kernel
 def longest_prefix(groups: Integers, columns: Integers, amounts: Int64s, bound: int, table: Int64s) -> Int64s:
     """Truncates one person's amounts, in place: the longest prefix of events whose sketches have a squared norm within the bound.
 
