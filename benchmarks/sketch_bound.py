@@ -4,7 +4,7 @@
 
 FOLDER holds retail_customers.npz, eicu_demo_stays.npz and movietweetings100k.npz. Two groups of each are compared, people are
 counted, and C is what 95 percent of people fit in. Laplace noise and a bound in the sketch with Gaussian noise, each at its best
-size, release the same people again and again, with a fresh key, a fresh matrix and fresh noise each time. The error of a squared distance
+size, release the same people again and again, with a random order in place of the key, a fresh matrix and fresh noise each time. The error of a squared distance
 is against the exact one of the first C items of everybody, so that what the bound leaves out counts as error.
 """
 
