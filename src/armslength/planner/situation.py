@@ -88,7 +88,10 @@ def usual_max_norm(protocol: Protocol, transform: Transform) -> Fraction | None:
 
     A person with C different items has a part of squared length C on average over the seed, and C exactly without a projection.
     """
-    people = protocol.contribution if protocol.count == "people" and protocol.resolution == 1 else None
+    is_counted_once = (
+        protocol.count == "people" and protocol.resolution == 1 and protocol.item_weights is None
+    )
+    people = protocol.contribution if is_counted_once else None
     if people is None or not 1 < people <= _MOST_BOUNDED or not transform.has_signed_rows:
         return None
     is_exact = transform.variance_coefficients == (0.0, 0.0)

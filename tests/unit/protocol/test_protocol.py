@@ -32,6 +32,13 @@ PROTOCOLS = {
     "max norm": lambda: al.Protocol(
         SPARSE, epsilon=1, delta=1e-6, contribution=20, max_norm="4.9", total_share="0.1", relation="replace"
     ),
+    "record": lambda: al.Protocol(
+        al.SparseJL(sketch_dim=16, seed="trial"),
+        epsilon=1,
+        record={"age": ["-0.5", 18], "sex": ["F", "M"], "admitted": "month"},
+        record_pairs=[("age", "sex")],
+    ),
+    "item weights": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, item_weights={"flu": 2}),
     "auto": lambda: al.Protocol(
         al.HadamardJL(input_dim=100, sketch_dim=16, seed="x"),
         epsilon=1,
