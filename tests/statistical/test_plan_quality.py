@@ -230,7 +230,9 @@ def test_what_a_plan_by_shape_will_see_is_seen_in_nine_of_ten_cases(
     limit = (
         LIMIT * deviations.std() / math.sqrt(len(values)) / 2 + 0.02
     )  # two percent for what is approximate
-    stated = pair.standard_error(cosine_of(p, q))
+    squared = np.full((1, 1), 2 * pair.mix.concentration * (1 - cosine_of(p, q)))
+    law = pair._law(*pair._rows(cosine_of(p, q)))
+    stated = float(np.sqrt(pair._true(law, squared).moments(squared)[0][0, 0]))
     assert abs(measured / stated - 1) < limit
     for wrong in (0.9, 1.1):
         assert abs(measured / (wrong * stated) - 1) > limit
