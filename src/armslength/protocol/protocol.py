@@ -321,8 +321,8 @@ class Protocol(Result):
         Reference: docs/privacy.md, event tables and theorem 1.
 
         Args:
-            source: A Parquet, CSV, JSON-lines or Arrow file, a folder or a list of them; or an Arrow table, or a data frame. Nobody
-                may change it meanwhile.
+            source: Parquet, Arrow, CSV or JSON files, a folder, a pattern or a list of them; a table of Arrow, pandas, Polars or DuckDB;
+                or an `al.Source`, for databases and other dialects. Nobody may change it meanwhile.
             person: The column that says who an event is about. Events without a person are left out.
             item: The column that says what happened, of the protocol's type. Events without an item are left out. With a protocol that has a
                 record there is none: the columns of each row become items.
