@@ -4,6 +4,8 @@ No type is guessed. A single bad value becomes NULL, and its event is left out: 
 for all to see, whether there is a release at all.
 """
 
+import re
+import unicodedata
 from dataclasses import dataclass
 
 from armslength.checks import type_name
@@ -20,6 +22,7 @@ _FARTHEST = 2**62
 # White_Space in Unicode 17, which is trimmed from the id of a person
 _BLANK_CODES = (*range(9, 14), 32, 133, 160, 5760, *range(8192, 8203), 8232, 8233, 8239, 8287, 12288)
 _BLANKS = "".join(map(chr, _BLANK_CODES))
+_ZERO_DECIMALS = re.compile(r"-?[0-9]+\.0*")
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,7 @@ def _missing(column: str, kind: str) -> str:
 
 
 def id_expression(column: str, kind: str, role: str) -> str:
-    """A person or a group as text, missing as NULL.
-
-    Guarantee: a person's id is its NFC form without white space around it, so spellings that look alike are one person.
-    """
+    """A person or a group as text, missing as NULL."""
     if kind == "JSON":
         is_id = f"json_type({column}) = 'VARCHAR' OR regexp_full_match({column} ->> '$', '{_WHOLE_NUMBER}')"
         name = _unless(_missing(column, kind), f"NOT ({is_id})", value=f"{column} ->> '$'")
@@ -74,20 +74,19 @@ def id_expression(column: str, kind: str, role: str) -> str:
         name = f"CAST({column} AS VARCHAR)"
     else:
         raise InputError(f"{role} must be a column of text or whole numbers, got {type_name(kind)}; cast it")
-    return f"nullif({person_spelling(name) if role == 'person' else name}, '')"
-
-
-def person_spelling(name: str) -> str:
-    """The NFC form of an expression of text without white space around it."""
-    # for ASCII without blanks at its ends that is the text itself: ten times as fast
-    is_plain = f"strlen({name}) = length({name}) AND {name} >= '!' AND ({name})[-1] > ' '"
-    return f"CASE WHEN {is_plain} THEN {name} ELSE trim({nfc(name)}, '{_BLANKS}') END"
+    return f"nullif({name}, '')"
 
 
 def nfc(text: str) -> str:
     """The NFC form of an expression of text, piece by piece between NULs, where the engine's own function stops."""
     pieces = f"list_transform(string_split({text}, chr(0)), lambda piece: nfc_normalize(piece))"
     return f"CASE WHEN contains({text}, chr(0)) THEN array_to_string({pieces}, chr(0)) ELSE nfc_normalize({text}) END"
+
+
+def canonical_person(text: str) -> str:
+    """The one spelling of a person's id: its NFC form without white space around it, and without decimals of zero."""
+    name = unicodedata.normalize("NFC", text).strip(_BLANKS)
+    return name.rstrip("0").removesuffix(".") if _ZERO_DECIMALS.fullmatch(name) else name
 
 
 def item_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool, by_number: bool) -> str:

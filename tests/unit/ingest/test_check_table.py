@@ -9,7 +9,7 @@ import pytest
 import armslength as al
 from armslength.ingest import spill
 from armslength.ingest.check_table import check_table
-from armslength.ingest.engine import LeftOut
+from armslength.ingest.encoding import LeftOut
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
 from unit.ingest.tables_of_events import (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import armslength as al
 from armslength.ingest import text_files
-from armslength.ingest.engine import LeftOut
+from armslength.ingest.encoding import LeftOut
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.ingest.grid import Grid
