@@ -22,7 +22,6 @@ _MOST_COMPARED = 1000
 # How one id is written in several ways: what differs, the pattern, and what replaces it.
 _SPELLINGS = {
     "capital letters": None,
-    "decimals, such as 5 and 5.0": (r"^([0-9]+)\.0*$", r"\1"),
     "zeros in front, such as 7 and 007": (r"^0+([0-9])", r"\1"),
 }
 

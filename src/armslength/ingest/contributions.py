@@ -75,11 +75,6 @@ class Events(NamedTuple):
             ]
         return cls(persons, column(1), column(2), column(3), column(4), long_ids[:used].copy())
 
-    def compact(self, key: Words) -> "Events":
-        """The different events, with how often each occurs."""
-        rows, times = different_events(*self, key)
-        return Events.joined([(self, 0, rows)])._replace(times=times)
-
 
 @dataclass(frozen=True)
 class BoundedEvents:
@@ -138,6 +133,17 @@ class KeyedOrder:
         rules = self.each_once, self.one_group, self.in_order
         arrays = bound_events(*events, self.key, self._groups, *rules, np.int64(bound))
         return BoundedEvents(*arrays)
+
+    def compact(self, events: Events, bound: int) -> Events:
+        """Fewer events, of which `bounded` keeps the same, also with other events: some that are beyond the bound are left out."""
+        if not self.each_once:
+            rows, times = different_events(*events, self.key)
+            return Events.joined([(events, 0, rows)])._replace(times=times)
+        kept = self.bounded(events, bound)  # a later event can only push these out
+        persons = Events.joined([(events, 0, np.repeat(kept.persons, np.diff(kept.starts)))])
+        groups = kept.groups if len(events.groups) else events.groups
+        amounts = kept.amounts if len(events.amounts) else events.amounts
+        return persons._replace(items=kept.items, amounts=amounts, times=events.times[:0], groups=groups)
 
 
 def ids_of(events: Events, places: Int64s) -> pa.Array:

@@ -128,8 +128,7 @@ class EventEncoder:
         words, places, usable["item"] = self._items(batch.column("item"))
         amounts = _NONE
         if "amount" in batch.schema.names:
-            amount = batch.column("amount")
-            amounts = amount.fill_null(0).to_numpy()
+            amounts = batch.column("amount").cast(pa.int64()).fill_null(0).to_numpy()
             usable["weight"] = amounts != 0
         is_usable = np.ones(batch.num_rows, dtype=np.bool_)
         lost = {}
@@ -164,7 +163,7 @@ class EventEncoder:
     def _items(self, column: pa.Array) -> tuple[Words, NDArray[np.int32], NDArray[np.bool_]]:
         """(words, places, usable): the words of the different items, and the place of each row's; no places for integers."""
         if not _is_text(column.type):
-            numbers = column.fill_null(0).to_numpy().astype(np.int64, copy=False)
+            numbers = column.cast(pa.int64()).fill_null(0).to_numpy()
             words = np.zeros((len(numbers), 2), dtype=np.uint64)
             words[:, 1] = numbers.view(np.uint64)
             return words, np.empty(0, dtype=np.int32), _valid(column)

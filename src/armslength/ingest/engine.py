@@ -37,7 +37,6 @@ _SETTINGS = {
     "arrow_large_buffer_size": True,  # texts of a batch may be longer than 2 GB together
     "temp_directory": "",  # the engine cannot encrypt what it writes there
 }
-_NO_EVENTS = 'SELECT NULL AS person, NULL AS item, NULL AS "group", NULL AS amount'
 _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
 
 
@@ -58,9 +57,11 @@ class EventTable:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Rows in any order: person and group as text, item as text or int64, amount; NULL where a value cannot be used."""
+        if not self._selects:
+            return
         check_same_process(self._process)
         with _our_errors(self._problems):
-            query = " UNION ALL BY NAME ".join(self._selects or [_NO_EVENTS])
+            query = " UNION ALL BY NAME ".join(self._selects)
             reader = self._connection.sql(query).to_arrow_reader(_ROWS_AT_ONCE)
         try:
             while True:

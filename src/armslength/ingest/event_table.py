@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, Self, TypeVar
 
@@ -119,7 +120,9 @@ class TableJob:
             caches.put(item_columns)
             return replace(kept, columns=columns)
 
-        return self._of_persons(order, bounded, left_out or LeftOut(), None, show_progress=show_progress)
+        return self._of_persons(
+            order, self.bound, bounded, left_out or LeftOut(), None, show_progress=show_progress
+        )
 
     def person_totals(
         self, key: bytes, left_out: LeftOut, watch: Watch | None = None, *, show_progress: bool = False
@@ -135,7 +138,7 @@ class TableJob:
             kept = order.bounded(events, _NO_BOUND)
             return PersonTotals(ids_of(events, kept.persons), kept.totals)
 
-        return self._of_persons(order, totals, left_out, watch, show_progress=show_progress)
+        return self._of_persons(order, _NO_BOUND, totals, left_out, watch, show_progress=show_progress)
 
     def _order(self, key: bytes) -> KeyedOrder:
         each_once, one_group = self.protocol.count == "people", self.protocol.one_group
@@ -144,6 +147,7 @@ class TableJob:
     def _of_persons(
         self,
         order: KeyedOrder,
+        bound: int,
         work: Callable[[Events], _T],
         left_out: LeftOut,
         watch: Watch | None,
@@ -151,7 +155,7 @@ class TableJob:
         show_progress: bool,
     ) -> Iterator[_T]:
         """What `work` makes of all events of some persons, until everybody was among them once."""
-        threads = self.threads or available_threads()
+        threads, compact = self.threads or available_threads(), partial(order.compact, bound=bound)
         labels = None if self.groups.column is None else self.groups.labels
         is_hashed = self.protocol.transform.input_dim is None and self.protocol.items == "string"
         encoder = EventEncoder(order.key, labels, self.item_names, left_out, is_hashed=is_hashed, watch=watch)
@@ -171,7 +175,7 @@ class TableJob:
                     before = now
             jobs = store.jobs
             with progress("counting", left_out.counting, "rows", shown=show_progress) as advance:
-                parts = ordered_map(lambda job: work(store.take(job)), jobs, threads)
+                parts = ordered_map(lambda job: work(store.take(job, compact)), jobs, threads)
                 for job, part in zip(jobs, parts, strict=True):
                     yield part
                     advance(job.rows)

@@ -5,7 +5,7 @@ The file has no name and its key lives in this process alone: a killed process l
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Self
@@ -54,7 +54,7 @@ class Job:
 
     first: int
     last: int
-    rows: int
+    rows: int  # about, of several passes
     number: int = 0
     passes: int = 1
 
@@ -116,24 +116,27 @@ class EventStore:
         for job in together if rows else []:
             passes = 1 << (2 * job.rows // self._most_rows).bit_length() if job.rows > self._most_rows else 1
             passes = min(passes, _MOST_PASSES)
-            jobs += [Job(job.first, job.last, job.rows // passes, number, passes) for number in range(passes)]
+            for number in range(passes):
+                rows = job.rows // passes + (number < job.rows % passes)
+                jobs.append(Job(job.first, job.last, rows, number, passes))
         return jobs
 
-    def take(self, job: Job) -> Events:
-        """All events of the persons of a job."""
-        parts, rows = list[tuple[Events, int, Int64s | None]](), 0
+    def take(self, job: Job, compact: Callable[[Events], Events]) -> Events:
+        """All events of the persons of a job; where somebody has too many for memory, as `compact` leaves them."""
+        parts, rows, most = list[tuple[Events, int, Int64s | None]](), 0, self._most_rows
         for events, first_long in self._parts(job):
             wanted = None
             if job.passes > 1:
                 wanted = rows_of_pass(events.persons, self._key, job.number, job.passes)
             parts.append((events, first_long, wanted))
             rows += events.count if wanted is None else len(wanted)
-            if rows > self._most_rows:  # somebody has very many events: equal ones take the place of one
-                parts = [(Events.joined(parts).compact(self._key), 0, None)]
+            if rows > most:
+                parts = [(compact(Events.joined(parts)), 0, None)]
                 rows = parts[0][0].count
-                if rows > self._most_rows // 2:
+                most = max(most, 2 * rows)
+                if rows > self._most_rows:
                     raise InputError(
-                        "one person's different events must fit within the memory given, got more; try 4GB"
+                        "one person's events must fit within the memory given, got more; try 4GB"
                     )
         return Events.joined(parts)
 

@@ -285,9 +285,9 @@ def test_what_was_left_out_is_counted_for_the_data_holder(tmp_path):
     job = TableJob.of(
         path, open_protocol(), EventColumns("who", "what", "where", "w"), PublicGroups(("north",), "where")
     )
-    with job.opened() as opened:
-        list(opened.batches(job.groups.table(), None, has_weights=True))
-        assert opened.left_out == LeftOut(rows=7, person=1, group=1, item=2, weight=2)
+    left_out = LeftOut()
+    list(job.kept_events(KEY, left_out))
+    assert left_out == LeftOut(rows=7, person=1, group=1, item=2, weight=2)
 
 
 WEIGHTS = st.lists(
