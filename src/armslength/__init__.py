@@ -45,12 +45,14 @@ if TYPE_CHECKING:
     from armslength.estimates.shapes import shape_cosines as shape_cosines
     from armslength.estimates.shapes import shape_distances as shape_distances
     from armslength.estimates.shapes import totals as totals
+    from armslength.ingest.sources import Source as Source
     from armslength.ledger.ledger import NO_LEDGER as NO_LEDGER
     from armslength.ledger.ledger import Ledger as Ledger
     from armslength.planner.plan import Plan as Plan
     from armslength.planner.plan import plan as plan
     from armslength.planner.shape_plan import ShapePlan as ShapePlan
     from armslength.protocol.protocol import Protocol as Protocol
+    from armslength.protocol.record import record_items as record_items
     from armslength.release.contribution import contribution_quantiles as contribution_quantiles
     from armslength.release.release import sketch_in_clear as sketch_in_clear
     from armslength.reporting.page import report as report
@@ -87,10 +89,12 @@ _HOME = {
         "estimates.known_norms": "squared_distances_with_norms",
         "estimates.products": "cosines inner_products",
         "estimates.shapes": "shape_cosines shape_distances totals",
+        "ingest.sources": "Source",
         "ledger.ledger": "Ledger NO_LEDGER",
         "planner.plan": "Plan plan",
         "planner.shape_plan": "ShapePlan",
         "protocol.protocol": "Protocol",
+        "protocol.record": "record_items",
         "release.contribution": "contribution_quantiles",
         "release.release": "sketch_in_clear",
         "reporting.page": "report",

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from armslength._numba import Floats, Int64s, Words, kernel
+from armslength._numba import Floats, Int64s, Words, kernel, load_word
 from armslength.errors import ParameterError
 from armslength.protocol.protocol import Protocol
 
@@ -200,8 +200,11 @@ def _ended(state: _State, last: np.uint64) -> np.uint64:
 
 
 @kernel
-def _word(data: NDArray[np.uint8], first: int, last: int) -> np.uint64:
+def _word(data: NDArray[np.uint8], first: Any, last: Any) -> np.uint64:
     """Up to 8 bytes as a number, the first one lowest."""
+    if first + 8 <= len(data):
+        missing = np.uint64(8 * (8 - (last - first)))
+        return (load_word(data, first) << missing) >> missing if missing < _64 else _0
     word = _0
     for place in range(last - 1, first - 1, -1):
         word = (word << _8) | np.uint64(data[place])
@@ -253,9 +256,16 @@ def person_mix(first: np.uint64, second: np.uint64, key: Words) -> np.uint64:
 
 
 @kernel
-def long_length(long_ids: NDArray[np.uint8], place: int) -> int:
+def slot_of(first: np.uint64, second: np.uint64, key: Words, size: int) -> np.int64:
+    """Where to look for an id first, in a table whose size is a power of two below 2^32."""
+    mix = (person_mix(first, second, key) * _GOLDEN) >> _32
+    return np.int64((mix * np.uint64(size)) >> _32)
+
+
+@kernel
+def long_length(long_ids: NDArray[np.uint8], place: np.int64) -> np.int64:
     """How many bytes the long id at a place has."""
-    return int(_word(long_ids, place, place + 4))
+    return np.int64(_word(long_ids, place, place + 4))
 
 
 @kernel
@@ -264,9 +274,20 @@ def _same_person(persons: Words, long_ids: NDArray[np.uint8], a: int, b: int) ->
         return False
     if persons[a, 1] >> _56 != _LONG or persons[b, 1] >> _56 != _LONG:
         return persons[a, 1] == persons[b, 1]  # type: ignore[no-any-return]  # a bool
-    place, other = int(persons[a, 1] & _LOW_56), int(persons[b, 1] & _LOW_56)
-    for step in range(4 + long_length(long_ids, place)):
-        if long_ids[place + step] != long_ids[other + step]:
+    place, other = np.int64(persons[a, 1] & _LOW_56), np.int64(persons[b, 1] & _LOW_56)
+    length = long_length(long_ids, place)
+    return long_length(long_ids, other) == length and same_bytes(
+        long_ids, place + 4, long_ids, other + 4, length
+    )
+
+
+@kernel
+def same_bytes(
+    a: NDArray[np.uint8], start: np.int64, b: NDArray[np.uint8], other: np.int64, length: np.int64
+) -> bool:
+    """Whether so many bytes from a place on are equal."""
+    for step in range(length):  # noqa: SIM110  # a kernel has no generators
+        if a[start + step] != b[other + step]:
             return False
     return True
 
@@ -279,14 +300,14 @@ def unpack_persons(
     starts = np.zeros(len(places) + 1, dtype=np.int64)
     for i in range(len(places)):
         second = persons[places[i], 1]
-        length = int(second >> _56)
+        length = np.int64(second >> _56)
         if second >> _56 == _LONG:
-            length = long_length(long_ids, int(second & _LOW_56))
+            length = long_length(long_ids, np.int64(second & _LOW_56))
         starts[i + 1] = starts[i] + length
     data = np.empty(starts[-1], dtype=np.uint8)
     for i in range(len(places)):
         first, second = persons[places[i], 0], persons[places[i], 1]
-        place = int(second & _LOW_56) + 4
+        place = np.int64(second & _LOW_56) + 4
         for step in range(starts[i + 1] - starts[i]):
             if second >> _56 == _LONG:
                 data[starts[i] + step] = long_ids[place + step]
@@ -310,7 +331,7 @@ def copy_persons(
     for i in range(len(rows)):
         first, second = persons[rows[i], 0], persons[rows[i], 1]
         if second >> _56 == _LONG:
-            place = int(second & _LOW_56) - first_long
+            place = np.int64(second & _LOW_56) - first_long
             second = (_LONG << _56) | np.uint64(used)
             for step in range(4 + long_length(long_ids, place)):
                 long_target[used] = long_ids[place + step]
@@ -322,17 +343,15 @@ def copy_persons(
 @kernel
 def _by_person(persons: Words, long_ids: NDArray[np.uint8], key: Words) -> tuple[Int64s, NDArray[np.int32]]:
     """(starts, rows): person i has the rows rows[starts[i]:starts[i+1]]."""
-    count, bits = len(persons), 2
-    while 1 << bits < 2 * count:
-        bits += 1
-    size, shift = 1 << bits, np.uint64(64 - bits)
+    count, size = len(persons), 4
+    while size < 2 * count:
+        size *= 2
     slots = np.full(size, -1, dtype=np.int32)
     number, firsts = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
     starts = np.zeros(count + 1, dtype=np.int64)
     people = 0
     for row in range(count):
-        mix = person_mix(persons[row, 0], persons[row, 1], key) * _GOLDEN
-        slot = np.int64(mix >> shift)
+        slot = slot_of(persons[row, 0], persons[row, 1], key, size)
         while slots[slot] >= 0 and not _same_person(persons, long_ids, firsts[slots[slot]], row):
             slot = (slot + 1) & (size - 1)
         if slots[slot] < 0:
@@ -426,10 +445,10 @@ def _doubled(array: Any) -> Any:
 
 
 @kernel
-def keep_first(
-    keys: Words, cells: Words, amounts: Int64s, places: NDArray[np.int32], count: int, bound: np.int64
+def _cap(
+    places: NDArray[np.int32], count: int, keys: Words, cells: Words, amounts: Int64s, bound: np.int64
 ) -> int:
-    """Sorts events and truncates them where Σ|amount| reaches the bound; how many are left."""
+    """Sorts places and truncates amounts where Σ|amount| reaches the bound; how many are left."""
     sort_places(places, count, keys, cells, amounts)
     left, kept = bound, 0
     while kept < count and left > 0:
@@ -439,10 +458,6 @@ def keep_first(
         left -= part
         amounts[places[kept]] = part if amount > 0 else -part
         kept += 1
-    old_keys, old_cells, old_amounts = keys[:count].copy(), cells[:count].copy(), amounts[:count].copy()
-    for place in range(kept):
-        old = places[place]
-        keys[place], cells[place], amounts[place] = old_keys[old], old_cells[old], old_amounts[old]
     return kept
 
 
@@ -532,14 +547,19 @@ def bound_events(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  # one loop 
                 if chosen == len(chosen_keys):
                     # what is beyond the bound now is beyond it later
                     if needs_hashes and chosen >= _MANY:
-                        chosen = keep_first(
-                            chosen_keys, chosen_cells, chosen_amounts, chosen_places, chosen, bound
-                        )
+                        arrays = chosen_keys.copy(), chosen_cells.copy(), chosen_amounts
+                        chosen = _cap(chosen_places, chosen, *arrays, bound)
+                        old_amounts = chosen_amounts.copy()
+                        for new in range(chosen):
+                            old = chosen_places[new]
+                            chosen_keys[new], chosen_cells[new] = arrays[0][old], arrays[1][old]
+                            chosen_amounts[new] = old_amounts[old]
                     if chosen > len(chosen_keys) // 2:
                         chosen_keys, chosen_cells = _doubled(chosen_keys), _doubled(chosen_cells)
                         chosen_amounts, chosen_places = _doubled(chosen_amounts), _doubled(chosen_places)
-                chosen_keys[chosen], chosen_cells[chosen] = keys[here], cells[here]
-                chosen_amounts[chosen] = cell_amounts[here]
+                chosen_keys[chosen], chosen_places[chosen] = keys[here], chosen
+                chosen_cells[chosen, 0], chosen_cells[chosen, 1] = cells[here, 0], cells[here, 1]
+                chosen_cells[chosen, 2], chosen_amounts[chosen] = cells[here, 2], cell_amounts[here]
                 if not needs_hashes:
                     chosen_amounts[chosen] *= cell_times[here]
                 elif occurrence > _0:
@@ -548,15 +568,16 @@ def bound_events(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  # one loop 
                     chosen_keys[chosen] = _ended(_with_word(state, occurrence), _EVENT_END)
                 chosen, occurrence = chosen + 1, occurrence + _1
         if needs_hashes:
-            chosen = keep_first(chosen_keys, chosen_cells, chosen_amounts, chosen_places, chosen, bound)
+            chosen = _cap(chosen_places, chosen, chosen_keys, chosen_cells, chosen_amounts, bound)
         while kept + chosen > len(kept_amounts):  # some occur several times
             kept_groups, kept_items = _doubled(kept_groups), _doubled(kept_items)
             kept_amounts = _doubled(kept_amounts)
         for place in range(chosen):
-            kept_groups[kept] = np.int32(chosen_cells[place, 0])
-            kept_items[kept, 0] = chosen_cells[place, 1]
-            kept_items[kept, width - 1] = chosen_cells[place, 2]
-            kept_amounts[kept] = chosen_amounts[place]
+            here = chosen_places[place]
+            kept_groups[kept] = np.int32(chosen_cells[here, 0])
+            kept_items[kept, 0] = chosen_cells[here, 1]
+            kept_items[kept, width - 1] = chosen_cells[here, 2]
+            kept_amounts[kept] = chosen_amounts[here]
             kept += 1
         kept_starts[person + 1] = kept
     return (

@@ -3,10 +3,11 @@
 A row without a usable person, group, item or weight is left out, by itself.
 """
 
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,14 @@ from numpy.typing import NDArray
 
 from armslength._numba import Int64s, Words, kernel
 from armslength.errors import plural
-from armslength.ingest.contributions import Events, pack_person, person_mix
+from armslength.ingest.contributions import (
+    SHORT_ID,
+    Events,
+    pack_person,
+    person_mix,
+    same_bytes,
+    slot_of,
+)
 from armslength.ingest.event_columns import canonical_person
 from armslength.ingest.partitions import PART_SHIFT, PARTS, Block
 from armslength.randomness.hashing import string_words
@@ -23,6 +31,7 @@ from armslength.randomness.seeds import canonical_text
 
 _MOST_ITEMS = 1 << 20  # whose words are remembered
 _NO_WORDS = b"\xff" * 16
+_NO_TEXT = pa.array([""], pa.large_string())
 _LONG = np.uint64(255 << 56)
 _NONE = np.empty(0, dtype=np.int64)
 Watch = Callable[[list[str], NDArray[np.int32], NDArray[np.int64]], object]
@@ -59,23 +68,71 @@ class LeftOut:
         )
 
 
+class _KnownItems(NamedTuple):
+    """Texts with their words, and a table to find them in."""
+
+    texts: pa.Array
+    words: Words  # n x 2; all ones for an item that cannot be used
+    amounts: Int64s  # what an event with each item counts, if there are item weights
+    first: object  # the same for all that grew from one
+    packed: Words  # slots with a text, as ids of persons are packed
+    slots: NDArray[np.int32]  # and its number; −1 if the slot is empty
+
+
 class ItemWords:
-    """The two words of each item that is text, remembered; for a fixed vocabulary they are its number."""
+    """The two words of each item that is text, remembered; for a fixed vocabulary the second one is its number.
 
-    def __init__(self, names: Sequence[str] | None) -> None:
+    Guarantee: whole texts are compared, never their hashes alone.
+
+    Args:
+        key: Of the hash that says where to look.
+        names: The names of a fixed vocabulary; None where items are hashed.
+        amounts: What an event with each item counts; 0 for others. None: what the table says, or 1.
+    """
+
+    def __init__(self, key: Words, names: Sequence[str] | None, amounts: Mapping[str, int] | None) -> None:
+        self._amounts = amounts
         self._numbers = None if names is None else {name: number for number, name in enumerate(names)}
-        self._words: dict[str, bytes] = {}
+        self._key = key
+        self._lock = Lock()
+        self._known = self._of(_NO_TEXT, None)
 
-    def __call__(self, items: Sequence[str]) -> Words:
-        """n x 2; all ones for an item that is not in the vocabulary, or that not every party can read alike."""
-        known = self._words if len(self._words) < _MOST_ITEMS else {}
-        for item in items:
-            if item not in known:
-                known[item] = self._new(item)
-        self._words = known
-        return np.frombuffer(b"".join([known[item] for item in items]), dtype="<u8").reshape(-1, 2)
+    def find(self, items: pa.Array) -> tuple[Words, NDArray[np.int32], Int64s]:
+        """(words, places, amounts): the words of known items, the place of each row's among them, and what each row counts."""
+        known = self._known
+        places = self._places(known, items)
+        is_new = places < 0
+        if is_new.any():
+            new = items.filter(pa.array(is_new)).fill_null("")
+            with self._lock:  # others go on with what they have
+                if (
+                    self._known.first is known.first
+                ):  # what was added to this meanwhile; places stay as they are
+                    known = self._known
+                different = pc.unique(new)
+                known = self._of(different.filter(pa.array(self._places(known, different) < 0)), known)
+                self._known = known if len(known.words) < _MOST_ITEMS else self._of(_NO_TEXT, None)
+            places[is_new] = self._places(known, new)
+        amounts: Int64s = known.amounts[places] if len(known.amounts) else _NONE
+        return known.words, places, amounts
 
-    def _new(self, item: str) -> bytes:
+    def _places(self, known: _KnownItems, items: pa.Array) -> NDArray[np.int32]:
+        return find_texts(*_buffers(items), *_buffers(known.texts), known.packed, known.slots, self._key)
+
+    def _of(self, different: pa.Array, known: _KnownItems | None) -> _KnownItems:
+        """What is known, if anything, and these texts."""
+        texts = different.to_pylist()
+        words = np.frombuffer(b"".join(map(self._words_of, texts)), dtype="<u8").reshape(-1, 2)
+        amounts = _NONE
+        if self._amounts is not None:
+            amounts = np.array([self._amounts.get(unicodedata.normalize("NFC", text), 0) for text in texts])
+        first = object() if known is None else known.first
+        if known is not None:
+            different = pa.concat_arrays([known.texts, different])
+            words, amounts = np.concatenate([known.words, words]), np.concatenate([known.amounts, amounts])
+        return _KnownItems(different, words, amounts, first, *table_of_texts(*_buffers(different), self._key))
+
+    def _words_of(self, item: str) -> bytes:
         try:
             text = canonical_text(item)
         except ValueError:
@@ -86,13 +143,59 @@ class ItemWords:
         return _NO_WORDS if number is None else bytes(8) + number.to_bytes(8, "little")
 
 
+@kernel
+def table_of_texts(starts: Int64s, data: NDArray[np.uint8], key: Words) -> tuple[Words, NDArray[np.int32]]:
+    """A hash table: `packed` and `slots` of known items."""
+    count, size = len(starts) - 1, 16
+    while size < 2 * count:
+        size *= 2
+    packed, slots = np.empty((size, 2), dtype=np.uint64), np.full(size, -1, dtype=np.int32)
+    for place in range(count):
+        first, second = pack_person(data, starts[place], starts[place + 1], key)
+        slot = slot_of(first, second, key, size)
+        while slots[slot] >= 0:
+            slot = (slot + 1) & (size - 1)
+        slots[slot], packed[slot, 0], packed[slot, 1] = place, first, second
+    return packed, slots
+
+
+@kernel
+def find_texts(
+    starts: Int64s,
+    data: NDArray[np.uint8],
+    known_starts: Int64s,
+    known_data: NDArray[np.uint8],
+    packed: Words,
+    slots: NDArray[np.int32],
+    key: Words,
+) -> NDArray[np.int32]:
+    """The number of each text among the known ones; −1 for the others."""
+    places = np.full(len(starts) - 1, -1, dtype=np.int32)
+    for row in range(len(places)):
+        start, length = starts[row], starts[row + 1] - starts[row]
+        first, second = pack_person(data, start, start + length, key)
+        slot = slot_of(first, second, key, len(slots))
+        while slots[slot] >= 0:
+            place = slots[slot]
+            if packed[slot, 0] == first and packed[slot, 1] == second:
+                if length > SHORT_ID:
+                    known, known_length = known_starts[place], known_starts[place + 1] - known_starts[place]
+                    if length != known_length or not same_bytes(data, start, known_data, known, length):
+                        slot = (slot + 1) & (len(slots) - 1)
+                        continue
+                places[row] = place
+                break
+            slot = (slot + 1) & (len(slots) - 1)
+    return places
+
+
 class EventEncoder:
     """From batches with the columns person, group, item and amount to blocks of events.
 
     Args:
         key: Of the hash of persons.
         labels: The public groups; None if there is one group for all events.
-        names: The names of a fixed vocabulary, in order; None where items are hashed, or are numbers.
+        item_words: Finds items that are text.
         is_hashed: Whether items are text and the vocabulary open.
         left_out: Is told what is read and left out.
         watch: Sees, of each batch, the names of its groups, their numbers (−1: not listed), and how many rows with a person each has.
@@ -102,7 +205,7 @@ class EventEncoder:
         self,
         key: Words,
         labels: Sequence[str] | None,
-        names: Sequence[str] | None,
+        item_words: ItemWords,
         left_out: LeftOut,
         *,
         is_hashed: bool,
@@ -110,7 +213,7 @@ class EventEncoder:
     ) -> None:
         self._key = key
         self._labels = None if labels is None else pa.array(labels, pa.large_string())
-        self._item_words = ItemWords(names)
+        self._item_words = item_words
         self._width = 2 if is_hashed else 1
         self._watch = watch
         self._lock = Lock()
@@ -125,10 +228,10 @@ class EventEncoder:
         if self._labels is not None:
             groups = self._groups(_text(batch.column("group")), usable["person"])
             usable["group"] = groups >= 0
-        words, places, usable["item"] = self._items(batch.column("item"))
-        amounts = _NONE
+        words, places, amounts, usable["item"] = self._items(batch.column("item"))
         if "amount" in batch.schema.names:
             amounts = batch.column("amount").cast(pa.int64()).fill_null(0).to_numpy()
+        if len(amounts):
             usable["weight"] = amounts != 0
         is_usable = np.ones(batch.num_rows, dtype=np.bool_)
         lost = {}
@@ -160,17 +263,15 @@ class EventEncoder:
         each: NDArray[np.int32] = numbers[places]
         return each
 
-    def _items(self, column: pa.Array) -> tuple[Words, NDArray[np.int32], NDArray[np.bool_]]:
-        """(words, places, usable): the words of the different items, and the place of each row's; no places for integers."""
+    def _items(self, column: pa.Array) -> tuple[Words, NDArray[np.int32], Int64s, NDArray[np.bool_]]:
+        """(words, places, amounts, usable): as `ItemWords.find` has them; no places for integers."""
         if not _is_text(column.type):
             numbers = column.cast(pa.int64()).fill_null(0).to_numpy()
             words = np.zeros((len(numbers), 2), dtype=np.uint64)
             words[:, 1] = numbers.view(np.uint64)
-            return words, np.empty(0, dtype=np.int32), _valid(column)
-        coded = _text(column).dictionary_encode()
-        words = self._item_words([*coded.dictionary.to_pylist(), ""])
-        places = coded.indices.fill_null(len(words) - 1).to_numpy()
-        return words, places, (words[:, 0] != np.uint64(2**64 - 1))[places]
+            return words, np.empty(0, dtype=np.int32), _NONE, _valid(column)
+        words, places, amounts = self._item_words.find(_text(column))
+        return words, places, amounts, (words[:, 0] != np.uint64(2**64 - 1))[places] & _valid(column)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -246,14 +347,14 @@ def cut_block(  # noqa: C901, PLR0913, PLR0917  # the columns of a batch
         if is_usable[row]:
             first, second = pack_person(data, starts[row], starts[row + 1], key)
             packed[row, 0], packed[row, 1] = first, second
-            number = int(person_mix(first, second, key) >> PART_SHIFT)
+            number = np.int64(person_mix(first, second, key) >> PART_SHIFT)
             part[row] = number
             part_starts[number + 1] += 1
             if second >= _LONG:
                 long_starts[number + 1] += 4 + starts[row + 1] - starts[row]
-    for number in range(PARTS):
-        part_starts[number + 1] += part_starts[number]
-        long_starts[number + 1] += long_starts[number]
+    for place in range(PARTS):
+        part_starts[place + 1] += part_starts[place]
+        long_starts[place + 1] += long_starts[place]
     total = part_starts[PARTS]
     persons, items = np.empty((total, 2), dtype=np.uint64), np.empty((total, width), dtype=np.uint64)
     cut_amounts = np.empty(total if len(amounts) else 0, dtype=np.int64)

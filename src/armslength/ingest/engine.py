@@ -22,6 +22,7 @@ from armslength.ingest.event_columns import (
     id_expression,
     item_expression,
 )
+from armslength.ingest.records import record_select
 from armslength.ingest.relations import BAD_LINE, Relation, relations_of
 from armslength.ingest.sources import event_files
 from armslength.ingest.text_files import BytesRead
@@ -126,16 +127,23 @@ def _keep_for_ever(value: object) -> None:
 
 def _select(relation: Relation, protocol: Protocol, *, by_number: bool) -> str:
     """One relation's events with the columns person, group, item and amount."""
-    parts = []
+    parts = dict[str, str]()
     for role, (column, kind) in relation.columns.items():
+        if role.startswith("record "):
+            continue
         if role == "item":
-            value = item_expression(column, kind, protocol, is_text=relation.is_text, by_number=by_number)
+            value = item_expression(
+                column, kind, protocol, is_text=role in relation.texts, by_number=by_number
+            )
         elif role == "weight":
-            value = amount_expression(column, kind, protocol, is_text=relation.is_text)
+            value = amount_expression(column, kind, protocol, is_text=role in relation.texts)
         else:
             value = id_expression(column, kind, role)
-        parts.append(f'{value} AS "{"amount" if role == "weight" else role}"')
-    return f"SELECT {', '.join(parts)} FROM {relation.sql}"  # noqa: S608  # our own text, names quoted
+        parts["amount" if role == "weight" else role] = value
+    if protocol.record is not None:
+        return record_select(relation, protocol.record, parts)
+    selected = ", ".join(f'{value} AS "{name}"' for name, value in parts.items())
+    return f"SELECT {selected} FROM {relation.sql}"  # noqa: S608  # our own text, names quoted
 
 
 @contextmanager

@@ -24,13 +24,15 @@ from armslength.ingest.contributions import (
     contribution_in_grid_units,
     ids_of,
 )
-from armslength.ingest.encoding import EventEncoder, LeftOut, Watch
+from armslength.ingest.encoding import EventEncoder, ItemWords, LeftOut, Watch
 from armslength.ingest.engine import DEFAULT_MEMORY, EventTable, memory_bytes, opened_table
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.partitions import EventStore
+from armslength.ingest.records import record_roles
 from armslength.ingest.sources import size_of
 from armslength.ingest.sums import GroupSums, ItemColumns, Sums, SumShape
 from armslength.progress import progress
+from armslength.protocol.item_weights import item_amounts
 from armslength.protocol.protocol import Protocol, checked_vocabulary
 from armslength.randomness.seeds import canonical_text
 from armslength.sketches.sketches import checked_labels
@@ -59,6 +61,9 @@ class TableJob:
     groups: "PublicGroups"
     bound: int  # the most that one person adds, in grid units
     item_names: list[str] | None  # of a fixed vocabulary, in order
+    item_amounts: (
+        dict[str, int] | None
+    )  # what an event of each item counts, in grid units; None: 1, or its weight
     memory: str
     threads: int | None
 
@@ -70,6 +75,7 @@ class TableJob:
         columns: EventColumns,
         groups: "PublicGroups",
         vocabulary: Any = None,
+        item_weights: Any = None,
         *,
         memory: str = DEFAULT_MEMORY,
         threads: int | None = None,
@@ -84,17 +90,21 @@ class TableJob:
             raise ParameterError("value_range must be None for event tables: a contribution bounds them")
         if protocol.noise_site != "output":
             raise ParameterError(f"noise_site must be 'output' for event tables, got {protocol.noise_site!r}")
+        columns = _with_record(columns, protocol)
+        if columns.weight is not None and protocol.item_weights is not None:
+            raise ParameterError("weight must be left out with item weights, got one")
         if protocol.count == "people" and columns.weight is not None:
             raise ParameterError(
                 "weight must be left out where the protocol counts people, got one; "
                 'make a protocol with count="events" (--count events) to add up weights'
             )
-        if protocol.count == "people" and protocol.resolution != 1:
+        if protocol.count == "people" and protocol.resolution != 1 and protocol.item_weights is None:
             raise ParameterError("resolution must be 1 where the protocol counts people, got another")
         if threads is not None:
             integer("threads", threads, at_least=1, at_most=1024)
         names = item_names(protocol, vocabulary)
-        return cls(source, protocol, columns, groups, bound, names, memory, threads)
+        amounts = item_amounts(item_weights, protocol.item_weights, protocol.resolution)
+        return cls(source, protocol, columns, groups, bound, names, amounts, memory, threads)
 
     def sums(self, key: bytes, *, show_progress: bool = False) -> Sums:
         """The exact integers of all groups, **not private**: a function of the set of events and the key alone."""
@@ -158,7 +168,8 @@ class TableJob:
         threads, compact = self.threads or available_threads(), partial(order.compact, bound=bound)
         labels = None if self.groups.column is None else self.groups.labels
         is_hashed = self.protocol.transform.input_dim is None and self.protocol.items == "string"
-        encoder = EventEncoder(order.key, labels, self.item_names, left_out, is_hashed=is_hashed, watch=watch)
+        item_words = ItemWords(order.key, self.item_names, self.item_amounts)
+        encoder = EventEncoder(order.key, labels, item_words, left_out, is_hashed=is_hashed, watch=watch)
         total, unit = size_of(self.source) if show_progress else (None, "rows")
         with EventStore(order.key, memory_bytes(self.memory), threads) as store:
 
@@ -185,6 +196,19 @@ class TableJob:
         by_number = self.item_names is None and self.protocol.transform.input_dim is not None
         options: dict[str, Any] = {"by_number": by_number, "memory": self.memory, "threads": self.threads}
         return opened_table(self.source, self.columns, self.protocol, **options)
+
+
+def _with_record(columns: EventColumns, protocol: Protocol) -> EventColumns:
+    """The columns, with those of the protocol's record, if it has one, instead of an item."""
+    if protocol.record is None:
+        if columns.item is None:
+            raise ParameterError(
+                "item must be the name of a column where the protocol has no record, got none"
+            )
+        return columns
+    if columns.item is not None:
+        raise ParameterError("item must be left out where the protocol has a record, got one")
+    return replace(columns, record=record_roles(protocol.record))
 
 
 @dataclass(frozen=True)
@@ -220,6 +244,8 @@ def public_groups_of(group: str | None, listed: Any, label: str | None) -> Publi
 
 def item_names(protocol: Protocol, vocabulary: Any) -> list[str] | None:
     """The name of every coordinate; None where items are hashed, or are numbers already."""
+    if vocabulary is None and protocol.record is not None and protocol.transform.input_dim is not None:
+        vocabulary = protocol.record.items()
     if protocol.transform.input_dim is None:
         if vocabulary is not None:
             raise ParameterError("vocabulary must be left out for an open vocabulary, got one")

@@ -131,16 +131,17 @@ def test_a_small_memory_spills_and_gives_the_same(one_group, monkeypatch):
     [
         (["ann", "Ann", "bob"], ["capital"]),
         (["ANN", "Ann"], ["capital"]),
+        (["5", "5.0", "5.00", "6", "7.5", "7.50"], []),  # a whole number with decimals of zero is that number
         (["7", "007", "70", "0", "000"], ["zeros"]),
         (["7", "007.0"], ["zeros"]),
-        (["5", "5.0", "5.00", "a-1", "a-10", "1-23", "12-3", "5.01", "0.5", ".5", " ann ", "ann"], []),
+        (["a-1", "a-10", "1-23", "12-3", "5.01", "0.5", ".5", " ann ", "ann"], []),
     ],
 )
 def test_ids_that_would_count_one_person_twice(ids, differs):
     events = [(person, "north", 1, 1) for person in ids]
     spellings = check_table(job_of(as_table(events), counting_protocol())).spellings
     assert [next(part for part in differs if part in name) for name in spellings] == differs
-    if "000" in ids:
+    if len(ids) == 5 and differs == ["zeros"]:
         assert list(spellings.values()) == [2]
 
 

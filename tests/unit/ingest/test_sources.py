@@ -177,7 +177,7 @@ def test_an_interruption_in_a_reader_is_an_interrupt(form, tmp_path, monkeypatch
                 yield from source.to_batches()
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr("armslength.ingest.relations.table_stream", lambda _: Stream())
+        monkeypatch.setattr("armslength.ingest.relations.table_stream", lambda *_: Stream())
     with pytest.raises(KeyboardInterrupt):
         release(source)
 
