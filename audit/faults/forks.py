@@ -110,6 +110,6 @@ def with_file_bytes(most: int) -> dict[str, Any]:
 POWERLESS = {"powerless": True}  # permissions bind, also the superuser
 
 
-def at_line(number: int, signal: int) -> dict[str, Any]:
-    """A signal at a line of our code, as the server takes it."""
-    return {"line": number, "signal": int(signal)}
+def at_line(number: int, signal: int, function: str | None = None) -> dict[str, Any]:
+    """A signal at a line of our code, or of one function by its qualified name, as the server takes it."""
+    return {"line": number, "signal": int(signal), "function": function}

@@ -9,9 +9,12 @@ from typing import Any
 _FILES = (
     "/armslength/cli/release.py",
     "/armslength/files.py",
+    "/armslength/ingest/contributions.py",
+    "/armslength/ingest/encoding.py",
     "/armslength/ingest/engine.py",
     "/armslength/ingest/relations.py",
     "/armslength/ingest/event_table.py",
+    "/armslength/ingest/sums.py",
     "/armslength/ledger/ledger.py",
     "/armslength/ledger/ledger_file.py",
     "/armslength/noise/draw.py",
@@ -26,12 +29,14 @@ class Lines:
     Args:
         number: At which line, counted from 0; a negative one is never reached.
         sent: The signal.
+        function: Counts the lines of this function alone, by its qualified name.
     """
 
-    def __init__(self, number: int, sent: int) -> None:
+    def __init__(self, number: int, sent: int, function: str | None = None) -> None:
         self.passed = 0
         self._number = number
         self._sent = sent
+        self._function = function
 
     def start(self) -> None:
         """From now on."""
@@ -39,7 +44,12 @@ class Lines:
 
     def _call(self, frame: FrameType, event: str, argument: Any) -> Any:
         del event, argument
-        return self._line if frame.f_code.co_filename.endswith(_FILES) else None
+        code = frame.f_code
+        if self._function is None:
+            return self._line if code.co_filename.endswith(_FILES) else None
+        return (
+            self._line if code.co_qualname == self._function and "/armslength/" in code.co_filename else None
+        )
 
     def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
         del frame, argument

@@ -12,8 +12,9 @@ import sys
 import tempfile
 import time
 import traceback
-from contextlib import chdir
+from contextlib import chdir, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -21,8 +22,9 @@ import pyarrow as pa
 import armslength as al
 import armslength.release.release  # here, and not in each child
 from armslength.cli.main import main
-from armslength.ingest.contributions import KEY_BYTES, KeyedOrder, bounded
-from armslength.ingest.sums import GroupSums
+from armslength.ingest.contributions import KEY_BYTES
+from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.event_table import PublicGroups, TableJob
 from audit.faults.lines import Lines
 from audit.faults.party import READABLE, bytes_spilled
 from audit.faults.powers import give_up_powers
@@ -43,18 +45,20 @@ def _warm() -> None:
     with tempfile.TemporaryDirectory() as folder:
         rows = protocol.release([[1, 2]], items=["a", "b"], ledger=al.NO_LEDGER, threads=1)
         rows.save(Path(folder) / "warm.parquet")
-    events = pa.record_batch(
-        {
-            "person": ["p", "p"],
-            "group": pa.array([0, 0], pa.int32()),
-            "item": ["a", "b"],
-            "amount": pa.array([1, 1], pa.int64()),
-        }
-    )
-    sums = GroupSums(protocol, 1, 1)
-    for taken in bounded(iter([events]), KeyedOrder(bytes(KEY_BYTES), ["north"]), 1):
-        sums.add(taken)
-    sums.sums()
+    columns, groups = EventColumns("person", "item", "group"), PublicGroups(("north", "south"), "group")
+    for memory in ("1GB", "1KB"):  # the second one goes through a temporary file
+        _WarmJob.of(None, protocol, columns, groups, memory=memory, threads=1).sums(bytes(KEY_BYTES))
+
+
+class _WarmJob(TableJob):
+    """Events that do not come from the engine."""
+
+    def opened(self) -> Any:
+        count = 5000
+        texts = [pa.array([f"p{row % 700}" for row in range(count)], pa.large_string())] * 2
+        places = pa.array(["north"] * count, pa.large_string())
+        batch = pa.record_batch([texts[0], texts[1], places], ["person", "item", "group"])
+        return nullcontext(SimpleNamespace(batches=lambda: iter([batch]), bytes_read=0))
 
 
 def _child(job: dict[str, Any], log: Path) -> NoReturn:
@@ -88,7 +92,7 @@ def _run_with(fault: dict[str, Any], arguments: list[str], log: Path) -> int:
         code = _run(arguments)
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         return code
-    lines = Lines(fault.get("line", -1), fault.get("signal", 0))
+    lines = Lines(fault.get("line", -1), fault.get("signal", 0), fault.get("function"))
     lines.start()
     code = _run(arguments)
     sys.settrace(None)

@@ -11,8 +11,12 @@ SCRIPT = """
 import os, signal, sys, time
 import numpy as np, pyarrow as pa
 import armslength as al
+from armslength.ingest import engine
+from armslength.ingest.contributions import KeyedOrder
+from armslength.ingest.encoding import EventEncoder
+from armslength.ingest.partitions import _TemporaryFile
+from armslength.ingest.sums import GroupSums
 from armslength.release import release
-from armslength.ingest.engine import EventTable
 
 parent, children = os.getpid(), []
 
@@ -20,10 +24,13 @@ def fork_once(*_):
     if not children and os.getpid() == parent:
         children.append(os.fork())
 
-def forking(place, name):
-    real = getattr(place, name)
+def forking(place, name, call=1):
+    "Forks before that call of a function."
+    real, calls = getattr(place, name), []
     def forked(*given, **known):
-        fork_once()
+        calls.append(1)
+        if len(calls) == call:
+            fork_once()
         return real(*given, **known)
     setattr(place, name, forked)
 
@@ -31,11 +38,11 @@ def rows():
     protocol = al.Protocol(al.SparseJL(input_dim=1000, sketch_dim=1024, seed="t"), epsilon=1, contribution=1, unit="u")
     return protocol.release(np.ones((2000, 1000), dtype=np.int64), ledger=al.NO_LEDGER)
 
-def table(memory="1GB"):
+def table(memory="1GB", threads=None):
     count = 400_000
     events = pa.table({"who": np.arange(count).astype(str), "what": (np.arange(count) % 7).astype(str)})
     protocol = al.Protocol(al.SparseJL(sketch_dim=64, seed="t"), epsilon=1, contribution=1, unit="u")
-    return protocol.release_table(events, person="who", item="what", label="x", ledger=al.NO_LEDGER, memory=memory)
+    return protocol.release_table(events, person="who", item="what", label="x", ledger=al.NO_LEDGER, memory=memory, threads=threads)
 
 def waiting():
     "Forks in the thread that waits for the others."
@@ -49,13 +56,34 @@ def drawing():
     forking(release, "noised")
     rows()
 
-def reading(memory="1GB"):
+def reading(threads=None):
     "Forks in the middle of a query."
-    forking(EventTable, "_usable")
-    table(memory)
+    forking(engine, "check_same_process", 3)
+    table(threads=threads)
 
-def spilling():
-    reading("10MB")
+def reading_alone():
+    reading(1)
+
+def partitioning():
+    forking(EventEncoder, "block")
+    table(threads=1)
+
+def writing():
+    forking(_TemporaryFile, "write")
+    table("10MB", 1)
+
+def reading_back():
+    forking(_TemporaryFile, "read", 5)
+    table("10MB", 1)
+
+def bounding():
+    forking(KeyedOrder, "bounded", 2)
+    table(threads=1)
+
+def adding():
+    "Forks in the thread that adds, while others bound."
+    forking(GroupSums, "add", 2)
+    table("10MB", 2)
 
 try:
     globals()[sys.argv[1]]()
@@ -68,7 +96,22 @@ print(code, os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]))
 """
 
 
-@pytest.mark.parametrize("place", ["waiting", "drawing", "reading", "spilling"])
+PLACES = [
+    *(
+        "waiting",
+        "drawing",
+        "reading",
+        "reading_alone",
+        "partitioning",
+        "writing",
+        "reading_back",
+        "bounding",
+        "adding",
+    )
+]
+
+
+@pytest.mark.parametrize("place", PLACES)
 def test_the_child_is_refused_and_the_parent_goes_on(place):
     ended = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", SCRIPT, place],

@@ -6,14 +6,16 @@ import subprocess
 import sys
 import tempfile
 
-import pyarrow as pa
+import numpy as np
 import pytest
-from audit.faults.forks import Ended, when_spilled, with_file_bytes
+from audit.faults.forks import Ended, at_line, when_spilled, with_file_bytes
 from audit.faults.party import READABLE, Found, Party, bytes_spilled
 from audit.kills import _badly_ended
+from cryptography.exceptions import InvalidTag
 
 from armslength.cli.exit_codes import ending_signals
-from armslength.ingest.spill import _TemporaryFile
+from armslength.ingest.contributions import Events
+from armslength.ingest.partitions import PARTS, Block, _TemporaryFile
 
 pytestmark = pytest.mark.xdist_group("faults")  # one server for all
 NOTHING = Found(False, False, (), ())
@@ -38,21 +40,70 @@ def test_no_signal_leaves_any(large, temporary, sent):
     assert large.found() == NOTHING
 
 
+STAGES = {
+    "reading": "EventTable.batches",
+    "partitioning": "EventEncoder.block",
+    "keeping": "EventStore.add",
+    "writing the temporary file": "_TemporaryFile.write",
+    "planning": "EventStore.jobs",
+    "reading it back": "_TemporaryFile.read",
+    "joining": "Events.joined",
+    "bounding": "KeyedOrder.bounded",
+    "adding": "GroupSums.add",
+}
+
+
+@pytest.mark.parametrize("line", [0, 3])
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda sent: sent.name)
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_signal_at_every_stage(large, temporary, stage, sent, line):
+    large.restore()
+    before = set(temporary.iterdir())
+    ended = large.run(at_line(line if stage != "adding" else min(line, 1), sent, STAGES[stage]))
+    assert ended.code == (-sent if sent == signal.SIGKILL else 128 + sent), ended.err
+    assert set(temporary.iterdir()) == before
+    assert large.found() == NOTHING
+    assert _badly_ended(ended, NOTHING, temporary) == ()
+
+
+def block_of(count, person=b"p1234"):
+    """Events of one person, in the first part."""
+    halves = person[:8].ljust(8, b"\0") + person[8:].ljust(7, b"\0") + bytes([len(person)])
+    words = np.frombuffer(halves * count, dtype="<u8").astype(np.uint64).reshape(-1, 2)
+    none = np.empty(0, dtype=np.int64)
+    items, groups = np.arange(count, dtype=np.uint64).reshape(-1, 1), np.zeros(count, dtype=np.int32)
+    starts = np.array([0] + [count] * PARTS)
+    events = Events(words, items, none, none, groups, np.empty(0, dtype=np.uint8))
+    return Block(events, starts, np.zeros(PARTS + 1, dtype=np.int64))
+
+
 def test_the_temporary_file_holds_nothing_to_read(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    events = pa.record_batch({"person": ["p1234"] * 1000, "group": ["north"] * 1000})
-    with _TemporaryFile() as file:
-        _, _, length = file.write([events, events])
-        written = bytes_spilled(os.getpid())
-        assert len(written) == length
-        assert not any(text in written for text in READABLE)
-        plain = pa.BufferOutputStream()
-        with pa.ipc.new_stream(plain, events.schema) as writer:
-            writer.write_batch(events)
-        assert all(
-            text in plain.getvalue().to_pybytes() for text in READABLE
-        )  # the search finds what is not encrypted
+    block = block_of(1000)
+    file = _TemporaryFile()
+    place = file.write(block)
+    assert not list(tmp_path.iterdir())  # it has no name
+    written = bytes_spilled(os.getpid())
+    assert len(written) == place.places[-1] > 1000 * 28
+    assert not any(text in written for text in READABLE)
+    # the search finds what is not encrypted
+    assert all(text in block.events.persons.tobytes() for text in READABLE)
+    file.close()
     assert bytes_spilled(os.getpid()) == b""
+
+
+def test_what_was_written_is_read_and_equal_blocks_look_different():
+    file = _TemporaryFile()
+    blocks = [block_of(1000), block_of(1000), block_of(3, b"somebody else")]
+    places = [file.write(block) for block in blocks]
+    for block, place in zip(blocks, places, strict=True):
+        for part in (0, 1, PARTS - 1):
+            expected, found = block.part(part, part + 1), file.read(place, part)
+            assert all(np.array_equal(a, b) for a, b in zip(expected, found, strict=True))
+            assert [array.dtype for array in expected] == [array.dtype for array in found]
+    texts = [os.pread(file._file.fileno(), 1000, int(place.places[0])) for place in places[:2]]
+    assert texts[0] != texts[1]
+    file.close()
 
 
 def test_a_full_temporary_folder_gets_one_line_and_costs_nothing(large):
@@ -64,18 +115,21 @@ def test_a_full_temporary_folder_gets_one_line_and_costs_nothing(large):
     assert large.found() == NOTHING
 
 
-def test_a_file_that_somebody_changed_is_noticed():
-    from cryptography.exceptions import InvalidTag  # noqa: PLC0415  # for this alone
-
-    from armslength.ingest.spill import _Part  # noqa: PLC0415  # the same
-
-    with _TemporaryFile() as file:
-        segment = file.write([pa.record_batch({"person": ["p1234"]})])
-        assert [batch.num_rows for batch in file.read(_Part([segment], 1))] == [1]
-        file._file.seek(0)
-        file._file.write(b"x")
-        with pytest.raises(InvalidTag):
-            list(file.read(_Part([segment], 1)))
+@pytest.mark.parametrize("what", ["changed", "swapped", "cut off"])
+def test_a_file_that_somebody_changed_is_noticed(what):
+    file = _TemporaryFile()
+    first, second = file.write(block_of(5)), file.write(block_of(5))
+    assert file.read(first, 0).count == 5
+    descriptor, length = file._file.fileno(), int(first.places[-1])
+    if what == "changed":
+        os.pwrite(descriptor, b"x", 0)
+    elif what == "swapped":
+        os.pwrite(descriptor, os.pread(descriptor, length, int(second.places[0])), 0)
+    else:
+        os.ftruncate(descriptor, 10)
+    with pytest.raises(InvalidTag):
+        file.read(first, 0)
+    file.close()
 
 
 def test_the_judge_sees_what_is_left(tmp_path):

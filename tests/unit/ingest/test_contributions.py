@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import armslength as al
-from armslength.ingest import contributions, engine
-from armslength.ingest.contributions import KeyedOrder, cap_contributions, mark_persons_over
+from armslength.ingest import contributions
+from armslength.ingest.contributions import Events, KeyedOrder, ids_of, text_hash
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
-from reference.contributions import bounded_counts, event_hash
+from reference.contributions import bounded_counts, event_hash, group_hash, kept_of, sip, siphash
 from statistical.limits import LIMIT, WRONG
 from unit.ingest.tables_of_events import (
     GROUPS,
@@ -79,8 +78,7 @@ def test_everybody_is_in_one_group_and_every_group_of_theirs_as_often():
     rows = [(f"p{number:05}", *place) for number in range(count) for place in places]
     person, group, item = zip(*rows, strict=True)
     order = KeyedOrder(KEY, ["north", "south", "east"], each_once=True, one_group=True)
-    events = batch(person, [1] * len(rows), group, item)
-    groups = np.concatenate([part.groups for part in contributions.bounded([events], order, 3)])
+    groups = order.bounded(packed(person, group, item), 3).groups
     # all items of the group that was chosen, and none of others
     persons = np.bincount(groups, minlength=3) / items
     assert persons.sum() == count
@@ -124,154 +122,6 @@ def test_several_files_are_one_table(tmp_path):
         path.rename(folder / f"{number}{path.suffix}")
     (folder / "README.txt").write_text("not events")
     assert np.array_equal(sums(folder, counting_protocol(), weighted=False), expected)
-
-
-@pytest.mark.parametrize("rows_at_once", [1, 7, 100])
-@pytest.mark.parametrize("most_waiting", [3, 50])
-@COUNTS
-def test_chunks_change_nothing(rows_at_once, most_waiting, fields, rule, monkeypatch):
-    weighted = "each_once" not in rule
-    events = random_events(3, weighted=weighted)
-    expected = dense_counts(bounded_counts(events, GROUPS, 5, KEY, **rule))
-    table = as_table(events)
-    monkeypatch.setattr(contributions, "_MOST_WAITING", most_waiting)
-    in_order = engine.EventTable.in_order
-
-    def small(self, events):
-        for batch in in_order(self, events):
-            yield from (batch.slice(first, rows_at_once) for first in range(0, len(batch), rows_at_once))
-            yield batch.slice(0, 0)
-
-    monkeypatch.setattr(engine.EventTable, "in_order", small)
-    assert np.array_equal(sums(table, counting_protocol(**fields), weighted=weighted), expected)
-
-
-def test_a_boundary_between_groups_starts_new_occurrences(monkeypatch):
-    # one item in every group, cut into single rows: only the group tells where a new run begins
-    events = [("p", group, 3, 1) for group in ("north", "south", "east") for _ in range(4)]
-    in_order = engine.EventTable.in_order
-
-    def single(self, events):
-        for batch in in_order(self, events):
-            yield from (batch.slice(row, 1) for row in range(len(batch)))
-
-    monkeypatch.setattr(engine.EventTable, "in_order", single)
-    for key in (bytes([number]) * 32 for number in range(20)):
-        expected = dense_counts(bounded_counts(events, GROUPS, 5, key))
-        assert np.array_equal(sums(as_table(events), counting_protocol(), weighted=False, key=key), expected)
-
-
-def batch(person, amount=(1,), group=(0,), item=("x",)):
-    return pa.record_batch(
-        [pa.array(person), pa.array(group, pa.int32()), pa.array(item), pa.array(amount, pa.int64())],
-        names=["person", "group", "item", "amount"],
-    )
-
-
-@pytest.mark.parametrize(
-    "batches",
-    [
-        [batch(["b"]), batch(["a"])],
-        [batch(["b", "a"], (1, 1), (0, 0), ("x", "x"))],
-        [batch([None])],
-        [batch(["a"], (None,))],
-        [batch(["a"], (-(2**63),))],
-        [batch(["a"], (2**62 + 1,))],
-        [batch(["a"], (1,), (1,))],
-        [batch(["a"], (1,), (-1,))],
-        [batch(["a"], item=(None,))],
-    ],
-)
-def test_the_guarantee_does_not_rest_on_the_engine(batches):
-    with pytest.raises(al.InputError, match="sorted by person, complete"):
-        list(contributions.bounded(batches, KeyedOrder(KEY, ["g"]), 5))
-
-
-def test_text_that_is_no_text_is_refused():
-    broken = pa.Array.from_buffers(
-        pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\3\0\0\0"), pa.py_buffer(b"a\xff\xff")]
-    )
-    bad = pa.record_batch(
-        [broken, pa.array([0], pa.int32()), pa.array(["x"]), pa.array([1])],
-        names=["person", "group", "item", "amount"],
-    )
-    with pytest.raises(al.InputError, match="valid text"):
-        list(contributions.bounded([bad], KeyedOrder(KEY, ["g"]), 5))
-
-
-@pytest.mark.parametrize("smallest", [-(2**63), -(2**63) + 1])
-def test_kernels_know_that_the_smallest_integer_has_no_magnitude(smallest):
-    amounts, starts = np.array([smallest, 1]), np.array([0, 2])
-    is_over, taken = np.zeros(1, dtype=bool), np.zeros(2, dtype=np.int64)
-    mark_persons_over(starts, amounts, 5, is_over)
-    cap_contributions(starts, np.array([0, 1]), amounts, 5, taken)
-    assert is_over[0]
-    assert taken.tolist() == [-5, 0]
-
-
-def test_a_person_with_very_many_rows_is_cut_in_bounded_memory(monkeypatch):
-    monkeypatch.setattr(contributions, "_MOST_WAITING", 1000)
-    held = []
-    monkeypatch.setattr(
-        contributions,
-        "_in_order",
-        lambda rows, *rest, original=contributions._in_order: held.append(len(rows)) or original(rows, *rest),
-    )
-    order = KeyedOrder(KEY, ["g"])
-    count = 50_000
-
-    def batches():
-        for first in range(0, count, 500):
-            yield pa.record_batch(
-                {
-                    "person": pa.array(["heavy"] * 500),
-                    "group": pa.array([0] * 500, pa.int32()),
-                    "item": pa.array(np.arange(first, first + 500)),
-                    "amount": pa.array([1] * 500, pa.int64()),
-                }
-            )
-
-    taken = list(contributions.bounded(batches(), order, 20))
-    items = np.concatenate([part.items.to_numpy() for part in taken])
-    expected = sorted(range(count), key=lambda item: event_hash(KEY, "heavy", "g", item, 0))[:20]
-    assert sorted(items.tolist()) == sorted(expected)
-    assert max(held) <= 2000
-
-
-def test_a_large_bound_is_not_hashed_again_with_every_batch(monkeypatch):
-    monkeypatch.setattr(contributions, "_MOST_WAITING", 100)
-    cuts = []
-    real = contributions._still_possible
-    monkeypatch.setattr(contributions, "_still_possible", lambda *given: cuts.append(1) or real(*given))
-    batches = (
-        batch(["heavy"] * 50, [1] * 50, [0] * 50, [f"{first}-{i}" for i in range(50)]) for first in range(400)
-    )
-    taken = list(contributions.bounded(batches, KeyedOrder(KEY, ["g"]), 10**9))
-    assert sum(len(part.amounts) for part in taken) == 20_000
-    assert len(cuts) <= 8  # 20,000 rows, twice as many each time
-
-
-@pytest.mark.parametrize("parts", [1, 2, 7])
-@pytest.mark.parametrize("contribution", [1, 5, 40])
-@COUNTS
-def test_a_person_in_several_parts_is_cut_as_in_one(parts, contribution, fields, rule):
-    weighted = fields["count"] == "events"
-    events = random_events(contribution, weighted=weighted)
-    events = [each for each in events if None not in each and "" not in each]
-    events = [each for each in events if each[1] in GROUPS and each[3]]
-    order = KeyedOrder(KEY, GROUPS, **rule)
-
-    def sorted_batches(some):
-        ordered = sorted((who, GROUPS.index(where), what, amount) for who, where, what, amount in some)
-        who, where, what, amount = map(list, zip(*ordered, strict=True))
-        return [batch(who, amount, where, pa.array(what, pa.int64()))]
-
-    shared = [[each for each in events if hash(each[:3]) % parts == part] for part in range(parts)]
-    streams = [sorted_batches(some) for some in shared if some]
-    found = np.zeros((len(GROUPS), ITEMS), dtype=np.int64)
-    for taken in contributions.bounded_in_parts(streams, order, contribution):
-        np.add.at(found, (taken.groups, taken.items.to_numpy()), taken.amounts)
-    assert np.array_equal(found, dense_counts(bounded_counts(events, GROUPS, contribution, KEY, **rule)))
 
 
 @pytest.mark.parametrize(("amount", "taken"), [(1000, 5), (-1000, -5), (2**62, 5), (-(2**62), -5)])
@@ -351,6 +201,153 @@ def test_a_bound_on_a_fine_grid_counts_grid_units():
     assert sums(table, off_grid, weighted=True)[0, 1] == -2  # floor(-1.2)
 
 
-def test_the_hash_of_version_1_is_frozen():
-    assert event_hash(KEY, "p1", "north", "flu", 0) == 0x3B6ACA99B5A1CBA2BED4395767BC21D3
-    assert event_hash(KEY, "p1", "north", -3, 2) == 0xAB2C8EDA1BB63C5B86A33D7441395E60
+# The kernels by themselves.
+
+
+def packed(persons, groups, items, amounts=(), times=(), hash_of=None):
+    """Events as numbers, packed by hand; `hash_of` is put in place of the hash of long ids."""
+    words, long_ids = [], bytearray()
+    for person in persons:
+        text = person.encode()
+        if len(text) <= 15:
+            words.append(
+                (int.from_bytes(text[:8], "little"), int.from_bytes(text[8:], "little") | len(text) << 56)
+            )
+        else:
+            words.append(((hash_of or sip)(KEY, text), 255 << 56 | len(long_ids)))
+            long_ids += len(text).to_bytes(4, "little") + text
+    return Events(
+        np.array(words, dtype=np.uint64).reshape(-1, 2),
+        np.array([item % 2**64 for item in items], dtype=np.uint64).reshape(-1, 1),
+        np.array(amounts, dtype=np.int64),
+        np.array(times, dtype=np.int64),
+        np.array(groups, dtype=np.int32),
+        np.frombuffer(bytes(long_ids), dtype=np.uint8).copy(),
+    )
+
+
+def kept(events, bounded):
+    """What is kept of each person, by (number of the group, item)."""
+    result = {}
+    for number, person in enumerate(ids_of(events, bounded.persons).to_pylist()):
+        counts = result.setdefault(person, {})
+        for row in range(bounded.starts[number], bounded.starts[number + 1]):
+            place = int(bounded.groups[row]), int(bounded.items[row, 0])
+            counts[place] = counts.get(place, 0) + int(bounded.amounts[row])
+    assert len(result) == len(bounded.persons)
+    return {
+        person: {place: count for place, count in counts.items() if count}
+        for person, counts in result.items()
+    }
+
+
+@pytest.mark.parametrize("length", [*range(20), 24, 31, 63, 255, 256, 1000])
+def test_the_hash_is_siphash(length):
+    data = np.arange(length + 3).astype(np.uint8)
+    words = np.frombuffer(bytes(range(16)), dtype="<u8").astype(np.uint64)
+    value = int(text_hash(data, 3, length + 3, words))
+    assert value == siphash(bytes(range(16)), data[3:].tobytes())
+
+
+def test_the_reference_is_siphash_as_published():
+    # Aumasson and Bernstein 2012, appendix A; and from the authors' vectors
+    for length, value in {0: 0x726FDB47DD0E0E31, 15: 0xA129CA6149BE45E5, 63: 0x958A324CEB064572}.items():
+        assert siphash(bytes(range(16)), bytes(range(length))) == value
+
+
+def test_the_hashes_of_version_4_are_frozen():
+    assert sip(KEY, b"p1") == 0xF60E7AE70BF2784D
+    assert group_hash(KEY, "p1", "north") == 0x19E56A94127DB562
+    assert event_hash(KEY, "p1", "north", "flu", 0) == 0xF1B3C21C9D0FC873
+    assert event_hash(KEY, "p1", "north", -3, 2) == 0xD5B8C3C60F9C66D0
+
+
+IDS = [
+    "a",
+    "a" * 7,
+    "a" * 8,
+    "a" * 9,
+    "a" * 14,
+    "a" * 15,
+    "a" * 16,
+    "a" * 17,
+    "a" * 16 + "b",
+    "a\0",
+    "a\0\0",
+    "é" * 8,
+    "é" * 7,
+]
+
+
+@pytest.mark.parametrize("bound", [1, 3, 100])
+def test_every_length_of_id_is_somebody_else(bound):
+    persons = [person for person in IDS for _ in range(5)]
+    events = packed(persons, [0] * len(persons), [*range(5)] * len(IDS))
+    found = kept(events, KeyedOrder(KEY, ["g"]).bounded(events, bound))
+    assert set(found) == set(IDS)
+    for person, counts in found.items():
+        expected = kept_of(person, [("g", item, 1) for item in range(5)], ["g"], bound, KEY)
+        assert counts == {(0, item): count for (_, item), count in expected.items() if count}
+
+
+@pytest.mark.parametrize("same", [0, 1, 2**64 - 1])
+def test_persons_whose_hashes_are_equal_are_still_two(same):
+    persons = ["long id number " + text for text in ("one", "two", "three", "one and more")] * 3
+    events = packed(persons, [0] * 12, range(12), hash_of=lambda *_: same)
+    found = kept(events, KeyedOrder(KEY, ["g"]).bounded(events, 2))
+    assert set(found) == set(persons)
+    assert all(sum(counts.values()) == 2 for counts in found.values())
+    # and a short id whose first word is that hash
+    short = same.to_bytes(8, "little").decode("latin-1")
+    if short.isascii():
+        both = packed([persons[0], short, persons[0], short], [0] * 4, range(4), hash_of=lambda *_: same)
+        assert {sum(c.values()) for c in kept(both, KeyedOrder(KEY, ["g"]).bounded(both, 1)).values()} == {1}
+
+
+@pytest.mark.parametrize("smallest", [-(2**63), -(2**63) + 1])
+def test_the_smallest_integer_has_no_magnitude(smallest):
+    for amounts in ([smallest, 1], [1, smallest], [smallest, smallest], [2**63 - 1, 2**63 - 1]):
+        events = packed(["p", "p"], [0, 0], [1, 2], amounts)
+        bounded = KeyedOrder(KEY, ["g"]).bounded(events, 5)
+        assert np.abs(bounded.amounts).sum() == 5
+        assert all(abs(int(amount)) <= 5 for amount in bounded.amounts)
+
+
+@pytest.mark.parametrize("bound", [1, 20, 3000, 10**12])
+@pytest.mark.parametrize("rule", [{}, {"one_group": True}, {"each_once": True}], ids=str)
+def test_events_that_occur_often_are_as_many_events(bound, rule):
+    draw = random.Random(bound)  # noqa: S311  # generated events
+    rows = [
+        (draw.randrange(3), draw.randrange(-4, 4), draw.choice([-2, 1, 3]), draw.choice([1, 2, 7, 600]))
+        for _ in range(60)
+    ]
+    groups, items, amounts, times = map(list, zip(*rows, strict=True))
+    if rule.get("each_once"):
+        amounts = [1] * 60
+    events = packed(["somebody"] * 60, groups, items, amounts, times)
+    bounded = KeyedOrder(KEY, ["x", "y", "z"], **rule).bounded(events, bound)
+    spelled_out = [
+        ("xyz"[g], i, a) for g, i, a, n in zip(groups, items, amounts, times, strict=True) for _ in range(n)
+    ]
+    expected = kept_of("somebody", spelled_out, ["x", "y", "z"], bound, KEY, **rule)
+    ((_, found),) = kept(events, bounded).items()
+    assert found == {("xyz".index(g), i % 2**64): count for (g, i), count in expected.items() if count}
+    # the same after some that cannot be kept were left out, and others came
+    order = KeyedOrder(KEY, ["x", "y", "z"], **rule)
+    half = packed(["somebody"] * 30, groups[:30], items[:30], amounts[:30], times[:30])
+    rest = packed(["somebody"] * 30, groups[30:], items[30:], amounts[30:], times[30:])
+    compact = order.compact(half, bound)
+    assert compact.count <= half.count
+    together = Events.joined([(compact, 0, None), (rest, 0, None)])
+    assert kept(together, order.bounded(together, bound)) == {"somebody": found}
+
+
+@pytest.mark.parametrize("bound", [20, 3000, 10**9])
+def test_a_person_with_very_many_events_is_cut_as_the_specification_says(bound):
+    count = 3 * contributions._MANY  # so that what cannot be kept is left out in between
+    events = packed(["heavy"] * count, [0] * count, range(count))
+    bounded = KeyedOrder(KEY, ["g"]).bounded(events, bound)
+    in_order = sorted(range(count), key=lambda item: event_hash(KEY, "heavy", "g", item, 0))
+    assert sorted(bounded.items[:, 0].tolist()) == sorted(in_order[:bound])
+    if bound < count:
+        assert bounded.items[:, 0].tolist() == in_order[:bound]
