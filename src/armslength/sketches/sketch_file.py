@@ -228,9 +228,9 @@ class JoinedSchema:
 
     def __init__(self, files: Sequence[SketchFile]) -> None:
         headers = {id(file.header): file.header for file in files}.values()
-        releases = (release for header in headers for release in header.releases)
-        self.releases = tuple(dict.fromkeys(releases))
-        self.protocols = tuple(dict.fromkeys(protocol for protocol, _ in self.releases))
+        releases = [release for header in headers for release in header.releases]
+        protocols = [protocol for protocol, _ in releases]
+        self.releases, self.protocols = tuple(dict.fromkeys(releases)), tuple(dict.fromkeys(protocols))
         self.value_type: type = np.int64 if all(file.is_integer for file in files) else np.float64
         self.has_totals = all(file.has_totals for file in files)  # else no row keeps its total
 
