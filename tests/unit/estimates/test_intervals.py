@@ -13,6 +13,7 @@ from armslength.estimates.pair_noise import PairNoise, PairNoises, noise_with_ku
 from armslength.estimates.quantiles import estimate_quantiles, null_quantile
 from armslength.estimates.variance import ErrorModel
 from armslength.laws import DiscreteLaplace, RoundedNormal
+from exact_laws import pmf
 
 PROTOCOL = al.Protocol(al.SparseJL(input_dim=100, sketch_dim=16, sparsity=1, seed="x"), epsilon=1)
 
@@ -93,8 +94,8 @@ def test_guaranteed_is_chebyshev():
 def exact_null_tail(law, k, value):
     """P(Σ (η−μ)² > value) by direct convolution of two laws on the integers."""
     reach = int(60 * law.scale)
-    pmf = law.pmf(np.arange(-reach, reach + 1))
-    difference = np.convolve(pmf, pmf)
+    one = pmf(law, np.arange(-reach, reach + 1))
+    difference = np.convolve(one, one)
     square = np.zeros((2 * reach) ** 2 + 1)
     np.add.at(square, np.arange(-2 * reach, 2 * reach + 1) ** 2, difference)
     square = square[: value + 1]
