@@ -14,8 +14,6 @@ from armslength.estimates.distances import as_distances, checked_pair
 from armslength.estimates.intervals import Level
 from armslength.sketches.sketches import Sketches
 
-SUREST = 1.0 - 1e-12
-
 
 @dataclass(frozen=True, repr=False)
 class Alike(Answer):
@@ -101,10 +99,13 @@ def alike(
         method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
     """
     for name, side in (("a", a), ("b", b)):
-        one_row(name, side)
+        if not isinstance(side, Sketches):
+            raise ParameterError(f"{name} must be al.Sketches of one row, got {type(side).__name__}")
+        if len(side) != 1:
+            raise ParameterError(f"{name} must be one row, got {len(side)}; choose one by its label")
     checked_pair(a, b)
     limit = number("within", within, above=-5e-324, at_most=1e300)
-    sure = one_sided(level)
+    sure = number("level", level, above=0.5, at_most=1.0 - 1e-12)  # at or below one half any verdict would do
     count = integer("pairs", pairs, at_least=1, at_most=10**12)
     estimate = as_distances(pair_estimator(by, beyond_chance=beyond_chance)(a, b))
     # Each end of an asymptotic interval of sizes holds by itself, so both may miss at the full rate. Chebyshev's bound
@@ -116,16 +117,3 @@ def alike(
     clear = any(map(any, estimate.in_clear))
     answer = verdict, labels, limit, float(estimate), (lower, upper), clear
     return Alike(*answer, level=sure, by=by, beyond_chance=beyond_chance, note=estimate.note)
-
-
-def one_row(name: str, sketches: Sketches) -> None:
-    """Raises an error unless it is one row."""
-    if not isinstance(sketches, Sketches):
-        raise ParameterError(f"{name} must be al.Sketches of one row, got {type(sketches).__name__}")
-    if len(sketches) != 1:
-        raise ParameterError(f"{name} must be one row, got {len(sketches)}; choose one by its label")
-
-
-def one_sided(level: float) -> float:
-    """The level, if above one half: at or below it, any verdict would do."""
-    return number("level", level, above=0.5, at_most=SUREST)
