@@ -57,10 +57,11 @@ def open_files(
     listed = [source] if single else list(source) if isinstance(source, Sequence) else []
     if not listed or not all(isinstance(path, (str, os.PathLike)) for path in listed):
         raise ParameterError(f"{name} must be a file, a folder or a list of them, got nothing of the kind")
+    files = [path for each in listed for path in list_files(each)]
+    integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
     headers: Headers = {}
     budget = WorkBudget(max_work)
-    integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
-    return [open_one(path, limit, headers, budget) for each in listed for path in list_files(each)]
+    return [open_one(path, limit, headers, budget) for path in files]
 
 
 def list_files(source: Any) -> list[Path]:
