@@ -9,51 +9,90 @@ from typing import TYPE_CHECKING, Any
 from armslength.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from armslength.answers.alike import Alike as Alike, alike as alike
-    from armslength.answers.cluster import Clusters as Clusters, cluster as cluster
+    from armslength.answers.alike import Alike as Alike
+    from armslength.answers.alike import alike as alike
+    from armslength.answers.cluster import Clusters as Clusters
+    from armslength.answers.cluster import cluster as cluster
     from armslength.answers.compare import compare as compare
-    from armslength.answers.drift import Drift as Drift, drift as drift
-    from armslength.answers.nearest import Nearest as Nearest, nearest as nearest
-    from armslength.answers.outliers import Outliers as Outliers, outliers as outliers
-    from armslength.answers.plane import Plane as Plane, plane as plane
+    from armslength.answers.drift import Drift as Drift
+    from armslength.answers.drift import drift as drift
+    from armslength.answers.nearest import Nearest as Nearest
+    from armslength.answers.nearest import nearest as nearest
+    from armslength.answers.outliers import Outliers as Outliers
+    from armslength.answers.outliers import outliers as outliers
+    from armslength.answers.plane import Plane as Plane
+    from armslength.answers.plane import plane as plane
     from armslength.errors import (
         ArmslengthError as ArmslengthError,
+    )
+    from armslength.errors import (
         BudgetError as BudgetError,
+    )
+    from armslength.errors import (
         CorruptFileError as CorruptFileError,
+    )
+    from armslength.errors import (
         FormatError as FormatError,
+    )
+    from armslength.errors import (
         IncompatibleSketchesError as IncompatibleSketchesError,
+    )
+    from armslength.errors import (
         InputError as InputError,
+    )
+    from armslength.errors import (
         NotResolvableError as NotResolvableError,
+    )
+    from armslength.errors import (
         ParameterError as ParameterError,
+    )
+    from armslength.errors import (
         UnsupportedVersionError as UnsupportedVersionError,
     )
     from armslength.estimates.contribution_quantiles import ContributionQuantiles as ContributionQuantiles
     from armslength.estimates.distances import (
         distances as distances,
+    )
+    from armslength.estimates.distances import (
         squared_distances as squared_distances,
+    )
+    from armslength.estimates.distances import (
         squared_norms as squared_norms,
+    )
+    from armslength.estimates.distances import (
         valid_squared_distances as valid_squared_distances,
     )
     from armslength.estimates.estimate import Estimate as Estimate
-    from armslength.estimates.products import cosines as cosines, inner_products as inner_products
+    from armslength.estimates.products import cosines as cosines
+    from armslength.estimates.products import inner_products as inner_products
     from armslength.estimates.shapes import (
         shape_cosines as shape_cosines,
+    )
+    from armslength.estimates.shapes import (
         shape_distances as shape_distances,
+    )
+    from armslength.estimates.shapes import (
         totals as totals,
     )
-    from armslength.ledger.ledger import NO_LEDGER as NO_LEDGER, Ledger as Ledger
-    from armslength.planner.plan import Plan as Plan, plan as plan
+    from armslength.ledger.ledger import NO_LEDGER as NO_LEDGER
+    from armslength.ledger.ledger import Ledger as Ledger
+    from armslength.planner.plan import Plan as Plan
+    from armslength.planner.plan import plan as plan
     from armslength.planner.shape_plan import ShapePlan as ShapePlan
     from armslength.protocol.protocol import Protocol as Protocol
     from armslength.release.contribution import contribution_quantiles as contribution_quantiles
     from armslength.release.release import sketch_in_clear as sketch_in_clear
     from armslength.reporting.page import report as report
-    from armslength.sketches.collection import Collection as Collection, open_collection as open_collection
+    from armslength.sketches.collection import Collection as Collection
+    from armslength.sketches.collection import open_collection as open_collection
     from armslength.sketches.plausibility import implausible as implausible
     from armslength.sketches.sketch_file import load as load
-    from armslength.sketches.sketches import Sketches as Sketches, concat as concat
-    from armslength.sketches.verify import Verification as Verification, verify as verify
-    from armslength.transforms.dense_jl import GaussianJL as GaussianJL, SignJL as SignJL
+    from armslength.sketches.sketches import Sketches as Sketches
+    from armslength.sketches.sketches import concat as concat
+    from armslength.sketches.verify import Verification as Verification
+    from armslength.sketches.verify import verify as verify
+    from armslength.transforms.dense_jl import GaussianJL as GaussianJL
+    from armslength.transforms.dense_jl import SignJL as SignJL
     from armslength.transforms.fast_jl import FastJL as FastJL
     from armslength.transforms.hadamard_jl import HadamardJL as HadamardJL
     from armslength.transforms.identity import Identity as Identity

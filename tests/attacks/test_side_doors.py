@@ -12,7 +12,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from attacks.side_doors import GROUPS, PROTOCOL, doors_of, main, neighbor_pairs, open_doors
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import armslength as al
 from armslength.ingest.sums import GroupSums

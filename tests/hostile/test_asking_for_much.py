@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 import armslength as al
 from armslength.cli.main import main
-from armslength.protocol import protocol as documents, work_budget
+from armslength.protocol import protocol as documents
+from armslength.protocol import work_budget
 from armslength.randomness.seeds import Stream
 from armslength.sketches.sketch_format import KEY
 from costly import GROWING, costly_document, largest_of_all, largest_within, valid_document

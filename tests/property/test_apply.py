@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import sparse
 
 import armslength as al
-from armslength.transforms import dense_jl, sparse_jl, transform as transform_module
+from armslength.transforms import dense_jl, sparse_jl
+from armslength.transforms import transform as transform_module
 from armslength.transforms.integer_rows import integer_rows
 from reference.transforms import CASES, dense
 

@@ -3,7 +3,8 @@
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import armslength as al
 from armslength import sklearn as transformers

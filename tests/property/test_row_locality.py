@@ -11,9 +11,11 @@ import random
 import numpy as np
 import pyarrow as pa
 import pytest
-from attacks.quoted_line_breaks import CONTRIBUTION as TWO, moved
+from attacks.quoted_line_breaks import CONTRIBUTION as TWO
+from attacks.quoted_line_breaks import moved
 from audit.readers import CONTRIBUTION, WRITERS, neighbors, sums
-from hypothesis import example, given, strategies as st
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import armslength as al
 from armslength.ingest import text_files

@@ -11,7 +11,8 @@ import pytest
 import armslength as al
 from armslength.ledger.ledger import open_account
 from armslength.release.release import release_events
-from armslength.spark import spark_tables as module, spark_vectors
+from armslength.spark import spark_tables as module
+from armslength.spark import spark_vectors
 from armslength.spark.spark_vectors import SparkVectorJob
 from spark.gates import attempts, let_go, lose, lose_files, make_pipes, noted, shortened, told, turned
 from spark.tables import COLUMNS, events, frame_of, in_spark, on_one_machine

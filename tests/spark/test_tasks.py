@@ -6,7 +6,8 @@ import struct
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import armslength as al
 from armslength.ingest.event_columns import EventColumns

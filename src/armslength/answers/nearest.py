@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol as Interface
+from typing import Any
+from typing import Protocol as Interface
 
 import numpy as np
 import pyarrow as pa

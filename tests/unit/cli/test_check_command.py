@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 import armslength as al
-from armslength.cli import check as check_file, release as release_file
+from armslength.cli import check as check_file
+from armslength.cli import release as release_file
 from armslength.cli.main import main
 
 PERSONS = ["zq-7", "zq-007", "ZQ-7", "zq-8", None, "zq-9"]

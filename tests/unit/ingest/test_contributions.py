@@ -6,7 +6,8 @@ import random
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 import armslength as al
 from armslength.ingest import contributions, engine

@@ -8,7 +8,8 @@ import dp_accounting
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from armslength.errors import ParameterError
 from armslength.privacy.calibration import gaussian_scale, laplace_scale

@@ -6,7 +6,8 @@ from fractions import Fraction
 import mpmath
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from armslength.privacy.calibration import gaussian_epsilon, gaussian_scale, is_private_enough
 from armslength.privacy.composition import (

@@ -6,7 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 from flint import arb, ctx
-from hypothesis import example, given, strategies as st
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from armslength.errors import InputError
 from armslength.randomness import sampling

@@ -13,7 +13,8 @@ import pytest
 
 import armslength as al
 from armslength.sketches import sketch_file, sketch_format
-from armslength.sketches.collection import Collection, _Group as Group
+from armslength.sketches.collection import Collection
+from armslength.sketches.collection import _Group as Group
 from sealed import write_sealed
 
 TRANSFORM = al.SparseJL(input_dim=20, sketch_dim=8, sparsity=2, seed="collection")

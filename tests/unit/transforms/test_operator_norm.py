@@ -5,7 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import fmpz_mat
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 import armslength as al
 from armslength.transforms.operator_norm import LARGEST_GRAM, operator_norm_bound

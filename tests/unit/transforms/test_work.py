@@ -4,7 +4,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import armslength as al
 from armslength.randomness.seeds import Stream
