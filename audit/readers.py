@@ -1,12 +1,15 @@
 """Readers: one person's rows are added to a file, and the exact sums change by that person's events; attack (8)."""
 
+import bz2
 import csv
 import gzip
 import io
 import json
 import random
+import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from unittest import mock
 
@@ -52,9 +55,9 @@ _PIECES = (
 _CHUNKS = (1, 2, 3, 5, 7, 16, 33, 64, 100, 257, 4096, 4 << 20)
 
 
-def _written_csv(rows: list[Row], separator: str, line_end: str) -> bytes:
+def _written_csv(rows: list[Row], separator: str, line_end: str, quote: str = '"') -> bytes:
     text = io.StringIO(newline="")
-    writer = csv.writer(text, delimiter=separator, lineterminator=line_end)
+    writer = csv.writer(text, delimiter=separator, lineterminator=line_end, quotechar=quote)
     writer.writerow(("who", "what"))
     writer.writerows(rows)
     return text.getvalue().encode()
@@ -64,11 +67,27 @@ def _table(rows: list[Row]) -> pa.Table:
     return pa.table({"who": [row[0] for row in rows], "what": [row[1] for row in rows]})
 
 
-def _json(rows: list[Row]) -> bytes:
-    return "".join(
-        json.dumps({"who": who, "what": what}, ensure_ascii=number % 2 == 0) + "\n"
+def _objects(rows: list[Row]) -> list[str]:
+    return [
+        json.dumps({"who": who, "what": what}, ensure_ascii=number % 2 == 0)
         for number, (who, what) in enumerate(rows)
-    ).encode()
+    ]
+
+
+def _json(rows: list[Row]) -> bytes:
+    return "".join(f"{each}\n" for each in _objects(rows)).encode()
+
+
+def _array(rows: list[Row]) -> bytes:
+    inside = ", \n".join(_objects(rows))
+    return f"[{inside}\n]\n".encode()
+
+
+def _sqlite(rows: list[Row], path: Path) -> None:
+    path.unlink(missing_ok=True)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE visits (who, what)")
+        connection.executemany("INSERT INTO visits VALUES (?, ?)", rows)
 
 
 WRITERS: dict[str, tuple[str, Callable[[list[Row], Path], object]]] = {
@@ -78,12 +97,37 @@ WRITERS: dict[str, tuple[str, Callable[[list[Row], Path], object]]] = {
         "e.csv.gz",
         lambda rows, path: path.write_bytes(gzip.compress(_written_csv(rows, ",", "\n"), 1)),
     ),
+    "CSV in UTF-16": (
+        "e.csv",
+        lambda rows, path: path.write_bytes(_written_csv(rows, ",", "\n").decode().encode("utf-16")),
+    ),
+    "text with | and ', .bz2": (
+        "e.txt.bz2",
+        lambda rows, path: path.write_bytes(bz2.compress(_written_csv(rows, "|", "\n", "'"), 1)),
+    ),
     "TSV": ("e.tsv", lambda rows, path: path.write_bytes(_written_csv(rows, "\t", "\n"))),
     "JSON lines": ("e.jsonl", lambda rows, path: path.write_bytes(_json(rows))),
     "JSON lines, .gz": ("e.jsonl.gz", lambda rows, path: path.write_bytes(gzip.compress(_json(rows), 1))),
+    "JSON array": ("e.json", lambda rows, path: path.write_bytes(_array(rows))),
+    "JSON array, .zst": (
+        "e.json.zst",
+        lambda rows, path: path.write_bytes(pa.Codec("zstd").compress(_array(rows), asbytes=True)),
+    ),
+    "SQLite": ("e.db", _sqlite),
     "Parquet": ("e.parquet", lambda rows, path: pq.write_table(_table(rows), path, row_group_size=7)),
     "Arrow": ("e.arrow", lambda rows, path: feather.write_feather(_table(rows), str(path), chunksize=7)),
 }
+
+
+def source_of(kind: str, path: Path) -> object:
+    """The file, with what its name does not say."""
+    if kind == "SQLite":
+        return al.Source(f"sqlite:///{path}", table="visits")
+    form = {
+        "CSV in UTF-16": {"encoding": "utf-16"},
+        "text with | and ', .bz2": {"delimiter": "|", "quote": "'"},
+    }
+    return al.Source(path, **form.get(kind, {}))  # type: ignore[arg-type]  # text each
 
 
 def sums(source: object, chunk: int, threads: int) -> NDArray[np.int64]:
@@ -119,7 +163,7 @@ def trials(kind: str, count: int, seed: int) -> Iterator[tuple[int, bool]]:
             for rows in neighbors(chance):
                 path = Path(place) / name
                 write(rows, path)
-                found.append(sums(path, chunk, threads))
+                found.append(sums(source_of(kind, path), chunk, threads))
                 same &= np.array_equal(found[-1], sums(_table(rows), chunk, threads))
             yield int(np.abs(found[1] - found[0]).sum()), same
 

@@ -1,11 +1,13 @@
-"""Event tables: CSV, JSON lines, Parquet and Arrow files of any bytes; lists of names in a file.
+"""Event tables: CSV, JSON, Parquet, Arrow and SQLite files of any bytes, packed and in other encodings; lists of names in a file.
 
 To start the engine takes ten times as long as to read a small file. So files are read in three depths: their names alone, their events
 through an engine that stays, and a whole release.
 """
 
-from collections.abc import Callable
-from contextlib import suppress
+import gzip
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from functools import cache, partial
 from io import BytesIO
 from random import Random
@@ -18,13 +20,11 @@ import pyarrow.parquet as pq
 import armslength as al
 from armslength.cli.options import NameList
 from armslength.ingest import engine
-from armslength.ingest.contributions import KEY_BYTES, KeyedOrder
+from armslength.ingest.contributions import KEY_BYTES
 from armslength.ingest.event_columns import EventColumns
-from armslength.ingest.event_table import public_groups_of
-from armslength.ingest.relations import check_names, keys_of_first_line, relations_of
-from armslength.ingest.sources import event_files, own_names
-from armslength.ingest.spill import bounded_events
-from armslength.ingest.sums import GroupSums
+from armslength.ingest.event_table import TableJob, public_groups_of
+from armslength.ingest.relations import check_names, keys_of_first_object, own_names, relations_of
+from armslength.ingest.sources import event_files
 from armslength.ingest.text_files import BytesRead
 from audit.fuzzing.mutate import Mutator, change_bytes, change_json, change_parquet
 from audit.fuzzing.verdicts import Finding, Target
@@ -33,9 +33,12 @@ from audit.fuzzing.workspace import folder, written
 _CSV = b'person,item,group,weight\n1,a,north,2\n"2","b ""c""",south,1\n,x,north,\n'
 _JSON = b'{"person": 1, "item": "a", "group": "north", "weight": 2}\n{"person": "2", "item": "b", "group": null, "weight": 1}\n'
 
+_ARRAY = b'[{"person": 1, "item": "a}]", "group": "north", "weight": 2},\n {"person": 5.0, "item": "\\"b", "group": null, "weight": [{}]}]\n'
+_SQL = 'CREATE TABLE "visits" ("person", "item", "group", "weight")'
+
 _COLUMNS = EventColumns("person", "item", "group", "weight")
 _GROUPS = ["north", "south"]
-_MEMORY = 64 << 20
+_MEMORY = "64MB"
 
 
 @cache
@@ -80,16 +83,41 @@ def _arrow() -> list[bytes]:
     return made
 
 
+def _sqlite() -> list[bytes]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(_SQL)
+        rows = [(1, "a", "north", 2), ("2.0", "b", b"south", 1.5), (None, 5, "north", "x")]
+        connection.executemany("INSERT INTO visits VALUES (?, ?, ?, ?)", rows)
+        connection.commit()
+        return [connection.serialize()]
+
+
+def _utf16() -> list[bytes]:
+    return [_CSV.decode().encode("utf-16"), _CSV.decode().encode("utf-16-be")]
+
+
+def _packed() -> list[bytes]:
+    return [gzip.compress(_CSV, 1, mtime=0)]
+
+
+def _source(name: str, data: bytes) -> Any:
+    """The file of these bytes, with what its name does not say."""
+    path = written(name, data)
+    if name.endswith(".db"):
+        return al.Source(f"sqlite:///{path}", table="visits")
+    return al.Source(path, encoding="utf-16") if name == "utf16.csv" else path
+
+
 def _released(name: str, data: bytes) -> str:
     sketches = _protocol().release_table(
-        written(name, data),
+        _source(name, data),
         person="person",
         item="item",
         group="group",
         weight="weight",
         public_groups=_GROUPS,
         ledger=al.NO_LEDGER,
-        memory="64MB",
+        memory=_MEMORY,
         threads=1,
     )
     if sketches.labels != tuple(_GROUPS):
@@ -99,7 +127,7 @@ def _released(name: str, data: bytes) -> str:
 
 @cache
 def _engine() -> duckdb.DuckDBPyConnection:
-    config: dict[str, Any] = {**engine._SETTINGS, "memory_limit": f"{_MEMORY}B", "threads": 1}
+    config: dict[str, Any] = {**engine._SETTINGS, "memory_limit": _MEMORY, "threads": 1}
     return duckdb.connect(":memory:", config=config)
 
 
@@ -112,31 +140,36 @@ def _connection() -> duckdb.DuckDBPyConnection:
     return _engine()
 
 
+class _JobOfEngine(TableJob):
+    """What a release counts, read by an engine that is there already."""
+
+    @contextmanager
+    def opened(self) -> Iterator[engine.EventTable]:
+        """The source, after a look at its schema alone."""
+        problems: list[BaseException] = []
+        read = BytesRead()
+        with engine._our_errors(problems):
+            files = event_files(self.source)
+            relations = relations_of(_connection(), self.source, files, self.columns, problems, read)
+        selects = [engine._select(each, self.protocol, by_number=False) for each in relations]
+        yield engine.EventTable(_connection(), selects, problems, read)
+
+
 def _summed(name: str, data: bytes) -> str:
-    """All of a release but its noise, by an engine that is there already: the events are read, bounded and summed."""
-    path = written(name, data)
+    """All of a release but its noise: the events are read, bounded and summed."""
     groups = public_groups_of("group", _GROUPS, None)
-    sums = GroupSums(_protocol(), len(_GROUPS), 1)
-    problems: list[BaseException] = []
-    read = BytesRead()
-    with engine._our_errors(problems):
-        relations = relations_of(_connection(), path, event_files(path), _COLUMNS, problems, read)
-    selects = [engine._select(each, _protocol(), by_number=False) for each in relations]
-    table = engine.EventTable(_connection(), selects, problems, read)
-    batches = table.batches(groups.table(), has_weights=True)
-    for events in bounded_events(table, batches, KeyedOrder(bytes(KEY_BYTES), groups.labels), 2, _MEMORY):
-        sums.add(events)
-    if sums.sums() is None:
-        raise Finding("events were read, and there is no sum")
+    job = _JobOfEngine.of(_source(name, data), _protocol(), _COLUMNS, groups, memory=_MEMORY, threads=1)
+    if job.sums(bytes(KEY_BYTES)).values.shape != (len(_GROUPS), 8):
+        raise Finding("events were read, and there is no sum for each group")
     return "accepted"
 
 
 def _read_header(data: bytes) -> str:
     """The first line as one of CSV and as one of JSON; it is accepted if both or the latter are."""
-    for name in ("events.csv", "events.jsonl"):
+    for name in ("events.csv", "events.json"):
         for file in event_files(written(name, data)) or []:
             if file.kind == "json":
-                keys_of_first_line(_connection(), file)
+                keys_of_first_object(_connection(), file)
                 continue
             with suppress(al.InputError):
                 own_names(file)
@@ -176,6 +209,10 @@ def _names() -> list[bytes]:
 _FILES: tuple[tuple[str, str, Callable[[], list[bytes]], Mutator], ...] = (
     ("CSV", "events.csv", lambda: [_CSV], change_bytes),
     ("JSON-lines", "events.jsonl", lambda: [_JSON], _change_lines),
+    ("JSON-array", "events.json", lambda: [_ARRAY], change_json),
+    ("UTF-16", "utf16.csv", _utf16, change_bytes),
+    ("packed", "events.csv.gz", _packed, change_bytes),
+    ("SQLite", "events.db", _sqlite, change_bytes),
     ("Parquet", "events.parquet", _parquet, change_parquet),
     ("Arrow", "events.arrow", _arrow, change_bytes),
 )
@@ -183,7 +220,7 @@ TARGETS = (
     Target("tables", "first line of CSV and JSON", lambda: [_JSON], _read_header, change_bytes, 60_000),
     *(
         Target("tables", f"{kind} schema", seeds, partial(_read_schema, name), change, 20_000)
-        for kind, name, seeds, change in _FILES[2:]
+        for kind, name, seeds, change in _FILES[-2:]
     ),
     *(
         Target("tables", f"{kind} events", seeds, partial(_summed, name), change, 8_000)

@@ -22,64 +22,34 @@ if TYPE_CHECKING:
     from armslength.answers.outliers import outliers as outliers
     from armslength.answers.plane import Plane as Plane
     from armslength.answers.plane import plane as plane
-    from armslength.errors import (
-        ArmslengthError as ArmslengthError,
-    )
-    from armslength.errors import (
-        BudgetError as BudgetError,
-    )
-    from armslength.errors import (
-        CorruptFileError as CorruptFileError,
-    )
-    from armslength.errors import (
-        FormatError as FormatError,
-    )
-    from armslength.errors import (
-        IncompatibleSketchesError as IncompatibleSketchesError,
-    )
-    from armslength.errors import (
-        InputError as InputError,
-    )
-    from armslength.errors import (
-        NotResolvableError as NotResolvableError,
-    )
-    from armslength.errors import (
-        ParameterError as ParameterError,
-    )
-    from armslength.errors import (
-        UnsupportedVersionError as UnsupportedVersionError,
-    )
+    from armslength.errors import ArmslengthError as ArmslengthError
+    from armslength.errors import BudgetError as BudgetError
+    from armslength.errors import CorruptFileError as CorruptFileError
+    from armslength.errors import FormatError as FormatError
+    from armslength.errors import IncompatibleSketchesError as IncompatibleSketchesError
+    from armslength.errors import InputError as InputError
+    from armslength.errors import NotResolvableError as NotResolvableError
+    from armslength.errors import ParameterError as ParameterError
+    from armslength.errors import UnsupportedVersionError as UnsupportedVersionError
     from armslength.estimates.contribution_quantiles import ContributionQuantiles as ContributionQuantiles
-    from armslength.estimates.distances import (
-        distances as distances,
-    )
-    from armslength.estimates.distances import (
-        squared_distances as squared_distances,
-    )
-    from armslength.estimates.distances import (
-        squared_norms as squared_norms,
-    )
-    from armslength.estimates.distances import (
-        valid_squared_distances as valid_squared_distances,
-    )
+    from armslength.estimates.distances import distances as distances
+    from armslength.estimates.distances import squared_distances as squared_distances
+    from armslength.estimates.distances import squared_norms as squared_norms
+    from armslength.estimates.distances import valid_squared_distances as valid_squared_distances
     from armslength.estimates.estimate import Estimate as Estimate
     from armslength.estimates.products import cosines as cosines
     from armslength.estimates.products import inner_products as inner_products
-    from armslength.estimates.shapes import (
-        shape_cosines as shape_cosines,
-    )
-    from armslength.estimates.shapes import (
-        shape_distances as shape_distances,
-    )
-    from armslength.estimates.shapes import (
-        totals as totals,
-    )
+    from armslength.estimates.shapes import shape_cosines as shape_cosines
+    from armslength.estimates.shapes import shape_distances as shape_distances
+    from armslength.estimates.shapes import totals as totals
+    from armslength.ingest.sources import Source as Source
     from armslength.ledger.ledger import NO_LEDGER as NO_LEDGER
     from armslength.ledger.ledger import Ledger as Ledger
     from armslength.planner.plan import Plan as Plan
     from armslength.planner.plan import plan as plan
     from armslength.planner.shape_plan import ShapePlan as ShapePlan
     from armslength.protocol.protocol import Protocol as Protocol
+    from armslength.protocol.record import record_items as record_items
     from armslength.release.contribution import contribution_quantiles as contribution_quantiles
     from armslength.release.release import sketch_in_clear as sketch_in_clear
     from armslength.reporting.page import report as report
@@ -115,10 +85,12 @@ _HOME = {
         "estimates.estimate": "Estimate",
         "estimates.products": "cosines inner_products",
         "estimates.shapes": "shape_cosines shape_distances totals",
+        "ingest.sources": "Source",
         "ledger.ledger": "Ledger NO_LEDGER",
         "planner.plan": "Plan plan",
         "planner.shape_plan": "ShapePlan",
         "protocol.protocol": "Protocol",
+        "protocol.record": "record_items",
         "release.contribution": "contribution_quantiles",
         "release.release": "sketch_in_clear",
         "reporting.page": "report",

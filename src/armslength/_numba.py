@@ -144,6 +144,21 @@ def leading_zeros(_typing: Any, _word: Any) -> Any:
     return signature, generate
 
 
+@_operation
+def load_word(_typing: Any, data: Any, place: Any) -> Any:
+    """The 8 bytes from a place on as a word, the first one lowest; checks no bounds."""
+    _check_layout(data)
+    signature = types.uint64(data, place)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        index = context.cast(builder, arguments[1], signature.args[1], types.intp)
+        start = _place(context, builder, signature.args[0], arguments[0], (index,))
+        word = builder.load(builder.bitcast(start, _WORD.as_pointer()), align=1)
+        return word if sys.byteorder == "little" else builder.bswap(word)
+
+    return signature, generate
+
+
 # Numba's own loops keep no row of sums in registers and do not transpose in vectors; LLVM's portable vectors do (decision 11).
 # These operations check no bounds.
 

@@ -6,7 +6,7 @@ Every call makes its own pool. A child that is forked meanwhile has none of its 
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import cached_property
 from queue import Empty, SimpleQueue
@@ -75,21 +75,41 @@ def for_runs(total: int, block: int, work: Callable[[int, int], None], threads: 
             raise
 
 
-def ordered_map(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+def ordered_map(
+    work: Callable[[Item], Result], items: Iterable[Item], threads: int | None = None
+) -> Iterator[Result]:
     """`work(item)` for each item, in order, by threads that work at most as many items ahead; after an error none begins."""
-    workers = available_threads()
+    workers = threads or available_threads()
+    if workers == 1:
+        yield from map(work, items)
+        return
+    process = os.getpid()
+
+    def work_and_report(item: Item, ended: "SimpleQueue[BaseException | None]", result: list[Result]) -> None:
+        problem: BaseException | None = None
+        try:
+            result.append(work(item))
+        except BaseException as error:  # noqa: BLE001  # the waiting thread raises it again
+            problem = error
+        ended.put(problem)
+
     with ThreadPoolExecutor(workers) as pool:
-        waiting: deque[Future[Result]] = deque()
+        waiting: deque[tuple[SimpleQueue[BaseException | None], list[Result]]] = deque()
         try:
             for item in items:
-                waiting.append(pool.submit(work, item))
+                waiting.append((SimpleQueue(), []))
+                pool.submit(work_and_report, item, *waiting[-1])
                 if len(waiting) > workers:
-                    yield waiting.popleft().result()
+                    ended, results = waiting.popleft()
+                    _wait_for_one(ended, process)
+                    yield results.pop()
             while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for each in waiting:
-                each.cancel()
+                ended, results = waiting.popleft()
+                _wait_for_one(ended, process)
+                yield results.pop()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def check_same_process(process: int) -> None:

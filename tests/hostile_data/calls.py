@@ -41,6 +41,10 @@ EVENT_PROTOCOLS = {
     "by number": al.Protocol(_PROJECTION, epsilon=1, items="int64", **_EVENTS),
     "of a vocabulary": al.Protocol(_PROJECTION, epsilon=1, vocabulary=["a", "b", "c"], **_EVENTS),
     "on a coarse grid": al.Protocol(_OPEN, epsilon=1, resolution=4, **_EVENTS),
+    **{
+        f"records by {name}": al.Protocol(_OPEN, epsilon=1, record={"what": kind}, **_EVENTS)
+        for name, kind in {"edges": [1, 2], "month": "month", "category": "category", "list": ["a"]}.items()
+    },
 }
 
 
@@ -177,7 +181,7 @@ def table(protocol, source, **known):
     """A release of an event table whose columns are who, what, where and much."""
     columns = {
         "person": "who",
-        "item": "what",
+        "item": None if protocol.record else "what",
         "group": "where",
         "public_groups": ["a"],
         "weight": "much",

@@ -20,20 +20,22 @@ PRIVATE_PATH = (
 PUBLIC = {
     "types, by their first word alone": """
         kind names type(items).__name__ type(name).__name__ type(problem).__name__ type(protocol).__name__
-        type(session).__name__ type(sketches).__name__ type(source).__name__ short_repr(type(source).__name__) type_name(X.dtype)
-        type_name(array.dtype) type_name(column.type) type_name(fields[name].simpleString()) type_name(value_type) type_name(items.dtype)
-        type_name(kind) type_name(numbers.dtype) type_name(values.dtype) file.kind _condition(problem)""",
+        type(session).__name__ type(sketches).__name__ type(table).__name__ short_repr(type(source).__name__) type_name(X.dtype)
+        type_name(array.dtype) type_name(column.type) type_name(column_type) type_name(fields[name].simpleString()) type_name(value_type) type_name(items.dtype)
+        type_name(kind) type_name(numbers.dtype) type_name(values.dtype) self.kind _condition(problem)""",
     "sizes of an argument, and the position of a column or a line": """
         count items.ndim line len(listed) len(names) len(shape) n_features number shape[1] size
         short_repr(array.shape)""",
     "what the protocol, the transform or a constant says": """
         at_most input_dim meaning protocol.items protocol.noise_site transforms/transform.py:last self.name sketch_dim
         transform.input_dim unicodedata.unidata_version width __version__ driver problem.strerror _PROBLEMS[problem] delimiter
+        ingest/sources.py:known ingest/sources.py:scheme ingest/databases.py:self.scheme
         ','.join(PACKED) ','.join(_FUNCTIONS) 'and'.join(roles) sklearn/transformers.py:ours
         ','.join(sorted(expected)) self.noise_sites transforms/transform.py:site transforms/transform.py:transform.name""",
     "public arguments, in the caller's own words": """
         dtype name near role short_repr(level) short_repr(listed) short_repr(memory) short_repr(name) short_repr(partitions) short_repr(public_rows)
-        short_repr(seed) short_repr(sketch_dim) short_repr(threads) short_repr(value) str(seed) where""",
+        short_repr(seed) short_repr(sketch_dim) short_repr(threads) short_repr(value) str(seed) where
+        short_repr(mark) short_repr(self.encoding) short_repr(self.format) ingest/event_files.py:self.encoding""",
     "arguments and fields of a protocol, which is fixed before any data is seen": """
         protocol/protocol.py:most protocol/protocol.py:named protocol/protocol.py:noise protocol/protocol.py:bits short_repr(changed_entries) short_repr(contribution) short_repr(count) short_repr(distance)
         short_repr(dropped_bits) protocol/protocol.py:short_repr(items) short_repr(noise) short_repr(noise_site) short_repr(norm) short_repr(on_grid) short_repr(one_group) short_repr(radius)
@@ -41,7 +43,7 @@ PUBLIC = {
     "why a text is not canonical, in the words of randomness/seeds.py, which are looked at too": """
         randomness/hashing.py:problem randomness/seeds.py:problem""",
     "names of files, and of the columns of a typed file": """
-        file.name printable(str(path)) ','.join(map(repr,names[:20]))or'none'""",
+        file.name self._file.name ','.join(map(repr,names[:20]))or'none'""",
 }
 SITES = list(sites(PRIVATE_PATH))
 

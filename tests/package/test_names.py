@@ -59,6 +59,7 @@ NAMES = [
     "outliers",
     "plan",
     "plane",
+    "record_items",
     "report",
     "shape_cosines",
     "shape_distances",

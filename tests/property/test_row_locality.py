@@ -13,26 +13,27 @@ import pyarrow as pa
 import pytest
 from attacks.quoted_line_breaks import CONTRIBUTION as TWO
 from attacks.quoted_line_breaks import moved
-from audit.readers import CONTRIBUTION, WRITERS, neighbors, sums
+from audit.readers import CONTRIBUTION, WRITERS, neighbors, source_of, sums
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import armslength as al
 from armslength.ingest import text_files
+from armslength.ingest.event_files import EventFile
 from armslength.ingest.text_files import line_ends_outside_quotes
 
 NAMES = ["who", "note", "what"]
 ROLES = {"person": "who", "item": "what"}
 
 
-def read(text, chunk, folder, kind="csv"):
+def read(text, chunk, folder, **form):
     """(person, item) of all records; the bytes are read so many at a time."""
-    path = folder / f"e.{kind}"
+    path = folder / "e.csv"
     path.write_bytes(text)
     before, text_files._BYTES_AT_ONCE = text_files._BYTES_AT_ONCE, chunk
     try:
         found = pa.Table.from_batches(
-            text_files.records(path, kind, NAMES, ROLES),
+            text_files.records(EventFile(str(path), "delimited", **form), ROLES),
             schema=pa.schema([("person", pa.string()), ("item", pa.string())]),
         )
     finally:
@@ -117,7 +118,7 @@ def test_one_person_s_rows_change_the_sums_by_at_most_the_contribution(kind, tmp
         found = []
         for rows in neighbors(chance):
             write(rows, tmp_path / name)
-            found.append(sums(tmp_path / name, chunk, threads=2))
+            found.append(sums(source_of(kind, tmp_path / name), chunk, threads=2))
             who, what = (list(column) for column in zip(*rows, strict=True))
             assert np.array_equal(found[-1], sums(pa.table({"who": who, "what": what}), chunk, threads=1))
         assert np.abs(found[1] - found[0]).sum() <= CONTRIBUTION
@@ -128,7 +129,9 @@ def test_a_field_longer_than_many_chunks(folder):
     text = "who,note,what\n" + f'p,n,"{long.replace(chr(34), 2 * chr(34))}"\nq,n,x\n'
     assert read(text.encode(), 64, folder) == [("p", long), ("q", "x")]
     (folder / "e.csv.gz").write_bytes(gzip.compress(text.encode()))
-    zipped = pa.Table.from_batches(text_files.records(folder / "e.csv.gz", "csv", NAMES, ROLES))
+    zipped = pa.Table.from_batches(
+        text_files.records(EventFile(str(folder / "e.csv.gz"), "delimited", compression="gzip"), ROLES)
+    )
     assert zipped.column("item").to_pylist() == [long, "x"]
 
 
@@ -156,8 +159,8 @@ def test_marks_and_line_ends_at_the_ends_of_a_file(folder, mark, end):
 
 
 def test_records_are_counted_a_second_way(folder, monkeypatch):
-    assert line_ends_outside_quotes(np.frombuffer(b'a,"\n",""\nb\n', dtype=np.uint8)) == 2
-    assert line_ends_outside_quotes(np.frombuffer(b'a"\n', dtype=np.uint8)) == -1
+    assert line_ends_outside_quotes(np.frombuffer(b'a,"\n",""\nb\n', dtype=np.uint8), 34) == 2
+    assert line_ends_outside_quotes(np.frombuffer(b'a"\n', dtype=np.uint8), 34) == -1
     real = text_files.cut_records
     monkeypatch.setattr(text_files, "cut_records", lambda *given: (real(*given)[0], 7, *real(*given)[2:]))
     with pytest.raises(al.InputError, match="in two ways"):
@@ -171,5 +174,9 @@ def test_lines_are_cut_at_line_feeds_alone(tmp_path, monkeypatch, chunk, end):
     lines = ['{"a": "x\\n\u2028"}', "", '{"a": "\x0b\x0c\x85"}\r', '{"b": 1}']
     path = tmp_path / "e.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + "\n".join(lines).encode() + end)
-    found = [line for batch in text_files.lines(path) for line in batch.column(0).to_pylist()]
+    found = [
+        line
+        for batch in text_files.lines(EventFile(str(path), "lines"), {})
+        for line in batch.column(0).to_pylist()
+    ]
     assert [line.rstrip("\n") for line in found] == lines

@@ -1,78 +1,151 @@
 """A second, naive implementation of docs/reference/contributions.md: one event at a time, with Python's own integers."""
 
 import hashlib
+import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from reference.spec import item_number
 
 # White_Space of Unicode; str.strip() would take the separators U+001C to U+001F, too
 WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
-Event = tuple[str | None, str, str | int | None, int]  # person, group, item, amount in grid units
+WORD = 2**64
+Person = str | int | float | None
+Event = tuple[Person, str | None, str | int | None, int]  # person, group, item, amount in grid units
+Place = tuple[str, str | int]  # group and item
 
 
-def digest(key: bytes, kind: bytes, text: bytes) -> bytes:
-    """A block of 16 bytes for a text."""
-    return hashlib.blake2b(text, digest_size=16, key=key, person=kind).digest()
+def siphash(key: bytes, data: bytes) -> int:
+    """SipHash-2-4 with 64 bits of output: Aumasson and Bernstein 2012, section 2."""
+    k0, k1 = (int.from_bytes(key[start : start + 8], "little") for start in (0, 8))
+    v = [
+        k0 ^ int.from_bytes(b"somepseu", "big"),
+        k1 ^ int.from_bytes(b"dorandom", "big"),
+        k0 ^ int.from_bytes(b"lygenera", "big"),
+        k1 ^ int.from_bytes(b"tedbytes", "big"),
+    ]
+    # the last word ends with the length modulo 256
+    padded = data + bytes(7 - len(data) % 8) + bytes([len(data) % 256])
+    for start in range(0, len(padded), 8):
+        word = int.from_bytes(padded[start : start + 8], "little")
+        v[3] ^= word
+        _rounds(v, 2)
+        v[0] ^= word
+    v[2] ^= 0xFF
+    _rounds(v, 4)
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
 
 
-def chain_end(key: bytes, blocks: bytes) -> int:
-    """The last block of AES-256 in CBC mode, as a number."""
-    cipher_key = hashlib.blake2b(b"", digest_size=32, key=key, person=b"cipher").digest()
-    chain = Cipher(algorithms.AES(cipher_key), modes.CBC(bytes(16))).encryptor()
-    return int.from_bytes(chain.update(blocks)[-16:], "big")
+def _rounds(v: list[int], count: int) -> None:
+    """Applies the round function."""
+    for _ in range(count):
+        v[0] = (v[0] + v[1]) % WORD
+        v[2] = (v[2] + v[3]) % WORD
+        v[1] = _rotated(v[1], 13) ^ v[0]
+        v[3] = _rotated(v[3], 16) ^ v[2]
+        v[0] = _rotated(v[0], 32)
+        v[2] = (v[2] + v[1]) % WORD
+        v[0] = (v[0] + v[3]) % WORD
+        v[1] = _rotated(v[1], 17) ^ v[2]
+        v[3] = _rotated(v[3], 21) ^ v[0]
+        v[2] = _rotated(v[2], 32)
+
+
+def _rotated(word: int, bits: int) -> int:
+    return (word << bits | word >> (64 - bits)) % WORD
+
+
+def sip(key: bytes, data: bytes) -> int:
+    """The page's hash of bytes, under the key of a release."""
+    return siphash(hashlib.blake2b(b"", digest_size=16, key=key, person=b"order").digest(), data)
+
+
+def _joined(*numbers: int) -> bytes:
+    return b"".join(number.to_bytes(8, "little") for number in numbers)
 
 
 def group_hash(key: bytes, person: str, group: str) -> int:
     """The number by which a person's groups are ordered."""
-    return chain_end(key, digest(key, b"person", person.encode()) + digest(key, b"group", group.encode()))
+    return sip(key, _joined(sip(key, person.encode()), sip(key, group.encode())))
 
 
 def event_hash(key: bytes, person: str, group: str, item: str | int, occurrence: int) -> int:
     """The number by which a person's events are ordered."""
-    item_bytes = item.encode() if isinstance(item, str) else (item % 2**64).to_bytes(8, "little")
-    blocks = (
-        digest(key, b"person", person.encode())
-        + digest(key, b"group", group.encode())
-        + digest(key, b"item", item_bytes)
-        + occurrence.to_bytes(16, "little")
-    )
-    return chain_end(key, blocks)
+    high, low = divmod(item_number(item), WORD)
+    numbers = (sip(key, person.encode()), sip(key, group.encode()), high, low, occurrence)
+    return sip(key, _joined(*numbers))
 
 
-def bounded_counts(
-    events: Iterable[Event],
-    groups: list[str],
+def canonical_person(spelled: Person) -> str:
+    """The text by which a person is known; empty if it is no person."""
+    if isinstance(spelled, float):
+        spelled = int(spelled) if spelled.is_integer() and abs(spelled) <= 2**53 else None
+    if spelled is None:
+        return ""
+    text = unicodedata.normalize("NFC", str(spelled)).strip(WHITE_SPACE)
+    is_whole = re.fullmatch(r"(-?[0-9]+)\.0*", text)
+    return is_whole[1] if is_whole else text
+
+
+def persons_events(
+    events: Iterable[Event], groups: Sequence[str]
+) -> dict[str, list[tuple[str, str | int, int]]]:
+    """(group, item, amount) of every event that is not left out, by person."""
+    of_person = defaultdict(list)
+    for spelled, group, item, amount in events:
+        person = canonical_person(spelled)
+        if person and group in groups and item is not None and item != "" and amount:
+            form = unicodedata.normalize("NFC", item) if isinstance(item, str) else item
+            of_person[person].append((group, form, amount))
+    return of_person
+
+
+def kept_of(
+    person: str,
+    theirs: list[tuple[str, str | int, int]],
+    groups: Sequence[str],
     bound: int,
     key: bytes,
     *,
     each_once: bool = False,
     one_group: bool = False,
-) -> dict[tuple[str, str | int], int]:
-    """What is taken in all, by (group, item)."""
-    of_person: dict[str, list[tuple[str, str | int, int]]] = defaultdict(list)
-    for spelled, group, item, amount in events:
-        person = unicodedata.normalize("NFC", spelled or "").strip(WHITE_SPACE)
-        if person and item is not None and item != "" and group in groups and amount:
-            form = unicodedata.normalize("NFC", item) if isinstance(item, str) else item
-            of_person[person].append((group, form, amount))
-    counts: dict[tuple[str, str | int], int] = defaultdict(int)
-    for person, all_of_theirs in of_person.items():
-        theirs = all_of_theirs
-        if one_group:
-            first = min((group_hash(key, person, group), group) for group, _, _ in theirs)
-            theirs = [event for event in theirs if event[0] == first[1]]
-        if each_once:
-            theirs = [(group, item, 1) for group, item in {event[:2] for event in theirs}]
-        seen: dict[tuple[str, str | int], int] = defaultdict(int)
-        hashed = []
-        for group, item, amount in sorted(theirs, key=lambda event: event[2]):
-            hashed.append((event_hash(key, person, group, item, seen[group, item]), group, item, amount))
-            seen[group, item] += 1
-        left = bound
-        for _, group, item, amount in sorted(hashed):
-            taken = min(abs(amount), left)
-            left -= taken
-            counts[group, item] += taken if amount > 0 else -taken
+) -> dict[Place, int]:
+    """What is kept of one person's events, by (group, item)."""
+    if one_group:
+        _, first = min((group_hash(key, person, group), groups.index(group)) for group, _, _ in theirs)
+        theirs = [event for event in theirs if event[0] == groups[first]]
+    if each_once:
+        theirs = [(group, item, 1) for group, item in {event[:2] for event in theirs}]
+    seen: dict[Place, int] = defaultdict(int)
+    in_order = []
+    for group, item, amount in sorted(theirs, key=lambda event: event[2]):
+        number = seen[group, item]
+        tie = groups.index(group), item_number(item), number
+        in_order.append((event_hash(key, person, group, item, number), tie, (group, item), amount))
+        seen[group, item] += 1
+    left = bound
+    kept: dict[Place, int] = defaultdict(int)
+    for _, _, place, amount in sorted(in_order):
+        part = min(abs(amount), left)
+        left -= part
+        kept[place] += part if amount > 0 else -part
+    return kept
+
+
+def bounded_counts(
+    events: Iterable[Event],
+    groups: Sequence[str],
+    bound: int,
+    key: bytes,
+    *,
+    each_once: bool = False,
+    one_group: bool = False,
+) -> dict[Place, int]:
+    """What is kept in all, by (group, item)."""
+    counts: dict[Place, int] = defaultdict(int)
+    for person, theirs in persons_events(events, groups).items():
+        kept = kept_of(person, theirs, groups, bound, key, each_once=each_once, one_group=one_group)
+        for place, amount in kept.items():
+            counts[place] += amount
     return {place: count for place, count in counts.items() if count}

@@ -12,8 +12,11 @@ from hypothesis.strategies import booleans, integers, sampled_from, text
 
 import armslength as al
 import armslength.spark
+from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.spark import spark_tables as module
 from armslength.spark.frames import decomposed_letters
+from armslength.spark.spark_tables import SparkTableJob
 from spark.tables import COLUMNS, PROTOCOL, counting, events, frame_of, in_spark, on_one_machine, same
 from unit.ingest.tables_of_events import GROUPS, KEY, SECRET
 
@@ -264,3 +267,22 @@ def test_without_pyspark_there_is_one_clear_line():
         last
         == 'ImportError: armslength.spark must have PySpark, got none; run: pip install "armslength[spark]"'
     )
+
+
+def test_records_and_item_weights_are_those_of_one_machine(session):
+    rows = [
+        (f"p{n % 40}", float(n % 90), None if n % 7 == 0 else "FM"[n % 2], n % 3 == 0) for n in range(300)
+    ]
+    names = ["who", "age", "sex", "well"]
+    table = pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    schema = "who STRING, age DOUBLE, sex STRING, well BOOLEAN"
+    record = {"age": [18, 40, 65], "sex": ["F", "M"], "well": "category"}
+    weights = {"age=18..40": 3, "sex=F": 1, "age=40..65 & sex=M": 2}
+    for known in ({}, {"item_weights": weights}):
+        protocol = counting(6, record=record, record_pairs=[("age", "sex")], **known)
+        columns, groups = EventColumns("who"), PublicGroups(("all",), None)
+        job = TableJob.of(table, protocol, columns, groups, **known)
+        spark = SparkTableJob.of_frame(frame_of(session, table, schema), job, partitions=3)
+        assert same(spark.sums(KEY), job.sums(KEY))
+        ask = {"item": None, "group": None, "public_groups": None, "label": "all"}
+        assert len(release(frame_of(session, table, schema), protocol, **ask, **known)) == 1

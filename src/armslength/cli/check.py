@@ -12,11 +12,14 @@ from armslength.cli.exit_codes import NEEDS_A_LOOK
 from armslength.cli.options import (
     EXISTING_FILE,
     NO_WORK_LIMIT,
-    LocalPath,
+    Decorator,
     NameList,
     all_of,
     choice,
+    event_source,
     option,
+    record_options,
+    source_options,
     work_limit,
 )
 from armslength.cli.output import as_json, indented_lines
@@ -24,31 +27,46 @@ from armslength.errors import plural, printable
 from armslength.ingest.check_table import TableCheck, check_table
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
+from armslength.protocol.record import checked_record
 
 BANNER = "PRIVATE: for you, the data holder. Nothing was spent. Do not share this output."
 _MOST_SHOWN = 20
 
-event_options = all_of(
-    click.argument("files", nargs=-1, required=True, type=LocalPath(exists=True), metavar="FILE..."),
-    click.option("--person", required=True, metavar="COLUMN", help="Who an event is about."),
-    click.option("--item", required=True, metavar="COLUMN", help="What happened."),
-    click.option("--group", metavar="COLUMN", help="Which group an event belongs to; with --public-groups."),
-    click.option(
-        "--public-groups",
-        type=NameList(),
-        help="Every group that gets a row: names with commas, or @file, one on each line.",
-    ),
-    click.option("--label", help="Instead of both: the name of the one row for all events."),
-    option(
-        "--memory",
-        default="1GB",
-        help="About how much memory to use before events go to an encrypted temporary file.",
-    ),
-    click.option("--threads", type=int, help="At most this many threads."),
-)
+
+def _event_options(item: Decorator) -> Decorator:
+    return all_of(
+        click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="SOURCE..."),
+        click.option("--person", required=True, metavar="COLUMN", help="Who an event is about."),
+        item,
+        click.option(
+            "--group", metavar="COLUMN", help="Which group an event belongs to; with --public-groups."
+        ),
+        click.option(
+            "--public-groups",
+            type=NameList(),
+            help="Every group that gets a row: names with commas, or @file, one on each line.",
+        ),
+        click.option("--label", help="Instead of both: the name of the one row for all events."),
+        option(
+            "--memory",
+            default="1GB",
+            help="About how much memory to use before events go to an encrypted temporary file.",
+        ),
+        click.option("--threads", type=int, help="At most this many threads."),
+        source_options,
+    )
+
+
+event_options = _event_options(click.option("--item", required=True, metavar="COLUMN", help="What happened."))
 # The options of a release that say what is read.
 table_options = all_of(
-    event_options,
+    _event_options(
+        click.option(
+            "--item",
+            metavar="COLUMN",
+            help="What happened. Not for a protocol with records: their columns become items.",
+        )
+    ),
     click.option(
         "--weight", metavar="COLUMN", help="How much an event counts; may be negative.  [default: 1 each]"
     ),
@@ -60,18 +78,31 @@ table_options = all_of(
         type=NameList(),
         help="For a protocol with a vocabulary: its names, or @file, one on each line.",
     ),
+    click.option(
+        "--item-weights", type=EXISTING_FILE, help="For a protocol with item weights: the same file."
+    ),
+    record_options,
     NO_WORK_LIMIT,
 )
 
 
 def table_job(files: tuple[str, ...], known: dict[str, Any]) -> TableJob:
     """The job that `table_options` describe."""
+    protocol = al.Protocol.load(known["protocol_file"], **work_limit())
+    if (
+        known["record"] is not None
+        and checked_record(known["record"], known["record_pairs"]) != protocol.record
+    ):
+        raise click.UsageError(
+            "--record and --pair must be those of the protocol, got others; leave them out"
+        )
     return TableJob.of(
-        list(files),
-        al.Protocol.load(known["protocol_file"], **work_limit()),
+        event_source(files, known),
+        protocol,
         EventColumns(known["person"], known["item"], known["group"], known["weight"]),
         public_groups_of(known["group"], known["public_groups"], known["label"]),
         known["vocabulary"],
+        known["item_weights"],
         memory=known["memory"],
         threads=known["threads"],
     )
@@ -88,7 +119,9 @@ Examples:
   armslength check visits.parquet --person patient_id --item code --group hospital \\
              --public-groups @hospitals.txt --protocol protocol.json
   armslength check visits.csv.gz --person patient_id --item code --label north --protocol protocol.json
+  armslength check sqlite:///visits.db --table visits --person patient_id --item code --label north --protocol protocol.json
 
+`armslength release --help` lists everything that SOURCE may be.
 The output is as private as the table: it goes to your terminal, and never to a file or a pipe unless you ask for
 --format json. Fix your table, the list of groups or the columns with it. Do not change the protocol because of it: what
 it shows about C or the groups would then reach the other parties. `armslength contribution` tells them in private. Exit code 0

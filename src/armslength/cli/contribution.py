@@ -9,7 +9,7 @@ import armslength as al
 from armslength.cli.check import event_options
 from armslength.cli.exit_codes import NOT_RESOLVABLE
 from armslength.cli.ledger import NEW_LEDGER
-from armslength.cli.options import FILE, LEVEL, RELATIONS, choice, option
+from armslength.cli.options import FILE, LEVEL, RELATIONS, choice, event_source, option
 from armslength.cli.output import as_json, paragraph
 from armslength.cli.release import charge_text
 from armslength.estimates.contribution_quantiles import LARGEST_ITEMS
@@ -28,6 +28,7 @@ Examples:
   armslength contribution visits.csv.gz --person patient_id --item code --label north \\
              --epsilon 0.1 --unit "one patient" --population north-2026 --new-ledger
 
+`armslength release --help` lists everything that SOURCE may be.
 People are counted by how many different items they have: 1, 2, 3 to 4, 5 to 8, ..., over 1024. The counts get exact
 noise, so the answer may be shared, and costs ε, which adds up with that of the release. All parties must use one C:
 each runs this, and together you take one number, such as the 90 % line. A line is "not resolved" if there are too few
@@ -62,7 +63,8 @@ def contribution(
     if new_ledger and no_ledger:
         raise click.UsageError("--new-ledger must go without --no-ledger, got both; leave one out")
     chosen = al.NO_LEDGER if no_ledger else al.Ledger(ledger, create=new_ledger)
-    result = al.contribution_quantiles(list(files), ledger=chosen, show_progress=True, **known)
+    source = event_source(files, known)
+    result = al.contribution_quantiles(source, ledger=chosen, show_progress=True, **known)
     if form == "json":
         click.echo(as_json(_document(result)))
     else:

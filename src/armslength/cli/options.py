@@ -1,5 +1,6 @@
 """Options and arguments that several commands share."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, reduce
 from pathlib import Path
@@ -9,8 +10,9 @@ import click
 
 import armslength as al
 from armslength.checks import check_local
+from armslength.protocol.record import checked_record
 
-_Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class LocalPath(click.Path):
@@ -52,20 +54,57 @@ class NameList(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # the 
             self.fail(f"must be a readable text file with a name on each line, got {value[1:]!r}", param, ctx)
 
 
+class Mark(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # the same
+    """A character, or the name of one that a shell makes hard to write: tab or none."""
+
+    name = "CHARACTER"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002  # click's own form
+        """The character; empty for none."""
+        return {"tab": "\t", r"\t": "\t", "none": ""}.get(value, value)
+
+
+class RecordColumn(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # the same
+    """What becomes of a column of records: NAME, NAME:18,40,65 with edges, NAME:month with a period, or NAME=F,M with categories."""
+
+    name = "COLUMN[:EDGES|:PERIOD|=CATEGORIES]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """(name, kind)."""
+        column = re.split("[:=]", value, maxsplit=1)[0]
+        mark, kind = value[len(column) :][:1], value[len(column) + 1 :]
+        if mark == ":" and not re.fullmatch(r"[-+.0-9eE,]+|[a-z]+", kind):
+            self.fail(
+                f"must have edges or a period after the colon, got {kind!r}; list categories as {column}=A,B",
+                param,
+                ctx,
+            )
+        return column, kind.split(",") if mark == "=" else kind or "category"
+
+
+def _record(
+    _context: click.Context, param: click.Parameter, columns: Sequence[tuple[str, Any]]
+) -> dict[str, Any] | None:
+    """The recipe of all --record options; None without any."""
+    if len(dict(columns)) < len(columns):
+        raise click.BadParameter("must name each column once, got one twice", param=param)
+    return dict(columns) or None
+
+
 FILE, EXISTING_FILE = LocalPath(dir_okay=False), LocalPath(exists=True, dir_okay=False)
 
 
-def option(*names: str, default: Any, **known: Any) -> _Decorator:
+def option(*names: str, default: Any, **known: Any) -> Decorator:
     """An option whose help shows its default."""
     return click.option(*names, default=default, show_default=True, **known)
 
 
-def choice(*names: str, values: Sequence[str], text: str | None = None) -> _Decorator:
+def choice(*names: str, values: Sequence[str], text: str | None = None) -> Decorator:
     """An option with these values, the first of which is the default."""
     return option(*names, type=click.Choice(values), default=values[0], help=text)
 
 
-def all_of(*options: _Decorator) -> _Decorator:
+def all_of(*options: Decorator) -> Decorator:
     """Adds all of these options and arguments to a command, in this order."""
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -73,6 +112,55 @@ def all_of(*options: _Decorator) -> _Decorator:
 
     return add
 
+
+# What events are read from: see `event_source`.
+source_options = all_of(
+    click.option("--table", metavar="NAME", help="The table of a database."),
+    click.option(
+        "--query",
+        metavar="SELECT",
+        help="Instead: what the database selects. It must look at each person's rows by themselves: no LIMIT, no ranks or counts over people.",
+    ),
+    click.option(
+        "--input-format",
+        "format",
+        metavar="FORMAT",
+        help="What files are, whatever their names: csv, jsonl.gz, parquet, ... Needed for standard input, -.",
+    ),
+    click.option(
+        "--delimiter", type=Mark(), help="Between the fields of .csv, .tsv or .txt files; such as ; or tab."
+    ),
+    option("--quote", type=Mark(), default='"', help="Around fields that contain others; or none."),
+    option("--encoding", default="utf-8", help="Of text files, such as latin-1, cp1252 or utf-16."),
+)
+
+
+def event_source(where: Sequence[str], known: dict[str, Any]) -> "al.Source":
+    """The source that `source_options` describe; takes them out of the options."""
+    names = ("table", "query", "format", "delimiter", "encoding")
+    text = {name: known.pop(name) for name in names}
+    quote = known.pop("quote") or None
+    return al.Source(where[0] if len(where) == 1 else list(where), quote=quote, **text)
+
+
+# What becomes of the columns of a table with one row for each person.
+record_options = all_of(
+    click.option(
+        "--record",
+        type=RecordColumn(),
+        multiple=True,
+        callback=_record,
+        help="A column of a table with one row for each person, instead of items: age:18,40,65 with edges, sex as it is, sex=F,M with "
+        "categories, admitted:month (year, quarter, month, week, day). Once for each column.",
+    ),
+    click.option(
+        "--pair",
+        "record_pairs",
+        type=NameList(),
+        multiple=True,
+        help="Two columns of --record, such as age,sex, to compare how they go together. Once for each pair.",
+    ),
+)
 
 LEVEL = option("--level", default=0.95, help="The confidence level of intervals and statements.")
 BY = choice(
@@ -195,6 +283,7 @@ def one_against_others(
 
 # The options of every protocol.
 protocol_options = all_of(
+    record_options,
     click.option("--input-dim", type=int, help="How many different items there are."),
     click.option(
         "--open-vocabulary", is_flag=True, help="Items need not be listed beforehand. Instead of --input-dim."
@@ -244,8 +333,12 @@ protocol_options = all_of(
 
 
 def check_dimension(known: dict[str, Any]) -> None:
-    """Require either --input-dim or --open-vocabulary among the options, and take the second out."""
-    if (known["input_dim"] is None) != known.pop("open_vocabulary"):
+    """Require either --input-dim or --open-vocabulary among the options, and take the second out; a record says it by itself."""
+    if known["record"] is not None and known["input_dim"] is None:
+        recipe = checked_record(known["record"], known["record_pairs"])
+        items = None if known.pop("open_vocabulary") or recipe is None else recipe.items()
+        known["input_dim"] = None if items is None else len(items)
+    elif (known["input_dim"] is None) != known.pop("open_vocabulary"):
         raise click.UsageError("either --input-dim or --open-vocabulary must be given, and not both")
 
 

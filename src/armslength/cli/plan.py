@@ -28,6 +28,7 @@ Examples:
   armslength plan --by shape --beyond-chance --open-vocabulary --parties 9 --people 3000 --contribution 5 --epsilon 1
   armslength plan --input-dim 70000 --epsilon 1 --people 500 --contribution 1
   armslength plan --open-vocabulary --epsilon 1 --people 2000 --contribution 3 --unit "one patient" -o protocol.json
+  armslength plan --record age:18,40,65,80 --record sex=F,M --pair age,sex --epsilon 1 --people 500 --by shape
   armslength plan --input-dim 5000 --epsilon 2 --distance 300 --distortion 0.2 --failure-probability 0.05
   armslength plan --input-dim 768 --epsilon 1 --delta 1e-6 --norm l2 --radius 2 --resolution auto --distance 1
 
@@ -70,7 +71,7 @@ def plan(
 ) -> None:
     """Choose the settings before any privacy is spent: predicts how accurate they are, and whether it can work.
 
-    Give the size of the data (--input-dim or --open-vocabulary), the privacy (--epsilon), and how far apart the groups are
+    Give the size of the data (--input-dim, --open-vocabulary or --record), the privacy (--epsilon), and how far apart the groups are
     (--distance, or --people with --contribution). Every transform and noise, at its best size, is ranked by its exact error.
     The best is recommended, and written as a protocol with -o.
 
@@ -92,7 +93,7 @@ def plan(
     if output is not None and result.resolvable:
         result.protocol.save(output)
         echo_notes(f"the recommended protocol was written to {output}")
-        if not known["unit"] or known["contribution"] is None:
+        if not known["unit"] or result.protocol.contribution is None:
             echo_notes(
                 "an event table needs a protocol with --contribution and --unit; this one is for matrices"
             )

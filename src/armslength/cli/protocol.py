@@ -46,7 +46,13 @@ Examples:
              --total-share 0.1 -o protocol.json                      shapes can be compared, too
   armslength protocol new --epsilon 1 --delta 1e-6 --radius 1 --unit "one visit" --transform HadamardJL \\
              --input-dim 70000 --sketch-dim 256 -o protocol.json
+  armslength protocol new --record age:18,40,65,80 --record sex --record admitted:month --pair age,sex \\
+             --epsilon 1 --unit "one patient" --sketch-dim 256 --total-share 0.1 -o protocol.json    one row per person
+  armslength protocol new --record age:18,40,65,80 --record sex=F,M --transform Identity --epsilon 1 \\
+             --unit "one patient" -o protocol.json                   a noisy histogram of listed categories
 
+With --record, a table has one row for each person, and its columns become items: numbers by public edges, categories as they are or as
+listed, dates by period, missing as a value of its own. The contribution is then the number of columns and pairs.
 `armslength plan` finds the best settings for the distances that you expect, and writes the same kind of file.
 """
 )
@@ -61,6 +67,11 @@ Examples:
 )
 @choice(
     "--noise", values=["auto", "laplace", "gaussian"], text="auto: the law of the smaller exact variance."
+)
+@click.option(
+    "--item-weights",
+    type=EXISTING_FILE,
+    help="A public .csv or .parquet file with the columns item and weight; items that it does not list count nothing.",
 )
 @option("--dropped-bits", default=0, help="Low bits to drop after the noise.")
 @protocol_options
@@ -135,6 +146,8 @@ def description(protocol: "al.Protocol") -> str:
         paragraph(guarantee_in_words(protocol, UNKNOWN)),
         "",
         protocol.transform.card(),
+        *([] if protocol.record is None else [f"  record: {protocol.record}"]),
+        *([] if protocol.item_weights is None else [f"  item weights: {protocol.item_weights}"]),
         f"  noise: {protocol.noise}, scale {protocol.law.scale:.6g} in integer units",
         f"  two parties are told from equal ones at 95% from about {smallest_resolved_distance(protocol):.4g} on",
         f"  fingerprint {protocol.fingerprint}",

@@ -7,7 +7,15 @@ import click
 
 import armslength as al
 from armslength import rehearsal
-from armslength.cli.options import FILE, FORMAT, LocalPath, NameList, check_new_file, option
+from armslength.cli.options import (
+    FILE,
+    FORMAT,
+    NameList,
+    check_new_file,
+    event_source,
+    option,
+    source_options,
+)
 from armslength.cli.output import as_csv, as_json, echo_notes, paragraph
 from armslength.files import check_can_write
 from armslength.results import table_lines
@@ -26,18 +34,19 @@ Examples:
              --public-groups @hospitals.txt -o rehearsal-last-year.html
 
 --epsilon, --contribution and --sketch-dim may come several times: every combination is tried. Pairs are told apart beyond
-chance, by shape, all together at 95%. Right are those that truly differ: as made up, or as FILE shows without noise. Enough is
+chance, by shape, all together at 95%. Right are those that truly differ: as made up, or as SOURCE shows without noise. Enough is
 90% of them. The lines without noise show what chance alone hides. Never rehearse with private data: its answers without
 noise are shown, and no ledger counts what is spent.
 """
 )
-@click.argument("files", nargs=-1, type=LocalPath(exists=True), metavar="[FILE...]")
-@click.option("--public", is_flag=True, help="Say that everybody may see FILE. Needed with FILE.")
-@click.option("--person", metavar="COLUMN", help="Of FILE: who an event is about.")
-@click.option("--item", metavar="COLUMN", help="Of FILE: what happened.")
-@click.option("--group", metavar="COLUMN", help="Of FILE: which party an event belongs to.")
-@click.option("--public-groups", type=NameList(), help="Of FILE: the parties, with commas, or @file.")
-@click.option("--parties", type=click.IntRange(2), help="Parties to make up without FILE.  [default: 24]")
+@click.argument("files", nargs=-1, type=click.Path(), metavar="[SOURCE...]")
+@click.option("--public", is_flag=True, help="Say that everybody may see SOURCE. Needed with SOURCE.")
+@click.option("--person", metavar="COLUMN", help="Of SOURCE: who an event is about.")
+@click.option("--item", metavar="COLUMN", help="Of SOURCE: what happened.")
+@click.option("--group", metavar="COLUMN", help="Of SOURCE: which party an event belongs to.")
+@click.option("--public-groups", type=NameList(), help="Of SOURCE: the parties, with commas, or @file.")
+@source_options
+@click.option("--parties", type=click.IntRange(2), help="Parties to make up without SOURCE.  [default: 24]")
 @click.option("--people", type=click.IntRange(1), help="People of each such party.  [default: 700]")
 @click.option("--items-per-person", type=click.IntRange(1), help="Items of each, about.  [default: 3]")
 @click.option("--seed", type=click.IntRange(0), help="The seed of the made-up data.  [default: 2026]")
@@ -63,12 +72,15 @@ def rehearse(files: tuple[str, ...], public: bool, output: str, form: str, **kno
         for names in (_COLUMNS, _MADE_UP)
     )
     if files and not public:
-        raise click.UsageError("FILE must be public: answers without noise are shown; say so with --public")
+        raise click.UsageError("SOURCE must be public: answers without noise are shown; say so with --public")
     if sizes if files else (columns or public):
-        raise click.UsageError("options of FILE and of made-up parties must not be mixed, got both")
+        raise click.UsageError("options of SOURCE and of made-up parties must not be mixed, got both")
     if files and len(columns) < len(_COLUMNS):
-        raise click.UsageError("FILE must come with --person, --item, --group and --public-groups")
-    data = rehearsal.PublicData(list(files), columns) if files else rehearsal.made_up(**sizes)
+        raise click.UsageError("SOURCE must come with --person, --item, --group and --public-groups")
+    if "-" in files:
+        raise click.UsageError("SOURCE must be read several times, got the standard input; save it to a file")
+    source = event_source(files, known)
+    data = rehearsal.PublicData(source, columns) if files else rehearsal.made_up(**sizes)
     result = rehearsal.rehearse(data, **known)
     click.echo(_shown(result, form))
     point, text = result.chosen, rehearsal.setting_text(result.chosen)

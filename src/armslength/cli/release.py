@@ -34,6 +34,14 @@ Examples:
              --public-groups @hospitals.txt --protocol protocol.json --population visits-2026 -o sketches.parquet
   armslength release visits.csv.gz --person patient_id --item code --label north \\
              --protocol protocol.json --population north-2026 -o north.parquet
+  armslength release 'visits/**/*.parquet' ...             a pattern; folders named hospital=north are a column, too
+  armslength release visits.txt --delimiter ';' --encoding latin-1 ...
+  armslength release sqlite:///visits.db --table visits ...
+  armslength release postgresql://me@host/clinic --query "SELECT patient, code FROM visits WHERE year = 2026" ...
+  armslength release s3://bucket/visits ...                also gs://, abfs://, hdfs://
+  zcat visits.*.gz | armslength release - --input-format jsonl ...
+  armslength release patients.parquet --person id --label north --record age:18,40,65,80 --record sex \\
+             --protocol protocol.json --population north-2026 -o north.parquet        one row per person
   armslength release visits.parquet ... --dry-run          say what would be spent; reads no event
 
 Which groups exist is public input: every group of --public-groups gets a row, also without events, and events of other
@@ -72,10 +80,13 @@ def release(
     output: str,
     **known: Any,
 ) -> None:
-    """Release one private sketch for each group of an event table (Parquet, CSV, JSON lines or Arrow files; .gz too).
+    """Release one private sketch for each group of an event table.
 
-    The files need a column for the person, one for the item, and one for the group or a --label for all. A column of weights
-    is optional. Everything is read and checked before any privacy is spent.
+    SOURCE is files, folders or patterns (.parquet, .arrow, .csv, .tsv, .txt, .json, .jsonl; text also as .gz, .bz2 or .zst), here or in
+    an object store, the standard input (-), or one database (sqlite:///, duckdb:///, postgresql://) with --table or --query.
+    It needs a column for the person, one for the item, and one for the group or a --label for all. A column of weights
+    is optional. With a protocol that has records, columns of each row become items: leave out --item; --record, if given, must
+    be as in the protocol. Everything is read and checked before any privacy is spent.
     """
     if new_ledger and no_ledger:
         raise click.UsageError("--new-ledger must go without --no-ledger, got both; leave one out")

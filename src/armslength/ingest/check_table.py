@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from armslength.ingest.contributions import KEY_BYTES
-from armslength.ingest.engine import LeftOut
+from armslength.ingest.encoding import LeftOut
 from armslength.ingest.event_table import TableJob
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ _MOST_COMPARED = 1000
 # How one id is written in several ways: what differs, the pattern, and what replaces it.
 _SPELLINGS = {
     "capital letters": None,
-    "decimals, such as 5 and 5.0": (r"^([0-9]+)\.0*$", r"\1"),
     "zeros in front, such as 7 and 007": (r"^0+([0-9])", r"\1"),
 }
 
@@ -94,18 +93,15 @@ class _GroupRows:
         self.unlisted: Counter[str] = Counter()
         self.unlisted_rows = 0
 
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Adds rows with the number of the group, or its name as `unlisted`; those without a person are left out."""
-        has_person = batch.column("person").is_valid()
-        numbers = batch.column("group").filter(pc.and_(has_person, batch.column("group").is_valid()))
-        self.listed += np.bincount(numbers.to_numpy(), minlength=len(self.listed))
-        names = batch.column("unlisted").filter(pc.and_(has_person, batch.column("unlisted").is_valid()))
-        self.unlisted_rows += len(names)
-        if len(names):
-            for entry in pc.value_counts(names).to_pylist():
-                self.unlisted[entry["values"]] += entry["counts"]
-            if len(self.unlisted) > _MOST_NAMES:
-                self.unlisted = Counter(dict(self.unlisted.most_common(_MOST_NAMES)))
+    def add(self, names: list[str], numbers: "NDArray[np.int32]", counts: "NDArray[np.int64]") -> None:
+        """Adds rows by the name and the number of their group; those without a group have an empty name."""
+        np.add.at(self.listed, numbers[numbers >= 0], counts[numbers >= 0])
+        for place in np.flatnonzero((numbers < 0) & (counts > 0)).tolist():
+            if names[place]:
+                self.unlisted[names[place]] += int(counts[place])
+                self.unlisted_rows += int(counts[place])
+        if len(self.unlisted) > _MOST_NAMES:
+            self.unlisted = Counter(dict(self.unlisted.most_common(_MOST_NAMES)))
 
 
 def _likely(empty: list[str], unlisted: list[str]) -> dict[str, str]:

@@ -2,39 +2,91 @@
 
 Guarantee: what is kept of a person's events is a function of that person's events and the release's key alone, with
 Σ|amount| ≤ ⌊C/γ⌋ grid units. So adding or removing a person moves all rows together by at most that in ℓ1 norm, and replacing
-one by at most twice that: the protocol's radius.
-Reference: docs/privacy.md, event tables.
+one by at most twice that: the protocol's radius. Who is one person is decided by the whole id; hashes only say where to look.
+Reference: docs/privacy.md, event tables; docs/reference/contributions.md, the specification that every engine follows.
 """
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from armslength._numba import Integers, kernel
-from armslength.errors import InputError, ParameterError
+from armslength._numba import Floats, Int64s, Words, kernel, load_word
+from armslength.errors import ParameterError
 from armslength.protocol.protocol import Protocol
 
 KEY_BYTES = 32
-_COLUMNS = ("person", "group", "item", "amount", "occurrence")
-_FARTHEST = 2**62
-_MOST_WAITING = 1 << 20  # rows of one person that wait before those that cannot be kept are left out
+SHORT_ID = 15  # bytes; longer ids lie apart
+_State = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
+_0, _1, _8 = np.uint64(0), np.uint64(1), np.uint64(8)
+_13, _16, _17, _21, _32, _56, _64 = (np.uint64(bits) for bits in (13, 16, 17, 21, 32, 56, 64))
+_LONG = np.uint64(255)  # in place of the length
+_LOW_56 = np.uint64(2**56 - 1)
+_FEW = 24  # an insertion sort is faster
+_LARGEST = np.int64(2**63 - 1)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MANY = 1 << 12  # events of one person that wait before those that cannot be kept are left out
+_EVENT_END = np.uint64(40 << 56)  # five words were hashed
+
+
+class Events(NamedTuple):
+    """Events as numbers, in any order. An empty array of amounts or times stands for 1, one of groups for group 0."""
+
+    persons: Words  # n x 2: the id, as `pack_person` writes it
+    items: Words  # n x 2: high and low word of a hashed text; n x 1: an integer modulo 2^64
+    amounts: Int64s  # in grid units, not 0
+    times: Int64s  # how often the event occurs
+    groups: NDArray[np.int32]
+    long_ids: NDArray[np.uint8]  # the ids that are too long for two words
+
+    @property
+    def count(self) -> int:  # type: ignore[override]  # of events; nobody searches a tuple of arrays
+        """How many events there are."""
+        return len(self.persons)
+
+    @classmethod
+    def joined(cls, parts: "Sequence[tuple[Events, int, Int64s | None]]") -> "Events":
+        """One copy of all parts: events, the place of their first long id, and which rows are wanted (None: all)."""
+        rows = [np.arange(events.count) if wanted is None else wanted for events, _, wanted in parts]
+        persons = np.empty((sum(map(len, rows)), 2), dtype=np.uint64)
+        long_ids = np.empty(sum(len(events.long_ids) for events, _, _ in parts), dtype=np.uint8)
+        start, used = 0, 0
+        for (events, first_long, _), wanted in zip(parts, rows, strict=True):
+            target = persons[start : start + len(wanted)]
+            used = copy_persons(events.persons, events.long_ids, first_long, wanted, target, long_ids, used)
+            start += len(wanted)
+
+        def column(place: int) -> Any:
+            arrays = [(events[place], wanted) for events, _, wanted in parts]
+            return np.concatenate(
+                [each if wanted is None or not len(each) else each[wanted] for each, wanted in arrays]
+            )
+
+        if any(len(events.times) for events, _, _ in parts):
+            ones = [np.ones(events.count, dtype=np.int64) for events, _, _ in parts]
+            parts = [
+                (events if len(events.times) else events._replace(times=once), first_long, wanted)
+                for (events, first_long, wanted), once in zip(parts, ones, strict=True)
+            ]
+        return cls(persons, column(1), column(2), column(3), column(4), long_ids[:used].copy())
 
 
 @dataclass(frozen=True)
 class BoundedEvents:
-    """Events within everybody's bound: the number of the group, the item, and what is kept of the amount (not 0)."""
+    """What is kept of some persons' events, within everybody's bound; **not private**."""
 
     groups: NDArray[np.int32]
-    items: pa.Array
-    amounts: NDArray[np.int64]
+    items: Words  # as in `Events`
+    amounts: Int64s
+    starts: Int64s  # each person's first event, and the number of all
+    totals: Floats  # what each person had before the bound: Σ|amount|, after `each_once` and `one_group`
+    persons: Int64s  # the place of one of the person's events in the input
+    columns: NDArray[np.int32] | None = None  # where each item is added: see `sums.ItemColumns`
 
 
 def contribution_in_grid_units(protocol: Protocol) -> int:
@@ -48,341 +100,528 @@ def contribution_in_grid_units(protocol: Protocol) -> int:
 
 
 class KeyedOrder:
-    """The order in which a person's events are kept: by a keyed hash of (person, group, item, occurrence number).
+    """The order in which a person's events are kept: by SipHash-2-4 of (person, group, item, occurrence number).
 
     Privacy does not depend on it; the key, drawn for each release, keeps anybody from arranging for their favorite events to come first.
-    Reference: docs/reference/contributions.md, the specification by which every engine chooses the same events under the same key.
 
     Args:
         key: Secret random bytes of this release.
         groups: The labels of all groups, in order.
         each_once: Whether a person counts at most once for each group and item.
         one_group: Whether all that is kept of a person is in one group: the first of theirs by a keyed hash of (person, group).
+        in_order: Whether what is kept of a person must come in this order also where everything is.
     """
 
     def __init__(
-        self, key: bytes, groups: Sequence[str], *, each_once: bool = False, one_group: bool = False
-    ) -> None:
-        self.each_once, self.one_group = each_once, one_group
-        self._key = key
-        cipher_key = hashlib.blake2b(b"", digest_size=32, key=key, person=b"cipher").digest()
-        self._cipher = Cipher(algorithms.AES(cipher_key), modes.ECB())  # noqa: S305  # one block at a time: the chain is below
-        self._groups = self._digests("group", [label.encode() for label in groups])
-        self.group_count = len(groups)
-
-    def hashes(
         self,
-        persons: pa.Array,
-        person_index: Integers,
-        groups: NDArray[np.int32],
-        items: pa.Array,
-        occurrences: Integers,
-    ) -> NDArray[np.uint64]:
-        """The hash of each event as two words, the high one first: n x 2; `person_index` is the place of its person."""
-        coded = items.dictionary_encode()
-        item_bytes = [
-            item.encode() if isinstance(item, str) else item.to_bytes(8, "little", signed=True)
-            for item in coded.dictionary.to_pylist()
-        ]
-        numbers = np.zeros((len(occurrences), 2), dtype="<u8")
-        numbers[:, 0] = occurrences
-        state = self._group_states(persons, person_index, groups)
-        state = self._encrypted(state ^ self._digests("item", item_bytes)[coded.indices.to_numpy()])
-        state = self._encrypted(state ^ numbers)
-        return state.view(">u8").astype(np.uint64)
+        key: bytes,
+        groups: Sequence[str],
+        *,
+        each_once: bool = False,
+        one_group: bool = False,
+        in_order: bool = False,
+    ) -> None:
+        self.each_once, self.one_group, self.in_order = each_once, one_group, in_order
+        digest = hashlib.blake2b(b"", digest_size=16, key=key, person=b"order").digest()
+        self.key: Words = np.frombuffer(digest, dtype="<u8").astype(np.uint64)
+        labels = [np.frombuffer(label.encode(), dtype=np.uint8) for label in groups]
+        hashes = [text_hash(label, 0, len(label), self.key) for label in labels]
+        self._groups: Words = np.array(hashes, dtype=np.uint64)
 
-    def in_first_group(
-        self, persons: pa.Array, person_index: Integers, groups: NDArray[np.int32]
-    ) -> NDArray[np.bool_]:
-        """Whether each event is in the one group in which its person counts: the first by the hash of (person, group)."""
-        hashes = self._group_states(persons, person_index, groups).view(">u8")
-        order = np.lexsort((groups, hashes[:, 1], hashes[:, 0], person_index))
-        firsts = order[np.searchsorted(person_index[order], np.arange(len(persons)))]
-        is_first: NDArray[np.bool_] = groups == groups[firsts][person_index]
-        return is_first
+    def bounded(self, events: Events, bound: int) -> BoundedEvents:
+        """What is kept of the events; all events of a person must be among them."""
+        rules = self.each_once, self.one_group, self.in_order
+        arrays = bound_events(*events, self.key, self._groups, *rules, np.int64(bound))
+        return BoundedEvents(*arrays)
 
-    def _group_states(
-        self, persons: pa.Array, person_index: Integers, groups: NDArray[np.int32]
-    ) -> NDArray[np.uint64]:
-        """The chain after the person and the group; its first step is the same for all events of a person."""
-        digests = self._digests("person", [person.encode() for person in persons.to_pylist()])
-        return self._encrypted(self._encrypted(digests)[person_index] ^ self._groups[groups])
-
-    def _digests(self, kind: str, texts: list[bytes]) -> NDArray[np.uint64]:
-        """16 bytes for each text, as two words."""
-        digest = partial(hashlib.blake2b, digest_size=16, key=self._key, person=kind.encode())
-        return np.frombuffer(b"".join(digest(text).digest() for text in texts), dtype="<u8").reshape(-1, 2)
-
-    def _encrypted(self, blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Each block of 16 bytes by itself."""
-        encryptor = self._cipher.encryptor()
-        ciphertext = encryptor.update(np.ascontiguousarray(blocks).tobytes())
-        return np.frombuffer(ciphertext, dtype="<u8").reshape(-1, 2)
+    def compact(self, events: Events, bound: int) -> Events:
+        """Fewer events, of which `bounded` keeps the same, also with other events: some that are beyond the bound are left out."""
+        if not self.each_once:
+            rows, times = different_events(*events, self.key)
+            return Events.joined([(events, 0, rows)])._replace(times=times)
+        kept = self.bounded(events, bound)  # a later event can only push these out
+        persons = Events.joined([(events, 0, np.repeat(kept.persons, np.diff(kept.starts)))])
+        groups = kept.groups if len(events.groups) else events.groups
+        amounts = kept.amounts if len(events.amounts) else events.amounts
+        return persons._replace(items=kept.items, amounts=amounts, times=events.times[:0], groups=groups)
 
 
-def bounded(batches: Iterable[pa.RecordBatch], order: KeyedOrder, bound: int) -> Iterator[BoundedEvents]:
-    """The events that are kept, from batches of (person, group, item, amount) that are sorted by all four.
-
-    How rows are cut into batches changes nothing. Batches are checked, so the guarantee does not depend on an engine. Memory is a batch
-    and at most as many rows of one person as the bound.
-    """
-    for rows, starts in _whole_persons(batches, order, bound):
-        yield _cut(rows, starts, order, bound)
-
-
-def bounded_in_parts(
-    parts: Iterable[Iterable[pa.RecordBatch]], order: KeyedOrder, bound: int
-) -> Iterator[BoundedEvents]:
-    """The events that are kept, from several streams like that of `bounded`, where a person may be in all of them.
-
-    All events of one person, group and item must be in one part. What its own part does not keep cannot be kept at all.
-    """
-    possible = [
-        _still_possible(rows, starts, order, bound)
-        for batches in parts
-        for rows, starts in _whole_persons(batches, order, bound)
-    ]
-    if possible:
-        rows = pa.concat_batches(possible)
-        rows = rows.take(pc.sort_indices(rows.column("person")))
-        yield _cut(rows, _starts(rows), order, bound)
-
-
-@dataclass(frozen=True)
-class PersonTotals:
-    """How much each of some persons has before the bound; no person comes twice. **Not private**."""
-
-    persons: pa.Array
-    totals: NDArray[
-        np.float64
-    ]  # Σ|amount| of what `bounded` could keep, in grid units; exact where each event counts 1
-
-
-def person_totals(batches: Iterable[pa.RecordBatch], order: KeyedOrder) -> Iterator[PersonTotals]:
-    """What each person has before the bound, from batches like those of `bounded`.
-
-    Guarantee: a person's total is a function of that person's events and the release's key alone. It counts what `bounded` would keep under
-    an endless bound: each (group, item) once where the order says so, and one group where it says so.
-    """
-    waiting: list[pa.RecordBatch] = []
-    for runs in _group_runs(batches, order):
-        together = pa.concat_batches([*waiting, runs])
-        starts = _starts(together)
-        whole = int(starts[-2])  # where the last person begins, who may go on in the next batch
-        if whole:
-            yield _totals(together.slice(0, whole), starts[:-1], order)
-        waiting = [together.slice(whole)]
-    for rest in waiting:
-        yield _totals(rest, np.array([0, rest.num_rows]), order)
-
-
-def person_totals_in_parts(
-    parts: Iterable[Iterable[pa.RecordBatch]], order: KeyedOrder
-) -> Iterator[PersonTotals]:
-    """The same from several streams like those of `bounded_in_parts`, where a person may be in all of them."""
-    runs = [each for batches in parts for each in _group_runs(batches, order)]
-    if runs:
-        together = pa.concat_batches(runs)
-        together = together.take(pc.sort_indices(together.column("person")))
-        yield _totals(together, _starts(together), order)
-
-
-def _group_runs(batches: Iterable[pa.RecordBatch], order: KeyedOrder) -> Iterator[pa.RecordBatch]:
-    """For each batch, (person, group, Σ|amount|) of every run of rows of one person and group."""
-    last: pa.RecordBatch | None = None
-    for batch in batches:
-        if batch.num_rows == 0:
-            continue
-        check_batch(batch, order.group_count, None if last is None else last.column("person")[0])
-        rows = _numbered(batch, last)
-        last = rows.slice(rows.num_rows - 1)
-        person, group = rows.column("person"), rows.column("group")
-        is_new = pc.or_(pc.not_equal(person[1:], person[:-1]), pc.not_equal(group[1:], group[:-1]))
-        starts = np.append(0, np.flatnonzero(is_new.to_numpy(zero_copy_only=False)) + 1)
-        if order.each_once:
-            amounts = rows.column("occurrence").to_numpy() == 0
-        else:
-            amounts = np.abs(rows.column("amount").to_numpy())
-        totals = np.add.reduceat(amounts, starts, dtype=np.float64)  # weights may add up to more than 2^63
-        columns = [person.take(pa.array(starts)), group.take(pa.array(starts)), pa.array(totals)]
-        yield pa.RecordBatch.from_arrays(columns, ("person", "group", "total"))
-
-
-def _totals(runs: pa.RecordBatch, starts: Integers, order: KeyedOrder) -> PersonTotals:
-    """The totals of whole persons from their runs."""
-    amounts = runs.column("total").to_numpy()
-    if order.one_group:
-        amounts = np.where(_in_first_group(runs, starts, order), amounts, 0)
-    persons = runs.column("person").take(pa.array(starts[:-1]))
-    return PersonTotals(persons, np.add.reduceat(amounts, starts[:-1]))
-
-
-@kernel
-def mark_persons_over(starts: Integers, amounts: Integers, bound: int, is_over: NDArray[np.bool_]) -> None:
-    """Whether each person's Σ|amount| exceeds the bound; person i has rows starts[i] … starts[i+1]−1."""
-    for person in range(len(starts) - 1):
-        left = bound
-        over = False
-        for row in range(starts[person], starts[person + 1]):
-            magnitude = abs(amounts[row])
-            if not 0 <= magnitude <= left:  # the smallest int64 has no magnitude
-                over = True
-                break
-            left -= magnitude
-        is_over[person] = over
-
-
-@kernel
-def cap_contributions(
-    starts: Integers, order: Integers, amounts: Integers, bound: int, result: Integers
-) -> None:
-    """What of each amount is kept: in order, until Σ|amount| reaches the bound; the last one is truncated.
-
-    Person i has the places starts[i] … starts[i+1]−1 of the order.
-    """
-    for person in range(len(starts) - 1):
-        left = bound
-        for place in range(starts[person], starts[person + 1]):
-            row = order[place]
-            magnitude = abs(amounts[row])
-            part = min(magnitude, left) if magnitude >= 0 else left
-            left -= part
-            result[row] = part if amounts[row] > 0 else -part
-
-
-def _whole_persons(
-    batches: Iterable[pa.RecordBatch], order: KeyedOrder, bound: int
-) -> Iterator[tuple[pa.RecordBatch, Integers]]:
-    """Sorted rows of whole persons with occurrence numbers, as far as they could be kept; and where each person begins."""
-    waiting: pa.RecordBatch | None = None
-    last: pa.RecordBatch | None = None
-    most = _MOST_WAITING
-    for batch in batches:
-        if batch.num_rows == 0:
-            continue
-        check_batch(batch, order.group_count, None if last is None else last.column("person")[0])
-        rows = _numbered(batch, last)
-        last = rows.slice(rows.num_rows - 1)
-        if order.each_once:
-            rows = rows.filter(pc.equal(rows.column("occurrence"), 0))
-            if rows.num_rows == 0:
-                continue
-        if waiting is not None:
-            rows = pa.concat_batches([waiting, rows])
-        starts = _starts(rows)
-        whole = int(starts[-2])  # where the last person begins, who may go on in the next batch
-        if whole:
-            yield rows.slice(0, whole), starts[:-1]
-        waiting = rows.slice(whole)
-        most = most if whole == 0 else _MOST_WAITING
-        if waiting.num_rows > most:
-            waiting = _still_possible(waiting, np.array([0, waiting.num_rows]), order, bound)
-            # so that a large bound is not hashed again with every batch
-            most = max(_MOST_WAITING, 2 * waiting.num_rows)
-    if waiting is not None:
-        yield waiting, np.array([0, waiting.num_rows])
-
-
-def check_batch(batch: pa.RecordBatch, group_count: int, last_person: pa.Scalar | None) -> None:
-    """Refuses a batch with missing values, broken text, impossible amounts or groups, or persons out of order."""
-    person, group, _, amount = batch.columns
-    try:
-        batch.validate(full=True)
-    except pa.ArrowException:
-        raise InputError("events must be valid text and numbers, got something else") from None
-    broken = InputError(
-        "events must come sorted by person, complete, within 2^62; got others from the engine"
+def ids_of(events: Events, places: Int64s) -> pa.Array:
+    """The ids of the persons of these events, as text."""
+    starts, data = unpack_persons(events.persons, events.long_ids, places)
+    return pa.Array.from_buffers(
+        pa.large_string(), len(places), [None, pa.py_buffer(starts), pa.py_buffer(data)]
     )
-    if any(column.null_count for column in batch.columns):
-        raise broken
-    amounts, groups = (column.to_numpy(zero_copy_only=False) for column in (amount, group))
-    if not (
-        (amounts >= -_FARTHEST).all()
-        and (amounts <= _FARTHEST).all()
-        and (groups >= 0).all()
-        and (groups < group_count).all()
-        and pc.all(pc.less_equal(person[:-1], person[1:]), min_count=0).as_py()
-        and (last_person is None or pc.less_equal(last_person, person[0]).as_py())
-    ):
-        raise broken
 
 
-def _numbered(batch: pa.RecordBatch, last: pa.RecordBatch | None) -> pa.RecordBatch:
-    """The batch with occurrence numbers, which continue from the last row of the batch before."""
-    is_same = np.zeros(batch.num_rows, dtype=np.bool_)
-    is_same[1:] = True
-    for column in batch.columns[:3]:
-        is_same[1:] &= pc.equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
-    before = -1
-    if last is not None:
-        is_same[0] = all(last.column(place)[0] == batch.column(place)[0] for place in range(3))
-        before = last.column("occurrence")[0].as_py()
-    # where each row's run of equal rows begins; for the run that goes on, before the batch
-    places = np.arange(batch.num_rows)
-    numbers = places - np.maximum.accumulate(np.where(is_same, -1 - before, places))
-    return pa.RecordBatch.from_arrays([*batch.columns, pa.array(numbers)], _COLUMNS)
+# SipHash-2-4 (Aumasson and Bernstein 2012).
 
 
-def _starts(rows: pa.RecordBatch) -> Integers:
-    """Where each person's rows begin, and where the last one's end."""
-    person = rows.column("person")
-    changes = pc.not_equal(person[1:], person[:-1]).to_numpy(zero_copy_only=False)
-    return np.concatenate([[0], np.flatnonzero(changes) + 1, [len(person)]]).astype(np.int64)
+@kernel
+def _rotated(word: np.uint64, bits: np.uint64) -> np.uint64:
+    return (word << bits) | (word >> (_64 - bits))
 
 
-def _cut(rows: pa.RecordBatch, starts: Integers, order: KeyedOrder, bound: int) -> BoundedEvents:
-    """What is kept of the rows of whole persons."""
-    amounts = _kept_amounts(rows, starts, order, bound)
-    if not amounts.all():
-        places = np.flatnonzero(amounts)
-        rows, amounts = rows.take(pa.array(places)), amounts[places]
-    return BoundedEvents(rows.column("group").to_numpy(), rows.column("item"), amounts)
+@kernel
+def _round(v0: np.uint64, v1: np.uint64, v2: np.uint64, v3: np.uint64) -> _State:
+    v0, v2 = v0 + v1, v2 + v3
+    v1, v3 = _rotated(v1, _13) ^ v0, _rotated(v3, _16) ^ v2
+    v0, v2 = _rotated(v0, _32) + v3, v2 + v1
+    v1, v3 = _rotated(v1, _17) ^ v2, _rotated(v3, _21) ^ v0
+    return v0, v1, _rotated(v2, _32), v3
 
 
-def _still_possible(rows: pa.RecordBatch, starts: Integers, order: KeyedOrder, bound: int) -> pa.RecordBatch:
-    """The rows that could still be kept when more rows of the same persons come: those before the bound is reached."""
-    amounts = _kept_amounts(rows, starts, order, bound)
-    return rows if amounts.all() else rows.take(pa.array(np.flatnonzero(amounts)))
+@kernel
+def _begun(key: Words) -> _State:
+    return (
+        key[0] ^ np.uint64(0x736F6D6570736575),
+        key[1] ^ np.uint64(0x646F72616E646F6D),
+        key[0] ^ np.uint64(0x6C7967656E657261),
+        key[1] ^ np.uint64(0x7465646279746573),
+    )
 
 
-def _kept_amounts(rows: pa.RecordBatch, starts: Integers, order: KeyedOrder, bound: int) -> Integers:
-    """What is kept of each row if these are all rows of their persons."""
-    amounts: Integers = rows.column("amount").to_numpy()
-    if order.one_group:
-        amounts = np.where(_in_first_group(rows, starts, order), amounts, 0)
-    is_over = np.empty(len(starts) - 1, dtype=np.bool_)
-    mark_persons_over(starts, amounts, bound, is_over)
-    if not is_over.any():
-        return amounts
-    # only events of persons over the bound need an order
-    places = np.flatnonzero(np.repeat(is_over, np.diff(starts)))
-    over = rows.take(pa.array(places))
-    over_starts = np.concatenate([[0], np.cumsum(np.diff(starts)[is_over])]).astype(np.int64)
-    capped = np.empty(len(places), dtype=np.int64)
-    cap_contributions(over_starts, _in_order(over, over_starts, order), amounts[places], bound, capped)
-    amounts = amounts.copy()
-    amounts[places] = capped
-    return amounts
+@kernel
+def _with_word(state: _State, word: np.uint64) -> _State:
+    v0, v1, v2, v3 = state
+    v0, v1, v2, v3 = _round(v0, v1, v2, v3 ^ word)
+    v0, v1, v2, v3 = _round(v0, v1, v2, v3)
+    return v0 ^ word, v1, v2, v3
 
 
-def _in_first_group(rows: pa.RecordBatch, starts: Integers, order: KeyedOrder) -> NDArray[np.bool_]:
-    """Whether each row is in its person's one group; nearly all persons are in one group anyway."""
-    groups = rows.column("group").to_numpy()
-    is_in_several = np.minimum.reduceat(groups, starts[:-1]) != np.maximum.reduceat(groups, starts[:-1])
-    is_kept = np.ones(len(groups), dtype=np.bool_)
-    if is_in_several.any():
-        counts = np.diff(starts)
-        places = np.flatnonzero(np.repeat(is_in_several, counts))
-        person_index = np.repeat(np.arange(is_in_several.sum()), counts[is_in_several])
-        persons = rows.column("person").take(pa.array(starts[:-1][is_in_several]))
-        is_kept[places] = order.in_first_group(persons, person_index, groups[places])
-    return is_kept
+@kernel
+def _ended(state: _State, last: np.uint64) -> np.uint64:
+    """The hash, after the word with the length in its highest byte."""
+    v0, v1, v2, v3 = _with_word(state, last)
+    v2 ^= np.uint64(0xFF)
+    for _ in range(4):
+        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
+    return v0 ^ v1 ^ v2 ^ v3
 
 
-def _in_order(rows: pa.RecordBatch, starts: Integers, order: KeyedOrder) -> Integers:
-    """The rows, person by person, in the order in which they are kept."""
-    person_index = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    persons = rows.column("person").take(pa.array(starts[:-1]))
-    groups, occurrences = rows.column("group").to_numpy(), rows.column("occurrence").to_numpy()
-    hashes = order.hashes(persons, person_index, groups, rows.column("item"), occurrences)
-    return np.lexsort((hashes[:, 1], hashes[:, 0], person_index))
+@kernel
+def _word(data: NDArray[np.uint8], first: Any, last: Any) -> np.uint64:
+    """Up to 8 bytes as a number, the first one lowest."""
+    if first + 8 <= len(data):
+        missing = np.uint64(8 * (8 - (last - first)))
+        return (load_word(data, first) << missing) >> missing if missing < _64 else _0
+    word = _0
+    for place in range(last - 1, first - 1, -1):
+        word = (word << _8) | np.uint64(data[place])
+    return word
+
+
+@kernel
+def text_hash(data: NDArray[np.uint8], first: int, last: int, key: Words) -> np.uint64:
+    """SipHash-2-4 of some bytes."""
+    state, place = _begun(key), first
+    while place + 8 <= last:
+        state = _with_word(state, _word(data, place, place + 8))
+        place += 8
+    return _ended(state, _word(data, place, last) | (np.uint64(last - first) << _56))
+
+
+# Persons. An id of up to 15 bytes lies in its two words, with its length in the highest byte. For a longer one that byte is 255, the
+# other bits of that word are its place among the long ids (4 bytes of length, then the text), and the first word is its hash.
+
+
+@kernel
+def pack_person(data: NDArray[np.uint8], first: int, last: int, key: Words) -> tuple[np.uint64, np.uint64]:
+    """The two words of an id; of a long one without its place."""
+    length = last - first
+    if length > SHORT_ID:
+        return text_hash(data, first, last, key), _LONG << _56
+    middle = min(first + 8, last)
+    return _word(data, first, middle), _word(data, middle, last) | (np.uint64(length) << _56)
+
+
+@kernel
+def person_hash(first: np.uint64, second: np.uint64, key: Words) -> np.uint64:
+    """SipHash-2-4 of an id, from its two words."""
+    length = second >> _56
+    if length == _LONG:
+        return first
+    if length < _8:
+        return _ended(_begun(key), first | second)
+    return _ended(_with_word(_begun(key), first), second)
+
+
+@kernel
+def person_mix(first: np.uint64, second: np.uint64, key: Words) -> np.uint64:
+    """A keyed number whose high bits spread persons evenly: multiply-add, which is universal."""
+    if second >> _56 == _LONG:
+        second = _LONG
+    mix: np.uint64 = first * (key[0] | _1) + second * (key[1] | _1)
+    return mix
+
+
+@kernel
+def slot_of(first: np.uint64, second: np.uint64, key: Words, size: int) -> np.int64:
+    """Where to look for an id first, in a table whose size is a power of two below 2^32."""
+    mix = (person_mix(first, second, key) * _GOLDEN) >> _32
+    return np.int64((mix * np.uint64(size)) >> _32)
+
+
+@kernel
+def long_length(long_ids: NDArray[np.uint8], place: np.int64) -> np.int64:
+    """How many bytes the long id at a place has."""
+    return np.int64(_word(long_ids, place, place + 4))
+
+
+@kernel
+def _same_person(persons: Words, long_ids: NDArray[np.uint8], a: int, b: int) -> bool:
+    if persons[a, 0] != persons[b, 0]:
+        return False
+    if persons[a, 1] >> _56 != _LONG or persons[b, 1] >> _56 != _LONG:
+        return persons[a, 1] == persons[b, 1]  # type: ignore[no-any-return]  # a bool
+    place, other = np.int64(persons[a, 1] & _LOW_56), np.int64(persons[b, 1] & _LOW_56)
+    length = long_length(long_ids, place)
+    return long_length(long_ids, other) == length and same_bytes(
+        long_ids, place + 4, long_ids, other + 4, length
+    )
+
+
+@kernel
+def same_bytes(
+    a: NDArray[np.uint8], start: np.int64, b: NDArray[np.uint8], other: np.int64, length: np.int64
+) -> bool:
+    """Whether so many bytes from a place on are equal."""
+    for step in range(length):  # noqa: SIM110  # a kernel has no generators
+        if a[start + step] != b[other + step]:
+            return False
+    return True
+
+
+@kernel
+def unpack_persons(
+    persons: Words, long_ids: NDArray[np.uint8], places: Int64s
+) -> tuple[Int64s, NDArray[np.uint8]]:
+    """(starts, bytes) of the ids at these places."""
+    starts = np.zeros(len(places) + 1, dtype=np.int64)
+    for i in range(len(places)):
+        second = persons[places[i], 1]
+        length = np.int64(second >> _56)
+        if second >> _56 == _LONG:
+            length = long_length(long_ids, np.int64(second & _LOW_56))
+        starts[i + 1] = starts[i] + length
+    data = np.empty(starts[-1], dtype=np.uint8)
+    for i in range(len(places)):
+        first, second = persons[places[i], 0], persons[places[i], 1]
+        place = np.int64(second & _LOW_56) + 4
+        for step in range(starts[i + 1] - starts[i]):
+            if second >> _56 == _LONG:
+                data[starts[i] + step] = long_ids[place + step]
+            else:
+                word = first if step < 8 else second
+                data[starts[i] + step] = np.uint8((word >> np.uint64(8 * (step % 8))) & np.uint64(255))
+    return starts, data
+
+
+@kernel
+def copy_persons(
+    persons: Words,
+    long_ids: NDArray[np.uint8],
+    first_long: int,
+    rows: Int64s,
+    target: Words,
+    long_target: NDArray[np.uint8],
+    used: int,
+) -> int:
+    """Copies the ids of these rows, long ones to where `used` bytes are taken; how many are taken then."""
+    for i in range(len(rows)):
+        first, second = persons[rows[i], 0], persons[rows[i], 1]
+        if second >> _56 == _LONG:
+            place = np.int64(second & _LOW_56) - first_long
+            second = (_LONG << _56) | np.uint64(used)
+            for step in range(4 + long_length(long_ids, place)):
+                long_target[used] = long_ids[place + step]
+                used += 1
+        target[i, 0], target[i, 1] = first, second
+    return used
+
+
+@kernel
+def _by_person(persons: Words, long_ids: NDArray[np.uint8], key: Words) -> tuple[Int64s, NDArray[np.int32]]:
+    """(starts, rows): person i has the rows rows[starts[i]:starts[i+1]]."""
+    count, size = len(persons), 4
+    while size < 2 * count:
+        size *= 2
+    slots = np.full(size, -1, dtype=np.int32)
+    number, firsts = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
+    starts = np.zeros(count + 1, dtype=np.int64)
+    people = 0
+    for row in range(count):
+        slot = slot_of(persons[row, 0], persons[row, 1], key, size)
+        while slots[slot] >= 0 and not _same_person(persons, long_ids, firsts[slots[slot]], row):
+            slot = (slot + 1) & (size - 1)
+        if slots[slot] < 0:
+            slots[slot], firsts[people] = people, row
+            people += 1
+        number[row] = slots[slot]
+        starts[number[row] + 1] += 1
+    for person in range(people):
+        starts[person + 1] += starts[person]
+    following = starts[:people].copy()
+    rows = np.empty(count, dtype=np.int32)
+    for row in range(count):
+        person = number[row]
+        rows[following[person]] = row
+        following[person] += 1
+    return starts[: people + 1].copy(), rows
+
+
+# One person's events. A cell is (group, high word, low word of the item).
+
+
+@kernel
+def _before(a: int, b: int, keys: Words, cells: Words, amounts: Int64s) -> bool:
+    if keys[a] != keys[b]:
+        return keys[a] < keys[b]  # type: ignore[no-any-return]  # a bool
+    for place in range(3):
+        if cells[a, place] != cells[b, place]:
+            return cells[a, place] < cells[b, place]  # type: ignore[no-any-return]  # a bool
+    return amounts[a] < amounts[b]  # type: ignore[no-any-return]  # a bool
+
+
+@kernel
+def _sift(
+    places: NDArray[np.int32], start: int, count: int, keys: Words, cells: Words, amounts: Int64s
+) -> None:
+    """Moves the place at `start` down its heap, until no larger one is below it."""
+    moved, parent = places[start], start
+    while 2 * parent + 1 < count:
+        child = 2 * parent + 1
+        if child + 1 < count and _before(places[child], places[child + 1], keys, cells, amounts):
+            child += 1
+        if not _before(moved, places[child], keys, cells, amounts):
+            break
+        places[parent] = places[child]
+        parent = child
+    places[parent] = moved
+
+
+@kernel
+def sort_places(places: NDArray[np.int32], count: int, keys: Words, cells: Words, amounts: Int64s) -> None:
+    """The numbers below `count`, sorted by key, cell and amount: by insertion if they are few or sorted already, else as a heap."""
+    descents = 0
+    for place in range(count):
+        places[place] = place
+        descents += place > 0 and _before(place, place - 1, keys, cells, amounts)
+    if descents == 0:
+        return
+    if count <= _FEW:
+        for end in range(1, count):
+            moved, place = places[end], end
+            while place > 0 and _before(moved, places[place - 1], keys, cells, amounts):
+                places[place] = places[place - 1]
+                place -= 1
+            places[place] = moved
+        return
+    for start in range(count // 2 - 1, -1, -1):
+        _sift(places, start, count, keys, cells, amounts)
+    for end in range(count - 1, 0, -1):
+        places[0], places[end] = places[end], places[0]
+        _sift(places, 0, end, keys, cells, amounts)
+
+
+@kernel
+def _is_same_cell(a: int, b: int, cells: Words) -> bool:
+    return cells[a, 2] == cells[b, 2] and cells[a, 1] == cells[b, 1] and cells[a, 0] == cells[b, 0]  # type: ignore[no-any-return]  # a bool
+
+
+@kernel
+def _added(total: np.int64, amount: np.int64, times: np.int64) -> np.int64:
+    """total + |amount|·times, at most the largest number."""
+    magnitude = abs(amount)
+    if magnitude < 0 or magnitude > (_LARGEST - total) // times:  # the smallest int64 has no magnitude
+        return _LARGEST
+    return total + magnitude * times
+
+
+@kernel
+def _doubled(array: Any) -> Any:
+    """The array with as much space again."""
+    return np.concatenate((array, np.empty_like(array)))
+
+
+@kernel
+def _cap(
+    places: NDArray[np.int32], count: int, keys: Words, cells: Words, amounts: Int64s, bound: np.int64
+) -> int:
+    """Sorts places and truncates amounts where Σ|amount| reaches the bound; how many are left."""
+    sort_places(places, count, keys, cells, amounts)
+    left, kept = bound, 0
+    while kept < count and left > 0:
+        amount = amounts[places[kept]]
+        magnitude = abs(amount)
+        part = min(magnitude, left) if magnitude >= 0 else left
+        left -= part
+        amounts[places[kept]] = part if amount > 0 else -part
+        kept += 1
+    return kept
+
+
+@kernel
+def bound_events(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  # one loop over persons; each part is a rule of the specification
+    persons: Words,
+    items: Words,
+    amounts: Int64s,
+    times: Int64s,
+    groups: NDArray[np.int32],
+    long_ids: NDArray[np.uint8],
+    key: Words,
+    group_hashes: Words,
+    each_once: bool,
+    one_group: bool,
+    in_order: bool,
+    bound: np.int64,
+) -> tuple[NDArray[np.int32], Words, Int64s, Int64s, Floats, Int64s]:
+    """The arrays of `BoundedEvents`."""
+    starts, rows = _by_person(persons, long_ids, key)
+    people, width = len(starts) - 1, items.shape[1]
+    kept, kept_starts = 0, np.zeros(people + 1, dtype=np.int64)
+    kept_groups = np.empty(len(persons), dtype=np.int32)
+    kept_items = np.empty((len(persons), width), dtype=np.uint64)
+    kept_amounts = np.empty(len(persons), dtype=np.int64)
+    totals, firsts = np.zeros(people), np.empty(people, dtype=np.int64)
+
+    most = 1
+    for person in range(people):
+        most = max(most, starts[person + 1] - starts[person])
+    # one person's events, and below their occurrences as far as they may be kept
+    keys, cells, places = np.empty(most, np.uint64), np.zeros((most, 3), np.uint64), np.empty(most, np.int32)
+    cell_amounts, cell_times = np.ones(most, dtype=np.int64), np.ones(most, dtype=np.int64)
+    chosen_keys, chosen_cells = np.empty(64, dtype=np.uint64), np.empty((64, 3), dtype=np.uint64)
+    chosen_amounts, chosen_places = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int32)
+
+    for person in range(people):
+        first = rows[starts[person]]
+        firsts[person] = first
+        begun = _with_word(_begun(key), person_hash(persons[first, 0], persons[first, 1], key))
+        only = np.int64(-1)
+        if one_group and len(groups):
+            smallest = _0
+            for place in range(starts[person], starts[person + 1]):
+                group = np.int64(groups[rows[place]])
+                if group != only:
+                    value = _ended(_with_word(begun, group_hashes[group]), _16 << _56)
+                    if only < 0 or value < smallest or (value == smallest and group < only):
+                        only, smallest = group, value
+        count, total = 0, np.int64(0)
+        for place in range(starts[person], starts[person + 1]):
+            row = rows[place]
+            group = np.int64(groups[row]) if len(groups) else np.int64(0)
+            if only >= 0 and group != only:
+                continue
+            cells[count, 0] = np.uint64(group)
+            cells[count, 1] = items[row, 0] if width == 2 else _0
+            cells[count, 2] = items[row, width - 1]
+            if len(amounts):
+                cell_amounts[count] = amounts[row]
+            if len(times):
+                cell_times[count] = 1 if each_once else times[row]
+            total = _added(total, cell_amounts[count], cell_times[count])
+            count += 1
+        needs_hashes = in_order or total > bound
+        for place in range(count):
+            keys[place] = cells[place, 2]
+            if needs_hashes:
+                state = _with_word(begun, group_hashes[cells[place, 0]])
+                state = _with_word(_with_word(state, cells[place, 1]), cells[place, 2])
+                keys[place] = _ended(_with_word(state, _0), _EVENT_END)
+        if each_once or needs_hashes:
+            sort_places(places, count, keys, cells, cell_amounts)
+        else:
+            for place in range(count):
+                places[place] = place
+        chosen, occurrence = 0, _0
+        for place in range(count):
+            here = places[place]
+            is_again = place > 0 and _is_same_cell(here, places[place - 1], cells)
+            if is_again and each_once:
+                continue
+            totals[person] += abs(np.float64(cell_amounts[here])) * cell_times[here]
+            number = cell_times[here] if needs_hashes else 1
+            occurrence = occurrence if is_again else _0
+            for _ in range(number):
+                if chosen == len(chosen_keys):
+                    # what is beyond the bound now is beyond it later
+                    if needs_hashes and chosen >= _MANY:
+                        arrays = chosen_keys.copy(), chosen_cells.copy(), chosen_amounts
+                        chosen = _cap(chosen_places, chosen, *arrays, bound)
+                        old_amounts = chosen_amounts.copy()
+                        for new in range(chosen):
+                            old = chosen_places[new]
+                            chosen_keys[new], chosen_cells[new] = arrays[0][old], arrays[1][old]
+                            chosen_amounts[new] = old_amounts[old]
+                    if chosen > len(chosen_keys) // 2:
+                        chosen_keys, chosen_cells = _doubled(chosen_keys), _doubled(chosen_cells)
+                        chosen_amounts, chosen_places = _doubled(chosen_amounts), _doubled(chosen_places)
+                chosen_keys[chosen], chosen_places[chosen] = keys[here], chosen
+                chosen_cells[chosen, 0], chosen_cells[chosen, 1] = cells[here, 0], cells[here, 1]
+                chosen_cells[chosen, 2], chosen_amounts[chosen] = cells[here, 2], cell_amounts[here]
+                if not needs_hashes:
+                    chosen_amounts[chosen] *= cell_times[here]
+                elif occurrence > _0:
+                    state = _with_word(begun, group_hashes[cells[here, 0]])
+                    state = _with_word(_with_word(state, cells[here, 1]), cells[here, 2])
+                    chosen_keys[chosen] = _ended(_with_word(state, occurrence), _EVENT_END)
+                chosen, occurrence = chosen + 1, occurrence + _1
+        if needs_hashes:
+            chosen = _cap(chosen_places, chosen, chosen_keys, chosen_cells, chosen_amounts, bound)
+        while kept + chosen > len(kept_amounts):  # some occur several times
+            kept_groups, kept_items = _doubled(kept_groups), _doubled(kept_items)
+            kept_amounts = _doubled(kept_amounts)
+        for place in range(chosen):
+            here = chosen_places[place]
+            kept_groups[kept] = np.int32(chosen_cells[here, 0])
+            kept_items[kept, 0] = chosen_cells[here, 1]
+            kept_items[kept, width - 1] = chosen_cells[here, 2]
+            kept_amounts[kept] = chosen_amounts[here]
+            kept += 1
+        kept_starts[person + 1] = kept
+    return (
+        kept_groups[:kept].copy(),
+        kept_items[:kept].copy(),
+        kept_amounts[:kept].copy(),
+        kept_starts,
+        totals,
+        firsts,
+    )
+
+
+@kernel
+def different_events(
+    persons: Words,
+    items: Words,
+    amounts: Int64s,
+    times: Int64s,
+    groups: NDArray[np.int32],
+    long_ids: NDArray[np.uint8],
+    key: Words,
+) -> tuple[Int64s, Int64s]:
+    """(rows, times): one row of each event that differs from the others, and how often it occurs."""
+    starts, rows = _by_person(persons, long_ids, key)
+    chosen, counts, used = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int64), 0
+    for person in range(len(starts) - 1):
+        count = starts[person + 1] - starts[person]
+        keys, cells, places = (
+            np.empty(count, np.uint64),
+            np.zeros((count, 3), np.uint64),
+            np.empty(count, np.int32),
+        )
+        cell_amounts = np.ones(count, dtype=np.int64)
+        for place in range(count):
+            row = rows[starts[person] + place]
+            keys[place] = items[row, items.shape[1] - 1]
+            cells[place, 0] = np.uint64(groups[row]) if len(groups) else _0
+            cells[place, 1] = items[row, 0]
+            cell_amounts[place] = amounts[row] if len(amounts) else 1
+        sort_places(places, count, keys, cells, cell_amounts)
+        for place in range(count):
+            row = rows[starts[person] + places[place]]
+            if place == 0 or _before(places[place - 1], places[place], keys, cells, cell_amounts):
+                chosen[used], counts[used] = row, 0
+                used += 1
+            counts[used - 1] += times[row] if len(times) else 1
+    return chosen[:used].copy(), counts[:used].copy()

@@ -4,7 +4,10 @@ No type is guessed. A single bad value becomes NULL, and its event is left out: 
 for all to see, whether there is a release at all.
 """
 
-from dataclasses import dataclass
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from armslength.checks import type_name
 from armslength.errors import InputError, ParameterError
@@ -12,11 +15,12 @@ from armslength.protocol.protocol import Protocol
 
 _SIGNED = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
 _WHOLE = _SIGNED | {f"U{kind}" for kind in _SIGNED}
-_REAL = {"FLOAT", "DOUBLE"}
-_NOTHING = '"NULL"'  # the type of a column in which everything is missing
+REAL = {"FLOAT": 2**24, "DOUBLE": 2**53}  # up to here every whole number is one of the type
+NOTHING = '"NULL"'  # the type of a column in which everything is missing
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _WHOLE_NUMBER = "[+-]?[0-9]+"
 _FARTHEST = 2**62
+_POINT_ZERO = r"(-?[0-9]+)\.0*"
 # White_Space in Unicode 17, which is trimmed from the id of a person
 _BLANK_CODES = (*range(9, 14), 32, 133, 160, 5760, *range(8192, 8203), 8232, 8233, 8239, 8287, 12288)
 _BLANKS = "".join(map(chr, _BLANK_CODES))
@@ -27,9 +31,10 @@ class EventColumns:
     """Which columns hold what."""
 
     person: str
-    item: str
+    item: str | None = None
     group: str | None = None
     weight: str | None = None
+    record: Mapping[str, str] = field(default_factory=dict)  # role and name of each column of a record
 
     def __post_init__(self) -> None:
         check_roles(self.named)
@@ -38,7 +43,14 @@ class EventColumns:
     def named(self) -> dict[str, str]:
         """Role and name of each column that there is."""
         each = {"person": self.person, "item": self.item, "group": self.group, "weight": self.weight}
-        return {role: name for role, name in each.items() if name is not None}
+        return {role: name for role, name in each.items() if name is not None} | dict(self.record)
+
+    @property
+    def by_role(self) -> "EventColumns":
+        """The columns of a table whose columns are called like their roles."""
+        same = {role: role for role in self.named}
+        record = {role: same.pop(role) for role in self.record}
+        return EventColumns(**same, record=record)
 
 
 def check_roles(roles: dict[str, str]) -> None:
@@ -48,6 +60,11 @@ def check_roles(roles: dict[str, str]) -> None:
             raise ParameterError(f"{role} must be the name of a column, got {type(name).__name__}")
     if len({name.casefold() for name in roles.values()}) != len(roles):
         raise ParameterError(f"{' and '.join(roles)} must be different columns, got one twice")
+
+
+def quoted(name: str) -> str:
+    """A column's name as SQL."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _unless(*broken: str, value: str) -> str:
@@ -63,25 +80,38 @@ def _missing(column: str, kind: str) -> str:
 
 
 def id_expression(column: str, kind: str, role: str) -> str:
-    """A person or a group as text, missing as NULL.
-
-    Guarantee: a person's id is its NFC form without white space around it, so spellings that look alike are one person.
-    """
+    """A person or a group as text, missing as NULL; a float is the whole number that it is, and nobody if it is none."""
     if kind == "JSON":
-        is_id = f"json_type({column}) = 'VARCHAR' OR regexp_full_match({column} ->> '$', '{_WHOLE_NUMBER}')"
-        name = _unless(_missing(column, kind), f"NOT ({is_id})", value=f"{column} ->> '$'")
-    elif kind in _WHOLE | {"VARCHAR", "UUID", "DATE", _NOTHING} or kind.startswith("ENUM"):
+        text = f"{column} ->> '$'"
+        is_id = f"json_type({column}) = 'VARCHAR' OR regexp_full_match({text}, '{_WHOLE_NUMBER}')"
+        number = f"CASE WHEN json_type({column}) = 'DOUBLE' THEN TRY_CAST({text} AS DOUBLE) END"
+        value = f"CASE WHEN {is_id} THEN {text} ELSE {_whole_text(number, 'DOUBLE')} END"
+        name = _unless(_missing(column, kind), value=value)
+    elif kind in REAL:
+        name = _whole_text(column, kind)
+    elif is_whole(kind) or kind in {"VARCHAR", "UUID", "DATE", NOTHING} or kind.startswith("ENUM"):
         name = f"CAST({column} AS VARCHAR)"
     else:
-        raise InputError(f"{role} must be a column of text or whole numbers, got {type_name(kind)}; cast it")
-    return f"nullif({person_spelling(name) if role == 'person' else name}, '')"
+        raise InputError(f"{role} must be a column of text or numbers, got {type_name(kind)}; cast it")
+    return f"nullif({name}, '')"
 
 
-def person_spelling(name: str) -> str:
-    """The NFC form of an expression of text without white space around it."""
-    # for ASCII without blanks at its ends that is the text itself: ten times as fast
-    is_plain = f"strlen({name}) = length({name}) AND {name} >= '!' AND ({name})[-1] > ' '"
-    return f"CASE WHEN {is_plain} THEN {name} ELSE trim({nfc(name)}, '{_BLANKS}') END"
+def is_whole(kind: str) -> bool:
+    """Whether a type has whole numbers only."""
+    return kind in _WHOLE or (kind.startswith("DECIMAL") and kind.endswith(",0)"))
+
+
+def _whole_text(number: str, kind: str) -> str:
+    """A float as the whole number that it is; NULL where it is none, or beyond those that its type tells apart."""
+    is_whole = f"{number} = trunc({number}) AND abs({number}) <= {float(REAL[kind])!r}::{kind}"
+    return f"CASE WHEN {is_whole} THEN CAST(TRY_CAST({number} AS BIGINT) AS VARCHAR) END"
+
+
+def canonical_person(text: str) -> str:
+    """The id of a person: NFC, without white space around it; a whole number loses decimals of zero. Empty if it names nobody."""
+    name = unicodedata.normalize("NFC", text).strip(_BLANKS)
+    match = re.fullmatch(_POINT_ZERO, name)
+    return match[1] if match else name
 
 
 def nfc(text: str) -> str:
@@ -96,7 +126,7 @@ def item_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool
     if protocol.items == "string" and not by_number:
         if kind == "JSON":
             return _unless(missing, f"json_type({column}) <> 'VARCHAR'", value=f"{column} ->> '$'")
-        if kind not in ("VARCHAR", _NOTHING) and not kind.startswith("ENUM"):
+        if kind not in ("VARCHAR", NOTHING) and not kind.startswith("ENUM"):
             raise InputError(f"item must be of the protocol's type string, got {type_name(kind)}; cast it")
         return f"nullif(CAST({column} AS VARCHAR), '')"
     broken = [missing]
@@ -107,7 +137,7 @@ def item_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool
         number = f"TRY_CAST({column} AS BIGINT)"
         # the engine would round '1.5', and accept ' 1'
         broken.append(f"NOT regexp_full_match({column}, '{_WHOLE_NUMBER}')")
-    elif kind in _WHOLE | {_NOTHING}:
+    elif is_whole(kind) or kind == NOTHING:
         number = f"TRY_CAST({column} AS BIGINT)"  # NULL where it does not fit 64 bits
     else:
         raise InputError(f"item must be of the protocol's type int64, got {type_name(kind)}; cast it first")
@@ -122,7 +152,7 @@ def amount_expression(column: str, kind: str, protocol: Protocol, *, is_text: bo
     γ is a power of two, so dividing a float by it is exact. Whole numbers never become floats; decimals and text do.
     """
     resolution = protocol.resolution
-    if kind in _WHOLE:
+    if is_whole(kind):
         number, shift = f"TRY_CAST({column} AS BIGINT)", resolution.numerator.bit_length() - 1
         broken = [f"{number} IS NULL"]
         if shift and protocol.on_grid:
@@ -132,16 +162,7 @@ def amount_expression(column: str, kind: str, protocol: Protocol, *, is_text: bo
         farthest = _FARTHEST // resolution.denominator
         broken.append(f"{shifted} NOT BETWEEN {-farthest} AND {farthest}")
         return _unless(*broken, value=f"{shifted} * {resolution.denominator}::BIGINT")
-    if kind == "JSON":
-        numbers = "('BIGINT', 'UBIGINT', 'HUGEINT', 'DOUBLE')"
-        real = f"CASE WHEN json_type({column}) IN {numbers} THEN TRY_CAST({column} ->> '$' AS DOUBLE) END"
-    elif is_text:
-        # the engine would accept '1_000' and ' 5'
-        real = f"CASE WHEN regexp_full_match({column}, '{_NUMBER}') THEN TRY_CAST({column} AS DOUBLE) END"
-    elif kind in _REAL | {_NOTHING} or kind.startswith("DECIMAL"):
-        real = f"CAST({column} AS DOUBLE)"
-    else:
-        raise InputError(f"weight must be a column of numbers, got {type_name(kind)}; cast it first")
+    real = real_expression(column, kind, "weight", is_text=is_text)
     # ⌊x/γ⌋ = ⌊⌊x⌋/γ⌋ for a whole γ; without the inner floor, tiny negative floats would become 0
     whole = f"floor({real})" if resolution > 1 else real
     floored = f"floor({whole} * {float(1 / resolution)!r}::DOUBLE)"
@@ -150,3 +171,16 @@ def amount_expression(column: str, kind: str, protocol: Protocol, *, is_text: bo
     if protocol.on_grid:
         broken.append(f"{floored} * {float(resolution)!r}::DOUBLE <> {real}")
     return _unless(*broken, value=f"TRY_CAST({floored} AS BIGINT)")
+
+
+def real_expression(column: str, kind: str, role: str, *, is_text: bool) -> str:
+    """A number as a DOUBLE; NULL where it is none."""
+    if kind == "JSON":
+        numbers = "('BIGINT', 'UBIGINT', 'HUGEINT', 'DOUBLE')"
+        return f"CASE WHEN json_type({column}) IN {numbers} THEN TRY_CAST({column} ->> '$' AS DOUBLE) END"
+    if is_text:
+        # the engine would accept '1_000' and ' 5'
+        return f"CASE WHEN regexp_full_match({column}, '{_NUMBER}') THEN TRY_CAST({column} AS DOUBLE) END"
+    if is_whole(kind) or kind in {*REAL, NOTHING} or kind.startswith("DECIMAL"):
+        return f"CAST({column} AS DOUBLE)"
+    raise InputError(f"{role} must be a column of numbers, got {type_name(kind)}; cast it first")

@@ -6,33 +6,49 @@ Which groups exist is public input, never read off the data: a group of one pers
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from queue import SimpleQueue
 from typing import Any, Self, TypeVar
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from armslength.checks import integer, short_repr
 from armslength.errors import ParameterError
 from armslength.ingest.contributions import (
     BoundedEvents,
+    Events,
     KeyedOrder,
-    PersonTotals,
     contribution_in_grid_units,
+    ids_of,
 )
-from armslength.ingest.engine import DEFAULT_MEMORY, EventTable, LeftOut, memory_bytes, opened_table
+from armslength.ingest.encoding import EventEncoder, ItemWords, LeftOut, Watch
+from armslength.ingest.engine import DEFAULT_MEMORY, EventTable, memory_bytes, opened_table
 from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.partitions import EventStore
+from armslength.ingest.records import record_roles
 from armslength.ingest.sources import size_of
-from armslength.ingest.spill import bounded_events, totals_of_persons
-from armslength.ingest.sums import GroupSums, Sums
-from armslength.progress import Advance, progress
+from armslength.ingest.sums import GroupSums, ItemColumns, Sums, SumShape
+from armslength.progress import progress
+from armslength.protocol.item_weights import item_amounts
 from armslength.protocol.protocol import Protocol, checked_vocabulary
 from armslength.randomness.seeds import canonical_text
 from armslength.sketches.sketches import checked_labels
+from armslength.threads import available_threads, ordered_map
 
 _MOST_GROUPS = 10_000_000
+_NO_BOUND = 2**63 - 1
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class PersonTotals:
+    """How much each of some persons has before the bound; no person comes twice. **Not private**."""
+
+    persons: pa.Array
+    totals: NDArray[np.float64]  # Σ|amount| in grid units; exact where each event counts 1
 
 
 @dataclass(frozen=True)
@@ -44,7 +60,10 @@ class TableJob:
     columns: EventColumns
     groups: "PublicGroups"
     bound: int  # the most that one person adds, in grid units
-    item_names: pa.Table | None  # name and number of each item of a fixed vocabulary
+    item_names: list[str] | None  # of a fixed vocabulary, in order
+    item_amounts: (
+        dict[str, int] | None
+    )  # what an event of each item counts, in grid units; None: 1, or its weight
     memory: str
     threads: int | None
 
@@ -56,6 +75,7 @@ class TableJob:
         columns: EventColumns,
         groups: "PublicGroups",
         vocabulary: Any = None,
+        item_weights: Any = None,
         *,
         memory: str = DEFAULT_MEMORY,
         threads: int | None = None,
@@ -70,24 +90,26 @@ class TableJob:
             raise ParameterError("value_range must be None for event tables: a contribution bounds them")
         if protocol.noise_site != "output":
             raise ParameterError(f"noise_site must be 'output' for event tables, got {protocol.noise_site!r}")
+        columns = _with_record(columns, protocol)
+        if columns.weight is not None and protocol.item_weights is not None:
+            raise ParameterError("weight must be left out with item weights, got one")
         if protocol.count == "people" and columns.weight is not None:
             raise ParameterError(
                 "weight must be left out where the protocol counts people, got one; "
                 'make a protocol with count="events" (--count events) to add up weights'
             )
-        if protocol.count == "people" and protocol.resolution != 1:
+        if protocol.count == "people" and protocol.resolution != 1 and protocol.item_weights is None:
             raise ParameterError("resolution must be 1 where the protocol counts people, got another")
         if threads is not None:
             integer("threads", threads, at_least=1, at_most=1024)
-        item_names = item_numbers(protocol, vocabulary)
-        return cls(source, protocol, columns, groups, bound, item_names, memory, threads)
+        names = item_names(protocol, vocabulary)
+        amounts = item_amounts(item_weights, protocol.item_weights, protocol.resolution)
+        return cls(source, protocol, columns, groups, bound, names, amounts, memory, threads)
 
     def sums(self, key: bytes, *, show_progress: bool = False) -> Sums:
         """The exact integers of all groups, **not private**: a function of the set of events and the key alone."""
-        sums = GroupSums(self.protocol, len(self.groups.labels), self.threads)
-        left_out = LeftOut()
-        kept = partial(self.kept_events, key, left_out)
-        for events in _with_bars(kept, self.source, left_out, shown=show_progress):
+        sums, left_out = GroupSums(self.protocol, len(self.groups.labels), self.threads), LeftOut()
+        for events in self.kept_events(key, left_out, show_progress=show_progress):
             sums.add(events)
         if show_progress and sys.stderr is not None and sys.stderr.isatty():
             # for the data holder's eyes, like the progress bar: never in a file
@@ -95,47 +117,79 @@ class TableJob:
         return sums.sums()
 
     def kept_events(
-        self, key: bytes, left_out: LeftOut | None = None, advance: Advance | None = None, unit: str = "rows"
+        self, key: bytes, left_out: LeftOut | None = None, *, show_progress: bool = False
     ) -> Iterator[BoundedEvents]:
-        """The events that are kept under this key, within everybody's bound, **not private**; updates what is given for progress."""
-        with self.opened() as table:
-            batches = self._batches(table, left_out, advance, unit)
-            yield from bounded_events(table, batches, self._order(key), self.bound, memory_bytes(self.memory))
+        """The events that are kept under this key, within everybody's bound, **not private**; updates `left_out`."""
+        order, shape = self._order(key), SumShape.of(self.protocol, len(self.groups.labels))
+        caches = SimpleQueue[ItemColumns]()  # one for each thread
+
+        def bounded(events: Events) -> BoundedEvents:
+            kept = order.bounded(events, self.bound)
+            item_columns = ItemColumns(self.protocol, shape) if caches.empty() else caches.get()
+            columns = item_columns(kept.items)
+            caches.put(item_columns)
+            return replace(kept, columns=columns)
+
+        return self._of_persons(
+            order, self.bound, bounded, left_out or LeftOut(), None, show_progress=show_progress
+        )
 
     def person_totals(
-        self,
-        key: bytes,
-        left_out: LeftOut,
-        watch: Callable[[pa.RecordBatch], object] | None = None,
-        *,
-        show_progress: bool = False,
+        self, key: bytes, left_out: LeftOut, watch: Watch | None = None, *, show_progress: bool = False
     ) -> Iterator[PersonTotals]:
-        """What each person has before the bound, **not private**; updates `left_out`, and shows `watch` all rows."""
+        """What each person has before the bound, **not private**; updates `left_out`, and shows `watch` the groups of all rows.
 
-        def totals(advance: Advance, unit: str) -> Iterator[PersonTotals]:
-            with self.opened() as table:
-                batches = self._batches(table, left_out, advance, unit, watch)
-                yield from totals_of_persons(table, batches, self._order(key), memory_bytes(self.memory))
+        Guarantee: a person's total is a function of that person's events and the release's key alone. It counts what would be kept under
+        an endless bound: each (group, item) once where people are counted, and one group where the protocol says so.
+        """
+        order = self._order(key)
 
-        return _with_bars(totals, self.source, left_out, shown=show_progress)
+        def totals(events: Events) -> PersonTotals:
+            kept = order.bounded(events, _NO_BOUND)
+            return PersonTotals(ids_of(events, kept.persons), kept.totals)
+
+        return self._of_persons(order, _NO_BOUND, totals, left_out, watch, show_progress=show_progress)
 
     def _order(self, key: bytes) -> KeyedOrder:
         each_once, one_group = self.protocol.count == "people", self.protocol.one_group
         return KeyedOrder(key, self.groups.labels, each_once=each_once, one_group=one_group)
 
-    def _batches(
+    def _of_persons(
         self,
-        table: EventTable,
-        left_out: LeftOut | None,
-        advance: Advance | None,
-        unit: str,
-        watch: Callable[[pa.RecordBatch], object] | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        """The events that count, in any order."""
-        table.left_out = left_out or table.left_out
-        has_weights = self.columns.weight is not None
-        batches = table.batches(self.groups.table(), self.item_names, has_weights=has_weights, watch=watch)
-        return batches if advance is None else _with_progress(batches, table.left_out, advance, unit)
+        order: KeyedOrder,
+        bound: int,
+        work: Callable[[Events], _T],
+        left_out: LeftOut,
+        watch: Watch | None,
+        *,
+        show_progress: bool,
+    ) -> Iterator[_T]:
+        """What `work` makes of all events of some persons, until everybody was among them once."""
+        threads, compact = self.threads or available_threads(), partial(order.compact, bound=bound)
+        labels = None if self.groups.column is None else self.groups.labels
+        is_hashed = self.protocol.transform.input_dim is None and self.protocol.items == "string"
+        item_words = ItemWords(order.key, self.item_names, self.item_amounts)
+        encoder = EventEncoder(order.key, labels, item_words, left_out, is_hashed=is_hashed, watch=watch)
+        total, unit = size_of(self.source) if show_progress else (None, "rows")
+        with EventStore(order.key, memory_bytes(self.memory), threads) as store:
+
+            def read(batch: pa.RecordBatch) -> None:
+                block = encoder.block(batch)
+                if block is not None:
+                    store.add(block)
+
+            with self.opened() as table, progress("reading", total, unit, shown=show_progress) as advance:
+                before = 0
+                for _ in ordered_map(read, table.batches(), threads):
+                    now = table.bytes_read if unit == "B" else left_out.rows
+                    advance(now - before)
+                    before = now
+            jobs = store.jobs
+            with progress("counting", left_out.counting, "rows", shown=show_progress) as advance:
+                parts = ordered_map(lambda job: work(store.take(job, compact)), jobs, threads)
+                for job, part in zip(jobs, parts, strict=True):
+                    yield part
+                    advance(job.rows)
 
     def opened(self) -> AbstractContextManager[EventTable]:
         """The source, after a look at its schema alone."""
@@ -144,33 +198,17 @@ class TableJob:
         return opened_table(self.source, self.columns, self.protocol, **options)
 
 
-def _with_bars(
-    parts_of: Callable[[Advance, str], Iterator[_T]], source: Any, left_out: LeftOut, *, shown: bool
-) -> Iterator[_T]:
-    """The parts, with a bar while events are read and one while they are counted."""
-    total, unit = size_of(source) if shown else (None, "rows")
-    # All events are read before there is a first part: a person's may stand anywhere.
-    with progress("reading", total, unit, shown=shown) as advance:
-        parts = parts_of(advance, unit)
-        first = next(parts, None)
-    with progress("counting", left_out.counting, "rows", shown=shown) as advance:
-        before = 0
-        for part in chain([] if first is None else [first], parts):
-            yield part
-            advance(left_out.in_order - before)
-            before = left_out.in_order
-
-
-def _with_progress(
-    batches: Iterator[pa.RecordBatch], left_out: LeftOut, advance: Advance, unit: str
-) -> Iterator[pa.RecordBatch]:
-    """The batches; advances the progress bar for each."""
-    before = 0
-    for batch in batches:
-        now = left_out.bytes if unit == "B" else left_out.rows
-        advance(now - before)
-        before = now
-        yield batch
+def _with_record(columns: EventColumns, protocol: Protocol) -> EventColumns:
+    """The columns, with those of the protocol's record, if it has one, instead of an item."""
+    if protocol.record is None:
+        if columns.item is None:
+            raise ParameterError(
+                "item must be the name of a column where the protocol has no record, got none"
+            )
+        return columns
+    if columns.item is not None:
+        raise ParameterError("item must be left out where the protocol has a record, got one")
+    return replace(columns, record=record_roles(protocol.record))
 
 
 @dataclass(frozen=True)
@@ -179,13 +217,6 @@ class PublicGroups:
 
     labels: tuple[str, ...]
     column: str | None  # of the table, with an event's group; None if there is one group
-
-    def table(self) -> pa.Table | None:
-        """(label, number) of every group, for a join; None if there is one group."""
-        if self.column is None:
-            return None
-        numbers = pa.array(range(len(self.labels)), pa.int32())
-        return pa.table({"label": pa.array(self.labels, pa.string()), "number": numbers})
 
 
 def public_groups_of(group: str | None, listed: Any, label: str | None) -> PublicGroups:
@@ -211,8 +242,10 @@ def public_groups_of(group: str | None, listed: Any, label: str | None) -> Publi
     return PublicGroups(tuple(checked_labels(list(listed), len(listed)) or ()), group)
 
 
-def item_numbers(protocol: Protocol, vocabulary: Any) -> pa.Table | None:
-    """(name, number) of every coordinate, for a join; None where items are hashed, or are numbers already."""
+def item_names(protocol: Protocol, vocabulary: Any) -> list[str] | None:
+    """The name of every coordinate; None where items are hashed, or are numbers already."""
+    if vocabulary is None and protocol.record is not None and protocol.transform.input_dim is not None:
+        vocabulary = protocol.record.items()
     if protocol.transform.input_dim is None:
         if vocabulary is not None:
             raise ParameterError("vocabulary must be left out for an open vocabulary, got one")
@@ -223,9 +256,7 @@ def item_numbers(protocol: Protocol, vocabulary: Any) -> pa.Table | None:
         width = protocol.transform.input_dim
         if isinstance(vocabulary, str) or checked_vocabulary(vocabulary, width) != protocol.vocabulary:
             raise ParameterError("vocabulary must be the list that the protocol was made with, got other")
-        names = [canonical_text(name).decode() for name in vocabulary]
-        places = pa.array(range(len(names)), pa.int64())
-        return pa.table({"name": pa.array(names, pa.string()), "place": places})
+        return [canonical_text(name).decode() for name in vocabulary]
     if protocol.vocabulary is not None:
         raise ParameterError("vocabulary must list the names of the protocol's coordinates, got nothing")
     if protocol.items != "int64":

@@ -1,128 +1,376 @@
-"""Where events come from: files of a known kind, or a table in memory. Names and types come from their own schema."""
+"""Where events come from: files, here or in an object store, databases, and tables in memory. Nothing is guessed from the content."""
 
+import codecs
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
+import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from pyarrow import fs
 
-from armslength.checks import check_local
-from armslength.errors import InputError, ParameterError, printable
-from armslength.ingest.text_files import DELIMITERS, header_names
+from armslength.checks import short_repr
+from armslength.errors import InputError, ParameterError
+from armslength.ingest.databases import DATABASES, Database
+from armslength.ingest.event_columns import quoted
+from armslength.ingest.event_files import STANDARD_INPUT, EventFile, standard_input
 
-_TEXT_KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "json", ".ndjson": "json"}
-_TABLE_KINDS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow"}
-_KINDS = _TABLE_KINDS | _TEXT_KINDS | {f"{ending}.gz": kind for ending, kind in _TEXT_KINDS.items()}
-_ENDINGS = ", ".join(_KINDS)
+_TABLES = {"parquet": "parquet", "pq": "parquet", "arrow": "arrow", "feather": "arrow"}
+_TEXTS = {
+    **dict.fromkeys(("csv", "tsv", "txt"), "delimited"),
+    **dict.fromkeys(("jsonl", "ndjson"), "lines"),
+    "json": "json",
+}
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
+_COMPRESSIONS = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}
+_FORMATS = (*_TABLES, *_TEXTS, *(f"{text}.{packed}" for text in _TEXTS for packed in _COMPRESSIONS))
+_ENDINGS = f"{', '.join(f'.{name}' for name in (*_TABLES, *_TEXTS))} (text also as .gz, .bz2 or .zst; .txt needs a delimiter, such as --delimiter tab)"
+_STORES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "file")
+_SCHEME = re.compile(r"([a-z][a-z0-9+.]+)://", re.IGNORECASE)
+_NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+# Here the bytes of a text do not depend on the text before it, and no other character's bytes contain a line feed's.
+_ENCODINGS = re.compile(
+    r"utf-(8|16|32)(-[a-z]+)?|ascii|cp\d+|iso8859-\d+|koi8-.|mac-\w+|gbk|gb18030|big5|euc_jp|shift_jis"
+)
+_Partitions = dict[str, str | None]
+_Entries = Callable[[str], list[tuple[str, str, bool]]]
 
 
-@dataclass(frozen=True)
-class EventFile:
-    """One file of events."""
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Events, with what their place alone does not say: `al.Source("visits.txt", delimiter=";", encoding="latin-1")`.
 
-    path: Path
-    kind: str  # "parquet", "csv", "tsv", "json" or "arrow"
+    Every function that takes a source of events takes one of these. A query must treat each person's rows by themselves. If it ranks,
+    limits or counts over several people, one person decides which rows of another are released, and that is outside the guarantee.
+
+    Args:
+        where: A file, a folder, a pattern such as "visits/**/*.parquet", or a list of them, on this machine or at an address such as
+            "s3://bucket/visits"; "-" for the standard input; a database such as "sqlite:///visits.db", "duckdb:///visits.duckdb" or
+            "postgresql://host/name"; or a table: of Arrow, pandas, Polars or DuckDB, or a dataset of pyarrow.
+        table: The table of a database.
+        query: Instead: a SELECT that the database runs.
+        format: What files are, whatever their names end in, such as "csv", "jsonl.gz" or "parquet"; needed for "-".
+        delimiter: The ASCII character between the fields of a .csv, .tsv or .txt file; None is a comma for .csv and a tab for .tsv.
+        quote: The ASCII character around fields; None if there is none.
+        encoding: The encoding of text files.
+    """
+
+    where: Any = field(repr=False)  # a table's repr shows data, and an address may contain a password
+    _: KW_ONLY
+    table: str | None = None
+    query: str | None = None
+    format: str | None = None
+    delimiter: str | None = None
+    quote: str | None = '"'
+    encoding: str = "utf-8"
+
+    def __post_init__(self) -> None:
+        if self.database is None and (self.table, self.query) != (None, None):
+            raise ParameterError(
+                "table and query must go with a database like sqlite:///visits.db, got another source"
+            )
+        if self.format is not None and self.format not in _FORMATS:
+            raise ParameterError(f"format must be one of {_ENDINGS}, got {short_repr(self.format)}")
+        if self.format is not None and self.format.startswith("txt") and self.delimiter is None:
+            raise ParameterError(
+                "delimiter must be given for the format txt, such as ';' (--delimiter ';'), got none"
+            )
+        for name, mark in (("delimiter", self.delimiter), ("quote", self.quote)):
+            if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in "\r\n\0"):
+                raise ParameterError(f"{name} must be one ASCII character, got {short_repr(mark)}")
+        try:
+            encoding = codecs.lookup(self.encoding).name
+        except (LookupError, TypeError, ValueError):
+            encoding = ""
+        if not _ENCODINGS.fullmatch(encoding):
+            raise ParameterError(
+                f"encoding must be one like utf-8, latin-1, cp1252 or utf-16, got {short_repr(self.encoding)}"
+            )
 
     @property
-    def name(self) -> str:
-        """Its path for messages."""
-        return printable(str(self.path))
+    def database(self) -> Database | None:
+        """The database, if the source is one."""
+        scheme = _scheme(self.where)
+        return Database(scheme, self.where, self.table, self.query) if scheme in DATABASES else None
+
+    def file(self, path: str, filesystem: fs.FileSystem | None, partitions: _Partitions) -> EventFile | None:
+        """The file at this path, by its name or as `format` says; None if its kind is not known."""
+        name = path.lower()
+        form = self.format or next((each for each in _FORMATS if name.endswith(f".{each}")), None)
+        if form is None:
+            return None
+        first, _, packed = form.partition(".")
+        delimiter = self.delimiter or _DELIMITERS.get(first)
+        if first == "txt" and delimiter is None:
+            return None  # who knows what it is
+        if delimiter is not None and delimiter == self.quote:
+            raise ParameterError("delimiter and quote must be different characters, got one twice")
+        return EventFile(
+            path,
+            _TABLES.get(first) or _TEXTS[first],
+            filesystem,
+            partitions,
+            _COMPRESSIONS.get(packed),
+            delimiter or ",",
+            self.quote,
+            self.encoding,
+        )
+
+
+def as_source(source: Any) -> Source:
+    """The source, with nothing said about it if it is no `Source`."""
+    return source if isinstance(source, Source) else Source(source)
+
+
+def _scheme(where: Any) -> str:
+    """The first word of an address; empty for anything else."""
+    match = _SCHEME.match(where) if isinstance(where, str) else None
+    return match[1].lower() if match else ""
 
 
 def event_files(source: Any) -> list[EventFile] | None:
-    """The files of a path, a folder, or a list of paths, in order; None if the source is something else."""
-    paths = [source] if isinstance(source, (str, os.PathLike)) else source
-    if not isinstance(paths, Sequence) or not len(paths):
+    """The files of a path, an address, a folder, a pattern, or a list of them, in order; None if the source is something else."""
+    source = as_source(source)
+    where = [source.where] if isinstance(source.where, (str, os.PathLike)) else source.where
+    is_list = (
+        isinstance(where, Sequence)
+        and len(where) > 0
+        and all(isinstance(each, (str, os.PathLike)) for each in where)
+    )
+    if source.database is not None or not is_list:
+        if (source.format, source.delimiter, source.quote, source.encoding) != (None, None, '"', "utf-8"):
+            raise ParameterError(
+                "format, delimiter, quote and encoding must go with files, got another source"
+            )
         return None
-    if not all(isinstance(path, (str, os.PathLike)) for path in paths):
-        return None
-    return [file for path in paths for file in _files_of(path)]
+    files = [file for each in where for file in _files_of(os.fspath(each), source)]
+    _check_different(files)
+    if [file.path for file in files if not file.is_text] == [STANDARD_INPUT]:
+        return None  # it can be read once, from its beginning: `table_stream` holds it in memory
+    return files
 
 
-def _files_of(source: str | os.PathLike[str]) -> list[EventFile]:
-    check_local(source)
-    path = Path(source)
+def _check_different(files: Sequence[EventFile]) -> None:
+    """Refuses a file that is there twice: its events would count twice."""
+    known = set[Any]()
+    for file in files:
+        key: Any = (file.filesystem and file.filesystem.type_name, file.path)
+        if file.filesystem is None and file.path != STANDARD_INPUT:
+            status = Path(file.path).stat()
+            key = (status.st_dev, status.st_ino)
+        if key in known:
+            raise ParameterError(f"files must be listed once, got {file.name} twice, or under two names")
+        known.add(key)
+
+
+def _files_of(path: str, source: Source) -> list[EventFile]:
+    if path == STANDARD_INPUT:
+        file = source.file(path, None, {})
+        if file is None:
+            raise ParameterError(
+                "format must be given for the standard input, such as format='csv' (--input-format csv), got none"
+            )
+        return [file]
+    filesystem, path = _filesystem(path)
     try:
-        inside = sorted(path.iterdir()) if os.path.isdir(path) else None
-    except (OSError, ValueError):
+        inside = _inside(filesystem, path)
+        is_there = inside is not None or _is_file(filesystem, path)
+    except (OSError, ValueError, pa.ArrowException):
         raise ParameterError("source must be a file or a folder that can be looked at, got another") from None
-    if inside is not None:
-        files = [EventFile(each, kind) for each in inside if (kind := _kind(each)) and each.is_file()]
-        if not files:
-            raise ParameterError(f"source must hold event files ({_ENDINGS}), got {printable(str(path))}")
-        return files
-    kind = _kind(path)
-    if kind is None:
-        # without the name: somebody may hand in the text of a table
-        raise ParameterError(f"source must be a file whose name ends in {_ENDINGS}, got another name")
-    if not os.path.isfile(path):
-        raise ParameterError(f"source must be a file that is there, got {printable(str(path))}")
-    return [EventFile(path, kind)]
+    if inside is None:
+        file = source.file(path, filesystem, {})
+        if file is None:
+            # without the name: somebody may hand in the text of a table
+            raise ParameterError(
+                f"source must be a file whose name ends in {_ENDINGS}, got another name; say its format, such as format='csv' "
+                "(--input-format csv), or name a database like sqlite:///visits.db"
+            )
+        if not is_there:
+            raise ParameterError(f"source must be a file that is there, got {file.name}")
+        return [file]
+    files = [file for each, parts in inside if (file := source.file(each, filesystem, parts)) is not None]
+    if not files:
+        raise ParameterError(f"a folder or pattern must hold event files ({_ENDINGS}), got none there")
+    return files
+
+
+def _filesystem(path: str) -> tuple[fs.FileSystem | None, str]:
+    """The store of an address, None if it is this machine, and the path there."""
+    scheme = _scheme(path)
+    if not scheme:
+        return None, path
+    if scheme not in _STORES:
+        known = ", ".join(f"{each}://" for each in _STORES)
+        raise ParameterError(
+            f"an address of files must begin with one of {known}, got another; copy the files to this machine first"
+        )
+    try:
+        filesystem, path = fs.FileSystem.from_uri(path)
+    except (OSError, ValueError, pa.ArrowException):  # whose words may contain a key
+        raise InputError(
+            f"cannot open the {scheme}:// address: is it spelled right, and are there a network and credentials?"
+        ) from None
+    return None if isinstance(filesystem, fs.LocalFileSystem) else filesystem, path
+
+
+def _is_file(filesystem: fs.FileSystem | None, path: str) -> bool:
+    return os.path.isfile(path) if filesystem is None else bool(filesystem.get_file_info(path).is_file)
+
+
+def _inside(filesystem: fs.FileSystem | None, path: str) -> list[tuple[str, _Partitions]] | None:
+    """The files in a folder or of a pattern, with the columns in names of folders below it; None for the path of a file."""
+
+    def entries(folder: str) -> list[tuple[str, str, bool]]:
+        if filesystem is None:
+            with os.scandir(folder) as inside:
+                return sorted((entry.path, entry.name, entry.is_dir()) for entry in inside)
+        infos = filesystem.get_file_info(fs.FileSelector(folder))
+        return sorted((info.path, info.base_name, info.type == fs.FileType.Directory) for info in infos)
+
+    info = None if filesystem is None else filesystem.get_file_info(path)
+    if os.path.isdir(path) if info is None else info.type == fs.FileType.Directory:
+        return list(_below(entries, path, None, {}))
+    parts = (Path(path) if info is None else PurePosixPath(path)).parts
+    first = next((place for place, part in enumerate(parts) if not set("*?[").isdisjoint(part)), None)
+    if first is None or (os.path.lexists(path) if info is None else info.type != fs.FileType.NotFound):
+        return None
+    folder = str((Path if info is None else PurePosixPath)(*parts[:first]))
+    return sorted(dict(_below(entries, folder, list(parts[first:]), {})).items())
+
+
+def _below(
+    entries: _Entries, folder: str, pattern: list[str] | None, partitions: _Partitions
+) -> Iterator[tuple[str, _Partitions]]:
+    """The files below a folder whose path matches the pattern; without one all files, also in folders named key=value."""
+    for path, name, is_folder in entries(folder):
+        if name.startswith((".", "_")):  # hidden, or a note of another program, such as Spark's _SUCCESS
+            continue
+        key, equals, value = name.partition("=")
+        inner = partitions
+        if equals and is_folder:
+            inner = {**partitions, unquote(key): None if value == _NO_PARTITION else unquote(value)}
+        rest = pattern or ["*"]
+        if rest[0] == "**":  # any number of folders
+            if is_folder:
+                yield from _below(entries, path, rest, inner)
+            rest = rest[1:] or ["*"]
+        if not fnmatchcase(name, rest[0]):
+            continue
+        if not is_folder:
+            if len(rest) == 1:
+                yield path, partitions
+        elif pattern is not None or equals:
+            yield from _below(entries, path, rest[1:] or None, inner)
 
 
 def size_of(source: Any) -> tuple[int | None, str]:
     """How much there is to read, in rows of tables or bytes ("B") of text files; None if unknown."""
     files = event_files(source)
     if files is None:
-        rows = getattr(source, "num_rows", None)
-        return rows or (len(source) if hasattr(source, "__len__") else None), "rows"
-    if all(file.kind not in ("parquet", "arrow") for file in files):
-        return sum(file.path.stat().st_size for file in files), "B"
+        table = as_source(source).where
+        if isinstance(table, (str, duckdb.DuckDBPyRelation)):  # the size of a relation is a query
+            return None, "rows"
+        rows = getattr(table, "num_rows", None)
+        return rows or (len(table) if hasattr(table, "__len__") else None), "rows"
     try:
-        return sum(_dataset(file).count_rows() for file in files if file.kind in ("parquet", "arrow")), "rows"
+        if all(file.is_text for file in files):
+            sizes = [file.size() for file in files]
+            return None if None in sizes else sum(filter(None, sizes)), "B"
+        return sum(file.dataset().count_rows() for file in files if not file.is_text), "rows"
     except (pa.ArrowException, OSError, InputError):  # whoever reads it says what is wrong
         return None, "rows"
 
 
-def _kind(path: Path) -> str | None:
-    """The kind of a file by its name; None if unknown."""
-    name = path.name.lower()
-    return next((kind for ending, kind in _KINDS.items() if name.endswith(ending)), None)
-
-
-def table_stream(source: Any) -> pa.RecordBatchReader:
-    """A table in memory as a stream: an Arrow table or reader, or a data frame with an Arrow C stream."""
-    if not hasattr(source, "__arrow_c_stream__"):
-        raise ParameterError(f"source must be files or a table of events, got {type(source).__name__}")
+def table_stream(source: Any, wanted: Iterable[str]) -> pa.RecordBatchReader:
+    """A table in memory, or one that somebody else reads, as a stream; of the wanted columns alone, where it can choose."""
+    source = as_source(source)
+    table, columns = source.where, list(wanted)
     try:
-        return pa.RecordBatchReader.from_stream(source)
+        if isinstance(table, str):  # "-"
+            return _standard_table(source)
+        if isinstance(table, ds.Dataset):
+            _check_typed(table)
+            return table.scanner(columns=_chosen(columns, table.schema.names)).to_reader()
+        if isinstance(table, duckdb.DuckDBPyRelation):
+            chosen = _chosen(columns, table.columns)
+            return (table.project(", ".join(map(quoted, chosen))) if chosen else table).to_arrow_reader(
+                1 << 16
+            )
+        if hasattr(table, "collect_batches"):  # a lazy frame of Polars
+            chosen = _chosen(columns, table.collect_schema().names())
+            return _lazy_stream(table.select(chosen) if chosen else table)
+        if hasattr(table, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(table)
+    except (InputError, ParameterError):
+        raise
     except Exception:  # noqa: BLE001  # an engine's own error may quote the data
         raise InputError("source must be a readable table with named columns, got something else") from None
+    raise ParameterError(
+        f"source must be files or a table of events (Arrow, pandas, Polars, DuckDB, a dataset of pyarrow, a database), got {type(table).__name__}"
+    )
 
 
-def file_stream(file: EventFile) -> pa.RecordBatchReader:
-    """The stream of an Arrow or Parquet file."""
-    return _dataset(file).scanner().to_reader()
+def _chosen(wanted: list[str], names: Sequence[str]) -> list[str] | None:
+    """The wanted columns, if each is there once; None is all columns, so that an error can say what is there."""
+    return wanted if wanted and all(list(names).count(name) == 1 for name in wanted) else None
 
 
-def _dataset(file: EventFile) -> ds.Dataset:
-    try:
-        return ds.dataset(file.path, format="parquet" if file.kind == "parquet" else "ipc")
-    except (pa.ArrowException, OSError):
-        raise InputError(f"{file.name} must be a {file.kind} file, got damage or another kind") from None
+def _check_typed(dataset: ds.Dataset) -> None:
+    """Refuses text that pyarrow would read: it guesses types from some rows, and cuts text in chunks."""
+    for child in getattr(dataset, "children", [dataset]):
+        if isinstance(getattr(child, "format", None), (ds.CsvFileFormat, ds.JsonFileFormat)):
+            raise ParameterError(
+                "a dataset must be of Parquet or Arrow files, got text; pass the paths of its files instead"
+            )
+
+
+def _lazy_stream(frame: Any) -> pa.RecordBatchReader:
+    schema = pa.RecordBatchReader.from_stream(frame.collect_schema().to_frame()).schema
+    streams = (pa.RecordBatchReader.from_stream(part) for part in frame.collect_batches())
+    return pa.RecordBatchReader.from_batches(schema, (batch for stream in streams for batch in stream))
+
+
+def _standard_table(source: Source) -> pa.RecordBatchReader:
+    """Parquet or Arrow on the standard input, held in memory: such files are read from their end."""
+    data = pa.py_buffer(standard_input().read())
+    file = source.file(STANDARD_INPUT, None, {})
+    if file is not None and file.kind == "parquet":
+        parquet = pq.ParquetFile(pa.BufferReader(data))
+        return pa.RecordBatchReader.from_batches(parquet.schema_arrow, parquet.iter_batches())
+    if data.slice(0, 6).to_pybytes() != b"ARROW1":
+        return pa.ipc.open_stream(data)
+    arrow = pa.ipc.open_file(data)
+    batches = (arrow.get_batch(number) for number in range(arrow.num_record_batches))
+    return pa.RecordBatchReader.from_batches(arrow.schema, batches)
+
+
+def chosen_schema(schema: pa.Schema, roles: dict[str, str], constants: Iterable[str]) -> pa.Schema:
+    """The columns of these names, renamed to their roles, and those that are the same in all rows."""
+    fields = [schema.field(schema.names.index(name)).with_name(role) for role, name in roles.items()]
+    return pa.schema([*fields, *((role, pa.string()) for role in constants)])
 
 
 def chosen_columns(
-    reader: pa.RecordBatchReader, roles: dict[str, str], problems: list[BaseException]
-) -> pa.RecordBatchReader:
-    """The stream's columns of these names, renamed to their roles.
+    reader: pa.RecordBatchReader, roles: dict[str, str], constants: dict[str, str | None]
+) -> Iterator[pa.RecordBatch]:
+    """The stream's columns of these names, renamed to their roles, and the constant ones.
 
     Broken text and indices are refused here: the engine trusts Arrow's buffers.
     """
     places = [reader.schema.names.index(name) for name in roles.values()]
-    fields = [reader.schema.field(place).with_name(role) for place, role in zip(places, roles, strict=True)]
-    schema = pa.schema(fields)
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for batch in reader:
-            part = pa.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
-            part.validate(full=True)
-            yield part
-
-    return recorded_stream(schema, batches(), problems)
+    schema = chosen_schema(reader.schema, roles, constants)
+    for batch in reader:
+        same = [pa.repeat(pa.scalar(value, pa.string()), batch.num_rows) for value in constants.values()]
+        part = pa.RecordBatch.from_arrays([*(batch.column(place) for place in places), *same], schema=schema)
+        part.validate(full=True)
+        yield part
 
 
 def recorded_stream(
@@ -138,10 +386,3 @@ def recorded_stream(
             raise
 
     return pa.RecordBatchReader.from_batches(schema, recorded())
-
-
-def own_names(file: EventFile) -> list[str]:
-    """The columns of a file by its own schema, as it spells them; JSON lines have none."""
-    if file.kind in DELIMITERS:
-        return header_names(file.path, file.kind)
-    return list(_dataset(file).schema.names)

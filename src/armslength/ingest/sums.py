@@ -5,13 +5,12 @@ Sketches are linear, so partial sums from anywhere add up; noise is drawn once, 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
+from armslength._numba import Int64s, Words, kernel
 from armslength.ingest.contributions import BoundedEvents
 from armslength.protocol.protocol import Protocol
 from armslength.transforms.integer_rows import Rows, SparseRows
@@ -19,6 +18,9 @@ from armslength.transforms.transform import Transform
 
 _MOST_COUNTS = 1 << 24  # 128 MB
 _MOST_ADDED = 1 << 22  # 32 MB
+_REMEMBERED, _SLOT_SHIFT = 1 << 17, np.uint64(64 - 17)  # columns of items
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_0 = np.uint64(0)
 
 
 @dataclass(frozen=True)
@@ -62,30 +64,6 @@ class PartialSums:
     totals: NDArray[np.int64]  # Σ amount of each, modulo 2^64
 
 
-def _partial_sums(
-    protocol: Protocol, events: BoundedEvents, *, counts_only: bool, threads: int | None
-) -> PartialSums:
-    """The integers of these events for each group that occurs in them."""
-    groups, rows = np.unique(events.groups, return_inverse=True)
-    transform = protocol.transform
-    column_items: dict[str, Any] = {}
-    if transform.input_dim is None:
-        coded = events.items.dictionary_encode()
-        columns, width = coded.indices.to_numpy(), len(coded.dictionary)
-        column_items["items"] = coded.dictionary.to_pylist()
-    else:
-        columns, width = events.items.to_numpy(), transform.input_dim
-    counts = sparse.coo_array((events.amounts, (rows, columns)), shape=(len(groups), width)).tocsr()
-    if counts_only:
-        values = counts.toarray()
-    else:
-        sparse_rows = SparseRows(counts.indptr, counts.indices, counts.data, width)
-        values = transform.apply(sparse_rows, **column_items, threads=threads)
-    totals = np.zeros(len(groups), dtype=np.int64)
-    np.add.at(totals, rows, events.amounts)
-    return PartialSums(groups.astype(np.int64), values, totals)
-
-
 @dataclass(frozen=True)
 class SumShape:
     """What is added up for each group: its sketch, or its counts, which are projected at the end."""
@@ -95,28 +73,113 @@ class SumShape:
 
     @classmethod
     def of(cls, protocol: Protocol, count: int) -> "SumShape":
-        """The shape for so many groups; a transform that is slow for each event projects at the end, if counts fit memory."""
+        """The shape for so many groups; a transform with full columns projects at the end, if counts fit memory."""
         transform = protocol.transform
         width = transform.input_dim
-        if not transform.cheap_per_event and width is not None and count * width <= _MOST_COUNTS:
+        if transform.column_entries is None and width is not None and count * width <= _MOST_COUNTS:
             return cls(True, width)
         return cls(False, transform.sketch_dim)
+
+
+class ItemColumns:
+    """Where in a group's sums each item is added, for the items of events; those met lately are remembered."""
+
+    def __init__(self, protocol: Protocol, shape: SumShape) -> None:
+        self._transform = protocol.transform
+        self._counts_only = shape.counts_only
+        entries = self._transform.column_entries or 1
+        self._words: Words = np.full((_REMEMBERED, 2), 2**64 - 1, dtype=np.uint64)  # of no item
+        self._columns: NDArray[np.int32] = np.zeros((_REMEMBERED, entries), dtype=np.int32)
+
+    def __call__(self, items: Words) -> NDArray[np.int32] | None:
+        """s numbers for each item: a place, or −1−place where the entry is −1; None for a transform with full columns."""
+        if self._counts_only:
+            return items[:, -1:].astype(np.int32)
+        if self._transform.column_entries is None:
+            return None
+        columns = np.empty((len(items), self._columns.shape[1]), dtype=np.int32)
+        missing = known_columns(items, self._words, self._columns, columns)
+        if len(missing):
+            words = np.zeros((len(missing), 2), dtype=np.uint64)
+            words[:, -items.shape[1] :] = items[missing]
+            columns[missing] = self._transform.event_columns(words, threads=1)  # type: ignore[attr-defined]  # of every transform with few entries
+            remember_columns(words, columns, missing, self._words, self._columns)
+        return columns
+
+
+@kernel
+def known_columns(
+    items: Words, known: Words, known_columns: NDArray[np.int32], columns: NDArray[np.int32]
+) -> Int64s:
+    """Fills in the columns of the items that are remembered; the places of the others."""
+    missing, count = np.empty(len(items), dtype=np.int64), 0
+    for row in range(len(items)):
+        high, low = items[row, 0] if items.shape[1] == 2 else _0, items[row, items.shape[1] - 1]
+        slot = (low * _GOLDEN) >> _SLOT_SHIFT
+        if known[slot, 0] == high and known[slot, 1] == low:
+            for entry in range(columns.shape[1]):
+                columns[row, entry] = known_columns[slot, entry]
+        else:
+            missing[count] = row
+            count += 1
+    return missing[:count].copy()
+
+
+@kernel
+def remember_columns(
+    words: Words, columns: NDArray[np.int32], rows: Int64s, known: Words, known_columns: NDArray[np.int32]
+) -> None:
+    """Remembers the columns of these rows, each in the one slot of its item."""
+    for place in range(len(rows)):
+        slot = (words[place, 1] * _GOLDEN) >> _SLOT_SHIFT
+        known[slot, 0], known[slot, 1] = words[place, 0], words[place, 1]
+        for entry in range(columns.shape[1]):
+            known_columns[slot, entry] = columns[rows[place], entry]
+
+
+@kernel
+def add_events(
+    rows: NDArray[np.int32],
+    columns: NDArray[np.int32],
+    amounts: Int64s,
+    values: Int64s,
+    totals: Int64s,
+) -> None:
+    """Adds ±amount where columns say, modulo 2^64, to these rows of the values; and to the totals."""
+    for event in range(len(rows)):
+        row, amount = rows[event], amounts[event]
+        totals[row] += amount
+        for entry in range(columns.shape[1]):
+            place = columns[event, entry]
+            if place >= 0:
+                values[row, place] += amount
+            else:
+                values[row, -1 - place] -= amount
 
 
 def parts_of(
     protocol: Protocol, events: BoundedEvents, shape: SumShape, threads: int | None = None
 ) -> Iterator[PartialSums]:
     """The integers of these events, some groups at a time, so that each part stays small."""
+    groups, rows = np.unique(events.groups, return_inverse=True)
     at_once = max(1, _MOST_ADDED // shape.width)
-    present = np.unique(events.groups)
-    if len(present) <= at_once:
-        yield _partial_sums(protocol, events, counts_only=shape.counts_only, threads=threads)
-        return
-    order = np.argsort(events.groups, kind="stable")
-    starts = np.searchsorted(events.groups[order], present[::at_once])
-    for rows in np.split(order, starts[1:]):
-        some = BoundedEvents(events.groups[rows], events.items.take(pa.array(rows)), events.amounts[rows])
-        yield _partial_sums(protocol, some, counts_only=shape.counts_only, threads=threads)
+    for first in range(0, len(groups), at_once):
+        part = groups[first : first + at_once].astype(np.int64)
+        chosen = (rows >= first) & (rows < first + len(part)) if len(part) < len(groups) else slice(None)
+        part_rows, amounts = (rows[chosen] - first).astype(np.int32), events.amounts[chosen]
+        values = np.zeros((len(part), shape.width), dtype=np.int64)
+        totals = np.zeros(len(part), dtype=np.int64)
+        if events.columns is not None:
+            add_events(part_rows, events.columns[chosen], amounts, values, totals)
+        else:
+            numbers = events.items[chosen, -1].astype(np.int64)
+            counts = sparse.coo_array(
+                (amounts, (part_rows, numbers)), shape=(len(part), protocol.transform.input_dim)
+            ).tocsr()
+            whole = SparseRows(counts.indptr, counts.indices, counts.data, counts.shape[1])
+            values[:] = protocol.transform.apply(whole, threads=threads)
+            np.add.at(totals, part_rows, amounts)
+        yield PartialSums(part, values, totals)
 
 
 class GroupSums:
@@ -131,6 +194,9 @@ class GroupSums:
 
     def add(self, events: BoundedEvents) -> None:
         """Adds events."""
+        if events.columns is not None:
+            add_events(events.groups, events.columns, events.amounts, self._values, self._totals)
+            return
         for part in parts_of(self._protocol, events, self._shape, self._threads):
             self._values[part.groups] += part.values
             self._totals[part.groups] += part.totals

@@ -1,4 +1,4 @@
-"""Text files as Arrow batches, record by record: CSV, TSV and JSON lines, plain or as .gz.
+"""Text files as Arrow batches, record by record: delimited text and JSON, as lines or as an array.
 
 Guarantee: a record is a function of its own bytes. One reader goes from the beginning of a file to its end and cuts every record
 from the same state (`cut_records`), so one person's events cannot change how anybody else's are read. Readers that start in the
@@ -7,14 +7,12 @@ Reference: docs/privacy.md, event tables; docs/decisions/0025-text-readers.md.
 """
 
 import csv
-import gzip
 import io
 import re
-import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +20,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from armslength._numba import kernel
-from armslength.errors import InputError, printable
+from armslength.errors import InputError
+from armslength.ingest.event_files import EventFile
 
-QUOTE, LINE_FEED, CARRIAGE_RETURN = 34, 10, 13
+LINE_FEED, CARRIAGE_RETURN = 10, 13
 FINE, OPEN_QUOTE, STRAY_QUOTE, TEXT_AFTER_QUOTE, OTHER_WIDTH = range(5)
 
 
@@ -33,6 +32,7 @@ def cut_records(  # noqa: C901, PLR0912, PLR0915  # one state machine, with a br
     data: NDArray[np.uint8],
     is_last: bool,
     delimiter: int,
+    quote: int,
     target_of: NDArray[np.int64],
     texts: NDArray[np.uint8],
     ends: NDArray[np.int32],
@@ -41,7 +41,7 @@ def cut_records(  # noqa: C901, PLR0912, PLR0915  # one state machine, with a br
 
     Guarantee: every record is read from the same state, at its first byte, and ends at the first line end outside its quotes. So its
     fields, and where the next record begins, are a function of its own bytes. An unfinished last record is left for the next call
-    unless `is_last`. Field i goes to row `target_of[i]` of `texts` (-1: nowhere), and `ends` says where each record's bytes end there.
+    unless `is_last`. `quote` is -1 if no character encloses fields. Field i goes to row `target_of[i]` of `texts` (-1: nowhere), and `ends` says where each record's bytes end there.
     """
     size, width = len(data), len(target_of)
     filled = np.zeros(len(texts), dtype=np.int64)
@@ -58,18 +58,18 @@ def cut_records(  # noqa: C901, PLR0912, PLR0915  # one state machine, with a br
         field = 0
         while True:  # a field
             target = target_of[field] if field < width else -1
-            if place < size and data[place] == QUOTE:
+            if place < size and data[place] == quote:
                 place += 1
                 while True:
                     start = place
-                    while place < size and data[place] != QUOTE:
+                    while place < size and data[place] != quote:
                         place += 1
                     if place == size:
                         return records, line_ends, used, OPEN_QUOTE if is_last else FINE
                     if place + 1 == size and not is_last:
                         # the next byte tells whether the field ends here
                         return records, line_ends, used, FINE
-                    doubled = place + 1 < size and data[place + 1] == QUOTE
+                    doubled = place + 1 < size and data[place + 1] == quote
                     stop = place + 1 if doubled else place
                     if target >= 0:
                         for each in range(start, stop):
@@ -83,12 +83,12 @@ def cut_records(  # noqa: C901, PLR0912, PLR0915  # one state machine, with a br
                 start = place
                 while place < size:
                     byte = data[place]
-                    if byte == delimiter or byte == LINE_FEED or byte == QUOTE:  # noqa: PLR1714, SIM109  # three comparisons, compiled
+                    if byte == delimiter or byte == LINE_FEED or byte == quote:  # noqa: PLR1714, SIM109  # three comparisons, compiled
                         break
                     if byte == CARRIAGE_RETURN and place + 1 < size and data[place + 1] == LINE_FEED:
                         break
                     place += 1
-                if place < size and data[place] == QUOTE:
+                if place < size and data[place] == quote:
                     return records, line_ends, used, STRAY_QUOTE
                 if target >= 0:
                     for each in range(start, place):
@@ -122,22 +122,82 @@ def cut_records(  # noqa: C901, PLR0912, PLR0915  # one state machine, with a br
 
 
 @kernel
-def line_ends_outside_quotes(data: NDArray[np.uint8]) -> int:
+def line_ends_outside_quotes(data: NDArray[np.uint8], quote: int) -> int:
     """How many line ends have an even number of quotes before them; -1 if the number of all quotes is odd.
 
     A second way to count records, which checks `cut_records`.
     """
     count, inside = 0, False
     for byte in data:
-        if byte == QUOTE:
+        if byte == quote:
             inside = not inside
         elif byte == LINE_FEED and not inside:
             count += 1
     return -1 if inside else count
 
 
-DELIMITERS = {"csv": ",", "tsv": "\t"}
-LINES = pa.schema([("line", pa.string())])
+BACKSLASH, DOUBLE_QUOTE, COMMA, BLANK = 92, 34, 44, 32
+BLANKS = (BLANK, LINE_FEED, CARRIAGE_RETURN, 9)
+OPENING, CLOSING = (91, 123), (93, 125)  # [ { and ] }
+BEFORE, FIRST, BETWEEN, NEXT, AFTER = range(
+    5
+)  # where in an array: before [, after it, after an object, after a comma, after ]
+
+
+@kernel
+def cut_objects(  # noqa: C901, PLR0912  # one state machine
+    data: NDArray[np.uint8], state: int, ends: NDArray[np.int32]
+) -> tuple[int, int, int, bool]:
+    """Cuts a JSON array into its objects: (how many, bytes used, the state after them, whether all is well).
+
+    Each object ends at its `ends`, and the bytes before it, brackets and commas, are replaced by blanks.
+
+    Guarantee: what is cut depends on an object's own bytes. No object begins with another, so if all pieces are objects, which the
+    engine checks, they are those of the array. An unfinished last object is left for the next call.
+    """
+    place, count = 0, 0
+    while place < len(data):
+        byte = data[place]
+        if byte in BLANKS:
+            place += 1
+            continue
+        if byte == OPENING[1] and state in (FIRST, NEXT):
+            at, depth, inside = place, 0, False
+            while at < len(data):
+                byte = data[at]
+                if inside:
+                    if byte == BACKSLASH:
+                        at += 1
+                    elif byte == DOUBLE_QUOTE:
+                        inside = False
+                elif byte == DOUBLE_QUOTE:
+                    inside = True
+                elif byte in OPENING:
+                    depth += 1
+                elif byte in CLOSING:
+                    depth -= 1
+                    if depth == 0:
+                        break
+                at += 1
+            if at >= len(data):
+                break
+            place, state = at + 1, BETWEEN
+            ends[count] = place
+            count += 1
+            continue
+        if byte == OPENING[0] and state == BEFORE:
+            state = FIRST
+        elif byte == COMMA and state == BETWEEN:
+            state = NEXT
+        elif byte == CLOSING[0] and state in (FIRST, BETWEEN):
+            state = AFTER
+        else:
+            return count, place, state, False
+        data[place] = BLANK
+        place += 1
+    return count, place, state, True
+
+
 _BYTES_AT_ONCE = 4 << 20
 _LONGEST_RECORD = 1 << 30
 _LONGEST_HEADER = 16 << 20
@@ -156,44 +216,38 @@ _PROBLEMS = {
 }
 
 
-def header_names(path: Path, kind: str) -> list[str]:
-    """The column names in the first line of a CSV or TSV file."""
-    with _opened(path) as (file, _):
-        header = file.readline(_LONGEST_HEADER)
-    names = _names_in(header, kind)
+def header_names(file: EventFile) -> list[str]:
+    """The column names in the first line of delimited text."""
+    with file.opened(look=True) as (stream, _), io.BufferedReader(stream) as buffered:  # type: ignore[type-var]  # bytes are enough
+        header = buffered.readline(_LONGEST_HEADER)
+    names = _names_in(header, file)
     if not any(names):
         try:
             header.decode("utf-8-sig")
         except UnicodeDecodeError:
-            raise not_utf8(path) from None
-        raise InputError(f"{printable(str(path))} must begin with a line of column names, got something else")
+            raise file.wrong_encoding() from None
+        raise InputError(f"{file.name} must begin with a line of column names, got something else")
     return names
 
 
-def not_utf8(path: Path) -> InputError:
-    """The error for a file that is not UTF-8."""
-    return InputError(
-        f"{printable(str(path))} must be text in UTF-8, got other bytes; convert it first, such as with "
-        "iconv -f LATIN1 -t UTF-8"
-    )
-
-
-def _names_in(header: bytes, kind: str) -> list[str]:
+def _names_in(header: bytes, file: EventFile) -> list[str]:
     """The names in a header; none if it is no header."""
+    quoting = csv.QUOTE_NONE if file.quote is None else csv.QUOTE_MINIMAL
+    form: dict[str, Any] = {"delimiter": file.delimiter, "quotechar": file.quote, "quoting": quoting}
     try:
         line = header.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
-        return next(csv.reader([line], delimiter=DELIMITERS[kind], strict=True), [])
+        return next(csv.reader([line], **form, strict=True), [])
     except (UnicodeDecodeError, csv.Error):  # a carriage return inside is such an error
         return []
 
 
-def first_object(path: Path) -> bytes | None:
-    """The first line of a file of JSON lines that is not blank; None for a file without any."""
-    with _opened(path) as (file, _):
-        line = file.readline(_LONGEST_RECORD).removeprefix(_BYTE_ORDER_MARK)
-        while line.isspace():
-            line = file.readline(_LONGEST_RECORD)
-    return _without_lone_surrogates(line) or None
+def first_object(file: EventFile) -> bytes | None:
+    """The first object of a JSON file; None for a file without any."""
+    for data, ends in _objects(file, look=True):
+        for start, end in pairwise((0, *ends)):
+            if piece := bytes(data[start:end]).strip():
+                return _without_lone_surrogates(piece)
+    return None
 
 
 def _without_lone_surrogates(text: bytes) -> bytes:
@@ -211,76 +265,106 @@ class BytesRead:
 
 
 def records(
-    path: Path, kind: str, names: Sequence[str], roles: dict[str, str], read: BytesRead | None = None
+    file: EventFile, roles: dict[str, str], read: BytesRead | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The fields of the chosen columns, as text under the names of their roles."""
-    target_of = np.full(len(names), -1, dtype=np.int64)
-    for target, name in enumerate(roles.values()):
-        target_of[names.index(name)] = target
-    line = 1  # of the file, for messages
-    for chunk, is_last in _Chunks(path, read):
+    """The fields of the chosen columns, as text under the names of their roles; those in names of folders, too."""
+    inside = {role: name for role, name in roles.items() if name not in file.partitions}
+    quote = -1 if file.quote is None else ord(file.quote)
+    line, target_of = 1, np.empty(0, dtype=np.int64)  # the line of the file, for messages
+    for chunk, is_last in _Chunks(file, read):
         data = chunk.data
         if line == 1:
             first_ends = np.flatnonzero(data == LINE_FEED)[:1]
             if not len(first_ends) and not is_last:
                 continue  # the header is longer than this
             chunk.used = int(first_ends[0]) + 1 if len(first_ends) else len(data)
-            if _names_in(data[: chunk.used].tobytes(), kind) != list(names):
-                raise InputError(
-                    f"{printable(str(path))} must not change while it is read, got another header"
-                )
+            names = _names_in(data[: chunk.used].tobytes(), file)
+            if not set(inside.values()) <= set(names):
+                raise InputError(f"{file.name} must not change while it is read, got another header")
+            target_of = np.full(len(names), -1, dtype=np.int64)
+            target_of[[names.index(name) for name in inside.values()]] = np.arange(len(inside))
             data, line = data[chunk.used :], 2
-        texts = np.empty((len(roles), len(data)), dtype=np.uint8)
-        ends = np.zeros((len(roles), len(data) // len(names) + 2), dtype=np.int32)
+        texts = np.empty((len(inside), len(data)), dtype=np.uint8)
+        ends = np.zeros((len(inside), len(data) // len(target_of) + 2), dtype=np.int32)
         count, line_ends, used, problem = cut_records(
-            data, is_last, ord(DELIMITERS[kind]), target_of, texts, ends[:, 1:]
+            data, is_last, ord(file.delimiter), quote, target_of, texts, ends[:, 1:]
         )
         line += int(np.count_nonzero(data[:used] == LINE_FEED))
         if problem:
             raise InputError(
-                f"cannot read {printable(str(path))}: in the record that begins on line {line}, {_PROBLEMS[problem]}"
+                f"cannot read {file.name}: in the record that begins on line {line}, {_PROBLEMS[problem]}"
             )
-        if line_ends_outside_quotes(data[:used]) != line_ends:
-            raise InputError(
-                f"cannot read {printable(str(path))}: counted in two ways, its records are not as many"
-            )
+        if line_ends_outside_quotes(data[:used], quote) != line_ends:
+            raise InputError(f"cannot read {file.name}: counted in two ways, its records are not as many")
         chunk.used += used
         if count:
-            columns = [_texts(ends[place, : count + 1], texts[place]) for place in range(len(roles))]
-            yield _valid(pa.RecordBatch.from_arrays(columns, list(roles)), path)
+            columns = {
+                role: _texts(ends[place, : count + 1], texts[place]) for place, role in enumerate(inside)
+            }
+            columns |= _constants(file, roles, count)
+            yield _valid(pa.RecordBatch.from_arrays([columns[role] for role in roles], list(roles)), file)
 
 
-def lines(path: Path, read: BytesRead | None = None) -> Iterator[pa.RecordBatch]:
-    """The lines of a file, each with its line end. A line feed is never part of a JSON object, so a line is a record.
+def lines(file: EventFile, roles: dict[str, str], read: BytesRead | None = None) -> Iterator[pa.RecordBatch]:
+    """The objects of a JSON file as text, `line`, and the columns that are in names of folders.
 
-    A line of more than 16 MiB is null, and so is its event.
+    A line feed is never part of a JSON object, so a line is a record. One of more than 16 MiB is null, and so is its event.
     """
-    is_first = True
-    for chunk, is_last in _Chunks(path, read):
+    for data, ends in _objects(file, read):
+        texts = _texts(ends, np.frombuffer(_without_lone_surrogates(data.tobytes()), dtype=np.uint8))
+        fits = np.diff(ends) <= _LONGEST_LINE
+        if not fits.all():
+            texts = pc.if_else(pa.array(fits), texts, pa.scalar(None, pa.string()))
+        columns = {"line": texts, **_constants(file, roles, len(texts))}
+        yield _valid(pa.RecordBatch.from_pydict(columns), file)
+
+
+def _constants(file: EventFile, roles: dict[str, str], count: int) -> dict[str, pa.Array]:
+    """The columns of these roles that names of folders say."""
+    values = {role: file.partitions[name] for role, name in roles.items() if name in file.partitions}
+    return {role: pa.repeat(pa.scalar(value, pa.string()), count) for role, value in values.items()}
+
+
+def _objects(
+    file: EventFile, read: BytesRead | None = None, *, look: bool = False
+) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int32]]]:
+    """(bytes, where each object ends in them) of a JSON file: its lines, or the objects of its array if it begins with one."""
+    is_array: bool | None = None
+    state = BEFORE
+    for chunk, is_last in _Chunks(file, read, look=look):
         data = chunk.data
-        if is_first and data[:3].tobytes() == _BYTE_ORDER_MARK:
-            chunk.used, data = 3, data[3:]
-        ends = np.flatnonzero(data == LINE_FEED).astype(np.int32) + 1
-        if is_last and len(data) > (ends[-1] if len(ends) else 0):
-            ends = np.append(ends, np.int32(len(data)))
-        if len(ends):
-            is_first = False
-            ends = np.concatenate([np.zeros(1, dtype=np.int32), ends])
+        if is_array is None:
+            head = data.tobytes()
+            start = 3 if head.startswith(_BYTE_ORDER_MARK) else 0
+            first = head[start:].lstrip()[:1]
+            if not is_last and (not first or _BYTE_ORDER_MARK.startswith(head)):
+                continue  # nothing to see yet
+            is_array = file.kind == "json" and first == b"["
+            chunk.used, data = start, data[start:]
+        if is_array:
+            ends = np.zeros(len(data) // 2 + 2, dtype=np.int32)
+            count, used, state, is_fine = cut_objects(data, state, ends[1:])
+            if not is_fine or (is_last and (state != AFTER or used < len(data))):
+                raise InputError(f"{file.name} must hold an array of JSON objects, got something else in it")
+            ends = ends[: count + 1]
+            chunk.used += int(ends[-1]) if count else used
+        else:
+            ends = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(data == LINE_FEED) + 1]).astype(
+                np.int32
+            )
+            if is_last and len(data) > ends[-1]:
+                ends = np.append(ends, np.int32(len(data)))
             chunk.used += int(ends[-1])
-            whole = np.frombuffer(_without_lone_surrogates(data[: ends[-1]].tobytes()), dtype=np.uint8)
-            texts = _texts(ends, whole)
-            fits = np.diff(ends) <= _LONGEST_LINE
-            if not fits.all():
-                texts = pc.if_else(pa.array(fits), texts, pa.scalar(None, pa.string()))
-            yield _valid(pa.RecordBatch.from_arrays([texts], schema=LINES), path)
+        if len(ends) > 1:
+            yield data[: ends[-1]], ends
 
 
-def _valid(batch: pa.RecordBatch, path: Path) -> pa.RecordBatch:
+def _valid(batch: pa.RecordBatch, file: EventFile) -> pa.RecordBatch:
     """The batch, if its text is UTF-8: the engine trusts Arrow's buffers."""
     try:
         batch.validate(full=True)
     except pa.ArrowInvalid:
-        raise not_utf8(path) from None
+        raise file.wrong_encoding() from None
     return batch
 
 
@@ -296,44 +380,30 @@ class _Chunks:
     A record that is longer than a chunk makes the next one longer.
     """
 
-    def __init__(self, path: Path, read: BytesRead | None) -> None:
-        self._path = path
+    def __init__(self, file: EventFile, read: BytesRead | None, *, look: bool = False) -> None:
+        self._file = file
         self._read = read or BytesRead()
+        self._look = look
         self.used = 0
         self.data: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
 
     def __iter__(self) -> Iterator[tuple["_Chunks", bool]]:
-        path = self._path
         room = np.empty(_BYTES_AT_ONCE, dtype=np.uint8)
         filled, is_last = 0, False
         before = self._read.count
-        with _opened(path) as (file, on_disk):
+        with self._file.opened(look=self._look) as (file, stored):
             while not is_last:
                 if filled == len(room):
                     if len(room) >= _LONGEST_RECORD:
                         raise InputError(
-                            f"{printable(str(path))} must have records of at most {_LONGEST_RECORD} bytes, got a longer one"
+                            f"{self._file.name} must have records of at most {_LONGEST_RECORD} bytes, got a longer one"
                         )
                     room = np.concatenate([room, np.empty_like(room)])
                 while filled < len(room) and not is_last:
-                    count = file.readinto(room[filled:].data)
+                    count = file.readinto(room[filled:].data)  # type: ignore[attr-defined]  # of all that `opened` gives
                     filled, is_last = filled + (count or 0), not count
-                self._read.count = before + on_disk.tell()
+                self._read.count = before + stored.tell()
                 self.data, self.used = room[:filled], 0
                 yield self, is_last
                 room[: filled - self.used] = room[self.used : filled].copy()
                 filled -= self.used
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[tuple[io.BufferedIOBase, io.BufferedIOBase]]:
-    """The file's bytes, unpacked where its name ends in .gz, and the file on the disk; errors become ours."""
-    try:
-        with path.open("rb") as on_disk:
-            if path.suffix.lower() == ".gz":
-                with gzip.GzipFile(fileobj=on_disk, mode="rb") as file:
-                    yield file, on_disk
-            else:
-                yield on_disk, on_disk
-    except (OSError, EOFError, zlib.error):
-        raise InputError(f"cannot read {printable(str(path))}: damaged, or not what its name says") from None

@@ -172,6 +172,8 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
     value_range: Any = None,
     items: str = "string",
     vocabulary: Any = None,
+    record: Any = None,
+    record_pairs: Any = (),
     total_share: Any = 0,
     max_sketch_dim: int = 4096,
     distortion: float | None = None,
@@ -209,6 +211,8 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
         value_range: The public range of a coordinate, for the protocol.
         items: "string" or "int64", for the protocol.
         vocabulary: The names of all coordinates, for the protocol.
+        record: What becomes of each column of a table with one row for each person; it sets the contribution.
+        record_pairs: Pairs of these columns.
         total_share: The share of ε for the total of each row, so that shapes can be compared.
         max_sketch_dim: The largest sketch to recommend.
         distortion: α of a Johnson-Lindenstrauss target |estimate − D| ≤ α·D for the squared distance D.
@@ -238,9 +242,12 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
         "value_range": value_range,
         "items": items,
         "vocabulary": vocabulary,
+        "record": record,
+        "record_pairs": record_pairs,
         "total_share": total_share,
     }
     dimension, protocol = checked_settings(input_dim, epsilon, delta, fields, binary=binary)
+    fields["contribution"] = protocol.contribution
     largest = integer("max_sketch_dim", max_sketch_dim, at_least=1, at_most=LARGEST_SKETCH_DIM)
     pair_count = checked_pairs(parties, pairs)
     if one_of("by", by, ("size", "shape")) == "shape":

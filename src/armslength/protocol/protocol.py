@@ -22,6 +22,7 @@ from armslength.files import atomic_write, read_json, read_limited
 from armslength.laws import Cumulants, Law, uniform_cumulants
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, decimal_text, exact_number
 from armslength.protocol import schema
+from armslength.protocol.item_weights import item_weights_hash
 from armslength.protocol.neighbors import (
     NORMS,
     calibrated_law,
@@ -32,6 +33,7 @@ from armslength.protocol.neighbors import (
     grid_neighbors,
     total_law,
 )
+from armslength.protocol.record import Record, checked_record
 from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
 from armslength.randomness.seeds import canonical_text, length_prefixed
 from armslength.results import Result
@@ -87,6 +89,12 @@ class Protocol(Result):
         total_share: The share of ε that goes to the total of each row, so that shapes can be compared; 0: no totals.
         items: "string" or "int64": what names the coordinates of an open vocabulary.
         vocabulary: The ordered names of all coordinates, or their hash; columns of a data frame must be these.
+        record: For tables with one row for each person: what becomes of each column. A list of edges puts numbers into intervals, "category"
+            takes values as they are, a list of categories those (others are "(other)"), and "year", "quarter", "month", "week" or "day" takes dates.
+            Then the contribution is the number of items in a row, and a fixed vocabulary is all items, unless they are given.
+        record_pairs: Pairs of the record's columns, to compare joint distributions.
+        item_weights: How much an event counts by its item: a mapping, a table or file with the columns item and weight, or its hash. Items that
+            it does not list count nothing.
         distance: The distance at which noise="auto" compares, in data units; it is not stored.
 
     Attributes:
@@ -117,6 +125,9 @@ class Protocol(Result):
         total_share: Any = 0,
         items: str = "string",
         vocabulary: Any = None,
+        record: Any = None,
+        record_pairs: Any = (),
+        item_weights: Any = None,
         distance: float = 0.0,
     ) -> None:
         if not isinstance(transform, Transform):
@@ -128,6 +139,10 @@ class Protocol(Result):
         relation = one_of("relation", relation, ("add_remove", "replace"))
         noise_site = one_of("noise_site", noise_site, ("output", "input"))
         items = one_of("items", items, ("string", "int64"))
+        recipe = checked_record(record, record_pairs)
+        contribution, vocabulary = _record_defaults(
+            recipe, contribution, radius, vocabulary, transform, items
+        )
         if contribution is not None:
             contribution = integer("contribution", contribution, at_least=1, at_most=_LARGEST)
         if changed_entries is not None:
@@ -153,6 +168,7 @@ class Protocol(Result):
         step = checked_resolution(resolution, norm, exact_radius, can_differ)
         on_grid = _checked_on_grid(on_grid, resolution)
         value_range = checked_range(value_range, step)
+        item_weights = _checked_item_weights(item_weights, step, contribution, items)
         neighbors = grid_neighbors(norm, exact_radius, step, on_grid=on_grid, changed_entries=can_differ)
 
         # laws: how much noise covers that
@@ -177,6 +193,7 @@ class Protocol(Result):
         self.resolution, self.on_grid, self.value_range = step, on_grid, value_range
         self.changed_entries, self.neighbors = changed_entries, neighbors
         self.law, self.total_law = law, totals_law
+        self.record, self.item_weights = recipe, item_weights
         self._frozen = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -222,6 +239,11 @@ class Protocol(Result):
         """γ²c²: turns squared integer units into squared data units."""
         return float(self.resolution**2 * self.transform.scale_squared)
 
+    @property
+    def counts_people(self) -> bool:
+        """Whether each person counts 0 or 1 for a group and item in an event table."""
+        return self.count == "people" and self.item_weights is None
+
     def release(
         self,
         X: Any,
@@ -262,7 +284,7 @@ class Protocol(Result):
         source: Any,
         *,
         person: str,
-        item: str,
+        item: str | None = None,
         ledger: Any,
         group: str | None = None,
         public_groups: Any = None,
@@ -270,6 +292,7 @@ class Protocol(Result):
         weight: str | None = None,
         population: str = "",
         vocabulary: Any = None,
+        item_weights: Any = None,
         repeat: bool = False,
         memory: str = "1GB",
         threads: int | None = None,
@@ -287,7 +310,8 @@ class Protocol(Result):
             source: A Parquet, CSV, JSON-lines or Arrow file, a folder or a list of them; or an Arrow table, or a data frame. Nobody
                 may change it meanwhile.
             person: The column that says who an event is about. Events without a person are left out.
-            item: The column that says what happened, of the protocol's type. Events without an item are left out.
+            item: The column that says what happened, of the protocol's type. Events without an item are left out. With a protocol that has a
+                record there is none: the columns of each row become items.
             ledger: A `Ledger`, the path of one that exists, or `al.NO_LEDGER`.
             group: The column that says which group an event belongs to; with `public_groups`.
             public_groups: Every group that gets a row, also without events, in this order. Events of others are left out.
@@ -295,7 +319,8 @@ class Protocol(Result):
             weight: The column that says how much an event counts, of either sign, floored onto the protocol's grid; None: 1. Only
                 with count="events".
             population: Whose budget the ledger charges.
-            vocabulary: For a protocol with a vocabulary: its list of names. Events with other items are left out.
+            vocabulary: For a protocol with a vocabulary: its list of names. Events with other items are left out. A record's own is known.
+            item_weights: For a protocol with item weights: the same mapping, table or file.
             repeat: Whether the same population and labels may be released again.
             memory: About how much is held before events go to an encrypted temporary file, such as "1GB".
             threads: At most this many threads; None takes all that the process may run.
@@ -309,7 +334,9 @@ class Protocol(Result):
         account = open_account(ledger, population, repeat=repeat)
         columns = EventColumns(person, item, group, weight)
         groups = public_groups_of(group, public_groups, label)
-        job = TableJob.of(source, self, columns, groups, vocabulary, memory=memory, threads=threads)
+        job = TableJob.of(
+            source, self, columns, groups, vocabulary, item_weights, memory=memory, threads=threads
+        )
         return release_events(job, account, show_progress=show_progress)
 
     def stream(
@@ -341,6 +368,8 @@ class Protocol(Result):
             "version": schema.VERSION,
             "transform": schema.transform_document(self.transform),
             **fields,
+            **({} if self.record is None else self.record.document()),
+            **({} if self.item_weights is None else {"item_weights": self.item_weights}),
             "resolution": float(self.resolution).hex(),
             "derived": derived,
         }
@@ -357,8 +386,8 @@ class Protocol(Result):
 
     def space_fields(self) -> dict[str, Any]:
         """What must agree for sketches to be compared; ε, δ and the law may differ."""
-        shared = ("transform", "resolution", "items", "vocabulary", "noise_site")
-        return {name: self._document[name] for name in shared}
+        shared = ("transform", "resolution", "items", "vocabulary", "noise_site", *schema.OPTIONAL)
+        return {name: self._document[name] for name in shared if name in self._document}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the document, whole or not at all."""
@@ -401,6 +430,39 @@ def _checked_count(count: Any, contribution: int | None, *, one_group: Any) -> s
         rule = "count and one_group must go with a contribution"
         raise ParameterError(f"{rule}, got none: they are about event tables")
     return None
+
+
+def _record_defaults(
+    record: Record | None, contribution: Any, radius: Any, vocabulary: Any, transform: Transform, items: str
+) -> tuple[Any, Any]:
+    """(contribution, vocabulary), which a record gives where the user does not."""
+    if record is None:
+        return contribution, vocabulary
+    if radius is not None or items != "string":
+        raise ParameterError("record must go without a radius, and with items of text, got another protocol")
+    if contribution is None:
+        contribution = record.items_per_row
+    if vocabulary is None and transform.input_dim is not None:
+        listed = record.items()
+        if listed is None:
+            raise ParameterError(
+                "input_dim must be None where the record does not list all categories, got a number; "
+                "list them, such as {'sex': ['F', 'M']}, or use an open vocabulary"
+            )
+        if len(listed) != transform.input_dim:
+            raise ParameterError(
+                f"input_dim must be {len(listed)}, the number of al.record_items, got {transform.input_dim}"
+            )
+        vocabulary = listed
+    return contribution, vocabulary
+
+
+def _checked_item_weights(value: Any, step: Fraction, contribution: int | None, items: str) -> str | None:
+    """The hash of public weights, for event tables with items of text alone."""
+    hashed = item_weights_hash(value, step)
+    if hashed is not None and (contribution is None or items != "string"):
+        raise ParameterError("item_weights must go with a contribution and items of text, got others")
+    return hashed
 
 
 def _check_dropped_bits(bits: int, law: Law, noise_site: str) -> None:
@@ -496,7 +558,7 @@ def protocols_of(documents: Sequence[Any], budget: WorkBudget, where: str) -> tu
 
 def _protocol_of(document: Any, transform: Transform) -> Protocol:
     """The protocol of a document with this transform."""
-    fields = {name: document[name] for name in schema.FIELDS}
+    fields = {name: document[name] for name in (*schema.FIELDS, *schema.OPTIONAL) if name in document}
     with _refusing_invalid():
         fields["resolution"] = float.fromhex(fields["resolution"])
         if fields["contribution"] is not None:
@@ -504,7 +566,9 @@ def _protocol_of(document: Any, transform: Transform) -> Protocol:
         protocol = Protocol(transform, **fields)
     again = protocol.document()
     if again != document:
-        differing = sorted(name for name, value in again.items() if document[name] != value)
+        differing = sorted(
+            name for name in again.keys() | document.keys() if document.get(name) != again.get(name)
+        )
         if differing == ["derived"] and isinstance(document["derived"], Mapping):
             derived = document["derived"]
             differing = [name for name, value in again["derived"].items() if derived.get(name) != value]

@@ -1,6 +1,7 @@
 """The protocol as a document: what its JSON holds, and how it is read back without trusting it."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,8 @@ _GUARANTEE = ("epsilon", "delta", "noise", "radius", "resolution", "norm", "rela
 _PEOPLE = ("count", "one_group")
 _DATA = ("noise_site", "on_grid", "changed_entries", "value_range", "dropped_bits", "total_share")
 FIELDS = (*_GUARANTEE, *_PEOPLE, *_DATA, "items", "vocabulary")
+# Left out of the document where they are not set.
+OPTIONAL = ("record", "record_pairs", "item_weights")
 TRANSFORMS: Mapping[str, type[Transform]] = {
     transform.name: transform
     for transform in (FastJL, GaussianJL, HadamardJL, Identity, MatrixJL, SignJL, SparseJL)
@@ -89,8 +92,11 @@ def check_document(document: Any) -> None:
             f"version of a protocol must be {VERSION}, got {version}; use the armslength that wrote it"
         )
     expected = {"format", "version", "transform", "derived", *FIELDS}
-    unknown, missing = sorted(set(document) - expected), sorted(expected - set(document))
+    unknown, missing = sorted(set(document) - expected - set(OPTIONAL)), sorted(expected - set(document))
     if unknown or missing:
         names = [f"unknown {name!r}" for name in unknown[:3]] + [f"missing {name!r}" for name in missing[:3]]
         rule = f"a protocol must have exactly the fields of version {version}"
         raise CorruptFileError(f"{rule}, got {', '.join(names)}")
+    weights = document.get("item_weights", "0" * 64)
+    if not isinstance(weights, str) or not re.fullmatch("[0-9a-f]{64}", weights):  # never a file to read
+        raise CorruptFileError("item_weights of a protocol must be a hash, got something else")

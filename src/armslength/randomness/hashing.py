@@ -20,7 +20,6 @@ PRIME = 2**127 - 1
 UNREADABLE = "items must be a list that can be read to its end, got an error in the middle"
 _PREFIX = length_prefixed(b"armslength item v1")
 _ONE = np.uint64(1)
-_8, _56 = np.uint64(8), np.uint64(56)
 _63 = np.uint64(63)
 _LOW_63 = np.uint64(2**63 - 1)
 _ALL_ONES = np.uint64(2**64 - 1)
@@ -75,17 +74,19 @@ def read_to_the_end(items: Any) -> list[Any]:
         raise InputError(UNREADABLE) from None
 
 
+def string_words(text: bytes) -> bytes:
+    """The high and the low word of an item: the first 120 bits of a digest of its canonical text."""
+    digest = hashlib.sha256(_PREFIX + length_prefixed(text)).digest()[14::-1]
+    return digest[8:] + b"\0" + digest[:8]
+
+
 def _string_words(items: Sequence[str]) -> Words:
-    """The first 120 bits of each item's digest, as (high word, low word)."""
-    sha256 = hashlib.sha256
+    """The words of each item."""
     try:
-        digests = [sha256(_PREFIX + length_prefixed(canonical_text(item))).digest() for item in items]
+        words = b"".join([string_words(canonical_text(item)) for item in items])
     except ValueError as problem:
         raise InputError(f"items must be {problem}") from None
-    words = np.frombuffer(b"".join(digests), dtype=">u8").reshape(len(items), 4)[:, :2].astype(np.uint64)
-    # 15 of 16 bytes: shifted by 8 bits
-    low = (words[:, 0] << _56) | (words[:, 1] >> _8)
-    return np.stack([words[:, 0] >> _8, low], axis=1)
+    return np.frombuffer(words, dtype="<u8").reshape(-1, 2).astype(np.uint64)
 
 
 def _integer_words(items: NDArray[Any]) -> Words:

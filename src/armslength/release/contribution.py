@@ -13,7 +13,8 @@ from armslength.estimates.contribution_quantiles import (
     bucket_counts,
 )
 from armslength.ingest.contributions import KEY_BYTES
-from armslength.ingest.engine import DEFAULT_MEMORY, LeftOut
+from armslength.ingest.encoding import LeftOut
+from armslength.ingest.engine import DEFAULT_MEMORY
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ingest.sums import Sums

@@ -204,7 +204,12 @@ def _radius(protocol: Protocol, source: str) -> str:
 def _counting(protocol: Protocol) -> str:
     """What an event table counts of each person, and how much of it at most."""
     most = f"{protocol.contribution:,}"
-    if protocol.count == "people":
+    if protocol.count == "people" and protocol.item_weights is not None:
+        counted = (
+            "People are counted, not events: each person at most once for each group and item, with the public weight of the item, "
+            f"and at most {most} in all, by weight"
+        )
+    elif protocol.count == "people":
         counted = (
             "People are counted, not events: each person at most once for each group and item, and at most "
             f"{most} {'times' if protocol.contribution != 1 else 'time'} in all"
@@ -220,11 +225,8 @@ def _in_a_sentence(words: str) -> str:
 
 def _grid(protocol: Protocol, source: str) -> str:
     step = decimal_text(protocol.resolution)
-    if source == "events" and protocol.count == "people":
-        return "A person counts 0 or 1 for a group and item. No other bound is needed."
     if source == "events":
-        others = "others are left out" if protocol.on_grid else "others are rounded down"
-        return f"Every event counts a multiple of {step}; {others}. No other bound is needed."
+        return f"{_event_grid(protocol, step)} No other bound is needed."
     if source == "stream":
         return f"Every update is a multiple of {step}; the software refuses others."
     if protocol.on_grid:
@@ -237,6 +239,16 @@ def _grid(protocol: Protocol, source: str) -> str:
         f"{rounded} This can move each changed entry by one step more. So the party also promises that "
         f"{_change(protocol)} changes at most {entries} over all rows; the software cannot check it."
     )
+
+
+def _event_grid(protocol: Protocol, step: str) -> str:
+    """What one event counts."""
+    if protocol.counts_people:
+        return "A person counts 0 or 1 for a group and item."
+    if protocol.item_weights is not None:
+        return f"Every event counts the public weight of its item, rounded down to a multiple of {step}."
+    others = "others are left out" if protocol.on_grid else "others are rounded down"
+    return f"Every event counts a multiple of {step}; {others}."
 
 
 def _most_learned(protocol: Protocol) -> str:
@@ -266,8 +278,14 @@ def _contents(protocol: Protocol, source: str) -> str:
     if protocol.total_law is not None:
         share = decimal_text(protocol.totals_epsilon)
         totals = f" The total of each row is released, too, with noise of its own, for {share} of ε."
+    what = _SOURCES[source]
+    if source == "events" and protocol.record is not None:
+        names = ", ".join(
+            [*(name for name, _ in protocol.record.columns), *map(" with ".join, protocol.record.pairs)]
+        )
+        what = f"A table with rows about people. Columns became items by a public recipe: {names}."
     return (
-        f"{_SOURCES[source]} For each row, {transform.sketch_dim:,} integers: {transform.in_words} of {size}, "
+        f"{what} For each row, {transform.sketch_dim:,} integers: {transform.in_words} of {size}, "
         f"plus secret noise.{totals}"
     )
 

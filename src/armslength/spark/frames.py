@@ -85,14 +85,17 @@ def is_text(kind: pa.DataType) -> bool:
 def place_of_person(column: str, kind: pa.DataType) -> str:
     """A column for the hash that brings a person's events together: of text, the printable ASCII characters of its NFD form.
 
-    Guarantee: the same for all spellings of one person, whose NFC forms are equal but for white space around them. NFC forms are
-    equal where NFD forms are, and canonical order moves marks alone.
+    Guarantee: the same for all spellings of one person, whose NFC forms are equal but for white space around them and, in a whole number,
+    decimals of zero. NFC forms are equal where NFD forms are, and canonical order moves marks alone.
     """
+    if pa.types.is_floating(kind):
+        return f"{column} + 0"  # -0.0 is 0.0
     if not is_text(kind):
         return column
     letters = decomposed_letters()
     plain = f"CAST(CAST({column} AS BINARY) AS STRING)"  # without a collation of its own
-    return f"regexp_replace(translate({plain}, '{''.join(letters)}', '{''.join(letters.values())}'), '[^!-~]', '')"
+    ascii_part = f"regexp_replace(translate({plain}, '{''.join(letters)}', '{''.join(letters.values())}'), '[^!-~]', '')"
+    return f"regexp_replace({ascii_part}, '^(-?[0-9]+)[.]0*$', '$1')"
 
 
 @cache

@@ -37,7 +37,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
     protocol: Protocol,
     *,
     person: str,
-    item: str,
+    item: str | None = None,
     ledger: Any,
     group: str | None = None,
     public_groups: Any = None,
@@ -45,6 +45,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
     weight: str | None = None,
     population: str = "",
     vocabulary: Any = None,
+    item_weights: Any = None,
     repeat: bool = False,
     partitions: int | None = None,
     memory: str = DEFAULT_MEMORY,
@@ -67,7 +68,8 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
         source: A Spark DataFrame, classic or of Spark Connect, or the name of a table.
         protocol: What the parties agreed on: with a contribution, and a unit of protection in words.
         person: The column that says who an event is about. Events without a person are left out.
-        item: The column that says what happened, of the protocol's type. Events without an item are left out.
+        item: The column that says what happened, of the protocol's type. Events without an item are left out. With a protocol that has a
+            record there is none: the columns of each row become items.
         ledger: A `Ledger`, the path of one that exists on the driver, or `al.NO_LEDGER`.
         group: The column that says which group an event belongs to; with `public_groups`.
         public_groups: Every group that gets a row, also without events, in this order. Events of others are left out.
@@ -75,7 +77,8 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
         weight: The column that says how much an event counts, of either sign, floored onto the protocol's grid; None: 1. Only
             with count="events".
         population: Whose budget the ledger charges.
-        vocabulary: For a protocol with a vocabulary: its list of names. Events with other items are left out.
+        vocabulary: For a protocol with a vocabulary: its list of names. Events with other items are left out. A record's own is known.
+        item_weights: For a protocol with item weights: the same mapping, table or file.
         repeat: Whether the same population and labels may be released again.
         partitions: How many tasks share the events; None takes `spark.sql.shuffle.partitions`.
         memory: About how much each task holds before events go to an encrypted temporary file on its worker.
@@ -84,7 +87,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
     frame = opened_frame(source)
     columns = EventColumns(person, item, group, weight)
     groups = public_groups_of(group, public_groups, label)
-    table = TableJob.of(None, protocol, columns, groups, vocabulary, memory=memory)
+    table = TableJob.of(None, protocol, columns, groups, vocabulary, item_weights, memory=memory)
     job = SparkTableJob.of_frame(frame, table, partitions=partitions)
     return release_events(job, account)
 
@@ -103,8 +106,7 @@ class SparkTableJob(TableJob):
         roles = table.columns.named
         check_functions(frame)
         schema = arrow_types(frame, roles)
-        columns = EventColumns(**{role: role for role in roles})
-        whole = {**vars(table), "source": schema.empty_table(), "columns": columns}
+        whole = {**vars(table), "source": schema.empty_table(), "columns": table.columns.by_role}
         job = cls(**whole, frame=frame, partitions=checked_partitions(frame, partitions), roles=roles)
         with job.opened():
             return job

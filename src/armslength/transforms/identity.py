@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from armslength._numba import Integers, Words
 from armslength.threads import for_blocks
 from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import integer_rows
@@ -67,6 +68,10 @@ class Identity(Transform):
         numbers = self.column_numbers(items)
         entries = (np.ones(len(numbers), dtype=np.int64), numbers, np.arange(len(numbers) + 1))
         return sparse.csc_array(entries, shape=(self.sketch_dim, len(numbers)))
+
+    def event_columns(self, words: Words, threads: int | None = None) -> Integers:  # noqa: ARG002  # nothing to compute
+        """The number of the coordinate, n x 1, of items as (high word, low word)."""
+        return words[:, 1:].astype(np.int64)
 
     def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
         """X itself as int64 modulo 2^64, dense: **not private**."""

@@ -318,7 +318,10 @@ class SparseJL(Transform):
 
     def _encode(self, items: Any, threads: int | None = None) -> Integers:
         """Columns as numbers: entry (j, r) is the row, or −1−row for an entry of −1."""
-        words = item_words(items)
+        return self.event_columns(item_words(items), threads)
+
+    def event_columns(self, words: Words, threads: int | None = None) -> Integers:
+        """The same of items as (high word, low word)."""
         kind: Any = np.int16 if self.sketch_dim <= 2**15 else np.int32
         encoded = np.empty((len(words), self.sparsity), dtype=kind)
         coefficients, buckets = self._coefficients, self.sketch_dim // self.sparsity

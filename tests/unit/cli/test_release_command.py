@@ -12,7 +12,8 @@ from click.testing import CliRunner
 
 import armslength as al
 from armslength.cli.main import main
-from armslength.ingest.engine import EventTable, LeftOut
+from armslength.ingest.encoding import LeftOut
+from armslength.ingest.engine import EventTable
 
 EVENTS = pa.table(
     {

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 import armslength as al
-from armslength.ingest import spill
 from armslength.ingest.check_table import check_table
-from armslength.ingest.engine import LeftOut
+from armslength.ingest.contributions import KeyedOrder
+from armslength.ingest.encoding import LeftOut
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
 from unit.ingest.tables_of_events import (
@@ -97,7 +97,7 @@ def test_one_group_counts_the_items_of_one_group():
 def heavy_persons():
     rng = np.random.default_rng(0)
     many = pa.table({"who": rng.integers(0, 9_000, 30_000).astype(str), "what": rng.integers(0, 99, 30_000)})
-    bot = pa.table({"who": ["bot"] * 200_000, "what": np.arange(200_000)})
+    bot = pa.table({"who": ["bot"] * 150_000, "what": np.arange(150_000)})
     same = pa.table({"who": ["other bot"] * 200_000, "what": np.zeros(200_000, dtype=np.int64)})
     return pa.concat_tables([many, bot, same])
 
@@ -114,16 +114,15 @@ def test_a_small_memory_spills_and_gives_the_same(one_group, monkeypatch):
         items="int64",
         one_group=one_group,
     )
-    split = []
-    real = spill.person_totals_in_parts
-    monkeypatch.setattr(spill, "person_totals_in_parts", lambda *a: split.append(1) or real(*a))
+    compacted = []
+    real = KeyedOrder.compact
+    monkeypatch.setattr(KeyedOrder, "compact", lambda *a, **k: compacted.append(1) or real(*a, **k))
     in_memory = totals_of(job_of(events, protocol))
-    assert not split
-    monkeypatch.setattr(spill, "_SHARE_SORTED", 32)  # less to sort at once than one of them has
-    assert totals_of(job_of(events, protocol, memory="40MB")) == in_memory
-    assert split
+    assert not compacted
+    assert totals_of(job_of(events, protocol, memory="70MB")) == in_memory  # 182,000 events for each thread
+    assert compacted
     if not one_group:
-        assert in_memory["bot"] == 200_000
+        assert in_memory["bot"] == 150_000
         assert in_memory["other bot"] == 3
 
 
@@ -132,10 +131,9 @@ def test_a_small_memory_spills_and_gives_the_same(one_group, monkeypatch):
     [
         (["ann", "Ann", "bob"], ["capital"]),
         (["ANN", "Ann"], ["capital"]),
-        (["5", "5.0", "6", "7.5", "7.50"], ["decimals"]),
-        (["5.0", "5.00"], ["decimals"]),
+        (["5", "5.0", "5.00", "6", "7.5", "7.50"], []),  # a whole number with decimals of zero is that number
         (["7", "007", "70", "0", "000"], ["zeros"]),
-        (["7", "007.0"], ["decimals", "zeros"]),
+        (["7", "007.0"], ["zeros"]),
         (["a-1", "a-10", "1-23", "12-3", "5.01", "0.5", ".5", " ann ", "ann"], []),
     ],
 )
@@ -143,7 +141,7 @@ def test_ids_that_would_count_one_person_twice(ids, differs):
     events = [(person, "north", 1, 1) for person in ids]
     spellings = check_table(job_of(as_table(events), counting_protocol())).spellings
     assert [next(part for part in differs if part in name) for name in spellings] == differs
-    if differs == ["zeros"]:
+    if len(ids) == 5 and differs == ["zeros"]:
         assert list(spellings.values()) == [2]
 
 

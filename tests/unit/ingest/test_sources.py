@@ -8,9 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
-from armslength.ingest import engine, spill
+from armslength.ingest import engine
+from armslength.ingest.contributions import KeyedOrder
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
+from armslength.ingest.partitions import _TemporaryFile
 from unit.ingest.tables_of_events import (
     KEY,
     SECRET,
@@ -175,7 +177,7 @@ def test_an_interruption_in_a_reader_is_an_interrupt(form, tmp_path, monkeypatch
                 yield from source.to_batches()
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr("armslength.ingest.relations.table_stream", lambda _: Stream())
+        monkeypatch.setattr("armslength.ingest.relations.table_stream", lambda *_: Stream())
     with pytest.raises(KeyboardInterrupt):
         release(source)
 
@@ -236,7 +238,7 @@ def one_large_table():
 
 
 def one_heavy_person():
-    often = pa.table({"who": ["bot"] * 200_000, "what": np.arange(200_000).astype(str)})
+    often = pa.table({"who": ["bot"] * 150_000, "what": np.arange(150_000).astype(str)})
     same = pa.table({"who": ["other bot"] * 200_000, "what": ["same"] * 200_000})
     return pa.concat_tables([one_large_table().slice(0, 20_000), often, same])
 
@@ -250,26 +252,26 @@ def test_a_small_memory_spills_and_gives_the_same(source, fields, monkeypatch):
     transform = al.SparseJL(sketch_dim=16, seed="t")
     protocol = al.Protocol(transform, epsilon=1, contribution=7, unit="u", **fields)
     groups, columns = PublicGroups(("a", "b", "c"), "where"), EventColumns("who", "what", "where")
-    wrote, split = [], []
-    monkeypatch.setattr(
-        spill._TemporaryFile, "write", lambda *a, real=spill._TemporaryFile.write: wrote.append(1) or real(*a)
-    )
-    monkeypatch.setattr(
-        spill, "bounded_in_parts", lambda *a, real=spill.bounded_in_parts: split.append(1) or real(*a)
-    )
+    wrote, compacted = [], []
+    for owner, name, calls in ((_TemporaryFile, "write", wrote), (KeyedOrder, "compact", compacted)):
+        real = getattr(owner, name)
+        monkeypatch.setattr(
+            owner, name, lambda *a, real=real, calls=calls, **k: calls.append(1) or real(*a, **k)
+        )
     found = {}
-    monkeypatch.setattr(spill, "_SHARE_SORTED", 32)  # the join with groups takes memory, too
-    for memory in ("1GB", "160MB", "64MB"):
+    memories = ("1GB", "70MB", "68MB" if fields.get("count") == "events" else "8MB")
+    for memory in memories:
         wrote.clear()
-        split.clear()
+        compacted.clear()
         job = TableJob.of(events, protocol, columns, groups, memory=memory)
         found[memory] = job.sums(KEY).values.tolist()
-        assert bool(wrote) == (memory != "1GB")
-        assert bool(split) == (memory != "1GB" and source is one_heavy_person)
-    assert found["1GB"] == found["160MB"] == found["64MB"]
+        assert bool(compacted) == (memory != "1GB" and source is one_heavy_person)
+    assert bool(wrote) == (memory == "8MB")
+    assert len({str(values) for values in found.values()}) == 1
 
 
 def test_too_little_memory_gets_one_line():
-    protocol = al.Protocol(al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, contribution=1000, unit="u")
+    transform = al.SparseJL(sketch_dim=16, seed="t")
+    protocol = al.Protocol(transform, epsilon=1, contribution=1000, count="events", unit="u")
     with pytest.raises(al.InputError, match="within the memory given"):
-        release(one_large_table(), protocol, memory="300KB", group=None, public_groups=None, label="all")
+        release(one_heavy_person(), protocol, memory="8MB", group=None, public_groups=None, label="all")

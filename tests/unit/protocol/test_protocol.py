@@ -29,6 +29,13 @@ PROTOCOLS = {
     "contribution": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, relation="replace"),
     "one group": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, one_group=True),
     "events": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, count="events"),
+    "record": lambda: al.Protocol(
+        al.SparseJL(sketch_dim=16, seed="trial"),
+        epsilon=1,
+        record={"age": ["-0.5", 18], "sex": ["F", "M"], "admitted": "month"},
+        record_pairs=[("age", "sex")],
+    ),
+    "item weights": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, item_weights={"flu": 2}),
     "auto": lambda: al.Protocol(
         al.HadamardJL(input_dim=100, sketch_dim=16, seed="x"),
         epsilon=1,

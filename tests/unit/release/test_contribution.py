@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import armslength as al
 from armslength.cli.main import main
 from armslength.estimates.contribution_quantiles import EDGES, QUANTILES, bucket_counts
-from armslength.ingest.engine import LeftOut
+from armslength.ingest.encoding import LeftOut
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.laws import DiscreteLaplace

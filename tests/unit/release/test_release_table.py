@@ -13,6 +13,7 @@ import pytest
 import armslength as al
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
+from armslength.ingest.partitions import EventStore
 from reference.contributions import bounded_counts
 from unit.ingest.tables_of_events import (
     EXACT,
@@ -287,8 +288,8 @@ def test_very_many_groups_are_added_in_parts(monkeypatch):
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow", "csv", "csv.gz", "jsonl", "table"])
-@pytest.mark.parametrize("share", [4, 10**6], ids=["in memory", "spilled"])
-def test_bars_know_how_much_there_is_and_reach_their_end(ending, share, tmp_path, monkeypatch):
+@pytest.mark.parametrize("most_rows", [10**6, 300], ids=["in memory", "several passes"])
+def test_bars_know_how_much_there_is_and_reach_their_end(ending, most_rows, tmp_path, monkeypatch):
     events = table([(f"p{n % 700}", GROUPS[n % 2] if n % 3 else "nowhere", n % 11, 1) for n in range(5000)])
     path = tmp_path / f"events.{ending}"
     if ending == "parquet":
@@ -315,7 +316,13 @@ def test_bars_know_how_much_there_is_and_reach_their_end(ending, share, tmp_path
         bars.append((what, total, unit, sum(done)))
 
     monkeypatch.setattr("armslength.ingest.event_table.progress", recorded)
-    monkeypatch.setattr("armslength.ingest.spill._SHARE_SORTED", share)
+    real = EventStore.__init__
+
+    def small(self, *arguments):
+        real(self, *arguments)
+        self._most_rows, self._most_bytes = most_rows, most_rows
+
+    monkeypatch.setattr(EventStore, "__init__", small)
     release(events if ending == "table" else path, show_progress=True)
     is_text = ending in ("csv", "csv.gz", "jsonl")
     total = path.stat().st_size if is_text else 5000

@@ -1,0 +1,389 @@
+"""Batches of events, as the engine reads them, become numbers: ids in two words, hashed items, numbers of groups.
+
+A row without a usable person, group, item or weight is left out, by itself.
+"""
+
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from armslength._numba import Int64s, Words, kernel
+from armslength.errors import plural
+from armslength.ingest.contributions import (
+    SHORT_ID,
+    Events,
+    pack_person,
+    person_mix,
+    same_bytes,
+    slot_of,
+)
+from armslength.ingest.event_columns import canonical_person
+from armslength.ingest.partitions import PART_SHIFT, PARTS, Block
+from armslength.randomness.hashing import string_words
+from armslength.randomness.seeds import canonical_text
+
+_MOST_ITEMS = 1 << 20  # whose words are remembered
+_NO_WORDS = b"\xff" * 16
+_NO_TEXT = pa.array([""], pa.large_string())
+_LONG = np.uint64(255 << 56)
+_NONE = np.empty(0, dtype=np.int64)
+Watch = Callable[[list[str], NDArray[np.int32], NDArray[np.int64]], object]
+
+
+@dataclass
+class LeftOut:
+    """How many rows were read, and left out for lack of a usable role; **private**, for the data holder alone."""
+
+    rows: int = 0
+    person: int = 0
+    group: int = 0
+    item: int = 0
+    weight: int = 0
+
+    @property
+    def counting(self) -> int:
+        """How many rows count, up to the bound for each person."""
+        return self.rows - self.person - self.group - self.item - self.weight
+
+    def in_words(self) -> str:
+        """One line that says how much of the table counts."""
+        reasons = {
+            "without a person": self.person,
+            "of groups that are not listed": self.group,
+            "without a usable item": self.item,
+            "without a usable weight": self.weight,
+        }
+        lost = [f"{count:,} {reason}" for reason, count in reasons.items() if count]
+        left = self.counting
+        return (
+            f"PRIVATE, for you alone: of {plural(self.rows, 'row')}, {left:,} {'counts' if left == 1 else 'count'}, "
+            f"up to the bound for each person{'; left out: ' if lost else ''}{', '.join(lost)}"
+        )
+
+
+class _KnownItems(NamedTuple):
+    """Texts with their words, and a table to find them in."""
+
+    texts: pa.Array
+    words: Words  # n x 2; all ones for an item that cannot be used
+    amounts: Int64s  # what an event with each item counts, if there are item weights
+    first: object  # the same for all that grew from one
+    packed: Words  # slots with a text, as ids of persons are packed
+    slots: NDArray[np.int32]  # and its number; −1 if the slot is empty
+
+
+class ItemWords:
+    """The two words of each item that is text, remembered; for a fixed vocabulary the second one is its number.
+
+    Guarantee: whole texts are compared, never their hashes alone.
+
+    Args:
+        key: Of the hash that says where to look.
+        names: The names of a fixed vocabulary; None where items are hashed.
+        amounts: What an event with each item counts; 0 for others. None: what the table says, or 1.
+    """
+
+    def __init__(self, key: Words, names: Sequence[str] | None, amounts: Mapping[str, int] | None) -> None:
+        self._amounts = amounts
+        self._numbers = None if names is None else {name: number for number, name in enumerate(names)}
+        self._key = key
+        self._lock = Lock()
+        self._known = self._of(_NO_TEXT, None)
+
+    def find(self, items: pa.Array) -> tuple[Words, NDArray[np.int32], Int64s]:
+        """(words, places, amounts): the words of known items, the place of each row's among them, and what each row counts."""
+        known = self._known
+        places = self._places(known, items)
+        is_new = places < 0
+        if is_new.any():
+            new = items.filter(pa.array(is_new)).fill_null("")
+            with self._lock:  # others go on with what they have
+                if (
+                    self._known.first is known.first
+                ):  # what was added to this meanwhile; places stay as they are
+                    known = self._known
+                different = pc.unique(new)
+                known = self._of(different.filter(pa.array(self._places(known, different) < 0)), known)
+                self._known = known if len(known.words) < _MOST_ITEMS else self._of(_NO_TEXT, None)
+            places[is_new] = self._places(known, new)
+        amounts: Int64s = known.amounts[places] if len(known.amounts) else _NONE
+        return known.words, places, amounts
+
+    def _places(self, known: _KnownItems, items: pa.Array) -> NDArray[np.int32]:
+        return find_texts(*_buffers(items), *_buffers(known.texts), known.packed, known.slots, self._key)
+
+    def _of(self, different: pa.Array, known: _KnownItems | None) -> _KnownItems:
+        """What is known, if anything, and these texts."""
+        texts = different.to_pylist()
+        words = np.frombuffer(b"".join(map(self._words_of, texts)), dtype="<u8").reshape(-1, 2)
+        amounts = _NONE
+        if self._amounts is not None:
+            amounts = np.array([self._amounts.get(unicodedata.normalize("NFC", text), 0) for text in texts])
+        first = object() if known is None else known.first
+        if known is not None:
+            different = pa.concat_arrays([known.texts, different])
+            words, amounts = np.concatenate([known.words, words]), np.concatenate([known.amounts, amounts])
+        return _KnownItems(different, words, amounts, first, *table_of_texts(*_buffers(different), self._key))
+
+    def _words_of(self, item: str) -> bytes:
+        try:
+            text = canonical_text(item)
+        except ValueError:
+            return _NO_WORDS
+        if self._numbers is None:
+            return string_words(text) if text else _NO_WORDS
+        number = self._numbers.get(text.decode())
+        return _NO_WORDS if number is None else bytes(8) + number.to_bytes(8, "little")
+
+
+@kernel
+def table_of_texts(starts: Int64s, data: NDArray[np.uint8], key: Words) -> tuple[Words, NDArray[np.int32]]:
+    """A hash table: `packed` and `slots` of known items."""
+    count, size = len(starts) - 1, 16
+    while size < 2 * count:
+        size *= 2
+    packed, slots = np.empty((size, 2), dtype=np.uint64), np.full(size, -1, dtype=np.int32)
+    for place in range(count):
+        first, second = pack_person(data, starts[place], starts[place + 1], key)
+        slot = slot_of(first, second, key, size)
+        while slots[slot] >= 0:
+            slot = (slot + 1) & (size - 1)
+        slots[slot], packed[slot, 0], packed[slot, 1] = place, first, second
+    return packed, slots
+
+
+@kernel
+def find_texts(
+    starts: Int64s,
+    data: NDArray[np.uint8],
+    known_starts: Int64s,
+    known_data: NDArray[np.uint8],
+    packed: Words,
+    slots: NDArray[np.int32],
+    key: Words,
+) -> NDArray[np.int32]:
+    """The number of each text among the known ones; −1 for the others."""
+    places = np.full(len(starts) - 1, -1, dtype=np.int32)
+    for row in range(len(places)):
+        start, length = starts[row], starts[row + 1] - starts[row]
+        first, second = pack_person(data, start, start + length, key)
+        slot = slot_of(first, second, key, len(slots))
+        while slots[slot] >= 0:
+            place = slots[slot]
+            if packed[slot, 0] == first and packed[slot, 1] == second:
+                if length > SHORT_ID:
+                    known, known_length = known_starts[place], known_starts[place + 1] - known_starts[place]
+                    if length != known_length or not same_bytes(data, start, known_data, known, length):
+                        slot = (slot + 1) & (len(slots) - 1)
+                        continue
+                places[row] = place
+                break
+            slot = (slot + 1) & (len(slots) - 1)
+    return places
+
+
+class EventEncoder:
+    """From batches with the columns person, group, item and amount to blocks of events.
+
+    Args:
+        key: Of the hash of persons.
+        labels: The public groups; None if there is one group for all events.
+        item_words: Finds items that are text.
+        is_hashed: Whether items are text and the vocabulary open.
+        left_out: Is told what is read and left out.
+        watch: Sees, of each batch, the names of its groups, their numbers (−1: not listed), and how many rows with a person each has.
+    """
+
+    def __init__(
+        self,
+        key: Words,
+        labels: Sequence[str] | None,
+        item_words: ItemWords,
+        left_out: LeftOut,
+        *,
+        is_hashed: bool,
+        watch: Watch | None = None,
+    ) -> None:
+        self._key = key
+        self._labels = None if labels is None else pa.array(labels, pa.large_string())
+        self._item_words = item_words
+        self._width = 2 if is_hashed else 1
+        self._watch = watch
+        self._lock = Lock()
+        self._left_out = left_out
+
+    def block(self, batch: pa.RecordBatch) -> Block | None:
+        """The events of a batch that count; None if none does."""
+        persons = _canonical_persons(_text(batch.column("person")))
+        starts, data = _buffers(persons)
+        usable = {"person": _valid(persons) & (np.diff(starts) > 0)}
+        groups = np.empty(0, dtype=np.int32)
+        if self._labels is not None:
+            groups = self._groups(_text(batch.column("group")), usable["person"])
+            usable["group"] = groups >= 0
+        words, places, amounts, usable["item"] = self._items(batch.column("item"))
+        if "amount" in batch.schema.names:
+            amounts = batch.column("amount").cast(pa.int64()).fill_null(0).to_numpy()
+        if len(amounts):
+            usable["weight"] = amounts != 0
+        is_usable = np.ones(batch.num_rows, dtype=np.bool_)
+        lost = {}
+        for role, mask in usable.items():
+            lost[role] = int(np.count_nonzero(is_usable & ~mask))
+            is_usable &= mask
+        with self._lock:
+            self._left_out.rows += batch.num_rows
+            for role, count in lost.items():
+                setattr(self._left_out, role, getattr(self._left_out, role) + count)
+        if not is_usable.any():
+            return None
+        columns = starts, data, words, places, amounts, groups, is_usable
+        arrays = list[Any](cut_block(*columns, self._key, self._width))
+        long_starts, part_starts = arrays.pop(), arrays.pop()
+        return Block(Events._make(arrays), part_starts, long_starts)
+
+    def _groups(self, column: pa.Array, has_person: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """The number of each row's group; −1 if it is not listed."""
+        coded = column.dictionary_encode()
+        numbers = np.append(
+            pc.index_in(coded.dictionary, self._labels).fill_null(-1).to_numpy(), np.int32(-1)
+        )
+        places = coded.indices.fill_null(len(numbers) - 1).to_numpy()
+        if self._watch is not None:
+            counts = np.bincount(places[has_person], minlength=len(numbers))
+            with self._lock:
+                self._watch([*coded.dictionary.to_pylist(), ""], numbers, counts)
+        each: NDArray[np.int32] = numbers[places]
+        return each
+
+    def _items(self, column: pa.Array) -> tuple[Words, NDArray[np.int32], Int64s, NDArray[np.bool_]]:
+        """(words, places, amounts, usable): as `ItemWords.find` has them; no places for integers."""
+        if not _is_text(column.type):
+            numbers = column.cast(pa.int64()).fill_null(0).to_numpy()
+            words = np.zeros((len(numbers), 2), dtype=np.uint64)
+            words[:, 1] = numbers.view(np.uint64)
+            return words, np.empty(0, dtype=np.int32), _NONE, _valid(column)
+        words, places, amounts = self._item_words.find(_text(column))
+        return words, places, amounts, (words[:, 0] != np.uint64(2**64 - 1))[places] & _valid(column)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _text(column: pa.Array) -> pa.Array:
+    """Text with 64-bit offsets; a column without any value has no type."""
+    return column if pa.types.is_large_string(column.type) else column.cast(pa.large_string())
+
+
+def _valid(column: pa.Array) -> NDArray[np.bool_]:
+    return np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+
+
+def _buffers(column: pa.Array) -> tuple[Int64s, NDArray[np.uint8]]:
+    """(starts, bytes) of text, not copied."""
+    _, starts, data = column.buffers()
+    offsets = np.frombuffer(starts, dtype=np.int64, count=len(column) + 1, offset=8 * column.offset)
+    texts = (
+        np.frombuffer(data, dtype=np.uint8) if data is not None and data.size else np.empty(0, dtype=np.uint8)
+    )
+    offsets.flags.writeable = texts.flags.writeable = False  # one type for the kernels
+    return offsets, texts
+
+
+def _canonical_persons(column: pa.Array) -> pa.Array:
+    """Ids in the one spelling of each person."""
+    is_unusual = unusual_ids(*_buffers(column))
+    if not is_unusual.any():
+        return column
+    mask = pa.array(is_unusual)
+    coded = column.filter(mask).dictionary_encode()
+    spelled = pa.array([canonical_person(text) for text in coded.dictionary.to_pylist()], pa.large_string())
+    return pc.replace_with_mask(column, mask, spelled.take(coded.indices))
+
+
+@kernel
+def unusual_ids(starts: Int64s, data: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Whether an id may have another spelling: no ASCII, a blank at an end, or a number with decimals of zero."""
+    is_unusual = np.zeros(len(starts) - 1, dtype=np.bool_)
+    for row in range(len(is_unusual)):
+        first, last = starts[row], starts[row + 1]
+        if first == last:
+            continue
+        unusual = data[first] <= 32 or data[last - 1] <= 32
+        points = 0
+        for place in range(first, last):
+            unusual |= data[place] >= 128
+            points += data[place] == 46
+        is_unusual[row] = unusual or (points == 1 and (data[last - 1] == 48 or data[last - 1] == 46))
+    return is_unusual
+
+
+@kernel
+def cut_block(  # noqa: C901, PLR0913, PLR0917  # the columns of a batch
+    starts: Int64s,
+    data: NDArray[np.uint8],
+    words: Words,
+    places: NDArray[np.int32],
+    amounts: Int64s,
+    groups: NDArray[np.int32],
+    is_usable: NDArray[np.bool_],
+    key: Words,
+    width: int,
+) -> tuple[Words, Words, Int64s, Int64s, NDArray[np.int32], NDArray[np.uint8], Int64s, Int64s]:
+    """The arrays of `Events` of the usable rows in the order of their parts, and where each part begins, there and in the long ids."""
+    count = len(is_usable)
+    part = np.empty(count, dtype=np.int16)
+    packed = np.empty((count, 2), dtype=np.uint64)
+    part_starts, long_starts = np.zeros(PARTS + 1, dtype=np.int64), np.zeros(PARTS + 1, dtype=np.int64)
+    for row in range(count):
+        if is_usable[row]:
+            first, second = pack_person(data, starts[row], starts[row + 1], key)
+            packed[row, 0], packed[row, 1] = first, second
+            number = np.int64(person_mix(first, second, key) >> PART_SHIFT)
+            part[row] = number
+            part_starts[number + 1] += 1
+            if second >= _LONG:
+                long_starts[number + 1] += 4 + starts[row + 1] - starts[row]
+    for place in range(PARTS):
+        part_starts[place + 1] += part_starts[place]
+        long_starts[place + 1] += long_starts[place]
+    total = part_starts[PARTS]
+    persons, items = np.empty((total, 2), dtype=np.uint64), np.empty((total, width), dtype=np.uint64)
+    cut_amounts = np.empty(total if len(amounts) else 0, dtype=np.int64)
+    cut_groups = np.empty(total if len(groups) else 0, dtype=np.int32)
+    long_ids = np.empty(long_starts[PARTS], dtype=np.uint8)
+    following, following_long = part_starts[:PARTS].copy(), long_starts[:PARTS].copy()
+    for row in range(count):
+        if not is_usable[row]:
+            continue
+        number = part[row]
+        target = following[number]
+        following[number] += 1
+        persons[target, 0], persons[target, 1] = packed[row, 0], packed[row, 1]
+        if packed[row, 1] >= _LONG:
+            place = following_long[number]
+            persons[target, 1] |= np.uint64(place)
+            length = starts[row + 1] - starts[row]
+            for step in range(4):
+                long_ids[place + step] = np.uint8((length >> (8 * step)) & 255)
+            for step in range(length):
+                long_ids[place + 4 + step] = data[starts[row] + step]
+            following_long[number] += 4 + length
+        item = places[row] if len(places) else row
+        items[target, width - 1] = words[item, 1]
+        if width == 2:
+            items[target, 0] = words[item, 0]
+        if len(amounts):
+            cut_amounts[target] = amounts[row]
+        if len(groups):
+            cut_groups[target] = groups[row]
+    times = np.empty(0, dtype=np.int64)
+    return persons, items, cut_amounts, times, cut_groups, long_ids, part_starts, long_starts

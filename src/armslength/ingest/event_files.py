@@ -1,0 +1,144 @@
+"""One file of events: where it lies, what kind it is, and its bytes."""
+
+import codecs
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+from pyarrow import fs
+
+from armslength.errors import InputError, printable
+
+STANDARD_INPUT = "-"
+_BYTES_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class EventFile:
+    """One file of events."""
+
+    path: str
+    kind: str  # "parquet", "arrow", "delimited", "lines" of JSON, or "json", which may also be an array
+    filesystem: fs.FileSystem | None = None  # None: this machine's
+    partitions: dict[str, str | None] = field(default_factory=dict)  # columns in the names of its folders
+    compression: str | None = None
+    delimiter: str = ","
+    quote: str | None = '"'
+    encoding: str = "utf-8"
+
+    @property
+    def name(self) -> str:
+        """Its path for messages."""
+        if self.filesystem is not None:
+            return printable(f"{self.filesystem.type_name}:{self.path}")
+        return "the standard input" if self.path == STANDARD_INPUT else printable(self.path)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether our own readers read it."""
+        return self.kind not in ("parquet", "arrow")
+
+    def size(self) -> int | None:
+        """How many bytes are stored; None if that is not known."""
+        if self.filesystem is not None:
+            return cast("int | None", self.filesystem.get_file_info(self.path).size)
+        return None if self.path == STANDARD_INPUT else Path(self.path).stat().st_size
+
+    def dataset(self) -> ds.Dataset:
+        """An Arrow or Parquet file with its schema."""
+        form = "parquet" if self.kind == "parquet" else "ipc"
+        try:
+            return ds.dataset(self.path, format=form, filesystem=self.filesystem, partitioning=None)
+        except (pa.ArrowException, OSError):
+            raise InputError(f"{self.name} must be a {self.kind} file, got damage or another kind") from None
+
+    @contextmanager
+    def opened(self, *, look: bool = False) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+        """The bytes of a text file, unpacked and in UTF-8, and the file as it is stored; errors become ours.
+
+        The standard input can be read only once: after a `look`, the next call reads the same bytes again.
+        """
+        try:
+            with self._stored(look=look) as stored:
+                file: Any = stored
+                if self.compression is not None:
+                    file = pa.CompressedInputStream(stored, self.compression)
+                if codecs.lookup(self.encoding).name != "utf-8":
+                    file = _Utf8(file, self.encoding)
+                yield file, stored
+        except UnicodeError:
+            raise self.wrong_encoding() from None
+        except (OSError, EOFError, pa.ArrowException):
+            raise InputError(f"cannot read {self.name}: damaged, or not what its name says") from None
+
+    def _stored(self, *, look: bool) -> Any:
+        if self.filesystem is not None:
+            return self.filesystem.open_input_file(self.path)
+        return _StandardInput(look=look) if self.path == STANDARD_INPUT else Path(self.path).open("rb")
+
+    def wrong_encoding(self) -> InputError:
+        """The error for text in another encoding."""
+        return InputError(
+            f"cannot read {self.name}: its text is not {self.encoding}; say its encoding, such as latin-1 (--encoding latin-1)"
+        )
+
+
+class _Utf8(io.RawIOBase):
+    """Text of another encoding as UTF-8."""
+
+    def __init__(self, file: Any, encoding: str) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder(encoding)("strict")
+        self._ready, self._is_last = b"", False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        while not self._ready and not self._is_last:
+            data = self._file.read(_BYTES_AT_ONCE)
+            self._is_last = not data
+            self._ready = self._decoder.decode(data, self._is_last).encode()
+        part, self._ready = self._ready[: len(room)], self._ready[len(room) :]
+        room[: len(part)] = part
+        return len(part)
+
+
+class _StandardInput(io.RawIOBase):
+    """The standard input."""
+
+    _ahead = bytearray()  # what a look at it used up
+
+    def __init__(self, *, look: bool) -> None:
+        self._look = look
+        self._place = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._place
+
+    def readinto(self, room: Any) -> int:
+        start = self._place if self._look else 0
+        if start == len(self._ahead):
+            self._ahead += standard_input().read1(len(room))
+        part = bytes(self._ahead[start : start + len(room)])
+        if not self._look:
+            del self._ahead[: len(part)]
+        room[: len(part)] = part
+        self._place += len(part)
+        return len(part)
+
+
+def standard_input() -> Any:
+    """The bytes of the standard input."""
+    if sys.stdin is None:
+        raise InputError("cannot read the standard input: this process has none")
+    return sys.stdin.buffer

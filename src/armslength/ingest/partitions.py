@@ -1,0 +1,232 @@
+"""Events by person: parts that fit memory, some of them in memory and the others in an encrypted temporary file.
+
+The file has no name and its key lives in this process alone: a killed process leaves nothing readable, not even on free blocks.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from armslength._numba import Int64s, Words, kernel
+from armslength.errors import InputError
+from armslength.ingest.contributions import Events, person_mix
+from armslength.threads import check_same_process
+
+if TYPE_CHECKING:
+    from io import FileIO
+
+PARTS = 512
+PART_SHIFT = np.uint64(55)  # the highest 9 bits of a hash are the part
+_PASS_SHIFT = np.uint64(39)
+_MOST_PASSES = 1 << 16
+_ROWS_AT_ONCE = (
+    1 << 17
+)  # of small parts that are taken out together: enough work for a kernel, few enough for a core's cache
+_EVENT_BYTES = 96  # of one event while its part is bounded
+_LEAST_ROWS = 1 << 10
+
+
+@dataclass(frozen=True)
+class Block:
+    """Events in the order of their parts."""
+
+    events: Events
+    starts: Int64s  # the first event of each part, and the number of all
+    long_starts: Int64s  # the same for the bytes of long ids
+
+    def part(self, first: int, last: int) -> Events:
+        """The events of the parts first … last−1, not copied; places of long ids stay as they are."""
+        rows = slice(self.starts[first], self.starts[last])
+        long_ids = self.events.long_ids[self.long_starts[first] : self.long_starts[last]]
+        *others, _ = (array[rows] for array in self.events)
+        return Events._make([*others, long_ids])
+
+
+@dataclass(frozen=True)
+class Job:
+    """Parts whose events are taken out together; of several passes, each takes the persons with other hashes."""
+
+    first: int
+    last: int
+    rows: int  # about, of several passes
+    number: int = 0
+    passes: int = 1
+
+
+class EventStore:
+    """All events of a table, to be taken out again person by person.
+
+    Guarantee: all events of a person are in one job, however much memory there is. A keyed hash of the person chooses the job; who is
+    one person is left to those who take events out.
+
+    Args:
+        key: Of the hash.
+        memory: About how many bytes may be used.
+        threads: How many threads take events out at a time.
+    """
+
+    def __init__(self, key: Words, memory: int, threads: int) -> None:
+        self._key = key
+        self._most_bytes = memory // 2
+        self._most_rows = max(_LEAST_ROWS, memory // (2 * _EVENT_BYTES * threads))
+        self._lock = Lock()
+        self._blocks: list[Block] = []
+        self._in_file: list[_BlockInFile] = []
+        self._file = _TemporaryFile()
+        self._bytes = 0
+        self._rows: Int64s = np.zeros(PARTS, dtype=np.int64)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, block: Block) -> None:
+        """Adds events; several threads may."""
+        size = sum(array.nbytes for array in block.events)
+        with self._lock:
+            self._rows += np.diff(block.starts)
+            in_memory = self._bytes + size <= self._most_bytes
+            if in_memory:
+                self._bytes += size
+                self._blocks.append(block)
+        if not in_memory:
+            in_file = self._file.write(block)
+            with self._lock:
+                self._in_file.append(in_file)
+
+    @property
+    def jobs(self) -> list[Job]:
+        """All jobs: small parts together, a large one in several passes."""
+        together, first, rows = list[Job](), 0, 0
+        for part, count in enumerate(self._rows.tolist()):
+            if rows and rows + count > min(self._most_rows, _ROWS_AT_ONCE):
+                together.append(Job(first, part, rows))
+                first, rows = part, 0
+            rows += count
+        together.append(Job(first, PARTS, rows))
+        jobs = list[Job]()
+        for job in together if rows else []:
+            passes = 1 << (2 * job.rows // self._most_rows).bit_length() if job.rows > self._most_rows else 1
+            passes = min(passes, _MOST_PASSES)
+            for number in range(passes):
+                rows = job.rows // passes + (number < job.rows % passes)
+                jobs.append(Job(job.first, job.last, rows, number, passes))
+        return jobs
+
+    def take(self, job: Job, compact: Callable[[Events], Events]) -> Events:
+        """All events of the persons of a job; where somebody has too many for memory, as `compact` leaves them."""
+        parts, rows, most = list[tuple[Events, int, Int64s | None]](), 0, self._most_rows
+        for events, first_long in self._parts(job):
+            wanted = None
+            if job.passes > 1:
+                wanted = rows_of_pass(events.persons, self._key, job.number, job.passes)
+            parts.append((events, first_long, wanted))
+            rows += events.count if wanted is None else len(wanted)
+            if rows > most:
+                parts = [(compact(Events.joined(parts)), 0, None)]
+                rows = parts[0][0].count
+                most = max(most, 2 * rows)
+                if rows > self._most_rows:
+                    raise InputError(
+                        "one person's events must fit within the memory given, got more; try 4GB"
+                    )
+        return Events.joined(parts)
+
+    def _parts(self, job: Job) -> Iterator[tuple[Events, int]]:
+        for block in self._blocks:
+            yield block.part(job.first, job.last), int(block.long_starts[job.first])
+        for in_file in self._in_file:
+            for part in range(job.first, job.last):
+                yield self._file.read(in_file, part), int(in_file.long_starts[part])
+
+
+@kernel
+def rows_of_pass(persons: Words, key: Words, number: int, passes: int) -> Int64s:
+    """The rows of the persons whose hash has this number; of `passes`, a power of two."""
+    rows, count = np.empty(len(persons), dtype=np.int64), 0
+    for row in range(len(persons)):
+        value = person_mix(persons[row, 0], persons[row, 1], key)
+        if np.int64((value >> _PASS_SHIFT) & np.uint64(passes - 1)) == number:
+            rows[count] = row
+            count += 1
+    return rows[:count].copy()
+
+
+@dataclass(frozen=True)
+class _BlockInFile:
+    """Where the parts of a block are: one behind the other, each encrypted by itself."""
+
+    number: int  # of the first part, among all that were written
+    places: Int64s
+    starts: Int64s
+    long_starts: Int64s
+    widths: tuple[int, ...]  # numbers for each event in items, amounts, times and groups
+
+
+class _TemporaryFile:
+    """An encrypted file without a name: AES-256-GCM with a key that is stored nowhere, and a number for each part."""
+
+    def __init__(self) -> None:
+        self._cipher = AESGCM(AESGCM.generate_key(256))
+        self._process = os.getpid()
+        self._lock = Lock()
+        self._count, self._end = 0, 0
+        self._file: FileIO | None = None
+
+    def close(self) -> None:
+        """Gives its space back."""
+        if self._file is not None:
+            self._file.close()
+
+    def write(self, block: Block) -> _BlockInFile:
+        """Adds a block."""
+        check_same_process(self._process)  # two processes would write under one key and number
+        with self._lock:
+            number, self._count = self._count, self._count + PARTS
+        texts = list[bytes]()
+        for part in range(PARTS):
+            plain = b"".join([array.tobytes() for array in block.part(part, part + 1)])
+            texts.append(self._cipher.encrypt((number + part).to_bytes(12, "little"), plain, None))
+        places = np.cumsum([0, *map(len, texts)])
+        left = memoryview(b"".join(texts))
+        with self._lock:
+            start, self._end = self._end, self._end + len(left)
+            try:
+                if self._file is None:
+                    self._file = tempfile.TemporaryFile(prefix="armslength-", buffering=0)  # noqa: SIM115  # closed at the end
+                while left:
+                    end = start + int(places[-1])
+                    left = left[os.pwrite(self._file.fileno(), left, end - len(left)) :]
+            except OSError as problem:
+                raise InputError(
+                    f"the temporary folder must have room for a copy of the events, got: {problem.strerror}; set TMPDIR to another"
+                ) from None
+        widths = tuple(array.size // block.events.count for array in block.events[1:-1])
+        return _BlockInFile(number, places + start, block.starts, block.long_starts, widths)
+
+    def read(self, block: _BlockInFile, part: int) -> Events:
+        """The events of one part."""
+        check_same_process(self._process)
+        first, last = int(block.places[part]), int(block.places[part + 1])
+        text = b"" if self._file is None else os.pread(self._file.fileno(), last - first, first)
+        plain = self._cipher.decrypt((block.number + part).to_bytes(12, "little"), text, None)
+        rows = int(block.starts[part + 1] - block.starts[part])
+        arrays, offset = [], 0
+        for kind, width in zip(
+            (np.uint64, np.uint64, np.int64, np.int64, np.int32), (2, *block.widths), strict=True
+        ):
+            arrays.append(np.frombuffer(plain, dtype=kind, count=rows * width, offset=offset))
+            offset += arrays[-1].nbytes
+        persons, items, *others = arrays
+        long_ids = np.frombuffer(plain, dtype=np.uint8, offset=offset)
+        return Events._make(
+            [persons.reshape(rows, 2), items.reshape(rows, block.widths[0]), *others, long_ids]
+        )

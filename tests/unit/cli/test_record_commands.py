@@ -1,0 +1,167 @@
+"""Records and item weights in `plan`, `protocol`, `check` and `release`."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import armslength as al
+from armslength.cli.main import main
+
+PATIENTS = pa.table(
+    {"id": [1, 2, 3], "age": [17, 50, None], "sex": ["F", "M", "x"], "seen": ["2024-03-01", None, "x"]}
+)
+RECORD = ("--record", "age:18,40", "--record", "sex=F,M")
+NEW = ("protocol", "new", "--epsilon", 1, "--unit", "one patient", "-o", "protocol.json")
+RELEASE = ("release", "patients.parquet", "--person", "id", "--label", "north", "--protocol", "protocol.json")
+RELEASE = (*RELEASE, "--no-ledger", "-o", "sketches.parquet")
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(PATIENTS, "patients.parquet")
+
+
+def new(*options):
+    made = run(*NEW, *options)
+    assert made.exit_code == 0, made.output
+    return made.output, al.Protocol.load("protocol.json")
+
+
+def test_a_recipe_with_all_categories_lists_its_items():
+    shown, protocol = new(*RECORD, "--pair", "sex,age", "--transform", "Identity")
+    assert protocol.transform.input_dim == 4 + 4 + 16
+    assert (protocol.contribution, protocol.count) == (3, "people")
+    assert "age:18,40; sex=F,M; age & sex" in shown
+    done = run(*RELEASE)
+    assert done.exit_code == 0, done.output
+    assert al.load("sketches.parquet").values.shape == (1, 24)
+
+
+def test_other_recipes_have_an_open_vocabulary():
+    record = ("--record", "age:-1.5,18", "--record", "sex", "--record", "seen:quarter")
+    _, protocol = new(*record, "--sketch-dim", 16)
+    assert protocol.document()["record"] == {"age": "-1.5,18", "seen": "quarter", "sex": "category"}
+    assert protocol.transform.input_dim is None
+    done = run(*RELEASE, *reversed_options(record))
+    assert done.exit_code == 0, done.output
+    _, protocol = new(*RECORD, "--open-vocabulary", "--sketch-dim", 16, "--overwrite")
+    assert protocol.transform.input_dim is None
+
+
+def reversed_options(options):
+    pairs = [options[place : place + 2] for place in range(0, len(options), 2)]
+    return [each for pair in reversed(pairs) for each in pair]
+
+
+def test_a_release_checks_the_recipe_against_the_protocol():
+    new(*RECORD, "--pair", "age,sex", "--transform", "Identity")
+    for other in (RECORD, ("--record", "age", "--pair", "age,sex"), (*RECORD, "--pair", "age,id")):
+        refused = run(*RELEASE, *other)
+        assert refused.exit_code == 2, refused.output
+        assert not isinstance(refused.exception, AssertionError)
+    assert run(*RELEASE, *RECORD, "--pair", "sex,age").exit_code == 0
+    run(*NEW, "--open-vocabulary", "--contribution", 2, "--sketch-dim", 16, "--overwrite")
+    refused = run(*RELEASE, *RECORD, "--overwrite")
+    assert refused.exit_code == 2
+    assert "--record" in refused.output
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--record", "age:F,M"),
+        ("--record", "age:18,x"),
+        ("--record", "age:Months"),
+        ("--record", "age:months"),
+        ("--record", ":18"),
+        ("--record", "age", "--record", "age:18"),
+        ("--pair", "age,sex"),
+        ("--record", "age", "--record", "sex", "--pair", "age"),
+        ("--record", "sex", "--input-dim", 5),
+        ("--record", "sex", "--transform", "Identity"),
+        ("--record", "sex", "--radius", 3),
+        ("--record", "sex", "--items", "int64"),
+    ],
+)
+def test_what_is_no_recipe_is_refused(options):
+    refused = run(*NEW, "--sketch-dim", 16, *options)
+    assert refused.exit_code == 2, refused.output
+    assert refused.exception is None or isinstance(refused.exception, SystemExit | al.ArmslengthError)
+
+
+def test_the_issue_is_in_the_order_of_its_words():
+    new("--record", "age:18,40,65,80", "--record", "sex", "--sketch-dim", 16)
+    done = run(*RELEASE, "--record", "age:18,40,65,80", "--record", "sex")
+    assert done.exit_code == 0, done.output
+
+
+def test_check_reads_records():
+    new(*RECORD, "--transform", "Identity")
+    checked = run(
+        "check", "patients.parquet", "--person", "id", "--label", "north", "--protocol", "protocol.json",
+        "--format", "json",
+    )  # fmt: skip
+    assert checked.exit_code == 0, checked.output
+    result = json.loads(checked.output)
+    assert (result["people"], result["share_kept"], result["people_over_contribution"]) == (3, 1.0, 0)
+
+
+def test_plan_knows_what_a_record_contributes():
+    common = (
+        "plan",
+        *RECORD,
+        "--pair",
+        "age,sex",
+        "--epsilon",
+        1,
+        "--unit",
+        "one patient",
+        "--format",
+        "json",
+    )
+    planned = run(*common, "--people", 2000, "-o", "protocol.json")
+    assert planned.exit_code == 0, planned.output
+    protocol = al.Protocol.load("protocol.json")
+    assert (protocol.contribution, protocol.transform.input_dim) == (3, 24)
+    assert run(*RELEASE).exit_code == 0
+    shaped = run(
+        *common, "--people", 2000, "--by", "shape", "--beyond-chance", "-o", "protocol.json", "--overwrite"
+    )
+    assert shaped.exit_code == 0, shaped.output
+    assert al.Protocol.load("protocol.json").contribution == 3
+    assert run(*RELEASE, "--overwrite").exit_code == 0
+
+
+def test_item_weights_are_a_file_that_the_protocol_fixes(tmp_path):
+    (tmp_path / "weights.csv").write_text("item,weight\nsex=F,2\nage=40..,1\n", encoding="utf-8")
+    shown, protocol = new(*RECORD, "--transform", "Identity", "--item-weights", "weights.csv")
+    assert protocol.item_weights is not None
+    assert protocol.item_weights in shown
+    assert run(*RELEASE).exit_code == 2
+    assert run(*RELEASE, "--item-weights", "weights.csv").exit_code == 0
+    (tmp_path / "weights.csv").write_text("item,weight\nsex=F,3\n", encoding="utf-8")
+    refused = run(*RELEASE, "--item-weights", "weights.csv", "--overwrite")
+    assert refused.exit_code == 2
+    assert "item_weights" in refused.output
+
+
+def test_few_items_get_a_histogram_and_pairs_a_sketch():
+    """As docs/guides/records.md says of four hospitals."""
+    listed = {"sex": ["0", "1"], "cp": list("1234"), "exang": ["0", "1"], "num": list("01234")}
+    record = {"age": [40, 50, 60, 70], "trestbps": [120, 140, 160], "chol": [1, 200, 240, 280], **listed}
+    pairs = [("age", "sex"), *((name, "num") for name in ("cp", "age", "sex", "chol", "exang"))]
+    known = {"epsilon": 1, "people": 200, "parties": 4, "unit": "one patient", "record": record}
+    for by in ({"by": "size"}, {"by": "shape", "beyond_chance": True}):
+        single = al.plan(len(al.record_items(record)), **by, **known)
+        assert single.protocol.transform.name == "Identity"
+        joint = al.plan(len(al.record_items(record, pairs)), **by, record_pairs=pairs, **known)
+        assert joint.protocol.transform.name == "SparseJL"
+        assert joint.protocol.contribution == 13

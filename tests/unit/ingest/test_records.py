@@ -1,0 +1,379 @@
+"""Records: the items of every type of column, the same from every source, and bounded for each person."""
+
+import datetime as dt
+import json
+import re
+import unicodedata
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import armslength as al
+from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.event_table import PublicGroups, TableJob
+from armslength.protocol.record import escaped, intervals, prefix, whole
+from unit.ingest.tables_of_events import KEY, SECRET
+
+OPEN = al.SparseJL(sketch_dim=64, seed="records")
+ONE = PublicGroups(("all",), None)
+DAY = dt.date(2024, 3, 31)
+NOON = dt.datetime(2024, 3, 31, 12)  # noqa: DTZ001  # a column without a zone
+
+
+def protocol(record, pairs=(), transform=OPEN, **known):
+    known = {"unit": "one patient", "contribution": 10**6, "count": "events", **known}
+    return al.Protocol(transform, epsilon=1, record=record, record_pairs=pairs, **known)
+
+
+def items(source, record, pairs=()):
+    """How often each item comes, before the bound."""
+    job = TableJob.of(source, protocol(record, pairs), EventColumns("id"), ONE)
+    with job.opened() as table:
+        batches = list(table.batches(None, has_weights=False))
+    return Counter(item for batch in batches for item in batch.column("item").to_pylist())
+
+
+def column(values, kind=None):
+    values = values if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values, kind)
+    return pa.table({"id": list(range(len(values))), "x": values})
+
+
+def listed(*values):
+    return Counter(f"x={value}" for value in values)
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint64(), pa.float32(), pa.float64(), pa.decimal128(9, 3)])
+def test_numbers_of_every_type_fall_between_public_edges(kind):
+    values = [0, 17, 18, 39, 40, 100, None]
+    values = [*map(Decimal, values[:-1]), None] if pa.types.is_decimal(kind) else values
+    expected = listed("..18", "..18", "18..40", "18..40", "40..", "40..", "(missing)")
+    assert items(column(values, kind), {"x": [18, 40]}) == expected
+
+
+def test_edges_belong_to_the_interval_above_them():
+    below = np.nextafter(0.1, 0)
+    assert items(column([0.1, below, -0.0, -0.1]), {"x": ["-0.1", 0, 0.1]}) == listed(
+        "0.1..", "0..0.1", "0..0.1", "-0.1..0"
+    )
+    large = [2**53, 2**53 - 1, 2**63 - 1, -(2**63)]
+    assert items(column(large), {"x": [2**53]}) == listed(*[f"{2**53}.."] * 2, *[f"..{2**53}"] * 2)
+
+
+def test_what_is_no_number_is_missing(tmp_path):
+    assert items(column([float("nan"), float("inf"), -float("inf")]), {"x": [0]}) == listed(
+        *["(missing)"] * 3
+    )
+    path = tmp_path / "r.csv"
+    path.write_text("id,x\n1,5\n2, 5\n3,1_000\n4,nan\n5,1e3\n6,\n7,5.\n8,inf\n9,0x5\n", encoding="utf-8")
+    assert items(path, {"x": [6]}) == listed("..6", "..6", "6..", *["(missing)"] * 6)
+    path = tmp_path / "r.jsonl"
+    values = [5, 7.5, "5", None, True, [1], {"a": 1}]
+    path.write_text(
+        "".join(json.dumps({"id": n, "x": value}) + "\n" for n, value in enumerate(values)), encoding="utf-8"
+    )
+    assert items(path, {"x": [6]}) == listed("..6", "6..", *["(missing)"] * 5)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (pa.array(["F", "M", "", None, " F"]), ["F", "M", "(missing)", "(missing)", " F"]),
+        (pa.array(["F", None]).dictionary_encode(), ["F", "(missing)"]),
+        (pa.array(["F", "<=50K"], pa.large_string()), ["F", "<=50K"]),
+        (pa.array([1, -2, None], pa.int16()), ["1", "-2", "(missing)"]),
+        (pa.array([True, False, None]), ["true", "false", "(missing)"]),
+        (pa.array([1.0, -0.0, 1.5, None, float("nan"), 1e15]), ["1", "0", "1.5", *["(missing)"] * 2, "1" + "0" * 15]),
+        (pa.array([0.1], pa.float32()), ["0.1"]),
+        (pa.array([Decimal("1.00"), Decimal("2.50")]), ["1", "2.5"]),
+        (pa.array(["1.0", "1", "-3.", "01.0", "1.5", "v1.0"]), ["1", "1", "-3", "01", "1.5", "v1.0"]),
+        (pa.array(["(missing)", "a(b", "R&D", "50%", "a=b"]), ["%28missing)", "a(b", "R%26D", "50%25", "a=b"]),
+        (pa.nulls(2), ["(missing)"] * 2),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_categories_of_every_type(values, expected):
+    assert items(column(values), {"x": "category"}) == listed(*expected)
+
+
+def test_categories_that_are_not_listed():
+    values = ["F", "1", "1.0", "E\u0301", "\u00c9", "x", "(other)", "", None]
+    names = ["F", "1.0", "\u00c9", "(other)"]
+    counted = items(column(values), {"x": names})
+    found = ["F", "1", "1", "\u00c9", "\u00c9", "(other)", "%28other)", *["(missing)"] * 2]
+    assert counted == listed(*found)
+    assert counted.keys() <= set(al.record_items({"x": names}))
+
+
+PERIODS = {
+    "year": "2024",
+    "quarter": "2024-Q1",
+    "month": "2024-03",
+    "week": "2024-W13",
+    "day": "2024-03-31",
+}
+
+
+@pytest.mark.parametrize("period", PERIODS)
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([DAY, None]),
+        pa.array([DAY, None], pa.date64()),
+        *(pa.array([NOON, None], pa.timestamp(unit)) for unit in ("s", "ms", "us", "ns")),
+        pa.array([dt.datetime(2024, 3, 31, 23, 59, tzinfo=dt.UTC), None], pa.timestamp("us", "UTC")),
+        # one o'clock in the morning of the next day
+        pa.array([dt.datetime(2024, 3, 31, 23, tzinfo=dt.UTC), None], pa.timestamp("us", "Europe/Paris")),
+        pa.array(["2024-03-31", "31.03.2024"]),
+        pa.array(["2024-03-31T23:59:00+02:00", "2024-02-30"]),
+        pa.array(["2024-03-31 noon", "2024-3-31"]).dictionary_encode(),
+    ],
+    ids=lambda values: str(values.type)[:22],
+)
+def test_dates_by_period(period, values):
+    assert items(column(values), {"x": period}) == listed(PERIODS[period], "(missing)")
+
+
+def test_weeks_belong_to_the_year_of_their_thursday_and_far_dates_are_missing():
+    days = [dt.date(2021, 1, 3), dt.date(2024, 12, 30), dt.date(1, 1, 1), dt.date(9999, 12, 31)]
+    assert items(column(days), {"x": "week"}) == listed("2020-W53", "2025-W01", "0001-W01", "9999-W52")
+    far = pa.array([10_000_000, -10_000_000, 2**31 - 1], pa.int32()).cast(pa.date32())
+    assert items(column(far), {"x": "day"}) == listed(*["(missing)"] * 3)
+    texts = ["0000-01-01", "9999-12-31", "10000-01-01"]
+    assert items(column(texts), {"x": "year"}) == listed("9999", *["(missing)"] * 2)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["5"], [1, 2]),
+        ([True], [1, 2]),
+        ([DAY], [1, 2]),
+        ([[1]], [1, 2]),
+        ([DAY], "category"),
+        ([NOON], ["a"]),
+        ([b"a"], "category"),
+        ([{"a": 1}], "category"),
+        ([5], "month"),
+        ([5.0], "day"),
+        ([dt.time(1)], "day"),
+    ],
+    ids=str,
+)
+def test_columns_of_another_type_are_refused_before_anything_is_read(values, kind):
+    with pytest.raises(al.InputError, match="record x must be a column of"):
+        items(column(values), {"x": kind})
+
+
+def test_a_missing_column_is_refused():
+    with pytest.raises(al.InputError, match="record y must be a column of source"):
+        items(column([1]), {"y": [1]})
+
+
+RECORD = {"age": [18, 40], "sex": ["F", "M"], "seen": "month", "city": "category", "well": "category"}
+PAIRS = [("age", "sex"), ("city", "seen")]
+ROWS = [
+    {"id": "a", "age": 17.5, "sex": "F", "seen": "2024-03-31", "city": "Köln & Bonn", "well": "1"},
+    {"id": "b", "age": 18.0, "sex": "x", "seen": None, "city": "100%", "well": "0"},
+    {"id": "c", "age": None, "sex": None, "seen": "1999-12-31", "city": "(missing)", "well": None},
+]
+
+
+def test_every_source_gives_the_same_items(tmp_path):
+    table = pa.Table.from_pylist(ROWS)
+    pq.write_table(table, tmp_path / "r.parquet")
+    pyarrow.csv.write_csv(table, tmp_path / "r.csv")
+    lines = "".join(json.dumps(row) + "\n" for row in ROWS)
+    (tmp_path / "r.jsonl").write_text(lines, encoding="utf-8")
+    with pa.OSFile(str(tmp_path / "r.arrow"), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    frame = pd.DataFrame(ROWS).assign(well=[1.0, 0.0, None])  # as pandas reads whole numbers with gaps
+    dates = table.set_column(3, "seen", pa.compute.cast(table["seen"], pa.date32()))
+    expected = items(table, RECORD, PAIRS)
+    assert expected["age=..18 & sex=F"] == expected["city=K\u00f6ln %26 Bonn & seen=2024-03"] == 1
+    assert expected["age=(missing) & sex=(missing)"] == expected["sex=(other)"] == 1
+    assert expected.total() == 3 * 7
+    for source in (
+        *(tmp_path / f"r.{ending}" for ending in ("parquet", "csv", "jsonl", "arrow")),
+        frame,
+        dates,
+    ):
+        assert items(source, RECORD, PAIRS) == expected
+    both = items([tmp_path / "r.csv", tmp_path / "r.jsonl"], RECORD, PAIRS)
+    assert both == expected + expected
+
+
+def cell(name, kind, value):
+    """One item by the rules of the guide, in plain Python."""
+    if value is None or value == "":
+        return f"{prefix(name)}(missing)"
+    if isinstance(kind, list) and isinstance(kind[0], int):
+        place = sum(value >= edge for edge in kind)
+        return prefix(name) + intervals(",".join(map(str, kind)))[place]
+    value = whole(unicodedata.normalize("NFC", value))
+    is_other = isinstance(kind, list) and value not in kind
+    return prefix(name) + ("(other)" if is_other else escaped(value))
+
+
+NAMES = st.text(st.sampled_from("ab%&=\"' .é≠"), min_size=1, max_size=4)
+TEXTS = st.none() | st.text(st.sampled_from("ab%&=()'\"\\ .01\u0301\n"), max_size=6)
+
+
+@settings(max_examples=60)
+@given(
+    number=NAMES,
+    free=NAMES,
+    fixed=NAMES,
+    rows=st.lists(st.tuples(st.none() | st.integers(-9, 9), TEXTS, TEXTS), min_size=1, max_size=8),
+)
+def test_the_engine_follows_the_rules(number, free, fixed, rows):
+    names = [f"1{number}", f"2{free}", f"3{fixed}"]
+    kinds = [[-3, 0, 4], "category", ["a", "1", "b&", "(("]]
+    record = dict(zip(names, kinds, strict=True))
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
+    types = [pa.int64(), pa.string(), pa.string()]
+    table = pa.table(
+        {"id": list(range(len(rows)))}
+        | {name: pa.array(columns[name], kind) for name, kind in zip(names, types, strict=True)}
+    )
+    expected = Counter()
+    for row in rows:
+        cells = [cell(name, kind, value) for name, kind, value in zip(names, kinds, row, strict=True)]
+        expected.update([*cells, " & ".join([cells[0], cells[2]])])
+    canonical = Counter({unicodedata.normalize("NFC", item): count for item, count in expected.items()})
+    assert items(table, record, [(names[2], names[0])]) == canonical
+
+
+def test_a_release_counts_the_items_of_each_person_once():
+    table = pa.table({"id": [1, 1, 2], "age": [17, 17, 50], "sex": ["F", "F", "M"]})
+    record = {"age": [18], "sex": ["F", "M"]}
+    names = al.record_items(record, [("age", "sex")])
+    fixed = protocol(
+        record, [("age", "sex")], al.Identity(input_dim=len(names)), count="people", contribution=3
+    )
+    sums = TableJob.of(table, fixed, EventColumns("id"), ONE).sums(KEY)
+    counted = {name for name, count in zip(names, sums.values[0], strict=True) if count == 1}
+    assert counted == {"age=..18", "sex=F", "age=..18 & sex=F", "age=18..", "sex=M", "age=18.. & sex=M"}
+    sketch = TableJob.of(table, protocol(record, count="people"), EventColumns("id"), ONE).sums(KEY).values[0]
+    clear = al.sketch_in_clear(protocol(record), [[1] * 4], items=["age=..18", "sex=F", "age=18..", "sex=M"])
+    assert sketch.tolist() == clear.values[0].tolist()
+
+
+@settings(max_examples=40)
+@given(
+    rows=st.lists(
+        st.tuples(st.sampled_from("ab"), st.sampled_from(["x", "y"]), st.integers(0, 5), TEXTS), max_size=12
+    ),
+    bound=st.integers(1, 6),
+    count=st.sampled_from(["people", "events"]),
+    weighted=st.booleans(),
+)
+def test_one_person_moves_a_release_by_no_more_than_the_contribution(rows, bound, count, weighted):
+    record = {"age": [2, 4], "sex": ["a", "b"]}
+    names = al.record_items(record, [("age", "sex")])
+    weights = (
+        {"age=2..4": 3, "sex=a": 0.5, "sex=(missing)": 1, "age=..2 & sex=(other)": 7} if weighted else None
+    )
+    known = {"contribution": bound, "count": count, "total_share": "0.5", "item_weights": weights}
+    known["resolution"] = "0.5" if weighted else 1
+    fixed = protocol(record, [("age", "sex")], al.Identity(input_dim=len(names)), **known)
+    groups = PublicGroups(("x", "y"), "where")
+
+    def sums(kept):
+        table = {"id": [row[0] for row in kept], "where": [row[1] for row in kept]}
+        table |= {"age": pa.array([row[2] for row in kept], pa.int64())}
+        table |= {"sex": pa.array([row[3] for row in kept], pa.string())}
+        job = TableJob.of(pa.table(table), fixed, EventColumns("id", None, "where"), groups, None, weights)
+        return job.sums(KEY)
+
+    everybody, others = sums(rows), sums([row for row in rows if row[0] != "a"])
+    limit = bound * (2 if weighted else 1)
+    assert np.abs(everybody.values - others.values).sum() <= limit
+    assert np.abs(everybody.totals - others.totals).sum() <= limit
+
+
+def test_records_and_items_exclude_each_other():
+    table = column([1, 2])
+    with pytest.raises(al.ParameterError, match="item"):
+        protocol({"x": [1]}).release_table(table, person="id", item="x", label="a", ledger=al.NO_LEDGER)
+    plain = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one patient")
+    with pytest.raises(al.ParameterError, match="item"):
+        plain.release_table(table, person="id", label="a", ledger=al.NO_LEDGER)
+    with pytest.raises(al.ParameterError, match="different columns"):
+        protocol({"id": [1]}).release_table(table, person="id", label="a", ledger=al.NO_LEDGER)
+
+
+def test_a_row_with_a_weight_gives_it_to_all_of_its_items():
+    table = pa.table({"id": [1, 2], "x": ["F", "M"], "w": [3, -2]})
+    record = {"x": ["F", "M"]}
+    fixed = protocol(record, transform=al.Identity(input_dim=4))
+    sums = TableJob.of(table, fixed, EventColumns("id", None, None, "w"), ONE).sums(KEY)
+    assert dict(zip(al.record_items(record), sums.values[0].tolist(), strict=True)) == {
+        "x=F": 3,
+        "x=M": -2,
+        "x=(other)": 0,
+        "x=(missing)": 0,
+    }
+
+
+def test_messages_show_no_value(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_text(f"id,{SECRET}\n1,{SECRET}\n", encoding="utf-8")
+    with pytest.raises(al.InputError) as refused:
+        items(path, {"x": [1]})
+    assert not re.search(re.escape(SECRET), str(refused.value))
+
+
+def test_beyond_chance_takes_records_and_refuses_item_weights():
+    rows = {"id": list(range(400)), "x": ["F", "M"] * 200, "where": ["a"] * 200 + ["b"] * 200}
+    weights = {"x=F": 2, "x=M": 1}
+    known = {"count": "people", "contribution": 2, "total_share": "0.5"}
+    ask = {"person": "id", "group": "where", "public_groups": ["a", "b"], "ledger": al.NO_LEDGER}
+    plain = protocol({"x": "category"}, **known).release_table(pa.table(rows), **ask)
+    assert al.shape_distances(plain, beyond_chance=True).value.shape == (2, 2)
+    weighted = protocol({"x": "category"}, item_weights=weights, **known)
+    sketches = weighted.release_table(pa.table(rows), item_weights=weights, **ask)
+    assert al.shape_distances(sketches).value.shape == (2, 2)
+    with pytest.raises(al.ParameterError, match="weights"):
+        al.shape_distances(sketches, beyond_chance=True)
+
+
+DATA = Path(__file__).parents[4] / "shared" / "data"  # beside the project, where it is there
+
+
+@pytest.mark.parametrize(
+    ("name", "record", "pair"),
+    [
+        ("uci_heart_4hospitals", {"age": [40, 50, 60], "sex": ["0", "1"], "thal": "category"}, ("sex", "thal")),
+        ("uci_adult", {"age": [25, 45], "income": ["<=50K", ">50K"], "country": "category"}, ("country", "income")),
+    ],
+)  # fmt: skip
+def test_real_tables(name, record, pair):
+    path = DATA / f"{name}.parquet"
+    if not path.exists():
+        pytest.skip("the real data is not beside the project")
+    frame = pd.read_parquet(path)
+    frame["id"] = range(len(frame))
+    cells = {}
+    for column, kind in record.items():
+        if column == "age":
+            texts = pd.cut(
+                frame[column],
+                [-np.inf, *kind, np.inf],
+                right=False,
+                labels=intervals(",".join(map(str, kind))),
+            )
+        else:
+            texts = frame[column].map(lambda value: f"{value:g}" if isinstance(value, float) else value)
+        texts = texts.astype(object).where(frame[column].notna(), "(missing)")
+        cells[column] = [f"{column}={text}".replace("&", "%26") for text in texts]
+    cells["pair"] = [" & ".join(both) for both in zip(*(cells[each] for each in pair), strict=True)]
+    assert items(frame, record, [pair]) == Counter(item for column in cells.values() for item in column)
