@@ -28,6 +28,7 @@ from audit.whole_path import (
 from scipy.special import chdtrc
 
 import armslength as al
+from exact_laws import pmf
 from statistical.limits import FALSE_ALARM
 
 TRIALS = 35_000
@@ -181,7 +182,7 @@ def test_the_ratio_is_that_of_the_mixtures(story):
             exact = np.tile(sum(column(item) for item in LIGHT_ITEMS), (story.groups, 1))
             for one, count in zip(world, counts, strict=True):
                 exact[one.group] += count * column(one.item)
-            total += probability * law.pmf(block - exact).prod()
+            total += probability * pmf(law, block - exact).prod()
         return total
 
     expected = [

@@ -23,7 +23,7 @@ from armslength.sketches.sketches import Sketches
 from statistical.limits import LIMIT
 
 SEEDS, RELEASES = 6000, 16
-FEWER_SEEDS = 700  # for factors of five
+FEWER_SEEDS = 700  # for factors of five, and for a first look at others
 SPREAD = 0.0045
 CELLS = [
     (200, "1", "1e-6", 100, 3),
@@ -91,6 +91,9 @@ def test_the_recommended_plan_errs_no_more_than_the_best_in_its_list(cell):
         if line.relative_error < COMPETITORS * best and line.sketch_dim <= 4 * LARGEST
     ]
     for line in others:
+        theirs, spread = measured(line, plan, z, FEWER_SEEDS)
+        if ours < 1.05 * theirs * (1 - LIMIT * spread):
+            continue  # surely no better, as most of them are
         theirs, spread = measured(line, plan, z)
         assert spread < SPREAD, line.label
         assert ours < 1.05 * theirs, line.label

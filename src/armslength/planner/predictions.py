@@ -253,5 +253,5 @@ def _configuration(curve: VarianceCurve, situation: Situation, *, noise: str, **
 
 def _protocol_rule(protocol: Protocol) -> IntervalRule:
     """The rule for intervals of two parties under this protocol."""
-    noise = PairNoise.sum_of([(protocol.law, protocol.dropped_bits, 1.0)] * 2)
+    noise = PairNoise.sum_of(((protocol.law, protocol.dropped_bits, 1.0),) * 2)
     return interval_rule(ErrorModel.of(protocol), noise)

@@ -88,7 +88,3 @@ class Identity(Transform):
 
         for_blocks(rows.count, block_rows(self.input_dim), copy, threads)
         return product
-
-    def multiply_floats(self, X: Any) -> Any:
-        """X itself, copied; sparse if X is."""
-        return X.copy()

@@ -213,14 +213,6 @@ class Transform(ABC):
         return self.column_norms[1]
 
     @property
-    def l2_sensitivity(self) -> float:
-        """Δ₂, rounded up; in integer units."""
-        root = math.sqrt(self.l2_sensitivity_squared)
-        while Fraction(root) ** 2 < self.l2_sensitivity_squared:
-            root = math.nextafter(root, math.inf)
-        return root
-
-    @property
     @abstractmethod
     def operator_norm_squared(self) -> Fraction:
         """A proved upper bound on ‖A‖², the largest ‖A·z‖²/‖z‖²; an exact rational, in integer units."""

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 import armslength as al
-from armslength.estimates.variance import variance_curve
+from armslength.estimates.variance import ErrorModel
 from armslength.laws import Cumulants
 from armslength.planner.families import families, sizes_up_to
 from armslength.planner.plan_page import number_text
@@ -53,7 +53,7 @@ def plan(request):
 def exact_curve(protocol):
     """What estimates of two releases of this protocol state as their variance."""
     noise = protocol.noise_cumulants
-    return variance_curve(protocol, Cumulants(2 * noise.k2, 2 * noise.k4))
+    return ErrorModel.of(protocol).variance_curve(Cumulants(2 * noise.k2, 2 * noise.k4))
 
 
 def test_every_line_predicts_what_its_protocol_does(plan):
