@@ -10,7 +10,9 @@ from armslength.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from armslength.answers.alike import Alike as Alike
+    from armslength.answers.alike import Closer as Closer
     from armslength.answers.alike import alike as alike
+    from armslength.answers.alike import closer as closer
     from armslength.answers.cluster import Clusters as Clusters
     from armslength.answers.cluster import cluster as cluster
     from armslength.answers.compare import compare as compare
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from armslength.estimates.distances import squared_norms as squared_norms
     from armslength.estimates.distances import valid_squared_distances as valid_squared_distances
     from armslength.estimates.estimate import Estimate as Estimate
+    from armslength.estimates.known_norms import squared_distances_with_norms as squared_distances_with_norms
     from armslength.estimates.products import cosines as cosines
     from armslength.estimates.products import inner_products as inner_products
     from armslength.estimates.shapes import shape_cosines as shape_cosines
@@ -72,7 +75,7 @@ if TYPE_CHECKING:
 _HOME = {
     name: f"armslength.{module}"
     for module, names in {
-        "answers.alike": "Alike alike",
+        "answers.alike": "Alike Closer alike closer",
         "answers.cluster": "Clusters cluster",
         "answers.compare": "compare",
         "answers.drift": "Drift drift",
@@ -83,6 +86,7 @@ _HOME = {
         "estimates.contribution_quantiles": "ContributionQuantiles",
         "estimates.distances": "distances squared_distances squared_norms valid_squared_distances",
         "estimates.estimate": "Estimate",
+        "estimates.known_norms": "squared_distances_with_norms",
         "estimates.products": "cosines inner_products",
         "estimates.shapes": "shape_cosines shape_distances totals",
         "ingest.sources": "Source",

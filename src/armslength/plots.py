@@ -1,5 +1,7 @@
 """Figures with Matplotlib: heat maps, intervals, trees, maps, and the curves of a plan."""
 
+import html
+import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +25,7 @@ Curves = dict[str, list[tuple[float, float]]]  # by name: (x, relative error)
 # Okabe and Ito's colors, which people with any color vision can tell apart; yellow is too light for a line.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1)), "-")
-FORMATS = (".svg", ".png")
+FORMATS = (".html", ".svg", ".png")
 NOT_RESOLVED = "not resolved: may be 0"
 _GRAY, _MIDDLE, _LIGHT = "#767676", "#a8a8a8", "#ececec"
 _DASHED = (0, (3, 2))
@@ -303,16 +305,22 @@ def plan_figure(curves: PlanCurves) -> Any:
     return figure
 
 
-def write_figure(figure: Any, path: str | os.PathLike[str]) -> None:
-    """Writes the figure to a file of the type of its name, whole or not at all."""
+def write_figure(figure: Any, path: str | os.PathLike[str], *, title: str, text: str) -> None:
+    """Writes the figure to a file of the type of its name, whole or not at all; .html is one offline page."""
     kind = check_format(path)
+    file_bytes = io.BytesIO()
     # Without a date and with fixed names, the same plan is the same file.
-    metadata = {"Software": None} if kind == ".png" else {"Date": None, "Creator": None}
-    with (
-        _matplotlib("matplotlib").rc_context({"svg.hashsalt": "armslength", "svg.fonttype": "path"}),
-        atomic_write(path) as file,
-    ):
-        figure.savefig(file, format=kind[1:], dpi=150, metadata=metadata)
+    with _matplotlib("matplotlib").rc_context({"svg.hashsalt": "armslength", "svg.fonttype": "path"}):
+        if kind == ".png":
+            figure.savefig(file_bytes, format="png", dpi=150, metadata={"Software": None})
+        else:
+            figure.savefig(file_bytes, format="svg", metadata={"Date": None, "Creator": None})
+    content = file_bytes.getvalue()
+    if kind == ".html":
+        picture = content.decode()
+        content = _page(title, text, picture[picture.index("<svg") :]).encode()
+    with atomic_write(path) as file:
+        file.write(content)
 
 
 def check_format(path: str | os.PathLike[str]) -> str:
@@ -358,3 +366,27 @@ def label_ends(axes: Any, ends: list[tuple[float, float, str, str]], bottom: flo
     for height, (_, name, color) in zip(heights, names, strict=True):
         look = {"xycoords": "axes fraction", "fontsize": 8.5, "va": "center", "color": color}
         axes.annotate(name, (1.01, height), **look)
+
+
+def _page(title: str, text: str, picture: str) -> str:
+    """One self-contained page."""
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{html.escape(title)}</title>
+<style>
+body {{ font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; color: #1a1a1a; background: #fff; }}
+figure {{ margin: 0; overflow-x: auto; }}
+svg {{ width: 100%; min-width: 50rem; height: auto; }}
+pre {{ overflow-x: auto; background: #f6f6f6; padding: 1rem; border-radius: 6px; font-size: 13px; }}
+</style>
+</head>
+<body>
+<h1>{html.escape(title)}</h1>
+<figure role="img" aria-label="Relative error against sketch size and against epsilon">{picture}</figure>
+<pre>{html.escape(text)}</pre>
+</body>
+</html>
+"""

@@ -2,6 +2,7 @@
 
 import functools
 import io
+import re
 import sys
 import xml.etree.ElementTree as ET
 
@@ -29,7 +30,7 @@ def plan(request):
     return PLANS[request.param]()
 
 
-@pytest.mark.parametrize("kind", ["svg", "png"])
+@pytest.mark.parametrize("kind", ["html", "svg", "png"])
 def test_files_of_every_kind(plan, kind, tmp_path):
     path = tmp_path / f"plan.{kind}"
     plan.plot(path)
@@ -41,7 +42,15 @@ def test_files_of_every_kind(plan, kind, tmp_path):
     if kind == "png":
         assert content.startswith(b"\x89PNG")
         return
-    ET.fromstring(content)  # noqa: S314  # our own file
+    text = content.decode()
+    if kind == "svg":
+        ET.fromstring(text)  # noqa: S314  # our own file
+    else:
+        assert text.startswith("<!doctype html>")
+        assert "</html>" in text
+        # One page that asks nobody for anything: addresses occur only as names of XML vocabularies.
+        outside = re.sub(r'xmlns(:\w+)?="[^"]*"', "", text)
+        assert not re.search(r'(?:src|href)="(?:https?:)?//', outside)
 
 
 def test_the_curves_pass_through_the_recommended_configuration(plan):
@@ -101,8 +110,9 @@ PLOTS = {
     "outliers": lambda rows: al.outliers(rows).plot(),
     "drift": lambda rows: al.drift(rows, rows).plot(),
     "alike": lambda rows: al.alike(rows[0], rows[1], within=5).plot(),
+    "closer": lambda rows: al.closer(rows[0], rows[1], rows[2]).plot(),
 }
-FEWEST = {"clusters": 2, "nearest": 2, "outliers": 3, "alike": 2}
+FEWEST = {"clusters": 2, "nearest": 2, "outliers": 3, "alike": 2, "closer": 3}
 
 
 @pytest.fixture(autouse=True)
@@ -131,6 +141,7 @@ RESULTS = {
     "outliers": al.outliers,
     "drift": lambda rows: al.drift(rows, rows),
     "alike": lambda rows: al.alike(rows[0], rows[1], within=5),
+    "closer": lambda rows: al.closer(rows[0], rows[1], rows[2]),
 }
 
 

@@ -34,12 +34,16 @@ RESULTS = {
     "cosines": al.cosines(ROWS),
     "shapes": al.shape_distances(ROWS),
     "totals": al.totals(ROWS),
+    "known norms": al.squared_distances_with_norms(
+        ROWS, LATER, np.full(4, 1e5), np.full(4, 1e5), planned_distance=70
+    ),
     "part": al.distances(ROWS)["clinic 1"],
     "nearest": al.nearest(ROWS, count=2),
     "clusters": al.cluster(ROWS),
     "outliers": al.outliers(ROWS),
     "drift": al.drift(ROWS, LATER),
     "alike": al.alike(ROWS[0], ROWS[1], within=50),
+    "closer": al.closer(ROWS[0], ROWS[1], ROWS[2]),
     "plane": al.plane(ROWS),
     "plan": al.plan(500, epsilon=1, distance=40, seed="x"),
     "protocol": PROTOCOL,

@@ -61,7 +61,7 @@ Exit code 3: the distances cannot be resolved; the last line says what would be 
 @click.option(
     "--binary", is_flag=True, help="Vectors hold 0 and 1, and one unit is one bit: adds randomized response."
 )
-@click.option("--plot", type=FILE, help="Write error against size and ε to .svg or .png.")
+@click.option("--plot", type=FILE, help="Write error against size and ε to .html, .svg or .png.")
 @OVERWRITE
 @click.option("-o", "--output", type=FILE, help="Write the recommended protocol here.")
 @FORMAT

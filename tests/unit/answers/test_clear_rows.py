@@ -38,6 +38,12 @@ def test_estimates_of_rows_mark_them(measure, mixed):
     assert measure(mixed).to_arrow()["in_clear"].to_pylist() == [False, False, False, True]
 
 
+def test_a_control_variate_keeps_the_mark(mixed):
+    norms = np.full(3, 3e6)
+    found = al.squared_distances_with_norms(mixed[:3], mixed[3], norms, norms[:1], planned_distance=100)
+    assert found.to_arrow()["in_clear"].to_pylist() == [True] * 3
+
+
 def test_a_data_frame_keeps_the_mark_where_its_attributes_get_lost(mixed):
     pandas = pytest.importorskip("pandas")
     frame = al.distances(mixed).to_pandas()
@@ -77,3 +83,13 @@ def test_drift_marks_the_parties_and_alike_the_answer(mixed):
     assert found.to_arrow()["in_clear"].to_pylist() == [False, False, False, True]
     assert al.alike(mixed[0], mixed[3], within=5).in_clear
     assert not al.alike(mixed[0], mixed[1], within=5).in_clear
+
+
+@pytest.mark.parametrize(
+    "known", [{}, {"method": "guaranteed"}, {"by": "shape"}, {"by": "shape", "method": "guaranteed"}], ids=str
+)
+def test_closer_is_marked_whichever_row_is_in_the_clear(known, mixed):
+    for order in (("query", "a", "b"), ("a", "query", "b"), ("a", "b", "query")):
+        found = al.closer(*(mixed[name] for name in order), **known)
+        assert found.to_arrow()["in_clear"].to_pylist() == [True]
+    assert not al.closer(*(mixed[name] for name in "abc"), **known).to_arrow()["in_clear"][0].as_py()
