@@ -186,7 +186,7 @@ def _groups(result: TableCheck) -> list[str]:
         lines.append(f"{_name(label)} is listed and has no rows.{meant}")
     lines += _more(result.empty_groups, "listed group has no rows", "listed groups have no rows")
     for name, rows in list(result.unlisted.items())[:_MOST_SHOWN]:
-        lines.append(f"{_name(name)} has {plural(rows, 'row')} and is not listed.")
+        lines.append(f"{_name(name)} has {plural(rows, result.left_out.noun)} and is not listed.")
     lines += _more(result.unlisted, "group is not listed", "groups are not listed")
     return lines or [f"rows in every listed group, and in no other ({len(result.groups):,})"]
 
@@ -218,8 +218,8 @@ def _left_out(result: TableCheck) -> list[str]:
     lost = [f"{count:,} {reason}" for reason, count in reasons.items() if count]
     total = left.rows - left.counting
     if not total:
-        return [f"none of {plural(left.rows, 'row')}"]
-    return [f"{total:,} of {plural(left.rows, 'row')}: {', '.join(lost)}"]
+        return [f"none of {plural(left.rows, left.noun)}"]
+    return [f"{total:,} of {plural(left.rows, left.noun)}: {', '.join(lost)}"]
 
 
 def _people(result: TableCheck) -> list[str]:

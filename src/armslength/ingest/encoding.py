@@ -5,7 +5,7 @@ A row without a usable person, group, item or weight is left out, by itself.
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -39,13 +39,17 @@ Watch = Callable[[list[str], NDArray[np.int32], NDArray[np.int64]], object]
 
 @dataclass
 class LeftOut:
-    """How many rows were read, and left out for lack of a usable role; **private**, for the data holder alone."""
+    """How many rows were read, and left out for lack of a usable role; **private**, for the data holder alone.
+
+    Of records, each of a row's items is one.
+    """
 
     rows: int = 0
     person: int = 0
     group: int = 0
     item: int = 0
     weight: int = 0
+    noun: str = field(default="row", compare=False)
 
     @property
     def counting(self) -> int:
@@ -63,7 +67,7 @@ class LeftOut:
         lost = [f"{count:,} {reason}" for reason, count in reasons.items() if count]
         left = self.counting
         return (
-            f"PRIVATE, for you alone: of {plural(self.rows, 'row')}, {left:,} {'counts' if left == 1 else 'count'}, "
+            f"PRIVATE, for you alone: of {plural(self.rows, self.noun)}, {left:,} {'counts' if left == 1 else 'count'}, "
             f"up to the bound for each person{'; left out: ' if lost else ''}{', '.join(lost)}"
         )
 

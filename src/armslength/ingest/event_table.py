@@ -178,6 +178,9 @@ class TableJob:
         item_words = ItemWords(order.key, self.item_names, self.item_amounts)
         encoder = EventEncoder(order.key, labels, item_words, left_out, is_hashed=is_hashed, watch=watch)
         total, unit = size_of(self.source) if show_progress else (None, "rows")
+        record, items = self.protocol.record, 1
+        if record is not None:
+            items, left_out.noun = record.items_per_row, "item"
         with EventStore(order.key, memory_bytes(self.memory), threads) as store:
 
             def read(batch: pa.RecordBatch) -> None:
@@ -188,7 +191,7 @@ class TableJob:
             with self.opened() as table, progress("reading", total, unit, shown=show_progress) as advance:
                 before = 0
                 for _ in ordered_map(read, table.batches(), threads):
-                    now = table.bytes_read if unit == "B" else left_out.rows
+                    now = table.bytes_read if unit == "B" else left_out.rows // items
                     advance(now - before)
                     before = now
             jobs = store.jobs
