@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import sqlite3
+from contextlib import closing
 
 import pandas as pd
 import polars as pl
@@ -9,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import feather
 
+import armslength as al
 from hostile_data.canaries import BYTES, DAY, HUGE, INTEGER, NOT_WHOLE, OTHER_TEXT, REAL, TEXT
 from hostile_data.matrices import FailingStream, broken_text
 
@@ -109,6 +112,23 @@ def in_files(folder):
             path(f"{name} for {column}", "jsonl").write_text(json.dumps(row, default=str), encoding="utf-8")
     path("cut off", "jsonl").write_text(json.dumps(_ROW) + f'\n{{"who": "{TEXT}', encoding="utf-8")
     path("deep", "jsonl").write_text('{"who": ' + "[" * 10_000 + f'"{TEXT}"', encoding="utf-8")
+    for name, end in {
+        "cut off": "",
+        "more than objects": f", {INTEGER}]",
+        "more behind it": f'] "{TEXT}"',
+    }.items():
+        path(name, "json").write_text(f"[{json.dumps(_ROW)}{end}", encoding="utf-8")
+    path("no header", "txt").write_text(f"{TEXT}|{OTHER_TEXT}\n", encoding="utf-8")
+    found["bars and no header"] = al.Source(found["no header.txt"], delimiter="|")
+    path("no UTF-16", "csv").write_bytes(b"\xff\xfew\0" + BYTES + b"\xd8")
+    found["no UTF-16"] = al.Source(found["no UTF-16.csv"], encoding="utf-16")
+    path("a database", "db").write_text(TEXT, encoding="utf-8")
+    found["a database"] = al.Source(f"sqlite:///{found.pop('a database.db')}", table="visits")
+    with closing(sqlite3.connect(folder / "visits.db")) as connection, connection:
+        connection.execute("CREATE TABLE visits (who, what, 'where', much)")
+        connection.execute("INSERT INTO visits VALUES (?, ?, ?, ?)", (TEXT, OTHER_TEXT, BYTES, REAL))
+    for query in ("SELECT * FROM nothing", "SELECT who FROM visits", "SELECT *, abs(json(who)) FROM visits"):
+        found[query] = al.Source(f"sqlite:///{folder}/visits.db", query=query)
     for ending in ("parquet", "arrow", "feather"):
         path("other bytes", ending).write_bytes(BYTES + TEXT.encode())
     table = pa.table({key: [value] for key, value in _ROW.items()})

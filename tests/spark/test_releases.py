@@ -84,6 +84,9 @@ def test_one_person_in_several_spellings_is_one_person(session):
         "\u212a2",
         "K2",
         "\u3000K2",
+        "5",
+        "5.0",
+        " 5.00\u00a0",
         "\u9f9c",
         "\uf907",
     ]
@@ -98,7 +101,7 @@ def test_one_person_in_several_spellings_is_one_person(session):
         pa.table(dict(zip(["who", "where", "what", "amount"], zip(*rows, strict=True), strict=True))),
         protocol,
     ).sums(KEY)
-    assert expected.totals.tolist() == [3 + 20, 0, 0, 0]
+    assert expected.totals.tolist() == [4 + 20, 0, 0, 0]
     for partitions in (1, 7, 16):
         assert same(in_spark(frame, protocol, partitions).sums(KEY), expected)
 
@@ -287,3 +290,16 @@ def test_records_and_item_weights_are_those_of_one_machine(session):
         assert same(spark.sums(KEY), job.sums(KEY))
         ask = {"item": None, "group": None, "public_groups": None, "label": "all"}
         assert len(release(frame_of(session, table, schema), protocol, **ask, **known)) == 1
+
+
+def test_persons_that_are_floats_are_whole_numbers(session):
+    who = [5.0, 5.0, -0.0, 0.0, 5.5, float("nan"), None, 2.0**54]
+    rows = [(person, "north", f"i{n}", 1) for n, person in enumerate(who)]
+    frame = session.createDataFrame(rows, "who DOUBLE, where STRING, what STRING, amount INT")
+    protocol = counting(1)
+    columns = zip(*rows, strict=True)
+    table = pa.table(dict(zip(["who", "where", "what", "amount"], columns, strict=True)))
+    expected = on_one_machine(table, protocol).sums(KEY)
+    assert expected.totals.tolist() == [2, 0, 0, 0]
+    for partitions in (1, 16):
+        assert same(in_spark(frame, protocol, partitions).sums(KEY), expected)

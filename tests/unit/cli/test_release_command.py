@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import sqlite3
 import tempfile
+from contextlib import closing
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -462,12 +464,12 @@ def test_numbers_as_other_people_write_them(option, text, meant):
     ("name", "data", "names"),
     [
         ("semicolons.csv", b"patient;code\np1;zq-flu\n", ["';'", "one column"]),
-        ("tabs.csv", b"patient\tcode\np1\tzq-flu\n", ["'\\t'", ".tsv"]),
-        ("commas.tsv", b"patient,code\np1,zq-flu\n", ["','", ".csv"]),
+        ("tabs.csv", b"patient\tcode\np1\tzq-flu\n", ["'\\t'", "--delimiter"]),
+        ("commas.tsv", b"patient,code\np1,zq-flu\n", ["','", "--delimiter"]),
         ("ragged.csv", b"patient,code\np1,flu\np2,zq-flu,cold\n", ["line 3", "ragged.csv", "fields"]),
-        ("latin.csv", b"patient,code\np1,zq-caf\xe9\n", ["latin.csv", "UTF-8", "iconv"]),
-        ("header.csv", b"patient,cod\xe9\np1,flu\n", ["header.csv", "UTF-8", "iconv"]),
-        ("lines.jsonl", b'{"patient": "p1", "code": "zq-caf\xe9"}\n', ["lines.jsonl", "UTF-8", "iconv"]),
+        ("latin.csv", b"patient,code\np1,zq-caf\xe9\n", ["latin.csv", "utf-8", "--encoding"]),
+        ("header.csv", b"patient,cod\xe9\np1,flu\n", ["header.csv", "utf-8", "--encoding"]),
+        ("lines.jsonl", b'{"patient": "p1", "code": "zq-caf\xe9"}\n', ["lines.jsonl", "utf-8", "--encoding"]),
     ],
 )
 def test_text_files_of_another_dialect_are_named_with_the_way_out(folder, name, data, names):
@@ -518,7 +520,6 @@ def test_addresses_of_other_machines_are_not_read(address):
         ["compare", address],
         ["report", address, "-o", "page.html"],
         ["drift", "visits.parquet", address],
-        ["release", address, *RELEASE[2:], "--label", "north"],
         ["protocol", "show", address],
         ["card", address],
     ):
@@ -528,9 +529,61 @@ def test_addresses_of_other_machines_are_not_read(address):
     for read in (al.load, al.open_collection, al.Protocol.load):
         with pytest.raises(al.ParameterError, match="copy the file here first"):
             read(address)
-    protocol = al.Protocol.load("protocol.json")
-    with pytest.raises(al.ParameterError, match="copy the file here first"):
-        protocol.release_table(address, person="patient", item="code", label="north", ledger=al.NO_LEDGER)
+
+
+SOURCES = {
+    "sqlite:///visits.db --table visits": ("visits.db", None),
+    "sqlite:///visits.db --query": ("visits.db", None),
+    "visits.txt --delimiter tab --encoding utf-16": (
+        "visits.txt",
+        lambda text: text.replace(",", "\t").encode("utf-16"),
+    ),
+    "visits.csv --delimiter ; --quote '": (
+        "visits.csv",
+        lambda text: text.replace(",", ";").replace("p1", "'p1'").encode(),
+    ),
+    "visits.tsv --delimiter , --quote none": ("visits.tsv", str.encode),
+    "'day=*/visits.csv'": ("day=1/visits.csv", str.encode),
+    "- --input-format csv": (None, None),
+}
+
+
+@pytest.mark.parametrize("words", SOURCES)
+def test_commands_read_every_source(folder, words):
+    name, write = SOURCES[words]
+    text = "patient,code\np1,flu\np2,cold\n"
+    if name == "visits.db":
+        with closing(sqlite3.connect(folder / name)) as connection, connection:
+            connection.execute("CREATE TABLE visits (patient, code)")
+            connection.executemany("INSERT INTO visits VALUES (?, ?)", [("p1", "flu"), ("p2", "cold")])
+    elif name is not None:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(write(text))
+    words = words.replace("'day", "day").replace("csv'", "csv").split()
+    if words[-1] == "--query":
+        words.append("SELECT * FROM visits")
+    columns = ["--person", "patient", "--item", "code", "--label", "north"]
+    known = [*words, *columns, "--protocol", "protocol.json"]
+    pipe = {"input": text if words[0] == "-" else None}
+    checked = CliRunner().invoke(main, ["check", *known, "--format", "json"], **pipe)
+    assert checked.exit_code == 0, checked.output
+    assert json.loads(checked.output)["people"] == 2
+    released = CliRunner().invoke(main, ["release", *known, "--no-ledger", "-o", "new.parquet"], **pipe)
+    assert released.exit_code == 0, released.output
+    asked = ["contribution", *words, *columns, "--epsilon", "1", "--unit", "u", "--no-ledger"]
+    answer = CliRunner().invoke(main, asked, **pipe)
+    assert answer.exit_code == 3, answer.output  # two people
+
+
+def test_commands_name_the_option_that_is_missing(folder):
+    (folder / "visits.txt").write_text("patient;code\n", encoding="utf-8")
+    for words, option in {
+        ("visits.txt",): "--delimiter",
+        ("-",): "--input-format",
+        ("sqlite:///visits.db",): "--table or --query",
+        ("visits.xlsx",): "--input-format",
+    }.items():
+        assert option in refused("release", *words, *RELEASE[2:], "--label", "north", "--no-ledger")
 
 
 @pytest.mark.usefixtures("folder")
