@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import duckdb
@@ -49,7 +50,7 @@ def write_duckdb(table, path):
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory):
+def postgres():
     """A server of our own, and a table in it; skipped where there is none."""
     pytest.importorskip("adbc_driver_postgresql", reason="the extra armslength[postgresql] is not installed")
     places = [str(place) for place in Path("/usr/lib/postgresql").glob("*/bin")]
@@ -57,15 +58,15 @@ def postgres(tmp_path_factory):
     initdb, pg_ctl = (shutil.which(name, path=programs) for name in ("initdb", "pg_ctl"))
     if initdb is None or pg_ctl is None:
         pytest.skip("no PostgreSQL server on this machine")
-    folder = tmp_path_factory.mktemp("postgres")
     run = ["env"]
     if os.geteuid() == 0:  # the server does not run as root
         if shutil.which("runuser") is None:
             pytest.skip("PostgreSQL does not run as root, and there is no runuser")
-        for place in (folder, *folder.parents[:3]):
-            place.chmod(place.stat().st_mode | 0o755)
-        shutil.chown(folder, "nobody")
         run = ["runuser", "-u", "nobody", "--"]
+    # of its own: pytest closes the folder of its temporary files to other users
+    folder = Path(tempfile.mkdtemp(prefix="armslength-postgres-"))
+    if len(run) > 1:
+        shutil.chown(folder, "nobody")
     options = f"-c listen_addresses= -k {folder}"
     subprocess.run(
         [*run, initdb, "-D", folder / "data", "-A", "trust", "-U", "me", "-E", "UTF8"],
@@ -88,6 +89,7 @@ def postgres(tmp_path_factory):
             capture_output=True,
             cwd=folder,
         )
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def write_postgres(table, address):
