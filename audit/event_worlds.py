@@ -4,10 +4,11 @@ A table has many blocks of groups, each with a heavy person of its own who occur
 independent trials as there are blocks.
 """
 
-import itertools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,7 @@ class Story:
         groups: How many groups a block has.
         first: What the heavy person holds in one world.
         second: What they hold in the other.
+        tight: Whether these worlds nearly reach the bound, so that the audit must come close to it, and must see weak noise.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Story:
     groups: int
     first: World
     second: World
+    tight: bool = True
 
     @property
     def worlds(self) -> tuple[World, World]:
@@ -87,14 +90,38 @@ def write_events(path: Path, story: Story, world: World, blocks: int) -> None:
     pq.write_table(pa.table(table), path)
 
 
-def takings(world: World, bound: int) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """(probability, how many of each are taken): a keyed order takes any `bound` of a person's rows alike."""
+def counted(world: World, protocol: al.Protocol) -> Iterator[tuple[float, World]]:
+    """(probability, what may be counted): each group and item once where people are, and one group, each of theirs alike."""
+    if protocol.count == "people":
+        world = tuple(replace(one, rows=1) for one in world)
+    groups = sorted({one.group for one in world})
+    if not protocol.one_group or not groups:
+        yield 1.0, world
+        return
+    for group in groups:
+        yield 1 / len(groups), tuple(one for one in world if one.group == group)
+
+
+def takings(
+    world: World, bound: int, fits: Callable[[tuple[int, ...]], bool] = lambda _: True
+) -> Iterator[tuple[float, tuple[int, ...]]]:
+    """(probability, how many of each are taken): a person's rows in any order alike, up to `bound`, or until one does not fit."""
     total = sum(one.rows for one in world)
-    taken = min(bound, total)
-    for counts in itertools.product(*(range(min(one.rows, taken) + 1) for one in world)):
-        if sum(counts) == taken:
-            ways = math.prod(math.comb(one.rows, count) for one, count in zip(world, counts, strict=True))
-            yield ways / math.comb(total, taken), counts
+    waiting = {(0,) * len(world): Fraction(1)}
+    for taken in range(min(bound, total)):
+        following: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
+        for counts, probability in waiting.items():
+            for place, one in enumerate(world):
+                more = (*counts[:place], counts[place] + 1, *counts[place + 1 :])
+                reached = probability * (one.rows - counts[place]) / (total - taken)
+                if not reached:
+                    continue
+                if fits(more):
+                    following[more] += reached
+                else:
+                    yield float(reached), counts
+        waiting = following
+    yield from ((float(probability), counts) for counts, probability in waiting.items())
 
 
 class Attacker:
@@ -124,13 +151,21 @@ class Attacker:
 
     def _mixture(self, world: World) -> dict[tuple[int, ...], float]:
         """The probability of each exact block, flattened, over what may be taken."""
-        bound = int(self._story.protocol.contribution or 0)
-        unit = [self._placed(one.group, [one.item]) for one in world]
-        mixture: dict[tuple[int, ...], float] = {}
-        for probability, counts in takings(world, bound):
-            block = sum((count * one for count, one in zip(counts, unit, strict=True)), start=self._base)
-            key = tuple(block.ravel().tolist())
-            mixture[key] = mixture.get(key, 0.0) + probability
+        protocol = self._story.protocol
+        mixture: dict[tuple[int, ...], float] = defaultdict(float)
+        for share, held in counted(world, protocol):
+            units = [self._placed(one.group, [one.item]) for one in held]
+
+            def added(counts: tuple[int, ...], units: list[Integers] = units) -> Integers:
+                parts = (count * unit for count, unit in zip(counts, units, strict=True))
+                return sum(parts, start=np.zeros_like(self._base))
+
+            def fits(counts: tuple[int, ...], added: Callable[..., Integers] = added) -> bool:
+                bound = protocol.sketch_bound
+                return bound is None or int((added(counts) ** 2).sum()) <= bound
+
+            for probability, counts in takings(held, int(protocol.contribution or 0), fits):
+                mixture[tuple((self._base + added(counts)).ravel().tolist())] += share * probability
         return mixture
 
     def _log_likelihood(self, values: Integers, mixture: dict[tuple[int, ...], float]) -> Floats:

@@ -34,6 +34,13 @@ def weakened(protocol: al.Protocol, factor: float = WEAK) -> al.Protocol:
     return weak
 
 
+def loosened(protocol: al.Protocol) -> al.Protocol:
+    """The protocol with a bound in the sketch twice as long as its noise covers."""
+    loose = copy.copy(protocol)
+    loose.__dict__["sketch_bound"] = 4 * (protocol.sketch_bound or 0)
+    return loose
+
+
 def _scaled(law: Law, factor: float) -> Law:
     return type(law)(factor * law.scale)
 

@@ -22,7 +22,7 @@ from comparators import (
 from numpy.typing import NDArray
 
 import armslength as al
-from armslength.estimates.variance import variance_curve
+from armslength.estimates.variance import ErrorModel
 from armslength.laws import Cumulants
 from armslength.transforms.transform import Transform
 
@@ -110,7 +110,7 @@ def _ours(
     def of_seed(setting: Setting, seed: str) -> float:
         protocol = _protocol(setting, build(setting, seed), noise, site)
         cumulants = protocol.noise_cumulants
-        curve = variance_curve(protocol, Cumulants(2 * cumulants.k2, 2 * cumulants.k4))
+        curve = ErrorModel.of(protocol).variance_curve(Cumulants(2 * cumulants.k2, 2 * cumulants.k4))
         d = float(setting.squared_distance)
         a, b = protocol.transform.variance_coefficients or (0.0, 0.0)
         # Every coordinate of the difference is ±1, so its fourth norm is known: ‖z‖₄⁴ = D.

@@ -70,7 +70,7 @@ def allowed_guesses(protocol: al.Protocol, times: int) -> float:
     """The share that composition allows: e^(nε)/(1 + e^(nε)), or Φ(√n·μ/2) for Gaussian noise, which is reached."""
     if protocol.noise == "laplace":
         return 1 / (1 + math.exp(-times * float(protocol.epsilon)))
-    mu = protocol.transform.l2_sensitivity / protocol.law.scale
+    mu = math.sqrt(protocol.transform.l2_sensitivity_squared) / protocol.law.scale
     return NormalDist().cdf(math.sqrt(times) * mu / 2)
 
 

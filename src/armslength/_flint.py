@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -34,19 +34,6 @@ def precision(bits: int) -> Iterator[None]:
             yield
         finally:
             ctx.prec = before
-
-
-def to_float(number: Callable[[], arb]) -> float:
-    """The number as a float, to a relative error of 2^−53 + 2^−60; computed again at more bits until that is proved."""
-    bits = 128
-    while True:
-        with precision(bits):
-            ball = number()
-            if ball.rel_accuracy_bits() >= 60:
-                return float(ball.mid())
-            if ball.is_zero():
-                return 0.0
-        bits *= 2
 
 
 def upper_float(ball: Any) -> float:

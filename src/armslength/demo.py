@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 import armslength as al
 from armslength.files import atomic_write
@@ -67,7 +66,7 @@ def run_demo(folder: Path, say: Print) -> Path:
         "\n"
         + _command("compare", sketch_folder, *question, "--simultaneous", "--quantity", "cosine", "--top", 10)
     )
-    _cluster(sketches, hospitals, al.Protocol.load(protocol_file), say)
+    _cluster(sketches, hospitals, say)
     say(_command("cluster", sketch_folder, *question))
     page = folder / "report.html"
     al.report(sketches, page, title=_TITLE)
@@ -202,51 +201,12 @@ def _compare(sketches: al.Sketches, hospitals: list[Hospital], say: Print) -> No
         say(f"   {names:28}  {numbers}   {'ABCD'[hospitals[i].region]} and {'ABCD'[hospitals[j].region]}")
 
 
-def true_shape_distances(hospitals: list[Hospital]) -> NDArray[np.float64]:
-    """True distances of shapes over all patients and codes. Releases count only some codes of a patient, so the two differ a little."""
-    rows = []
-    for hospital in hospitals:
-        once = hospital.visits.group_by(["patient", "code"]).aggregate([])
-        codes = [int(code[1:]) for code in once.column("code").to_pylist()]
-        rows.append(np.bincount(codes, minlength=CODES) / len(codes))
-    distances: NDArray[np.float64] = cdist(rows, rows)
-    return distances
-
-
-def _cluster(sketches: al.Sketches, hospitals: list[Hospital], protocol: al.Protocol, say: Print) -> None:
-    """Prints how well clusters match the hidden regions, beside those of a noisy histogram under the same ε."""
-    regions = np.array([hospital.region for hospital in hospitals])
-    vocabulary = [f"D{code:05d}" for code in range(CODES)]  # a histogram needs all codes, a sketch does not
-    histogram = al.Protocol(
-        al.Identity(input_dim=CODES),
-        epsilon=protocol.epsilon,
-        contribution=protocol.contribution,
-        count=protocol.count,
-        unit=protocol.unit,
-        total_share=protocol.total_share,
-        vocabulary=vocabulary,
-    )
-    columns: dict[str, Any] = {"person": "patient", "item": "code", "vocabulary": vocabulary}
-    rows = [  # without a ledger: generated data, for the comparison alone
-        histogram.release_table(hospital.visits, label=hospital.name, ledger=al.NO_LEDGER, **columns)
-        for hospital in hospitals
-    ]
-    trees = [al.cluster(each, by="shape", beyond_chance=True) for each in (sketches, al.concat(rows))]
-    ours, theirs = (adjusted_rand_index(tree.flat(REGIONS), regions) for tree in trees)
-    names = {hospital.name: hospital.region for hospital in hospitals}
-    groups = [sorted({names[label] for label in group}) for group in trees[0].groups()]
+def _cluster(sketches: al.Sketches, hospitals: list[Hospital], say: Print) -> None:
+    """Prints which groups stand apart, and whether they lie in one hidden region each."""
+    regions = {hospital.name: hospital.region for hospital in hospitals}
+    found = al.cluster(sketches, by="shape", beyond_chance=True).groups()
+    groups = [{regions[label] for label in group} for group in found]
     say(
-        f"\n5. Groups that stand apart (supported at 95%): {len(groups)}, of which {sum(len(group) == 1 for group in groups)} lie in one region each\n"
-        f"   Cut into {REGIONS} clusters: adjusted Rand index {ours:.2f} against the hidden regions, with "
-        f"{sketches.values.shape[1]:,} numbers a hospital;\n   a noisy histogram under the same ε, with {CODES:,}: {theirs:.2f}"
+        f"\n5. Groups that stand apart (supported at 95%): {len(groups)}, of which "
+        f"{sum(len(group) == 1 for group in groups)} lie in one region each"
     )
-
-
-def adjusted_rand_index(clusters: NDArray[np.int64], truth: NDArray[np.int64]) -> float:
-    """1 for the same clusters, about 0 for unrelated ones (Hubert & Arabie 1985)."""
-    counts = np.zeros((int(clusters.max()) + 1, int(truth.max()) + 1))
-    np.add.at(counts, (clusters, truth), 1)
-    sizes = (counts, counts.sum(axis=1), counts.sum(axis=0), counts.sum())
-    in_both, in_clusters, in_truth, pairs = (float(np.sum(each * (each - 1) / 2)) for each in sizes)
-    expected, largest = in_clusters * in_truth / pairs, (in_clusters + in_truth) / 2
-    return 1.0 if largest == expected else (in_both - expected) / (largest - expected)

@@ -3,15 +3,12 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from flint import arb
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from armslength._flint import to_float
 from armslength.checks import number, short_repr
 from armslength.errors import ParameterError
 from armslength.threads import cached_attribute
@@ -19,7 +16,6 @@ from armslength.threads import cached_attribute
 # The range of scales for which every proof in docs/noise.md holds.
 SMALLEST_SCALE = 0.01
 LARGEST_SCALE = 2.0**40
-_FAR = 1000  # scales; beyond them every probability is below the smallest float
 # For larger σ, E[N²] and E[N⁴] of a rounded normal differ from the smooth formulas by a factor of at most
 # 1 + e^(−2π²σ²)·σ⁴·10³ (Poisson summation): 1e-30 at σ = 2.
 _SMOOTH_FROM = 2.0
@@ -76,24 +72,7 @@ class Law(ABC):
 
     @abstractmethod
     def cdf(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """P(N ≤ x) in float64, for quantiles of estimates; `pmf` is exact to the last digit."""
-
-    @abstractmethod
-    def _probability(self, magnitude: int) -> arb:
-        """P(N = magnitude), for a magnitude of at least 0, in ball arithmetic."""
-
-    def pmf(self, n: Any) -> float | NDArray[np.float64]:
-        """P(N = n), correct to the last digit of a float; for an integer or an array of integers."""
-        values = np.asarray(n)
-        if values.dtype.kind not in "iu":
-            raise ParameterError(f"n must be an integer or an array of integers, got {values.dtype}")
-        magnitudes, back = np.unique([abs(value) for value in values.ravel().tolist()], return_inverse=True)
-        each = [
-            to_float(partial(self._probability, magnitude)) if magnitude < _FAR * self.scale else 0.0
-            for magnitude in magnitudes.tolist()
-        ]
-        probabilities = np.array(each)[back].reshape(values.shape)
-        return float(probabilities) if values.ndim == 0 else probabilities
+        """P(N ≤ x) in float64, for quantiles of estimates."""
 
 
 class DiscreteLaplace(Law):
@@ -145,11 +124,6 @@ class DiscreteLaplace(Law):
         # one part in 2^40 upward covers the rounding of this line
         return max(0, math.ceil(exact + abs(exact) * 2.0**-40))
 
-    def _probability(self, magnitude: int) -> arb:
-        """tanh(1/2b)·e^(−|n|/b)."""
-        b = arb(self.scale)
-        return (1 / (2 * b)).tanh() * (-magnitude / b).exp()
-
 
 class RoundedNormal(Law):
     """round(σZ) for a true standard normal Z, in integer units.
@@ -195,13 +169,6 @@ class RoundedNormal(Law):
         """E[N^power] = Σ (n^power − (n−1)^power)·P(|N| ≥ n), for an even power and a small σ."""
         tails = enumerate(self._tails, start=1)
         return math.fsum((n**power - (n - 1) ** power) * tail for n, tail in tails)
-
-    def _probability(self, magnitude: int) -> arb:
-        """Φ((n+½)/σ) − Φ((n−½)/σ), by the complementary error function, so that tails keep their digits."""
-        unit = 2 * arb(2).sqrt() * arb(self.scale)
-        if magnitude == 0:
-            return (1 / unit).erf()
-        return (((2 * magnitude - 1) / unit).erfc() - ((2 * magnitude + 1) / unit).erfc()) / 2
 
 
 def uniform_cumulants(bits: int) -> Cumulants:

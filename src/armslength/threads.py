@@ -7,9 +7,10 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import cached_property
 from queue import Empty, SimpleQueue
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from armslength.checks import integer
 
@@ -126,11 +127,9 @@ class cached_attribute(cached_property[Value]):  # noqa: N801  # a decorator, li
     both compute; the values are equal, and one of them stays.
     """
 
-    def __get__(self, instance: object, owner: type | None = None) -> Value:  # type: ignore[override]
-        if instance is None:
-            return self  # type: ignore[return-value]  # for tools that look at the class
-        value: Value = vars(instance).setdefault(str(self.attrname), self.func(instance))
-        return value
+    def __init__(self, function: Callable[[Any], Value]) -> None:
+        super().__init__(function)
+        self.lock = nullcontext()
 
 
 def _wait_for_one(ended: "SimpleQueue[BaseException | None]", process: int) -> None:

@@ -13,11 +13,12 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from audit.event_worlds import LIGHT_ITEMS, Attacker, Held, takings, write_events
+from audit.event_worlds import LIGHT_ITEMS, Attacker, Held, counted, takings, write_events
 from audit.membership import promise_of
 from audit.trade_off import Counts, trade_off
 from audit.whole_path import (
     HONEST,
+    LONGER,
     UNBOUNDED,
     WEAKLY,
     all_stories,
@@ -27,11 +28,12 @@ from audit.whole_path import (
 from scipy.special import chdtrc
 
 import armslength as al
+from exact_laws import pmf
 from statistical.limits import FALSE_ALARM
 
 TRIALS = 35_000
 FEWER = 100
-ADDED, SEVERAL, REPLACED = all_stories()[:3]
+ADDED, SEVERAL, REPLACED, _, PEOPLE, ONE_GROUP, BOUNDED, BOUNDED_REPLACED, BOUNDED_CANCELING = all_stories()
 # two items of one bin with opposite signs: different takings give the same sketch
 CANCELING = replace(REPLACED, first=(), second=(*REPLACED.first, *REPLACED.second))
 
@@ -64,6 +66,24 @@ def test_a_bound_that_is_not_kept_crosses(tmp_path):
     story = fewer_rows(ADDED)
     assert not measured(story, TRIALS // 5, tmp_path).crosses
     assert measured(story, TRIALS // 5, tmp_path, UNBOUNDED).crosses
+
+
+def test_people_and_one_group(tmp_path):
+    """Where each person counts once for each group and item, nothing is left to chance; one of three groups hides a good part."""
+    people = measured(fewer_rows(PEOPLE), TRIALS, tmp_path)
+    assert not people.crosses
+    assert people.epsilon_low > 0.8 * promise_of(PEOPLE.protocol).epsilon
+    assert measured(fewer_rows(PEOPLE), TRIALS, tmp_path, WEAKLY).crosses
+    assert not measured(fewer_rows(ONE_GROUP), TRIALS // 5, tmp_path).crosses
+
+
+@pytest.mark.parametrize(
+    "story", [BOUNDED, BOUNDED_REPLACED, BOUNDED_CANCELING], ids=lambda story: story.name
+)
+def test_a_bound_in_the_sketch(story, tmp_path):
+    assert not measured(fewer_rows(story), TRIALS // 5, tmp_path).crosses
+    if story.tight:
+        assert measured(fewer_rows(story), TRIALS // 5, tmp_path, LONGER).crosses
 
 
 def test_a_file_with_less_noise_than_promised_is_refused(tmp_path):
@@ -116,6 +136,35 @@ def test_takings_are_those_of_all_orders():
     assert list(takings((), 4)) == [(1.0, ())]
 
 
+def test_takings_that_do_not_fit_end_a_run():
+    """Of all orders of three here and two of opposite sign, as many as stay within one step of 0."""
+    world = (Held(0, "a", 3), Held(0, "b", 2))
+    found = Counter()
+    for probability, counts in takings(world, 4, lambda counts: abs(counts[0] - counts[1]) <= 1):
+        found[counts] += probability
+    expected = Counter()
+    for order in itertools.permutations([0, 0, 0, 1, 1]):
+        counts = [0, 0]
+        for which in order[:4]:
+            if abs(counts[which] + 1 - counts[1 - which]) > 1:
+                break
+            counts[which] += 1
+        expected[tuple(counts)] += 1 / math.factorial(5)
+    assert found == pytest.approx(expected)
+
+
+def test_what_may_be_counted():
+    def counting(**fields):
+        return al.Protocol(al.Identity(input_dim=2), epsilon=1, contribution=4, **fields)
+
+    world = (Held(0, "a", 3), Held(1, "a", 2), Held(1, "b", 1))
+    once = tuple(replace(one, rows=1) for one in world)
+    assert list(counted(world, counting(count="events"))) == [(1.0, world)]
+    assert list(counted(world, counting())) == [(1.0, once)]
+    assert list(counted(world, counting(one_group=True))) == [(0.5, once[:1]), (0.5, once[1:])]
+    assert list(counted((), counting(one_group=True))) == [(1.0, ())]
+
+
 @pytest.mark.parametrize(
     "story", [ADDED, SEVERAL, REPLACED, CANCELING], ids=["added", "several", "replaced", "canceling"]
 )
@@ -133,7 +182,7 @@ def test_the_ratio_is_that_of_the_mixtures(story):
             exact = np.tile(sum(column(item) for item in LIGHT_ITEMS), (story.groups, 1))
             for one, count in zip(world, counts, strict=True):
                 exact[one.group] += count * column(one.item)
-            total += probability * law.pmf(block - exact).prod()
+            total += probability * pmf(law, block - exact).prod()
         return total
 
     expected = [

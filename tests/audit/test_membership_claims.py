@@ -71,9 +71,8 @@ def test_a_case_is_printed():
 def stories(**changed):
     """Trade-offs of every story and fault; the promise of the stories is ε = 2."""
     good, weak = replace(GOOD, epsilon_low=1.8), replace(WEAK, epsilon_low=2.3)
-    found = {(story, whole_path.HONEST): good for story in range(4)}
-    found |= {(story, whole_path.WEAKLY): weak for story in range(4)}
-    found[0, whole_path.UNBOUNDED] = weak
+    trials = whole_path.all_trials()
+    found = {(story, fault): good if fault == whole_path.HONEST else weak for story, fault in trials}
     return found | changed.get("changed", {})
 
 
@@ -89,5 +88,11 @@ def test_the_claims_of_the_whole_path():
     assert story_claims(stories(changed=crossing)) == [False, True, True, True]
     far = {(1, whole_path.HONEST): replace(GOOD, epsilon_low=1.69)}
     assert story_claims(stories(changed=far)) == [True, True, False, True]
-    unseen = {(0, whole_path.UNBOUNDED): GOOD}
-    assert story_claims(stories(changed=unseen)) == [True, True, True, False]
+    loose = next(story for story, fault in whole_path.all_trials() if fault == whole_path.LONGER)
+    for fault in ((0, whole_path.UNBOUNDED), (loose, whole_path.LONGER), (loose, whole_path.WEAKLY)):
+        assert story_claims(stories(changed={fault: GOOD})) == [True, True, True, False]
+    # a story that is not tight need not come close
+    hidden = [number for number, story in enumerate(whole_path.all_stories()) if not story.tight]
+    far = {(story, whole_path.HONEST): replace(GOOD, epsilon_low=0.5) for story in hidden}
+    assert len(far) == 2
+    assert story_claims(stories(changed=far)) == [True] * 4

@@ -115,6 +115,9 @@ def protocols():
             total_share="0.1",
             vocabulary=["a", "b", "c", "d"],
         ),
+        al.Protocol(
+            transforms[2], epsilon=1, delta="1e-6", contribution=20, max_norm="4.9", unit="one patient"
+        ),
     ]
 
 

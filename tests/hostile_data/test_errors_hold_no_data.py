@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import armslength as al
-from armslength.sklearn import IdentityTransformer
+from armslength.sklearn import SparseJLTransformer
 from hostile_data.calls import FIXED, STRINGS, of_matrices, of_sizes, of_streams, of_tables, table
 from hostile_data.canaries import BYTES, DAY, HUGE, INTEGER, NOT_WHOLE, REAL, TEXT, traces
 from hostile_data.error_sites import SOURCE, sites
@@ -110,7 +110,7 @@ def test_the_search_finds_a_canary(spelled):
         ),
         ("ingest.event_columns.type_name", str, lambda: table(STRINGS, _STRUCTS)),
         ("ingest.relations._letters", lambda _: "", lambda: table(STRINGS, pa.table({TEXT: ["a"]}))),
-        ("sklearn.transformers._HARMLESS", "", lambda: IdentityTransformer().fit([[TEXT]])),
+        ("sklearn.transformers._HARMLESS", "", lambda: SparseJLTransformer(2).fit([[TEXT]])),
     ],
 )
 def test_a_message_that_shows_the_data_is_found(place, leaky, call, monkeypatch):

@@ -40,6 +40,7 @@ NAMES = [
     "ShapePlan",
     "SignJL",
     "Sketches",
+    "Source",
     "SparseJL",
     "UnsupportedVersionError",
     "Verification",

@@ -13,7 +13,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 import armslength as al
-from armslength.estimates.variance import variance_curve
+from armslength.estimates.variance import ErrorModel
 from armslength.laws import Cumulants
 
 
@@ -47,7 +47,7 @@ def test_erratum_5_variance_with_noise_on_the_input(d, q, k):
     protocol = al.Protocol(transform, epsilon=1, delta=1e-6, noise_site="input")
     q = transform.density
     sigma_squared, distance = 3.0, 7.0  # σ² of one party's input coordinate, ‖z‖²
-    curve = variance_curve(protocol, Cumulants(k2=2 * sigma_squared * d))
+    curve = ErrorModel.of(protocol).variance_curve(Cumulants(k2=2 * sigma_squared * d))
     # The erratum subtracts 2dσ²; we subtract the published ‖P‖²_F·2σ², which takes this much away:
     kappa2 = 2 * sigma_squared * d
     saved = (3 / q - 1) * kappa2 * (2 * distance + kappa2) / (d * k)

@@ -52,7 +52,7 @@ def test_matrices(rows):
     shows_nothing(lambda: FIXED.release(rows, ledger=al.NO_LEDGER))
     shows_nothing(lambda: al.sketch_in_clear(FIXED, rows))
     shows_nothing(lambda: FIXED.transform.apply(rows))
-    shows_nothing(lambda: transformers.IdentityTransformer().fit_transform(rows), ours=False)
+    shows_nothing(lambda: transformers.SparseJLTransformer(2).fit_transform(rows), ours=False)
 
 
 @settings(max_examples=100)

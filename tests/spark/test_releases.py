@@ -38,6 +38,7 @@ def release(source, protocol=PROTOCOL, **known):
         (PROTOCOL, {}, 5),
         (counting(), {}, 4),
         (counting(one_group=True), {}, 3),
+        (counting(delta="1e-6", max_norm="1.5"), {}, 3),
         (COUNTED, {"vocabulary": NAMES}, 1),
     ],
     ids=["events", "people", "one group", "vocabulary"],

@@ -70,6 +70,7 @@ def test_any_sharing_of_the_work_gives_the_integers_of_one_machine(data):
         (PROTOCOL, {}),
         (counting(), {}),
         (counting(one_group=True), {}),
+        (counting(delta="1e-6", max_norm="1.5"), {}),
         (COUNTED, {"vocabulary": NAMES}),
     ]
     protocol, known = data.draw(st.sampled_from(kinds))

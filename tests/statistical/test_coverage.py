@@ -12,7 +12,7 @@ from scipy.special import ndtri
 import armslength as al
 from armslength.estimates.intervals import IntervalRule, Level, interval_rule, pair_intervals
 from armslength.estimates.pair_noise import NO_NOISE, PairNoise, PairNoises
-from armslength.estimates.variance import ErrorModel, variance_curve
+from armslength.estimates.variance import ErrorModel
 from armslength.laws import Cumulants
 from armslength.noise.draw import draw
 from statistical.limits import LIMIT
@@ -71,7 +71,7 @@ def test_at_zero_different_noises_miss_no_more_than_stated(epsilon, other, k):
         al.Protocol(al.SparseJL(input_dim=D, sketch_dim=k, sparsity=1, seed="x"), epsilon=each)
         for each in (epsilon, other)
     )
-    noise = PairNoise.sum_of((protocol.law, 0, 1.0) for protocol in (first, second))
+    noise = PairNoise.sum_of(((first.law, 0, 1.0), (second.law, 0, 1.0)))
     assert not noise.has_one_law
     total = 400_000
     drawn = draw(first.law, (total, k)) - draw(second.law, (total, k))
@@ -139,7 +139,7 @@ def test_the_spread_that_is_claimed_is_enough(k, level):
     m, count = int(4 * np.sqrt(k)), 400_000
     generator = np.random.default_rng(6)
     clear = al.Protocol(al.SparseJL(input_dim=D, sketch_dim=k, sparsity=1, seed="x"), epsilon=1)
-    rule = IntervalRule(NO_NOISE, variance_curve(clear, Cumulants()), k, 0.0)
+    rule = IntervalRule(NO_NOISE, ErrorModel.of(clear).variance_curve(Cumulants()), k, 0.0)
     above = below = 0
     for _ in range(count // 20_000):
         bins = generator.integers(0, k, (20_000, m)) + k * np.arange(20_000)[:, None]

@@ -10,7 +10,7 @@ import pytest
 
 import armslength as al
 from armslength.estimates.pair_noise import PairNoise
-from armslength.estimates.variance import variance_curve
+from armslength.estimates.variance import ErrorModel
 from armslength.noise.draw import draw
 from statistical.limits import check_mean, check_variance, draws_for_variance
 
@@ -141,7 +141,7 @@ def test_noise_on_the_input_over_the_seed():
     parts = np.array([conditional_input_variance(t, k2, k4, x - y) for t in transforms])
     protocol = al.Protocol(transforms[0], epsilon=4, delta=1e-3, noise_site="input")
     cumulants = PairNoise.of([(protocol, 1.0)]).cumulants
-    curve = variance_curve(protocol, type(cumulants)(k2=k2, k4=k4))
+    curve = ErrorModel.of(protocol).variance_curve(type(cumulants)(k2=k2, k4=k4))
     a, b = transforms[0].variance_coefficients
     stated = float(curve.at(d)) - max(a, a - b) * d**2  # the noise's share
     error = parts.std() / np.sqrt(seeds)

@@ -19,8 +19,6 @@ from armslength.estimates.products import inner_products
 from armslength.results import Result
 from armslength.sketches.sketches import Sketches
 
-SUREST = 1.0 - 1e-12
-
 
 @dataclass(frozen=True, repr=False)
 class Alike(Answer):
@@ -163,8 +161,8 @@ def alike(
         beyond_chance: Whether to ask about the populations behind the rows, as for `shape_distances`; by shape.
         method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
     """
-    for name, side in (("a", a), ("b", b)):
-        one_row(name, side)
+    for name, row in (("a", a), ("b", b)):
+        one_row(name, row)
     checked_pair(a, b)
     limit = number("within", within, above=-5e-324, at_most=1e300)
     sure = one_sided(level)
@@ -261,4 +259,4 @@ def one_row(name: str, sketches: Sketches) -> None:
 
 def one_sided(level: float) -> float:
     """The level, if above one half: at or below it, any verdict would do."""
-    return number("level", level, above=0.5, at_most=SUREST)
+    return number("level", level, above=0.5, at_most=1.0 - 1e-12)

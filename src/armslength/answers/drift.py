@@ -13,7 +13,7 @@ from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import as_distances, checked_pair, clear_note, squared_norms
 from armslength.estimates.intervals import Level
 from armslength.estimates.shapes import shape_distances
-from armslength.results import sentences
+from armslength.results import Column, heading, line, sentences
 from armslength.sketches.sketches import Sketches
 
 _SAME_PEOPLE = "people who are in both releases are assumed not to tend to change places"
@@ -59,16 +59,20 @@ class Drift(Answer):
 
     def _title(self) -> str:
         parties = plural(len(self.labels), "party", "parties")
-        return f"{int(self.resolved.sum())} of {parties} changed; no party is falsely said to, at {self.level:.6g}"
+        return f"{int(self.resolved.sum())} of {parties} surely changed; intervals hold together at {100 * self.level:.6g}%"
 
     def __str__(self) -> str:
-        lines = [self._title()]
+        columns = [
+            Column.of_labels("party", self.labels),
+            *map(Column.of_numbers, ("moved by", "from", "to")),
+            Column("", len("not resolved")),
+        ]
+        lines = [heading(columns)]
         for row in np.argsort(-self.value, kind="stable"):
-            value, lower, upper = (f"{each[row]:.6g}" for each in (self.value, self.lower, self.upper))
-            moved = f"moved by {value} ({lower} to {upper})"
-            most = "nothing is known" if np.isinf(self.upper[row]) else f"moved by at most {upper}"
-            change = moved if self.resolved[row] else f"not resolved: {most}"
-            lines.append(f"{self.labels[row]}: {change}")
+            numbers = (float(each[row]) for each in (self.value, self.lower, self.upper))
+            state = "" if self.resolved[row] else "not resolved"
+            lines.append(line(columns, [self.labels[row], *numbers, state]))
+        lines.append(self._title())
         for when, missing in (("before", self.only_before), ("after", self.only_after)):
             if missing:
                 lines.append(f"only {when}: {', '.join(missing)}")

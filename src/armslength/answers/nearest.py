@@ -28,7 +28,7 @@ from armslength.estimates.distances import clear_note
 from armslength.estimates.intervals import Level
 from armslength.progress import Advance, progress
 from armslength.protocol.protocol import Protocol
-from armslength.results import sentences
+from armslength.results import Column, heading, line, sentences
 from armslength.sketches.sketches import Sketches, check_same_space
 
 _ROWS = 65_536  # of the index that are read at once, at most
@@ -129,12 +129,30 @@ class Nearest(Answer):
         return f"The {self.indices.shape[1]} nearest of {queries}, {sure}, at {self.level:.6g}"
 
     def __str__(self) -> str:
-        lines = []
-        parts = (self.queries, self.labels, self.surely_nearest, self.candidates)
-        for query, names, sure, candidates in zip(*parts, strict=True):
-            number = f"{candidates}" if candidates <= len(names) else f"more than {len(names)}"
-            how = "surely" if sure else f"one of {number} that could be"
-            lines.append(f"{query}: nearest is {names[0]} ({how}, at {self.level:.6g})")
+        columns = [
+            Column.of_labels("query", self.queries),
+            Column("rank", 4, is_number=True),
+            Column.of_labels("nearest", (label for row in self.labels for label in row)),
+            *map(Column.of_numbers, ("distance", "from", "to")),
+            Column("", len("could be nearest, not told from equal")),
+        ]
+        lines = [heading(columns)]
+        for place, pair in enumerate(self.to_arrow().to_pylist()):
+            states = []
+            if pair["possible"]:
+                # by its place: in a folder two queries may have one label
+                sure = self.surely_nearest[place // self.indices.shape[1]]
+                states.append("surely nearest" if sure else "could be nearest")
+            if not pair["resolved"]:
+                states.append("not told from equal")
+            cells = [
+                pair["query"],
+                str(pair["rank"]),
+                *(pair[name] for name in ("label", "value", "lower", "upper")),
+            ]
+            lines.append(line(columns, [*cells, ", ".join(states)]))
+        together = "for all queries together" if self.simultaneous else "for each query"
+        lines.append(f"all intervals of a query hold at {100 * self.level:.6g}%, {together}")
         return sentences(lines, self.note)
 
 

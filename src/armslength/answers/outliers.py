@@ -88,13 +88,12 @@ class Outliers(Answer):
         )
 
     def _title(self) -> str:
-        rate = f"with probability at least {self.level:.6g} no party is falsely called an outlier"
-        return f"{int(self.is_outlier.sum())} of {len(self.labels)} parties are outliers; {rate}"
+        count = f"{int(self.is_outlier.sum())} of {len(self.labels)} parties"
+        return f"{count} surely unlike the rest, at {100 * self.level:.6g}%, all together"
 
     def __str__(self) -> str:
         order = np.argsort(-self.score, kind="stable")
-        lines = [self.sentence(int(row)) for row in order if self.is_outlier[row]]
-        return sentences([self._title(), *lines], self.note)
+        return sentences([*map(self.sentence, order.tolist()), self._title()], self.note)
 
 
 def outliers(

@@ -15,6 +15,7 @@ from armslength.errors import plural
 from armslength.estimates.distances import clear_note, gram_matrix
 from armslength.estimates.pair_noise import PairNoises
 from armslength.estimates.shapes import totals
+from armslength.estimates.variance import ErrorModel
 from armslength.sketches.sketches import Sketches
 
 Points = NDArray[np.float64]
@@ -130,9 +131,7 @@ def scaling(squared: Points, noise: Points, sketch_dim: int, projection: float, 
 
 def noise_of_rows(sketches: Sketches, by: str) -> Points:
     """For each row, or row divided by its released total, the variance of its noise in one coordinate, in data units."""
-    protocol = sketches.protocols[0]
-    k2 = PairNoises.of_rows(sketches.noises).each("k2")
+    model, k2 = ErrorModel.of(sketches.protocols[0]), PairNoises.of_rows(sketches.noises).each("k2")
     if by == "shape":
         k2 = k2 / totals(sketches).value ** 2
-    bias = protocol.transform.noise_bias(k2, protocol.noise_site)
-    return bias * protocol.unit_squared / protocol.transform.sketch_dim
+    return k2 * (model.bias * model.unit / model.coordinates)

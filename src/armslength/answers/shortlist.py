@@ -62,15 +62,8 @@ class Shortlist:
 
     def add_tile(self, tile: tuple[Floats, Floats, Floats], first_query: int, first_number: int) -> None:
         """Adds consecutive queries with consecutive rows; a pair that does not count is infinity in all three."""
-        value, lower, upper = tile
-        wanted = np.zeros(value.shape, dtype=np.bool_)
-        for key, most in ((value, self.count), (lower, self.count + 1)):
-            np.put_along_axis(wanted, _smallest(key, most), values=True, axis=1)
         # An infinite lower end is a row that is not there; an infinite upper end rules no row out.
-        wanted &= lower != np.inf
-        least_upper = self.least_upper[first_query : first_query + len(value)]
-        np.minimum(least_upper, upper.min(axis=1), out=least_upper)
-        rows, columns = np.nonzero(wanted)
+        rows, columns = np.nonzero(tile[1] != np.inf)
         ends = (each[rows, columns] for each in tile)
         self.add((rows + first_query, columns + first_number), *ends)
 
@@ -110,15 +103,3 @@ def _ranks(groups: NDArray[np.int64]) -> NDArray[np.int64]:
     places = np.arange(len(groups))
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
     return places - np.repeat(starts, np.diff(starts, append=len(groups)))
-
-
-def _smallest(matrix: Floats, count: int) -> NDArray[np.int64]:
-    """Where the smallest of each row are; of equal ones the first."""
-    if matrix.shape[1] <= count:
-        return np.broadcast_to(np.arange(matrix.shape[1]), matrix.shape)
-    best = np.argpartition(matrix, count - 1, axis=1)[:, :count]
-    largest = np.take_along_axis(matrix, best, axis=1).max(axis=1, keepdims=True)
-    tied = np.flatnonzero((matrix <= largest).sum(axis=1) > count)
-    if len(tied):
-        best[tied] = np.argsort(matrix[tied], axis=1, kind="stable")[:, :count]
-    return best

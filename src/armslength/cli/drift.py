@@ -17,8 +17,6 @@ from armslength.cli.options import (
     load_all,
 )
 from armslength.cli.output import echo_result
-from armslength.errors import plural
-from armslength.results import Column, heading, line
 
 _FILE = LocalPath(exists=True)
 
@@ -54,21 +52,4 @@ def drift(before: str, after: str, form: str, **known: Any) -> None:
     result = al.drift(load_all((before,)), load_all((after,)), **known)
     missing = (("before", result.only_before), ("after", result.only_after))
     only = [f"only {when}: {', '.join(labels)}" for when, labels in missing if labels]
-    echo_result(result, form, _table, *only, result.note)
-
-
-def _table(result: "al.Drift") -> str:
-    columns = [
-        Column.of_labels("party", result.labels),
-        *map(Column.of_numbers, ("moved by", "from", "to")),
-        Column("", len("not resolved")),
-    ]
-    lines = [heading(columns)]
-    for row in sorted(result.to_arrow().to_pylist(), key=lambda each: -each["value"]):
-        state = "" if row["resolved"] else "not resolved"
-        lines.append(line(columns, [row["label"], row["value"], row["lower"], row["upper"], state]))
-    changed, parties = int(result.resolved.sum()), plural(len(result.labels), "party", "parties")
-    lines.append(
-        f"{changed} of {parties} surely changed; intervals hold together at {100 * result.level:.6g}%"
-    )
-    return "\n".join(lines)
+    echo_result(result, form, *only, result.note)

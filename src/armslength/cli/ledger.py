@@ -93,7 +93,7 @@ def show(path: str, population: str | None, past: bool, form: str) -> None:
 Examples:
   armslength ledger budget --new-ledger --population visits-2026 --epsilon 4 --delta 1e-6 --unit "one patient"
   armslength ledger budget --population visits-2026 --epsilon 1 --delta 1e-6 --unit "one patient" --period month
-  armslength ledger budget north.sqlite --population staff --epsilon 2 --unit "one nurse" --relation replace --dry-run
+  armslength ledger budget north.sqlite --population staff --epsilon 2 --unit "one nurse" --relation replace
 
 Budgets of several periods hold together: with the first two lines, a release must fit its month and the whole. A new budget
 replaces the one of the same population and period; `armslength ledger show` still lists the earlier ones, with their times.
@@ -120,27 +120,23 @@ With --delta 0, Gaussian noise is refused. A budget for a period bounds each per
     help="For each calendar period in UTC.  [default: once, for all time]",
 )
 @NEW_LEDGER
-@click.option("--dry-run", is_flag=True, help="Say what would be set; write nothing.")
-def budget(path: str, new_ledger: bool, dry_run: bool, **known: Any) -> None:
+def budget(path: str, new_ledger: bool, **known: Any) -> None:
     """Set, raise or lower what a population may lose.
 
     LEDGER is a file that exists (ledger.sqlite by default), or a new one with --new-ledger. What was charged before counts.
     """
     book = al.Ledger(path, create=new_ledger)
     before = [old for old in book.budgets(known["population"]) if old.period == known["period"]]
-    new = (book.preview_budget if dry_run else book.set_budget)(**known)
-    spent = book.spent_under(new)
-    done = "would be" if dry_run else "is"
+    new = book.set_budget(**known)
+    (spent,) = (each for each in book.spent(new.population) if each.budget == new)
     click.echo(
-        f"the budget of {new.population!r} {done} {new}, for {new.unit or 'no named unit'!r} ({new.relation})"
+        f"the budget of {new.population!r} is {new}, for {new.unit or 'no named unit'!r} ({new.relation})"
     )
     if before:
         click.echo(f"before: {before[0]}, since {before[0].time}")
     click.echo(
         f"spent: epsilon {_number(spent.epsilon)} at delta {_number(spent.delta)}; left: {_number(spent.left)}"
     )
-    if dry_run:
-        click.echo("nothing was written")
 
 
 def _tables(

@@ -7,7 +7,6 @@ import click
 import armslength as al
 from armslength.cli.options import LocalPath, answer_options, one_against_others, open_all, party_files
 from armslength.cli.output import echo_result
-from armslength.results import Column, heading, line
 
 
 @click.command(
@@ -49,29 +48,4 @@ def nearest(
     if not isinstance(queries, al.Sketches):
         queries = queries.to_sketches()
     result = al.nearest(queries, candidates, show_progress=True, **known)
-    echo_result(result, form, _table, result.note)
-
-
-def _table(result: "al.Nearest") -> str:
-    columns = [
-        Column.of_labels("query", result.queries),
-        Column("rank", 4, is_number=True),
-        Column.of_labels("nearest", (label for row in result.labels for label in row)),
-        *map(Column.of_numbers, ("distance", "from", "to")),
-        Column("", len("could be nearest, not told from equal")),
-    ]
-    lines = [heading(columns)]
-    for place, pair in enumerate(result.to_arrow().to_pylist()):
-        states = []
-        if pair["possible"]:
-            # by its place: in a folder two queries may have one label
-            sure = result.surely_nearest[place // result.indices.shape[1]]
-            states.append("surely nearest" if sure else "could be nearest")
-        if not pair["resolved"]:
-            states.append("not told from equal")
-        cells = [pair["query"], str(pair["rank"]), pair["label"], pair["value"], pair["lower"], pair["upper"]]
-        lines.append(line(columns, [*cells, ", ".join(states)]))
-    percent = f"{100 * result.level:.6g}%"
-    together = "for all queries together" if result.simultaneous else "for each query"
-    lines.append(f"all intervals of a query hold at {percent}, {together}")
-    return "\n".join(lines)
+    echo_result(result, form, result.note)

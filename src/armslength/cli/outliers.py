@@ -26,11 +26,4 @@ score. With probability --level, no party is wrongly called an outlier.
 def outliers(files: tuple[str, ...], form: str, **known: Any) -> None:
     """Find the parties that are unlike the rest, with a bound on false alarms."""
     result = al.outliers(load_all(files, 3), **known)
-    echo_result(result, form, _sentences, result.note)
-
-
-def _sentences(result: "al.Outliers") -> str:
-    rows = sorted(range(len(result.labels)), key=lambda row: -result.score[row])
-    count = f"{int(result.is_outlier.sum())} of {len(result.labels)} parties"
-    total = f"{count} surely unlike the rest, at {100 * result.level:.6g}%, all together"
-    return "\n".join([*map(result.sentence, rows), total])
+    echo_result(result, form, result.note)

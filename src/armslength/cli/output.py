@@ -5,7 +5,7 @@ import io
 import json
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 import click
@@ -40,10 +40,10 @@ def as_json(value: Any) -> str:
     )
 
 
-def echo_result(result: Result, form: str, table: Callable[[Any], str], *notes: str) -> None:
-    """Prints a result as the "table" of this function with its notes, or its rows as "json" or "csv"."""
+def echo_result(result: Result, form: str, *notes: str) -> None:
+    """Prints a result in words, or its rows as "json" or "csv" with the notes beside them."""
     if form == "table":
-        click.echo("\n".join(filter(None, [table(result), *notes])))
+        click.echo(str(result))
         return
     rows = result.to_arrow().to_pylist()
     click.echo(as_csv(rows) if form == "csv" else as_json(rows))

@@ -44,6 +44,8 @@ Examples:
              --seed trial-2026 -o protocol.json
   armslength protocol new --epsilon 1 --contribution 20 --unit "one patient" --sketch-dim 512 --open-vocabulary \\
              --total-share 0.1 -o protocol.json                      shapes can be compared, too
+  armslength protocol new --epsilon 1 --delta 1e-6 --contribution 100 --max-norm 11 --unit "one customer" \\
+             --sketch-dim 2048 --open-vocabulary -o protocol.json    people with many items: 11 is about √(1.2 · 100)
   armslength protocol new --epsilon 1 --delta 1e-6 --radius 1 --unit "one visit" --transform HadamardJL \\
              --input-dim 70000 --sketch-dim 256 -o protocol.json
   armslength protocol new --record age:18,40,65,80 --record sex --record admitted:month --pair age,sex \\
@@ -67,6 +69,11 @@ listed, dates by period, missing as a value of its own. The contribution is then
 )
 @choice(
     "--noise", values=["auto", "laplace", "gaussian"], text="auto: the law of the smaller exact variance."
+)
+@click.option(
+    "--max-norm",
+    help="Bound each person's part of all sketches to this length, with Gaussian noise: less noise where --contribution is large. "
+    "The root of 1.2 times the contribution keeps nearly all of that many different items. Event tables only.",
 )
 @click.option(
     "--item-weights",

@@ -38,7 +38,9 @@ def sum(  # noqa: A001  # the verb's name
     paths = [path for name in files for path in list_files(name)]
     check_new_file(output, overwrite=overwrite, read=map(str, paths))
     parts = [al.load(path, **work_limit()) for path in paths]
-    _check_different(parts)
+    ids = [noise for part in parts for noise in part.noises.ids.tolist()]
+    if len(set(ids)) != len(ids):  # its data and its noise would count twice
+        raise click.UsageError("each release must be added once, got one that is in several rows or files")
     added = _by_label(parts) if label is None else sum_rows(al.concat(parts), label)
     added.save(output)
     rows = plural(len(added), "row")
@@ -48,13 +50,6 @@ def sum(  # noqa: A001  # the verb's name
         click.echo(
             f"NOT PRIVATE: data in the clear went into {printable(named)}; the file must not be published"
         )
-
-
-def _check_different(parts: "list[al.Sketches]") -> None:
-    """Refuse to add a release to itself: its data and its noise would count twice."""
-    ids = [noise for part in parts for noise in part.noises.ids.tolist()]
-    if len(set(ids)) != len(ids):
-        raise click.UsageError("each release must be added once, got one that is in several rows or files")
 
 
 def _by_label(parts: "list[al.Sketches]") -> "al.Sketches":

@@ -203,7 +203,11 @@ def all_squares(left: Rows, right: Rows, tolerance: float) -> Floats:
     left_squares = np.einsum("ij,ij->i", u, u)
     right_squares = left_squares if is_symmetric else np.einsum("ij,ij->i", v, v)
     if not _products_will_do((u, v), (left_squares, right_squares), tolerance):
-        return _pair_by_pair(left, right, result)
+        for start in range(0, len(result), _BLOCK_ROWS):
+            block = result[start : start + _BLOCK_ROWS]
+            rows, columns = np.indices(block.shape).reshape(2, -1)
+            block[:] = chosen_squares(left, right, rows + start, columns).reshape(block.shape)
+        return result
     # In one call: threads of the BLAS wait for each other at the end of each. Of u with itself it makes a symmetric matrix.
     np.matmul(u, v.T, out=result)
     for start in range(0, len(u), _BLOCK_ROWS):
@@ -254,15 +258,6 @@ def _products_will_do(sides: tuple[Floats, ...], squares: tuple[Floats, ...], to
         return True
     longest = max(float(each.max(initial=0.0)) for each in squares)
     return bool(4 * longest * (coordinates + 8) / _EXACT <= tolerance)
-
-
-def _pair_by_pair(left: Rows, right: Rows, result: Floats) -> Floats:
-    """‖u−v‖² from the differences of each pair."""
-    for start in range(0, len(result), _BLOCK_ROWS):
-        block = result[start : start + _BLOCK_ROWS]
-        rows, columns = np.indices(block.shape).reshape(2, -1)
-        block[:] = chosen_squares(left, right, rows + start, columns).reshape(block.shape)
-    return result
 
 
 @kernel

@@ -28,7 +28,6 @@ class Level:
     method: str
 
     def __post_init__(self) -> None:
-        one_of("method", self.method, METHODS)
         if not self.tail > 0:
             raise ParameterError("level must be below 1, got one that leaves no error")
         if self.method == "asymptotic" and not ndtri(self.tail) >= -LARGEST_DEVIATE:
@@ -40,7 +39,8 @@ class Level:
     @classmethod
     def of(cls, confidence: float, method: str, pairs: int) -> "Level":
         """The level of one interval among `pairs` that must hold together (Bonferroni)."""
-        return cls((1 - number("level", confidence, above=0.0, at_most=1.0)) / 2 / pairs, method)
+        level = number("level", confidence, above=0.0, at_most=1.0)
+        return cls((1 - level) / 2 / pairs, one_of("method", method, METHODS))
 
     def share(self, share: float) -> "Level":
         """The level of an interval that has this share of the error."""

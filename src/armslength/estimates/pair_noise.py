@@ -60,19 +60,21 @@ class PairNoise:
     @classmethod
     def of(cls, terms: Iterable[Term]) -> "PairNoise":
         """The noise of these terms; terms of one noise must have been merged."""
-        return cls.sum_of((protocol.law, protocol.dropped_bits, abs(factor)) for protocol, factor in terms)
+        components = [(protocol.law, protocol.dropped_bits, abs(factor)) for protocol, factor in terms]
+        return cls.sum_of(tuple(components))
 
     @classmethod
-    def sum_of(cls, laws: Iterable[tuple[Law, int, float]], *, is_exact: bool = True) -> "PairNoise":
+    @lru_cache(maxsize=4096)
+    def sum_of(cls, laws: tuple[tuple[Law, int, float], ...], *, is_exact: bool = True) -> "PairNoise":
         """The sum of independent noises, each with its law, its dropped bits and its coefficient."""
         components = [NoiseComponent(*each) for each in laws]
+        components.sort(key=lambda each: (each.law.name, each.law.scale, *each[1:]))
         cumulants = sum((component.cumulants for component in components), Cumulants())
-        return cls(_in_order(components), cumulants, is_exact)
+        return cls(tuple(components), cumulants, is_exact)
 
     def plus(self, other: "PairNoise") -> "PairNoise":
         """The sum of this noise and an independent one."""
-        components = _in_order(self.components + other.components)
-        return PairNoise(components, self.cumulants + other.cumulants, self.is_exact)
+        return PairNoise.sum_of(self.components + other.components, is_exact=self.is_exact)
 
     @property
     def has_one_law(self) -> bool:
@@ -88,12 +90,8 @@ class PairNoise:
         if not self.is_exact or not self.components:
             return self
         smallest = min(component.coefficient for component in self.components)
-        components = tuple(each._replace(coefficient=each.coefficient / smallest) for each in self.components)
-        return PairNoise(components, self.cumulants.times(1 / smallest))
-
-
-def _in_order(components: Iterable[NoiseComponent]) -> tuple[NoiseComponent, ...]:
-    return tuple(sorted(components, key=lambda each: (each.law.name, each.law.scale, *each[1:])))
+        parts = [each._replace(coefficient=each.coefficient / smallest) for each in self.components]
+        return PairNoise.sum_of(tuple(parts))
 
 
 NO_NOISE = PairNoise((), Cumulants())
@@ -106,12 +104,11 @@ def noise_with_kurtosis(kurtosis: float) -> PairNoise:
         k2 = 1 / (kurtosis - 3)
         ratio = k2 / (1 + k2 + math.sqrt(1 + 2 * k2))  # α of κ₂ = 2α/(1−α)²
         law = DiscreteLaplace(max(-1 / math.log(ratio), SMALLEST_SCALE) if ratio > 0 else SMALLEST_SCALE)
-        return PairNoise.sum_of([(law, 0, 1 / math.sqrt(law.cumulants.k2))], is_exact=False)
+        return PairNoise.sum_of(((law, 0, 1 / math.sqrt(law.cumulants.k2)),), is_exact=False)
     share = math.sqrt(kurtosis / 3)  # of the variance, for the Laplace noise
     shares = ((DiscreteLaplace(_SMOOTH_SCALE), share), (RoundedNormal(_SMOOTH_SCALE), 1 - share))
-    return PairNoise.sum_of(
-        ((law, 0, math.sqrt(each / law.cumulants.k2)) for law, each in shares if each > 0), is_exact=False
-    )
+    parts = [(law, 0, math.sqrt(each / law.cumulants.k2)) for law, each in shares if each > 0]
+    return PairNoise.sum_of(tuple(parts), is_exact=False)
 
 
 @dataclass(frozen=True)
@@ -243,7 +240,7 @@ def _may_have_one_law(left: Sequence[PairNoise], right: Sequence[PairNoise]) -> 
 
 def noise_classes(noises: Noises) -> tuple[NDArray[np.int64], list[PairNoise]]:
     """For each row the number of its class, and the noise of each class."""
-    classes, terms = noises.classes()
+    classes, terms = noises.classes
     return classes, [PairNoise.of(each) for each in terms]
 
 

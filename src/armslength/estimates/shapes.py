@@ -213,7 +213,8 @@ def are_sure(sides: "tuple[_Side, _Side]", level: Level) -> NDArray[np.bool_]:
 
 def has_sure_total(sketches: Sketches) -> NDArray[np.bool_]:
     """Whether each row's total is above 0: others have no shape."""
-    return _Side.of(sketches).is_sure(Level(_DOUBTFUL, METHODS[0]))
+    sure: NDArray[np.bool_] = _total_rule(sketches).interval(Level(_DOUBTFUL, METHODS[0]))[0] > 0
+    return sure
 
 
 def totals(sketches: Sketches) -> Estimate:
@@ -234,7 +235,7 @@ def _total_rule(sketches: Sketches) -> "Total":
         )
     unit = float(sketches.protocols[0].resolution)
     value = sketches.totals.astype(np.float64) * unit
-    terms = map(sketches.noises.terms, range(len(sketches)))
+    terms = list(map(sketches.noises.terms, range(len(sketches))))
     noises = tuple(tuple((_total_law(protocol), abs(factor)) for protocol, factor in row) for row in terms)
     return Total(value, noises, unit)
 

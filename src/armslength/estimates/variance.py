@@ -51,16 +51,17 @@ class ErrorModel:
         one, fourth = Cumulants(1.0, 0.0), Cumulants(0.0, 1.0)
         # Noise that went through P is as good as normal, with squares that are not independent: a chi-square law of
         # fewer degrees, with the published P's own variance where that is larger.
-        nulls = transform.null_law(one, site), transform.null_law(fourth, site)
+        degrees, second = transform.null_law(one, site) or (None, 0.0)
+        _, extra = transform.null_law(fourth, site) or (None, 0.0)
+        null_variance = unit**2 * second, unit**2 * extra
         bias = float(transform.noise_bias(np.asarray(1.0), site))
+        left_out = transform.left_out
         curve, kurtosis = None, 0.0
         if transform.variance_coefficients is not None:
-            curve, kurtosis = variance_curve(protocol, one), variance_curve(protocol, fourth).c
-        degrees = None if nulls[0] is None else nulls[0][0]
-        second, extra = (0.0 if null is None else unit**2 * null[1] for null in nulls)
-        return cls(
-            unit, transform.sketch_dim, bias, curve, kurtosis, degrees, (second, extra), transform.left_out
-        )
+            (a, b, c), step = transform.variance_curve(one, site), float(protocol.resolution)
+            kurtosis = transform.variance_curve(fourth, site)[2] * step**4
+            curve = VarianceCurve(a, b * step**2, c * step**4)
+        return cls(unit, transform.sketch_dim, bias, curve, kurtosis, degrees, null_variance, left_out)
 
     def variance_curve(self, noise: Cumulants) -> VarianceCurve:
         """V for noise with these cumulants in each coordinate (integer units)."""
@@ -68,11 +69,6 @@ class ErrorModel:
         if curve is None:
             raise ParameterError(UNKNOWN_VARIANCE)
         return VarianceCurve(curve.a, curve.b * noise.k2, curve.c * noise.k2**2 + self.kurtosis * noise.k4)
-
-
-def variance_curve(protocol: Protocol, noise: Cumulants) -> VarianceCurve:
-    """The curve for a pair of sketches with this noise in each coordinate (integer units)."""
-    return curve_of(protocol.transform, protocol.noise_site, float(protocol.resolution), noise)
 
 
 def curve_of(transform: Transform, noise_site: str, resolution: float, noise: Cumulants) -> VarianceCurve:

@@ -29,6 +29,7 @@ from armslength.ingest.engine import DEFAULT_MEMORY, EventTable, memory_bytes, o
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.partitions import EventStore
 from armslength.ingest.records import record_roles
+from armslength.ingest.sketch_bound import bound_sketches
 from armslength.ingest.sources import size_of
 from armslength.ingest.sums import GroupSums, ItemColumns, Sums, SumShape
 from armslength.progress import progress
@@ -128,6 +129,9 @@ class TableJob:
             item_columns = ItemColumns(self.protocol, shape) if caches.empty() else caches.get()
             columns = item_columns(kept.items)
             caches.put(item_columns)
+            bound = self.protocol.sketch_bound
+            if bound is not None:
+                bound_sketches(kept.starts, kept.groups, columns, kept.amounts, bound)  # type: ignore[arg-type]  # few entries
             return replace(kept, columns=columns)
 
         return self._of_persons(
@@ -152,7 +156,10 @@ class TableJob:
 
     def _order(self, key: bytes) -> KeyedOrder:
         each_once, one_group = self.protocol.count == "people", self.protocol.one_group
-        return KeyedOrder(key, self.groups.labels, each_once=each_once, one_group=one_group)
+        in_order = self.protocol.sketch_bound is not None
+        return KeyedOrder(
+            key, self.groups.labels, each_once=each_once, one_group=one_group, in_order=in_order
+        )
 
     def _of_persons(
         self,

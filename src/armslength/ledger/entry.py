@@ -104,9 +104,9 @@ def check_entry(entry: Entry) -> None:
     if not all(isinstance(value, str) for value in astuple(entry)):
         raise ParameterError("an entry must have text in every field, got something else")
     check_spelling(entry.population)
+    entry.loss  # noqa: B018  # raises
     one_of("relation", entry.relation, RELATIONS)
     one_of("norm", entry.norm, NORMS)
-    entry.loss  # noqa: B018  # raises
 
 
 def check_spelling(population: str) -> None:

@@ -128,15 +128,13 @@ class Ledger:
         self._check_writable()
         budget = checked_budget(population, epsilon, delta, unit=unit, relation=relation, period=period)
         with self._file.writing() as connection:
-            stamped = _checked_new_budget(connection, budget)
+            budgets = read_budgets(connection, population)
+            # Everything that it counts must have its unit and relation. It replaces the budget of the same period.
+            check_same_meaning(budget, [other for other in budgets if other.period != period])
+            check_same_meaning(budget, read_entries(connection, population))
+            stamped = replace(budget, time=time_text(current_time(connection)))
             write_budget(connection, stamped)
         return stamped
-
-    def preview_budget(self, *arguments: Any, **options: Any) -> Budget:
-        """The budget that `set_budget` would write now, or the same refusal. Nothing is written, and no file is made."""
-        budget = checked_budget(*arguments, **options)
-        with self._file.reading() as connection:
-            return _checked_new_budget(connection, budget)
 
     def entries(self, population: str | None = None) -> list[Entry]:
         """All entries in order, or those of one population."""
@@ -171,13 +169,6 @@ class Ledger:
                 summaries.append(spent_of(own_entries, budget, moment))
         return summaries
 
-    def spent_under(self, budget: Budget) -> Spent:
-        """What is spent of a budget in its present period, whether or not it is in force."""
-        with self._file.reading() as connection:
-            entries = read_entries(connection, budget.population)
-            moment = current_time(connection)
-        return spent_of([entry for entry in entries if _account(entry) == _account(budget)], budget, moment)
-
     def _check_writable(self) -> None:
         if self.read_only:
             raise ParameterError(f"ledger must not be read_only to be charged, got {self!r}")
@@ -199,15 +190,6 @@ def _checked_entry(
     if budgets:
         check_fits(entry, budgets, read_entries(connection, entry.population), moment)
     return replace(entry, time=time_text(moment))
-
-
-def _checked_new_budget(connection: sqlite3.Connection, budget: Budget) -> Budget:
-    """The budget with its time, if everything that it counts has its unit and relation. Changes nothing."""
-    budgets = read_budgets(connection, budget.population)
-    # This one replaces the one of the same period.
-    check_same_meaning(budget, [other for other in budgets if other.period != budget.period])
-    check_same_meaning(budget, read_entries(connection, budget.population))
-    return replace(budget, time=time_text(current_time(connection)))
 
 
 def _account(line: Entry | Budget) -> tuple[str, str, str]:

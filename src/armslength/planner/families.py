@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 
-from armslength.planner.situation import Situation
+from armslength.planner.situation import SMALLEST_BOUNDED, Situation, usual_max_norm
 from armslength.transforms.dense_jl import GaussianJL, SignJL
 from armslength.transforms.fast_jl import DEFAULT_ENTRIES_PER_ROW, LARGEST_PUBLISHED, FastJL
 from armslength.transforms.hadamard_jl import (
@@ -36,6 +37,7 @@ class Family:
     build: Callable[..., Transform]  # called as build(sketch_dim=size, seed=…)
     sizes: tuple[int, ...]  # rising
     noise_site: str = "output"
+    max_norm: Fraction | None = None  # of a bound in the sketch
     baseline: str = ""  # its usual name, if it is a baseline
     is_choice: bool = True  # whether it may be recommended; the others are for comparison
     on_page: str = "leading"  # if it is among the best; or "always", or "never": another has the same numbers
@@ -53,6 +55,7 @@ def families(situation: Situation) -> list[Family]:
         if d <= LARGEST_SKETCH_DIM:
             label, build = "Identity (noisy histogram)", partial(_identity, d)
             result += [Family(label, law, build, (d,), baseline=HISTOGRAM, on_page="always") for law in laws]
+    result += [bounded for family in result for bounded in _bounded(family, situation)]
     return [*result, *_papers_own(situation, laws)]
 
 
@@ -90,6 +93,17 @@ def _sparse(d: int | None, limit: int, laws: list[str], *, is_l2: bool) -> Itera
                 # The numbers of "graph" are those of "block".
                 on_page = "never" if construction == "graph" else "leading"
                 yield Family(f"SparseJL {construction}, s={s}", law, build, sizes, on_page=on_page)
+
+
+def _bounded(family: Family, situation: Situation) -> Iterator[Family]:
+    """The family with a bound in the sketch, at the sizes where that is offered; more entries in a column serve a target alone."""
+    if family.noise == "gaussian":
+        largest = family.build(sketch_dim=family.sizes[-1], seed="plan")
+        max_norm = usual_max_norm(situation.protocol, largest)
+        if max_norm is not None and (situation.target is not None or largest.column_entries == 1):
+            sizes = tuple(size for size in family.sizes if size >= min(SMALLEST_BOUNDED, largest.sketch_dim))
+            label = f"{family.label}, max_norm {float(max_norm):g}"
+            yield replace(family, label=label, sizes=sizes, max_norm=max_norm)
 
 
 def _dense(d: int, limit: int, laws: list[str], *, is_l2: bool) -> Iterator[Family]:

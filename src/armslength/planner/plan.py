@@ -109,7 +109,7 @@ class Plan(Result):
         """The distance at which about half of all pairs are resolved at 95 percent (over all pairs), in data units."""
         return smallest_resolved_distance(self.protocol, self.situation.pairs)
 
-    @property
+    @cached_attribute
     def reasons(self) -> list[str]:
         """Why this configuration is recommended."""
         return reasons_for(self)
@@ -275,6 +275,7 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
         input_dim=dimension,
         epsilon=protocol.epsilon,
         delta=protocol.delta,
+        protocol=protocol,
         neighbors=protocol.neighbors,
         radius=float(protocol.radius),
         resolution=float(protocol.resolution),

@@ -2,12 +2,14 @@
 
 import math
 import textwrap
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from armslength.planner.families import HISTOGRAM, KENTHAPADI, PAPERS_OWN
+from armslength.planner.families import HISTOGRAM, KENTHAPADI, PAPERS_OWN, families
 from armslength.planner.needs import Needs
-from armslength.planner.predictions import Configuration, Option, options, predict
+from armslength.planner.predictions import Configuration, Option, has_upper_end, options, predict
+from armslength.planner.situation import USUAL_DELTA, share_kept
 from armslength.plots import PlanCurves
 from armslength.privacy.exact_numbers import WEAK_EPSILON, decimal_text
 from armslength.results import table_lines
@@ -23,6 +25,7 @@ _MOST_LEADING = 6
 _TEXT_COLUMNS = ("", "configuration", "noise", "guarantee")
 _EPSILONS = 25
 _MORE_ENTRIES = "SparseJL block, s=8"
+_WORTH_A_DELTA = 1.1
 _REACH = 10.0  # times the ε of the plan, up and down
 
 
@@ -87,6 +90,8 @@ def reasons_for(plan: "Plan") -> list[str]:
                 "the distances lie within the radius: one unit of protection can move a vector as far as the groups "
                 "are apart, as with a single embedding; add up many people in one vector instead"
             )
+    elif best.option is not None and best.option.family.max_norm is not None:
+        reasons.append(_bound_reason(plan, best.option, best.option.family.max_norm))
     elif best.noise == "laplace" and situation.delta > 0:
         gaussian = (line.relative_error for line in plan.configurations if line.noise == "gaussian")
         is_better = next(gaussian, math.inf) > best.relative_error
@@ -96,6 +101,8 @@ def reasons_for(plan: "Plan") -> list[str]:
         reasons.append(
             "Gaussian noise is more accurate here; with delta=0 the first Laplace line is the choice"
         )
+    else:
+        reasons += _with_delta(plan)
     reasons += [*_size_reasons(plan), *_baseline_reasons(plan)]
     if plan.resolvable and best.failure_bound is not None and situation.target is not None:
         reasons.append(
@@ -104,6 +111,43 @@ def reasons_for(plan: "Plan") -> list[str]:
             "(proved, from exact moments)"
         )
     return reasons
+
+
+def _bound_reason(plan: "Plan", option: Option, max_norm: Fraction) -> str:
+    """Why a bound in the sketch, and what it leaves out."""
+    protocol, transform = plan.situation.protocol, option.transform
+    laplace = next((line for line in plan.configurations if line.noise == "laplace" and line.is_choice), None)
+    less = ""
+    if laplace is not None:
+        ratio = (laplace.relative_error / plan.recommended.relative_error) ** 2
+        less = f" has {number_text(ratio)} times less variance than Laplace noise, and"
+    kept = math.floor(1e4 * share_kept(protocol, transform, max_norm)) / 100
+    return (
+        f"a bound on the length of each person's part of all sketches (max_norm {float(max_norm):g}), with Gaussian noise,{less} counts "
+        f"{kept:g}% of the items of a person with {protocol.contribution:,} different ones (simulated); with delta=0 the first Laplace "
+        "line is the choice"
+    )
+
+
+def _with_delta(plan: "Plan") -> list[str]:
+    """What a bound in the sketch would gain, if δ were not 0."""
+    there = replace(plan.situation, delta=USUAL_DELTA)
+    bounded = [family for family in families(there) if family.max_norm is not None]
+    sizes = [option for family in bounded for option in options(family, there)]
+    errors = [
+        (prediction.relative_error(there.distances.low), option.family.label)
+        for option in sizes
+        if option.transform.sketch_dim <= there.max_sketch_dim
+        and (prediction := predict(option, there, there.epsilon)) is not None
+        and has_upper_end(prediction.curve.a, there.pairs)
+    ]
+    error, label = min(errors, default=(math.inf, ""))
+    ratio = (plan.recommended.relative_error / error) ** 2
+    if plan.recommended.noise != "laplace" or ratio < _WORTH_A_DELTA:
+        return []
+    return [
+        f"with delta={float(USUAL_DELTA):g}, {label} and Gaussian noise would have {number_text(ratio)} times less variance"
+    ]
 
 
 def curves_of(plan: "Plan") -> PlanCurves:

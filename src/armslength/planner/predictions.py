@@ -15,7 +15,7 @@ from armslength.estimates.variance import ErrorModel, VarianceCurve, curve_of
 from armslength.laws import LARGEST_SCALE, SMALLEST_SCALE, Cumulants, DiscreteLaplace, Law, RoundedNormal
 from armslength.planner.failure_bounds import chebyshev, failure_bound, pair_moments, usual_median
 from armslength.planner.families import Family
-from armslength.planner.situation import Situation
+from armslength.planner.situation import Situation, bounded_sensitivity
 from armslength.privacy.calibration import gaussian_scale
 from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.protocol import Protocol
@@ -89,6 +89,7 @@ class Configuration:
             delta=situation.delta if family.noise == "gaussian" else 0,
             noise=family.noise,
             noise_site=family.noise_site,
+            max_norm=family.max_norm,
             **situation.fields,
         )
 
@@ -97,6 +98,11 @@ def options(family: Family, situation: Situation) -> list[Option]:
     """All sizes of a family, with their sensitivities."""
     norm, radius = situation.neighbors.norm, math.sqrt(situation.neighbors.radius_squared)
     transforms = [family.build(sketch_dim=size, seed="plan") for size in family.sizes]
+    if family.max_norm is not None:
+        protocol, max_norm = situation.protocol, family.max_norm
+        return [
+            Option(family, each, bounded_sensitivity(protocol, each, max_norm), True) for each in transforms
+        ]
     typical = [each.typical_sensitivity(norm, family.noise, family.noise_site) for each in transforms]
     return [
         Option(family, transform, radius * sensitivity, is_exact)
@@ -247,5 +253,5 @@ def _configuration(curve: VarianceCurve, situation: Situation, *, noise: str, **
 
 def _protocol_rule(protocol: Protocol) -> IntervalRule:
     """The rule for intervals of two parties under this protocol."""
-    noise = PairNoise.sum_of([(protocol.law, protocol.dropped_bits, 1.0)] * 2)
+    noise = PairNoise.sum_of(((protocol.law, protocol.dropped_bits, 1.0),) * 2)
     return interval_rule(ErrorModel.of(protocol), noise)

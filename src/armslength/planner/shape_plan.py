@@ -16,7 +16,13 @@ from armslength.laws import LARGEST_SCALE, SMALLEST_SCALE, DiscreteLaplace
 from armslength.planner.needs import LARGEST_EPSILON, rounded_up, smallest
 from armslength.planner.plan_page import WIDTH, number_text
 from armslength.planner.predictions import has_upper_end, law_of, unit_sigma
-from armslength.planner.situation import LARGEST_COUNT
+from armslength.planner.situation import (
+    LARGEST_COUNT,
+    USUAL_DELTA,
+    bounded_sensitivity,
+    share_kept,
+    usual_max_norm,
+)
 from armslength.planner.typical_pair import Mix, TypicalPair
 from armslength.privacy.exact_numbers import WEAK_EPSILON, decimal_text, weakness
 from armslength.protocol.neighbors import total_law
@@ -106,13 +112,21 @@ class ShapeSituation:
         """Of each end of an interval at 95 percent, over all pairs."""
         return (1 - _LEVEL) / 2 / self.pairs
 
+    def max_norm(self, transform: Transform, noise: str) -> Fraction | None:
+        """That of Gaussian noise, where it is offered: it is never more than the contribution."""
+        return usual_max_norm(self.protocol, transform) if noise == "gaussian" else None
+
     def pair(
         self, transform: Transform | None, noise: str = "laplace", share: Fraction = SHARES[0]
     ) -> TypicalPair | None:
         """A typical pair of parties, released like that, or without noise; None if the noise would be out of range."""
         neighbors, for_sketches = self.protocol.neighbors, self.epsilon * (1 - share)
         unit = 1 / float(for_sketches) if noise == "laplace" else unit_sigma(for_sketches, self.delta)
-        scale = math.sqrt(neighbors.radius_squared) * unit  # each column has one entry
+        max_norm = None if transform is None else self.max_norm(transform, noise)
+        sensitivity = math.sqrt(neighbors.radius_squared)  # each column has one entry
+        if transform is not None and max_norm is not None:
+            sensitivity = bounded_sensitivity(self.protocol, transform, max_norm)
+        scale = sensitivity * unit
         if not scale <= LARGEST_SCALE or not neighbors.radius / (self.epsilon * share) <= LARGEST_SCALE:
             return None
         totals: DiscreteLaplace | None = (
@@ -139,6 +153,7 @@ class ShapeSetting:
     total_share: Fraction
     pair: TypicalPair
     seen: float | None  # the largest cosine of mixes that are told apart in nine of ten cases
+    max_norm: Fraction | None = None  # of a bound in the sketch
 
     @property
     def label(self) -> str:
@@ -223,6 +238,7 @@ class ShapePlan(Result):
             epsilon=situation.epsilon,
             delta=situation.delta if best.noise == "gaussian" else 0,
             noise=best.noise,
+            max_norm=best.max_norm,
             **{**situation.fields, "total_share": best.total_share},
         )
 
@@ -302,7 +318,8 @@ def _settings(situation: ShapeSituation) -> Iterator[ShapeSetting]:
         coefficients = transform.variance_coefficients
         pair = situation.pair(transform, noise, share)
         if pair is not None and coefficients is not None and has_upper_end(coefficients[0], situation.pairs):
-            yield ShapeSetting(transform, noise, share, pair, pair.seen_from())
+            max_norm = situation.max_norm(transform, noise)
+            yield ShapeSetting(transform, noise, share, pair, pair.seen_from(), max_norm)
 
 
 def _recommended(settings: tuple[ShapeSetting, ...]) -> ShapeSetting:
@@ -360,10 +377,28 @@ def _page(plan: ShapePlan) -> list[str]:
     }
     for name, text in parts.items():
         lines += ["", *_entry(name, text)] if name == "you will see" else _entry(name, text)
-    lines += ["", *textwrap.wrap(f"Recommended: {_setting_text(best)}.", WIDTH)]
+    lines += ["", *textwrap.wrap(f"Recommended: {_setting_text(best)}.{_bound_text(plan)}", WIDTH)]
     if plan.weakness:
         lines += textwrap.wrap(f"WARNING: {plan.weakness}", WIDTH)
     return [*lines, f"  public seed: {plan.seed}"]
+
+
+def _bound_text(plan: ShapePlan) -> str:
+    """What a bound in the sketch gains and leaves out, or would gain if δ were not 0."""
+    situation, best = plan.situation, plan.recommended
+    if best.max_norm is not None:
+        laplace = max((each.seen or 0.0 for each in plan.settings if each.noise == "laplace"), default=0.0)
+        kept = math.floor(1e4 * share_kept(situation.protocol, best.transform, best.max_norm)) / 100
+        return (
+            f" It bounds the length of each person's part of all sketches, and counts {kept:g} % of the items of a person with "
+            f"{situation.contribution:,} different ones (simulated). With Laplace noise you would see mixes less than {_likeness(laplace)} alike."
+        )
+    if situation.delta:
+        return ""
+    with_delta = _recommended(tuple(_settings(replace(situation, delta=USUAL_DELTA))))
+    if with_delta.max_norm is None or best.gap < _NEARLY_EQUAL * with_delta.gap:
+        return ""
+    return f" With --delta {float(USUAL_DELTA):g} you would see mixes less than {_likeness(1 - with_delta.gap)} alike: {_setting_text(with_delta)}."
 
 
 def _missed(plan: ShapePlan) -> str:
@@ -435,7 +470,8 @@ def _entry(name: str, text: str) -> list[str]:
 
 def _setting_text(setting: ShapeSetting) -> str:
     size = f"{setting.sketch_dim:,} number{'s' * (setting.sketch_dim > 1)} a party ({8 * setting.sketch_dim:,} bytes)"
-    return f"{setting.label}, {size}, {setting.noise.capitalize()} noise, {100 * float(setting.total_share):g} % of ε for totals"
+    bound = "" if setting.max_norm is None else f", max_norm {float(setting.max_norm):g}"
+    return f"{setting.label}{bound}, {size}, {setting.noise.capitalize()} noise, {100 * float(setting.total_share):g} % of ε for totals"
 
 
 def _interval(ends: tuple[float, float]) -> str:

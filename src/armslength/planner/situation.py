@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from armslength.checks import integer, number, short_repr
 from armslength.errors import ParameterError
-from armslength.protocol.neighbors import GridNeighbors
+from armslength.ingest.sketch_bound import longest_prefix
+from armslength.protocol.neighbors import GridNeighbors, sketch_bound
 from armslength.protocol.protocol import Protocol
 from armslength.transforms.identity import Identity
 from armslength.transforms.sparse_jl import SparseJL
@@ -16,6 +19,11 @@ from armslength.transforms.transform import LARGEST_SKETCH_DIM, Transform, check
 
 LARGEST_DISTANCE = 1e30
 LARGEST_COUNT = 2**40
+_SLACK = Fraction(6, 5)  # of a squared max_norm, for items that meet in a bin
+SMALLEST_BOUNDED = 128  # with fewer numbers, items meet more often than that
+_MOST_BOUNDED = 2**28  # items of a person: then s·C² < 2^63 for every sparsity of a plan
+USUAL_DELTA = Fraction(1, 10**6)
+_SIMULATED_ITEMS = 200_000
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,7 @@ class Situation:
     input_dim: int | None  # None for an open vocabulary
     epsilon: Fraction
     delta: Fraction
+    protocol: Protocol  # a small one with the same neighbors
     neighbors: GridNeighbors  # in grid units
     radius: float  # in data units
     resolution: float  # the step of the grid
@@ -72,6 +81,45 @@ def checked_settings(
     if binary and (dimension is None or protocol.norm != "l1" or protocol.radius != 1):
         raise ParameterError("binary must go with a fixed input_dim and radius 1: one unit changes one bit")
     return dimension, protocol
+
+
+def usual_max_norm(protocol: Protocol, transform: Transform) -> Fraction | None:
+    """ρ = √(1.2·C), rounded up, or √C without a projection; None unless people are counted and a bound in the sketch is offered.
+
+    A person with C different items has a part of squared length C on average over the seed, and C exactly without a projection.
+    """
+    is_counted_once = (
+        protocol.count == "people" and protocol.resolution == 1 and protocol.item_weights is None
+    )
+    people = protocol.contribution if is_counted_once else None
+    if people is None or not 1 < people <= _MOST_BOUNDED or not transform.has_signed_rows:
+        return None
+    is_exact = transform.variance_coefficients == (0.0, 0.0)
+    if not is_exact and transform.sketch_dim < SMALLEST_BOUNDED:
+        return None
+    squared = people if is_exact else people * _SLACK
+    return min(Fraction(math.isqrt(math.ceil(10**4 * squared) - 1) + 1, 100), Fraction(people))
+
+
+def bounded_sensitivity(protocol: Protocol, transform: Transform, max_norm: Fraction) -> float:
+    """How far one unit moves the sketches in ℓ2 norm, in integer units, where each person's part is no longer than max_norm."""
+    bound = sketch_bound(max_norm, transform, protocol.contribution, protocol.resolution)
+    return math.sqrt(bound) * (1 if protocol.relation == "add_remove" else 2)
+
+
+def share_kept(protocol: Protocol, transform: Transform, max_norm: Fraction) -> float:
+    """The share of C different items that a bound in the sketch keeps of a person, simulated: public random items, no data."""
+    count, width = protocol.contribution or 1, transform.input_dim
+    each = min(count, width or count, _SIMULATED_ITEMS)
+    bound = sketch_bound(max_norm, transform, count, protocol.resolution)
+    persons, generator = max(1, min(1000, _SIMULATED_ITEMS // each)), np.random.default_rng(0)
+    items = [generator.choice(width or 2**40, each, replace=False) for _ in range(persons)]
+    columns = transform.signed_rows(np.concatenate(items)).astype(np.int64).reshape(persons, each, -1)
+    amounts = np.ones((persons, each), dtype=np.int64)
+    table, groups = np.empty((0, 2), dtype=np.int64), np.zeros(each, dtype=np.int64)
+    for person in range(persons):
+        table = longest_prefix(groups, columns[person], amounts[person], bound, table)
+    return float(amounts.mean())
 
 
 def distances_of_interest(

@@ -113,12 +113,6 @@ class TypicalPair:
         share = -spare[last] / (spare[last + 1] - spare[last])
         return float(1 - _NODES[last] - share * (_NODES[last + 1] - _NODES[last]))
 
-    def standard_error(self, cosine: float) -> float:
-        """The standard error of the squared distance of mixes that are so much alike."""
-        squared = np.full((1, 1), 2 * self.mix.concentration * (1 - cosine))
-        law = self._law(*self._rows(cosine))
-        return float(np.sqrt(self._true(law, squared).moments(squared)[0][0, 0]))
-
     def likeness(self, cosine: float) -> tuple[float, float]:
         """The interval of the cosine that such a pair typically gets."""
         rows, columns = self._rows(cosine)

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -31,6 +32,7 @@ from armslength.protocol.neighbors import (
     checked_resolution,
     choose_noise,
     grid_neighbors,
+    sketch_bound,
     total_law,
 )
 from armslength.protocol.record import Record, checked_record
@@ -60,7 +62,7 @@ class Protocol(Result):
     (H3) both lie on the grid (`on_grid`), or they differ in at most `changed_entries` entries over all rows (None: in any entries of
     the one row that a release may then have);
     (H4) all fields, the matrix included, were chosen without looking at the data; and (H5) random bits are ideal.
-    For event tables the software enforces H2 and H3. Otherwise H2, and off the grid H3, are promises of the data holder that
+    For event tables the software enforces H2 and H3, and with `max_norm` also that one person's part of all sketches is no longer. Otherwise H2, and off the grid H3, are promises of the data holder that
     nothing can check. Sensitivity and scale are computed here, from the public fields alone, and again whenever a protocol is loaded.
     Reference: docs/privacy.md, theorem 1.
 
@@ -79,6 +81,9 @@ class Protocol(Result):
             where there is a contribution.
         one_group: Whether an event table counts each person in one group only, which a secret key chooses among theirs. Then rows of
             one release have no person in common.
+        max_norm: ρ, the longest that one person's part of all sketches of an event table may be, in data units: then Gaussian noise
+            covers ρ instead of C, which is less where C is large. Of a person's events the longest run within ρ is counted. The root of
+            1.2·C keeps nearly all of C different items. None: no such bound.
         unit: The unit of protection in words, such as "one patient".
         noise_site: "output", or "input" for `FastJL` with Gaussian noise.
         on_grid: Whether data is promised to be multiples of the resolution; None: yes, except with "auto".
@@ -100,9 +105,10 @@ class Protocol(Result):
     Attributes:
         totals_epsilon: The part of ε that totals spend; `sketch_epsilon` is the rest.
         released_delta: The δ of what is released: 0 with Laplace noise.
+        sketch_bound: ⌊max_norm²/(γ²c²)⌋, the same bound squared and in integer units; None without one.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0915  # one argument for each field of the document
+    def __init__(  # noqa: C901, PLR0913, PLR0915  # one argument for each field of the document
         self,
         transform: Transform,
         *,
@@ -116,6 +122,7 @@ class Protocol(Result):
         contribution: int | None = None,
         count: str | None = None,
         one_group: bool = False,
+        max_norm: Any = None,
         unit: str = "",
         noise_site: str = "output",
         on_grid: bool | None = None,
@@ -170,6 +177,12 @@ class Protocol(Result):
         value_range = checked_range(value_range, step)
         item_weights = _checked_item_weights(item_weights, step, contribution, items)
         neighbors = grid_neighbors(norm, exact_radius, step, on_grid=on_grid, changed_entries=can_differ)
+        bound = None
+        if max_norm is not None:
+            max_norm = exact_number("max_norm", max_norm)
+            bound = sketch_bound(max_norm, transform, contribution, step)
+            moved = bound if relation == "add_remove" else 4 * bound  # twice as far
+            neighbors = replace(neighbors, sketch_radius_squared=moved)
 
         # laws: how much noise covers that
         totals_epsilon = epsilon * total_share
@@ -189,6 +202,7 @@ class Protocol(Result):
         self.released_delta = delta if noise == "gaussian" else Fraction(0)
         self.noise, self.noise_site, self.dropped_bits = noise, noise_site, dropped_bits
         self.contribution, self.count, self.one_group = contribution, count, one_group
+        self.max_norm, self.sketch_bound = max_norm, bound
         self.norm, self.relation, self.radius = norm, relation, exact_radius
         self.resolution, self.on_grid, self.value_range = step, on_grid, value_range
         self.changed_entries, self.neighbors = changed_entries, neighbors
@@ -302,13 +316,13 @@ class Protocol(Result):
 
         Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for adding or removing, or for replacing, one
         person with all of their events: whatever a person's events are, at most `contribution` of them, by weight, over all groups
-        are counted; with count="people" each group and item once. Which groups there are, how many rows, their order and labels are public input. Errors are raised before anything
+        are counted; with count="people" each group and item once; with `max_norm`, their part of all sketches is no longer than that. Which groups there are, how many rows, their order and labels are public input. Errors are raised before anything
         is charged or drawn.
         Reference: docs/privacy.md, event tables and theorem 1.
 
         Args:
-            source: A Parquet, CSV, JSON-lines or Arrow file, a folder or a list of them; or an Arrow table, or a data frame. Nobody
-                may change it meanwhile.
+            source: Parquet, Arrow, CSV or JSON files, a folder, a pattern or a list of them; a table of Arrow, pandas, Polars or DuckDB;
+                or an `al.Source`, for databases and other dialects. Nobody may change it meanwhile.
             person: The column that says who an event is about. Events without a person are left out.
             item: The column that says what happened, of the protocol's type. Events without an item are left out. With a protocol that has a
                 record there is none: the columns of each row become items.
@@ -361,6 +375,8 @@ class Protocol(Result):
         derived = {"grid_radius_squared": str(self.neighbors.radius_squared), "scale": self.law.scale.hex()}
         if self.norm == "l1":
             derived = {"grid_radius": str(self.neighbors.radius), "scale": self.law.scale.hex()}
+        if self.sketch_bound is not None:
+            derived["sketch_bound"] = str(self.sketch_bound)
         if self.total_law is not None:
             derived["total_scale"] = self.total_law.scale.hex()
         return {
@@ -368,6 +384,7 @@ class Protocol(Result):
             "version": schema.VERSION,
             "transform": schema.transform_document(self.transform),
             **fields,
+            **({} if self.max_norm is None else {"max_norm": decimal_text(self.max_norm)}),
             **({} if self.record is None else self.record.document()),
             **({} if self.item_weights is None else {"item_weights": self.item_weights}),
             "resolution": float(self.resolution).hex(),
@@ -386,7 +403,7 @@ class Protocol(Result):
 
     def space_fields(self) -> dict[str, Any]:
         """What must agree for sketches to be compared; ε, δ and the law may differ."""
-        shared = ("transform", "resolution", "items", "vocabulary", "noise_site", *schema.OPTIONAL)
+        shared = ("transform", "resolution", "items", "vocabulary", "noise_site", *schema.RECIPE)
         return {name: self._document[name] for name in shared if name in self._document}
 
     def save(self, path: str | os.PathLike[str]) -> None:

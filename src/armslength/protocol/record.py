@@ -22,6 +22,7 @@ PERIODS = ("year", "quarter", "month", "week", "day")
 _FARTHEST = 2**53  # up to here, numbers compare with an edge as their floats do
 _MOST = 1000  # columns and pairs, or edges of a column
 _MOST_CATEGORIES = 10_000
+_LARGEST = 200_000  # categories and characters of edges, of all columns together
 _MOST_ITEMS = 1_000_000
 # an item ends its column's name at the first =, and a = before a stroke is NFC's ≠
 _IN_NAME, _IN_VALUE = re.compile("[%&=≠]"), re.compile(r"[%&]|^\(")
@@ -39,14 +40,11 @@ class Record:
 
     def __str__(self) -> str:
         """As the options of the command: age:18,40 sex=F,M, and the pair age,sex as age & sex."""
-        columns = [
-            f"{name}={','.join(kind)}"
-            if not isinstance(kind, str)
-            else name
-            if kind == CATEGORY
-            else f"{name}:{kind}"
+        kinds = [
+            (name, f":{kind}" if isinstance(kind, str) else f"={','.join(kind)}")
             for name, kind in self.columns
         ]
+        columns = [name + kind.removesuffix(f":{CATEGORY}") for name, kind in kinds]
         return "; ".join([*columns, *map(AND.join, self.pairs)])
 
     @property
@@ -104,6 +102,8 @@ def checked_record(record: Any, pairs: Any) -> Record | None:
         raise ParameterError(
             f'record must map 1 to {_MOST} columns to their kind, such as {{"age": [18, 40, 65], "sex": "category"}}, got {short_repr(record)}'
         )
+    if sum(len(kind) for kind in record.values() if isinstance(kind, Sequence)) > _LARGEST:
+        raise ParameterError(f"record must list at most {_LARGEST} categories in all, got more")
     columns = {_checked_name(name): _checked_kind(name, kind) for name, kind in record.items()}
     if len({prefix(name).casefold() for name in columns}) < len(columns):
         raise ParameterError("record must have columns that differ in more than capitals, got two alike")

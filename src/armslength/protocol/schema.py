@@ -25,7 +25,8 @@ _PEOPLE = ("count", "one_group")
 _DATA = ("noise_site", "on_grid", "changed_entries", "value_range", "dropped_bits", "total_share")
 FIELDS = (*_GUARANTEE, *_PEOPLE, *_DATA, "items", "vocabulary")
 # Left out of the document where they are not set.
-OPTIONAL = ("record", "record_pairs", "item_weights")
+RECIPE = ("record", "record_pairs", "item_weights")  # what an item means
+OPTIONAL = ("max_norm", *RECIPE)
 TRANSFORMS: Mapping[str, type[Transform]] = {
     transform.name: transform
     for transform in (FastJL, GaussianJL, HadamardJL, Identity, MatrixJL, SignJL, SparseJL)

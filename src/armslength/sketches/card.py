@@ -52,7 +52,8 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
     calibration = _calibration(protocol)
     same = ("unit", "relation", "norm", "radius", "epsilon", "noise", "noise_site")
     people = ("contribution", "count", "one_group")
-    bounds = (*people, "value_range", "on_grid", "changed_entries", "dropped_bits")
+    optional = ("max_norm",) if protocol.max_norm is not None else ()
+    bounds = (*people, *optional, "value_range", "on_grid", "changed_entries", "dropped_bits")
     stated, bounded = ({name: document[name] for name in names} for names in (same, bounds))
     exact = protocol.released_delta, protocol.totals_epsilon, protocol.sketch_epsilon, protocol.resolution
     delta, totals_epsilon, sketch_epsilon, resolution = map(decimal_text, exact)
@@ -156,7 +157,8 @@ class Hypothesis(NamedTuple):
 
 
 def hypotheses(protocol: Protocol, source: str) -> tuple[Hypothesis, ...]:
-    """All hypotheses of theorem 1, in its order; for an "unknown" source those of rows."""
+    """All hypotheses of theorem 1, in its order; for an "unknown" source those of rows, unless only event tables can be released."""
+    source = source if protocol.max_norm is None else "events"
     settings = (
         "The party promises that all settings and the public matrix were fixed without looking at the data."
     )
@@ -193,6 +195,9 @@ def _labels(source: str) -> str:
 
 def _radius(protocol: Protocol, source: str) -> str:
     moves = f"{_change(protocol)} moves the data by at most {decimal_text(protocol.radius)} in {protocol.norm} norm over all rows"
+    if protocol.max_norm is not None:
+        length = protocol.max_norm if protocol.relation == "add_remove" else 2 * protocol.max_norm
+        moves += f", and all sketches together by at most {decimal_text(length)} in l2 norm, which the noise covers"
     if source == "events":
         return f"{_counting(protocol)}; the software enforces that. The table's identifiers decide who is one person. So {moves}."
     promise = f"The party promises that {moves}; the software cannot check it"
@@ -216,7 +221,12 @@ def _counting(protocol: Protocol) -> str:
         )
     else:
         counted = f"At most {most} of each person's events, by weight, are counted over all groups and items together"
-    return f"{counted}{', all in one group' if protocol.one_group else ''}"
+    if protocol.one_group:
+        counted += ", all in one group"
+    if protocol.max_norm is not None:
+        length = decimal_text(protocol.max_norm)
+        counted += f", and only as many of these as keep the person's part of all sketches within a length of {length}"
+    return counted
 
 
 def _in_a_sentence(words: str) -> str:

@@ -164,6 +164,7 @@ class Noises:
             total = Noises.concat([pairs, total.take(slice(2 * half, None))])
         return total
 
+    @cached_attribute
     def classes(self) -> tuple[NDArray[np.int64], list[tuple[Term, ...]]]:
         """For each row the number of its class, and the terms of one row of each: the same laws and coefficients, but for signs."""
         laws = [(each.law.name, each.law.scale, each.dropped_bits) for each, _ in self.releases]

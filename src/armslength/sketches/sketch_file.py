@@ -57,10 +57,11 @@ def open_files(
     listed = [source] if single else list(source) if isinstance(source, Sequence) else []
     if not listed or not all(isinstance(path, (str, os.PathLike)) for path in listed):
         raise ParameterError(f"{name} must be a file, a folder or a list of them, got nothing of the kind")
+    files = [path for each in listed for path in list_files(each)]
+    integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
     headers: Headers = {}
     budget = WorkBudget(max_work)
-    integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
-    return [open_one(path, limit, headers, budget) for each in listed for path in list_files(each)]
+    return [open_one(path, limit, headers, budget) for path in files]
 
 
 def list_files(source: Any) -> list[Path]:
@@ -228,9 +229,9 @@ class JoinedSchema:
 
     def __init__(self, files: Sequence[SketchFile]) -> None:
         headers = {id(file.header): file.header for file in files}.values()
-        releases = (release for header in headers for release in header.releases)
-        self.releases = tuple(dict.fromkeys(releases))
-        self.protocols = tuple(dict.fromkeys(protocol for protocol, _ in self.releases))
+        releases = [release for header in headers for release in header.releases]
+        protocols = [protocol for protocol, _ in releases]
+        self.releases, self.protocols = tuple(dict.fromkeys(releases)), tuple(dict.fromkeys(protocols))
         self.value_type: type = np.int64 if all(file.is_integer for file in files) else np.float64
         self.has_totals = all(file.has_totals for file in files)  # else no row keeps its total
 

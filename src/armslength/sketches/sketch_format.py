@@ -179,9 +179,13 @@ def _check_sources(sources: Any, protocols: Sequence[Protocol]) -> None:
     is_known = isinstance(sources, list) and all(each in (*SOURCES, UNKNOWN) for each in sources)
     if not is_known or len(sources) != len(protocols):
         raise DamagedFileError("must say of each protocol what was released, got something else")
-    pairs = zip(protocols, sources, strict=True)
+    pairs = list(zip(protocols, sources, strict=True))
     if any(source == "events" and protocol.contribution is None for protocol, source in pairs):
         raise DamagedFileError("must have a contribution in every protocol of an event table, got none")
+    if any(source in ("rows", "stream") and protocol.max_norm is not None for protocol, source in pairs):
+        raise DamagedFileError(
+            "must be of an event table under a protocol with a max_norm, got something else"
+        )
 
 
 def check_columns(schema: pa.Schema, header: FileHeader) -> None:

@@ -15,8 +15,6 @@ from armslength.sklearn.transformers import (
     FastJLTransformer,
     GaussianJLTransformer,
     HadamardJLTransformer,
-    IdentityTransformer,
-    MatrixJLTransformer,
     SignJLTransformer,
     SparseJLTransformer,
 )
@@ -25,8 +23,6 @@ __all__ = [
     "FastJLTransformer",
     "GaussianJLTransformer",
     "HadamardJLTransformer",
-    "IdentityTransformer",
-    "MatrixJLTransformer",
     "SignJLTransformer",
     "SparseJLTransformer",
 ]

@@ -1,16 +1,10 @@
 """One transformer for each transform of armslength. **Not private**: no noise, the projection alone."""
 
-from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    OneToOneFeatureMixin,
-    TransformerMixin,
-)
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from armslength.checks import short_repr
@@ -18,9 +12,7 @@ from armslength.errors import InputError, ParameterError
 from armslength.transforms.dense_jl import GaussianJL, SignJL
 from armslength.transforms.fast_jl import FastJL
 from armslength.transforms.hadamard_jl import HadamardJL
-from armslength.transforms.identity import Identity
 from armslength.transforms.integer_rows import sparse_entries, stored_rows
-from armslength.transforms.matrix_jl import MatrixJL
 from armslength.transforms.sparse_jl import SparseJL
 from armslength.transforms.transform import Transform
 
@@ -45,7 +37,7 @@ _IN_OUR_WORDS = {
 }
 
 
-class BaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class JLTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """NOT PRIVATE: c·A·x for each row x, with the A and c of a transform of armslength.
 
     Attributes:
@@ -56,7 +48,11 @@ class BaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
 
     transform_: Transform
     n_features_in_: int
-    _build: Callable[[int], Transform]  # the transform for that many features
+    _kind: ClassVar[Any]  # the class of the transform
+
+    def __init__(self, sketch_dim: Any = "auto", *, seed: str = DEFAULT_SEED) -> None:
+        self.sketch_dim = sketch_dim
+        self.seed = seed
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  # y is what pipelines pass
         """The transformer itself, now with `transform_`: only the number and the names of the features are learned.
@@ -92,16 +88,6 @@ class BaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         """For `get_feature_names_out`: how many columns come out."""
         return self.transform_.sketch_dim
 
-
-class SeededTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # type: ignore[misc]  # scikit-learn ships no types
-    """What transformers with a seed and a sketch dimension share."""
-
-    _kind: ClassVar[Any]  # the class of the transform
-
-    def __init__(self, sketch_dim: Any = "auto", *, seed: str = DEFAULT_SEED) -> None:
-        self.sketch_dim = sketch_dim
-        self.seed = seed
-
     def _build(self, n_features: int) -> Transform:
         """The transform for that many features; every parameter is checked here."""
         parameters, sketch_dim = self.get_params(deep=False), self.sketch_dim
@@ -119,7 +105,7 @@ class SeededTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # ty
         return transform
 
 
-class SparseJLTransformer(SeededTransformer):
+class SparseJLTransformer(JLTransformer):
     """NOT PRIVATE: c·A·x for each row, A the sparse sign matrix of `armslength.SparseJL` with s entries a column.
 
     The fastest of them, and the one for sparse X: the work is s for each entry of X that is not zero.
@@ -151,7 +137,7 @@ class SparseJLTransformer(SeededTransformer):
         self.independence = independence
 
 
-class HadamardJLTransformer(SeededTransformer):
+class HadamardJLTransformer(JLTransformer):
     """NOT PRIVATE: c·A·x for each row, A the sampled randomized Hadamard matrix of `armslength.HadamardJL`.
 
     For dense X. The work is d·log d for each row, whatever k is; sparse X is filled up, some rows at a time.
@@ -165,7 +151,7 @@ class HadamardJLTransformer(SeededTransformer):
     _kind = HadamardJL
 
 
-class FastJLTransformer(SeededTransformer):
+class FastJLTransformer(JLTransformer):
     """NOT PRIVATE: c·A·x for each row, A = P·H·D the matrix of `armslength.FastJL` (Ailon and Chazelle).
 
     The work is d·log d for each row, and k·d random words once; sparse X is filled up, some rows at a time.
@@ -185,7 +171,7 @@ class FastJLTransformer(SeededTransformer):
         self.density = density
 
 
-class GaussianJLTransformer(SeededTransformer):
+class GaussianJLTransformer(JLTransformer):
     """NOT PRIVATE: c·A·x for each row, A the rounded normals of `armslength.GaussianJL`.
 
     A dense matrix: the work is k·d for each row.
@@ -198,7 +184,7 @@ class GaussianJLTransformer(SeededTransformer):
     _kind = GaussianJL
 
 
-class SignJLTransformer(SeededTransformer):
+class SignJLTransformer(JLTransformer):
     """NOT PRIVATE: c·A·x for each row, A the independent signs of `armslength.SignJL` (Achlioptas).
 
     A dense matrix: the work is k·d for each row, also where two thirds of its entries are zero.
@@ -216,49 +202,6 @@ class SignJLTransformer(SeededTransformer):
     ) -> None:
         super().__init__(sketch_dim, seed=seed)
         self.construction = construction
-
-
-class MatrixJLTransformer(ClassNamePrefixFeaturesOutMixin, BaseTransformer):  # type: ignore[misc]  # scikit-learn ships no types
-    """NOT PRIVATE: c·A·x for each row, A an integer matrix of yours, as for `armslength.MatrixJL`.
-
-    Args:
-        matrix: k x d, of an integer type, dense or scipy.sparse, with a column for each feature; None: the identity.
-        scale: c > 0.
-        variance_coefficients: As for `armslength.MatrixJL`; they change no output, but make `transform_` the transform
-            of a protocol that has them.
-    """
-
-    def __init__(
-        self,
-        matrix: Any = None,
-        *,
-        scale: float = 1.0,
-        variance_coefficients: tuple[float, float] | None = None,
-    ) -> None:
-        self.matrix = matrix
-        self.scale = scale
-        self.variance_coefficients = variance_coefficients
-
-    def _build(self, n_features: int) -> Transform:
-        matrix = self.matrix
-        if matrix is None:
-            matrix = sparse.eye_array(n_features, dtype=int, format="csc")
-        transform = MatrixJL(matrix, scale=self.scale, variance_coefficients=self.variance_coefficients)
-        if transform.input_dim != n_features:
-            raise ParameterError(
-                f"matrix must have a column for each of the {n_features} features of X, got {transform.input_dim} columns"
-            )
-        return transform
-
-
-class IdentityTransformer(OneToOneFeatureMixin, BaseTransformer):  # type: ignore[misc]  # scikit-learn ships no types
-    """NOT PRIVATE: every row as it is, by `armslength.Identity`: the baseline to search over beside the projections.
-
-    Features keep their names, and sparse X stays sparse.
-    """
-
-    def _build(self, n_features: int) -> Transform:
-        return Identity(input_dim=n_features)
 
 
 def validated(transformer: Any, X: Any, *, reset: bool = True) -> Any:

@@ -30,6 +30,7 @@ class Identity(Transform):
     """
 
     name: ClassVar[str] = "Identity"
+    has_signed_rows: ClassVar[bool] = True
     in_words = "a copy"
     scale_squared = Fraction(1)
     column_norms = (1, 1)
@@ -63,6 +64,10 @@ class Identity(Transform):
         """One for each coordinate."""
         return self.input_dim
 
+    def signed_rows(self, items: Any) -> Integers:
+        """The column numbers, n x 1: column j has its one entry in row j."""
+        return self.column_numbers(items)[:, None]
+
     def columns(self, items: Any) -> sparse.csc_array:
         """The columns of A at these column numbers, k x len(items)."""
         numbers = self.column_numbers(items)
@@ -83,7 +88,3 @@ class Identity(Transform):
 
         for_blocks(rows.count, block_rows(self.input_dim), copy, threads)
         return product
-
-    def multiply_floats(self, X: Any) -> Any:
-        """X itself, copied; sparse if X is."""
-        return X.copy()

@@ -58,6 +58,7 @@ class SparseJL(Transform):
     name: ClassVar[str] = "SparseJL"
     open_vocabulary: ClassVar[bool] = True
     cheap_per_event: ClassVar[bool] = True
+    has_signed_rows: ClassVar[bool] = True
 
     input_dim: int | None = None
     sketch_dim: int
@@ -203,9 +204,13 @@ class SparseJL(Transform):
         additions = super().operations(density)
         return None if additions is None else additions + self.sketch_dim
 
+    def signed_rows(self, items: Any) -> Integers:
+        """The columns of A at these items as numbers, n x s: the row of each entry, or −1−row for an entry of −1."""
+        return self._encode(items if self.input_dim is None else self.column_numbers(items))
+
     def columns(self, items: Any) -> sparse.csc_array:
         """The columns of A at these items, k x len(items): column numbers, or for an open vocabulary items."""
-        encoded = self._encode(items if self.input_dim is None else self.column_numbers(items))
+        encoded = self.signed_rows(items)
         count = len(encoded)
         rows = np.where(encoded >= 0, encoded, -1 - encoded)
         order = np.argsort(rows, axis=1)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from armslength._numba import Integers
 from armslength.checks import integer, plain_number, type_name
 from armslength.errors import InputError, ParameterError
 from armslength.laws import Cumulants
@@ -60,6 +61,9 @@ class Transform(ABC):
     open_vocabulary: ClassVar[bool] = False  # whether input_dim may be None
     noise_sites: ClassVar[tuple[str, ...]] = ("output",)
     cheap_per_event: ClassVar[bool] = False  # whether events need not be counted before they are projected
+    has_signed_rows: ClassVar[bool] = (
+        False  # whether a column has few entries, all ±1: then a protocol can have a max_norm
+    )
     input_dim: int | None  # d, the coordinates of the input; None for an open vocabulary
     sketch_dim: int  # k, the coordinates of the sketch
 
@@ -111,6 +115,10 @@ class Transform(ABC):
     @abstractmethod
     def columns(self, items: Any) -> Matrix:
         """The columns of A at these column numbers (for an open vocabulary: items), k x len(items)."""
+
+    def signed_rows(self, items: Any) -> Integers:  # noqa: ARG002  # not offered here
+        """The columns of A at these items as numbers, n x s: the row of each entry, or −1−row for an entry of −1."""
+        raise ParameterError(f"signed_rows must go with SparseJL or Identity, got {self.name}")
 
     def matrix(self) -> Matrix:
         """A as a k x d matrix of int64: `scipy.sparse.csc_array`, or `ndarray` where the transform is dense by nature."""
@@ -203,14 +211,6 @@ class Transform(ABC):
     def l2_sensitivity_squared(self) -> int:
         """Δ₂²: the largest squared ℓ2 norm of a column of A; exact, in integer units."""
         return self.column_norms[1]
-
-    @property
-    def l2_sensitivity(self) -> float:
-        """Δ₂, rounded up; in integer units."""
-        root = math.sqrt(self.l2_sensitivity_squared)
-        while Fraction(root) ** 2 < self.l2_sensitivity_squared:
-            root = math.nextafter(root, math.inf)
-        return root
 
     @property
     @abstractmethod

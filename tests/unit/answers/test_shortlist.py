@@ -78,7 +78,7 @@ def test_merging_a_tile_leaves_all_other_queries_alone(monkeypatch):
     for columns in (slice(0, 10), slice(10, 20)):
         for first in range(0, queries, 256):
             shortlist.add_tile(part(whole, slice(first, first + 256), columns), first, columns.start)
-    assert max(sizes) <= 256 * 2 * (2 * count + 1)
+    assert max(sizes) <= 256 * (10 + 2 * count + 1)
     check(shortlist, whole)
 
 

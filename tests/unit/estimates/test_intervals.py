@@ -11,8 +11,9 @@ from armslength.estimates import pair_noise, quantiles
 from armslength.estimates.intervals import IntervalRule, Level, pair_intervals
 from armslength.estimates.pair_noise import PairNoise, PairNoises, noise_with_kurtosis
 from armslength.estimates.quantiles import estimate_quantiles, null_quantile
-from armslength.estimates.variance import ErrorModel, variance_curve
+from armslength.estimates.variance import ErrorModel
 from armslength.laws import DiscreteLaplace, RoundedNormal
+from exact_laws import pmf
 
 PROTOCOL = al.Protocol(al.SparseJL(input_dim=100, sketch_dim=16, sparsity=1, seed="x"), epsilon=1)
 
@@ -24,7 +25,9 @@ def noise_of(protocol, coefficients=(1.0, -1.0)):
 def rule_of(protocol, coefficients=(1.0, -1.0)):
     noise = noise_of(protocol, coefficients)
     unit, k = protocol.unit_squared, protocol.transform.sketch_dim
-    return IntervalRule(noise, variance_curve(protocol, noise.cumulants), k, noise.cumulants.k2 * unit)
+    return IntervalRule(
+        noise, ErrorModel.of(protocol).variance_curve(noise.cumulants), k, noise.cumulants.k2 * unit
+    )
 
 
 def test_an_interval_is_every_distance_that_could_have_given_the_estimate():
@@ -91,8 +94,8 @@ def test_guaranteed_is_chebyshev():
 def exact_null_tail(law, k, value):
     """P(Σ (η−μ)² > value) by direct convolution of two laws on the integers."""
     reach = int(60 * law.scale)
-    pmf = law.pmf(np.arange(-reach, reach + 1))
-    difference = np.convolve(pmf, pmf)
+    one = pmf(law, np.arange(-reach, reach + 1))
+    difference = np.convolve(one, one)
     square = np.zeros((2 * reach) ** 2 + 1)
     np.add.at(square, np.arange(-2 * reach, 2 * reach + 1) ** 2, difference)
     square = square[: value + 1]
@@ -123,7 +126,7 @@ def test_resolved_uses_the_law_at_zero():
     estimate = al.squared_distances(sketches)
     noise = noise_of(PROTOCOL)
     deviate = -ndtri(0.05 / 2)
-    curve = variance_curve(PROTOCOL, noise.cumulants)
+    curve = ErrorModel.of(PROTOCOL).variance_curve(noise.cumulants)
     threshold = null_quantile(noise, 16, deviate) * np.sqrt(curve.c)
     off_diagonal = ~np.eye(40, dtype=bool)
     assert np.array_equal(estimate.resolved(0.95)[off_diagonal], (estimate.value > threshold)[off_diagonal])
@@ -269,7 +272,7 @@ def test_different_noises_are_never_resolved_too_soon(name, k):
     laws = [
         DiscreteLaplace(scale) if kind == "laplace" else RoundedNormal(scale) for kind, scale in LAWS[name]
     ]
-    noise = PairNoise.sum_of((law, 0, 1.0) for law in laws)
+    noise = PairNoise.sum_of(tuple((law, 0, 1.0) for law in laws))
     protocol = al.Protocol(al.SparseJL(input_dim=100, sketch_dim=k, sparsity=1, seed="x"), epsilon=1)
     noises = PairNoises.of([noise], np.zeros(4001, dtype=np.int64))
     deviation = np.sqrt(k * (noise.cumulants.k4 + 2 * noise.cumulants.k2**2))

@@ -53,8 +53,8 @@ def test_rounding_is_taken_only_where_it_is_harmless(monkeypatch):
     generator = np.random.default_rng(0)
     left = sketches_of(generator.integers(-(2**26), 2**26, (20, K)))
     used = []
-    real = distances._pair_by_pair
-    monkeypatch.setattr(distances, "_pair_by_pair", lambda *given: used.append(1) or real(*given))
+    real = distances.chosen_squares
+    monkeypatch.setattr(distances, "chosen_squares", lambda *given: used.append(1) or real(*given))
     longest = 4 * float((np.asarray(left.values, dtype=float) ** 2).sum(axis=1).max())
     harmless = 4 * longest * (K + 8) * 2.0**-53
     expected = exact_squares(left, left).astype(float)

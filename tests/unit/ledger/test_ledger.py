@@ -125,7 +125,6 @@ def test_a_preview_says_the_same_and_writes_nothing(tmp_path, entry):
     with pytest.raises(al.BudgetError, match="'a' again"):
         ledger.preview(entry, ["a"])
     assert ledger.preview(entry, ["a"], repeat=True).epsilon == "1"
-    assert ledger.preview_budget("visits", 2, unit="one patient").epsilon == "2"
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["ledger.sqlite"]
 

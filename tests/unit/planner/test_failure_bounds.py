@@ -15,6 +15,7 @@ from armslength.planner.failure_bounds import (
     pair_moments,
 )
 from armslength.transforms.transform import ErrorMoments
+from exact_laws import pmf
 
 
 def one_block(z, assignments):
@@ -116,7 +117,7 @@ def test_the_bound_is_sharp_for_two_equal_coordinates():
 )
 def test_moments_of_the_noise_of_a_pair(law):
     n = np.arange(-150, 151)
-    probability = law.pmf(n)
+    probability = pmf(law, n)
     both = np.convolve(probability, probability)
     values = np.arange(-300, 301).astype(float)
     found = pair_moments(law, 2.0)
@@ -129,7 +130,7 @@ def test_moments_of_the_noise_of_a_pair(law):
 def test_the_fourth_moment_without_a_projection_is_exact_up_to_the_fourth_norm(law, y):
     # Two coordinates, every pair of noises: E[(‖y + N‖² − 2κ₂ − ‖y‖²)⁴].
     n = np.arange(-60, 61)
-    one = law.pmf(n)
+    one = pmf(law, n)
     noise, values = np.convolve(one, one), np.arange(-120, 121).astype(float)
     k2 = 2 * law.cumulants.k2
     first, second = ((2 * each * values + values**2 - k2) for each in y)
@@ -148,7 +149,7 @@ def test_the_fourth_moment_of_projection_and_noise_together(z, law):
     # Every hash function into two bins, every sign, every pair of noises. With the exact moments of T, the formula is exact up
     # to what it makes of Σy⁴.
     n = np.arange(-40, 41)
-    one = law.pmf(n)
+    one = pmf(law, n)
     noise, values = np.convolve(one, one), np.arange(-80, 81).astype(float)
     both, k2, k4 = np.outer(noise, noise), 2 * law.cumulants.k2, 2 * law.cumulants.k4
     d = sum(each * each for each in z)

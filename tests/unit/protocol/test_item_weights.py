@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
-from armslength.ingest.engine import LeftOut
+from armslength.ingest.encoding import LeftOut
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.protocol.item_weights import item_amounts

@@ -119,6 +119,7 @@ def test_listed_items_are_the_vocabulary():
         {str(number): "category" for number in range(1001)},
         {"a": list(range(1001))},
         {"a": [str(number) for number in range(10_001)]},
+        {str(column): [str(number) for number in range(10_000)] for column in range(21)},
     ],
     ids=lambda record: repr(record)[:40].encode("ascii", "replace").decode(),
 )

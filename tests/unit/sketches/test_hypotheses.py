@@ -30,6 +30,7 @@ def kinds():
         "people": {"contribution": 6},
         "one group": {"contribution": 6, "one_group": True},
         "events": {"contribution": 6, "count": "events"},
+        "max_norm": {"contribution": 6, "max_norm": "2.5"},
         "radius": {"radius": "2.5"},
     }
     for norm, grid, bound, relation, noise, site, share, source in itertools.product(
@@ -47,6 +48,10 @@ def kinds():
         if site == "input" and (noise == "laplace" or source in ("events", "stream")):
             continue
         if source == "events" and bound == "radius":
+            continue
+        if bound == "max_norm" and (noise, site) != ("gaussian", "output"):
+            continue
+        if bound == "max_norm" and source in ("rows", "stream"):
             continue
         counts_people = source == "events" and bound != "events"
         if counts_people and grid != "on":
@@ -88,6 +93,12 @@ def expected(protocol, source):
     enforced = [counted, "the software enforces that", distance]
     if protocol.one_group:
         enforced.append("all in one group; the software enforces that")
+    if protocol.max_norm:
+        source = "events"  # nothing else can be released
+        enforced += [
+            "keep the person's part of all sketches within a length of 2.5; the software enforces that",
+            f"all sketches together by at most {5 if protocol.relation == 'replace' else 2.5} in l2 norm",
+        ]
     if source == "unknown" and protocol.contribution:
         promised.append(counted[1:])
     if source == "events" and protocol.count == "people":
@@ -117,7 +128,8 @@ def check(protocol, source):
     assert all(words in paragraph for said in known.values() for words in said)
     page = " ".join(words for _, words in officer_page(protocol, source))
     assert all(words in page for said in known.values() for words in said)
-    assert source == "events" or "enforces that" not in paragraph + page
+    assert source == "events" or protocol.max_norm or "enforces that" not in paragraph + page
+    assert protocol.max_norm or "a length of" not in paragraph + page
     assert protocol.one_group or "one group" not in paragraph + page
     reach = known["radius"] + (known["grid"] if source != "events" else [])
     assert all(words in protection_in_words(protocol, source) for words in reach)

@@ -162,7 +162,7 @@ def test_noises_are_those_of_dictionaries(seed):
     assert a.shared_count(b) == sum(len({*mine} & {*theirs}) for mine in left for theirs in right)
     total = {key: sum(row.get(key, 0.0) for row in left) for key in {key for row in left for key in row}}
     assert by_row(a.sum()) == [{key: each for key, each in total.items() if each}]
-    classes, terms = a.classes()
+    classes, terms = a.classes
     for row in range(7):
         sizes = sorted(abs(coefficient) for _, coefficient in terms[classes[row]])
         assert sizes == sorted(map(abs, left[row].values()))

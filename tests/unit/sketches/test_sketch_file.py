@@ -12,6 +12,7 @@ import pytest
 import armslength as al
 from armslength.sketches import sketch_format
 from armslength.sketches.card import release_card
+from armslength.sketches.parquet_footer import DamagedFileError
 from sealed import write_sealed
 
 TRANSFORM = al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x")
@@ -250,7 +251,7 @@ def test_a_file_that_unpacks_to_more_than_the_limit_is_refused_before_it_is_read
 
 def test_other_columns_are_refused_before_they_are_unpacked(path, monkeypatch):
     released().save(path)
-    wide = pa.list_(pa.int64(), 50_000_000)
+    wide = pa.list_(pa.int64(), 2_000_000)
     rewrite(path, lambda old: old.append_column("extra", pa.nulls(3, wide)))
     assert path.stat().st_size < 100_000
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", None)  # must not be reached
@@ -399,3 +400,16 @@ def test_values_at_the_ends_of_their_range(path):
     stored = duckdb.sql(f"SELECT values FROM '{path}'").fetchall()
     assert [list(row[0]) for row in stored] == ends.tolist()
     assert pl.read_parquet(path)["values"].to_list()[0] == ends[0].tolist()
+
+
+def test_rows_cannot_have_been_released_under_a_bound_in_the_sketch():
+    """Somebody relabels rows, which nothing bounds, with a protocol for event tables."""
+    protocol = al.Protocol(
+        al.Identity(input_dim=4), epsilon=1, delta="1e-6", contribution=9, max_norm=3, unit="one patient"
+    )
+    for source, is_valid in (("events", True), ("unknown", True), ("rows", False), ("stream", False)):
+        if is_valid:
+            sketch_format._check_sources([source], [protocol])
+        else:
+            with pytest.raises(DamagedFileError, match="event table"):
+                sketch_format._check_sources([source], [protocol])

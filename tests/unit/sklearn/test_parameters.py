@@ -57,12 +57,6 @@ def test_the_automatic_sketch_dim_of_the_others(kind, features):
         (transformers.SparseJLTransformer(sparsity="two"), "sparsity must be an integer from 1 to"),
         (transformers.SparseJLTransformer(construction="round"), "construction must be one of"),
         (transformers.FastJLTransformer(density=2), "density must be a number above 0 and at most 1"),
-        (
-            transformers.MatrixJLTransformer(np.eye(3, dtype=int)),
-            "a column for each of the 9 features of X, got 3",
-        ),
-        (transformers.MatrixJLTransformer(np.eye(9)), "matrix must hold integers"),
-        (transformers.MatrixJLTransformer(scale=-1), "scale must be a number above 0"),
     ],
 )
 def test_fit_refuses_in_one_line(estimator, message):
