@@ -1,15 +1,22 @@
 """Ctrl-C, SIGTERM and SIGHUP while a release runs: no half file, nothing private left, and one line that says what was spent."""
 
 import signal
+import time
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from audit.faults.forks import at_line
 from audit.faults.party import RELEASE, TARGET
 from click.testing import CliRunner
 
+import armslength as al
 from armslength.cli import release
 from armslength.cli.main import main
+from armslength.ingest.contributions import KeyedOrder
+from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.event_table import PublicGroups, TableJob
 
 pytestmark = pytest.mark.xdist_group("faults")  # one server for all
 
@@ -166,3 +173,35 @@ def test_handlers_are_as_they_were_when_the_command_ends(party, monkeypatch):
     assert seen == [own]  # who has a handler, or ignores a signal, keeps it
     assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == before
     assert not Path(TARGET).exists()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_ctrl_c_while_a_kernel_runs_is_an_interruption(monkeypatch, threads):
+    # the signal comes while compiled code runs: Numba must not make another error of it
+    count = 130_000
+    table = pa.table({"who": [f"p{row % 99}" for row in range(count)], "what": np.arange(count)})
+    protocol = al.Protocol(
+        al.SparseJL(sketch_dim=32, seed="x"), epsilon=1, contribution=5, unit="u", items="int64"
+    )
+    columns, groups = EventColumns("who", "what"), PublicGroups(("all",), None)
+    job = TableJob.of(table, protocol, columns, groups, threads=threads)
+    job.sums(bytes(32))  # compiled
+    real = KeyedOrder.bounded
+
+    def interrupted(*given):
+        signal.setitimer(signal.ITIMER_REAL, 0.005)
+        return real(*given)
+
+    def counted():
+        job.sums(bytes(32))
+        time.sleep(0.1)  # if it was done before the signal came
+
+    monkeypatch.setattr(KeyedOrder, "bounded", interrupted)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for _ in range(5):
+            with pytest.raises(KeyboardInterrupt):
+                counted()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -186,7 +186,7 @@ def write_parts(case, events, cuts, folder):
 ALIKE = Case([(who, "g0", "flu", 1) for who in SPELLINGS], ["g0"], "string", 1, False, False, False)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(case=cases(), data=st.data())
 @example(case=ALIKE, data=None)
 def test_the_integers_are_those_of_the_specification(case, data):
@@ -269,7 +269,7 @@ def repeated(case, times):
     )
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(
     case=cases(most=25),
     times=st.lists(st.sampled_from([1, 1, 2, 9, 40]), min_size=25, max_size=25),
@@ -302,7 +302,7 @@ def test_little_memory_takes_the_file_several_passes_and_joins_equal_events():
     assert heavy.rows
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(case=cases(most=30), limits=LIMITS, tasks=st.integers(1, 4), size=st.sampled_from([1, 5, 1000]))
 def test_tasks_of_spark_give_the_same(case, limits, tasks, size):
     names = EventColumns("person", "item", "group", "weight" if case.weighted else None)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import armslength as al
 from armslength.ingest import contributions
 from armslength.ingest.contributions import Events, KeyedOrder, ids_of, text_hash
 from armslength.ingest.event_columns import EventColumns
@@ -351,3 +352,44 @@ def test_a_person_with_very_many_events_is_cut_as_the_specification_says(bound):
     assert sorted(bounded.items[:, 0].tolist()) == sorted(in_order[:bound])
     if bound < count:
         assert bounded.items[:, 0].tolist() == in_order[:bound]
+
+
+# Somebody with very many events.
+
+
+def whole_path(persons, items, **options):
+    """The counts of column numbers, of one group."""
+    table = pa.table({"who": pa.array(persons), "what": pa.array(items, pa.int64())})
+    protocol = counting_protocol(5, count=options.pop("count", "events"))
+    job = TableJob.of(table, protocol, EventColumns("who", "what"), PublicGroups(("all",), None), **options)
+    return job.sums(KEY).values[0]
+
+
+@pytest.mark.parametrize("person", ["a", "b", "somebody", "somebody with a long id"])
+def test_one_person_who_fills_a_part_is_counted(person):
+    # more rows than are taken out together, and nobody in the parts behind
+    count = 200_000
+    counts = whole_path([person] * count, np.arange(count) % ITEMS)
+    expected = bounded_counts(
+        [(person, "all", i, 1) for i in range(ITEMS) for _ in range(3)], ["all"], 5, KEY
+    )
+    assert counts.sum() == sum(expected.values()) == 5
+
+
+@pytest.mark.parametrize("count", ["people", "events"])
+def test_nobody_has_too_many_events_for_a_release(count):
+    # one person must not decide whether there is a release
+    rows = 300_000
+    open_protocol = al.Protocol(
+        al.SparseJL(sketch_dim=32, seed="x"), epsilon=1, contribution=5, count=count, unit="u", items="int64"
+    )
+    table = pa.table({"who": ["heavy"] * rows + ["p"], "what": pa.array([*range(rows), 1], pa.int64())})
+    groups = PublicGroups(("all",), None)
+    enough, little = (
+        TableJob.of(table, open_protocol, EventColumns("who", "what"), groups, memory=memory, threads=2).sums(
+            KEY
+        )
+        for memory in ("1GB", "20MB")
+    )
+    assert np.array_equal(enough.values, little.values)
+    assert enough.values.any()

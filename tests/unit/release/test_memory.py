@@ -1,9 +1,12 @@
 """A release holds its result and little else, whatever comes in and however much; and it survives forks and threads."""
 
 import os
+import subprocess
+import sys
 import threading
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -99,6 +102,33 @@ def test_parts_of_a_table_are_joined_in_their_order():
         [pa.table(dict(zip(names, X[start : start + 4].T, strict=True))) for start in (0, 4, 8)]
     )
     assert np.array_equal(projected_sums(protocol, table, None, 1).values, protocol.transform.apply(X))
+
+
+EVENTS = """
+import sys
+import duckdb, numpy as np, pyarrow as pa, pyarrow.parquet as pq
+import armslength as al
+
+protocol = al.Protocol(al.SparseJL(sketch_dim=64, seed="x"), epsilon=1, contribution=5, unit="u")
+for rows in (4_000_000, 12_000_000):
+    with pq.ParquetWriter(sys.argv[1], pa.schema([("who", pa.string()), ("what", pa.string())])) as file:
+        for start in range(0, rows, 250_000):
+            numbers = np.arange(start, start + 250_000)
+            who, what = numbers * 7919 % (rows // 20), numbers % 1000
+            file.write_table(pa.table({"who": pa.array(who).cast(pa.string()), "what": pa.array(what).cast(pa.string())}))
+    protocol.release_table(sys.argv[1], person="who", item="what", label="x", ledger=al.NO_LEDGER, memory="50MB")
+    print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system does not tell the peak")
+def test_three_times_as_many_events_need_no_more_memory(tmp_path):
+    # Both are more than may be held, and enough batches that all threads and buffers are busy (a million rows are not).
+    command = [sys.executable, "-c", EVENTS, str(tmp_path / "events.parquet")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    fewer, more = (int(line) * 1024 for line in done.stdout.split())
+    held = 8_000_000 * 32  # bytes of the further events, two words of a person and two of an item
+    assert more - fewer < held / 2
 
 
 def work(seed):
