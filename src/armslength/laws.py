@@ -3,13 +3,13 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from armslength.checks import number, short_repr
+from armslength.checks import short_repr
 from armslength.errors import ParameterError
 from armslength.threads import cached_attribute
 
@@ -45,10 +45,12 @@ class Law(ABC):
     scale: float  # b of the discrete Laplace, σ of the rounded normal: the exact number that the float is
 
     def __post_init__(self) -> None:
-        scale = number("scale", self.scale, above=0.0, at_most=LARGEST_SCALE)
-        if scale < SMALLEST_SCALE:
-            raise ParameterError(f"scale must be at least {SMALLEST_SCALE}, got {short_repr(self.scale)}")
-        object.__setattr__(self, "scale", scale)
+        scale: Any = self.scale
+        is_number = isinstance(scale, (int, float, np.floating)) and not isinstance(scale, bool)
+        if not is_number or not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
+            rule = f"scale must be a number from {SMALLEST_SCALE} to 2^40"
+            raise ParameterError(f"{rule}, got {short_repr(scale)}")
+        object.__setattr__(self, "scale", float(scale))
 
     @property
     def second_moment(self) -> float:
