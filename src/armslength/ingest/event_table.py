@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
-from queue import SimpleQueue
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -62,9 +61,7 @@ class TableJob:
     groups: "PublicGroups"
     bound: int  # the most that one person adds, in grid units
     item_names: list[str] | None  # of a fixed vocabulary, in order
-    item_amounts: (
-        dict[str, int] | None
-    )  # what an event of each item counts, in grid units; None: 1, or its weight
+    item_amounts: dict[str, int] | None  # what an event of each item counts, in grid units
     memory: str
     threads: int | None
 
@@ -122,13 +119,16 @@ class TableJob:
     ) -> Iterator[BoundedEvents]:
         """The events that are kept under this key, within everybody's bound, **not private**; updates `left_out`."""
         order, shape = self._order(key), SumShape.of(self.protocol, len(self.groups.labels))
-        caches = SimpleQueue[ItemColumns]()  # one for each thread
+        caches = list[ItemColumns]()  # one for each thread
 
         def bounded(events: Events) -> BoundedEvents:
             kept = order.bounded(events, self.bound)
-            item_columns = ItemColumns(self.protocol, shape) if caches.empty() else caches.get()
+            try:
+                item_columns = caches.pop()
+            except IndexError:
+                item_columns = ItemColumns(self.protocol, shape)
             columns = item_columns(kept.items)
-            caches.put(item_columns)
+            caches.append(item_columns)
             bound = self.protocol.sketch_bound
             if bound is not None:
                 bound_sketches(kept.starts, kept.groups, columns, kept.amounts, bound)  # type: ignore[arg-type]  # few entries
