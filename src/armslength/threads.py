@@ -80,9 +80,6 @@ def ordered_map(
 ) -> Iterator[Result]:
     """`work(item)` for each item, in order, by threads that work at most as many items ahead; after an error none begins."""
     workers = threads or available_threads()
-    if workers == 1:
-        yield from map(work, items)
-        return
     process = os.getpid()
 
     def work_and_report(item: Item, ended: "SimpleQueue[BaseException | None]", result: list[Result]) -> None:

@@ -6,9 +6,10 @@ one by at most twice that: the protocol's radius. Who is one person is decided b
 Reference: docs/privacy.md, event tables; docs/reference/contributions.md, the specification that every engine follows.
 """
 
+import copy
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -41,6 +42,7 @@ class Events(NamedTuple):
     items: Words  # n x 2: high and low word of a hashed text; n x 1: an integer modulo 2^64
     amounts: Int64s  # in grid units, not 0
     times: Int64s  # how often the event occurs
+    keys: Words  # the hash of each event; empty: to be computed
     groups: NDArray[np.int32]
     long_ids: NDArray[np.uint8]  # the ids that are too long for two words
 
@@ -73,7 +75,8 @@ class Events(NamedTuple):
                 (events if len(events.times) else events._replace(times=once), first_long, wanted)
                 for (events, first_long, wanted), once in zip(parts, ones, strict=True)
             ]
-        return cls(persons, column(1), column(2), column(3), column(4), long_ids[:used].copy())
+        others = column(1), column(2), column(3), column(4), column(5)
+        return cls(persons, *others, long_ids[:used].copy())
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ class BoundedEvents:
     items: Words  # as in `Events`
     amounts: Int64s
     starts: Int64s  # each person's first event, and the number of all
+    keys: Words  # the hashes, where they were needed
     totals: Floats  # what each person had before the bound: Σ|amount|, after `each_once` and `one_group`
     persons: Int64s  # the place of one of the person's events in the input
     columns: NDArray[np.int32] | None = None  # where each item is added: see `sums.ItemColumns`
@@ -139,11 +143,26 @@ class KeyedOrder:
         if not self.each_once:
             rows, times = different_events(*events, self.key)
             return Events.joined([(events, 0, rows)])._replace(times=times)
-        kept = self.bounded(events, bound)  # a later event can only push these out
+        return self.kept(events, bound)._replace(keys=events.keys)  # a later event can only push these out
+
+    def kept(self, events: Events, bound: int) -> Events:
+        """What is kept, as events again."""
+        kept = self.bounded(events, bound)
         persons = Events.joined([(events, 0, np.repeat(kept.persons, np.diff(kept.starts)))])
         groups = kept.groups if len(events.groups) else events.groups
         amounts = kept.amounts if len(events.amounts) else events.amounts
-        return persons._replace(items=kept.items, amounts=amounts, times=events.times[:0], groups=groups)
+        return persons._replace(
+            items=kept.items, amounts=amounts, times=events.times[:0], keys=kept.keys, groups=groups
+        )
+
+    def shortened(self, parts: Iterable[Events], bound: int) -> Events:
+        """Events of which `bounded` keeps the same as of all these parts; equal group and item of a person must be in one part.
+
+        What a part does not keep by itself cannot be kept at all. Each event has its own hash from then on.
+        """
+        order = copy.copy(self)
+        order.in_order = True  # so that there are hashes also where everything is kept
+        return Events.joined([(order.kept(events, bound), 0, None) for events in parts])
 
 
 def ids_of(events: Events, places: Int64s) -> pa.Array:
@@ -467,6 +486,7 @@ def bound_events(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  # one loop 
     items: Words,
     amounts: Int64s,
     times: Int64s,
+    event_keys: Words,
     groups: NDArray[np.int32],
     long_ids: NDArray[np.uint8],
     key: Words,
@@ -475,14 +495,14 @@ def bound_events(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  # one loop 
     one_group: bool,
     in_order: bool,
     bound: np.int64,
-) -> tuple[NDArray[np.int32], Words, Int64s, Int64s, Floats, Int64s]:
+) -> tuple[NDArray[np.int32], Words, Int64s, Int64s, Words, Floats, Int64s]:
     """The arrays of `BoundedEvents`."""
     starts, rows = _by_person(persons, long_ids, key)
     people, width = len(starts) - 1, items.shape[1]
     kept, kept_starts = 0, np.zeros(people + 1, dtype=np.int64)
     kept_groups = np.empty(len(persons), dtype=np.int32)
     kept_items = np.empty((len(persons), width), dtype=np.uint64)
-    kept_amounts = np.empty(len(persons), dtype=np.int64)
+    kept_amounts, kept_keys = np.empty(len(persons), dtype=np.int64), np.empty(len(persons), dtype=np.uint64)
     totals, firsts = np.zeros(people), np.empty(people, dtype=np.int64)
 
     most = 1
@@ -490,6 +510,7 @@ def bound_events(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  # one loop 
         most = max(most, starts[person + 1] - starts[person])
     # one person's events, and below their occurrences as far as they may be kept
     keys, cells, places = np.empty(most, np.uint64), np.zeros((most, 3), np.uint64), np.empty(most, np.int32)
+    own_keys = np.empty(most if len(event_keys) else 0, dtype=np.uint64)
     cell_amounts, cell_times = np.ones(most, dtype=np.int64), np.ones(most, dtype=np.int64)
     chosen_keys, chosen_cells = np.empty(64, dtype=np.uint64), np.empty((64, 3), dtype=np.uint64)
     chosen_amounts, chosen_places = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int32)
@@ -520,6 +541,8 @@ def bound_events(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  # one loop 
                 cell_amounts[count] = amounts[row]
             if len(times):
                 cell_times[count] = 1 if each_once else times[row]
+            if len(event_keys):
+                own_keys[count] = event_keys[row]
             total = _added(total, cell_amounts[count], cell_times[count])
             count += 1
         needs_hashes = in_order or total > bound
@@ -529,6 +552,8 @@ def bound_events(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  # one loop 
                 state = _with_word(begun, group_hashes[cells[place, 0]])
                 state = _with_word(_with_word(state, cells[place, 1]), cells[place, 2])
                 keys[place] = _ended(_with_word(state, _0), _EVENT_END)
+            if len(event_keys):
+                keys[place] = own_keys[place]
         if each_once or needs_hashes:
             sort_places(places, count, keys, cells, cell_amounts)
         else:
@@ -562,7 +587,7 @@ def bound_events(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  # one loop 
                 chosen_cells[chosen, 2], chosen_amounts[chosen] = cells[here, 2], cell_amounts[here]
                 if not needs_hashes:
                     chosen_amounts[chosen] *= cell_times[here]
-                elif occurrence > _0:
+                elif occurrence > _0 and not len(event_keys):
                     state = _with_word(begun, group_hashes[cells[here, 0]])
                     state = _with_word(_with_word(state, cells[here, 1]), cells[here, 2])
                     chosen_keys[chosen] = _ended(_with_word(state, occurrence), _EVENT_END)
@@ -571,13 +596,13 @@ def bound_events(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  # one loop 
             chosen = _cap(chosen_places, chosen, chosen_keys, chosen_cells, chosen_amounts, bound)
         while kept + chosen > len(kept_amounts):  # some occur several times
             kept_groups, kept_items = _doubled(kept_groups), _doubled(kept_items)
-            kept_amounts = _doubled(kept_amounts)
+            kept_amounts, kept_keys = _doubled(kept_amounts), _doubled(kept_keys)
         for place in range(chosen):
             here = chosen_places[place]
             kept_groups[kept] = np.int32(chosen_cells[here, 0])
             kept_items[kept, 0] = chosen_cells[here, 1]
             kept_items[kept, width - 1] = chosen_cells[here, 2]
-            kept_amounts[kept] = chosen_amounts[here]
+            kept_amounts[kept], kept_keys[kept] = chosen_amounts[here], chosen_keys[here]
             kept += 1
         kept_starts[person + 1] = kept
     return (
@@ -585,6 +610,7 @@ def bound_events(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  # one loop 
         kept_items[:kept].copy(),
         kept_amounts[:kept].copy(),
         kept_starts,
+        kept_keys[:kept].copy(),
         totals,
         firsts,
     )
@@ -596,6 +622,7 @@ def different_events(
     items: Words,
     amounts: Int64s,
     times: Int64s,
+    _keys: Words,
     groups: NDArray[np.int32],
     long_ids: NDArray[np.uint8],
     key: Words,

@@ -216,7 +216,7 @@ class EventEncoder:
         watch: Watch | None = None,
     ) -> None:
         self._key = key
-        self._labels = None if labels is None else pa.array(labels, pa.large_string())
+        self._labels = None if labels is None else {label: number for number, label in enumerate(labels)}
         self._item_words = item_words
         self._width = 2 if is_hashed else 1
         self._watch = watch
@@ -256,14 +256,13 @@ class EventEncoder:
     def _groups(self, column: pa.Array, has_person: NDArray[np.bool_]) -> NDArray[np.int32]:
         """The number of each row's group; −1 if it is not listed."""
         coded = column.dictionary_encode()
-        numbers = np.append(
-            pc.index_in(coded.dictionary, self._labels).fill_null(-1).to_numpy(), np.int32(-1)
-        )
+        names = [*coded.dictionary.to_pylist(), ""]
+        numbers = np.array([(self._labels or {}).get(name, -1) for name in names], dtype=np.int32)
         places = coded.indices.fill_null(len(numbers) - 1).to_numpy()
         if self._watch is not None:
             counts = np.bincount(places[has_person], minlength=len(numbers))
             with self._lock:
-                self._watch([*coded.dictionary.to_pylist(), ""], numbers, counts)
+                self._watch(names, numbers, counts)
         each: NDArray[np.int32] = numbers[places]
         return each
 
@@ -341,7 +340,7 @@ def cut_block(  # noqa: C901, PLR0913, PLR0917  # the columns of a batch
     is_usable: NDArray[np.bool_],
     key: Words,
     width: int,
-) -> tuple[Words, Words, Int64s, Int64s, NDArray[np.int32], NDArray[np.uint8], Int64s, Int64s]:
+) -> tuple[Words, Words, Int64s, Int64s, Words, NDArray[np.int32], NDArray[np.uint8], Int64s, Int64s]:
     """The arrays of `Events` of the usable rows in the order of their parts, and where each part begins, there and in the long ids."""
     count = len(is_usable)
     part = np.empty(count, dtype=np.int16)
@@ -389,5 +388,5 @@ def cut_block(  # noqa: C901, PLR0913, PLR0917  # the columns of a batch
             cut_amounts[target] = amounts[row]
         if len(groups):
             cut_groups[target] = groups[row]
-    times = np.empty(0, dtype=np.int64)
-    return persons, items, cut_amounts, times, cut_groups, long_ids, part_starts, long_starts
+    times, keys = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64)
+    return persons, items, cut_amounts, times, keys, cut_groups, long_ids, part_starts, long_starts

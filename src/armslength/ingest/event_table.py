@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -172,7 +171,7 @@ class TableJob:
         show_progress: bool,
     ) -> Iterator[_T]:
         """What `work` makes of all events of some persons, until everybody was among them once."""
-        threads, compact = self.threads or available_threads(), partial(order.compact, bound=bound)
+        threads = self.threads or available_threads()
         labels = None if self.groups.column is None else self.groups.labels
         is_hashed = self.protocol.transform.input_dim is None and self.protocol.items == "string"
         item_words = ItemWords(order.key, self.item_names, self.item_amounts)
@@ -194,9 +193,9 @@ class TableJob:
                     now = table.bytes_read if unit == "B" else left_out.rows // items
                     advance(now - before)
                     before = now
-            jobs = store.jobs
+            jobs = store.jobs(order, bound)
             with progress("counting", left_out.counting, "rows", shown=show_progress) as advance:
-                parts = ordered_map(lambda job: work(store.take(job, compact)), jobs, threads)
+                parts = ordered_map(lambda job: work(store.take(job, order, bound)), jobs, threads)
                 for job, part in zip(jobs, parts, strict=True):
                     yield part
                     advance(job.rows)

@@ -5,17 +5,18 @@ The file has no name and its key lives in this process alone: a killed process l
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from numpy.typing import NDArray
 
 from armslength._numba import Int64s, Words, kernel
 from armslength.errors import InputError
-from armslength.ingest.contributions import Events, person_mix
+from armslength.ingest.contributions import Events, KeyedOrder, person_mix
 from armslength.threads import check_same_process
 
 if TYPE_CHECKING:
@@ -25,11 +26,24 @@ PARTS = 512
 PART_SHIFT = np.uint64(55)  # the highest 9 bits of a hash are the part
 _PASS_SHIFT = np.uint64(39)
 _MOST_PASSES = 1 << 16
+_CELL_PASSES = (16, 256, 4096)
+_GROUP_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _ROWS_AT_ONCE = (
     1 << 17
 )  # of small parts that are taken out together: enough work for a kernel, few enough for a core's cache
 _EVENT_BYTES = 96  # of one event while its part is bounded
 _LEAST_ROWS = 1 << 10
+
+
+_TYPES = (
+    np.uint64,
+    np.uint64,
+    np.int64,
+    np.int64,
+    np.uint64,
+    np.int32,
+)  # of all arrays of events but the last
+_Wanted = tuple[Events, int, Int64s | None]  # events, the place of their first long id, which rows
 
 
 @dataclass(frozen=True)
@@ -102,8 +116,7 @@ class EventStore:
             with self._lock:
                 self._in_file.append(in_file)
 
-    @property
-    def jobs(self) -> list[Job]:
+    def jobs(self, order: KeyedOrder, bound: int) -> list[Job]:
         """All jobs: small parts together, a large one in several passes."""
         together, first, rows = list[Job](), 0, 0
         for part, count in enumerate(self._rows.tolist()):
@@ -113,31 +126,56 @@ class EventStore:
             rows += count
         together.append(Job(first, PARTS, rows))
         jobs = list[Job]()
-        for job in together if rows else []:
-            passes = 1 << (2 * job.rows // self._most_rows).bit_length() if job.rows > self._most_rows else 1
-            passes = min(passes, _MOST_PASSES)
+        for job in together if self._rows.any() else []:
+            passes = self._passes(job, order, bound)
             for number in range(passes):
                 rows = job.rows // passes + (number < job.rows % passes)
                 jobs.append(Job(job.first, job.last, rows, number, passes))
         return jobs
 
-    def take(self, job: Job, compact: Callable[[Events], Events]) -> Events:
-        """All events of the persons of a job; where somebody has too many for memory, as `compact` leaves them."""
-        parts, rows, most = list[tuple[Events, int, Int64s | None]](), 0, self._most_rows
+    def _passes(self, job: Job, order: KeyedOrder, bound: int) -> int:
+        """How many passes it takes until each fits memory, to judge by a sample."""
+        if job.rows <= self._most_rows:
+            return 1
+        sample, rows = list[_Wanted](), 0
+        for events, first_long in self._parts(job):
+            sample.append((events, first_long, None))
+            rows += events.count
+            if rows > self._most_rows:
+                break
+        left = order.compact(Events.joined(sample), bound).count
+        return min(_MOST_PASSES, 1 << int(2 * job.rows / rows * left / self._most_rows).bit_length())
+
+    def take(self, job: Job, order: KeyedOrder, bound: int) -> Events:
+        """Events of the persons of a job, of which the order keeps the same as of all theirs: all of them, if they fit memory."""
+        for cells in (1, *_CELL_PASSES):
+            try:
+                if cells == 1:
+                    return self._taken(job, order, bound)
+                parts = (self._taken(job, order, bound, number, cells) for number in range(cells))
+                return order.shortened(parts, bound)
+            except _TooManyEventsError:
+                continue
+        raise InputError("one person's events must fit within the memory given, got far more; try 4GB")
+
+    def _taken(
+        self, job: Job, order: KeyedOrder, bound: int, cell_number: int = 0, cell_passes: int = 1
+    ) -> Events:
+        """The events of a job; of several passes over groups and items, those of one."""
+        parts, rows, most = list[_Wanted](), 0, self._most_rows
         for events, first_long in self._parts(job):
             wanted = None
-            if job.passes > 1:
-                wanted = rows_of_pass(events.persons, self._key, job.number, job.passes)
+            if job.passes > 1 or cell_passes > 1:
+                chosen = job.number, job.passes, cell_number, cell_passes
+                wanted = rows_of_pass(events.persons, events.items, events.groups, self._key, *chosen)
             parts.append((events, first_long, wanted))
             rows += events.count if wanted is None else len(wanted)
             if rows > most:
-                parts = [(compact(Events.joined(parts)), 0, None)]
+                parts = [(order.compact(Events.joined(parts), bound), 0, None)]
                 rows = parts[0][0].count
-                most = max(most, 2 * rows)
                 if rows > self._most_rows:
-                    raise InputError(
-                        "one person's events must fit within the memory given, got more; try 4GB"
-                    )
+                    raise _TooManyEventsError
+                most = max(most, 2 * rows)
         return Events.joined(parts)
 
     def _parts(self, job: Job) -> Iterator[tuple[Events, int]]:
@@ -148,15 +186,35 @@ class EventStore:
                 yield self._file.read(in_file, part), int(in_file.long_starts[part])
 
 
+class _TooManyEventsError(Exception):
+    """Somebody's different events do not fit memory."""
+
+
 @kernel
-def rows_of_pass(persons: Words, key: Words, number: int, passes: int) -> Int64s:
-    """The rows of the persons whose hash has this number; of `passes`, a power of two."""
+def rows_of_pass(  # what is chosen from, and what
+    persons: Words,
+    items: Words,
+    groups: NDArray[np.int32],
+    key: Words,
+    number: int,
+    passes: int,
+    cell_number: int,
+    cell_passes: int,
+) -> Int64s:
+    """The rows whose persons, and whose groups and items, have these numbers; passes are powers of two."""
     rows, count = np.empty(len(persons), dtype=np.int64), 0
     for row in range(len(persons)):
         value = person_mix(persons[row, 0], persons[row, 1], key)
-        if np.int64((value >> _PASS_SHIFT) & np.uint64(passes - 1)) == number:
-            rows[count] = row
-            count += 1
+        if np.int64((value >> _PASS_SHIFT) & np.uint64(passes - 1)) != number:
+            continue
+        if cell_passes > 1:
+            low = items[row, items.shape[1] - 1]
+            low += np.uint64(groups[row]) * _GROUP_FACTOR if len(groups) else np.uint64(0)
+            value = person_mix(items[row, 0], low, key)
+            if np.int64((value >> _PASS_SHIFT) & np.uint64(cell_passes - 1)) != cell_number:
+                continue
+        rows[count] = row
+        count += 1
     return rows[:count].copy()
 
 
@@ -168,7 +226,7 @@ class _BlockInFile:
     places: Int64s
     starts: Int64s
     long_starts: Int64s
-    widths: tuple[int, ...]  # numbers for each event in items, amounts, times and groups
+    widths: tuple[int, ...]  # numbers for each event in each array but the first and the last
 
 
 class _TemporaryFile:
@@ -220,9 +278,7 @@ class _TemporaryFile:
         plain = self._cipher.decrypt((block.number + part).to_bytes(12, "little"), text, None)
         rows = int(block.starts[part + 1] - block.starts[part])
         arrays, offset = [], 0
-        for kind, width in zip(
-            (np.uint64, np.uint64, np.int64, np.int64, np.int32), (2, *block.widths), strict=True
-        ):
+        for kind, width in zip(_TYPES, (2, *block.widths), strict=True):
             arrays.append(np.frombuffer(plain, dtype=kind, count=rows * width, offset=offset))
             offset += arrays[-1].nbytes
         persons, items, *others = arrays

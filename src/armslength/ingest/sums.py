@@ -93,6 +93,12 @@ class ItemColumns:
 
     def __call__(self, items: Words) -> NDArray[np.int32] | None:
         """s numbers for each item: a place, or −1−place where the entry is −1; None for a transform with full columns."""
+        if (
+            self._transform.input_dim is not None
+            and len(items)
+            and items[:, -1].max() >= self._transform.input_dim
+        ):
+            raise TypeError("items must be columns of the transform: others would be added to other memory")
         if self._counts_only:
             return items[:, -1:].astype(np.int32)
         if self._transform.column_entries is None:
