@@ -41,7 +41,7 @@ def release(source, protocol=PROTOCOL, **known):
         (counting(delta="1e-6", max_norm="1.5"), {}, 3),
         (COUNTED, {"vocabulary": NAMES}, 1),
     ],
-    ids=["events", "people", "one group", "vocabulary"],
+    ids=["events", "people", "one group", "max_norm", "vocabulary"],
 )
 def test_the_integers_are_those_of_one_machine(session, monkeypatch, protocol, known, partitions):
     monkeypatch.setattr(module, "_CHUNK_BYTES", (100, 100))
