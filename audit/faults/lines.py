@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 from types import FrameType
 from typing import Any
 
@@ -24,7 +25,7 @@ _FILES = (
 
 
 class Lines:
-    """Counts lines of the main thread, and sends a signal at one of them.
+    """Counts lines of all threads that begin from now on, and sends a signal at one of them.
 
     Args:
         number: At which line, counted from 0; a negative one is never reached.
@@ -40,6 +41,7 @@ class Lines:
 
     def start(self) -> None:
         """From now on."""
+        threading.settrace(self._call)
         sys.settrace(self._call)
 
     def _call(self, frame: FrameType, event: str, argument: Any) -> Any:

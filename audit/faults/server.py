@@ -10,6 +10,7 @@ import resource
 import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from contextlib import chdir, nullcontext
@@ -95,6 +96,7 @@ def _run_with(fault: dict[str, Any], arguments: list[str], log: Path) -> int:
     lines = Lines(fault.get("line", -1), fault.get("signal", 0), fault.get("function"))
     lines.start()
     code = _run(arguments)
+    threading.settrace(None)  # type: ignore[arg-type]  # as sys.settrace
     sys.settrace(None)
     (log / COUNT).write_text(str(lines.passed), encoding="utf-8")
     return code

@@ -73,7 +73,7 @@ def block_of(count, person=b"p1234"):
     none = np.empty(0, dtype=np.int64)
     items, groups = np.arange(count, dtype=np.uint64).reshape(-1, 1), np.zeros(count, dtype=np.int32)
     starts = np.array([0] + [count] * PARTS)
-    events = Events(words, items, none, none, groups, np.empty(0, dtype=np.uint8))
+    events = Events(words, items, none, none, words[:0, 0], groups, np.empty(0, dtype=np.uint8))
     return Block(events, starts, np.zeros(PARTS + 1, dtype=np.int64))
 
 

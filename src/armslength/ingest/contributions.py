@@ -56,7 +56,11 @@ class Events(NamedTuple):
         """One copy of all parts: events, the place of their first long id, and which rows are wanted (None: all)."""
         rows = [np.arange(events.count) if wanted is None else wanted for events, _, wanted in parts]
         persons = np.empty((sum(map(len, rows)), 2), dtype=np.uint64)
-        long_ids = np.empty(sum(len(events.long_ids) for events, _, _ in parts), dtype=np.uint8)
+        sizes = [
+            long_bytes(events.persons, events.long_ids, first_long, wanted)
+            for (events, first_long, _), wanted in zip(parts, rows, strict=True)
+        ]
+        long_ids = np.empty(int(sum(sizes)), dtype=np.uint8)
         start, used = 0, 0
         for (events, first_long, _), wanted in zip(parts, rows, strict=True):
             target = persons[start : start + len(wanted)]
@@ -76,7 +80,7 @@ class Events(NamedTuple):
                 for (events, first_long, wanted), once in zip(parts, ones, strict=True)
             ]
         others = column(1), column(2), column(3), column(4), column(5)
-        return cls(persons, *others, long_ids[:used].copy())
+        return cls(persons, *others, long_ids)
 
 
 @dataclass(frozen=True)
@@ -337,6 +341,18 @@ def unpack_persons(
 
 
 @kernel
+def long_bytes(persons: Words, long_ids: NDArray[np.uint8], first_long: int, rows: Int64s) -> np.int64:
+    """How many bytes the long ids of these rows take, each as often as it occurs."""
+    size = np.int64(0)
+    if len(long_ids):
+        for i in range(len(rows)):
+            second = persons[rows[i], 1]
+            if second >> _56 == _LONG:
+                size += 4 + long_length(long_ids, np.int64(second & _LOW_56) - first_long)
+    return size
+
+
+@kernel
 def copy_persons(
     persons: Words,
     long_ids: NDArray[np.uint8],
@@ -387,6 +403,13 @@ def _by_person(persons: Words, long_ids: NDArray[np.uint8], key: Words) -> tuple
         rows[following[person]] = row
         following[person] += 1
     return starts[: people + 1].copy(), rows
+
+
+@kernel
+def most_of_one(persons: Words, long_ids: NDArray[np.uint8], key: Words) -> int:
+    """The most events that one person has."""
+    starts, _ = _by_person(persons, long_ids, key)
+    return np.diff(starts).max() if len(persons) else 0
 
 
 # One person's events. A cell is (group, high word, low word of the item).

@@ -129,7 +129,8 @@ class ItemWords:
         words = np.frombuffer(b"".join(map(self._words_of, texts)), dtype="<u8").reshape(-1, 2)
         amounts = _NONE
         if self._amounts is not None:
-            amounts = np.array([self._amounts.get(unicodedata.normalize("NFC", text), 0) for text in texts])
+            names = (unicodedata.normalize("NFC", text) for text in texts)
+            amounts = np.array([self._amounts.get(name, 0) for name in names], dtype=np.int64)
         first = object() if known is None else known.first
         if known is not None:
             different = pa.concat_arrays([known.texts, different])

@@ -83,10 +83,8 @@ def id_expression(column: str, kind: str, role: str) -> str:
     """A person or a group as text, missing as NULL; a float is the whole number that it is, and nobody if it is none."""
     if kind == "JSON":
         text = f"{column} ->> '$'"
-        is_id = f"json_type({column}) = 'VARCHAR' OR regexp_full_match({text}, '{_WHOLE_NUMBER}')"
-        number = f"CASE WHEN json_type({column}) = 'DOUBLE' THEN TRY_CAST({text} AS DOUBLE) END"
-        value = f"CASE WHEN {is_id} THEN {text} ELSE {_whole_text(number, 'DOUBLE')} END"
-        name = _unless(_missing(column, kind), value=value)
+        is_id = f"json_type({column}) = 'VARCHAR' OR regexp_full_match({text}, '-?[0-9]+(\\.0*)?')"
+        name = _unless(_missing(column, kind), f"NOT ({is_id})", value=text)
     elif kind in REAL:
         name = _whole_text(column, kind)
     elif is_whole(kind) or kind in {"VARCHAR", "UUID", "DATE", NOTHING} or kind.startswith("ENUM"):

@@ -25,7 +25,7 @@ from armslength.ingest.contributions import (
 from armslength.ingest.encoding import EventEncoder, ItemWords, LeftOut, Watch
 from armslength.ingest.engine import DEFAULT_MEMORY, EventTable, memory_bytes, opened_table
 from armslength.ingest.event_columns import EventColumns
-from armslength.ingest.partitions import EventStore
+from armslength.ingest.partitions import EventStore, Job
 from armslength.ingest.records import record_roles
 from armslength.ingest.sketch_bound import bound_sketches
 from armslength.ingest.sources import size_of
@@ -195,9 +195,12 @@ class TableJob:
                     before = now
             jobs = store.jobs(order, bound)
             with progress("counting", left_out.counting, "rows", shown=show_progress) as advance:
-                parts = ordered_map(lambda job: work(store.take(job, order, bound)), jobs, threads)
-                for job, part in zip(jobs, parts, strict=True):
-                    yield part
+
+                def results(job: Job) -> list[_T]:
+                    return [work(events) for events in store.take(job, order, bound)]
+
+                for job, parts in zip(jobs, ordered_map(results, jobs, threads), strict=True):
+                    yield from parts
                     advance(job.rows)
 
     def opened(self) -> AbstractContextManager[EventTable]:

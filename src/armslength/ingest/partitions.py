@@ -6,6 +6,7 @@ The file has no name and its key lives in this process alone: a killed process l
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Self
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from armslength._numba import Int64s, Words, kernel
 from armslength.errors import InputError
-from armslength.ingest.contributions import Events, KeyedOrder, person_mix
+from armslength.ingest.contributions import Events, KeyedOrder, most_of_one, person_mix
 from armslength.threads import check_same_process
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ PARTS = 512
 PART_SHIFT = np.uint64(55)  # the highest 9 bits of a hash are the part
 _PASS_SHIFT = np.uint64(39)
 _MOST_PASSES = 1 << 16
+_FINER = 16  # passes in place of one
 _CELL_PASSES = (16, 256, 4096)
 _GROUP_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _ROWS_AT_ONCE = (
@@ -146,17 +148,30 @@ class EventStore:
         left = order.compact(Events.joined(sample), bound).count
         return min(_MOST_PASSES, 1 << int(2 * job.rows / rows * left / self._most_rows).bit_length())
 
-    def take(self, job: Job, order: KeyedOrder, bound: int) -> Events:
-        """Events of the persons of a job, of which the order keeps the same as of all theirs: all of them, if they fit memory."""
-        for cells in (1, *_CELL_PASSES):
-            try:
-                if cells == 1:
-                    return self._taken(job, order, bound)
-                parts = (self._taken(job, order, bound, number, cells) for number in range(cells))
-                return order.shortened(parts, bound)
-            except _TooManyEventsError:
-                continue
-        raise InputError("one person's events must fit within the memory given, got far more; try 4GB")
+    def take(self, job: Job, order: KeyedOrder, bound: int) -> Iterator[Events]:
+        """Events of the persons of a job, everybody's once, of which the order keeps the same as of all theirs.
+
+        That is all of them, if they fit memory; else in more passes over persons, or over the groups and items of one who has most.
+        """
+        events, cell_passes = None, tuple[int, ...]()
+        try:
+            events = self._taken(job, order, bound)
+        except _TooManyEventsError as problem:
+            if problem.one_person or job.passes >= _MOST_PASSES:
+                cell_passes = _CELL_PASSES
+        for cells in cell_passes:
+            if events is None:
+                with suppress(_TooManyEventsError):
+                    parts = (self._taken(job, order, bound, number, cells) for number in range(cells))
+                    events = order.shortened(parts, bound)
+        if events is not None:
+            yield events
+            return
+        if job.passes >= _MOST_PASSES:
+            raise InputError("one person's events must fit within the memory given, got far more; try 4GB")
+        for step in range(_FINER):
+            number, passes = job.number + step * job.passes, _FINER * job.passes
+            yield from self.take(Job(job.first, job.last, 0, number, passes), order, bound)
 
     def _taken(
         self, job: Job, order: KeyedOrder, bound: int, cell_number: int = 0, cell_passes: int = 1
@@ -174,7 +189,9 @@ class EventStore:
                 parts = [(order.compact(Events.joined(parts), bound), 0, None)]
                 rows = parts[0][0].count
                 if rows > self._most_rows:
-                    raise _TooManyEventsError
+                    raise _TooManyEventsError(
+                        most_of_one(parts[0][0].persons, parts[0][0].long_ids, self._key) > rows // 2
+                    )
                 most = max(most, 2 * rows)
         return Events.joined(parts)
 
@@ -187,7 +204,11 @@ class EventStore:
 
 
 class _TooManyEventsError(Exception):
-    """Somebody's different events do not fit memory."""
+    """Events do not fit memory; whether one person has most of them."""
+
+    def __init__(self, one_person: bool) -> None:  # its only fact
+        super().__init__()
+        self.one_person = one_person
 
 
 @kernel
@@ -275,7 +296,8 @@ class _TemporaryFile:
         check_same_process(self._process)
         first, last = int(block.places[part]), int(block.places[part + 1])
         text = b"" if self._file is None else os.pread(self._file.fileno(), last - first, first)
-        plain = self._cipher.decrypt((block.number + part).to_bytes(12, "little"), text, None)
+        # kernels are compiled for arrays that may be written to
+        plain = bytearray(self._cipher.decrypt((block.number + part).to_bytes(12, "little"), text, None))
         rows = int(block.starts[part + 1] - block.starts[part])
         arrays, offset = [], 0
         for kind, width in zip(_TYPES, (2, *block.widths), strict=True):

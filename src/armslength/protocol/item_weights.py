@@ -14,7 +14,7 @@ from armslength.privacy.exact_numbers import decimal_text, exact_number
 from armslength.randomness.seeds import canonical_text, length_prefixed
 
 _DOMAIN = b"armslength item weights v1"
-_LARGEST = 2**40
+_LARGEST, _MOST_UNITS = 2**40, 2**62
 _MOST = 10_000_000
 _COLUMNS = ["item", "weight"]
 
@@ -52,10 +52,9 @@ def _checked_weights(source: Any, resolution: Fraction) -> dict[str, Fraction]:
     weights = dict[str, Fraction]()
     for item, value in _rows_of(source):
         weight = exact_number("item_weights", value)
-        if not (weight == 0 or resolution <= weight <= _LARGEST):
-            raise ParameterError(
-                f"item_weights must be 0, or from the protocol's resolution {decimal_text(resolution)} to 2^40, got {short_repr(value)}"
-            )
+        if not (weight == 0 or (resolution <= weight <= _LARGEST and weight <= _MOST_UNITS * resolution)):
+            rule = f"item_weights must be 0, or from the protocol's resolution {decimal_text(resolution)} to 2^40 and 2^62 times it"
+            raise ParameterError(f"{rule}, got {short_repr(value)}")
         if not isinstance(item, str) or not item:
             raise ParameterError(f"items of item_weights must be text, got {short_repr(item)}")
         try:

@@ -110,7 +110,7 @@ def preview_events(job: "TableJob", account: Account) -> None:
 
 def checked_rows(protocol: Protocol, count: int, labels: Any) -> list[str] | None:
     """The label of each row, or None for numbers, if that many rows may be released and the labels are theirs."""
-    check_without_max_norm(protocol)
+    check_not_for_tables(protocol)
     if count > 1 and not protocol.on_grid and protocol.changed_entries is None:
         raise ParameterError(
             "changed_entries must say how many entries one unit can change, over all rows, when several rows are off the grid; "
@@ -119,13 +119,16 @@ def checked_rows(protocol: Protocol, count: int, labels: Any) -> list[str] | Non
     return checked_labels(labels, count)
 
 
-def check_without_max_norm(protocol: Protocol) -> None:
-    """Refuses rows and streams under a protocol with a `max_norm`: nothing bounds there what a person adds to the sketch."""
+def check_not_for_tables(protocol: Protocol) -> None:
+    """Refuses rows and streams under a protocol whose `max_norm`, record or item weights only event tables enforce."""
     if protocol.max_norm is not None:
         rule = "max_norm must be None, except for event tables, where it is enforced"
         raise ParameterError(
             f"{rule}; release events with release_table, or make a protocol with a radius (norm='l2' for vectors)"
         )
+    for name in ("record", "item_weights"):
+        if getattr(protocol, name) is not None:
+            raise ParameterError(f"{name} must be None, except for tables; release them with release_table")
 
 
 def sketch_in_clear(

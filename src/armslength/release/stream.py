@@ -17,7 +17,7 @@ from armslength.ingest.events import event_sums
 from armslength.ingest.sums import Sums
 from armslength.ledger.ledger import open_account
 from armslength.protocol.protocol import Protocol
-from armslength.release.release import check_without_max_norm, finished, noised
+from armslength.release.release import check_not_for_tables, finished, noised
 from armslength.sketches.sketches import Sketches, checked_labels
 
 
@@ -41,7 +41,7 @@ class SketchStream:
             raise ParameterError(f"{rule}: sums cannot be clamped before they are known")
         if protocol.noise_site != "output":
             raise ParameterError(f"noise_site must be 'output' for a stream, got {protocol.noise_site!r}")
-        check_without_max_norm(protocol)
+        check_not_for_tables(protocol)
         self._process = os.getpid()  # before the charge, which is for this process alone
         account.charge(protocol, [self._label])
         self._protocol = protocol

@@ -222,6 +222,7 @@ def packed(persons, groups, items, amounts=(), times=(), hash_of=None):
         np.array([item % 2**64 for item in items], dtype=np.uint64).reshape(-1, 1),
         np.array(amounts, dtype=np.int64),
         np.array(times, dtype=np.int64),
+        np.empty(0, dtype=np.uint64),
         np.array(groups, dtype=np.int32),
         np.frombuffer(bytes(long_ids), dtype=np.uint8).copy(),
     )

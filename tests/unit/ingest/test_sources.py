@@ -270,8 +270,17 @@ def test_a_small_memory_spills_and_gives_the_same(source, fields, monkeypatch):
     assert len({str(values) for values in found.values()}) == 1
 
 
-def test_too_little_memory_gets_one_line():
-    transform = al.SparseJL(sketch_dim=16, seed="t")
-    protocol = al.Protocol(transform, epsilon=1, contribution=1000, count="events", unit="u")
-    with pytest.raises(al.InputError, match="within the memory given"):
-        release(one_heavy_person(), protocol, memory="8MB", group=None, public_groups=None, label="all")
+@pytest.mark.parametrize("fields", [{"count": "events", "contribution": 5000}, {"contribution": 3}], ids=str)
+def test_somebody_with_most_events_changes_nothing_for_others(fields):
+    """First one long id with different and with equal events, then many people who share an item."""
+    heavy = [f"i{number}" for number in range(3000)] + ["same"] * 4000
+    people = [f"p{number}" for number in range(30_000)]
+    who = ["somebody with a name that is too long for two words"] * len(heavy) + people
+    events = pa.table({"who": who, "what": heavy + ["x"] * len(people)})
+    protocol = al.Protocol(al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, unit="u", **fields)
+    columns, one = EventColumns("who", "what"), PublicGroups(("all",), None)
+    small, large = (
+        TableJob.of(events, protocol, columns, one, memory=memory, threads=2).sums(KEY).values.tolist()
+        for memory in ("300KB", "1GB")
+    )
+    assert small == large
