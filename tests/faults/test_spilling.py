@@ -70,10 +70,10 @@ def block_of(count, person=b"p1234"):
     """Events of one person, in the first part."""
     halves = person[:8].ljust(8, b"\0") + person[8:].ljust(7, b"\0") + bytes([len(person)])
     words = np.frombuffer(halves * count, dtype="<u8").astype(np.uint64).reshape(-1, 2)
-    none = np.empty(0, dtype=np.int64)
-    items, groups = np.arange(count, dtype=np.uint64).reshape(-1, 1), np.zeros(count, dtype=np.int32)
+    items = np.zeros((count, 3), dtype=np.uint64)
+    items[:, 1] = np.arange(count)
     starts = np.array([0] + [count] * PARTS)
-    events = Events(words, items, none, none, words[:0, 0], groups, np.empty(0, dtype=np.uint8))
+    events = Events(np.hstack([words, items]), np.empty(0, dtype=np.uint8))
     return Block(events, starts, np.zeros(PARTS + 1, dtype=np.int64))
 
 
@@ -87,7 +87,7 @@ def test_the_temporary_file_holds_nothing_to_read(tmp_path, monkeypatch):
     assert len(written) == place.places[-1] > 1000 * 28
     assert not any(text in written for text in READABLE)
     # the search finds what is not encrypted
-    assert all(text in block.events.persons.tobytes() for text in READABLE)
+    assert all(text in block.events.rows.tobytes() for text in READABLE)
     file.close()
     assert bytes_spilled(os.getpid()) == b""
 

@@ -6,7 +6,6 @@ one by at most twice that: the protocol's radius. Who is one person is decided b
 Reference: docs/privacy.md, event tables; docs/reference/contributions.md, the specification that every engine follows.
 """
 
-import copy
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
@@ -27,6 +26,7 @@ _State = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 _0, _1, _8 = np.uint64(0), np.uint64(1), np.uint64(8)
 _13, _16, _17, _21, _32, _56, _64 = (np.uint64(bits) for bits in (13, 16, 17, 21, 32, 56, 64))
 _LONG = np.uint64(255)  # in place of the length
+_HIGH, _LOW, _GROUP, _AMOUNT, _TIMES, _KEY = range(2, 8)  # columns of events
 _LOW_56 = np.uint64(2**56 - 1)
 _FEW = 24  # an insertion sort is faster
 _LARGEST = np.int64(2**63 - 1)
@@ -36,51 +36,37 @@ _EVENT_END = np.uint64(40 << 56)  # five words were hashed
 
 
 class Events(NamedTuple):
-    """Events as numbers, in any order. An empty array of amounts or times stands for 1, one of groups for group 0."""
+    """Events as rows of words, in any order: what belongs together lies together in memory.
 
-    persons: Words  # n x 2: the id, as `pack_person` writes it
-    items: Words  # n x 2: high and low word of a hashed text; n x 1: an integer modulo 2^64
-    amounts: Int64s  # in grid units, not 0
-    times: Int64s  # how often the event occurs
-    keys: Words  # the hash of each event; empty: to be computed
-    groups: NDArray[np.int32]
+    The columns are the two words of the person, as `pack_person` writes them; the high and the low word of the item (of an integer, 0 and
+    the integer modulo 2^64); the number of the group; and as far as there are any: the amount, in grid units and not 0; how often the event
+    occurs; its hash. Without them, amount and times are 1, and hashes are to be computed.
+    """
+
+    rows: Words  # n x 5 to n x 8
     long_ids: NDArray[np.uint8]  # the ids that are too long for two words
 
-    @property
-    def count(self) -> int:  # type: ignore[override]  # of events; nobody searches a tuple of arrays
-        """How many events there are."""
-        return len(self.persons)
-
     @classmethod
-    def joined(cls, parts: "Sequence[tuple[Events, int, Int64s | None]]") -> "Events":
-        """One copy of all parts: events, the place of their first long id, and which rows are wanted (None: all)."""
-        rows = [np.arange(events.count) if wanted is None else wanted for events, _, wanted in parts]
-        persons = np.empty((sum(map(len, rows)), 2), dtype=np.uint64)
+    def joined(cls, parts: "Sequence[Part]", width: int = 0) -> "Events":
+        """One copy of all parts, with as many columns as the widest has, or as many as that."""
+        width = width or max(events.rows.shape[1] for events, _, _ in parts)
+        chosen = [np.arange(len(events.rows)) if wanted is None else wanted for events, _, wanted in parts]
         sizes = [
-            long_bytes(events.persons, events.long_ids, first_long, wanted)
-            for (events, first_long, _), wanted in zip(parts, rows, strict=True)
+            long_bytes(*events, first, rows) for (events, first, _), rows in zip(parts, chosen, strict=True)
         ]
+        rows = np.empty((sum(map(len, chosen)), width), dtype=np.uint64)
         long_ids = np.empty(int(sum(sizes)), dtype=np.uint8)
         start, used = 0, 0
-        for (events, first_long, _), wanted in zip(parts, rows, strict=True):
-            target = persons[start : start + len(wanted)]
-            used = copy_persons(events.persons, events.long_ids, first_long, wanted, target, long_ids, used)
+        for (events, first_long, _), wanted in zip(parts, chosen, strict=True):
+            target = rows[start : start + len(wanted)]
+            used = copy_rows(*events, first_long, wanted, target, long_ids, used)
             start += len(wanted)
+        return cls(rows, long_ids)
 
-        def column(place: int) -> Any:
-            arrays = [(events[place], wanted) for events, _, wanted in parts]
-            return np.concatenate(
-                [each if wanted is None or not len(each) else each[wanted] for each, wanted in arrays]
-            )
 
-        if any(len(events.times) for events, _, _ in parts):
-            ones = [np.ones(events.count, dtype=np.int64) for events, _, _ in parts]
-            parts = [
-                (events if len(events.times) else events._replace(times=once), first_long, wanted)
-                for (events, first_long, wanted), once in zip(parts, ones, strict=True)
-            ]
-        others = column(1), column(2), column(3), column(4), column(5)
-        return cls(persons, *others, long_ids)
+Part = tuple[
+    Events, int, Int64s | None
+]  # events, the place of their first long id, which rows are wanted (None: all)
 
 
 @dataclass(frozen=True)
@@ -88,7 +74,7 @@ class BoundedEvents:
     """What is kept of some persons' events, within everybody's bound; **not private**."""
 
     groups: NDArray[np.int32]
-    items: Words  # as in `Events`
+    items: Words  # n x 2: high and low word
     amounts: Int64s
     starts: Int64s  # each person's first event, and the number of all
     keys: Words  # the hashes, where they were needed
@@ -146,32 +132,35 @@ class KeyedOrder:
         """Fewer events, of which `bounded` keeps the same, also with other events: some that are beyond the bound are left out."""
         if not self.each_once:
             rows, times = different_events(*events, self.key)
-            return Events.joined([(events, 0, rows)])._replace(times=times)
-        return self.kept(events, bound)._replace(keys=events.keys)  # a later event can only push these out
-
-    def kept(self, events: Events, bound: int) -> Events:
-        """What is kept, as events again."""
-        kept = self.bounded(events, bound)
-        persons = Events.joined([(events, 0, np.repeat(kept.persons, np.diff(kept.starts)))])
-        groups = kept.groups if len(events.groups) else events.groups
-        amounts = kept.amounts if len(events.amounts) else events.amounts
-        return persons._replace(
-            items=kept.items, amounts=amounts, times=events.times[:0], keys=kept.keys, groups=groups
-        )
+            different = Events.joined([(events, 0, rows)], _TIMES + 1)
+            different.rows[:, _TIMES] = times
+            return different
+        return self._kept(
+            events, bound, min(events.rows.shape[1], _TIMES)
+        )  # a later event can only push these out
 
     def shortened(self, parts: Iterable[Events], bound: int) -> Events:
         """Events of which `bounded` keeps the same as of all these parts; equal group and item of a person must be in one part.
 
         What a part does not keep by itself cannot be kept at all. Each event has its own hash from then on.
         """
-        order = copy.copy(self)
-        order.in_order = True  # so that there are hashes also where everything is kept
-        return Events.joined([(order.kept(events, bound), 0, None) for events in parts])
+        return Events.joined([(self._kept(events, bound, _KEY + 1), 0, None) for events in parts])
+
+    def _kept(self, events: Events, bound: int, width: int) -> Events:
+        """What is kept, as events with so many columns."""
+        in_order = self.in_order or width > _KEY  # hashes are needed, also where everything is kept
+        rules = self.each_once, self.one_group, in_order
+        kept = BoundedEvents(*bound_events(*events, self.key, self._groups, *rules, np.int64(bound)))
+        result = Events.joined([(events, 0, np.repeat(kept.persons, np.diff(kept.starts)))], width)
+        columns = [*kept.items.T, kept.groups, kept.amounts, 1, kept.keys]
+        for place, column in enumerate(columns[: width - _HIGH], _HIGH):
+            result.rows[:, place] = column.astype(np.int64).view(np.uint64) if place == _AMOUNT else column
+        return result
 
 
 def ids_of(events: Events, places: Int64s) -> pa.Array:
     """The ids of the persons of these events, as text."""
-    starts, data = unpack_persons(events.persons, events.long_ids, places)
+    starts, data = unpack_persons(*events, places)
     return pa.Array.from_buffers(
         pa.large_string(), len(places), [None, pa.py_buffer(starts), pa.py_buffer(data)]
     )
@@ -292,12 +281,12 @@ def long_length(long_ids: NDArray[np.uint8], place: np.int64) -> np.int64:
 
 
 @kernel
-def _same_person(persons: Words, long_ids: NDArray[np.uint8], a: int, b: int) -> bool:
-    if persons[a, 0] != persons[b, 0]:
+def _same_person(rows: Words, long_ids: NDArray[np.uint8], a: int, b: int) -> bool:
+    if rows[a, 0] != rows[b, 0]:
         return False
-    if persons[a, 1] >> _56 != _LONG or persons[b, 1] >> _56 != _LONG:
-        return persons[a, 1] == persons[b, 1]  # type: ignore[no-any-return]  # a bool
-    place, other = np.int64(persons[a, 1] & _LOW_56), np.int64(persons[b, 1] & _LOW_56)
+    if rows[a, 1] >> _56 != _LONG or rows[b, 1] >> _56 != _LONG:
+        return rows[a, 1] == rows[b, 1]  # type: ignore[no-any-return]  # a bool
+    place, other = np.int64(rows[a, 1] & _LOW_56), np.int64(rows[b, 1] & _LOW_56)
     length = long_length(long_ids, place)
     return long_length(long_ids, other) == length and same_bytes(
         long_ids, place + 4, long_ids, other + 4, length
@@ -317,19 +306,19 @@ def same_bytes(
 
 @kernel
 def unpack_persons(
-    persons: Words, long_ids: NDArray[np.uint8], places: Int64s
+    rows: Words, long_ids: NDArray[np.uint8], places: Int64s
 ) -> tuple[Int64s, NDArray[np.uint8]]:
     """(starts, bytes) of the ids at these places."""
     starts = np.zeros(len(places) + 1, dtype=np.int64)
     for i in range(len(places)):
-        second = persons[places[i], 1]
+        second = rows[places[i], 1]
         length = np.int64(second >> _56)
         if second >> _56 == _LONG:
             length = long_length(long_ids, np.int64(second & _LOW_56))
         starts[i + 1] = starts[i] + length
     data = np.empty(starts[-1], dtype=np.uint8)
     for i in range(len(places)):
-        first, second = persons[places[i], 0], persons[places[i], 1]
+        first, second = rows[places[i], 0], rows[places[i], 1]
         place = np.int64(second & _LOW_56) + 4
         for step in range(starts[i + 1] - starts[i]):
             if second >> _56 == _LONG:
@@ -341,44 +330,48 @@ def unpack_persons(
 
 
 @kernel
-def long_bytes(persons: Words, long_ids: NDArray[np.uint8], first_long: int, rows: Int64s) -> np.int64:
-    """How many bytes the long ids of these rows take, each as often as it occurs."""
+def long_bytes(rows: Words, long_ids: NDArray[np.uint8], first_long: int, wanted: Int64s) -> np.int64:
+    """How many bytes the long ids of the wanted rows take, each as often as it occurs."""
     size = np.int64(0)
     if len(long_ids):
-        for i in range(len(rows)):
-            second = persons[rows[i], 1]
+        for i in range(len(wanted)):
+            second = rows[wanted[i], 1]
             if second >> _56 == _LONG:
                 size += 4 + long_length(long_ids, np.int64(second & _LOW_56) - first_long)
     return size
 
 
 @kernel
-def copy_persons(
-    persons: Words,
+def copy_rows(
+    rows: Words,
     long_ids: NDArray[np.uint8],
     first_long: int,
-    rows: Int64s,
+    wanted: Int64s,
     target: Words,
     long_target: NDArray[np.uint8],
     used: int,
 ) -> int:
-    """Copies the ids of these rows, long ones to where `used` bytes are taken; how many are taken then."""
-    for i in range(len(rows)):
-        first, second = persons[rows[i], 0], persons[rows[i], 1]
-        if second >> _56 == _LONG:
-            place = np.int64(second & _LOW_56) - first_long
-            second = (_LONG << _56) | np.uint64(used)
+    """Copies the wanted rows, long ids to where `used` bytes are taken; how many are taken then. Columns that are not there become 1."""
+    width = min(rows.shape[1], target.shape[1])
+    for i in range(len(wanted)):
+        row = wanted[i]
+        for column in range(width):
+            target[i, column] = rows[row, column]
+        for column in range(width, target.shape[1]):
+            target[i, column] = _1
+        if rows[row, 1] >> _56 == _LONG:
+            place = np.int64(rows[row, 1] & _LOW_56) - first_long
+            target[i, 1] = (_LONG << _56) | np.uint64(used)
             for step in range(4 + long_length(long_ids, place)):
                 long_target[used] = long_ids[place + step]
                 used += 1
-        target[i, 0], target[i, 1] = first, second
     return used
 
 
 @kernel
-def _by_person(persons: Words, long_ids: NDArray[np.uint8], key: Words) -> tuple[Int64s, NDArray[np.int32]]:
+def _by_person(events: Words, long_ids: NDArray[np.uint8], key: Words) -> tuple[Int64s, NDArray[np.int32]]:
     """(starts, rows): person i has the rows rows[starts[i]:starts[i+1]]."""
-    count, size = len(persons), 4
+    count, size = len(events), 4
     while size < 2 * count:
         size *= 2
     slots = np.full(size, -1, dtype=np.int32)
@@ -386,8 +379,8 @@ def _by_person(persons: Words, long_ids: NDArray[np.uint8], key: Words) -> tuple
     starts = np.zeros(count + 1, dtype=np.int64)
     people = 0
     for row in range(count):
-        slot = slot_of(persons[row, 0], persons[row, 1], key, size)
-        while slots[slot] >= 0 and not _same_person(persons, long_ids, firsts[slots[slot]], row):
+        slot = slot_of(events[row, 0], events[row, 1], key, size)
+        while slots[slot] >= 0 and not _same_person(events, long_ids, firsts[slots[slot]], row):
             slot = (slot + 1) & (size - 1)
         if slots[slot] < 0:
             slots[slot], firsts[people] = people, row
@@ -406,10 +399,10 @@ def _by_person(persons: Words, long_ids: NDArray[np.uint8], key: Words) -> tuple
 
 
 @kernel
-def most_of_one(persons: Words, long_ids: NDArray[np.uint8], key: Words) -> int:
+def most_of_one(events: Words, long_ids: NDArray[np.uint8], key: Words) -> int:
     """The most events that one person has."""
-    starts, _ = _by_person(persons, long_ids, key)
-    return np.diff(starts).max() if len(persons) else 0
+    starts, _ = _by_person(events, long_ids, key)
+    return np.diff(starts).max() if len(events) else 0
 
 
 # One person's events. A cell is (group, high word, low word of the item).
@@ -487,11 +480,8 @@ def _doubled(array: Any) -> Any:
 
 
 @kernel
-def _cap(
-    places: NDArray[np.int32], count: int, keys: Words, cells: Words, amounts: Int64s, bound: np.int64
-) -> int:
-    """Sorts places and truncates amounts where Σ|amount| reaches the bound; how many are left."""
-    sort_places(places, count, keys, cells, amounts)
+def _cap(places: NDArray[np.int32], count: int, amounts: Int64s, bound: np.int64) -> int:
+    """Truncates amounts where Σ|amount| reaches the bound, in the order of the places; how many are left."""
     left, kept = bound, 0
     while kept < count and left > 0:
         amount = amounts[places[kept]]
@@ -504,13 +494,17 @@ def _cap(
 
 
 @kernel
-def bound_events(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  # one loop over persons; each part is a rule of the specification
-    persons: Words,
-    items: Words,
-    amounts: Int64s,
-    times: Int64s,
-    event_keys: Words,
-    groups: NDArray[np.int32],
+def _event_hash(
+    begun: _State, group: np.uint64, high: np.uint64, low: np.uint64, occurrence: np.uint64
+) -> np.uint64:
+    """The hash of an event, after the person's; `group` is the hash of the group."""
+    state = _with_word(_with_word(_with_word(begun, group), high), low)
+    return _ended(_with_word(state, occurrence), _EVENT_END)
+
+
+@kernel
+def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each part is a rule of the specification
+    events: Words,
     long_ids: NDArray[np.uint8],
     key: Words,
     group_hashes: Words,
@@ -520,12 +514,11 @@ def bound_events(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  # one loop 
     bound: np.int64,
 ) -> tuple[NDArray[np.int32], Words, Int64s, Int64s, Words, Floats, Int64s]:
     """The arrays of `BoundedEvents`."""
-    starts, rows = _by_person(persons, long_ids, key)
-    people, width = len(starts) - 1, items.shape[1]
+    starts, rows = _by_person(events, long_ids, key)
+    people, width = len(starts) - 1, events.shape[1]
     kept, kept_starts = 0, np.zeros(people + 1, dtype=np.int64)
-    kept_groups = np.empty(len(persons), dtype=np.int32)
-    kept_items = np.empty((len(persons), width), dtype=np.uint64)
-    kept_amounts, kept_keys = np.empty(len(persons), dtype=np.int64), np.empty(len(persons), dtype=np.uint64)
+    kept_groups, kept_items = np.empty(len(events), np.int32), np.empty((len(events), 2), np.uint64)
+    kept_amounts, kept_keys = np.empty(len(events), np.int64), np.empty(len(events), np.uint64)
     totals, firsts = np.zeros(people), np.empty(people, dtype=np.int64)
 
     most = 1
@@ -533,20 +526,19 @@ def bound_events(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  # one loop 
         most = max(most, starts[person + 1] - starts[person])
     # one person's events, and below their occurrences as far as they may be kept
     keys, cells, places = np.empty(most, np.uint64), np.zeros((most, 3), np.uint64), np.empty(most, np.int32)
-    own_keys = np.empty(most if len(event_keys) else 0, dtype=np.uint64)
-    cell_amounts, cell_times = np.ones(most, dtype=np.int64), np.ones(most, dtype=np.int64)
-    chosen_keys, chosen_cells = np.empty(64, dtype=np.uint64), np.empty((64, 3), dtype=np.uint64)
-    chosen_amounts, chosen_places = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int32)
+    amounts, times = np.ones(most, dtype=np.int64), np.ones(most, dtype=np.int64)
+    all_keys, all_cells = np.empty(64, dtype=np.uint64), np.empty((64, 3), dtype=np.uint64)
+    all_amounts, all_places = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int32)
 
     for person in range(people):
         first = rows[starts[person]]
         firsts[person] = first
-        begun = _with_word(_begun(key), person_hash(persons[first, 0], persons[first, 1], key))
+        begun = _with_word(_begun(key), person_hash(events[first, 0], events[first, 1], key))
         only = np.int64(-1)
-        if one_group and len(groups):
+        if one_group:
             smallest = _0
             for place in range(starts[person], starts[person + 1]):
-                group = np.int64(groups[rows[place]])
+                group = np.int64(events[rows[place], _GROUP])
                 if group != only:
                     value = _ended(_with_word(begun, group_hashes[group]), _16 << _56)
                     if only < 0 or value < smallest or (value == smallest and group < only):
@@ -554,78 +546,85 @@ def bound_events(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  # one loop 
         count, total = 0, np.int64(0)
         for place in range(starts[person], starts[person + 1]):
             row = rows[place]
-            group = np.int64(groups[row]) if len(groups) else np.int64(0)
-            if only >= 0 and group != only:
+            if only >= 0 and np.int64(events[row, _GROUP]) != only:
                 continue
-            cells[count, 0] = np.uint64(group)
-            cells[count, 1] = items[row, 0] if width == 2 else _0
-            cells[count, 2] = items[row, width - 1]
-            if len(amounts):
-                cell_amounts[count] = amounts[row]
-            if len(times):
-                cell_times[count] = 1 if each_once else times[row]
-            if len(event_keys):
-                own_keys[count] = event_keys[row]
-            total = _added(total, cell_amounts[count], cell_times[count])
+            cells[count, 0] = events[row, _GROUP]
+            cells[count, 1], cells[count, 2] = events[row, _HIGH], events[row, _LOW]
+            amounts[count] = np.int64(events[row, _AMOUNT]) if width > _AMOUNT else 1
+            if width > _TIMES and not each_once:
+                times[count] = np.int64(events[row, _TIMES])
+            keys[count] = events[row, _KEY] if width > _KEY else cells[count, 2]
+            total = _added(total, amounts[count], times[count])
+            places[count] = count
             count += 1
         needs_hashes = in_order or total > bound
-        for place in range(count):
-            keys[place] = cells[place, 2]
-            if needs_hashes:
-                state = _with_word(begun, group_hashes[cells[place, 0]])
-                state = _with_word(_with_word(state, cells[place, 1]), cells[place, 2])
-                keys[place] = _ended(_with_word(state, _0), _EVENT_END)
-            if len(event_keys):
-                keys[place] = own_keys[place]
-        if each_once or needs_hashes:
-            sort_places(places, count, keys, cells, cell_amounts)
-        else:
+        if needs_hashes and width <= _KEY:
             for place in range(count):
-                places[place] = place
-        chosen, occurrence = 0, _0
+                hashed = group_hashes[cells[place, 0]], cells[place, 1], cells[place, 2]
+                keys[place] = _event_hash(begun, *hashed, _0)
+        if each_once or needs_hashes:
+            sort_places(places, count, keys, cells, amounts)
+        different, occurrences = 0, 0
         for place in range(count):
             here = places[place]
-            is_again = place > 0 and _is_same_cell(here, places[place - 1], cells)
+            is_again = place > 0 and _is_same_cell(
+                here, places[place - 1 if not each_once else different - 1], cells
+            )
             if is_again and each_once:
                 continue
-            totals[person] += abs(np.float64(cell_amounts[here])) * cell_times[here]
-            number = cell_times[here] if needs_hashes else 1
-            occurrence = occurrence if is_again else _0
-            for _ in range(number):
-                if chosen == len(chosen_keys):
-                    # what is beyond the bound now is beyond it later
-                    if needs_hashes and chosen >= _MANY:
-                        arrays = chosen_keys.copy(), chosen_cells.copy(), chosen_amounts
-                        chosen = _cap(chosen_places, chosen, *arrays, bound)
-                        old_amounts = chosen_amounts.copy()
+            places[different] = here
+            different += 1
+            occurrences += np.int64(is_again) + times[here] - 1
+            totals[person] += abs(np.float64(amounts[here])) * times[here]
+        if not needs_hashes or occurrences == 0 or width > _KEY:
+            if needs_hashes:
+                different = _cap(places, different, amounts, bound)
+            while kept + different > len(kept_amounts):  # some occur several times
+                kept_groups, kept_items = _doubled(kept_groups), _doubled(kept_items)
+                kept_amounts, kept_keys = _doubled(kept_amounts), _doubled(kept_keys)
+            for place in range(different):
+                here = places[place]
+                kept_groups[kept] = np.int32(cells[here, 0])
+                kept_items[kept, 0], kept_items[kept, 1] = cells[here, 1], cells[here, 2]
+                kept_amounts[kept] = amounts[here] * times[here]
+                kept_keys[kept] = keys[here]
+                kept += 1
+            kept_starts[person + 1] = kept
+            continue
+        chosen, occurrence = 0, _0
+        for place in range(different):
+            here = places[place]
+            if place == 0 or not _is_same_cell(here, places[place - 1], cells):
+                occurrence = _0
+            for _ in range(times[here]):
+                if chosen == len(all_keys):
+                    if chosen >= _MANY:  # what is beyond the bound now is beyond it later
+                        old_keys, old_cells = all_keys.copy(), all_cells.copy()
+                        sort_places(all_places, chosen, all_keys, all_cells, all_amounts)
+                        chosen = _cap(all_places, chosen, all_amounts, bound)
+                        old_amounts = all_amounts.copy()
                         for new in range(chosen):
-                            old = chosen_places[new]
-                            chosen_keys[new], chosen_cells[new] = arrays[0][old], arrays[1][old]
-                            chosen_amounts[new] = old_amounts[old]
-                    if chosen > len(chosen_keys) // 2:
-                        chosen_keys, chosen_cells = _doubled(chosen_keys), _doubled(chosen_cells)
-                        chosen_amounts, chosen_places = _doubled(chosen_amounts), _doubled(chosen_places)
-                chosen_keys[chosen], chosen_places[chosen] = keys[here], chosen
-                chosen_cells[chosen, 0], chosen_cells[chosen, 1] = cells[here, 0], cells[here, 1]
-                chosen_cells[chosen, 2], chosen_amounts[chosen] = cells[here, 2], cell_amounts[here]
-                if not needs_hashes:
-                    chosen_amounts[chosen] *= cell_times[here]
-                elif occurrence > _0 and not len(event_keys):
-                    state = _with_word(begun, group_hashes[cells[here, 0]])
-                    state = _with_word(_with_word(state, cells[here, 1]), cells[here, 2])
-                    chosen_keys[chosen] = _ended(_with_word(state, occurrence), _EVENT_END)
+                            old = all_places[new]
+                            all_keys[new], all_amounts[new] = old_keys[old], old_amounts[old]
+                            all_cells[new] = old_cells[old]
+                    if chosen > len(all_keys) // 2:
+                        all_keys, all_cells = _doubled(all_keys), _doubled(all_cells)
+                        all_amounts, all_places = _doubled(all_amounts), _doubled(all_places)
+                hashed = group_hashes[cells[here, 0]], cells[here, 1], cells[here, 2]
+                all_keys[chosen] = _event_hash(begun, *hashed, occurrence) if occurrence > _0 else keys[here]
+                all_cells[chosen, 0], all_cells[chosen, 1] = cells[here, 0], cells[here, 1]
+                all_cells[chosen, 2], all_amounts[chosen] = cells[here, 2], amounts[here]
                 chosen, occurrence = chosen + 1, occurrence + _1
-        if needs_hashes:
-            chosen = _cap(chosen_places, chosen, chosen_keys, chosen_cells, chosen_amounts, bound)
-        while kept + chosen > len(kept_amounts):  # some occur several times
+        sort_places(all_places, chosen, all_keys, all_cells, all_amounts)
+        chosen = _cap(all_places, chosen, all_amounts, bound)
+        while kept + chosen > len(kept_amounts):
             kept_groups, kept_items = _doubled(kept_groups), _doubled(kept_items)
             kept_amounts, kept_keys = _doubled(kept_amounts), _doubled(kept_keys)
         for place in range(chosen):
-            here = chosen_places[place]
-            kept_groups[kept] = np.int32(chosen_cells[here, 0])
-            kept_items[kept, 0] = chosen_cells[here, 1]
-            kept_items[kept, width - 1] = chosen_cells[here, 2]
-            kept_amounts[kept], kept_keys[kept] = chosen_amounts[here], chosen_keys[here]
+            here = all_places[place]
+            kept_groups[kept] = np.int32(all_cells[here, 0])
+            kept_items[kept, 0], kept_items[kept, 1] = all_cells[here, 1], all_cells[here, 2]
+            kept_amounts[kept], kept_keys[kept] = all_amounts[here], all_keys[here]
             kept += 1
         kept_starts[person + 1] = kept
     return (
@@ -640,38 +639,25 @@ def bound_events(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  # one loop 
 
 
 @kernel
-def different_events(
-    persons: Words,
-    items: Words,
-    amounts: Int64s,
-    times: Int64s,
-    _keys: Words,
-    groups: NDArray[np.int32],
-    long_ids: NDArray[np.uint8],
-    key: Words,
-) -> tuple[Int64s, Int64s]:
+def different_events(events: Words, long_ids: NDArray[np.uint8], key: Words) -> tuple[Int64s, Int64s]:
     """(rows, times): one row of each event that differs from the others, and how often it occurs."""
-    starts, rows = _by_person(persons, long_ids, key)
+    starts, rows = _by_person(events, long_ids, key)
     chosen, counts, used = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int64), 0
     for person in range(len(starts) - 1):
         count = starts[person + 1] - starts[person]
-        keys, cells, places = (
-            np.empty(count, np.uint64),
-            np.zeros((count, 3), np.uint64),
-            np.empty(count, np.int32),
-        )
-        cell_amounts = np.ones(count, dtype=np.int64)
+        keys, cells = np.empty(count, np.uint64), np.zeros((count, 3), np.uint64)
+        amounts, places = np.ones(count, np.int64), np.empty(count, np.int32)
         for place in range(count):
             row = rows[starts[person] + place]
-            keys[place] = items[row, items.shape[1] - 1]
-            cells[place, 0] = np.uint64(groups[row]) if len(groups) else _0
-            cells[place, 1] = items[row, 0]
-            cell_amounts[place] = amounts[row] if len(amounts) else 1
-        sort_places(places, count, keys, cells, cell_amounts)
+            keys[place] = events[row, _LOW]
+            cells[place, 0], cells[place, 1] = events[row, _GROUP], events[row, _HIGH]
+            if events.shape[1] > _AMOUNT:
+                amounts[place] = np.int64(events[row, _AMOUNT])
+        sort_places(places, count, keys, cells, amounts)
         for place in range(count):
             row = rows[starts[person] + places[place]]
-            if place == 0 or _before(places[place - 1], places[place], keys, cells, cell_amounts):
+            if place == 0 or _before(places[place - 1], places[place], keys, cells, amounts):
                 chosen[used], counts[used] = row, 0
                 used += 1
-            counts[used - 1] += times[row] if len(times) else 1
+            counts[used - 1] += np.int64(events[row, _TIMES]) if events.shape[1] > _TIMES else 1
     return chosen[:used].copy(), counts[:used].copy()

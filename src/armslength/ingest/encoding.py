@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,7 @@ _MOST_ITEMS = 1 << 20  # whose words are remembered
 _NO_WORDS = b"\xff" * 16
 _NO_TEXT = pa.array([""], pa.large_string())
 _LONG = np.uint64(255 << 56)
+_32 = np.uint64(32)
 _NONE = np.empty(0, dtype=np.int64)
 Watch = Callable[[list[str], NDArray[np.int32], NDArray[np.int64]], object]
 
@@ -79,8 +80,8 @@ class _KnownItems(NamedTuple):
     words: Words  # n x 2; all ones for an item that cannot be used
     amounts: Int64s  # what an event with each item counts, if there are item weights
     first: object  # the same for all that grew from one
-    packed: Words  # slots with a text, as ids of persons are packed
-    slots: NDArray[np.int32]  # and its number; −1 if the slot is empty
+    packed: Words  # as ids of persons are
+    slots: Words  # bits of the hash, and 1 + the number of the text; 0 if empty
 
 
 class ItemWords:
@@ -149,19 +150,26 @@ class ItemWords:
 
 
 @kernel
-def table_of_texts(starts: Int64s, data: NDArray[np.uint8], key: Words) -> tuple[Words, NDArray[np.int32]]:
-    """A hash table: `packed` and `slots` of known items."""
+def table_of_texts(starts: Int64s, data: NDArray[np.uint8], key: Words) -> tuple[Words, Words]:
+    """(packed, slots): the texts in two words each, and a hash table of them."""
     count, size = len(starts) - 1, 16
-    while size < 2 * count:
+    while 3 * size < 4 * count:
         size *= 2
-    packed, slots = np.empty((size, 2), dtype=np.uint64), np.full(size, -1, dtype=np.int32)
+    packed, slots = np.empty((count, 2), dtype=np.uint64), np.zeros(size, dtype=np.uint64)
     for place in range(count):
         first, second = pack_person(data, starts[place], starts[place + 1], key)
+        packed[place, 0], packed[place, 1] = first, second
         slot = slot_of(first, second, key, size)
-        while slots[slot] >= 0:
+        while slots[slot]:
             slot = (slot + 1) & (size - 1)
-        slots[slot], packed[slot, 0], packed[slot, 1] = place, first, second
+        slots[slot] = _fingerprint(first, second, key) | np.uint64(place + 1)
     return packed, slots
+
+
+@kernel
+def _fingerprint(first: np.uint64, second: np.uint64, key: Words) -> np.uint64:
+    """Bits of a text's hash, in the high half of a word, so that most others are told apart without a look at them."""
+    return (person_mix(first, second, key) >> np.uint64(8)) << _32
 
 
 @kernel
@@ -171,7 +179,7 @@ def find_texts(
     known_starts: Int64s,
     known_data: NDArray[np.uint8],
     packed: Words,
-    slots: NDArray[np.int32],
+    slots: Words,
     key: Words,
 ) -> NDArray[np.int32]:
     """The number of each text among the known ones; −1 for the others."""
@@ -179,17 +187,17 @@ def find_texts(
     for row in range(len(places)):
         start, length = starts[row], starts[row + 1] - starts[row]
         first, second = pack_person(data, start, start + length, key)
-        slot = slot_of(first, second, key, len(slots))
-        while slots[slot] >= 0:
-            place = slots[slot]
-            if packed[slot, 0] == first and packed[slot, 1] == second:
-                if length > SHORT_ID:
+        slot, fingerprint = slot_of(first, second, key, len(slots)), _fingerprint(first, second, key)
+        while slots[slot]:
+            if (slots[slot] >> _32) << _32 == fingerprint:
+                place = np.int64(slots[slot] - fingerprint) - 1
+                if packed[place, 0] == first and packed[place, 1] == second:
                     known, known_length = known_starts[place], known_starts[place + 1] - known_starts[place]
-                    if length != known_length or not same_bytes(data, start, known_data, known, length):
-                        slot = (slot + 1) & (len(slots) - 1)
-                        continue
-                places[row] = place
-                break
+                    if length <= SHORT_ID or (
+                        length == known_length and same_bytes(data, start, known_data, known, length)
+                    ):
+                        places[row] = place
+                        break
             slot = (slot + 1) & (len(slots) - 1)
     return places
 
@@ -201,7 +209,6 @@ class EventEncoder:
         key: Of the hash of persons.
         labels: The public groups; None if there is one group for all events.
         item_words: Finds items that are text.
-        is_hashed: Whether items are text and the vocabulary open.
         left_out: Is told what is read and left out.
         watch: Sees, of each batch, the names of its groups, their numbers (−1: not listed), and how many rows with a person each has.
     """
@@ -212,14 +219,11 @@ class EventEncoder:
         labels: Sequence[str] | None,
         item_words: ItemWords,
         left_out: LeftOut,
-        *,
-        is_hashed: bool,
         watch: Watch | None = None,
     ) -> None:
         self._key = key
         self._labels = None if labels is None else {label: number for number, label in enumerate(labels)}
         self._item_words = item_words
-        self._width = 2 if is_hashed else 1
         self._watch = watch
         self._lock = Lock()
         self._left_out = left_out
@@ -250,9 +254,8 @@ class EventEncoder:
         if not is_usable.any():
             return None
         columns = starts, data, words, places, amounts, groups, is_usable
-        arrays = list[Any](cut_block(*columns, self._key, self._width))
-        long_starts, part_starts = arrays.pop(), arrays.pop()
-        return Block(Events._make(arrays), part_starts, long_starts)
+        rows, long_ids, part_starts, long_starts = cut_block(*columns, self._key)
+        return Block(Events(rows, long_ids), part_starts, long_starts)
 
     def _groups(self, column: pa.Array, has_person: NDArray[np.bool_]) -> NDArray[np.int32]:
         """The number of each row's group; −1 if it is not listed."""
@@ -331,7 +334,7 @@ def unusual_ids(starts: Int64s, data: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 @kernel
-def cut_block(  # noqa: C901, PLR0913, PLR0917  # the columns of a batch
+def cut_block(  # noqa: C901  # the columns of a batch
     starts: Int64s,
     data: NDArray[np.uint8],
     words: Words,
@@ -340,9 +343,8 @@ def cut_block(  # noqa: C901, PLR0913, PLR0917  # the columns of a batch
     groups: NDArray[np.int32],
     is_usable: NDArray[np.bool_],
     key: Words,
-    width: int,
-) -> tuple[Words, Words, Int64s, Int64s, Words, NDArray[np.int32], NDArray[np.uint8], Int64s, Int64s]:
-    """The arrays of `Events` of the usable rows in the order of their parts, and where each part begins, there and in the long ids."""
+) -> tuple[Words, NDArray[np.uint8], Int64s, Int64s]:
+    """`Events` of the usable rows in the order of their parts, and where each part begins, there and in the long ids."""
     count = len(is_usable)
     part = np.empty(count, dtype=np.int16)
     packed = np.empty((count, 2), dtype=np.uint64)
@@ -359,10 +361,7 @@ def cut_block(  # noqa: C901, PLR0913, PLR0917  # the columns of a batch
     for place in range(PARTS):
         part_starts[place + 1] += part_starts[place]
         long_starts[place + 1] += long_starts[place]
-    total = part_starts[PARTS]
-    persons, items = np.empty((total, 2), dtype=np.uint64), np.empty((total, width), dtype=np.uint64)
-    cut_amounts = np.empty(total if len(amounts) else 0, dtype=np.int64)
-    cut_groups = np.empty(total if len(groups) else 0, dtype=np.int32)
+    events = np.empty((part_starts[PARTS], 6 if len(amounts) else 5), dtype=np.uint64)
     long_ids = np.empty(long_starts[PARTS], dtype=np.uint8)
     following, following_long = part_starts[:PARTS].copy(), long_starts[:PARTS].copy()
     for row in range(count):
@@ -371,10 +370,10 @@ def cut_block(  # noqa: C901, PLR0913, PLR0917  # the columns of a batch
         number = part[row]
         target = following[number]
         following[number] += 1
-        persons[target, 0], persons[target, 1] = packed[row, 0], packed[row, 1]
+        events[target, 0], events[target, 1] = packed[row, 0], packed[row, 1]
         if packed[row, 1] >= _LONG:
             place = following_long[number]
-            persons[target, 1] |= np.uint64(place)
+            events[target, 1] |= np.uint64(place)
             length = starts[row + 1] - starts[row]
             for step in range(4):
                 long_ids[place + step] = np.uint8((length >> (8 * step)) & 255)
@@ -382,12 +381,8 @@ def cut_block(  # noqa: C901, PLR0913, PLR0917  # the columns of a batch
                 long_ids[place + 4 + step] = data[starts[row] + step]
             following_long[number] += 4 + length
         item = places[row] if len(places) else row
-        items[target, width - 1] = words[item, 1]
-        if width == 2:
-            items[target, 0] = words[item, 0]
+        events[target, 2], events[target, 3] = words[item, 0], words[item, 1]
+        events[target, 4] = np.uint64(groups[row]) if len(groups) else np.uint64(0)
         if len(amounts):
-            cut_amounts[target] = amounts[row]
-        if len(groups):
-            cut_groups[target] = groups[row]
-    times, keys = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64)
-    return persons, items, cut_amounts, times, keys, cut_groups, long_ids, part_starts, long_starts
+            events[target, 5] = np.uint64(amounts[row])
+    return events, long_ids, part_starts, long_starts

@@ -173,9 +173,8 @@ class TableJob:
         """What `work` makes of all events of some persons, until everybody was among them once."""
         threads = self.threads or available_threads()
         labels = None if self.groups.column is None else self.groups.labels
-        is_hashed = self.protocol.transform.input_dim is None and self.protocol.items == "string"
         item_words = ItemWords(order.key, self.item_names, self.item_amounts)
-        encoder = EventEncoder(order.key, labels, item_words, left_out, is_hashed=is_hashed, watch=watch)
+        encoder = EventEncoder(order.key, labels, item_words, left_out, watch)
         total, unit = size_of(self.source) if show_progress else (None, "rows")
         record, items = self.protocol.record, 1
         if record is not None:

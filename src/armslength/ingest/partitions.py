@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from numpy.typing import NDArray
 
 from armslength._numba import Int64s, Words, kernel
 from armslength.errors import InputError
-from armslength.ingest.contributions import Events, KeyedOrder, most_of_one, person_mix
+from armslength.ingest.contributions import Events, KeyedOrder, Part, most_of_one, person_mix
 from armslength.threads import check_same_process
 
 if TYPE_CHECKING:
@@ -35,17 +34,7 @@ _ROWS_AT_ONCE = (
 )  # of small parts that are taken out together: enough work for a kernel, few enough for a core's cache
 _EVENT_BYTES = 96  # of one event while its part is bounded
 _LEAST_ROWS = 1 << 10
-
-
-_TYPES = (
-    np.uint64,
-    np.uint64,
-    np.int64,
-    np.int64,
-    np.uint64,
-    np.int32,
-)  # of all arrays of events but the last
-_Wanted = tuple[Events, int, Int64s | None]  # events, the place of their first long id, which rows
+_ALLOCATED_AT_ONCE = 1 << 26  # bytes of the temporary file
 
 
 @dataclass(frozen=True)
@@ -58,10 +47,11 @@ class Block:
 
     def part(self, first: int, last: int) -> Events:
         """The events of the parts first … last−1, not copied; places of long ids stay as they are."""
-        rows = slice(self.starts[first], self.starts[last])
-        long_ids = self.events.long_ids[self.long_starts[first] : self.long_starts[last]]
-        *others, _ = (array[rows] for array in self.events)
-        return Events._make([*others, long_ids])
+        rows, long_ids = self.events
+        return Events(
+            rows[self.starts[first] : self.starts[last]],
+            long_ids[self.long_starts[first] : self.long_starts[last]],
+        )
 
 
 @dataclass(frozen=True)
@@ -139,13 +129,13 @@ class EventStore:
         """How many passes it takes until each fits memory, to judge by a sample."""
         if job.rows <= self._most_rows:
             return 1
-        sample, rows = list[_Wanted](), 0
+        sample, rows = list[Part](), 0
         for events, first_long in self._parts(job):
             sample.append((events, first_long, None))
-            rows += events.count
+            rows += len(events.rows)
             if rows > self._most_rows:
                 break
-        left = order.compact(Events.joined(sample), bound).count
+        left = len(order.compact(Events.joined(sample), bound).rows)
         return min(_MOST_PASSES, 1 << int(2 * job.rows / rows * left / self._most_rows).bit_length())
 
     def take(self, job: Job, order: KeyedOrder, bound: int) -> Iterator[Events]:
@@ -177,21 +167,19 @@ class EventStore:
         self, job: Job, order: KeyedOrder, bound: int, cell_number: int = 0, cell_passes: int = 1
     ) -> Events:
         """The events of a job; of several passes over groups and items, those of one."""
-        parts, rows, most = list[_Wanted](), 0, self._most_rows
+        parts, rows, most = list[Part](), 0, self._most_rows
         for events, first_long in self._parts(job):
             wanted = None
             if job.passes > 1 or cell_passes > 1:
                 chosen = job.number, job.passes, cell_number, cell_passes
-                wanted = rows_of_pass(events.persons, events.items, events.groups, self._key, *chosen)
+                wanted = rows_of_pass(events.rows, self._key, *chosen)
             parts.append((events, first_long, wanted))
-            rows += events.count if wanted is None else len(wanted)
+            rows += len(events.rows if wanted is None else wanted)
             if rows > most:
                 parts = [(order.compact(Events.joined(parts), bound), 0, None)]
-                rows = parts[0][0].count
+                rows = len(parts[0][0].rows)
                 if rows > self._most_rows:
-                    raise _TooManyEventsError(
-                        most_of_one(parts[0][0].persons, parts[0][0].long_ids, self._key) > rows // 2
-                    )
+                    raise _TooManyEventsError(most_of_one(*parts[0][0], self._key) > rows // 2)
                 most = max(most, 2 * rows)
         return Events.joined(parts)
 
@@ -212,26 +200,17 @@ class _TooManyEventsError(Exception):
 
 
 @kernel
-def rows_of_pass(  # what is chosen from, and what
-    persons: Words,
-    items: Words,
-    groups: NDArray[np.int32],
-    key: Words,
-    number: int,
-    passes: int,
-    cell_number: int,
-    cell_passes: int,
+def rows_of_pass(
+    events: Words, key: Words, number: int, passes: int, cell_number: int, cell_passes: int
 ) -> Int64s:
     """The rows whose persons, and whose groups and items, have these numbers; passes are powers of two."""
-    rows, count = np.empty(len(persons), dtype=np.int64), 0
-    for row in range(len(persons)):
-        value = person_mix(persons[row, 0], persons[row, 1], key)
+    rows, count = np.empty(len(events), dtype=np.int64), 0
+    for row in range(len(events)):
+        value = person_mix(events[row, 0], events[row, 1], key)
         if np.int64((value >> _PASS_SHIFT) & np.uint64(passes - 1)) != number:
             continue
         if cell_passes > 1:
-            low = items[row, items.shape[1] - 1]
-            low += np.uint64(groups[row]) * _GROUP_FACTOR if len(groups) else np.uint64(0)
-            value = person_mix(items[row, 0], low, key)
+            value = person_mix(events[row, 2], events[row, 3] + events[row, 4] * _GROUP_FACTOR, key)
             if np.int64((value >> _PASS_SHIFT) & np.uint64(cell_passes - 1)) != cell_number:
                 continue
         rows[count] = row
@@ -247,7 +226,7 @@ class _BlockInFile:
     places: Int64s
     starts: Int64s
     long_starts: Int64s
-    widths: tuple[int, ...]  # numbers for each event in each array but the first and the last
+    width: int  # words of an event
 
 
 class _TemporaryFile:
@@ -257,7 +236,7 @@ class _TemporaryFile:
         self._cipher = AESGCM(AESGCM.generate_key(256))
         self._process = os.getpid()
         self._lock = Lock()
-        self._count, self._end = 0, 0
+        self._count, self._end, self._allocated = 0, 0, 0
         self._file: FileIO | None = None
 
     def close(self) -> None:
@@ -281,15 +260,19 @@ class _TemporaryFile:
             try:
                 if self._file is None:
                     self._file = tempfile.TemporaryFile(prefix="armslength-", buffering=0)  # noqa: SIM115  # closed at the end
+                end = start + int(places[-1])
+                if end > self._allocated and hasattr(os, "posix_fallocate"):  # many times as fast as without
+                    more = max(end - self._allocated, _ALLOCATED_AT_ONCE)
+                    os.posix_fallocate(self._file.fileno(), self._allocated, more)
+                    self._allocated += more
                 while left:
-                    end = start + int(places[-1])
                     left = left[os.pwrite(self._file.fileno(), left, end - len(left)) :]
             except OSError as problem:
                 raise InputError(
                     f"the temporary folder must have room for a copy of the events, got: {problem.strerror}; set TMPDIR to another"
                 ) from None
-        widths = tuple(array.size // block.events.count for array in block.events[1:-1])
-        return _BlockInFile(number, places + start, block.starts, block.long_starts, widths)
+        width = block.events.rows.shape[1]
+        return _BlockInFile(number, places + start, block.starts, block.long_starts, width)
 
     def read(self, block: _BlockInFile, part: int) -> Events:
         """The events of one part."""
@@ -298,13 +281,6 @@ class _TemporaryFile:
         text = b"" if self._file is None else os.pread(self._file.fileno(), last - first, first)
         # kernels are compiled for arrays that may be written to
         plain = bytearray(self._cipher.decrypt((block.number + part).to_bytes(12, "little"), text, None))
-        rows = int(block.starts[part + 1] - block.starts[part])
-        arrays, offset = [], 0
-        for kind, width in zip(_TYPES, (2, *block.widths), strict=True):
-            arrays.append(np.frombuffer(plain, dtype=kind, count=rows * width, offset=offset))
-            offset += arrays[-1].nbytes
-        persons, items, *others = arrays
-        long_ids = np.frombuffer(plain, dtype=np.uint8, offset=offset)
-        return Events._make(
-            [persons.reshape(rows, 2), items.reshape(rows, block.widths[0]), *others, long_ids]
-        )
+        count = int(block.starts[part + 1] - block.starts[part]) * block.width
+        rows = np.frombuffer(plain, dtype=np.uint64, count=count).reshape(-1, block.width)
+        return Events(rows, np.frombuffer(plain, dtype=np.uint8, offset=rows.nbytes))

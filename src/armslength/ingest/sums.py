@@ -20,7 +20,6 @@ _MOST_COUNTS = 1 << 24  # 128 MB
 _MOST_ADDED = 1 << 22  # 32 MB
 _REMEMBERED, _SLOT_SHIFT = 1 << 17, np.uint64(64 - 17)  # columns of items
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_0 = np.uint64(0)
 
 
 @dataclass(frozen=True)
@@ -106,8 +105,7 @@ class ItemColumns:
         columns = np.empty((len(items), self._columns.shape[1]), dtype=np.int32)
         missing = known_columns(items, self._words, self._columns, columns)
         if len(missing):
-            words = np.zeros((len(missing), 2), dtype=np.uint64)
-            words[:, -items.shape[1] :] = items[missing]
+            words = items[missing]
             columns[missing] = self._transform.event_columns(words, threads=1)  # type: ignore[attr-defined]  # of every transform with few entries
             remember_columns(words, columns, missing, self._words, self._columns)
         return columns
@@ -120,7 +118,7 @@ def known_columns(
     """Fills in the columns of the items that are remembered; the places of the others."""
     missing, count = np.empty(len(items), dtype=np.int64), 0
     for row in range(len(items)):
-        high, low = items[row, 0] if items.shape[1] == 2 else _0, items[row, items.shape[1] - 1]
+        high, low = items[row, 0], items[row, 1]
         slot = (low * _GOLDEN) >> _SLOT_SHIFT
         if known[slot, 0] == high and known[slot, 1] == low:
             for entry in range(columns.shape[1]):
