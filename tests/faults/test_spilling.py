@@ -84,7 +84,7 @@ def test_the_temporary_file_holds_nothing_to_read(tmp_path, monkeypatch):
     place = file.write(block)
     assert not list(tmp_path.iterdir())  # it has no name
     written = bytes_spilled(os.getpid())
-    assert len(written) == place.places[-1] > 1000 * 28
+    assert len(written) >= place.places[-1] > 1000 * 28
     assert not any(text in written for text in READABLE)
     # the search finds what is not encrypted
     assert all(text in block.events.rows.tobytes() for text in READABLE)
@@ -119,7 +119,7 @@ def test_a_full_temporary_folder_gets_one_line_and_costs_nothing(large):
 def test_a_file_that_somebody_changed_is_noticed(what):
     file = _TemporaryFile()
     first, second = file.write(block_of(5)), file.write(block_of(5))
-    assert file.read(first, 0).count == 5
+    assert len(file.read(first, 0).rows) == 5
     descriptor, length = file._file.fileno(), int(first.places[-1])
     if what == "changed":
         os.pwrite(descriptor, b"x", 0)

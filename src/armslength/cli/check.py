@@ -27,7 +27,7 @@ from armslength.errors import plural, printable
 from armslength.ingest.check_table import TableCheck, check_table
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
-from armslength.protocol.record import checked_record
+from armslength.protocol.record import MISSING, OTHER, checked_record
 
 BANNER = "PRIVATE: for you, the data holder. Nothing was spent. Do not share this output."
 _MOST_SHOWN = 20
@@ -134,7 +134,8 @@ def check(files: tuple[str, ...], form: str, **known: Any) -> None:
     """Check your own table before a release: is it read as you mean it? Nothing is spent.
 
     The options are those of `armslength release`. You see which public groups have no rows, which groups are not listed, how many rows
-    are left out and why, whether somebody's id is written in two ways, and how much of the table the contribution keeps.
+    are left out and why, whether somebody's id is written in two ways, and how much of the table the contribution keeps. For records, you
+    see how much of each column is missing, or is none of the categories listed.
     """
     if form == "table" and not is_terminal(sys.stdout):
         raise click.UsageError(
@@ -164,6 +165,7 @@ def _document(result: TableCheck) -> dict[str, Any]:
         "people_over_contribution": result.people_over,
         "share_kept": result.share,
         "people_with_several_ids": result.spellings,
+        "columns": {name: column._asdict() for name, column in result.columns.items()},
     }
 
 
@@ -172,6 +174,7 @@ def check_text(result: TableCheck, job: TableJob) -> str:
     parts = {
         "groups": _groups(result),
         "left out": _left_out(result),
+        "columns": _columns(result, job),
         "people": _people(result),
         "counted": _counted(result, job),
     }
@@ -222,6 +225,23 @@ def _left_out(result: TableCheck) -> list[str]:
     return [f"{total:,} of {plural(left.rows, left.noun)}: {', '.join(lost)}"]
 
 
+def _columns(result: TableCheck, job: TableJob) -> list[str]:
+    """For each column of a record, how much is missing or other; one line more where that is nearly all."""
+    lines = []
+    for name, kind in () if job.protocol.record is None else job.protocol.record.columns:
+        column = result.columns[name]
+        rows = max(column.rows, 1)
+        other = "" if isinstance(kind, str) else f", {column.other / rows:.1%} {OTHER}"
+        lines.append(f"{_name(name)}: {column.missing / rows:.1%} {MISSING}{other}")
+        if column.needs_a_look:
+            remedy = "Is it the right column, with values that can be read?"
+            if not isinstance(kind, str):
+                more = ", …" if len(kind) > _MOST_SHOWN else ""
+                remedy = f"The protocol lists {printable(', '.join(kind[:_MOST_SHOWN]))}{more}: write the table that way."
+            lines.append(f"{_name(name)} needs a look: nearly every row is {MISSING} or {OTHER}. {remedy}")
+    return lines
+
+
 def _people(result: TableCheck) -> list[str]:
     if not result.people:
         return ["nobody has an event that counts. Are the columns right?"]
@@ -241,4 +261,6 @@ def _counted(result: TableCheck, job: TableJob) -> list[str]:
         what = "weights"
     over = f"{plural(result.people_over, 'person has', 'people have')} more"
     kept = f"{result.share:.0%} of {what} at {protocol.contribution:,} a person; {over}."
+    if protocol.record is not None:  # which sets that number
+        return [kept]
     return [f"{kept} To choose that number without a leak: armslength contribution"]

@@ -334,9 +334,15 @@ protocol_options = all_of(
 
 def check_dimension(known: dict[str, Any]) -> None:
     """Require either --input-dim or --open-vocabulary among the options, and take the second out; a record says it by itself."""
-    if known["record"] is not None and known["input_dim"] is None:
-        recipe = checked_record(known["record"], known["record_pairs"])
-        items = None if known.pop("open_vocabulary") or recipe is None else recipe.items()
+    recipe = checked_record(known["record"], known["record_pairs"])
+    if recipe is not None and known["contribution"] is not None and known.get("item_weights") is None:
+        least, given = recipe.items_per_row, known["contribution"]
+        if given < least:
+            raise click.UsageError(
+                f"--contribution must be at least {least}, the items of each row, got {given}; leave it out"
+            )
+    if recipe is not None and known["input_dim"] is None:
+        items = None if known.pop("open_vocabulary") else recipe.items()
         known["input_dim"] = None if items is None else len(items)
     elif (known["input_dim"] is None) != known.pop("open_vocabulary"):
         raise click.UsageError("either --input-dim or --open-vocabulary must be given, and not both")

@@ -80,6 +80,11 @@ def plan(
     """
     check_dimension(known)
     check_new_file(output, overwrite=overwrite)
+    is_for_events = known["contribution"] is not None or known["record"] is not None
+    if output is not None and is_for_events and not known["unit"]:
+        raise click.UsageError(
+            '-o must go with --unit, which says who is protected, such as --unit "one patient"'
+        )
     if plot is not None:
         check_format(plot)  # before any work
         if known["by"] == "shape":
@@ -93,9 +98,9 @@ def plan(
     if output is not None and result.resolvable:
         result.protocol.save(output)
         echo_notes(f"the recommended protocol was written to {output}")
-        if not known["unit"] or result.protocol.contribution is None:
+        if not is_for_events:
             echo_notes(
-                "an event table needs a protocol with --contribution and --unit; this one is for matrices"
+                "it has no contribution, so it is for matrices; for an event table, say --contribution and --unit"
             )
     if result.refusal:
         echo_notes(result.refusal)

@@ -20,7 +20,8 @@ from armslength.cli.options import (
 )
 from armslength.cli.output import as_json, paragraph
 from armslength.planner.predictions import smallest_resolved_distance
-from armslength.privacy.exact_numbers import weakness
+from armslength.privacy.exact_numbers import decimal_text, weakness
+from armslength.protocol.record import checked_record
 from armslength.randomness.seeds import fresh_seed
 from armslength.sketches.card import guarantee_in_words
 from armslength.sketches.noises import UNKNOWN
@@ -92,6 +93,13 @@ def new(unit: str | None, transform: str, overwrite: bool, output: str, **known:
         if not is_terminal():
             raise click.UsageError('--unit must say who is protected, such as --unit "one patient"')
         unit = click.prompt("Who is protected? Say it in words, such as: one patient")
+    recipe = checked_record(known["record"], known["record_pairs"])
+    if transform != "SparseJL" and known["input_dim"] is None and recipe is not None and recipe.unlisted:
+        names = ", ".join(recipe.unlisted)
+        raise click.UsageError(
+            f"--transform {transform} must know all categories, got no list for {names}; "
+            f"list them, such as --record {recipe.unlisted[0]}=A,B, or use SparseJL with --sketch-dim"
+        )
     sizes = {
         name: known.pop(name) for name in ("input_dim", "sketch_dim", "sparsity", "construction", "seed")
     }
@@ -154,7 +162,16 @@ def description(protocol: "al.Protocol") -> str:
         "",
         protocol.transform.card(),
         *([] if protocol.record is None else [f"  record: {protocol.record}"]),
-        *([] if protocol.item_weights is None else [f"  item weights: {protocol.item_weights}"]),
+        *(
+            []
+            if protocol.item_weights is None
+            else [f"  item weights: the list with SHA-256 {protocol.item_weights}"]
+        ),
+        *(
+            []
+            if protocol.max_norm is None
+            else [f"  max norm: {decimal_text(protocol.max_norm)}, of each person's part of all sketches"]
+        ),
         f"  noise: {protocol.noise}, scale {protocol.law.scale:.6g} in integer units",
         f"  two parties are told from equal ones at 95% from about {smallest_resolved_distance(protocol):.4g} on",
         f"  fingerprint {protocol.fingerprint}",

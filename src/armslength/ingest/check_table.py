@@ -4,7 +4,7 @@ import secrets
 from collections import Counter
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from armslength.ingest.contributions import KEY_BYTES
 from armslength.ingest.encoding import LeftOut
 from armslength.ingest.event_table import TableJob
+from armslength.protocol.record import MISSING, OTHER, Record, prefix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +25,19 @@ _SPELLINGS = {
     "capital letters": None,
     "zeros in front, such as 7 and 007": (r"^0+([0-9])", r"\1"),
 }
+
+
+class ColumnCheck(NamedTuple):
+    """What became of a column of a record, in rows that have a person and a listed group."""
+
+    rows: int
+    missing: int
+    other: int  # not among the categories listed
+
+    @property
+    def needs_a_look(self) -> bool:
+        """Whether nearly nothing in it is read as the protocol says: 90 percent are missing or other."""
+        return self.rows > 0 and 10 * (self.missing + self.other) >= 9 * self.rows
 
 
 @dataclass(frozen=True)
@@ -39,6 +53,7 @@ class TableCheck:
     people_over: int  # who have more than the contribution
     share: float | None  # of the pairs, events or weights that count: what the contribution keeps
     spellings: dict[str, int]  # how many people have several ids, by what differs between these
+    columns: dict[str, ColumnCheck]  # of a record
 
     @property
     def empty_groups(self) -> list[str]:
@@ -47,28 +62,28 @@ class TableCheck:
 
     @property
     def needs_a_look(self) -> bool:
-        """Whether something may be a mistake: an empty or unlisted group, rows left out, an id written in several ways."""
+        """Whether something may be a mistake: an empty or unlisted group, rows left out, an id written in several ways, a column that is nearly all missing or other."""
         return bool(
             self.empty_groups
             or self.spellings
             or self.left_out.counting < self.left_out.rows
             or not self.people
+            or any(column.needs_a_look for column in self.columns.values())
         )
 
 
 def check_table(job: TableJob, *, show_progress: bool = False) -> TableCheck:
     """Reads all events as a release would, and spends nothing. The result is **private**."""
-    left_out, rows, ids = LeftOut(), _GroupRows(len(job.groups.labels)), _Ids()
+    left_out, rows, ids = LeftOut(), _Rows(len(job.groups.labels), job.protocol.record), _Ids()
     people, people_over, total, kept = 0, 0, 0.0, 0.0
-    watch = None if job.groups.column is None else rows.add
     key = secrets.token_bytes(KEY_BYTES)  # a release draws another, so a person may count in another group
-    for part in job.person_totals(key, left_out, watch, show_progress=show_progress):
+    for part in job.person_totals(key, left_out, rows, show_progress=show_progress):
         people += len(part.totals)
         people_over += int((part.totals > job.bound).sum())
         total += float(part.totals.sum())
         kept += float(np.minimum(part.totals, job.bound).sum())
         ids.add(part.persons)
-    if watch is None:
+    if job.groups.column is None:
         rows.listed[:] = left_out.rows - left_out.person
     groups = dict(zip(job.groups.labels, rows.listed.tolist(), strict=True))
     unlisted = dict(rows.unlisted.most_common())
@@ -82,18 +97,21 @@ def check_table(job: TableJob, *, show_progress: bool = False) -> TableCheck:
         people_over,
         kept / total if total else None,
         ids.spellings(),
+        rows.columns(),
     )
 
 
-class _GroupRows:
-    """How many rows with a person each group has."""
+class _Rows:
+    """How many rows with a person each group has, and how many of these are missing or other in each column of a record."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, record: Record | None) -> None:
+        self._record, self._items = record, 0
+        self._marks: Counter[str] = Counter()  # items such as sex=(other)
         self.listed: NDArray[np.int64] = np.zeros(count, dtype=np.int64)  # of public groups, by number
         self.unlisted: Counter[str] = Counter()
         self.unlisted_rows = 0
 
-    def add(self, names: list[str], numbers: "NDArray[np.int32]", counts: "NDArray[np.int64]") -> None:
+    def groups(self, names: list[str], numbers: "NDArray[np.int32]", counts: "NDArray[np.int64]") -> None:
         """Adds rows by the name and the number of their group; those without a group have an empty name."""
         np.add.at(self.listed, numbers[numbers >= 0], counts[numbers >= 0])
         for place in np.flatnonzero((numbers < 0) & (counts > 0)).tolist():
@@ -102,6 +120,26 @@ class _GroupRows:
                 self.unlisted_rows += int(counts[place])
         if len(self.unlisted) > _MOST_NAMES:
             self.unlisted = Counter(dict(self.unlisted.most_common(_MOST_NAMES)))
+
+    def items(self, items: pa.Array) -> None:
+        """Adds the items of rows with a person and a listed group."""
+        if self._record is not None:
+            self._items += len(items)
+            marks = [prefix(name) + mark for name, _ in self._record.columns for mark in (MISSING, OTHER)]
+            chosen = items.filter(pc.is_in(items, pa.array(marks, items.type)))
+            for each in chosen.value_counts().to_pylist():
+                self._marks[each["values"]] += each["counts"]
+
+    def columns(self) -> dict[str, ColumnCheck]:
+        """What became of each column of the record, if there is one."""
+        if self._record is None:
+            return {}
+        rows, marks = self._items // self._record.items_per_row, self._marks
+        names = {name: prefix(name) for name, _ in self._record.columns}
+        return {
+            name: ColumnCheck(rows, marks[item + MISSING], marks[item + OTHER])
+            for name, item in names.items()
+        }
 
 
 def _likely(empty: list[str], unlisted: list[str]) -> dict[str, str]:

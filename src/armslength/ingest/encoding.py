@@ -4,10 +4,10 @@ A row without a usable person, group, item or weight is left out, by itself.
 """
 
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +35,6 @@ _NO_TEXT = pa.array([""], pa.large_string())
 _LONG = np.uint64(255 << 56)
 _32 = np.uint64(32)
 _NONE = np.empty(0, dtype=np.int64)
-Watch = Callable[[list[str], NDArray[np.int32], NDArray[np.int64]], object]
 
 
 @dataclass
@@ -71,6 +70,16 @@ class LeftOut:
             f"PRIVATE, for you alone: of {plural(self.rows, self.noun)}, {left:,} {'counts' if left == 1 else 'count'}, "
             f"up to the bound for each person{'; left out: ' if lost else ''}{', '.join(lost)}"
         )
+
+
+class Watch(Protocol):
+    """Sees each batch; called by one thread at a time."""
+
+    def groups(self, names: list[str], numbers: NDArray[np.int32], counts: NDArray[np.int64]) -> None:
+        """The names of a batch's groups, their numbers (−1: not listed), and how many rows with a person each has."""
+
+    def items(self, items: pa.Array) -> None:
+        """The items of the rows that have a person and a listed group."""
 
 
 class _KnownItems(NamedTuple):
@@ -210,7 +219,7 @@ class EventEncoder:
         labels: The public groups; None if there is one group for all events.
         item_words: Finds items that are text.
         left_out: Is told what is read and left out.
-        watch: Sees, of each batch, the names of its groups, their numbers (−1: not listed), and how many rows with a person each has.
+        watch: Sees the groups and items of each batch.
     """
 
     def __init__(
@@ -237,6 +246,10 @@ class EventEncoder:
         if self._labels is not None:
             groups = self._groups(_text(batch.column("group")), usable["person"])
             usable["group"] = groups >= 0
+        if self._watch is not None:
+            in_group = np.logical_and.reduce(list(usable.values()))
+            with self._lock:
+                self._watch.items(batch.column("item").filter(pa.array(in_group)))
         words, places, amounts, usable["item"] = self._items(batch.column("item"))
         if "amount" in batch.schema.names:
             amounts = batch.column("amount").cast(pa.int64()).fill_null(0).to_numpy()
@@ -266,7 +279,7 @@ class EventEncoder:
         if self._watch is not None:
             counts = np.bincount(places[has_person], minlength=len(numbers))
             with self._lock:
-                self._watch(names, numbers, counts)
+                self._watch.groups(names, numbers, counts)
         each: NDArray[np.int32] = numbers[places]
         return each
 

@@ -140,7 +140,7 @@ class TableJob:
     def person_totals(
         self, key: bytes, left_out: LeftOut, watch: Watch | None = None, *, show_progress: bool = False
     ) -> Iterator[PersonTotals]:
-        """What each person has before the bound, **not private**; updates `left_out`, and shows `watch` the groups of all rows.
+        """What each person has before the bound, **not private**; updates `left_out`, and shows `watch` the groups and items of all rows.
 
         Guarantee: a person's total is a function of that person's events and the release's key alone. It counts what would be kept under
         an endless bound: each (group, item) once where people are counted, and one group where the protocol says so.

@@ -179,7 +179,9 @@ class EventStore:
                 parts = [(order.compact(Events.joined(parts), bound), 0, None)]
                 rows = len(parts[0][0].rows)
                 if rows > self._most_rows:
-                    raise _TooManyEventsError(most_of_one(*parts[0][0], self._key) > rows // 2)
+                    problem = _TooManyEventsError()
+                    problem.one_person = most_of_one(*parts[0][0], self._key) > rows // 2
+                    raise problem
                 most = max(most, 2 * rows)
         return Events.joined(parts)
 
@@ -192,11 +194,9 @@ class EventStore:
 
 
 class _TooManyEventsError(Exception):
-    """Events do not fit memory; whether one person has most of them."""
+    """Events do not fit memory."""
 
-    def __init__(self, one_person: bool) -> None:  # its only fact
-        super().__init__()
-        self.one_person = one_person
+    one_person = False  # whether somebody has most of them
 
 
 @kernel

@@ -377,10 +377,22 @@ def _page(plan: ShapePlan) -> list[str]:
     }
     for name, text in parts.items():
         lines += ["", *_entry(name, text)] if name == "you will see" else _entry(name, text)
-    lines += ["", *textwrap.wrap(f"Recommended: {_setting_text(best)}.{_bound_text(plan)}", WIDTH)]
+    lines += [
+        "",
+        *textwrap.wrap(f"Recommended: {_setting_text(best)}.{_size_text(plan)}{_bound_text(plan)}", WIDTH),
+    ]
     if plan.weakness:
         lines += textwrap.wrap(f"WARNING: {plan.weakness}", WIDTH)
     return [*lines, f"  public seed: {plan.seed}"]
+
+
+def _size_text(plan: ShapePlan) -> str:
+    """Why a smaller sketch that sees as much is not recommended."""
+    best = plan.recommended
+    near = [each for each in plan.settings if each.noise == best.noise and each.gap <= best.gap]
+    if min(each.sketch_dim for each in near) == best.sketch_dim:
+        return ""
+    return " Smaller sketches see as much, but with wider intervals."
 
 
 def _bound_text(plan: ShapePlan) -> str:

@@ -29,8 +29,12 @@ def item_weights_hash(source: Any, resolution: Fraction) -> str | None:
 def item_amounts(source: Any, hashed: str | None, resolution: Fraction) -> dict[str, int] | None:
     """⌊weight/γ⌋ grid units of each item with a weight above 0, if the list is the protocol's; other items count nothing."""
     if (source is None) != (hashed is None):
-        rule = "item_weights must be those of the protocol"
-        raise ParameterError(f"{rule}, got {'none' if source is None else 'some for a protocol without any'}")
+        rule = "item_weights (--item-weights) must be"
+        raise ParameterError(
+            f"{rule} the list that the protocol was made with, got none"
+            if source is None
+            else f"{rule} left out: the protocol has none"
+        )
     if source is None:
         return None
     weights = _checked_weights(source, resolution)
@@ -52,8 +56,8 @@ def _checked_weights(source: Any, resolution: Fraction) -> dict[str, Fraction]:
     weights = dict[str, Fraction]()
     for item, value in _rows_of(source):
         weight = exact_number("item_weights", value)
-        if not (weight == 0 or (resolution <= weight <= _LARGEST and weight <= _MOST_UNITS * resolution)):
-            rule = f"item_weights must be 0, or from the protocol's resolution {decimal_text(resolution)} to 2^40 and 2^62 times it"
+        if not (0 <= weight <= _LARGEST and weight <= _MOST_UNITS * resolution):
+            rule = "item_weights must be from 0 to 2^40, and at most 2^62 times the resolution"
             raise ParameterError(f"{rule}, got {short_repr(value)}")
         if not isinstance(item, str) or not item:
             raise ParameterError(f"items of item_weights must be text, got {short_repr(item)}")
@@ -66,6 +70,15 @@ def _checked_weights(source: Any, resolution: Fraction) -> dict[str, Fraction]:
         weights[name] = weight
     if not 1 <= len(weights) <= _MOST:
         raise ParameterError(f"item_weights must list 1 to {_MOST} items, got {len(weights)}")
+    smallest = min(filter(None, weights.values()), default=resolution)
+    if smallest < resolution:
+        finer = resolution
+        while finer > smallest:
+            finer /= 2
+        raise ParameterError(
+            f"item_weights must be 0 or at least the resolution {decimal_text(resolution)}, got {decimal_text(smallest)}; "
+            f"use --resolution {decimal_text(finer)}"
+        )
     return weights
 
 

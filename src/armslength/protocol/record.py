@@ -57,16 +57,18 @@ class Record:
         columns = {name: kind if isinstance(kind, str) else list(kind) for name, kind in self.columns}
         return {"record": columns, "record_pairs": list(map(list, self.pairs))}
 
+    @property
+    def unlisted(self) -> list[str]:
+        """The columns whose categories or periods are not listed."""
+        return [name for name, kind in self.columns if _values(kind) is None]
+
     def items(self) -> list[str] | None:
         """All items that there can be, in order; None where categories or periods are not listed."""
-        values = {name: _values(kind) for name, kind in self.columns}
-        cells = {
-            name: [f"{prefix(name)}{value}" for value in listed]
-            for name, listed in values.items()
-            if listed is not None
-        }
-        if len(cells) < len(values):
+        if self.unlisted:
             return None
+        cells = {
+            name: [f"{prefix(name)}{value}" for value in _values(kind) or ()] for name, kind in self.columns
+        }
         count = sum(map(len, cells.values())) + sum(len(cells[a]) * len(cells[b]) for a, b in self.pairs)
         if count > _MOST_ITEMS:
             raise ParameterError(
@@ -107,21 +109,30 @@ def checked_record(record: Any, pairs: Any) -> Record | None:
     columns = {_checked_name(name): _checked_kind(name, kind) for name, kind in record.items()}
     if len({prefix(name).casefold() for name in columns}) < len(columns):
         raise ParameterError("record must have columns that differ in more than capitals, got two alike")
+    return Record(tuple(sorted(columns.items())), _checked_pairs(pairs, columns))
+
+
+def _checked_pairs(pairs: Any, columns: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     if isinstance(pairs, str) or not isinstance(pairs, Sequence) or len(pairs) > _MOST:
         raise ParameterError(
             f"record_pairs must be at most {_MOST} pairs of columns, got {short_repr(pairs)}"
         )
-    checked = {(min(pair), max(pair)) for pair in pairs if _is_pair(pair, columns)}
+    checked = {(min(pair), max(pair)) for pair in pairs if _is_pair(pair)}
     if len(checked) < len(pairs):
         raise ParameterError(
             "record_pairs must be different pairs of two columns of the record, got something else"
         )
-    return Record(tuple(sorted(columns.items())), tuple(sorted(checked)))
+    unknown = sorted({name for pair in checked for name in pair} - columns.keys())
+    if unknown:
+        raise ParameterError(
+            f"record_pairs (--pair) must name columns of the record, got {short_repr(unknown[0])}"
+        )
+    return tuple(sorted(checked))
 
 
-def _is_pair(pair: Any, columns: Mapping[str, Any]) -> bool:
+def _is_pair(pair: Any) -> bool:
     is_pair = isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2
-    return is_pair and all(isinstance(name, str) and name in columns for name in pair) and pair[0] != pair[1]
+    return is_pair and all(isinstance(name, str) for name in pair) and pair[0] != pair[1]
 
 
 def _checked_name(name: Any) -> str:

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 from armslength.privacy.exact_numbers import decimal_text, weakness
 from armslength.protocol.neighbors import gaussian_sensitivity_squared
 from armslength.protocol.protocol import Protocol
+from armslength.protocol.record import CATEGORY, PERIODS, Kind
 from armslength.sketches.noises import Release
 from armslength.sketches.parquet_footer import DamagedFileError
 from armslength.version import __version__
 
 IN_CLEAR = "NOT PRIVATE: rows of this file hold data without noise. It must not be published."
+_MOST_SHOWN = 20  # categories of a column
 _RELATIONS = {"add_remove": "adding or removing", "replace": "replacing"}
 _LAWS = {"laplace": "Discrete Laplace noise", "gaussian": "Rounded normal noise"}
 _SOURCES = {
@@ -290,14 +292,22 @@ def _contents(protocol: Protocol, source: str) -> str:
         totals = f" The total of each row is released, too, with noise of its own, for {share} of ε."
     what = _SOURCES[source]
     if source == "events" and protocol.record is not None:
-        names = ", ".join(
-            [*(name for name, _ in protocol.record.columns), *map(" with ".join, protocol.record.pairs)]
-        )
+        columns = [f"{name} ({_kind_in_words(kind)})" for name, kind in protocol.record.columns]
+        names = "; ".join([*columns, *map(" with ".join, protocol.record.pairs)])
         what = f"A table with rows about people. Columns became items by a public recipe: {names}."
     return (
         f"{what} For each row, {transform.sketch_dim:,} integers: {transform.in_words} of {size}, "
         f"plus secret noise.{totals}"
     )
+
+
+def _kind_in_words(kind: Kind) -> str:
+    """What becomes of a column of a record."""
+    if isinstance(kind, str):
+        words = {CATEGORY: "as it is", **{period: f"by {period}" for period in PERIODS}}
+        return words.get(kind) or f"edges {kind.replace(',', ', ')}"
+    more = f" and {len(kind) - _MOST_SHOWN:,} more" if len(kind) > _MOST_SHOWN else ""
+    return f"{', '.join(kind[:_MOST_SHOWN])}{more}, or other"
 
 
 def _mechanism(protocol: Protocol) -> str:
@@ -323,6 +333,8 @@ def _limits(protocol: Protocol) -> str:
         else f"values clamped to {decimal_text(protocol.value_range[0])} to {decimal_text(protocol.value_range[1])}",
         f"a grid of {decimal_text(protocol.resolution)}, {'on which the data lies' if protocol.on_grid else 'to which values are rounded down'}",
     ]
+    if protocol.item_weights is not None:
+        limits.append(f"public weights of items, a list with SHA-256 {protocol.item_weights}")
     if protocol.dropped_bits:
         limits.append(f"{protocol.dropped_bits} low bits dropped after the noise")
     return f"These are settings, not counts: {'; '.join(limits)}."

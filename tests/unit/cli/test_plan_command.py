@@ -53,7 +53,7 @@ def test_the_protocol_is_written_and_loads(tmp_path):
 
 def test_what_cannot_be_resolved_has_its_own_exit_code_and_writes_nothing(tmp_path):
     path = tmp_path / "protocol.json"
-    result = run(*COUNTS, "--people", "3", "--contribution", "1", "-o", str(path))
+    result = run(*COUNTS, "--people", "3", "--contribution", "1", "--unit", "one patient", "-o", str(path))
     assert result.exit_code == 3
     assert "cannot be resolved" in result.output
     last = result.stderr.strip().splitlines()
@@ -61,6 +61,22 @@ def test_what_cannot_be_resolved_has_its_own_exit_code_and_writes_nothing(tmp_pa
     assert "ε=" in last[0]
     assert "people in a group" in last[0]
     assert not path.exists()
+
+
+def test_a_protocol_for_event_tables_must_say_who_is_protected(tmp_path):
+    path = tmp_path / "protocol.json"
+    people = (*COUNTS, "--people", "500", "--contribution", "1")
+    record = ("plan", "--record", "sex=F,M", "--epsilon", "1", "--people", "500")
+    for asked in (people, record):
+        assert run(*asked).exit_code == 0
+        refused = run(*asked, "-o", str(path))
+        assert refused.exit_code == 2
+        assert "--unit" in refused.stderr
+        assert not path.exists()
+    assert run(*people, "--unit", "one patient", "-o", str(path)).exit_code == 0
+    for_matrices = run(*COUNTS, "--distance", "500", "-o", str(path), "--overwrite")
+    assert for_matrices.exit_code == 0
+    assert "matrices" in for_matrices.stderr
 
 
 def test_a_single_embedding_is_refused():
@@ -222,8 +238,8 @@ def test_examples_of_the_help_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = [line.strip() for line in run("plan", "--help").output.splitlines()]
     examples = [line for line in lines if line.startswith("armslength plan --")]
-    assert len(examples) == 5
-    assert [run(*shlex.split(example)[1:]).exit_code for example in examples] == [0, 0, 0, 0, 3]
+    assert len(examples) == 6
+    assert [run(*shlex.split(example)[1:]).exit_code for example in examples] == [0, 0, 0, 0, 0, 3]
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv"])
@@ -267,7 +283,7 @@ def test_a_plan_by_shape_as_json_and_csv():
 def test_a_plan_by_shape_that_would_show_nothing_has_its_own_exit_code(tmp_path):
     path = tmp_path / "protocol.json"
     few = ["20" if each == "3000" else each for each in SHAPES]
-    result = run(*few, "-o", str(path))
+    result = run(*few, "--unit", "one patient", "-o", str(path))
     assert result.exit_code == 3
     assert "people in each party" in result.stderr
     assert not path.exists()

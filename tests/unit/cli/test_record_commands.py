@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import armslength as al
+from armslength.cli import check as check_file
 from armslength.cli.main import main
 
 PATIENTS = pa.table(
@@ -103,15 +104,60 @@ def test_the_issue_is_in_the_order_of_its_words():
     assert done.exit_code == 0, done.output
 
 
-def test_check_reads_records():
+CHECK = ("check", "patients.parquet", "--person", "id", "--label", "north", "--protocol", "protocol.json")
+
+
+def test_check_shows_what_is_missing_or_other_in_each_column():
     new(*RECORD, "--transform", "Identity")
-    checked = run(
-        "check", "patients.parquet", "--person", "id", "--label", "north", "--protocol", "protocol.json",
-        "--format", "json",
-    )  # fmt: skip
+    checked = run(*CHECK, "--format", "json")
     assert checked.exit_code == 0, checked.output
     result = json.loads(checked.output)
     assert (result["people"], result["share_kept"], result["people_over_contribution"]) == (3, 1.0, 0)
+    one_other = {"rows": 3, "missing": 0, "other": 1}
+    assert result["columns"] == {"age": {"rows": 3, "missing": 1, "other": 0}, "sex": one_other}
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_check_flags_categories_that_the_table_writes_otherwise(monkeypatch, listed):
+    monkeypatch.setattr(check_file, "is_terminal", lambda _: True)
+    coded = pa.table({"id": range(10), "age": [50] * 10, "sex": [0, 1] * 5})
+    pq.write_table(coded, "patients.parquet")
+    dimension = ("--transform", "Identity") if listed else ("--open-vocabulary", "--sketch-dim", 16)
+    new(*RECORD, "--pair", "age,sex", *dimension)
+    checked = run(*CHECK)
+    assert checked.exit_code == 7, checked.output
+    (line,) = (line for line in checked.stdout.splitlines() if "needs a look" in line)
+    assert "sex" in line
+    assert "age" not in line
+    assert "F, M" in checked.stdout
+    assert "100.0% (other)" in checked.stdout
+    assert "armslength contribution" not in checked.stdout  # C is that of the record
+
+
+def test_messages_name_what_is_wrong():
+    def refused(*options):
+        result = run(*NEW, *options)
+        assert result.exit_code == 2, result.output
+        return result.stderr
+
+    assert "--record sex=" in refused("--record", "age:18", "--record", "sex", "--transform", "Identity")
+    assert "'sx'" in refused(*RECORD, "--pair", "age,sx", "--sketch-dim", 16)
+    assert "at least 2" in refused(*RECORD, "--contribution", 1, "--transform", "Identity")
+    new(*RECORD, "--contribution", 2, "--transform", "Identity")
+    assert run("plan", *RECORD, "--contribution", 1, "--epsilon", 1, "--people", 500).exit_code == 2
+
+
+def test_a_bound_and_weights_are_shown_with_their_names(tmp_path):
+    shown, _ = new(*RECORD, "--sketch-dim", 16, "--delta", "1e-6", "--max-norm", "1.5")
+    assert "max norm: 1.5" in shown
+    (tmp_path / "weights.csv").write_text("item,weight\nsex=F,0.3\nage=40..,2\n", encoding="utf-8")
+    weighted = ("--transform", "Identity", "--item-weights", "weights.csv", "--overwrite")
+    refused = run(*NEW, *RECORD, *weighted)
+    assert refused.exit_code == 2
+    assert "--resolution 0.25" in refused.stderr
+    # in units of weight, a small contribution is right
+    shown, protocol = new(*RECORD, *weighted, "--resolution", "0.25", "--contribution", 1)
+    assert f"item weights: the list with SHA-256 {protocol.item_weights}" in shown
 
 
 def test_plan_knows_what_a_record_contributes():
@@ -145,7 +191,9 @@ def test_item_weights_are_a_file_that_the_protocol_fixes(tmp_path):
     shown, protocol = new(*RECORD, "--transform", "Identity", "--item-weights", "weights.csv")
     assert protocol.item_weights is not None
     assert protocol.item_weights in shown
-    assert run(*RELEASE).exit_code == 2
+    without = run(*RELEASE)
+    assert without.exit_code == 2
+    assert "--item-weights" in without.stderr
     assert run(*RELEASE, "--item-weights", "weights.csv").exit_code == 0
     (tmp_path / "weights.csv").write_text("item,weight\nsex=F,3\n", encoding="utf-8")
     refused = run(*RELEASE, "--item-weights", "weights.csv", "--overwrite")

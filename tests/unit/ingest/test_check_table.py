@@ -179,3 +179,24 @@ def test_a_column_of_a_million_groups_is_bounded():
     assert len(result.unlisted) == 10_000
     assert result.left_out.group == count
     assert result.without_group == 0
+
+
+def test_a_column_of_a_record_is_flagged_from_nine_tenths_on():
+    """Of rows that have a person and a listed group; a category called (other) is no other."""
+    record = {"sex": ["F", "M"], "100%=age": [18], "text": "category"}
+    protocol = al.Protocol(
+        al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, unit="one patient", record=record,
+        record_pairs=[("sex", "text")],
+    )  # fmt: skip
+    lost = ["x"] * 6 + [None] * 3
+    rows = {
+        "who": [*range(1, 11), None, 12],
+        "where": ["a"] * 11 + ["elsewhere"],
+        "sex": [*lost, "F", "x", "x"],
+        "100%=age": [None] * 8 + [17, 18, None, None],
+        "text": ["(other)"] * 12,
+    }
+    columns, groups = EventColumns("who", None, "where"), public_groups_of("where", ["a"], None)
+    result = check_table(TableJob.of(pa.table(rows), protocol, columns, groups))
+    assert result.columns == {"sex": (10, 3, 6), "100%=age": (10, 8, 0), "text": (10, 0, 0)}
+    assert [name for name, column in result.columns.items() if column.needs_a_look] == ["sex"]

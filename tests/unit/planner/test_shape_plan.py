@@ -49,6 +49,18 @@ def test_a_plan_says_what_will_be_seen_and_what_will_be_missed():
     assert protocol == plan.protocol
 
 
+def test_a_plan_says_why_it_takes_a_larger_sketch_that_sees_no_more():
+    plan = shape_plan(epsilon=1, delta="1e-6", people=2000, contribution=68, parties=3)
+    best = plan.recommended
+    smaller = [each for each in plan.settings if each.sketch_dim < best.sketch_dim and each.gap <= best.gap]
+    assert smaller
+    widths = [1 - each.pair.likeness(best.seen)[0] for each in (best, *smaller)]
+    assert widths[0] < min(widths[1:])
+    assert "wider intervals" in str(plan)
+    histogram = shape_plan(input_dim=8, epsilon=1, people=2000, contribution=2)
+    assert "wider intervals" not in str(histogram)
+
+
 @pytest.mark.parametrize("known", [EICU, RETAIL, HOSPITALS], ids=["eicu", "retail", "hospitals"])
 def test_the_recommended_sketch_has_upper_ends(known):
     # On these data 8 and 11 coordinates were recommended, whose intervals said nothing.
