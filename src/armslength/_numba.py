@@ -46,7 +46,7 @@ def kernel(function: Function) -> Function:
 
 
 class _Note(Listener):
-    """Writes to the terminal, once, why the first call takes seconds."""
+    """Writes to the terminal, once, why the first call takes so long."""
 
     is_written = False
 
@@ -56,7 +56,7 @@ class _Note(Listener):
         ours = str(getattr(function, "__module__", "")).startswith("armslength.")
         if ours and not self.is_written and sys.stderr is not None and sys.stderr.isatty():
             self.is_written = True
-            sys.stderr.write("armslength: compiling for this machine, a few seconds, once …\n")
+            sys.stderr.write("armslength: compiling for this machine, up to a minute, once …\n")
 
     def on_end(self, event: Any) -> None:
         """It was compiled."""

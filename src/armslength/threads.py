@@ -8,8 +8,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any, TypeVar
 
 from armslength.checks import integer
@@ -81,21 +82,12 @@ def ordered_map(
     """`work(item)` for each item, in order, by threads that work at most as many items ahead; after an error none begins."""
     workers = threads or available_threads()
     process = os.getpid()
-
-    def work_and_report(item: Item, ended: "SimpleQueue[BaseException | None]", result: list[Result]) -> None:
-        problem: BaseException | None = None
-        try:
-            result.append(work(item))
-        except BaseException as error:  # noqa: BLE001  # the waiting thread raises it again
-            problem = error
-        ended.put(problem)
-
     with ThreadPoolExecutor(workers) as pool:
         waiting: deque[tuple[SimpleQueue[BaseException | None], list[Result]]] = deque()
         try:
             for item in items:
                 waiting.append((SimpleQueue(), []))
-                pool.submit(work_and_report, item, *waiting[-1])
+                pool.submit(_work_and_report, partial(work, item), waiting[-1][0], waiting[-1][1])
                 if len(waiting) > workers:
                     ended, results = waiting.popleft()
                     _wait_for_one(ended, process)
@@ -107,6 +99,26 @@ def ordered_map(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def interruptible(work: Callable[[], Result]) -> Result:
+    """`work()` in a thread of its own, so that a signal ends the wait for a library that waits for a network."""
+    ended: SimpleQueue[BaseException | None] = SimpleQueue()
+    results: list[Result] = []
+    Thread(target=_work_and_report, args=(work, ended, results), daemon=True).start()
+    _wait_for_one(ended, os.getpid())
+    return results.pop()
+
+
+def _work_and_report(
+    work: Callable[[], Result], ended: "SimpleQueue[BaseException | None]", results: list[Result]
+) -> None:
+    problem: BaseException | None = None
+    try:
+        results.append(work())
+    except BaseException as error:  # noqa: BLE001  # the waiting thread raises it again
+        problem = error
+    ended.put(problem)
 
 
 def check_same_process(process: int) -> None:

@@ -1,9 +1,10 @@
 """Tables and queries of databases as Arrow batches. What a query reads is the data holder's own business; it writes nothing."""
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pyarrow as pa
 
 from armslength.errors import InputError, ParameterError
 from armslength.ingest.event_columns import quoted
+from armslength.threads import interruptible
 
 DATABASES = ("sqlite", "duckdb", "postgresql", "postgres")
 _ROWS_AT_ONCE = 1 << 16
@@ -29,6 +31,17 @@ _SQLITE_ID = (
     "CASE typeof({0}) WHEN 'text' THEN {0} WHEN 'integer' THEN CAST({0} AS TEXT) "
     "WHEN 'real' THEN CASE WHEN {0} = CAST({0} AS INTEGER) AND abs({0}) <= 9007199254740992 "
     "THEN CAST(CAST({0} AS INTEGER) AS TEXT) END END"
+)
+_TABLES_OF_SQLITE = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY 1"
+_TABLES = (
+    "SELECT CASE WHEN table_schema IN ('main', 'public') THEN '' ELSE table_schema || '.' END || table_name "
+    "FROM information_schema.tables WHERE table_schema NOT IN ('information_schema', 'pg_catalog') ORDER BY 1"
+)
+# how the errors of drivers begin: SQLSTATE of PostgreSQL, or the message
+_NO_TABLE = re.compile(r"42P01|3F000|no such table|Catalog Error: Table ")
+_NO_COLUMN = re.compile(r"42703|no such column|Binder Error: .*(column|table) \"", re.IGNORECASE)
+_NO_SELECT = re.compile(
+    r"42601|25006|near |incomplete input|unrecognized token|You can only execute|Parser Error|Invalid Input Error: Cannot execute"
 )
 
 
@@ -91,10 +104,30 @@ class Database:
             with duckdb.connect(self._path(), read_only=True, config=_DUCKDB_SETTINGS) as engine:
                 yield engine.sql(query).to_arrow_reader(_ROWS_AT_ONCE)
         else:
-            with closing(_adbc().connect(self.address)) as connection, closing(connection.cursor()) as cursor:
+            with closing(self._server()) as connection, closing(connection.cursor()) as cursor:
                 cursor.execute("SET TRANSACTION READ ONLY")
                 cursor.execute(query)
                 yield cursor.fetch_record_batch()
+
+    def _server(self) -> Any:
+        """A connection to PostgreSQL."""
+        driver = _adbc()
+        try:
+            return interruptible(lambda: driver.connect(self.address))
+        except driver.Error as problem:
+            if "FATAL" in str(problem) or "password" in str(problem):
+                raise InputError(
+                    f"the {self.scheme} server refused the login: are the user, the password and the name of the database right?"
+                ) from None
+            raise InputError(
+                f"cannot connect to the {self.scheme} server: are the host and the port right, and does it run?"
+            ) from None
+
+    def _tables(self) -> list[str]:
+        """The names of the tables."""
+        query = _TABLES_OF_SQLITE if self.scheme == "sqlite" else _TABLES
+        with self._our_errors(), replace(self, table=None, query=query)._reader("*") as reader:  # noqa: SLF001  # our own
+            return [str(name) for name in reader.read_all().column(0).to_pylist()]
 
     def _path(self) -> Path:
         """The file of SQLite or DuckDB."""
@@ -116,10 +149,22 @@ class Database:
             yield
         except (InputError, ParameterError):
             raise
-        except Exception:  # noqa: BLE001  # a driver's own error may quote the data
+        except Exception as problem:  # noqa: BLE001  # a driver's own error may quote the data
+            message = f"{getattr(problem, 'sqlstate', None) or ''}{problem}"
+            if _NO_TABLE.match(message) or (self.query is None and _NO_SELECT.match(message)):
+                names = self._tables()
+                raise InputError(
+                    f"the {self.scheme} database has no table of this name; its tables are {', '.join(map(repr, names[:20])) or 'none'}"
+                ) from None
+            if _NO_COLUMN.match(message):
+                raise InputError("the query names a column that is not there") from None
+            if _NO_SELECT.match(message):
+                raise InputError(
+                    "query must be one SELECT, got another statement or a syntax error"
+                ) from None
             raise InputError(
-                f"cannot read the {self.scheme} database: is it there, not open elsewhere to be written, and are its table or query, "
-                "their columns and the password right? Try the query in the database's own shell"
+                f"cannot read the {self.scheme} database: damaged, of another kind, or open elsewhere to be written, or the query fails; "
+                "try it in the database's own shell"
             ) from None
 
 

@@ -17,6 +17,7 @@ from armslength.ingest.sources import (
     as_source,
     chosen_columns,
     chosen_schema,
+    has_own_schema,
     recorded_stream,
     table_stream,
 )
@@ -137,13 +138,16 @@ def _of_table(
     connection: duckdb.DuckDBPyConnection, source: Any, roles: dict[str, str], problems: list[BaseException]
 ) -> Relation:
     """A database, or a table in memory."""
-    database = as_source(source).database
+    database, table = as_source(source).database, as_source(source).where
     if database is None:
         stream = table_stream(source, roles.values())
         names = list(stream.schema.names)
     else:
         names = database.schema().names
-    check_names(roles, names, "source", has_schema=database is not None)
+    is_missing = not set(roles.values()) <= set(names)
+    check_names(
+        roles, names, "source", has_schema=database is not None or (is_missing and has_own_schema(table))
+    )
     if database is None:
         schema, batches = chosen_schema(stream.schema, roles, ()), chosen_columns(stream, roles, {})
     else:
@@ -213,11 +217,9 @@ def _hint(wanted: str, names: Sequence[str], *, has_schema: bool) -> str:
     near = next((name for name in names if _letters(name) == _letters(wanted)), None)
     if near is not None:  # the caller wrote these letters
         return f"did you mean {near!r}?"
-    if len(names) != 1:
-        return f"it begins with {len(names)} other names: are they a header?"
-    delimiter = next((mark for mark in (";", "\t", "|", ",") if mark in names[0]), None)
+    delimiter = next((mark for mark in (";", "\t", "|", ",") if len(names) == 1 and mark in names[0]), None)
     if delimiter is None:
-        return "it begins with 1 other name: is it a header?"
+        return f"none of its {len(names)} columns has this name; a text file needs a header line"
     # shows nothing of the text around it
     return f"its header is one column: is it separated by {delimiter!r}? Say delimiter={delimiter!r} (--delimiter)"
 

@@ -21,6 +21,7 @@ from armslength.errors import InputError, ParameterError
 from armslength.ingest.databases import DATABASES, Database
 from armslength.ingest.event_columns import quoted
 from armslength.ingest.event_files import STANDARD_INPUT, EventFile, standard_input
+from armslength.threads import interruptible
 
 _TABLES = {"parquet": "parquet", "pq": "parquet", "arrow": "arrow", "feather": "arrow"}
 _TEXTS = {
@@ -32,8 +33,12 @@ _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _COMPRESSIONS = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}
 _FORMATS = (*_TABLES, *_TEXTS, *(f"{text}.{packed}" for text in _TEXTS for packed in _COMPRESSIONS))
 _ENDINGS = f"{', '.join(f'.{name}' for name in (*_TABLES, *_TEXTS))} (text also as .gz, .bz2 or .zst; .txt needs a delimiter, such as --delimiter tab)"
+_DATABASES = "sqlite:///visits.db, duckdb:///visits.duckdb, postgresql://me@host/name"
 _STORES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "file")
+_GOOGLE_RETRIES = "retry_limit_seconds"  # of the address; Google's own limit is 15 minutes
 _SCHEME = re.compile(r"([a-z][a-z0-9+.]+)://", re.IGNORECASE)
+_TXT = re.compile(rf"\.txt(\.({'|'.join(_COMPRESSIONS)}))?$")
+_WILDCARDS = frozenset("*?[")
 _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 # Here the bytes of a text do not depend on the text before it, and no other character's bytes contain a line feed's.
 _ENCODINGS = re.compile(
@@ -74,7 +79,7 @@ class Source:
     def __post_init__(self) -> None:
         if self.database is None and (self.table, self.query) != (None, None):
             raise ParameterError(
-                "table and query must go with a database like sqlite:///visits.db, got another source"
+                f"table and query must go with a database ({_DATABASES}), got another source"
             )
         if self.format is not None and self.format not in _FORMATS:
             raise ParameterError(f"format must be one of {_ENDINGS}, got {short_repr(self.format)}")
@@ -178,27 +183,49 @@ def _files_of(path: str, source: Source) -> list[EventFile]:
                 "format must be given for the standard input, such as format='csv' (--input-format csv), got none"
             )
         return [file]
-    filesystem, path = _filesystem(path)
-    try:
-        inside = _inside(filesystem, path)
-        is_there = inside is not None or _is_file(filesystem, path)
-    except (OSError, ValueError, pa.ArrowException):
-        raise ParameterError("source must be a file or a folder that can be looked at, got another") from None
+    filesystem, path, inside = interruptible(lambda: _look(path)) if _scheme(path) else _look(path)
     if inside is None:
         file = source.file(path, filesystem, {})
-        if file is None:
-            # without the name: somebody may hand in the text of a table
-            raise ParameterError(
-                f"source must be a file whose name ends in {_ENDINGS}, got another name; say its format, such as format='csv' "
-                "(--input-format csv), or name a database like sqlite:///visits.db"
-            )
-        if not is_there:
-            raise ParameterError(f"source must be a file that is there, got {file.name}")
-        return [file]
+        # without the name, unless it is one: somebody may hand in the text of a table
+        raise ParameterError(
+            f"source must be a file or a folder that is there, got {file.name if file else 'neither'}"
+        )
     files = [file for each, parts in inside if (file := source.file(each, filesystem, parts)) is not None]
-    if not files:
-        raise ParameterError(f"a folder or pattern must hold event files ({_ENDINGS}), got none there")
-    return files
+    if files:
+        return files
+    if not inside and not _WILDCARDS.isdisjoint(path):
+        raise ParameterError("source must be a pattern of files that are there, got one that matches no file")
+    if not inside:
+        raise ParameterError("source must hold event files, got an empty folder")
+    if all(_TXT.search(each.lower()) for each, _ in inside):
+        raise ParameterError(
+            ".txt needs a delimiter, such as delimiter=';' (--delimiter ';', --delimiter tab), got none"
+        )
+    raise ParameterError(
+        f"source must hold event files, whose names end in {_ENDINGS}, got other names; say their format, such as format='csv' "
+        f"(--input-format csv), or name a database ({_DATABASES})"
+    )
+
+
+def _look(path: str) -> tuple[fs.FileSystem | None, str, list[tuple[str, _Partitions]] | None]:
+    """The store of an address, the path there, and the files that it stands for; None if nothing is there."""
+    scheme = _scheme(path)
+    try:
+        filesystem, path = _filesystem(path)
+        inside = _inside(filesystem, path)
+        if inside is None and _is_file(filesystem, path):
+            inside = [(path, {})]
+    except ParameterError:
+        raise
+    except (FileNotFoundError, NotADirectoryError):  # the folder of a pattern
+        return None, path, None if _WILDCARDS.isdisjoint(path) else []
+    except (OSError, ValueError, pa.ArrowException):  # whose words may contain a key
+        if not scheme:
+            raise InputError("cannot open source: is it spelled right, and may you read it?") from None
+        raise InputError(
+            f"cannot open the {scheme}:// address: is it spelled right, and are there a network and credentials?"
+        ) from None
+    return filesystem, path, inside
 
 
 def _filesystem(path: str) -> tuple[fs.FileSystem | None, str]:
@@ -209,14 +236,14 @@ def _filesystem(path: str) -> tuple[fs.FileSystem | None, str]:
     if scheme not in _STORES:
         known = ", ".join(f"{each}://" for each in _STORES)
         raise ParameterError(
-            f"an address of files must begin with one of {known}, got another; copy the files to this machine first"
+            f"an address must be of files ({known}) or of a database ({_DATABASES}), got another; copy the events to a file on this machine"
         )
-    try:
-        filesystem, path = fs.FileSystem.from_uri(path)
-    except (OSError, ValueError, pa.ArrowException):  # whose words may contain a key
-        raise InputError(
-            f"cannot open the {scheme}:// address: is it spelled right, and are there a network and credentials?"
-        ) from None
+    if scheme in ("gs", "gcs") and _GOOGLE_RETRIES not in path:
+        path += f"{'&' if '?' in path else '?'}{_GOOGLE_RETRIES}=20"
+    filesystem, path = fs.FileSystem.from_uri(path)
+    if scheme in ("abfs", "abfss") and "/" not in path:
+        # for a container itself, pyarrow would abort the process if it cannot log in
+        filesystem.get_file_info(f"{path}/login")
     return None if isinstance(filesystem, fs.LocalFileSystem) else filesystem, path
 
 
@@ -238,7 +265,7 @@ def _inside(filesystem: fs.FileSystem | None, path: str) -> list[tuple[str, _Par
     if os.path.isdir(path) if info is None else info.type == fs.FileType.Directory:
         return list(_below(entries, path, None, {}))
     parts = (Path(path) if info is None else PurePosixPath(path)).parts
-    first = next((place for place, part in enumerate(parts) if not set("*?[").isdisjoint(part)), None)
+    first = next((place for place, part in enumerate(parts) if not _WILDCARDS.isdisjoint(part)), None)
     if first is None or (os.path.lexists(path) if info is None else info.type != fs.FileType.NotFound):
         return None
     folder = str((Path if info is None else PurePosixPath)(*parts[:first]))
@@ -306,10 +333,14 @@ def table_stream(source: Any, wanted: Iterable[str]) -> pa.RecordBatchReader:
         if hasattr(table, "collect_batches"):  # a lazy frame of Polars
             chosen = _chosen(columns, table.collect_schema().names())
             return _lazy_stream(table.select(chosen) if chosen else table)
+        if hasattr(table, "iloc"):
+            return _pandas_stream(table, columns)
         if hasattr(table, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(table)
     except (InputError, ParameterError):
         raise
+    except FileNotFoundError:
+        raise InputError("cannot read source: a file that it reads is not there") from None
     except Exception:  # noqa: BLE001  # an engine's own error may quote the data
         raise InputError("source must be a readable table with named columns, got something else") from None
     raise ParameterError(
@@ -320,6 +351,31 @@ def table_stream(source: Any, wanted: Iterable[str]) -> pa.RecordBatchReader:
 def _chosen(wanted: list[str], names: Sequence[str]) -> list[str] | None:
     """The wanted columns, if each is there once; None is all columns, so that an error can say what is there."""
     return wanted if wanted and all(list(names).count(name) == 1 for name in wanted) else None
+
+
+def _pandas_stream(frame: Any, wanted: list[str]) -> pa.RecordBatchReader:
+    """A data frame of pandas; if the wanted columns are there, no other one is converted."""
+    chosen = _chosen(wanted, frame.columns)
+    try:
+        return pa.RecordBatchReader.from_stream(frame[chosen] if chosen else frame)
+    except pa.ArrowException:
+        for name in chosen or ():
+            try:
+                pa.array(frame[name], from_pandas=True)
+            except pa.ArrowException:
+                raise InputError(
+                    f"column {name!r} must have one type, got several; cast it: table[{name!r}].astype('string')"
+                ) from None
+        raise
+
+
+def has_own_schema(table: Any) -> bool:
+    """Whether the names of a table's columns are surely a schema's, and not the first line of a text file."""
+    if hasattr(table, "collect_batches"):  # a lazy frame of Polars
+        plan = table.explain()
+        kinds = set(re.findall(r"(\w+) SCAN", plan))
+        return bool(kinds) and kinds <= {"Parquet", "Ipc"} and "DF [" not in plan
+    return isinstance(table, ds.Dataset)  # text was refused
 
 
 def _check_typed(dataset: ds.Dataset) -> None:

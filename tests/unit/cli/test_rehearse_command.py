@@ -112,7 +112,7 @@ def test_parties_with_one_mix_need_more_people_and_not_more_epsilon(folder):
         (["events.parquet", *COLUMNS, "--public-groups", "north"], "2 to 1000 parties"),
         (["events.parquet", *COLUMNS, "--public-groups", "north,north"], "labels must differ"),
         (["events.parquet", *COLUMNS[:-1], "no such column", "--public-groups", "north,east"], "column"),
-        (["missing.parquet", *COLUMNS, "--public-groups", "north,east"], "a file that is there"),
+        (["missing.parquet", *COLUMNS, "--public-groups", "north,east"], "a file or a folder that is there"),
         (["--person", "who"], "mixed"),
         (["--public"], "mixed"),
         (["--parties", "1001", "--people", "1"], "2 to 1000 parties"),

@@ -235,7 +235,7 @@ def test_a_csv_without_a_header_does_not_show_its_first_line(folder):
     (folder / "bare.csv").write_text("zq-secret-zq,flu,north\n", encoding="utf-8")
     done = run(*RELEASE, *GROUPS, "bare.csv")
     assert done.exit_code == 2
-    assert "it begins with 3 other names: are they a header?" in done.output
+    assert "none of its 3 columns has this name; a text file needs a header line" in done.output
     assert "zq-secret-zq" not in done.output
 
 
@@ -577,6 +577,7 @@ def test_commands_read_every_source(folder, words):
 
 def test_commands_name_the_option_that_is_missing(folder):
     (folder / "visits.txt").write_text("patient;code\n", encoding="utf-8")
+    (folder / "visits.xlsx").write_bytes(b"")
     for words, option in {
         ("visits.txt",): "--delimiter",
         ("-",): "--input-format",

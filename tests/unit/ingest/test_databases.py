@@ -154,6 +154,33 @@ def test_a_column_that_is_not_there(database):
         sums(al.Source(database, table="visits"), EventColumns("nobody", "what", "where"))
 
 
+@pytest.mark.parametrize(
+    ("known", "says"),
+    [
+        ({"table": "nix"}, "its tables are .*'visits'"),
+        ({"table": "nix.visits"}, "its tables are .*'visits'"),
+        ({"query": "SELECT who FROM nix"}, "its tables are .*'visits'"),
+        ({"query": "SELECT nobody FROM visits"}, "column that is not there"),
+        ({"query": "DELETE FROM visits"}, "one SELECT"),
+        ({"query": "SELECT who, FROM FROM visits"}, "one SELECT"),
+    ],
+)
+def test_what_is_wrong_has_its_own_message(database, known, says):
+    with pytest.raises(al.InputError, match=says) as caught:
+        sums(al.Source(database, **known))
+    assert "password" not in str(caught.value)
+
+
+def test_a_server_that_is_not_there_and_one_that_refuses(postgres):
+    for address in (f"postgresql://me:{SECRET}@127.0.0.1:1/x", f"postgresql://me:{SECRET}@host.invalid/x"):
+        with pytest.raises(al.InputError, match="cannot connect") as caught:
+            sums(al.Source(address, table="visits"))
+        assert SECRET not in str(caught.value)
+    for address in (postgres.replace("me@", "nobody@"), postgres.replace("/postgres?", "/nothing?")):
+        with pytest.raises(al.InputError, match="refused the login"):
+            sums(al.Source(address, table="visits"))
+
+
 def test_a_table_or_a_query(database):
     for known in ({}, {"table": "visits", "query": "SELECT 1"}):
         with pytest.raises(al.ParameterError, match="either table or query"):

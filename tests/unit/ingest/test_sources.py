@@ -3,6 +3,7 @@
 import tempfile
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -204,8 +205,10 @@ def test_damaged_files_get_one_line_without_data_and_cost_nothing(name, tmp_path
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        ("nowhere.parquet", "file that is there"),
-        ("events.xlsx", "whose name ends in"),
+        ("nowhere.parquet", "is there, got nowhere.parquet"),
+        ("nowhere", "is there"),
+        ("events.xlsx", "is there"),
+        ("no/*.csv", "matches no file"),
         ([], "must be files or a table"),
         (3, "must be files or a table"),
         (np.zeros((2, 2)), "must be files or a table"),
@@ -219,6 +222,26 @@ def test_sources_that_are_none(source, says):
 def test_an_empty_folder_is_no_source(tmp_path):
     with pytest.raises(al.ParameterError, match="must hold event files"):
         release(tmp_path)
+
+
+def test_a_file_of_another_kind_is_no_source(tmp_path):
+    (tmp_path / "e.xlsx").write_bytes(b"")
+    for source in (tmp_path, tmp_path / "e.xlsx", f"{tmp_path}/*.xlsx"):
+        with pytest.raises(al.ParameterError, match="names end in"):
+            release(source)
+
+
+def test_a_column_of_pandas_with_several_types_is_named():
+    people = pd.Series([5, 5.0, "5", SECRET, None], dtype=object)
+    frame = pd.DataFrame({"who": people, "where": "north", "what": "x", "note": people})
+    with pytest.raises(al.InputError, match=r"'who'.*astype") as caught:
+        release(frame)
+    assert SECRET not in str(caught.value)
+    frame["who"] = frame["who"].astype("string")  # a column that nobody names may stay as it is
+    protocol = al.Protocol(
+        al.SparseJL(sketch_dim=32, seed="t"), epsilon=1000, contribution=1, unit="u", total_share="0.5"
+    )
+    assert release(frame, protocol).totals.tolist() == [2, 0, 0, 0]
 
 
 def test_nothing_stays_in_the_temporary_folder(tmp_path, monkeypatch):

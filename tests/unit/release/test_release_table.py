@@ -116,7 +116,7 @@ def test_the_ledger_is_charged_once_with_the_groups_as_labels(tmp_path):
         ({"label": "x"}, "label must be left out"),
         (
             {"person": "nobody"},
-            "person must be a column of source, got 'nobody'; it begins with 4 other names",
+            "person must be a column of source, got 'nobody'; none of its 4 columns",
         ),
         ({"person": "WHO"}, "person must be a column of source, got 'WHO'; did you mean 'who'?"),
         ({"item": "who"}, "different columns"),
