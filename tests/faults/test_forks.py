@@ -34,6 +34,7 @@ def forking(place, name, call=1):
         if len(calls) == call and threading.current_thread() is threading.main_thread():
             fork_once()
         elif len(calls) == call:  # as a program's own signal handler does, while this thread works
+            time.sleep(0.3)  # until the main thread waits: in the middle of a submit Python itself cannot fork
             os.kill(parent, signal.SIGALRM)
             while not children:
                 time.sleep(0.01)

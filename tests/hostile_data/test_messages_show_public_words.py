@@ -24,7 +24,7 @@ PUBLIC = {
         type_name(array.dtype) type_name(column.type) type_name(column_type) type_name(fields[name].simpleString()) type_name(value_type) type_name(items.dtype)
         type_name(kind) type_name(numbers.dtype) type_name(values.dtype) self.kind _condition(problem)""",
     "sizes of an argument, and the position of a column or a line": """
-        count items.ndim line len(listed) len(names) len(shape) n_features number shape[1] size
+        count items.ndim line len(listed) len(names) len(shape) number shape[1] size
         short_repr(array.shape)""",
     "what the protocol, the transform or a constant says": """
         at_most input_dim meaning protocol.items protocol.noise_site transforms/transform.py:last self.name sketch_dim
@@ -56,7 +56,8 @@ def test_no_error_is_overlooked():
         if path.relative_to(SOURCE).as_posix().startswith(PRIVATE_PATH)
     }
     assert len(written) > 20
-    assert written <= {(site.module, site.error) for site in SITES}
+    own = {("ingest/partitions.py", "_TooManyEventsError")}  # is caught where it is raised, and has no words
+    assert written - own <= {(site.module, site.error) for site in SITES}
 
 
 def test_what_messages_about_private_data_show_is_public():
