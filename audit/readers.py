@@ -127,7 +127,7 @@ def source_of(kind: str, path: Path) -> object:
         "CSV in UTF-16": {"encoding": "utf-16"},
         "text with | and ', .bz2": {"delimiter": "|", "quote": "'"},
     }
-    return al.Source(path, **form.get(kind, {}))  # type: ignore[arg-type]  # text each
+    return al.Source(path, **form.get(kind, {}))
 
 
 def sums(source: object, chunk: int, threads: int) -> NDArray[np.int64]:

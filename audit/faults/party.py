@@ -173,13 +173,14 @@ class Party:
         return len(entries)
 
 
-def bytes_spilled(process: int) -> bytes:
-    """What a release has written to its temporary file so far. The file has no name: only the process itself leads there, and its owner's tools."""
+def bytes_spilled(process: int, most: int = -1) -> bytes:
+    """What a release has written to its temporary file so far, up to so many bytes. The file has no name: only the process itself leads there, and its owner's tools."""
     for descriptor in Path(f"/proc/{process}/fd").glob("*"):
         try:
             name = str(descriptor.readlink())
             if name.endswith(" (deleted)") and Path(name).is_relative_to(tempfile.gettempdir()):
-                return descriptor.read_bytes()
+                with descriptor.open("rb") as file:
+                    return file.read(most)
         except OSError:  # it has just been closed
             continue
     return b""

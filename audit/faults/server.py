@@ -96,7 +96,7 @@ def _run_with(fault: dict[str, Any], arguments: list[str], log: Path) -> int:
     lines = Lines(fault.get("line", -1), fault.get("signal", 0), fault.get("function"))
     lines.start()
     code = _run(arguments)
-    threading.settrace(None)  # type: ignore[arg-type]  # as sys.settrace
+    threading.settrace(None)
     sys.settrace(None)
     (log / COUNT).write_text(str(lines.passed), encoding="utf-8")
     return code
@@ -149,6 +149,7 @@ def _done(job: dict[str, Any], log: Path) -> dict[str, Any]:
     if "spilled" in job["fault"]:
         spilled = _spilled(child)
         os.kill(child, job["fault"]["spilled"])
+        os.kill(child, signal.SIGCONT)
     return _ended(log, os.waitpid(child, 0)[1], [], spilled)
 
 
@@ -157,8 +158,9 @@ def _spilled(child: int) -> bytes:
     while (
         os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
     ):  # its number stays its own
-        if found := bytes_spilled(child):
-            return found
+        if bytes_spilled(child, 1):
+            os.kill(child, signal.SIGSTOP)  # so that it does not end meanwhile; a signal that ends it waits
+            return bytes_spilled(child)
         time.sleep(0.001)
     return b""
 

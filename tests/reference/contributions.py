@@ -85,20 +85,23 @@ def canonical_person(spelled: Person) -> str:
         return ""
     text = unicodedata.normalize("NFC", str(spelled)).strip(WHITE_SPACE)
     is_whole = re.fullmatch(r"(-?[0-9]+)\.0*", text)
-    return is_whole[1] if is_whole else text
+    if is_whole is None:
+        return text
+    digits = is_whole[1].lstrip("-")
+    return digits if set(digits) == {"0"} else is_whole[1]
 
 
 def persons_events(
     events: Iterable[Event], groups: Sequence[str]
 ) -> dict[str, list[tuple[str, str | int, int]]]:
     """(group, item, amount) of every event that is not left out, by person."""
-    of_person = defaultdict(list)
+    of_person: dict[str, list[tuple[str, str | int, int]]] = defaultdict(list)
     for spelled, group, item, amount in events:
         person = canonical_person(spelled)
-        if person and group in groups and item is not None and item != "" and amount:
+        if person and group is not None and group in groups and item is not None and item != "" and amount:
             form = unicodedata.normalize("NFC", item) if isinstance(item, str) else item
             of_person[person].append((group, form, amount))
-    return of_person
+    return dict(of_person)
 
 
 def kept_of(

@@ -214,7 +214,7 @@ def test_a_job_that_fails_is_one_line_and_costs_nothing(session, tmp_path, capfd
 @pytest.mark.parametrize(
     ("columns", "known", "says"),
     [
-        ("1.5 AS who, where, what", {}, "person must be a column of text or whole numbers"),
+        ("1.5 AS who, where, what", {}, "person must be a column of text or numbers"),
         ("current_timestamp() AS who, where, what", {}, "person must be a column of text or"),
         ("who, where, 1 AS what", {}, "item must be of the protocol's type string"),
         ("who, where, what, what AS amount", {"weight": "amount"}, "weight must be a column of numbers"),

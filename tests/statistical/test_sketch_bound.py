@@ -8,7 +8,7 @@ standard error over fresh matrices and keys is that of the projection, √(2/256
 import numpy as np
 
 import armslength as al
-from armslength.estimates.variance import variance_curve
+from armslength.estimates.variance import ErrorModel
 from armslength.ingest.sketch_bound import longest_prefix
 from armslength.ingest.sums import Sums
 from armslength.laws import Cumulants
@@ -71,5 +71,5 @@ def test_the_variance_is_the_one_stated():
     estimates = estimates_of(protocol, np.tile(values, (draws_for_variance(4), 1)))
     projected = float(((values[0] - values[1]) ** 2).sum())
     noise = Cumulants(2 * protocol.law.cumulants.k2, 2 * protocol.law.cumulants.k4)
-    curve = variance_curve(protocol, noise)
+    curve = ErrorModel.of(protocol).variance_curve(noise)
     check_variance(estimates, projected, curve.b * projected + curve.c)

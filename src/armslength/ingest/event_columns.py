@@ -109,7 +109,7 @@ def canonical_person(text: str) -> str:
     """The id of a person: NFC, without white space around it; a whole number loses decimals of zero. Empty if it names nobody."""
     name = unicodedata.normalize("NFC", text).strip(_BLANKS)
     match = re.fullmatch(_POINT_ZERO, name)
-    return match[1] if match else name
+    return re.sub("^-(0+)$", r"\1", match[1]) if match else name
 
 
 def nfc(text: str) -> str:

@@ -95,7 +95,8 @@ def place_of_person(column: str, kind: pa.DataType) -> str:
     letters = decomposed_letters()
     plain = f"CAST(CAST({column} AS BINARY) AS STRING)"  # without a collation of its own
     ascii_part = f"regexp_replace(translate({plain}, '{''.join(letters)}', '{''.join(letters.values())}'), '[^!-~]', '')"
-    return f"regexp_replace({ascii_part}, '^(-?[0-9]+)[.]0*$', '$1')"
+    whole = f"regexp_replace({ascii_part}, '^(-?[0-9]+)[.]0*$', '$1')"
+    return f"regexp_replace({whole}, '^-(0+)$', '$1')"
 
 
 @cache

@@ -107,7 +107,7 @@ def test_the_ledger_is_charged_like_a_release(tmp_path):
         {"level": float("nan")},
         {"item": "nothing"},
         {"public_groups": None},
-        {"source": pa.table({"who": [1.5], "what": [1], "where": ["north"]})},
+        {"source": pa.table({"who": [[1]], "what": [1], "where": ["north"]})},
     ],
     ids=str,
 )
