@@ -399,3 +399,15 @@ def test_nobody_has_too_many_events_for_a_release(count):
     )
     assert np.array_equal(enough.values, little.values)
     assert enough.values.any()
+
+
+def test_rows_that_are_wanted_several_times_have_as_many_ids():
+    events = packed(["a name that is too long for two words", "short"], [0, 0], [1, 2])
+    together = Events.joined([(events, 0, np.repeat([0, 1], [50, 3])), (events, 0, None)])
+    assert ids_of(together, np.arange(len(together.rows))).to_pylist() == [
+        *["a name that is too long for two words"] * 50,
+        *["short"] * 3,
+        "a name that is too long for two words",
+        "short",
+    ]
+    assert len(together.long_ids) == 51 * (4 + 37)
