@@ -579,52 +579,49 @@ def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each
         if not needs_hashes or occurrences == 0 or width > _KEY:
             if needs_hashes:
                 different = _cap(places, different, amounts, bound)
-            while kept + different > len(kept_amounts):  # some occur several times
-                kept_groups, kept_items = _doubled(kept_groups), _doubled(kept_items)
-                kept_amounts, kept_keys = _doubled(kept_amounts), _doubled(kept_keys)
+            else:
+                for place in range(different):
+                    amounts[places[place]] *= times[places[place]]
+            order, chosen = places, different
+            order_keys, order_cells, order_amounts = keys, cells, amounts
+        else:
+            chosen, occurrence = 0, _0
             for place in range(different):
                 here = places[place]
-                kept_groups[kept] = np.int32(cells[here, 0])
-                kept_items[kept, 0], kept_items[kept, 1] = cells[here, 1], cells[here, 2]
-                kept_amounts[kept] = amounts[here] * times[here]
-                kept_keys[kept] = keys[here]
-                kept += 1
-            kept_starts[person + 1] = kept
-            continue
-        chosen, occurrence = 0, _0
-        for place in range(different):
-            here = places[place]
-            if place == 0 or not _is_same_cell(here, places[place - 1], cells):
-                occurrence = _0
-            for _ in range(times[here]):
-                if chosen == len(all_keys):
-                    if chosen >= _MANY:  # what is beyond the bound now is beyond it later
-                        old_keys, old_cells = all_keys.copy(), all_cells.copy()
-                        sort_places(all_places, chosen, all_keys, all_cells, all_amounts)
-                        chosen = _cap(all_places, chosen, all_amounts, bound)
-                        old_amounts = all_amounts.copy()
-                        for new in range(chosen):
-                            old = all_places[new]
-                            all_keys[new], all_amounts[new] = old_keys[old], old_amounts[old]
-                            all_cells[new] = old_cells[old]
-                    if chosen > len(all_keys) // 2:
-                        all_keys, all_cells = _doubled(all_keys), _doubled(all_cells)
-                        all_amounts, all_places = _doubled(all_amounts), _doubled(all_places)
-                hashed = group_hashes[cells[here, 0]], cells[here, 1], cells[here, 2]
-                all_keys[chosen] = _event_hash(begun, *hashed, occurrence) if occurrence > _0 else keys[here]
-                all_cells[chosen, 0], all_cells[chosen, 1] = cells[here, 0], cells[here, 1]
-                all_cells[chosen, 2], all_amounts[chosen] = cells[here, 2], amounts[here]
-                chosen, occurrence = chosen + 1, occurrence + _1
-        sort_places(all_places, chosen, all_keys, all_cells, all_amounts)
-        chosen = _cap(all_places, chosen, all_amounts, bound)
-        while kept + chosen > len(kept_amounts):
+                if place == 0 or not _is_same_cell(here, places[place - 1], cells):
+                    occurrence = _0
+                for _ in range(times[here]):
+                    if chosen == len(all_keys):
+                        if chosen >= _MANY:  # what is beyond the bound now is beyond it later
+                            old_keys, old_cells = all_keys.copy(), all_cells.copy()
+                            sort_places(all_places, chosen, all_keys, all_cells, all_amounts)
+                            chosen = _cap(all_places, chosen, all_amounts, bound)
+                            old_amounts = all_amounts.copy()
+                            for new in range(chosen):
+                                old = all_places[new]
+                                all_keys[new], all_amounts[new] = old_keys[old], old_amounts[old]
+                                all_cells[new] = old_cells[old]
+                        if chosen > len(all_keys) // 2:
+                            all_keys, all_cells = _doubled(all_keys), _doubled(all_cells)
+                            all_amounts, all_places = _doubled(all_amounts), _doubled(all_places)
+                    hashed = group_hashes[cells[here, 0]], cells[here, 1], cells[here, 2]
+                    all_keys[chosen] = (
+                        _event_hash(begun, *hashed, occurrence) if occurrence > _0 else keys[here]
+                    )
+                    all_cells[chosen, 0], all_cells[chosen, 1] = cells[here, 0], cells[here, 1]
+                    all_cells[chosen, 2], all_amounts[chosen] = cells[here, 2], amounts[here]
+                    chosen, occurrence = chosen + 1, occurrence + _1
+            sort_places(all_places, chosen, all_keys, all_cells, all_amounts)
+            order, chosen = all_places, _cap(all_places, chosen, all_amounts, bound)
+            order_keys, order_cells, order_amounts = all_keys, all_cells, all_amounts
+        while kept + chosen > len(kept_amounts):  # some occur several times
             kept_groups, kept_items = _doubled(kept_groups), _doubled(kept_items)
             kept_amounts, kept_keys = _doubled(kept_amounts), _doubled(kept_keys)
         for place in range(chosen):
-            here = all_places[place]
-            kept_groups[kept] = np.int32(all_cells[here, 0])
-            kept_items[kept, 0], kept_items[kept, 1] = all_cells[here, 1], all_cells[here, 2]
-            kept_amounts[kept], kept_keys[kept] = all_amounts[here], all_keys[here]
+            here = order[place]
+            kept_groups[kept] = np.int32(order_cells[here, 0])
+            kept_items[kept, 0], kept_items[kept, 1] = order_cells[here, 1], order_cells[here, 2]
+            kept_amounts[kept], kept_keys[kept] = order_amounts[here], order_keys[here]
             kept += 1
         kept_starts[person + 1] = kept
     return (
