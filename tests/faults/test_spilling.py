@@ -14,7 +14,7 @@ from audit.kills import _badly_ended
 from cryptography.exceptions import InvalidTag
 
 from armslength.cli.exit_codes import ending_signals
-from armslength.ingest.contributions import Events
+from armslength.ingest.contributions import PackedEvents
 from armslength.ingest.partitions import PARTS, Block, _TemporaryFile
 
 pytestmark = pytest.mark.xdist_group("faults")  # one server for all
@@ -41,7 +41,7 @@ def test_no_signal_leaves_any(large, temporary, sent):
 
 
 STAGES = {
-    "reading": "EventTable.batches",
+    "reading": "ParquetTexts._batches",
     "partitioning": "EventEncoder.block",
     "keeping": "EventStore.add",
     "writing the temporary file": "_TemporaryFile.write",
@@ -70,10 +70,9 @@ def block_of(count, person=b"p1234"):
     """Events of one person, in the first part."""
     halves = person[:8].ljust(8, b"\0") + person[8:].ljust(7, b"\0") + bytes([len(person)])
     words = np.frombuffer(halves * count, dtype="<u8").astype(np.uint64).reshape(-1, 2)
-    items = np.zeros((count, 3), dtype=np.uint64)
-    items[:, 1] = np.arange(count)
+    rows = np.hstack([words, np.arange(count, dtype=np.uint64)[:, None]])
     starts = np.array([0] + [count] * PARTS)
-    events = Events(np.hstack([words, items]), np.empty(0, dtype=np.uint8))
+    events = PackedEvents(rows, np.empty(0, dtype=np.uint8), has_second=True, has_words=False, items=None)
     return Block(events, starts, np.zeros(PARTS + 1, dtype=np.int64))
 
 
