@@ -195,15 +195,10 @@ def description(protocol: "al.Protocol") -> str:
 
 def _margin_lines(protocol: "al.Protocol") -> list[str]:
     """What a release tells about item groups, and with how much noise."""
-    law, share, bound = (
-        protocol.margin_law,
-        decimal_text(protocol.margins_epsilon),
-        protocol.margin_contribution,
-    )
-    scale = 0.0 if law is None else law.scale
-    name = "" if law is None else law.name
+    law, bound = protocol.margin_law, protocol.margin_contribution or 0
+    noise = "" if law is None else f"{law.name.capitalize()} noise of scale {law.scale:.4g}"
     return [
         f"  margins: {protocol.margins}",
-        f"    how many people of each row have an item in each, with {name} noise of scale {scale:.4g}: ε = {share} of the whole",
-        f"    of each person, {plural(bound or 0, 'item group')} at most {'counts' if bound == 1 else 'count'}, over all rows",
+        f"    how many people of each row have an item in each, with {noise}, at ε = {decimal_text(protocol.margins_epsilon)}",
+        f"    at most {plural(bound, 'item group')} of one person {'counts' if bound == 1 else 'count'}, over all rows",
     ]
