@@ -108,8 +108,6 @@ class Protocol(Result):
         sketch_bound: ⌊max_norm²/(γ²c²)⌋, the same bound squared and in integer units; None without one.
     """
 
-    margins: Any = None
-
     def __init__(  # noqa: C901, PLR0913, PLR0915  # one argument for each field of the document
         self,
         transform: Transform,
