@@ -20,7 +20,7 @@ from armslength.protocol.protocol import Protocol
 from armslength.sketches.sketches import Sketches
 
 FALSE_ALARM = 1e-9
-_TESTS = 8  # kinds of finding that share the false alarms: of values, and of margins
+_TESTS = 4  # kinds of finding that share the false alarms, and as many again for margins
 _WINDOWS = (0.04, 0.2, 0.6, 1.4)  # lengths in scales, beside those of one and two integers
 _LARGEST_SUM = 2**62
 _FIRST_STEPS = 12
@@ -48,7 +48,8 @@ def implausible(sketches: Sketches) -> list[Finding]:
         sketches: Released rows, as they were loaded.
     """
     findings: list[Finding] = []
-    limit = FALSE_ALARM / (_TESTS * max(1, len(sketches)))
+    tests = _TESTS if sketches.margins is None else 2 * _TESTS
+    limit = FALSE_ALARM / (tests * max(1, len(sketches)))
     for protocol, numbers in _released_rows(sketches):
         values = sketches.values[numbers].astype(np.int64, copy=False)
         ids = sketches.noises.ids[sketches.noises.starts[numbers]]
