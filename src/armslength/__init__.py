@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from armslength.answers.compare import compare as compare
     from armslength.answers.drift import Drift as Drift
     from armslength.answers.drift import drift as drift
+    from armslength.answers.items import ItemDifferences as ItemDifferences
+    from armslength.answers.items import explain_items as explain_items
     from armslength.answers.nearest import Nearest as Nearest
     from armslength.answers.nearest import nearest as nearest
     from armslength.answers.outliers import Outliers as Outliers
@@ -79,6 +81,7 @@ _HOME = {
         "answers.cluster": "Clusters cluster",
         "answers.compare": "compare",
         "answers.drift": "Drift drift",
+        "answers.items": "ItemDifferences explain_items",
         "answers.nearest": "Nearest nearest",
         "answers.outliers": "Outliers outliers",
         "answers.plane": "Plane plane",
