@@ -41,8 +41,8 @@ class Explanation(Result):
         a: The estimated prevalence in a: the share of its people with an item of the group.
         b: The same in b.
         difference: The prevalence in b less that in a.
-        low: The lower ends of the differences.
-        high: The upper ends of the differences.
+        lower: The lower ends of the differences.
+        upper: The upper ends of the differences.
         verdict: "more", "fewer" or "no difference found", of b against a.
         level: The confidence, for all item groups together.
         beyond_chance: Whether it is about the populations behind the rows, and not about the people counted.
@@ -55,8 +55,8 @@ class Explanation(Result):
     a: NDArray[np.float64]
     b: NDArray[np.float64]
     difference: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
     verdict: tuple[str, ...]
     level: float
     beyond_chance: bool
@@ -75,8 +75,8 @@ class Explanation(Result):
         ]
 
     def to_arrow(self) -> pa.Table:
-        """One line for each item group: item_group, a, b, difference, low, high (shares of people), verdict."""
-        names = ("a", "b", "difference", "low", "high")
+        """One line for each item group: item_group, a, b, difference, lower, upper (shares of people), verdict."""
+        names = ("a", "b", "difference", "lower", "upper")
         columns = {"item_group": pa.array(self.item_groups, pa.string())}
         columns |= {name: pa.array(getattr(self, name)) for name in names}
         metadata = {"a": self.labels[0], "b": self.labels[1], "level": repr(self.level), "note": self.note}
@@ -87,7 +87,7 @@ class Explanation(Result):
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with a bar and an interval for each item group, the clearest difference at the top."""
         a, b = map(plots.short_name, self.labels)
-        ends = (100 * self.difference, 100 * self.low, 100 * self.high)
+        ends = (100 * self.difference, 100 * self.lower, 100 * self.upper)
         label = f"fewer in {b} ← 0 → more in {b} than in {a}\n(percentage points of people, {100 * self.level:.6g}% intervals)"
         is_found = np.arange(len(self.item_groups)) < self.found
         words = ("differs", NOT_FOUND)
@@ -110,7 +110,7 @@ class Explanation(Result):
 
     def _others(self) -> str:
         """What is known of the item groups without a difference: how large one could still be."""
-        largest = max(np.abs(self.low[self.found :]).max(), np.abs(self.high[self.found :]).max())
+        largest = max(np.abs(self.lower[self.found :]).max(), np.abs(self.upper[self.found :]).max())
         count = len(self.item_groups) - self.found
         if not self.found:
             return f"in none of {plural(count, 'item group')} is it larger than {100 * largest:.1f} points"
@@ -134,7 +134,7 @@ class Explanation(Result):
             widest = np.abs(self.difference[: self.found]).max()
             for row in shown:
                 shares = (f"{100 * float(side[row]):.1f} %" for side in (self.a, self.b))
-                ends = f"({_points(self.low[row])} to {_points(self.high[row])})"
+                ends = f"({_points(self.lower[row])} to {_points(self.upper[row])})"
                 bar = "▇" * max(1, round(10 * abs(float(self.difference[row])) / widest))
                 lines.append(
                     line(columns, [self.item_groups[row], *shares, _points(self.difference[row]), ends, bar])
@@ -229,16 +229,17 @@ def _explanations(
 
 def _ranked(names: Sequence[str], a: Limits, b: Limits) -> dict[str, Any]:
     """The columns of an explanation, by evidence: |difference| over its distance to the end that is nearer to 0."""
-    value, low, high = difference_limits(a, b)
-    reach = np.where(value > 0, value - low, high - value)
+    value, lower, upper = difference_limits(a, b)
+    reach = np.where(value > 0, value - lower, upper - value)
     order = np.argsort(-np.abs(value) / reach, kind="stable")
-    low, high = (np.clip(end, -1.0, 1.0)[order] for end in (low, high))
+    lower, upper = (np.clip(end, -1.0, 1.0)[order] for end in (lower, upper))
     of_a, of_b = (np.clip(side[0], 0.0, 1.0)[order] for side in (a, b))
-    difference = np.clip(of_b - of_a, low, high)
+    difference = np.clip(of_b - of_a, lower, upper)
     verdict = tuple(
-        MORE if least > 0 else FEWER if most < 0 else NOT_FOUND for least, most in zip(low, high, strict=True)
+        MORE if least > 0 else FEWER if most < 0 else NOT_FOUND
+        for least, most in zip(lower, upper, strict=True)
     )
-    columns = {"a": of_a, "b": of_b, "difference": difference, "low": low, "high": high}
+    columns = {"a": of_a, "b": of_b, "difference": difference, "lower": lower, "upper": upper}
     return {"item_groups": tuple(names[row] for row in order), **columns, "verdict": verdict}
 
 
