@@ -367,7 +367,7 @@ def test_true_margins_are_not_flagged(name, people):
 @pytest.mark.parametrize("name", WIDE)
 def test_margins_with_too_little_noise_are_flagged(name):
     rows = rows_with_margins(WIDE[name], np.zeros((20, 129)))
-    for margins in (rows.margins // 4, np.zeros_like(rows.margins), rows.margins * 1000):
+    for margins in (rows.margins // 8, np.zeros_like(rows.margins), rows.margins * 1000):
         assert {finding.row for finding in implausible(sent(rows, margins))} == set(range(20))
         assert all(reason.startswith("margins") for reason in reasons(sent(rows, margins)))
 
