@@ -141,6 +141,22 @@ def protocols():
         al.Protocol(
             transforms[2], epsilon=1, delta="1e-6", contribution=20, max_norm="4.9", unit="one patient"
         ),
+        *_with_margins(),
+    ]
+
+
+def _with_margins():
+    """By a table, by prefixes and by columns of a record."""
+    transform = al.SparseJL(sketch_dim=64, sparsity=1, seed=SEED)
+    items, prefixes = {"É1": "Süd", "S06": "Injuries"}, {"prefix": ["S", "S0"], "group": ["Injuries", "Süd"]}
+    events = {"epsilon": 1, "contribution": 50, "margin_contribution": 3, "unit": "one patient"}
+    record = {"age": [18, 40], "sex": ["F", "M"], "admitted": "month"}
+    return [
+        al.Protocol(transform, margins=items, margin_share="0.2", **events),
+        al.Protocol(transform, margins=prefixes, margin_share="0.2", delta="1e-6", max_norm=8, **events),
+        al.Protocol(
+            transform, epsilon=1, record=record, margins=["age", "sex"], margin_share="0.1", total_share="1/3"
+        ),
     ]
 
 

@@ -53,15 +53,12 @@ class Margins:
 
     def document(self) -> dict[str, Any]:
         """The field `margins` of the protocol's document."""
-        listed = self.names[:-1]
+        if self.rule == "record":
+            return {"rule": self.rule, "columns": list(self.columns)}
+        named = {"rule": self.rule, "names": list(self.names[:-1])}
         if self.rule == "table":
-            return {"rule": self.rule, "names": list(listed), "hash": self.table_hash}
-        if self.rule == "prefix":
-            return {
-                "rule": self.rule,
-                "prefixes": dict(zip(listed, map(list, self.prefixes), strict=True)),
-            }
-        return {"rule": self.rule, "columns": list(self.columns)}
+            return {**named, "hash": self.table_hash}
+        return {**named, "prefixes": list(map(list, self.prefixes))}
 
     def codes(self, texts: Sequence[str], table: Mapping[str, int] | None = None) -> NDArray[np.int32]:
         """The number of the item group of each item, from 0 on; that of (other) is the last.
@@ -117,26 +114,25 @@ def checked_margins(source: Any, record: Record | None) -> Margins | None:
 
 def margins_of_document(document: Any) -> Margins | list[str]:
     """What `checked_margins` takes, from the field of a document, which never names a file to read."""
-    keys = {"table": {"names", "hash"}, "prefix": {"prefixes"}, "record": {"columns"}}
+    fields = {"table": ("names", "hash"), "prefix": ("names", "prefixes"), "record": ("columns",)}
     rule = document.get("rule") if isinstance(document, Mapping) else None
-    if not isinstance(rule, str) or set(document) != {"rule", *keys.get(rule, ())} or rule not in keys:
+    if not isinstance(rule, str) or rule not in fields or set(document) != {"rule", *fields[rule]}:
         raise ParameterError("margins must have a rule and its fields, got something else")
+    names = document[fields[rule][0]]
+    if not isinstance(names, list):
+        raise ParameterError("margins must have a list of names or columns, got something else")
     if rule == "record":
-        if not isinstance(document["columns"], list):
-            raise ParameterError("columns of margins must be a list, got something else")
-        return document["columns"]
+        return names
     if rule == "table":
-        names, hashed = document["names"], document["hash"]
-        if not isinstance(names, list) or not isinstance(hashed, str):
-            raise ParameterError("margins must have a list of names and a hash, got something else")
-        if not re.fullmatch("[0-9a-f]{64}", hashed):
+        hashed = document["hash"]
+        if not isinstance(hashed, str) or not re.fullmatch("[0-9a-f]{64}", hashed):
             raise ParameterError("hash of margins must be 64 hexadecimal digits, got something else")
         return Margins("table", _checked_names(sorted(names)), table_hash=hashed)
     lists = document["prefixes"]
-    if not isinstance(lists, Mapping) or not all(isinstance(each, list) and each for each in lists.values()):
-        raise ParameterError("prefixes of margins must be lists by item group, got something else")
-    groups = _checked_groups("prefix", ((each, name) for name in lists for each in lists[name]))
-    return _of_prefixes(groups)
+    if not isinstance(lists, list) or not all(isinstance(each, list) for each in lists):
+        raise ParameterError("prefixes of margins must be a list for each name, got something else")
+    pairs = ((each, name) for name, prefixes in zip(names, lists, strict=True) for each in prefixes)
+    return _of_prefixes(_checked_groups("prefix", pairs))
 
 
 def margin_table(source: Any, margins: Margins | None) -> dict[str, int] | None:
