@@ -174,6 +174,17 @@ def _magnitudes(noise: PairNoise, coordinates: int, ratio: float) -> NDArray[np.
         step = unit  # rare and large: N itself is a lattice, and a short one
     else:
         step = deviation / finest
+    pmf = noise_pmf(noise, step)
+    if ratio > 0:
+        spread = np.sqrt(ratio * noise.cumulants.k2)
+        pmf = _trimmed(np.convolve(pmf, np.diff(ndtr(_edges(step, 10 * spread) / spread))))
+    middle = len(pmf) // 2
+    magnitudes = np.concatenate([pmf[middle : middle + 1], 2 * pmf[middle + 1 :]])
+    return np.asarray(magnitudes / magnitudes.sum())
+
+
+def noise_pmf(noise: PairNoise, step: float) -> NDArray[np.float64]:
+    """The symmetric law of the noise on the lattice of whole steps."""
     pmf = np.ones(1)
     for part in noise.components:
         edges = _edges(step, part.reach)
@@ -181,12 +192,7 @@ def _magnitudes(noise: PairNoise, coordinates: int, ratio: float) -> NDArray[np.
         if part.dropped_bits:
             width = 2.0**part.dropped_bits * part.coefficient
             pmf = np.convolve(pmf, np.diff(np.clip(_edges(step, width) / width + 0.5, 0, 1)))
-    if ratio > 0:
-        spread = np.sqrt(ratio * noise.cumulants.k2)
-        pmf = _trimmed(np.convolve(pmf, np.diff(ndtr(_edges(step, 10 * spread) / spread))))
-    middle = len(pmf) // 2
-    magnitudes = np.concatenate([pmf[middle : middle + 1], 2 * pmf[middle + 1 :]])
-    return np.asarray(magnitudes / magnitudes.sum())
+    return pmf
 
 
 def _edges(step: float, reach: float) -> NDArray[Any]:

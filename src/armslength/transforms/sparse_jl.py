@@ -97,6 +97,13 @@ class SparseJL(Transform):
         return self.sparsity
 
     @property
+    def item_blocks(self) -> tuple[int, int] | None:
+        """s blocks; of "balanced", a bin with an item has room for one other item less, which costs a factor of 2."""
+        if self.construction == "graph" and self.sparsity > 1:
+            return None
+        return self.sparsity, 2 if self.construction == "balanced" else 1
+
+    @property
     def scale_squared(self) -> Fraction:
         """c² = 1/s."""
         return Fraction(1, self.sparsity)

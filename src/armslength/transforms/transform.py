@@ -64,6 +64,7 @@ class Transform(ABC):
     has_signed_rows: ClassVar[bool] = (
         False  # whether a column has few entries, all ±1: then a protocol can have a max_norm
     )
+    has_independent_entries: ClassVar[bool] = False  # whether all entries are independent and symmetric
     input_dim: int | None  # d, the coordinates of the input; None for an open vocabulary
     sketch_dim: int  # k, the coordinates of the sketch
 
@@ -244,6 +245,14 @@ class Transform(ABC):
     @property
     def column_entries(self) -> int | None:
         """How many entries of a column are not 0; None if nearly all."""
+        return None
+
+    @property
+    def item_blocks(self) -> tuple[int, int] | None:
+        """(s, f) where an item has one entry ±1 in each of s independent blocks of rows; None where it is not so.
+
+        f: an item is among the L largest of n bins with probability at most f·L/n. Reference: docs/reference/answers.md, items.
+        """
         return None
 
     @property

@@ -1,0 +1,331 @@
+"""Which items of a public list one party has more of than another, from the sketches alone."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from armslength import plots
+from armslength.answers.pairs import BY, Answer, checked_sketches
+from armslength.checks import number, one_of, short_repr
+from armslength.errors import NotResolvableError, ParameterError, plural
+from armslength.estimates.distances import clear_note
+from armslength.estimates.intervals import Level
+from armslength.estimates.item_intervals import ItemIntervals, item_intervals
+from armslength.estimates.shapes import totals
+from armslength.protocol.protocol import Protocol, checked_vocabulary
+from armslength.randomness.hashing import item_words, read_to_the_end
+from armslength.randomness.seeds import canonical_text
+from armslength.results import sentences
+from armslength.sketches.sketches import Sketches, check_same_space, sum_rows
+
+MORE, FEWER, NONE = "more", "fewer", "no difference found"
+_TO_TOTALS = 0.02  # of the error
+_LISTED = 10
+_MOST_ITEMS = 2**24
+_COUNTED = "about what was counted, not about the populations behind it"
+_UNLISTED = "an item that is not listed can share a bin with one that is: how often that misleads is part of the error"
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ItemDifferences(Answer):
+    """For each item, how much more of it one party has than another; with the level, all intervals hold together.
+
+    Attributes:
+        labels: The parties a and b.
+        items: The items, those with the strongest evidence first.
+        difference: The estimates of b − a: counts of people or events, or data units; for shapes, shares of the total.
+        lower: The lower ends; −∞ for an item that could not be measured.
+        upper: The upper ends.
+        ties: For each item, the items in the same bin, each with whether it is "more" or "fewer" if it is the cause of a
+            positive difference here. The difference is then that of all of them together: W01 − Z47, say.
+        unit: What is counted, in words.
+    """
+
+    labels: tuple[str, str]
+    items: tuple[str, ...]
+    difference: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    ties: tuple[tuple[tuple[str, str], ...], ...]
+    unit: str
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """Whether b has more or fewer of each item than a; of an item with ties, all of them together."""
+        ends = zip(self.lower.tolist(), self.upper.tolist(), strict=True)
+        return tuple(MORE if low > 0 else FEWER if high < 0 else NONE for low, high in ends)
+
+    def to_arrow(self) -> pa.Table:
+        """One line for each item: item, difference, lower, upper, verdict, tied_with ("Z47 fewer"), in_clear."""
+        columns = {
+            "item": self.items,
+            "difference": self.difference,
+            "lower": self.lower,
+            "upper": self.upper,
+        }
+        columns |= {"verdict": self.verdict, "tied_with": [self._tie(row) for row in range(len(self.items))]}
+        return self._table(columns, unit=self.unit, a=self.labels[0], b=self.labels[1])
+
+    def sentence(self, row: int) -> str:
+        """One item with its numbers: "W01 +180 (+120 to +240), tied with Z47 fewer"."""
+        value, low, high = (self._number(each[row]) for each in (self.difference, self.lower, self.upper))
+        tie = self._tie(row)
+        return f"{self.items[row]} {value} ({low} to {high}){f', tied with {tie}' if tie else ''}"
+
+    @property
+    def summary(self) -> str:
+        """One line: the items told apart, and how many others there are."""
+        found = list(self._found())
+        shown = [self.sentence(row) for row in found[:_LISTED]]
+        if len(found) > _LISTED:
+            shown.append(f"{len(found) - _LISTED} more told apart")
+        others = len(self.items) - sum(1 + len(self.ties[row]) for row in found)
+        if others:
+            shown.append(f"{others}{' others' if found else ' items'} not told apart")
+        return " · ".join(shown)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Matplotlib axes with the intervals of the items told apart, or of the first ones if none is."""
+        found = list(self._found())
+        rows = found or list(range(min(_LISTED, len(self.items))))
+        return plots.forest(
+            [self.items[row] for row in rows],
+            (self.difference[rows], self.lower[rows], self.upper[rows]),
+            np.full(len(rows), bool(found)),
+            f"{plots.short_name(self.labels[1])} − {plots.short_name(self.labels[0])}, {self.unit}",
+            ax,
+            words=("told apart", NONE),
+        )
+
+    def __str__(self) -> str:
+        return sentences([f"{self._title()}:", f"  {self.summary}"], self.note)
+
+    def _title(self) -> str:
+        count = sum(each != NONE for each in self.verdict)
+        what = f"{count} of {plural(len(self.items), 'item')} told apart"
+        return (
+            f"{self.labels[1]} against {self.labels[0]}, in {self.unit}: {what}, "
+            f"at {100 * self.level:.6g}%, all together"
+        )
+
+    def _found(self) -> Iterator[int]:
+        """The items told apart; of those that are tied, the first."""
+        seen: set[str] = set()
+        for row, verdict in enumerate(self.verdict):
+            if verdict != NONE and self.items[row] not in seen:
+                seen.update(name for name, _ in self.ties[row])
+                yield row
+
+    def _tie(self, row: int) -> str:
+        """The tie of an item in words, for the sign that its difference has."""
+        turned = {MORE: FEWER, FEWER: MORE}
+        is_negative = self.difference[row] < 0
+        ties = ((name, turned[way] if is_negative else way) for name, way in self.ties[row])
+        return ", ".join(f"{name} {way}" for name, way in ties)
+
+    def _number(self, value: float) -> str:
+        shown = 100 * value if self.by == "shape" else value
+        text = f"{shown:+,.0f}" if 100 <= abs(shown) < np.inf else f"{shown:+.3g}"
+        return text.replace("-", "−")
+
+
+def explain_items(
+    a: Sketches, b: Sketches, items: Any, *, level: float = 0.95, by: str = "size", vocabulary: Any = None
+) -> ItemDifferences:
+    """How much more of each listed item b has than a, with intervals that hold together.
+
+    List the items without looking at these sketches: codes that matter to you, or the most popular ones of a public source. A list
+    that has the items with the largest differences gives the sharpest intervals, since bins without a listed item show
+    how large errors are. SparseJL with sparsity 1 takes a list of k/20 items (k/40 if "balanced"), with sparsity 3 or more any
+    list, and Identity any list, most sharply. It is about the people counted. Reference: docs/reference/answers.md.
+
+    Args:
+        a: One row, or several, which are summed.
+        b: The same; b − a is estimated.
+        items: The items, or column numbers of a fixed vocabulary.
+        level: With this probability no interval misses.
+        by: "size" for differences of counts, "shape" for differences of shares of each side's total.
+        vocabulary: All names of a fixed vocabulary in its order, where items are names and the protocol has only their hash.
+    """
+    one_of("by", by, BY)
+    error = 1 - number("level", level, above=0.0, at_most=1.0 - 1e-9)
+    left, right = (_one_row(name, side) for name, side in (("a", a), ("b", b)))
+    check_same_space((*left.protocols, *right.protocols))
+    names, columns = listed_items(left.protocols[0], items, vocabulary)
+    unit, rows = 1.0, [right - left]
+    if by == "shape":
+        rows, error = _corners(left, right, _TO_TOTALS * error), (1 - _TO_TOTALS) * error
+    else:
+        unit = float(left.protocols[0].resolution)
+    found = item_intervals(rows, columns, error)
+    order = _by_evidence(found)
+    ties = _ties(found, names)
+    notes = (
+        _COUNTED,
+        _UNLISTED if left.transform.item_blocks and left.transform.projection_variance > 0 else "",
+        _unmeasured(found),
+        clear_note(left, right),
+    )
+    return ItemDifferences(
+        labels=(left.labels[0], right.labels[0]),
+        items=tuple(names[row] for row in order),
+        difference=unit * found.value[order],
+        lower=unit * found.lower[order],
+        upper=unit * found.upper[order],
+        ties=tuple(ties[row] for row in order),
+        unit=_unit_text((*left.protocols, *right.protocols), by),
+        level=float(level),
+        by=by,
+        note="; ".join(filter(None, notes)),
+    )
+
+
+def listed_items(protocol: Protocol, items: Any, vocabulary: Any = None) -> tuple[list[str], Any]:
+    """(names, columns): the items as text, and as `Transform.columns` takes them; each may come once."""
+    rule = "items must be a list of names or of integers"
+    if isinstance(items, (str, bytes, bytearray)) or not hasattr(items, "__iter__"):
+        raise ParameterError(f"{rule}, got {type(items).__name__}")
+    listed = items.to_pylist() if hasattr(items, "to_pylist") else read_to_the_end(items)
+    if not 1 <= len(listed) <= _MOST_ITEMS:
+        raise ParameterError(f"{rule}, one to {_MOST_ITEMS} of them, got {len(listed)}")
+    is_text = all(isinstance(item, str) for item in listed)
+    is_open = protocol.transform.input_dim is None
+    if is_text and is_open and protocol.items == "int64":
+        listed, is_text = list(map(_integer, listed)), False
+    elif is_open and is_text != (protocol.items == "string"):
+        raise ParameterError(f"items must be of the protocol's type, {protocol.items}, got others")
+    if not is_text:
+        columns: Any = item_words(listed)[:, 1].view(np.int64)
+        names = list(map(str, columns.tolist()))
+        if not is_open:
+            columns = protocol.transform.column_numbers(columns)
+    else:
+        names = list(map(_canonical, listed))
+        columns = names if is_open else _numbers(protocol, names, vocabulary)
+    if len(set(names)) < len(names):
+        repeated = next(name for name, times in Counter(names).items() if times > 1)
+        raise ParameterError(f"items must be listed once each, got {short_repr(repeated)} again")
+    return names, columns
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ParameterError(
+            f"items must be integers, as the protocol's are, got {short_repr(text)}"
+        ) from None
+
+
+def _canonical(name: str) -> str:
+    try:
+        text = canonical_text(name).decode()
+    except ValueError as problem:
+        raise ParameterError(f"items must be {problem}") from None
+    if not text:
+        raise ParameterError("items must have names, got an empty one")
+    return text
+
+
+def _numbers(protocol: Protocol, names: list[str], vocabulary: Any) -> NDArray[np.int64]:
+    """The column numbers of names in a fixed vocabulary: the one given, that of the record, or the list itself."""
+    input_dim = protocol.transform.input_dim
+    known = vocabulary
+    if known is None and protocol.record is not None:
+        known = protocol.record.items()
+    if known is None and len(names) == input_dim:
+        known = names
+    if protocol.vocabulary is None or known is None or isinstance(known, str):
+        raise ParameterError(
+            "items must be column numbers for a fixed vocabulary whose names are not known, got names; pass vocabulary="
+        )
+    if checked_vocabulary(known, input_dim) != protocol.vocabulary:
+        raise ParameterError("vocabulary must be the protocol's, in its order, got another")
+    places = {_canonical(name): place for place, name in enumerate(known)}
+    missing = next((name for name in names if name not in places), None)
+    if missing is not None:
+        raise ParameterError(f"items must be in the protocol's vocabulary, got {short_repr(missing)}")
+    return np.array([places[name] for name in names], dtype=np.int64)
+
+
+def _one_row(name: str, sketches: Any) -> Sketches:
+    """The row, or the sum of the rows."""
+    rows = checked_sketches(name, sketches, 1)
+    if len(rows) == 1:
+        return rows
+    return sum_rows(rows, f"{rows.labels[0]} and {plural(len(rows) - 1, 'other')}")
+
+
+def _corners(left: Sketches, right: Sketches, error: float) -> list[Sketches]:
+    """y/T_y − x/T_x at the released totals, and at the corners of all that their noise allows.
+
+    Guarantee: the true totals lie within the corners, except with probability `error`.
+    """
+    level = Level(error / 4, "guaranteed")  # two ends of two totals
+    ends = []
+    for side in (left, right):
+        total = totals(side)
+        low, high = (float(end[0]) for end in total.rule.interval(level))
+        if not low > 0:
+            raise NotResolvableError(
+                f"cannot be resolved: the total of {side.labels[0]} may be 0, so it has no shares; ask by size"
+            )
+        ends.append((float(total.value[0]), low, high))
+    step = float(left.protocols[0].resolution)
+    pairs = [(ends[0][0], ends[1][0]), *product(ends[0][1:], ends[1][1:])]
+    return [right * (step / of_right) - left * (step / of_left) for of_left, of_right in pairs]
+
+
+def _by_evidence(found: ItemIntervals) -> NDArray[np.int64]:
+    """Items told apart first, then by the size of the difference over that of its error."""
+    half = (found.upper - found.lower) / 2
+    size = np.abs(found.value)
+    evidence = np.divide(size, half, out=np.where(size > 0, np.inf, 0.0), where=half > 0)
+    is_found = (found.lower > 0) | (found.upper < 0)
+    return np.lexsort((-size, -evidence, ~is_found))
+
+
+def _ties(found: ItemIntervals, names: Sequence[str]) -> list[tuple[tuple[str, str], ...]]:
+    """For each item the others in its bin, and which way each goes where the item goes up."""
+    ties: list[tuple[tuple[str, str], ...]] = [()] * len(names)
+    if found.bins is None or found.signs is None:
+        return ties
+    order = np.argsort(found.bins, kind="stable")
+    cuts = np.flatnonzero(np.diff(found.bins[order])) + 1
+    for members in (part.tolist() for part in np.split(order, cuts) if len(part) > 1):
+        for row in members:
+            ties[row] = tuple(
+                (names[other], MORE if found.signs[other] == found.signs[row] else FEWER)
+                for other in members
+                if other != row
+            )
+    return ties
+
+
+def _unmeasured(found: ItemIntervals) -> str:
+    left_out, count = len(found.value) - found.measured, int(np.isinf(found.upper).sum())
+    notes = []
+    if left_out:
+        notes.append(
+            f"the list is long, so {found.measured} items were chosen by one block of the sketch and measured by the others"
+        )
+    if count > left_out:
+        notes.append(
+            f"{plural(count - left_out, 'item')} could not be measured, in bins of other listed items"
+        )
+    return "; ".join(notes)
+
+
+def _unit_text(protocols: Sequence[Protocol], by: str) -> str:
+    """What a difference is counted in."""
+    if by == "shape":
+        return "percentage points of all that was counted"
+    kinds = {(each.count, each.item_weights) for each in protocols}
+    (count, weights) = kinds.pop() if len(kinds) == 1 else ("counts", None)
+    return "weighted counts" if weights else count or "data units"

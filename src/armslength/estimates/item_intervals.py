@@ -1,0 +1,240 @@
+"""Intervals for single entries of z = y − x, from the sketch of z: simultaneous over a public list of items.
+
+Proofs are in docs/reference/answers.md, section "Items".
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+
+from armslength.errors import NotResolvableError, ParameterError, plural
+from armslength.estimates.pair_noise import Floats, PairNoise
+from armslength.estimates.quantiles import noise_pmf
+from armslength.sketches.sketches import Sketches
+from armslength.transforms.transform import Transform
+
+_ROUNDING = 1e-12  # of error rates
+_STEPS = 256  # of a lattice, to a standard deviation of noise
+_ENTRIES = 1 << 22  # of a dense matrix at a time
+_FEW_SHARED = 4  # bins to an item, from which on few items share one
+_FEW = 10  # bins to an item of a long list that one block has made short
+
+
+@dataclass(frozen=True)
+class ItemIntervals:
+    """For each item the estimate of zᵢ and its interval; all intervals together miss with probability at most the error.
+
+    Items that could not be measured have infinite intervals.
+    """
+
+    value: Floats
+    lower: Floats
+    upper: Floats
+    measured: int  # of how many items; a long list is made short first
+    bins: NDArray[np.int64] | None = None  # where items share one, σᵢzᵢ + σⱼzⱼ is what was measured
+    signs: NDArray[np.int64] | None = None  # σ of each item
+
+
+def item_intervals(rows: Sequence[Sketches], items: Any, error: float) -> ItemIntervals:
+    """The intervals of entries of z from sketches of z, each of one row, in integer units.
+
+    Several sketches are the corners of a box of possible z; the first one is the estimate.
+
+    Args:
+        rows: The sketches.
+        items: What `Transform.columns` takes.
+        error: How often any interval may miss.
+    """
+    transform = rows[0].transform
+    numbers = np.stack([(row.values[0] + row.offsets[0]).astype(np.float64) for row in rows])
+    if transform.has_signed_rows and transform.column_entries == 1 and transform.projection_variance == 0:
+        return _by_noise(numbers, _places(transform, items), _largest_noise(rows), error)
+    if transform.item_blocks is not None:
+        return _by_bins(numbers, _places(transform, items), *transform.item_blocks, error)
+    if transform.has_independent_entries and len(rows) == 1:
+        return _by_signs(numbers[0], transform, items, error)
+    if transform.has_independent_entries:
+        raise ParameterError(
+            f"by must be 'size' for items of {transform.name}, got 'shape'; it takes SparseJL or Identity"
+        )
+    raise ParameterError(
+        f"transform must be SparseJL in blocks, Identity, SignJL or GaussianJL to tell items apart, got {transform.name}: "
+        "too little of it is random for intervals of single items"
+    )
+
+
+def most_items(transform: Transform, error: float) -> int | None:
+    """The longest list of items that intervals are offered for; None for any list."""
+    if transform.item_blocks is None or transform.projection_variance == 0:
+        return None if transform.projection_variance == 0 or transform.has_independent_entries else 0
+    blocks, factor = transform.item_blocks
+    if blocks > 2:
+        return None if transform.sketch_dim >= 4 * _FEW * blocks else 0
+    if blocks == 1:
+        # All items in bins of their own; factor·n ≤ error·(k − n + 1), or n ≤ error·k
+        k = transform.sketch_dim
+        most = error * (k + 1) / (factor + error) if factor > 1 else error * k
+        return math.floor(most + _ROUNDING)
+    return None
+
+
+def _places(transform: Transform, items: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(rows, signs) of the entries of each item, n x s."""
+    encoded = transform.signed_rows(items).astype(np.int64)
+    return np.where(encoded < 0, -1 - encoded, encoded), np.where(encoded < 0, -1, 1)
+
+
+def _by_noise(
+    numbers: Floats, places: tuple[NDArray[np.int64], NDArray[np.int64]], noise: PairNoise, error: float
+) -> ItemIntervals:
+    """No two items share a row: noise is all there is, and its law is known (Bonferroni)."""
+    bins, signs = places[0][:, 0], places[1][:, 0]
+    estimates = signs * numbers[:, bins]
+    reach = noise_reach(noise, error / len(bins))
+    return ItemIntervals(
+        estimates[0], estimates.min(axis=0) - reach, estimates.max(axis=0) + reach, len(bins)
+    )
+
+
+def _by_bins(
+    numbers: Floats,
+    places: tuple[NDArray[np.int64], NDArray[np.int64]],
+    blocks: int,
+    factor: int,
+    error: float,
+) -> ItemIntervals:
+    """By what is in the bins of no listed item: in each block an item's bin is one of them, but for the item itself.
+
+    With one block, what is measured is the sum of the items in a bin. With several, it is each item in the blocks where
+    it has a bin of its own, and most of these must agree. A list too long for that is made short by the first block.
+    """
+    rows, signs = places
+    count, each = len(rows), numbers.shape[1] // blocks
+    sizes = np.abs(numbers).max(axis=0)
+    chosen, first = np.arange(count), 0
+    if blocks > 2 and count > each // _FEW_SHARED:
+        chosen, first = np.argsort(-sizes[rows[:, 0]], kind="stable")[: max(1, each // _FEW)], 1
+    used = rows[chosen, first:]
+    members = np.bincount(used.ravel(), minlength=numbers.shape[1])
+    free = [
+        np.sort(sizes[start : start + each][members[start : start + each] == 0])[::-1]
+        for start in range(first * each, blocks * each, each)
+    ]
+    estimates = signs[chosen, first:] * numbers[:, used]
+    is_clear = (members[used] == 1) | (blocks == 1)
+    clear = is_clear.sum(axis=1)
+    value = np.median(signs * numbers[0][rows], axis=1)
+    lower, upper = np.full(count, -np.inf), np.full(count, np.inf)
+    for blocks_used in range(1, is_clear.shape[1] + 1):
+        if blocks == 1:
+            ranks = [_rank_of_one_block(len(free[0]), int((members > 0).sum()), factor, error)]
+        else:
+            rate = _rate_of_each(blocks_used, error / len(chosen))
+            ranks = [math.floor(rate * (len(others) + 1) / factor + _ROUNDING) for others in free]
+        ranks = [min(rank, len(others)) for rank, others in zip(ranks, free, strict=True)]
+        reaches = [others[rank - 1] if rank > 0 else np.inf for rank, others in zip(ranks, free, strict=True)]
+        at = clear == blocks_used
+        hidden = np.where(is_clear[at], 0.0, np.nan)  # np.sort puts these last
+        majority = blocks_used // 2 + 1
+        lows = np.sort(estimates[:, at].min(axis=0) - reaches + hidden, axis=1)
+        highs = np.sort(estimates[:, at].max(axis=0) + reaches + hidden, axis=1)
+        lower[chosen[at]], upper[chosen[at]] = lows[:, blocks_used - majority], highs[:, majority - 1]
+        value[chosen[at]] = np.nanmedian(estimates[0, at] + hidden, axis=1)
+    if not np.isfinite(upper).any():
+        raise NotResolvableError(_refusal(count, numbers.shape[1], blocks, factor, error))
+    if blocks == 1:
+        return ItemIntervals(value, lower, upper, count, rows[:, 0], signs[:, 0])
+    return ItemIntervals(value, lower, upper, len(chosen))
+
+
+def _rate_of_each(blocks: int, error: float) -> float:
+    """p with 2·P(Bin(blocks, p/2) ≥ majority) = error: how often the interval of one block may miss.
+
+    An end misses where it does in most blocks, each by itself with probability p/2: signs are fair coins.
+    """
+    majority = blocks // 2 + 1
+    return min(1.0, 2 * float(betaincinv(majority, blocks - majority + 1, error / 2)))
+
+
+def _rank_of_one_block(free: int, bins: int, factor: int, error: float) -> int:
+    """L: any of `bins` is larger than the L-th largest of the free ones with probability at most the error; 0 for none.
+
+    All bins are equally likely to be the largest ones, so none of the L largest has an item with probability
+    Π (free − j)/(free + bins − j). For a factor of 2: Bonferroni.
+    """
+    if factor > 1:
+        return math.floor(error * (free + 1) / (factor * bins) + _ROUNDING)
+    j = np.arange(free)
+    misses = 1 - np.cumprod((free - j) / (free + bins - j))
+    return int(np.searchsorted(misses, error + _ROUNDING, side="right"))
+
+
+def _refusal(count: int, coordinates: int, blocks: int, factor: int, error: float) -> str:
+    needed = math.ceil(count * (1 if factor == 1 else factor + error) / error - _ROUNDING)
+    what = f"cannot be resolved: intervals of {plural(count, 'item')} that hold together"
+    if blocks == 1:
+        return (
+            f"{what} take a sketch of {needed} numbers with sparsity 1, got {coordinates}; list at most "
+            f"{math.floor(coordinates * count / needed)} items, or plan the next release with --explain {count}, "
+            "which takes more numbers, sparsity 3 or no projection"
+        )
+    return (
+        f"{what} take more bins, got {coordinates // blocks} in each of {blocks} blocks; "
+        f"list fewer items, or plan the next release with --explain {count}"
+    )
+
+
+def _by_signs(numbers: Floats, transform: Transform, items: Any, error: float) -> ItemIntervals:
+    """Entries aᵢ are independent and symmetric, so ⟨aᵢ, r⟩ of the rest r = w − zᵢaᵢ is a sum with fair signs.
+
+    By Hoeffding |⟨aᵢ, r⟩|² ≤ t²·Σ aᵢ²r², except with probability 2e^(−t²/2): a quadratic inequality in zᵢ.
+    """
+    listed = list(items)
+    square = 2 * math.log(2 * len(listed) / error)
+    parts = []
+    step = max(1, _ENTRIES // len(numbers))
+    for start in range(0, len(listed), step):
+        columns: Any = transform.columns(listed[start : start + step])
+        a = np.asarray(columns.toarray() if hasattr(columns, "toarray") else columns, dtype=np.float64)
+        first, own = numbers @ a, (a**2).sum(axis=0)
+        lead = own**2 - square * (a**4).sum(axis=0)
+        middle = own * first - square * (numbers @ a**3)
+        last = first**2 - square * (numbers**2 @ a**2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            root = np.sqrt(np.maximum(middle**2 - lead * last, 0.0))
+            ends = [np.where(lead > 0, (middle + sign * root) / lead, sign * np.inf) for sign in (-1, 1)]
+            parts.append((first / own, *ends))
+    value, lower, upper = map(np.concatenate, zip(*parts, strict=True))
+    return ItemIntervals(value, lower, upper, len(listed))
+
+
+def _largest_noise(rows: Sequence[Sketches]) -> PairNoise:
+    """Each noise of the rows with its largest coefficient: no mixture of the rows has more of any."""
+    largest: dict[tuple[bytes, Any], float] = {}
+    for row in rows:
+        for noise_id, (protocol, factor) in zip(row.noises.ids, row.noises.terms(0), strict=True):
+            key = bytes(noise_id), protocol
+            largest[key] = max(abs(factor), largest.get(key, 0.0))
+    return PairNoise.of((protocol, factor) for (_, protocol), factor in largest.items())
+
+
+@lru_cache(maxsize=64)
+def noise_reach(noise: PairNoise, tail: float) -> float:
+    """The smallest x with P(|N| > x) ≤ tail, exact where all noises lie on one lattice, else rounded up to a fine one."""
+    if not noise.components:
+        return 0.0
+    unit = min(part.coefficient for part in noise.components)
+    is_exact = all(part.dropped_bits == 0 and part.coefficient / unit % 1 == 0 for part in noise.components)
+    deviation = math.sqrt(noise.cumulants.k2)
+    is_exact = is_exact and deviation <= _STEPS * unit
+    step = unit if is_exact else deviation / _STEPS
+    pmf = noise_pmf(noise, step)
+    beyond = 2 * np.cumsum(pmf[: len(pmf) // 2])[::-1]  # P(|N| > x) for x = 0, 1, … steps
+    steps = int(np.searchsorted(-beyond, -tail))
+    return step * steps + (0.0 if is_exact else step * math.sqrt(len(noise.components)))
