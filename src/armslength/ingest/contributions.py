@@ -126,6 +126,7 @@ class BoundedEvents:
     totals: Floats  # what each person had before the bound: Σ|amount|, after `each_once` and `one_group`
     persons: Int64s  # the place of one of the person's events in the input
     columns: NDArray[np.int32] | None = None  # where each item is added: see `sums.ItemColumns`
+    margin_cells: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None  # see `sums.margin_cells`
 
 
 def contribution_in_grid_units(protocol: Protocol) -> int:

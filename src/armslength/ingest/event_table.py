@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
@@ -29,7 +30,7 @@ from armslength.ingest.partitions import DEFAULT_MEMORY, EventStore, Job, memory
 from armslength.ingest.records import record_roles
 from armslength.ingest.sketch_bound import bound_sketches
 from armslength.ingest.sources import event_files, size_of
-from armslength.ingest.sums import GroupSums, ItemColumns, Sums, SumShape
+from armslength.ingest.sums import GroupSums, ItemColumns, Sums, SumShape, margin_cells
 from armslength.progress import progress
 from armslength.protocol.item_weights import item_amounts
 from armslength.protocol.margins import margin_table
@@ -66,6 +67,7 @@ class TableJob:
     bound: int  # the most that one person adds, in grid units
     item_names: list[str] | None  # of a fixed vocabulary, in order
     item_amounts: dict[str, int] | None  # what an event of each item counts, in grid units
+    margin_table: dict[str, int] | None  # the item group of each item, where the protocol has it by a table
     memory: str
     threads: int | None
 
@@ -107,8 +109,8 @@ class TableJob:
             integer("threads", threads, at_least=1, at_most=1024)
         names = item_names(protocol, vocabulary)
         amounts = item_amounts(item_weights, protocol.item_weights, protocol.resolution)
-        margin_table(margins, protocol.margins)
-        return cls(source, protocol, columns, groups, bound, names, amounts, memory, threads)
+        table = margin_table(margins, protocol.margins)
+        return cls(source, protocol, columns, groups, bound, names, amounts, table, memory, threads)
 
     def sums(self, key: bytes, *, show_progress: bool = False) -> Sums:
         """The exact integers of all groups, **not private**: a function of the set of events and the key alone."""
@@ -138,7 +140,11 @@ class TableJob:
             bound = self.protocol.sketch_bound
             if bound is not None:
                 bound_sketches(kept.starts, kept.groups, columns, kept.amounts, bound)  # type: ignore[arg-type]  # few entries
-            return replace(kept, columns=columns)
+            cells, margins = None, self.protocol.margins
+            if margins is not None:
+                names, most = len(margins.names), self.protocol.margin_contribution or 0
+                cells = margin_cells(kept.starts, kept.groups, kept.margins, names, most)
+            return replace(kept, columns=columns, margin_cells=cells)
 
         return self._of_persons(
             order, self.bound, bounded, left_out or LeftOut(), None, show_progress=show_progress
@@ -162,7 +168,7 @@ class TableJob:
 
     def _order(self, key: bytes) -> KeyedOrder:
         each_once, one_group = self.protocol.count == "people", self.protocol.one_group
-        in_order = self.protocol.sketch_bound is not None
+        in_order = self.protocol.sketch_bound is not None or self.protocol.margins is not None
         return KeyedOrder(
             key, self.groups.labels, each_once=each_once, one_group=one_group, in_order=in_order
         )
@@ -180,7 +186,9 @@ class TableJob:
         """What `work` makes of all events of some persons, until everybody was among them once."""
         threads = self.threads or available_threads()
         labels = None if self.groups.column is None else self.groups.labels
-        item_words = ItemWords(order.key, self.item_names, self.item_amounts, None)
+        margins = self.protocol.margins
+        codes = None if margins is None else partial(margins.codes, table=self.margin_table)
+        item_words = ItemWords(order.key, self.item_names, self.item_amounts, codes)
         encoder = EventEncoder(order.key, labels, item_words, left_out, watch)
         total, unit = size_of(self.source) if show_progress else (None, "rows")
         record, items = self.protocol.record, 1
