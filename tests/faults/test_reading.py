@@ -12,8 +12,6 @@ from click.testing import CliRunner
 from armslength.cli.main import main
 from armslength.ingest.engine import EventTable
 
-pytestmark = pytest.mark.xdist_group("faults")  # one server for all
-
 
 def _halved(path):
     os.truncate(path, path.stat().st_size // 2)
