@@ -60,7 +60,7 @@ imports: $(VENV)/.dev
 	$(VENV)/bin/lint-imports --no-logo
 
 test: lint types imports
-	$(VENV)/bin/python -m pytest --numprocesses auto --dist loadgroup --quiet
+	$(VENV)/bin/python -m pytest --numprocesses auto --dist loadscope --no-loadscope-reorder --quiet
 
 test-spark35: $(SPARK35_VENV)/.spark35
 	$(SPARK35_VENV)/bin/python -m pytest --quiet -W "ignore:unclosed <socket:ResourceWarning" tests/spark  # Spark 3.5 leaves sockets open

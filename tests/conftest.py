@@ -16,15 +16,21 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if _SLOW.intersection(item.path.parts):
             item.add_marker(pytest.mark.slow)
+    # Spark first: it is the longest that one process runs. What comes last is short, so that all processes end together.
+    items.sort(key=lambda item: ("spark" not in item.path.parts, not _SLOW.intersection(item.path.parts)))
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
 def pytest_xdist_make_scheduler(config, log):
-    """One process runs all tests of Spark, so that one session starts; marks of a group do nothing under pytest 9.2."""
+    """Tests that share what is costly to start or to compute run in one process: those of a file, a server or a session."""
     from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415  # where it may be missing
 
-    class OneSession(LoadScopeScheduling):
+    class SharedStarts(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            return "spark" if "spark/" in nodeid.split("::", maxsplit=1)[0] else nodeid
+            file = nodeid.split("::", maxsplit=1)[0]
+            folder = file.rsplit("/", maxsplit=2)[-2]
+            if folder in ("faults", "spark"):  # one server, one session
+                return folder
+            return nodeid if folder == "statistical" else file  # trials are long, and share nothing
 
-    return OneSession(config, log)
+    return SharedStarts(config, log)

@@ -15,7 +15,6 @@ from audit.faults.system_calls import CallFault, can_trace
 import armslength as al
 from armslength._numba import kernel
 
-pytestmark = pytest.mark.xdist_group("faults")  # one server for all
 traced = pytest.mark.skipif(not can_trace(), reason="ptrace of x86-64 Linux is not to be had here")
 
 UNWRITABLE_LEDGER = "ledger must be a file that can be written"

@@ -7,7 +7,6 @@ from audit.faults.forks import at_call, at_line
 from audit.faults.party import LEDGER, TARGET
 from audit.faults.system_calls import CallFault, can_trace
 
-pytestmark = pytest.mark.xdist_group("faults")  # one server for all
 traced = pytest.mark.skipif(not can_trace(), reason="ptrace of x86-64 Linux is not to be had here")
 
 

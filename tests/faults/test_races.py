@@ -14,7 +14,6 @@ import armslength as al
 from armslength.cli.main import main
 from armslength.ledger import ledger_file
 
-pytestmark = pytest.mark.xdist_group("faults")  # one server for all
 PROTOCOL = al.Protocol(
     al.SparseJL(input_dim=4, sketch_dim=8, sparsity=2, seed="x"), epsilon=1, unit="one patient"
 )

@@ -14,8 +14,6 @@ from armslength.cli.main import main
 from armslength.ingest.engine import EventTable
 from armslength.ingest.parquet_texts import ParquetTexts
 
-pytestmark = pytest.mark.xdist_group("faults")  # one server for all
-
 
 def _halved(path):
     os.truncate(path, path.stat().st_size // 2)

@@ -18,8 +18,6 @@ from armslength.ingest.contributions import KeyedOrder
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
 
-pytestmark = pytest.mark.xdist_group("faults")  # one server for all
-
 CANARY = "zq-secret-zq"
 NOTHING = "armslength: interrupted; nothing was charged, and nothing was written\n"
 SPENT = "armslength: interrupted; ε was charged, and nothing was written: releasing again, with --repeat, spends once more\n"

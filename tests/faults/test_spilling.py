@@ -17,7 +17,6 @@ from armslength.cli.exit_codes import ending_signals
 from armslength.ingest.contributions import PackedEvents
 from armslength.ingest.partitions import PARTS, Block, _TemporaryFile
 
-pytestmark = pytest.mark.xdist_group("faults")  # one server for all
 NOTHING = Found(False, False, (), ())
 
 

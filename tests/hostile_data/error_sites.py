@@ -1,6 +1,7 @@
 """Where the source makes errors, and what their messages show; read by `ast`, nothing of it is run."""
 
 import ast
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,8 +30,13 @@ class Site:
     shown: frozenset[str]
 
 
+@functools.cache
 def sites(places):
-    """All sites in these files and folders."""
+    """All sites in these files and folders, as a tuple."""
+    return tuple(_sites(places))
+
+
+def _sites(places):
     for path in sorted(SOURCE.rglob("*.py")):
         module = path.relative_to(SOURCE).as_posix()
         if module.startswith(places):

@@ -18,7 +18,6 @@ from hostile_data.canaries import BYTES, DAY, HUGE, INTEGER, NOT_WHOLE, REAL, TE
 from hostile_data.error_sites import SOURCE, sites
 from hostile_data.outcomes import outcome
 
-pytestmark = pytest.mark.xdist_group("hostile data")
 PRIVATE_PATH = ("ingest/", "transforms/integer_rows.py", "randomness/hashing.py", "sklearn/transformers.py")
 UNREACHED = {
     "cannot connect to the … server: are the host and the port right, and does it run?": "it shows names of the schema at most: tests/unit/ingest has it",

@@ -45,7 +45,6 @@ PUBLIC = {
     "names of files, and of the columns of a typed file": """
         file.name self._file.name ','.join(map(repr,names[:20]))or'none'""",
 }
-SITES = list(sites(PRIVATE_PATH))
 
 
 def test_no_error_is_overlooked():
@@ -57,12 +56,12 @@ def test_no_error_is_overlooked():
     }
     assert len(written) > 20
     own = {("ingest/partitions.py", "_TooManyEventsError")}  # is caught where it is raised, and has no words
-    assert written - own <= {(site.module, site.error) for site in SITES}
+    assert written - own <= {(site.module, site.error) for site in sites(PRIVATE_PATH)}
 
 
 def test_what_messages_about_private_data_show_is_public():
     known = {name for names in PUBLIC.values() for name in names.split()}
-    shown = {(expression, site.module) for site in SITES for expression in site.shown}
+    shown = {(expression, site.module) for site in sites(PRIVATE_PATH) for expression in site.shown}
     names = {(expression, f"{module}:{expression}") for expression, module in shown}
     assert {each for each in names if not known & set(each)} == set()
     assert known - {name for each in names for name in each} == set()

@@ -4,6 +4,7 @@ Neighbors are drawn over the whole allowed domain, also from values that break f
 tiny, halves, subnormals, both sides of the range.
 """
 
+import functools
 import math
 from fractions import Fraction
 
@@ -51,6 +52,12 @@ TRANSFORMS = [
 ]
 
 
+@functools.cache
+def protocol_of(transform, **fields):
+    """The protocol with ε = 1: examples that differ in their data alone share it."""
+    return al.Protocol(transform, epsilon=1, **fields)
+
+
 def l1_radius_of(protocol):
     """What the Laplace scale covers: ε·b."""
     assert isinstance(protocol.law, DiscreteLaplace)
@@ -91,14 +98,8 @@ def real_neighbors(draw, radius):
 @given(data=st.data())
 def test_real_neighbors(transform, resolution, limits, data):
     radius = Fraction(5, 2)
-    protocol = al.Protocol(
-        transform,
-        epsilon=1,
-        radius=radius,
-        resolution=resolution,
-        on_grid=False,
-        noise="laplace",
-        value_range=limits,
+    protocol = protocol_of(
+        transform, radius=radius, resolution=resolution, on_grid=False, noise="laplace", value_range=limits
     )
     x, neighbor = data.draw(real_neighbors(radius))
     assert sum(abs(Fraction(a) - Fraction(b)) for a, b in zip(x, neighbor, strict=True)) <= radius
@@ -112,7 +113,7 @@ def test_real_neighbors(transform, resolution, limits, data):
 )
 def test_neighbors_on_the_grid(transform, x, step):
     radius = max(1, sum(abs(s) for s in step))
-    protocol = al.Protocol(transform, epsilon=1, radius=radius, noise="laplace")
+    protocol = protocol_of(transform, radius=radius, noise="laplace")
     check(protocol, np.array(x), np.array(x) + np.array(step))
 
 
@@ -143,13 +144,8 @@ def test_l2_neighbors(transform, resolution, data):
     st.lists(st.integers(-3, 3), min_size=D, max_size=D),
 )
 def test_l2_neighbors_on_the_grid(transform, x, step):
-    protocol = al.Protocol(
-        transform,
-        epsilon=1,
-        delta=1e-6,
-        norm="l2",
-        radius=Fraction(max(1, math.isqrt(sum(s * s for s in step)) + 1)),
-    )
+    radius = Fraction(max(1, math.isqrt(sum(s * s for s in step)) + 1))
+    protocol = protocol_of(transform, delta=1e-6, norm="l2", radius=radius)
     before, after = (
         projected_sums(protocol, v[None, :], None, 1).values[0].tolist()
         for v in (np.array(x), np.array(x) + np.array(step))
@@ -162,7 +158,7 @@ def test_l2_neighbors_on_the_grid(transform, x, step):
 
 @given(st.lists(st.integers(0, 255), min_size=D, max_size=D), st.integers(0, D - 1))
 def test_neighbors_that_wrap_around_a_narrow_type(x, j):
-    protocol = al.Protocol(TRANSFORMS[0], epsilon=1, noise="laplace")
+    protocol = protocol_of(TRANSFORMS[0], noise="laplace")
     x = np.array(x, dtype=np.uint8)
     neighbor = x.astype(np.int64)
     neighbor[j] += 1

@@ -18,7 +18,6 @@ from spark.gates import attempts, let_go, lose, lose_files, make_pipes, noted, s
 from spark.tables import COLUMNS, events, frame_of, in_spark, on_one_machine
 from unit.ingest.tables_of_events import KEY
 
-pytestmark = pytest.mark.xdist_group("spark")
 PARTITIONS = 4
 TABLE = events()
 # noise that is 0 almost surely: the released values are the exact integers

@@ -4,11 +4,9 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import armslength as al
 
-pytestmark = pytest.mark.xdist_group("spark")
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "spark.md"
 FOLDER = "hdfs:///clinic/visits"
 

@@ -20,7 +20,6 @@ from armslength.spark.spark_tables import SparkTableJob
 from spark.tables import COLUMNS, PROTOCOL, counting, events, frame_of, in_spark, on_one_machine, same
 from unit.ingest.tables_of_events import GROUPS, KEY, SECRET
 
-pytestmark = pytest.mark.xdist_group("spark")
 NAMES = [f"i{number}" for number in range(12)]
 COUNTED = al.Protocol(
     al.HadamardJL(input_dim=12, sketch_dim=8, seed="x"), epsilon=1, contribution=5, unit="u", vocabulary=NAMES

@@ -177,7 +177,6 @@ def frame(session):
     )
 
 
-@pytest.mark.xdist_group("spark")
 def test_rows_from_spark_are_those_of_one_machine(session, frame, tmp_path, monkeypatch):
     monkeypatch.setattr("armslength.spark.spark_vectors._BATCH_BYTES", 300)  # three vectors at a time
     before = session.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")
@@ -196,7 +195,6 @@ def test_rows_from_spark_are_those_of_one_machine(session, frame, tmp_path, monk
     assert session.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch") == before
 
 
-@pytest.mark.xdist_group("spark")
 def test_two_releases_at_once_leave_the_session_as_it_was(session, frame):
     name = "spark.sql.execution.arrow.maxRecordsPerBatch"
     before = session.conf.get(name)
@@ -216,7 +214,6 @@ def test_two_releases_at_once_leave_the_session_as_it_was(session, frame):
     assert (seen, session.conf.get(name)) == (["5"], before)
 
 
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize(
     ("known", "says"),
     [
