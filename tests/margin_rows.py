@@ -1,6 +1,7 @@
 """Released rows with margins whose true numbers a test chooses."""
 
 import secrets
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,31 +14,35 @@ TRANSFORM = al.SparseJL(sketch_dim=16, sparsity=1, seed="margins")
 PREFIXES = {"prefix": ["A", "S", "T"], "group": ["Infections", "Injuries", "Injuries"]}
 
 
-def margin_protocol(**fields):
+def margin_protocol(**fields: Any) -> al.Protocol:
     """A protocol with three item groups: Infections, Injuries and (other)."""
-    known = {"epsilon": 1, "contribution": 5, "unit": "one patient", "one_group": True}
-    margins = {"margins": item_groups(PREFIXES), "margin_share": "0.2", "margin_contribution": 2}
+    known: dict[str, Any] = {"epsilon": 1, "contribution": 5, "unit": "one patient", "one_group": True}
+    margins: dict[str, Any] = {
+        "margins": item_groups(PREFIXES),
+        "margin_share": "0.2",
+        "margin_contribution": 2,
+    }
     return al.Protocol(TRANSFORM, **{**known, **margins, **fields})
 
 
-def item_groups(columns):
+def item_groups(columns: dict[str, list[str]]) -> pa.Table:
     """Margins as a table."""
     return pa.table(columns)
 
 
-def many_groups(count):
+def many_groups(count: int) -> pa.Table:
     """A table with so many item groups, of one prefix each, beside (other)."""
     names = [f"{number:05}" for number in range(count)]
     return item_groups({"prefix": names, "group": names})
 
 
-def rows_with_margins(protocol, counts, labels=None):
+def rows_with_margins(protocol: al.Protocol, counts: Any, labels: Any = None) -> al.Sketches:
     """Sketches of no events, with noise, and of these true margins, with noise."""
     values = np.zeros((len(counts), protocol.transform.sketch_dim), dtype=np.int64)
     margins = np.array(counts, dtype=np.int64)
     totals = None if protocol.total_law is None else np.zeros(len(counts), dtype=np.int64)
     for array, law in ((values, protocol.law), (totals, protocol.total_law), (margins, protocol.margin_law)):
-        if array is not None:
+        if array is not None and law is not None:
             add_noise(array, law)
     noises = Noises.fresh(secrets.token_bytes(16 * len(counts)), protocol, "events")
     return al.Sketches(values, labels, noises, [protocol], totals, margins)
