@@ -34,7 +34,7 @@ from armslength.planner.situation import (
     distances_of_interest,
 )
 from armslength.plots import plan_figure, write_figure
-from armslength.privacy.exact_numbers import weakness
+from armslength.privacy.exact_numbers import exact_number, weakness
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.seeds import checked_seed
 from armslength.results import Result
@@ -284,10 +284,12 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
             margins=about_margins,
         )
         return shape_plan(of_shapes, checked_seed(seed))
-    if beyond_chance or any(value is not None for value in (concentration, margins, item_groups)):
-        raise ParameterError(
-            'by must be "shape" with beyond_chance, concentration, margins or item_groups, got "size"'
-        )
+    if (
+        beyond_chance
+        or exact_number("margin_share", margin_share)
+        or any(value is not None for value in (concentration, margins, item_groups, margin_contribution))
+    ):
+        raise ParameterError('by must be "shape" with beyond_chance, concentration or margins, got "size"')
     situation = Situation(
         input_dim=dimension,
         epsilon=protocol.epsilon,

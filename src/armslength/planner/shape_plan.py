@@ -26,7 +26,7 @@ from armslength.planner.situation import (
 )
 from armslength.planner.typical_pair import Mix, TypicalPair
 from armslength.privacy.exact_numbers import WEAK_EPSILON, decimal_text, weakness
-from armslength.protocol.neighbors import total_law
+from armslength.protocol.neighbors import check_shares, total_law
 from armslength.protocol.protocol import Protocol
 from armslength.results import Result, table_lines
 from armslength.threads import cached_attribute
@@ -98,6 +98,7 @@ class ShapeSituation:
         shares = (protocol.total_share,) if protocol.total_share else SHARES
         margins = margin_plan(protocol, count, **known.pop("margins"))
         if margins is not None:
+            check_shares(shares[0], margins.recommended.share, protocol.norm)
             shares = tuple(share for share in shares if share + margins.recommended.share < 1)
         return cls(
             input_dim,
