@@ -19,6 +19,7 @@ def write_sealed(table: Any, path: Any, *, head: Any = None, **options: Any) -> 
     except (
         pa.ArrowException,
         AttributeError,
+        LookupError,
         TypeError,
     ):  # columns of kinds and names that no sketch file has
         seal = Digests(hashlib.sha256(text).hexdigest(), (table.num_rows,), ({},)).text()

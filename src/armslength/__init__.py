@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from armslength.answers.compare import compare as compare
     from armslength.answers.drift import Drift as Drift
     from armslength.answers.drift import drift as drift
+    from armslength.answers.explain import Explanation as Explanation
+    from armslength.answers.explain import explain as explain
     from armslength.answers.items import ItemDifferences as ItemDifferences
     from armslength.answers.items import explain_items as explain_items
     from armslength.answers.nearest import Nearest as Nearest
@@ -81,6 +83,7 @@ _HOME = {
         "answers.cluster": "Clusters cluster",
         "answers.compare": "compare",
         "answers.drift": "Drift drift",
+        "answers.explain": "Explanation explain",
         "answers.items": "ItemDifferences explain_items",
         "answers.nearest": "Nearest nearest",
         "answers.outliers": "Outliers outliers",

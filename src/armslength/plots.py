@@ -129,6 +129,27 @@ def forest(
     return _finished(axes, label)
 
 
+def bars(
+    labels: Sequence[str],
+    ends: tuple[Numbers, Numbers, Numbers],
+    resolved: Marks,
+    label: str,
+    ax: Any,
+    *,
+    words: tuple[str, str],
+) -> Any:
+    """The axes of `forest` with a bar from 0 to each value, in this order; the first lines, as many as can have names."""
+    first = slice(_MOST_LABELS)
+    value, lower, upper = (each[first] for each in ends)
+    resolved = resolved[first]
+    axes = forest(labels[first], (value, lower, upper), resolved, label, ax, is_sorted=True, words=words)
+    colors = [COLORS[0] if each else _GRAY for each in resolved.tolist()]
+    axes.barh(np.arange(len(value)), value, height=0.7, color=colors, alpha=0.25, linewidth=0)
+    if len(labels) > _MOST_LABELS:
+        axes.set_ylabel(f"the first {_MOST_LABELS} of {len(labels):,}")
+    return axes
+
+
 def tree(
     linkage: Numbers, supported: Marks, order: Sequence[int], labels: Sequence[str], label: str, ax: Any
 ) -> Any:

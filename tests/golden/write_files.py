@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 import armslength as al
+from margin_rows import rows_with_margins
 
 FOLDER = Path(__file__).parent / "files"
 SEED = "armslength golden files"
@@ -31,6 +32,7 @@ def sketches():
     second = packed.release(X, labels=names, ledger=al.NO_LEDGER)
     third = normal.release(X, labels=names, ledger=al.NO_LEDGER)
     clear = al.sketch_in_clear(exact, X, labels=["query", "other"])
+    margins = rows_with_margins(_with_margins(transform), [[3, 5, 0, 7], [0, 2, 9, 9]], names)
     return {
         "release": first,
         "dropped-bits": second,
@@ -38,7 +40,23 @@ def sketches():
         "sources": _of_every_source(
             al.Protocol(transform, epsilon="0.5", unit="one patient", contribution=3, items="int64")
         ),
+        "margins": margins,
+        "margins-scaled": al.concat([margins / 3, margins - margins[1]]),
     }
+
+
+def _with_margins(transform):
+    """A protocol with totals and three item groups."""
+    return al.Protocol(
+        transform,
+        epsilon="0.5",
+        unit="one patient",
+        contribution=3,
+        total_share="0.25",
+        margins=pa.table({"prefix": ["A", "S", "T"], "group": ["Infections", "Injuries", "Injuries"]}),
+        margin_share="0.25",
+        margin_contribution=2,
+    )
 
 
 def _of_every_source(protocol):
@@ -60,6 +78,11 @@ def content(made):
             for row in made.values.tolist()
         ],
         "totals": None if made.totals is None else [float(total).hex() for total in made.totals],
+        **(
+            {}
+            if made.margins is None
+            else {"margins": [[float(n).hex() for n in row] for row in made.margins]}
+        ),
         "protocols": [protocol.fingerprint for protocol in made.protocols],
         "noise": [
             [
@@ -117,6 +140,22 @@ def protocols():
         ),
         al.Protocol(
             transforms[2], epsilon=1, delta="1e-6", contribution=20, max_norm="4.9", unit="one patient"
+        ),
+        *_with_margins(),
+    ]
+
+
+def _with_margins():
+    """By a table, by prefixes and by columns of a record."""
+    transform = al.SparseJL(sketch_dim=64, sparsity=1, seed=SEED)
+    items, prefixes = {"É1": "Süd", "S06": "Injuries"}, {"prefix": ["S", "S0"], "group": ["Injuries", "Süd"]}
+    events = {"epsilon": 1, "contribution": 50, "margin_contribution": 3, "unit": "one patient"}
+    record = {"age": [18, 40], "sex": ["F", "M"], "admitted": "month"}
+    return [
+        al.Protocol(transform, margins=items, margin_share="0.2", **events),
+        al.Protocol(transform, margins=prefixes, margin_share="0.2", delta="1e-6", max_norm=8, **events),
+        al.Protocol(
+            transform, epsilon=1, record=record, margins=["age", "sex"], margin_share="0.1", total_share="1/3"
         ),
     ]
 

@@ -81,6 +81,11 @@ table_options = all_of(
     click.option(
         "--item-weights", type=EXISTING_FILE, help="For a protocol with item weights: the same file."
     ),
+    click.option(
+        "--margins",
+        type=EXISTING_FILE,
+        help="For a protocol whose margins are a table of items: the same file. Prefixes and columns of records are in the protocol.",
+    ),
     record_options,
     NO_WORK_LIMIT,
 )
@@ -103,6 +108,7 @@ def table_job(files: tuple[str, ...], known: dict[str, Any]) -> TableJob:
         public_groups_of(known["group"], known["public_groups"], known["label"]),
         known["vocabulary"],
         known["item_weights"],
+        margins=known["margins"],
         memory=known["memory"],
         threads=known["threads"],
     )

@@ -31,7 +31,7 @@ def inspect(files: tuple[str, ...], form: str) -> None:
 
     With a folder, all files are shown as one collection: files and row counts, not each row. Rows are flagged as implausible if
     the noise that their protocol declares would hardly ever give such numbers (one call in 10^9). Everything here is public:
-    a sketch file holds no count of people, no hash of data and no time.
+    a sketch file holds no count of people without noise, no hash of data and no time.
     """
     if any(Path(name).is_dir() for name in files):
         click.echo(_collection_listing(files, form))
@@ -77,7 +77,7 @@ def _collection_listing(paths: tuple[str, ...], form: str) -> str:
     ]
     title = (
         f"{printable(', '.join(paths))}: {plural(len(files), 'file')}, {plural(len(collection), 'row')} of {width} numbers,"
-        f" {collection.transform.name}{', with totals' if collection.has_totals else ''},"
+        f" {collection.transform.name}{_with(totals=collection.has_totals, margins=collection.has_margins)},"
         f" {sum(file['bytes'] for file in files):,} bytes"
     )
     words = _at_most(_MOST_PROTOCOLS, _card_paragraphs(card), "protocol")
@@ -85,55 +85,66 @@ def _collection_listing(paths: tuple[str, ...], form: str) -> str:
     return "\n".join([title, f"space {collection.space}", "", *words, "", heading(columns), *lines])
 
 
+def _with(*, totals: bool, margins: bool) -> str:
+    """For a title: what rows have beside their sketches."""
+    return ", with totals" * totals + ", with margins" * margins
+
+
 def _rows(sketches: "al.Sketches") -> list[dict[str, Any]]:
-    """One line for each row: its label, how many noises are in it, whether data in the clear is, and what is implausible."""
+    """One line for each row: its label, how many noises are in it, whether data in the clear is, total, people, and what is implausible."""
+    people = [None] * len(sketches) if sketches.margins is None else sketches.margins[:, -1].tolist()
     totals = [None] * len(sketches) if sketches.totals is None else sketches.totals.tolist()
     flags: dict[int, list[str]] = {}
     for finding in al.implausible(sketches):
         flags.setdefault(finding.row, []).append(finding.reason)
     counts = (sketches.noises.starts[1:] - sketches.noises.starts[:-1]).tolist()
-    rows = zip(sketches.labels, counts, sketches.in_clear, totals, strict=True)
+    rows = zip(sketches.labels, counts, sketches.in_clear, totals, people, strict=True)
     return [
         {
             "label": label,
             "noises": noises,
             "in_clear": in_clear,
             "total": total,
+            "people": count,
             "implausible": "; ".join(flags.get(number, [])),
         }
-        for number, (label, noises, in_clear, total) in enumerate(rows)
+        for number, (label, noises, in_clear, total, count) in enumerate(rows)
     ]
 
 
 def _document(sketches: "al.Sketches") -> dict[str, Any]:
+    # of each item group; the people behind them are in the rows
+    margins = None if sketches.margins is None else sketches.margins.T.tolist()
     return {
         "rows": _rows(sketches),
         "sketch_dim": sketches.values.shape[1],
         "space": sketches.space,
+        **({} if margins is None else {"margins": dict(zip(sketches.margin_names, margins, strict=False))}),
         "card": release_card(sketches.releases, in_clear=any(sketches.in_clear)),
     }
 
 
 def _page(name: str, sketches: "al.Sketches") -> str:
     document = _document(sketches)
-    has_totals = sketches.totals is not None
+    has = {"total": sketches.totals is not None, "people": sketches.margins is not None}
+    numbers = [name for name, is_there in has.items() if is_there]
     columns = [
         Column.of_labels("label", sketches.labels),
         Column.of_numbers("noises"),
-        *([Column.of_numbers("total")] if has_totals else []),
+        *map(Column.of_numbers, numbers),
         Column("made of", len("data in the clear: NOT PRIVATE")),
     ]
     table, flagged = [], []
     for row in document["rows"]:
         source = "a release" if row["noises"] == 1 else "a combination of releases"
         source = "data in the clear: NOT PRIVATE" if row["in_clear"] else source
-        total = [f"{row['total']:g}"] if has_totals else []
-        table.append(line(columns, [row["label"], str(row["noises"]), *total, source]))
+        cells = [f"{row[name]:g}" for name in numbers]
+        table.append(line(columns, [row["label"], str(row["noises"]), *cells, source]))
         if row["implausible"]:
             flagged.append(paragraph(f"IMPLAUSIBLE: {row['label']}: {row['implausible']}"))
     title = (
         f"{printable(name)}: {plural(len(sketches), 'row')} of {plural(document['sketch_dim'], 'number')}, "
-        f"{sketches.transform.name}{', with totals' if has_totals else ''}"
+        f"{sketches.transform.name}{_with(totals=has['total'], margins=has['people'])}"
     )
     words = _card_paragraphs(document["card"])
     lines = [title, f"space {document['space']}", "", *words, "", heading(columns), *table]

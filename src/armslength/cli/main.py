@@ -22,6 +22,7 @@ VERBS = {
     "nearest": "Find the nearest parties of each party.",
     "cluster": "Group the parties; says which groups are certain.",
     "alike": "Decide whether two parties are alike.",
+    "explain": "Say in what two parties differ.",
     "outliers": "Find the parties that are unlike the rest.",
     "drift": "Find what changed between two releases of the same parties.",
     "sum": "Add sketches: two wards make one hospital.",

@@ -332,6 +332,38 @@ protocol_options = all_of(
 )
 
 
+# Those of item groups, for people who have an item in each.
+margin_options = all_of(
+    click.option(
+        "--margins",
+        type=EXISTING_FILE,
+        help="A public .csv or .parquet file with the columns item and group, or prefix and group: count the people with an item in each "
+        "item group, too.",
+    ),
+    click.option(
+        "--margin-column",
+        "margin_columns",
+        multiple=True,
+        metavar="COLUMN",
+        help="Instead of --margins: a column of --record with edges or listed categories, whose values are item groups; may be repeated.",
+    ),
+    option("--margin-share", default="0", help="The share of ε for margins; 0.2 is usual."),
+    click.option(
+        "--margin-contribution",
+        type=int,
+        help="How many item groups of one person count, over all groups of a release.  [default for --margin-column: all]",
+    ),
+)
+
+
+def take_margins(known: dict[str, Any]) -> None:
+    """Put --margin-column among the options in the place of --margins."""
+    columns = list(known.pop("margin_columns"))
+    if columns and known["margins"] is not None:
+        raise click.UsageError("either --margins or --margin-column must be given, and not both")
+    known["margins"] = columns or known["margins"]
+
+
 def check_dimension(known: dict[str, Any]) -> None:
     """Require either --input-dim or --open-vocabulary among the options, and take the second out; a record says it by itself."""
     recipe = checked_record(known["record"], known["record_pairs"])

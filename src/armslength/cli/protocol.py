@@ -14,11 +14,14 @@ from armslength.cli.options import (
     check_dimension,
     check_new_file,
     choice,
+    margin_options,
     option,
     protocol_options,
+    take_margins,
     work_limit,
 )
 from armslength.cli.output import as_json, paragraph
+from armslength.errors import plural
 from armslength.planner.predictions import smallest_resolved_distance
 from armslength.privacy.exact_numbers import decimal_text, weakness
 from armslength.protocol.record import checked_record
@@ -53,9 +56,15 @@ Examples:
              --epsilon 1 --unit "one patient" --sketch-dim 256 --total-share 0.1 -o protocol.json    one row per person
   armslength protocol new --record age:18,40,65,80 --record sex=F,M --transform Identity --epsilon 1 \\
              --unit "one patient" -o protocol.json                   a noisy histogram of listed categories
+  armslength protocol new --epsilon 1 --contribution 20 --one-group --unit "one patient" --sketch-dim 512 --open-vocabulary \\
+             --margins chapters.csv --margin-share 0.2 --margin-contribution 3 -o protocol.json    what differs, too
+  armslength protocol new --record age:18,40,65,80 --record sex=F,M --margin-column age --margin-column sex \\
+             --margin-share 0.2 --epsilon 1 --unit "one patient" --sketch-dim 256 -o protocol.json
 
 With --record, a table has one row for each person, and its columns become items: numbers by public edges, categories as they are or as
 listed, dates by period, missing as a value of its own. The contribution is then the number of columns and pairs.
+With --margins, a release also tells how many people of each group have an item in each item group, such as a chapter of diagnoses:
+`armslength explain` then says in what two groups differ. The file is public. A release needs it again, unless it lists prefixes.
 `armslength plan` finds the best settings for the distances that you expect, and writes the same kind of file.
 """
 )
@@ -81,6 +90,7 @@ listed, dates by period, missing as a value of its own. The contribution is then
     type=EXISTING_FILE,
     help="A public .csv or .parquet file with the columns item and weight; items that it does not list count nothing.",
 )
+@margin_options
 @option("--dropped-bits", default=0, help="Low bits to drop after the noise.")
 @protocol_options
 @OVERWRITE
@@ -89,6 +99,7 @@ def new(unit: str | None, transform: str, overwrite: bool, output: str, **known:
     """Write a protocol to a file, and print what it means."""
     check_new_file(output, overwrite=overwrite)
     check_dimension(known)
+    take_margins(known)
     if not unit:
         if not is_terminal():
             raise click.UsageError('--unit must say who is protected, such as --unit "one patient"')
@@ -172,6 +183,7 @@ def description(protocol: "al.Protocol") -> str:
             if protocol.max_norm is None
             else [f"  max norm: {decimal_text(protocol.max_norm)}, of each person's part of all sketches"]
         ),
+        *([] if protocol.margins is None else _margin_lines(protocol)),
         f"  noise: {protocol.noise}, scale {protocol.law.scale:.6g} in integer units",
         f"  two parties are told from equal ones at 95% from about {smallest_resolved_distance(protocol):.4g} on",
         f"  fingerprint {protocol.fingerprint}",
@@ -179,3 +191,14 @@ def description(protocol: "al.Protocol") -> str:
         *([f"WARNING: {weak}"] if weak else []),
     ]
     return "\n".join(lines)
+
+
+def _margin_lines(protocol: "al.Protocol") -> list[str]:
+    """What a release tells about item groups, and with how much noise."""
+    law, bound = protocol.margin_law, protocol.margin_contribution or 0
+    noise = "" if law is None else f"{law.name.capitalize()} noise of scale {law.scale:.4g}"
+    return [
+        f"  margins: {protocol.margins}",
+        f"    how many people of each row have an item in each, with {noise}, at ε = {decimal_text(protocol.margins_epsilon)}",
+        f"    at most {plural(bound, 'item group')} of one person {'counts' if bound == 1 else 'count'}, over all rows",
+    ]

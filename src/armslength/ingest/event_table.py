@@ -32,6 +32,7 @@ from armslength.ingest.sources import size_of
 from armslength.ingest.sums import GroupSums, ItemColumns, Sums, SumShape
 from armslength.progress import progress
 from armslength.protocol.item_weights import item_amounts
+from armslength.protocol.margins import margin_table
 from armslength.protocol.protocol import Protocol, checked_vocabulary
 from armslength.randomness.seeds import canonical_text
 from armslength.sketches.sketches import checked_labels
@@ -65,7 +66,7 @@ class TableJob:
     threads: int | None
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913  # the arguments of a release
         cls,
         source: Any,
         protocol: Protocol,
@@ -74,6 +75,7 @@ class TableJob:
         vocabulary: Any = None,
         item_weights: Any = None,
         *,
+        margins: Any = None,
         memory: str = DEFAULT_MEMORY,
         threads: int | None = None,
     ) -> Self:
@@ -101,6 +103,7 @@ class TableJob:
             integer("threads", threads, at_least=1, at_most=1024)
         names = item_names(protocol, vocabulary)
         amounts = item_amounts(item_weights, protocol.item_weights, protocol.resolution)
+        margin_table(margins, protocol.margins)
         return cls(source, protocol, columns, groups, bound, names, amounts, memory, threads)
 
     def sums(self, key: bytes, *, show_progress: bool = False) -> Sums:

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from fractions import Fraction
+from math import ceil
 
 from armslength.checks import one_of, short_repr
 from armslength.errors import ParameterError
@@ -30,10 +31,12 @@ class Entry:
     norm: str  # of the radius
     law: str  # "laplace" or "gaussian"
     scale: str  # of the noise, in integer units, as a hexadecimal float
-    sensitivity_squared: str  # (R·Δ₂)² in integer units, so that μ² is this/σ²; "" for Laplace noise
+    sensitivity_squared: str  # so that μ² of all Gaussian noise is this/σ²: (R·Δ₂)² in integer units, and margins; "" for Laplace noise
     epsilon: str  # the whole ε of the release
     delta: str
-    totals_epsilon: str  # the part of ε that totals spend, under pure DP; Gaussian noise is (ε − this, δ)-DP
+    totals_epsilon: (
+        str  # the part of ε under pure DP that totals, and margins, spend; Gaussian noise is (ε − this, δ)-DP
+    )
     protocol: str  # its fingerprint
     version: str  # of armslength
     time: str = ""  # in UTC; never before the time of the line before
@@ -68,10 +71,15 @@ COLUMNS = tuple(field.name for field in fields(Entry))
 
 def ledger_entry(protocol: Protocol, population: str, labels: Sequence[str]) -> Entry:
     """The entry of a release of rows with these labels."""
-    squared = ""
+    squared, pure = "", protocol.totals_epsilon + protocol.margins_epsilon
     if protocol.noise == "gaussian":
         neighbors, site = protocol.neighbors, protocol.noise_site
-        squared = str(gaussian_sensitivity_squared(protocol.transform, neighbors, site))
+        exact = Fraction(gaussian_sensitivity_squared(protocol.transform, neighbors, site))
+        if protocol.margin_delta and protocol.margin_law is not None and protocol.margin_sensitivity:
+            # Margins times σ/σ_m have noise σ, too: with them, the sketches are one Gaussian mechanism. Rounded up.
+            ratio = Fraction(protocol.law.scale) / Fraction(protocol.margin_law.scale)
+            exact, pure = exact + protocol.margin_sensitivity * ratio**2, protocol.totals_epsilon
+        squared = str(ceil(exact))
     return Entry(
         population=population,
         label=release_label(labels),
@@ -84,7 +92,7 @@ def ledger_entry(protocol: Protocol, population: str, labels: Sequence[str]) -> 
         sensitivity_squared=squared,
         epsilon=decimal_text(protocol.epsilon),
         delta=decimal_text(protocol.released_delta),
-        totals_epsilon=decimal_text(protocol.totals_epsilon),
+        totals_epsilon=decimal_text(pure),
         protocol=protocol.fingerprint,
         version=__version__,
     )

@@ -1,22 +1,20 @@
 """Public item weights: how much an event counts by its item, from a public list whose hash is part of the protocol."""
 
 import hashlib
-import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-from armslength.checks import check_local, short_repr
-from armslength.errors import ParameterError, printable
+from armslength.checks import short_repr
+from armslength.errors import ParameterError
 from armslength.privacy.exact_numbers import decimal_text, exact_number
+from armslength.protocol.public_lists import rows_of
 from armslength.randomness.seeds import canonical_text, length_prefixed
 
 _DOMAIN = b"armslength item weights v1"
 _LARGEST, _MOST_UNITS = 2**40, 2**62
 _MOST = 10_000_000
-_COLUMNS = ["item", "weight"]
 
 
 def item_weights_hash(source: Any, resolution: Fraction) -> str | None:
@@ -54,7 +52,7 @@ def _hash(weights: Mapping[str, Fraction]) -> str:
 def _checked_weights(source: Any, resolution: Fraction) -> dict[str, Fraction]:
     """The weight of each item, in its NFC form."""
     weights = dict[str, Fraction]()
-    for item, value in _rows_of(source):
+    for item, value in rows_of("item_weights", source, ["item"], "weight")[1]:
         weight = exact_number("item_weights", value)
         if not (0 <= weight <= _LARGEST and weight <= _MOST_UNITS * resolution):
             rule = "item_weights must be from 0 to 2^40, and at most 2^62 times the resolution"
@@ -80,35 +78,3 @@ def _checked_weights(source: Any, resolution: Fraction) -> dict[str, Fraction]:
             f"use --resolution {decimal_text(finer)}"
         )
     return weights
-
-
-def _rows_of(source: Any) -> Iterable[tuple[Any, Any]]:
-    """(item, weight) of a mapping, of a table or of a file; both columns of a CSV file are text."""
-    if isinstance(source, Mapping):
-        return source.items()
-    import pyarrow as pa  # noqa: PLC0415  # a protocol by itself needs no tables
-
-    try:
-        table = _read(source) if isinstance(source, (str, os.PathLike)) else pa.table(source)
-        return zip(*(table.column(name).to_pylist() for name in _COLUMNS), strict=True)
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError):
-        where = (
-            printable(os.fspath(source)) if isinstance(source, (str, os.PathLike)) else type(source).__name__
-        )
-        raise ParameterError(
-            f"item_weights must be a mapping, or a table or .csv or .parquet file with the columns item and weight, got {where}"
-        ) from None
-
-
-def _read(path: str | os.PathLike[str]) -> Any:
-    import pyarrow as pa  # noqa: PLC0415  # the same
-    import pyarrow.parquet as pq  # noqa: PLC0415  # the same
-    from pyarrow import csv  # noqa: PLC0415  # the same
-
-    check_local(path)
-    if Path(path).suffix == ".parquet":
-        return pq.read_table(path, columns=_COLUMNS)
-    kinds = dict.fromkeys(_COLUMNS, pa.string())
-    return csv.read_csv(
-        path, convert_options=csv.ConvertOptions(column_types=kinds, include_columns=_COLUMNS)
-    )

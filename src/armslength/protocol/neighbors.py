@@ -204,10 +204,13 @@ def noise_variance(law: Law, transform: Transform, squared_distance: float) -> f
     return 4 * k2 * squared_distance + transform.sketch_dim * (k4 + 2 * k2**2)
 
 
-def check_total_share(share: Fraction, norm: str) -> None:
-    """Refuses a share of ε for totals that is not at least 0 and below 1, or that the norm does not allow."""
+def check_shares(share: Fraction, margin_share: Fraction, norm: str) -> None:
+    """Refuses shares of ε for totals and margins that leave nothing for sketches, or that the norm does not allow."""
     if not 0 <= share < 1:
         raise ParameterError(f"total_share must be at least 0 and below 1, got {float(share):g}")
+    if share + margin_share >= 1:
+        rule = "total_share and margin_share must be below 1 together"
+        raise ParameterError(f"{rule}, got {float(share + margin_share):g}: sketches get the rest")
     if share and norm != "l1":
         rule = "total_share must be 0 with norm='l2'"
         raise ParameterError(f"{rule}, got more: a total can move by √d times the radius")
@@ -222,3 +225,39 @@ def total_law(neighbors: GridNeighbors, epsilon: Fraction) -> DiscreteLaplace:
     Reference: docs/privacy.md, totals.
     """
     return DiscreteLaplace(laplace_scale(neighbors.radius, epsilon))
+
+
+def margin_sensitivity(margin_contribution: int | None, rows: int | None, relation: str) -> int | None:
+    """How far one person moves all margins of a release, in ℓ1 norm and in squared ℓ2 norm: G + R, and for `replace` 2(G + R).
+
+    Guarantee: a person's part is a vector of 0 and 1 with at most G ones in cells of item groups, and one for the number of people of
+    each of at most R rows. Two such vectors u and v have ‖u − v‖₂² = ‖u − v‖₁ ≤ 2(G + R).
+    Reference: docs/privacy.md, margins.
+
+    Args:
+        margin_contribution: G; None without margins.
+        rows: R, the most rows that a person can be in: 1, or as many as events are kept, of which each counts a grid unit or more.
+        relation: "add_remove" or "replace".
+    """
+    if margin_contribution is None or rows is None:
+        return None
+    return (margin_contribution + rows) * (1 if relation == "add_remove" else 2)
+
+
+def margin_law(
+    sensitivity: int | None, epsilon: Fraction, delta: Fraction, noise: str
+) -> tuple[Law | None, Fraction]:
+    """(law, δ) of the noise of margins: discrete Laplace without a δ, or Gaussian if the sketches may have it and its exact variance is smaller.
+
+    Guarantee: all margins of a release together are ε-DP with Laplace noise, (ε, δ)-DP with Gaussian noise. Margins are whole numbers of
+    people, whatever the resolution.
+    Reference: docs/privacy.md, margins.
+    """
+    if sensitivity is None:
+        return None, Fraction(0)
+    laplace = DiscreteLaplace(laplace_scale(sensitivity, epsilon))
+    if noise != "laplace" and delta:
+        gaussian = RoundedNormal(gaussian_scale(sensitivity, epsilon, delta))
+        if gaussian.second_moment < laplace.second_moment:
+            return gaussian, delta
+    return laplace, Fraction(0)

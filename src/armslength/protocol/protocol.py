@@ -24,14 +24,17 @@ from armslength.laws import Cumulants, Law, uniform_cumulants
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, decimal_text, exact_number
 from armslength.protocol import schema
 from armslength.protocol.item_weights import item_weights_hash
+from armslength.protocol.margins import checked_margin_bounds, checked_margins, margins_of_document
 from armslength.protocol.neighbors import (
     NORMS,
     calibrated_law,
-    check_total_share,
+    check_shares,
     checked_range,
     checked_resolution,
     choose_noise,
     grid_neighbors,
+    margin_law,
+    margin_sensitivity,
     sketch_bound,
     total_law,
 )
@@ -100,10 +103,17 @@ class Protocol(Result):
         record_pairs: Pairs of the record's columns, to compare joint distributions.
         item_weights: How much an event counts by its item: a mapping, a table or file with the columns item and weight, or its hash. Items that
             it does not list count nothing.
+        margins: Public groups of items; tables then tell how many people of each row have an item in each of them. A mapping from items to
+            the names of their groups; a table or file with the columns item and group, or prefix and group, where an item belongs to the longest
+            prefix that it begins with; or a list of columns of the record, whose values are listed. All other items belong to "(other)".
+        margin_share: The share of ε that goes to margins.
+        margin_contribution: G, how many item groups of one person count, over all rows; at most C. A record knows it.
         distance: The distance at which noise="auto" compares, in data units; it is not stored.
 
     Attributes:
-        totals_epsilon: The part of ε that totals spend; `sketch_epsilon` is the rest.
+        totals_epsilon: The part of ε that totals spend; `margins_epsilon` is that of margins, and `sketch_epsilon` the rest.
+        margin_delta: The part of δ that margins spend, where their noise (`margin_law`) is Gaussian; `sketch_delta` is the rest.
+        margin_sensitivity: How far one unit of protection moves all margins, in ℓ1 norm and in squared ℓ2 norm; None without margins.
         released_delta: The δ of what is released: 0 with Laplace noise.
         sketch_bound: ⌊max_norm²/(γ²c²)⌋, the same bound squared and in integer units; None without one.
     """
@@ -135,6 +145,9 @@ class Protocol(Result):
         record: Any = None,
         record_pairs: Any = (),
         item_weights: Any = None,
+        margins: Any = None,
+        margin_share: Any = 0,
+        margin_contribution: int | None = None,
         distance: float = 0.0,
     ) -> None:
         if not isinstance(transform, Transform):
@@ -161,7 +174,11 @@ class Protocol(Result):
         epsilon, delta = checked_epsilon(epsilon), checked_delta(delta)
         total_share = exact_number("total_share", total_share)
         exact_radius = exact_number("radius", 1 if radius is None else radius)
-        check_total_share(total_share, norm)
+        item_groups = checked_margins(margins, recipe)
+        margin_share, margin_contribution = checked_margin_bounds(
+            item_groups, margin_share, margin_contribution, contribution, recipe, items
+        )
+        check_shares(total_share, margin_share, norm)
         vocabulary = checked_vocabulary(vocabulary, transform.input_dim)
 
         # neighbors: how far one unit of protection moves the data, on the public grid
@@ -181,16 +198,21 @@ class Protocol(Result):
         if max_norm is not None:
             max_norm = exact_number("max_norm", max_norm)
             bound = sketch_bound(max_norm, transform, contribution, step)
-            moved = bound if relation == "add_remove" else 4 * bound  # twice as far
-            neighbors = replace(neighbors, sketch_radius_squared=moved)
+            longest = bound if relation == "add_remove" else 4 * bound  # twice as far
+            neighbors = replace(neighbors, sketch_radius_squared=longest)
 
         # laws: how much noise covers that
-        totals_epsilon = epsilon * total_share
-        privacy = epsilon - totals_epsilon, delta
+        totals_epsilon, margins_epsilon = epsilon * total_share, epsilon * margin_share
         if noise_site == "input":
             noise = _noise_on_input(noise, transform)
+        in_rows = None if contribution is None else 1 if one_group else contribution // step
+        moved = margin_sensitivity(margin_contribution, in_rows, relation)
+        for_margins = margins_epsilon, delta * margin_share
+        margins_law, margin_delta = margin_law(moved, *for_margins, noise)
+        privacy = epsilon - totals_epsilon - margins_epsilon, delta - margin_delta
         if noise == "auto":
             noise = choose_noise(transform, neighbors, *privacy, (distance / float(step)) ** 2)
+            margins_law, margin_delta = margin_law(moved, *for_margins, noise)
         law = calibrated_law(noise, transform, neighbors, *privacy, noise_site)
         totals_law = total_law(neighbors, totals_epsilon) if total_share else None
         if dropped_bits:
@@ -198,7 +220,17 @@ class Protocol(Result):
 
         self.transform, self.unit, self.items, self.vocabulary = transform, unit, items, vocabulary
         self.epsilon, self.delta, self.total_share = epsilon, delta, total_share
-        self.totals_epsilon, self.sketch_epsilon = totals_epsilon, epsilon - totals_epsilon
+        self.totals_epsilon, self.margins_epsilon = totals_epsilon, margins_epsilon
+        self.sketch_epsilon, self.sketch_delta = (
+            epsilon - totals_epsilon - margins_epsilon,
+            delta - margin_delta,
+        )
+        self.margins, self.margin_share, self.margin_contribution = (
+            item_groups,
+            margin_share,
+            margin_contribution,
+        )
+        self.margin_sensitivity, self.margin_law, self.margin_delta = moved, margins_law, margin_delta
         self.released_delta = delta if noise == "gaussian" else Fraction(0)
         self.noise, self.noise_site, self.dropped_bits = noise, noise_site, dropped_bits
         self.contribution, self.count, self.one_group = contribution, count, one_group
@@ -227,7 +259,9 @@ class Protocol(Result):
 
         fields = {**self.document(), "transform": self.transform}
         fields |= fields.pop("derived")
-        for name in {"resolution", "scale", "total_scale"} & fields.keys():
+        if self.margins is not None:
+            fields["margins"] = self.margins
+        for name in {"resolution", "scale", "total_scale", "margin_scale"} & fields.keys():
             fields[name] = f"{float.fromhex(fields[name]):.6g}"
         texts = {name: str(value) for name, value in fields.items() if value not in (None, "")}
         columns = {"field": list(texts), "value": list(texts.values())}
@@ -307,6 +341,7 @@ class Protocol(Result):
         population: str = "",
         vocabulary: Any = None,
         item_weights: Any = None,
+        margins: Any = None,
         repeat: bool = False,
         memory: str = "1GB",
         threads: int | None = None,
@@ -316,9 +351,9 @@ class Protocol(Result):
 
         Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for adding or removing, or for replacing, one
         person with all of their events: whatever a person's events are, at most `contribution` of them, by weight, over all groups
-        are counted; with count="people" each group and item once; with `max_norm`, their part of all sketches is no longer than that. Which groups there are, how many rows, their order and labels are public input. Errors are raised before anything
+        are counted; with count="people" each group and item once; with `max_norm`, their part of all sketches is no longer than that; with `margins`, at most `margin_contribution` of their item groups count. Which groups there are, how many rows, their order and labels are public input. Errors are raised before anything
         is charged or drawn.
-        Reference: docs/privacy.md, event tables and theorem 1.
+        Reference: docs/privacy.md, event tables, margins and theorem 1.
 
         Args:
             source: Parquet, Arrow, CSV or JSON files, a folder, a pattern or a list of them; a table of Arrow, pandas, Polars or DuckDB;
@@ -335,6 +370,7 @@ class Protocol(Result):
             population: Whose budget the ledger charges.
             vocabulary: For a protocol with a vocabulary: its list of names. Events with other items are left out. A record's own is known.
             item_weights: For a protocol with item weights: the same mapping, table or file.
+            margins: For a protocol whose margins are a table of items: the same mapping, table or file. Prefixes and columns of a record are in the protocol.
             repeat: Whether the same population and labels may be released again.
             memory: About how much is held before events go to an encrypted temporary file, such as "1GB".
             threads: At most this many threads; None takes all that the process may run.
@@ -349,7 +385,15 @@ class Protocol(Result):
         columns = EventColumns(person, item, group, weight)
         groups = public_groups_of(group, public_groups, label)
         job = TableJob.of(
-            source, self, columns, groups, vocabulary, item_weights, memory=memory, threads=threads
+            source,
+            self,
+            columns,
+            groups,
+            vocabulary,
+            item_weights,
+            margins=margins,
+            memory=memory,
+            threads=threads,
         )
         return release_events(job, account, show_progress=show_progress)
 
@@ -379,6 +423,15 @@ class Protocol(Result):
             derived["sketch_bound"] = str(self.sketch_bound)
         if self.total_law is not None:
             derived["total_scale"] = self.total_law.scale.hex()
+        margins = dict[str, Any]()
+        if self.margins is not None and self.margin_law is not None:
+            share, bound = decimal_text(self.margin_share), self.margin_contribution
+            margins = {
+                "margins": self.margins.document(),
+                "margin_share": share,
+                "margin_contribution": bound,
+            }
+            derived |= {"margin_noise": self.margin_law.name, "margin_scale": self.margin_law.scale.hex()}
         return {
             "format": schema.FORMAT,
             "version": schema.VERSION,
@@ -387,6 +440,7 @@ class Protocol(Result):
             **({} if self.max_norm is None else {"max_norm": decimal_text(self.max_norm)}),
             **({} if self.record is None else self.record.document()),
             **({} if self.item_weights is None else {"item_weights": self.item_weights}),
+            **margins,
             "resolution": float(self.resolution).hex(),
             "derived": derived,
         }
@@ -578,6 +632,8 @@ def _protocol_of(document: Any, transform: Transform) -> Protocol:
     fields = {name: document[name] for name in (*schema.FIELDS, *schema.OPTIONAL) if name in document}
     with _refusing_invalid():
         fields["resolution"] = float.fromhex(fields["resolution"])
+        if "margins" in fields:
+            fields["margins"] = margins_of_document(fields["margins"])
         if fields["contribution"] is not None:
             fields.pop("radius")
         protocol = Protocol(transform, **fields)

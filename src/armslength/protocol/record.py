@@ -62,13 +62,17 @@ class Record:
         """The columns whose categories or periods are not listed."""
         return [name for name, kind in self.columns if _values(kind) is None]
 
+    def cells(self) -> dict[str, list[str]]:
+        """The items that each column can have; none for a column whose values are not listed."""
+        return {
+            name: [f"{prefix(name)}{value}" for value in _values(kind) or ()] for name, kind in self.columns
+        }
+
     def items(self) -> list[str] | None:
         """All items that there can be, in order; None where categories or periods are not listed."""
         if self.unlisted:
             return None
-        cells = {
-            name: [f"{prefix(name)}{value}" for value in _values(kind) or ()] for name, kind in self.columns
-        }
+        cells = self.cells()
         count = sum(map(len, cells.values())) + sum(len(cells[a]) * len(cells[b]) for a, b in self.pairs)
         if count > _MOST_ITEMS:
             raise ParameterError(

@@ -43,7 +43,8 @@ class WorkBudget:
         work = 0
         for document in documents:
             parts |= transform.setup_operations(document["norm"], document["noise_site"])
-            work += _LAPLACE if document["noise"] == "laplace" else _GAUSSIAN
+            laws = 2 if "margins" in document else 1
+            work += laws * (_LAPLACE if document["noise"] == "laplace" else _GAUSSIAN)
         done = self._done if transform is self._transform else set()
         self.charge(work + sum(cost for part, cost in parts.items() if part not in done), where)
         done.update(parts)

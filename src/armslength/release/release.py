@@ -120,12 +120,15 @@ def checked_rows(protocol: Protocol, count: int, labels: Any) -> list[str] | Non
 
 
 def check_not_for_tables(protocol: Protocol) -> None:
-    """Refuses rows and streams under a protocol whose `max_norm`, record or item weights only event tables enforce."""
+    """Refuses rows and streams under a protocol whose `max_norm`, record, item weights or margins only event tables have."""
     if protocol.max_norm is not None:
         rule = "max_norm must be None, except for event tables, where it is enforced"
         raise ParameterError(
             f"{rule}; release events with release_table, or make a protocol with a radius (norm='l2' for vectors)"
         )
+    if protocol.margins is not None:
+        rule = "margins must be None, except for tables: rows and streams do not say which items belong to one person"
+        raise ParameterError(f"{rule}; release events with release_table, or make a protocol without margins")
     for name in ("record", "item_weights"):
         if getattr(protocol, name) is not None:
             raise ParameterError(f"{name} must be None, except for tables; release them with release_table")

@@ -5,11 +5,17 @@ conditions from `hypotheses`; tests compare them with theorem 1 in docs/privacy.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from armslength.errors import plural
+from armslength.laws import Law
 from armslength.privacy.exact_numbers import decimal_text, weakness
+from armslength.protocol.margins import Margins
 from armslength.protocol.neighbors import gaussian_sensitivity_squared
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.record import CATEGORY, PERIODS, Kind
@@ -18,7 +24,7 @@ from armslength.sketches.parquet_footer import DamagedFileError
 from armslength.version import __version__
 
 IN_CLEAR = "NOT PRIVATE: rows of this file hold data without noise. It must not be published."
-_MOST_SHOWN = 20  # categories of a column
+_MOST_SHOWN = 20  # categories of a column, names of item groups
 _RELATIONS = {"add_remove": "adding or removing", "replace": "replacing"}
 _LAWS = {"laplace": "Discrete Laplace noise", "gaussian": "Rounded normal noise"}
 _SOURCES = {
@@ -75,6 +81,22 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
         },
         "calibration": {**calibration, "epsilon": sketch_epsilon},
         "bounds": {"resolution": resolution, **bounded},
+        **({} if protocol.margins is None else {"margins": _margin_facts(protocol, protocol.margins)}),
+    }
+
+
+def _margin_facts(protocol: Protocol, margins: Margins) -> dict[str, Any]:
+    """What a card states of margins; the item groups themselves are in the protocol."""
+    derived = protocol.document()["derived"]
+    return {
+        "item_groups": len(margins.names),
+        "rule": margins.rule,
+        "contribution": protocol.margin_contribution,
+        "epsilon": decimal_text(protocol.margins_epsilon),
+        "delta": decimal_text(protocol.margin_delta),
+        "sensitivity": str(protocol.margin_sensitivity),
+        "noise": derived["margin_noise"],
+        "scale": derived["margin_scale"],
     }
 
 
@@ -120,6 +142,13 @@ def guarantee_in_words(protocol: Protocol, source: str) -> str:
     if protocol.total_law is not None:
         share, scale = decimal_text(protocol.totals_epsilon), protocol.total_law.scale
         sentences.append(f"Of ε, {share} is spent on the total of each row, with noise of scale {scale:g}.")
+    if protocol.margins is not None and protocol.margin_law is not None:
+        share, law = decimal_text(protocol.margins_epsilon), protocol.margin_law
+        noise = f"{_in_a_sentence(_LAWS[law.name])} of scale {law.scale:g}"
+        sentences.append(
+            f"Of ε, {share} is spent on margins, with {noise}: for each row, the number of people, and how many of them "
+            f"have an item in each of {plural(len(protocol.margins.names), 'item group')}."
+        )
     sentences += [
         "This holds under these conditions.",
         _all_hypotheses(protocol, source),
@@ -138,10 +167,14 @@ def protection_in_words(protocol: Protocol, source: str) -> str:
 
 def officer_page(protocol: Protocol, source: str) -> tuple[tuple[str, str], ...]:
     """Headings and paragraphs for somebody who answers for the data and is no mathematician."""
+    margins = []
+    if protocol.margins is not None and protocol.margin_law is not None:
+        margins = [("What the margins tell", _margins(protocol, protocol.margins, protocol.margin_law))]
     return (
         ("Who is protected", protection_in_words(protocol, source)),
         ("What anybody can learn at most", _most_learned(protocol)),
         ("What was released", _contents(protocol, source)),
+        *margins,
         ("How it is protected", _mechanism(protocol)),
         ("Limits that were set in advance", _limits(protocol)),
         ("What must be true for this to hold", _all_hypotheses(protocol, source)),
@@ -160,7 +193,7 @@ class Hypothesis(NamedTuple):
 
 def hypotheses(protocol: Protocol, source: str) -> tuple[Hypothesis, ...]:
     """All hypotheses of theorem 1, in its order; for an "unknown" source those of rows, unless only event tables can be released."""
-    source = source if protocol.max_norm is None else "events"
+    source = source if protocol.max_norm is None and protocol.margins is None else "events"
     settings = (
         "The party promises that all settings and the public matrix were fixed without looking at the data."
     )
@@ -200,6 +233,8 @@ def _radius(protocol: Protocol, source: str) -> str:
     if protocol.max_norm is not None:
         length = protocol.max_norm if protocol.relation == "add_remove" else 2 * protocol.max_norm
         moves += f", and all sketches together by at most {decimal_text(length)} in l2 norm, which the noise covers"
+    if protocol.margins is not None:
+        moves += f", and all margins together by at most {protocol.margin_sensitivity}"
     if source == "events":
         return f"{_counting(protocol)}; the software enforces that. The table's identifiers decide who is one person. So {moves}."
     promise = f"The party promises that {moves}; the software cannot check it"
@@ -228,6 +263,8 @@ def _counting(protocol: Protocol) -> str:
     if protocol.max_norm is not None:
         length = decimal_text(protocol.max_norm)
         counted += f", and only as many of these as keep the person's part of all sketches within a length of {length}"
+    if protocol.margins is not None:
+        counted += f". In margins, at most {_item_groups(protocol)} of each person count"
     return counted
 
 
@@ -299,6 +336,36 @@ def _contents(protocol: Protocol, source: str) -> str:
         f"{what} For each row, {transform.sketch_dim:,} integers: {transform.in_words} of {size}, "
         f"plus secret noise.{totals}"
     )
+
+
+def _margins(protocol: Protocol, margins: Margins, law: Law) -> str:
+    """What margins are, how exact they are, and what is promised to the people in them."""
+    *names, _ = margins.names  # and all others
+    unit, share, delta = _unit(protocol), protocol.margins_epsilon, protocol.margin_delta
+    more = f" and {len(names) - _MOST_SHOWN:,} more" if len(names) > _MOST_SHOWN else ""
+    having = f"with {names[0]}" if margins.rule == "record" else f"with an item in {names[0]}"
+    rows = "one row" if protocol.one_group else "each row with an event of theirs"
+    twice = "" if protocol.relation == "add_remove" else " Replacing them can change twice as many."
+    exception = "" if delta == 0 else f", except with a probability of at most δ = {decimal_text(delta)}"
+    return (
+        "Margins are numbers of people. For each row: how many people were counted, and how many of them have an item in each of these public item "
+        f"groups: {', '.join(names[:_MOST_SHOWN])}{more}; and how many have any other item. Every number has secret noise of its own. The number of people "
+        f"{having} is right to about ±{_nineteen_of_twenty(law):,}, 19 times out of 20. So is every other number, in small rows as in large ones. "
+        f"At most {_item_groups(protocol)} of each person count: people who have more are missing from some of the numbers. "
+        "Anybody can learn how common an item group is in a row, as exactly as that; this is what margins are for. "
+        f"What is promised to the people in the data: {unit} changes the numbers of at most {_item_groups(protocol)}, and the number of people of {rows}, "
+        f"each by 1, and the noise hides that.{twice} Whatever the data of {unit} is, no margins become more than {odds_in_words(share)} times as likely or as "
+        f"unlikely{exception}. That number is e^{decimal_text(share)}, with the part of ε that margins take. It is not in addition to ε."
+    )
+
+
+def _item_groups(protocol: Protocol) -> str:
+    return plural(protocol.margin_contribution or 0, "item group")
+
+
+def _nineteen_of_twenty(law: Law) -> int:
+    """The smallest n with P(|N| ≤ n) ≥ 0.95."""
+    return bisect_left(range(2**50), 0.975, key=lambda n: float(law.cdf(np.array([float(n)]))[0]))
 
 
 def _kind_in_words(kind: Kind) -> str:

@@ -58,6 +58,7 @@ class Collection(SketchRows):
         protocols: The protocols of all rows; they share one space.
         releases: The same, each with what was released under it: "events", "rows" or "stream"; "unknown" for a protocol without rows.
         has_totals: Whether all rows have totals; if only some have, no block has any.
+        has_margins: Whether all rows have the same margins; if only some have, no block has any.
     """
 
     def __init__(self, groups: Sequence[_Group], files: Sequence[SketchFile]) -> None:
@@ -68,6 +69,7 @@ class Collection(SketchRows):
         self._starts = np.cumsum([0, *map(len, self._groups)])
         self.releases = self._schema.releases
         self.has_totals = self._schema.has_totals
+        self.has_margins = self._schema.margin_width > 0
 
     @cached_attribute
     def in_clear(self) -> tuple[bool, ...]:
@@ -156,7 +158,7 @@ class Collection(SketchRows):
     def to_sketches(self, *, limit: int = DEFAULT_LIMIT) -> Sketches:
         """All rows in memory; refuses more than `limit` bytes of values."""
         integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
-        needed = 8 * len(self) * self.transform.sketch_dim
+        needed = 8 * len(self) * (self.transform.sketch_dim + self._schema.margin_width)
         if needed > limit:
             raise ParameterError(
                 f"a collection must have at most {limit} bytes of values to be loaded, got {needed}; "

@@ -20,10 +20,12 @@ from armslength.protocol.protocol import Protocol
 from armslength.sketches.sketches import Sketches
 
 FALSE_ALARM = 1e-9
-_TESTS = 4  # kinds of finding that share the false alarms
+_TESTS = 4  # kinds of finding that share the false alarms, and as many again for margins
 _WINDOWS = (0.04, 0.2, 0.6, 1.4)  # lengths in scales, beside those of one and two integers
 _LARGEST_SUM = 2**62
 _FIRST_STEPS = 12
+_BEYOND = "numbers beyond what its range and its noise can reach"
+_NO_COUNTS = "margins: people below 0, or more in an item group than in the row, beyond what noise explains"
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,22 @@ def implausible(sketches: Sketches) -> list[Finding]:
         sketches: Released rows, as they were loaded.
     """
     findings: list[Finding] = []
-    limit = FALSE_ALARM / (_TESTS * max(1, len(sketches)))
+    tests = _TESTS if sketches.margins is None else 2 * _TESTS
+    limit = FALSE_ALARM / (tests * max(1, len(sketches)))
     for protocol, numbers in _released_rows(sketches):
         values = sketches.values[numbers].astype(np.int64, copy=False)
         ids = sketches.noises.ids[sketches.noises.starts[numbers]]
-        for reason, rows in _reasons(protocol, values, ids, limit):
+        reasons = [*_reasons(protocol.law, protocol.dropped_bits, values, ids, limit)]
+        reasons.append((_BEYOND, _beyond(protocol, values, limit)))
+        if sketches.margins is not None and protocol.margin_law is not None:
+            margins, law = sketches.margins[numbers].astype(np.int64), protocol.margin_law
+            reasons += [
+                (f"margins: {reason}", rows) for reason, rows in _reasons(law, 0, margins, ids, limit)
+            ]
+            reasons.append((_NO_COUNTS, _no_counts(law, margins, limit)))
+        for reason, rows in reasons:
             findings += [Finding(row, sketches.labels[row], reason) for row in numbers[rows].tolist()]
+    findings += _fractions_of_people(sketches)
     findings += _shared_noises(sketches)
     return sorted(set(findings), key=lambda each: (each.row, each.reason))
 
@@ -83,20 +95,20 @@ def _whole_rows(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _reasons(
-    protocol: Protocol, values: NDArray[np.int64], ids: NDArray[Any], limit: float
+    law: Law, dropped_bits: int, values: NDArray[np.int64], ids: NDArray[Any], limit: float
 ) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """What is implausible about numbers that each have their own draw of a law, whatever they stand for."""
     ordered = np.sort(values, axis=1)
     less = "less noise than declared: "
-    yield f"{less}too many of its numbers are close together", _crowded(protocol, ordered, limit)
-    yield f"{less}its numbers are multiples of one number", _multiples(protocol, ordered, limit)
-    yield "numbers beyond what its range and its noise can reach", _beyond(protocol, ordered, limit)
+    yield f"{less}too many of its numbers are close together", _crowded(law, dropped_bits, ordered, limit)
+    yield f"{less}its numbers are multiples of one number", _multiples(law, dropped_bits, ordered, limit)
     wraps = (ordered[:, 0] < -_LARGEST_SUM) | (ordered[:, -1] > _LARGEST_SUM)
     yield "numbers beyond 2^62, where sums wrap and mean nothing", wraps
-    copies = _copies(protocol, values, ids, limit)
+    copies = _copies(law, dropped_bits, values, ids, limit)
     yield "the numbers of another row, with a noise that says it is another", copies
 
 
-def _crowded(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
+def _crowded(law: Law, dropped_bits: int, ordered: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
     """Rows with too many numbers in some short interval.
 
     Wherever the data puts a number, its noise falls into a given interval of L integers with a probability of at most p, that of
@@ -105,10 +117,10 @@ def _crowded(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> ND
     """
     rows, width = ordered.shape
     crowded = np.zeros(rows, dtype=bool)
-    dropped = (1 << protocol.dropped_bits) - 1
-    lengths = {1, 2, *(math.floor(part * protocol.law.scale) + 1 for part in _WINDOWS)}
+    dropped = (1 << dropped_bits) - 1
+    lengths = {1, 2, *(math.floor(part * law.scale) + 1 for part in _WINDOWS)}
     for length in lengths:
-        central = _central(protocol.law, length + dropped)
+        central = _central(law, length + dropped)
         most = _too_many(width, len(lengths), central, limit)
         if most is not None:
             # in unsigned words, where the difference of ordered numbers cannot overflow
@@ -135,14 +147,14 @@ def _central(law: Law, length: int) -> float:
     return min(1.0, float(ends[0] - ends[1]) * (1 + 1e-6) + 1e-12)
 
 
-def _multiples(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
+def _multiples(law: Law, dropped_bits: int, ordered: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
     """Rows whose numbers are all the same modulo some q.
 
     A law that rises to a peak and falls puts at most 1/q + P(0) on any residue modulo q. Over all q together, with weights
     1/(q(q+1)) that add up to less than 1.
     """
     width = ordered.shape[1]
-    stored = ordered >> np.int64(protocol.dropped_bits)
+    stored = ordered >> np.int64(dropped_bits)
     steps = stored[:, 1:] - stored[:, :1]
     steps[stored[:, -1].astype(float) - stored[:, 0].astype(float) > 2.0**62] = 1  # differences that may wrap
     divisors = np.gcd.reduce(steps[:, :_FIRST_STEPS], axis=1)
@@ -150,34 +162,57 @@ def _multiples(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> 
     divisors[open_rows] = np.gcd.reduce(steps[open_rows], axis=1)
     divisors = divisors.astype(float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        each = np.minimum(1 / divisors + _central(protocol.law, 1 << protocol.dropped_bits), 1.0)
+        each = np.minimum(1 / divisors + _central(law, 1 << dropped_bits), 1.0)
         chances = divisors * (divisors + 1) * each ** (width - 1)
     flags: NDArray[np.bool_] = (divisors >= 2) & (chances <= limit)
     return flags
 
 
-def _beyond(protocol: Protocol, ordered: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
+def _beyond(protocol: Protocol, values: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
     """Rows with a number farther out than clamped data and its noise reach."""
     transform = protocol.transform
     if protocol.value_range is None or transform.input_dim is None:
-        return np.zeros(len(ordered), dtype=bool)
+        return np.zeros(len(values), dtype=bool)
     largest = max(abs(end) for end in protocol.value_range) / protocol.resolution + 1
     data = math.ceil(largest) * transform.input_dim * transform.l1_sensitivity
-    # P(|N| > t·scale) ≤ 2e^−t for both laws (2e^(−t²/2) for the normal one, and here t > 2); the rest covers rounding
-    scales = math.log(2 * ordered.shape[1] / limit)
-    reach = data + math.ceil(protocol.law.scale * scales) + (1 << protocol.dropped_bits) + 1
+    reach = data + _largest_noise(protocol.law, values.shape[1], limit) + (1 << protocol.dropped_bits)
     if reach >= 2**63:
-        return np.zeros(len(ordered), dtype=bool)
-    flags: NDArray[np.bool_] = (ordered[:, 0] < -reach) | (ordered[:, -1] > reach)
+        return np.zeros(len(values), dtype=bool)
+    flags: NDArray[np.bool_] = ((values < -reach) | (values > reach)).any(axis=1)
     return flags
 
 
+def _largest_noise(law: Law, width: int, limit: float) -> int:
+    """What one of so many draws is beyond with at most this probability."""
+    # P(|N| > t·scale) ≤ 2e^−t for both laws (2e^(−t²/2) for the normal one, and here t > 2); the rest covers rounding
+    return math.ceil(law.scale * math.log(2 * width / limit)) + 1
+
+
+def _no_counts(law: Law, margins: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
+    """Rows in which a number of people is below 0, or an item group has more people than there are, by more than noise can explain."""
+    reach = _largest_noise(law, margins.shape[1], limit)
+    counts = margins.astype(float)  # whose differences do not wrap
+    flags: NDArray[np.bool_] = (counts.min(axis=1) < -reach) | (
+        counts[:, :-1].max(axis=1) - counts[:, -1] > 2 * reach
+    )
+    return flags
+
+
+def _fractions_of_people(sketches: Sketches) -> Iterator[Finding]:
+    """Rows that say they are as released, with margins that are not whole, by more than scaling and scaling back can leave."""
+    if sketches.margins is None or sketches.margins.dtype == np.int64:
+        return
+    away = np.abs(np.rint(sketches.margins) - sketches.margins) > 1e-9 * (1 + np.abs(sketches.margins))
+    for row in np.flatnonzero(sketches.noises.are_released & away.any(axis=1)).tolist():
+        yield Finding(row, sketches.labels[row], "margins that are no whole numbers of people")
+
+
 def _copies(
-    protocol: Protocol, values: NDArray[np.int64], ids: NDArray[Any], limit: float
+    law: Law, dropped_bits: int, values: NDArray[np.int64], ids: NDArray[Any], limit: float
 ) -> NDArray[np.bool_]:
     """Rows that have the numbers of another one and another noise: two noises agree with at most P(0)^k, for each pair."""
     rows, width = values.shape
-    agree = _central(protocol.law, 1 << protocol.dropped_bits)
+    agree = _central(law, 1 << dropped_bits)
     if width * math.log(agree) + math.log(max(1, rows)) > math.log(limit):
         return np.zeros(rows, dtype=bool)
     # Rows that agree have the same fingerprint; the few that share one are compared in full.
@@ -205,6 +240,7 @@ def _shared_noises(sketches: Sketches) -> Iterator[Finding]:
     for row, noise in zip(released, ids, strict=True):
         other = first.setdefault(noise, row)
         # a row that was scaled and scaled back differs in its last digits
-        if not np.allclose(sketches.values[other], sketches.values[row], rtol=1e-9, atol=1e-9):
+        both = [sketches.values] if sketches.margins is None else [sketches.values, sketches.margins]
+        if not all(np.allclose(each[other], each[row], rtol=1e-9, atol=1e-9) for each in both):
             reason = "with the same noise: their difference is data in the clear"
             yield Finding(row, sketches.labels[row], f"other numbers than row {other}, {reason}")

@@ -22,6 +22,7 @@ from armslength.sketches.sketch_format import (
     check_pages,
     check_size,
     header_text,
+    margin_width,
     read_columns,
     read_digests,
     read_header,
@@ -127,6 +128,7 @@ class SketchFile:
     digests: Digests
     is_integer: bool
     has_totals: bool
+    margin_width: int  # how many margins a row has; 0: none
     group_rows: tuple[int, ...]
     limit: int  # bytes that may be unpacked at once
 
@@ -151,9 +153,13 @@ class SketchFile:
             check_columns(schema, header)
             _check_unchanged(handle, identity)
             rows = tuple(group.num_rows for group in groups)
-            digests, has_totals = read_digests(schema, text, rows), "total" in schema.names
+            digests = read_digests(schema, text, rows)
             is_integer = schema.field("values").type.value_type == pa.int64()
-            return cls(name, identity, footer, groups, header, digests, is_integer, has_totals, rows, limit)
+            has_totals = "total" in schema.names
+            margins = margin_width(header.protocols) if "margins" in schema.names else 0
+            return cls(
+                name, identity, footer, groups, header, digests, is_integer, has_totals, margins, rows, limit
+            )
 
     @property
     def rows(self) -> int:
@@ -170,12 +176,13 @@ class SketchFile:
         with as_corrupt_file(self.path):
             width = self.header.protocols[0].transform.sketch_dim
             chosen = [self.groups[group] for group in groups]
-            check_size(chosen, width, self.limit, totals=self.has_totals)
+            check_size(chosen, width, self.limit, totals=self.has_totals, margins=self.margin_width)
 
     def sketches(self, group: int) -> Sketches:
         """The rows of one group."""
-        values, labels, noises, totals = self._read(group, lambda table: read_columns(table, self.header))
-        return Sketches(values, labels, noises, self.header.protocols, totals)
+        columns = self._read(group, lambda table: read_columns(table, self.header))
+        values, labels, noises, totals, margins = columns
+        return Sketches(values, labels, noises, self.header.protocols, totals, margins)
 
     def labels(self, group: int) -> list[str]:
         """The labels of one group; no other column is read."""
@@ -234,6 +241,8 @@ class JoinedSchema:
         self.releases, self.protocols = tuple(dict.fromkeys(releases)), tuple(dict.fromkeys(protocols))
         self.value_type: type = np.int64 if all(file.is_integer for file in files) else np.float64
         self.has_totals = all(file.has_totals for file in files)  # else no row keeps its total
+        # the same: their margins
+        self.margin_width = margin_width(self.protocols) if all(file.margin_width for file in files) else 0
 
     def join(self, pieces: Iterable[Sketches], rows: int) -> Sketches:
         """All rows of all pieces, of which there are so many."""
@@ -251,10 +260,13 @@ class RowBuffer:
         self.rows_left = rows
         self._protocols = schema.protocols
         self._totals: np.ndarray[Any, Any] | None = None
+        self._margins: np.ndarray[Any, Any] | None = None
         try:
             self._values: np.ndarray[Any, Any] = np.empty((rows, width), dtype=schema.value_type)
             if schema.has_totals:
                 self._totals = np.empty(rows, dtype=schema.value_type)
+            if schema.margin_width:
+                self._margins = np.empty((rows, schema.margin_width), dtype=schema.value_type)
         except (MemoryError, ValueError):  # more than there is, or than can be addressed
             raise ParameterError(
                 f"rows must fit into memory, got {rows} of {width} numbers each; take fewer at a time"
@@ -269,6 +281,8 @@ class RowBuffer:
         self._values[place] = piece.values
         if self._totals is not None and piece.totals is not None:
             self._totals[place] = piece.totals
+        if self._margins is not None and piece.margins is not None:
+            self._margins[place] = piece.margins
         self._labels += piece.labels
         self._noises.append(piece.noises)
         self.rows_left -= len(piece)
@@ -276,4 +290,4 @@ class RowBuffer:
     def sketches(self) -> Sketches:
         """All rows, once none is left to come."""
         noises = Noises.concat(self._noises) if self._noises else Noises.none(0)
-        return Sketches(self._values, self._labels, noises, self._protocols, self._totals)
+        return Sketches(self._values, self._labels, noises, self._protocols, self._totals, self._margins)

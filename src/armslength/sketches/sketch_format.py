@@ -1,7 +1,7 @@
 """The layout of a sketch file: its columns, its metadata, its digests, and what is refused before anything is unpacked.
 
 One Parquet file. Columns: label; values (k integers, without their dropped bits; or floats once scaled); noise, a list of
-(id, coefficient, number of the protocol); offset; in_clear; and total where totals were released. The metadata key `armslength`
+(id, coefficient, number of the protocol); offset; in_clear; and total and margins where these were released. The metadata key `armslength`
 holds the protocols, what was released under each, and the release card as JSON; `armslength digests` shows whether it was edited.
 """
 
@@ -50,18 +50,20 @@ _BYTES_OF_A_TERM = 192  # a noise of a row as it is unpacked, joined and sorted
 _STORED = (b"label", b"values", b"noise", b"noise", b"noise", b"offset", b"in_clear")
 _VALUES, _FIRST_NOISE, _AFTER_NOISE = 1, 2, 5
 
-Columns = tuple[NDArray[Any], list[str], Noises, NDArray[Any] | None]
+Columns = tuple[NDArray[Any], list[str], Noises, NDArray[Any] | None, NDArray[Any] | None]
 
 
-def file_schema(width: int, value_type: pa.DataType, *, totals: bool) -> pa.Schema:
-    """The columns of a file with sketches of this width."""
+def file_schema(width: int, value_type: pa.DataType, *, totals: bool, margins: int = 0) -> pa.Schema:
+    """The columns of a file with sketches of this width, and with so many margins in each row."""
+    element = pa.field("element", value_type, nullable=False)
     columns = {
         "label": pa.string(),
-        "values": pa.list_(pa.field("element", value_type, nullable=False), width),
+        "values": pa.list_(element, width),
         "noise": NOISE_TYPE,
         "offset": pa.float64(),
         "in_clear": pa.bool_(),
         **({"total": value_type} if totals else {}),
+        **({"margins": pa.list_(element, margins)} if margins else {}),
     }
     return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns.items()])
 
@@ -73,22 +75,25 @@ def write_sketch_file(
     noises: Noises,
     releases: Sequence[Release],
     totals: NDArray[Any] | None,
+    margins: NDArray[Any] | None = None,
 ) -> None:
     """Writes the file, whole or not at all; `releases` are all that the noises have, and maybe more."""
     is_integer = values.dtype == np.int64
     bits = _shared_dropped_bits(noises, releases) if is_integer else 0
-    width = values.shape[1]
-    schema = file_schema(width, pa.int64() if is_integer else pa.float64(), totals=totals is not None)
-    flat = pa.array((values >> np.int64(bits) if bits else values).ravel())
+    width, more = values.shape[1], 0 if margins is None else margins.shape[1]
+    value_type = pa.int64() if is_integer else pa.float64()
+    schema = file_schema(width, value_type, totals=totals is not None, margins=more)
     columns = [
         pa.array(labels, pa.string()),
-        pa.FixedSizeListArray.from_arrays(flat, type=schema.field("values").type),
+        list_column(values >> np.int64(bits) if bits else values),
         _noise_column(noises, releases),
         pa.array(noises.offsets),
         pa.array(noises.in_clear),
     ]
     if totals is not None:
-        columns.append(pa.array(totals, schema.field("total").type))
+        columns.append(pa.array(totals, value_type))
+    if margins is not None:
+        columns.append(list_column(margins))
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -98,8 +103,9 @@ def write_sketch_file(
         "card": release_card(releases, in_clear=bool(noises.in_clear.any())),
     }
     table = pa.table(columns, schema=schema)
-    text, group_rows = canonical_json(header), max(1, min(_GROUP_ROWS, _GROUP_BYTES // (8 * width)))
+    text, group_rows = canonical_json(header), max(1, min(_GROUP_ROWS, _GROUP_BYTES // (8 * (width + more))))
     metadata = {KEY: text, DIGEST_KEY: Digests.of(text, table, group_rows).text()}
+    lists = ["values"] if margins is None else ["values", "margins"]
     with atomic_write(path) as file:
         pq.write_table(
             table.replace_schema_metadata(metadata),
@@ -109,8 +115,17 @@ def write_sketch_file(
             use_dictionary=False,
             write_statistics=False,
             # Noise leaves a few bits in each integer: packed they are smaller than compressed words, and read three times as fast.
-            column_encoding={"values.list.element": "DELTA_BINARY_PACKED"} if is_integer else None,
+            column_encoding={f"{name}.list.element": "DELTA_BINARY_PACKED" for name in lists}
+            if is_integer
+            else None,
         )
+
+
+def list_column(values: NDArray[Any]) -> pa.Array:
+    """A column with a list of numbers in each row, none of them missing."""
+    element = pa.field("element", pa.from_numpy_dtype(values.dtype), nullable=False)
+    kind = pa.list_(element, values.shape[1])
+    return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), type=kind)
 
 
 def _shared_dropped_bits(noises: Noises, releases: Sequence[Release]) -> int:
@@ -182,10 +197,11 @@ def _check_sources(sources: Any, protocols: Sequence[Protocol]) -> None:
     pairs = list(zip(protocols, sources, strict=True))
     if any(source == "events" and protocol.contribution is None for protocol, source in pairs):
         raise DamagedFileError("must have a contribution in every protocol of an event table, got none")
-    if any(source in ("rows", "stream") and protocol.max_norm is not None for protocol, source in pairs):
-        raise DamagedFileError(
-            "must be of an event table under a protocol with a max_norm, got something else"
-        )
+    for name in ("max_norm", "margins"):
+        if any(source in ("rows", "stream") and getattr(each, name) is not None for each, source in pairs):
+            raise DamagedFileError(
+                f"must be of an event table under a protocol with {name}, got something else"
+            )
 
 
 def check_columns(schema: pa.Schema, header: FileHeader) -> None:
@@ -193,7 +209,12 @@ def check_columns(schema: pa.Schema, header: FileHeader) -> None:
     width = header.protocols[0].transform.sketch_dim
     has_totals = "total" in schema.names
     types = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in schema]
-    integers, floats = (file_schema(width, kind, totals=has_totals) for kind in (pa.int64(), pa.float64()))
+    margins = margin_width(header.protocols) if "margins" in schema.names else 0
+    if "margins" in schema.names and not margins:
+        raise DamagedFileError("must have margins only where all of its protocols have the same, got others")
+    integers, floats = (
+        file_schema(width, kind, totals=has_totals, margins=margins) for kind in (pa.int64(), pa.float64())
+    )
     if schema.names != integers.names or types not in (integers.types, floats.types):
         raise DamagedFileError("must have the columns of a sketch file, got others")
     bits = header.dropped_bits
@@ -203,22 +224,32 @@ def check_columns(schema: pa.Schema, header: FileHeader) -> None:
         raise DamagedFileError("must have totals only where its protocols release them, got others")
 
 
-def check_size(groups: Sequence[RowGroup], width: int, limit: int, *, totals: bool) -> None:
+def margin_width(protocols: Sequence[Protocol]) -> int:
+    """How many margins a row has: one for each item group, and the people; 0 unless all protocols have the same."""
+    shared = protocols[0].margins
+    if shared is None or any(protocol.margins != shared for protocol in protocols):
+        return 0
+    return len(shared.names) + 1
+
+
+def check_size(groups: Sequence[RowGroup], width: int, limit: int, *, totals: bool, margins: int = 0) -> None:
     """Refuses row groups that do not fit together, or would unpack to more than `limit` bytes, by the footer alone."""
     announced = entries = terms = 0
-    names = _STORED + (b"total",) * totals
+    names = _STORED + (b"total",) * totals + (b"margins",) * bool(margins)
     for group in groups:
         counts = [column.num_values for column in group.columns]
         if tuple(column.path[0] for column in group.columns) != names:
             raise DamagedFileError("must have the columns of a sketch file, got others")
         if not 0 <= group.num_rows * width == counts[_VALUES]:
             raise DamagedFileError(f"must have {width} values in each row, got others")
+        entries += sum(counts)
+        if margins and counts.pop() != group.num_rows * margins:
+            raise DamagedFileError(f"must have {margins} margins in each row, got others")
         singles, noise = {counts[0], *counts[_AFTER_NOISE:]}, set(counts[_FIRST_NOISE:_AFTER_NOISE])
         # An empty list of noises is an entry too: there are never fewer than rows.
         if singles != {group.num_rows} or noise != {max(counts[_FIRST_NOISE], group.num_rows)}:
             raise DamagedFileError("must have every column in each row, got others")
         announced += group.unpacked
-        entries += sum(counts)
         terms += counts[_FIRST_NOISE]
     if max(announced, _BYTES_OF_AN_ENTRY * entries, _BYTES_OF_A_TERM * terms) > limit:
         raise DamagedFileError(f"must unpack to at most {limit} bytes, got more; raise limit if you trust it")
@@ -232,11 +263,15 @@ def check_pages(file: BinaryIO, columns: Sequence[ColumnChunk]) -> None:
 
 
 def read_columns(table: pa.Table, header: FileHeader) -> Columns:
-    """Values, labels, noises and totals of a table that has been read, labels as a dictionary; every field is checked."""
+    """Values, labels, noises, totals and margins of a table that has been read, labels as a dictionary; every field is checked."""
     if any(column.null_count for column in table.columns):
         raise DamagedFileError("must have no missing values, got some")
     labels = read_labels(table.column("label"))
-    return _read_values(table, header), labels, _read_noises(table, header.releases), _read_totals(table)
+    values = _read_lists(table, "values")
+    if header.dropped_bits:
+        values = values << np.int64(header.dropped_bits)
+    margins = _read_lists(table, "margins") if "margins" in table.schema.names else None
+    return values, labels, _read_noises(table, header.releases), _read_totals(table), margins
 
 
 def read_labels(column: pa.ChunkedArray) -> list[str]:
@@ -261,16 +296,16 @@ def read_in_clear(column: pa.ChunkedArray) -> NDArray[np.bool_]:
     return in_clear
 
 
-def _read_values(table: pa.Table, header: FileHeader) -> NDArray[Any]:
-    """n x k numbers with their dropped bits."""
-    column = table.column("values").combine_chunks()
+def _read_lists(table: pa.Table, name: str) -> NDArray[Any]:
+    """The numbers of a column that has a list of them in each row, as it is stored."""
+    column = table.column(name).combine_chunks()
     flat = column.flatten()
     if flat.null_count or len(flat) != len(column) * column.type.list_size:
         raise DamagedFileError("must have no missing values, got some")
-    values: NDArray[Any] = flat.to_numpy().reshape(len(column), column.type.list_size)
-    if values.dtype == np.float64 and not (np.abs(values) <= _LARGEST_NUMBER).all():
-        raise DamagedFileError("must have finite values, got others")
-    return values << np.int64(header.dropped_bits) if header.dropped_bits else values
+    numbers: NDArray[Any] = flat.to_numpy().reshape(len(column), column.type.list_size)
+    if numbers.dtype == np.float64 and not (np.abs(numbers) <= _LARGEST_NUMBER).all():
+        raise DamagedFileError(f"must have finite {name}, got others")
+    return numbers
 
 
 def _read_totals(table: pa.Table) -> NDArray[Any] | None:

@@ -15,7 +15,7 @@ from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.protocol import Protocol
 from armslength.results import Result
 from armslength.sketches.noises import LARGEST_FACTOR, SMALLEST_FACTOR, SOURCES, UNKNOWN, Noises, Release
-from armslength.sketches.sketch_format import LONGEST_LABEL, write_sketch_file
+from armslength.sketches.sketch_format import LONGEST_LABEL, list_column, write_sketch_file
 
 _COORDINATES_IN_REPR = 3
 
@@ -114,6 +114,8 @@ class Sketches(SketchRows, Result):
         protocols: The protocols of all rows; they share one space.
         transform: The public transform that all rows share.
         totals: The total Σⱼ xⱼ of each row with its noise, in grid units; None unless all rows were released with totals.
+        margins: n x (M + 1): how many people have an item in each of `margin_names`, and how many people there are, each with
+            its noise; None unless all rows were released with the same margins. Sums are of people who are in one row only.
         offsets: What is added to each row's stored numbers when they are read.
         in_clear: For each row, whether data without noise is part of it.
     """
@@ -127,17 +129,25 @@ class Sketches(SketchRows, Result):
         noises: Noises,
         protocols: Iterable[Protocol],
         totals: NDArray[Any] | None = None,
+        margins: NDArray[Any] | None = None,
     ) -> None:
         super().__init__(protocols)
         self.values = values
         self.labels = tuple(map(str, range(len(values))) if labels is None else labels)
         self.noises = noises
         self.totals = totals
+        self.margins = margins
         self.offsets = noises.offsets
         self.in_clear: tuple[bool, ...] = tuple(noises.in_clear.tolist())
-        for array in (values, totals):
+        for array in (values, totals, margins):
             if array is not None:
                 array.flags.writeable = False
+
+    @property
+    def margin_names(self) -> tuple[str, ...]:
+        """The M item groups of the margins, the last of which is "(other)"; none without margins."""
+        shared = self.protocols[0].margins
+        return () if self.margins is None or shared is None else shared.names
 
     @property
     def releases(self) -> tuple[Release, ...]:
@@ -160,17 +170,19 @@ class Sketches(SketchRows, Result):
         return np.array(self.values, dtype=dtype, copy=copy)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Sketches, (self.values, self.labels, self.noises, self.protocols, self.totals)
+        return Sketches, (self.values, self.labels, self.noises, self.protocols, self.totals, self.margins)
 
     def equals(self, other: "Sketches") -> bool:
-        """Whether both have the same values of the same type, labels, noises, protocols and totals."""
+        """Whether both have the same values of the same type, labels, noises, protocols, totals and margins."""
         return (
             self.values.dtype == other.values.dtype
             and np.array_equal(self.values, other.values)
             and (self.labels, self.protocols) == (other.labels, other.protocols)
             and self.noises == other.noises
-            and (self.totals is None) == (other.totals is None)
-            and np.array_equal(self.totals, other.totals)  # type: ignore[arg-type]  # None equals None
+            and all(
+                (mine is None) == (theirs is None) and np.array_equal(mine, theirs)  # type: ignore[arg-type]  # None equals None
+                for mine, theirs in ((self.totals, other.totals), (self.margins, other.margins))
+            )
         )
 
     def each_label(self) -> Iterator[str]:
@@ -180,15 +192,17 @@ class Sketches(SketchRows, Result):
     def rows(self, numbers: Sequence[int]) -> "Sketches":
         """Rows by number, in this order; one may come more than once."""
         chosen = list(numbers)
-        totals = None if self.totals is None else self.totals[chosen]
-        labels = [self.labels[row] for row in chosen]
-        return Sketches(self.values[chosen], labels, self.noises.take(chosen), self.protocols, totals)
+        return self._part(chosen, [self.labels[row] for row in chosen])
 
     def span(self, start: int, stop: int) -> "Sketches":
         """Consecutive rows; values are shared, not copied."""
         part = slice(start, stop)
-        totals = None if self.totals is None else self.totals[part]
-        return Sketches(self.values[part], self.labels[part], self.noises.take(part), self.protocols, totals)
+        return self._part(part, self.labels[part])
+
+    def _part(self, rows: Any, labels: Sequence[str]) -> "Sketches":
+        totals = None if self.totals is None else self.totals[rows]
+        margins = None if self.margins is None else self.margins[rows]
+        return Sketches(self.values[rows], labels, self.noises.take(rows), self.protocols, totals, margins)
 
     def blocks(self, rows: int, first: int = 0) -> "Iterator[Sketches]":
         """All rows in order from the first, at most so many at a time; values are shared, not copied."""
@@ -219,8 +233,9 @@ class Sketches(SketchRows, Result):
         keeps_integers = isinstance(factor, (int, np.integer)) and abs(coefficient) < 2**31
         times = np.int64(factor) if keeps_integers and self.values.dtype == np.int64 else coefficient
         totals = None if self.totals is None else self.totals * times
+        margins = None if self.margins is None else self.margins * times
         noises = self.noises.times(coefficient)
-        return Sketches(self.values * times, self.labels, noises, self.protocols, totals)
+        return Sketches(self.values * times, self.labels, noises, self.protocols, totals, margins)
 
     __rmul__ = __mul__
 
@@ -243,19 +258,24 @@ class Sketches(SketchRows, Result):
         names = (f"{a} {symbol} {b}" for a, b in zip(left.labels, right.labels, strict=True))
         labels = [name.encode()[:LONGEST_LABEL].decode(errors="ignore") for name in names]
         totals = None if left.totals is None or right.totals is None else left.totals + sign * right.totals
+        both = _shared_margins((left, right))
+        margins = None if both is None else both[0] + sign * both[1]
         noises = left.noises.plus(right.noises, sign)
-        return Sketches(values, labels, noises, self.protocols + other.protocols, totals)
+        return Sketches(values, labels, noises, self.protocols + other.protocols, totals, margins)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes one Parquet file, whole or not at all, with the release card in its metadata."""
-        write_sketch_file(path, self.values, self.labels, self.noises, self.releases, self.totals)
+        write_sketch_file(
+            path, self.values, self.labels, self.noises, self.releases, self.totals, self.margins
+        )
 
     def to_arrow(self) -> pa.Table:
-        """One row for each: `label`, `values` (a list of k numbers), `total` where totals were released, and `in_clear`."""
-        values = pa.FixedSizeListArray.from_arrays(pa.array(self.values.ravel()), self.values.shape[1])
+        """One row for each: `label`, `values` (a list of k numbers), `total` and `margins` where these were released, and `in_clear`."""
         total = {} if self.totals is None else {"total": pa.array(self.totals)}
+        margins = {} if self.margins is None else {"margins": list_column(self.margins)}
         labels, in_clear = pa.array(self.labels, pa.string()), pa.array(self.in_clear, pa.bool_())
-        return pa.table({"label": labels, "values": values, **total, "in_clear": in_clear})
+        columns = {"label": labels, "values": list_column(self.values), **total, **margins}
+        return pa.table({**columns, "in_clear": in_clear})
 
     def _title(self) -> str:
         epsilons = sorted({protocol.epsilon for protocol in self.protocols})
@@ -267,7 +287,10 @@ class Sketches(SketchRows, Result):
         )
 
     def _head(self, rows: int) -> tuple[pa.Table, int]:
-        table = self.span(0, rows).to_arrow().drop_columns("values")
+        table = self.span(0, rows).to_arrow()
+        table = table.select([name for name in table.column_names if name not in ("values", "margins")])
+        if self.margins is not None:
+            table = table.append_column("people", pa.array(self.margins[:rows, -1]))
         for place in range(min(self.values.shape[1], _COORDINATES_IN_REPR)):
             table = table.append_column(f"values[{place}]", pa.array(self.values[:rows, place]))
         return table, len(self)
@@ -285,12 +308,14 @@ def concat(parts: Sequence[Sketches]) -> Sketches:
     protocols = tuple(protocol for part in listed for protocol in part.protocols)
     check_same_space(protocols)
     totals = [part.totals for part in listed if part.totals is not None]
+    margins = _shared_margins(listed)
     return Sketches(
         np.concatenate([part.values for part in listed]),
         [label for part in listed for label in part.labels],
         Noises.concat([part.noises for part in listed]),
         protocols,
         np.concatenate(totals) if len(totals) == len(listed) else None,
+        None if margins is None else np.concatenate(margins),
     )
 
 
@@ -301,7 +326,16 @@ def sum_rows(sketches: Sketches, label: str) -> Sketches:
     names = checked_labels([label], 1)
     values = sketches.values.sum(axis=0, keepdims=True)
     totals = None if sketches.totals is None else sketches.totals.sum(keepdims=True)
-    return Sketches(values, names, sketches.noises.sum(), sketches.protocols, totals)
+    margins = None if sketches.margins is None else sketches.margins.sum(axis=0, keepdims=True)
+    return Sketches(values, names, sketches.noises.sum(), sketches.protocols, totals, margins)
+
+
+def _shared_margins(parts: Sequence[Sketches]) -> list[NDArray[Any]] | None:
+    """The margins of each part, if all have some, of the same item groups."""
+    shared = parts[0].protocols[0].margins  # a part with margins has them from all of its protocols
+    same = [part.margins for part in parts if part.protocols[0].margins == shared]
+    margins = [each for each in same if each is not None]
+    return margins if len(margins) == len(parts) else None
 
 
 def check_same_space(protocols: Sequence[Protocol]) -> None:

@@ -20,6 +20,7 @@ from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
 from armslength.sketches.card import release_card
 from armslength.sketches.plausibility import implausible, tested_rows
 from armslength.sketches.sketch_file import DEFAULT_LIMIT, SketchFile, open_whole, read_files
+from armslength.sketches.sketch_format import margin_width
 from armslength.sketches.sketches import Sketches
 from armslength.transforms.transform import Transform
 from armslength.version import __version__
@@ -98,6 +99,7 @@ def verify(
         check_matrix(sketches.protocols[0]),  # all of a file have one transform
         *map(check_calibration, sketches.protocols),
         _check_card(file, sketches),
+        *_check_margins(sketches),
         _check_noise(sketches),
         _check_agreement(sketches, protocol),
         _check_ledger(sketches, opened),
@@ -117,6 +119,18 @@ def _check_card(file: SketchFile, sketches: Sketches) -> Check:
     same = card == release_card(file.header.releases, in_clear=in_clear)
     words = "every fact and the text match the protocols" if same else "its text does not match its protocols"
     return Check("card", HOLDS if same else FAILS, words)
+
+
+def _check_margins(sketches: Sketches) -> tuple[Check, ...]:
+    """Whether there are the margins that all protocols release; nothing where they release none, or different ones."""
+    width = margin_width(sketches.protocols)
+    if not width or any(sketches.in_clear):
+        return ()
+    if sketches.margins is None:
+        words = "the protocol releases margins, and the file has none: it is not the file that was released"
+        return (Check("margins", FAILS, words),)
+    groups = plural(width - 1, "item group")
+    return (Check("margins", HOLDS, f"{groups} of the protocol, and the number of people, in every row"),)
 
 
 def _check_noise(sketches: Sketches) -> Check:
@@ -218,11 +232,23 @@ def check_calibration(protocol: Protocol) -> Check:
         words = f"scale {protocol.law.scale:g} times ε = {decimal_text(epsilon)} is at least the ℓ1 sensitivity {sensitivity}, in exact rationals"
     else:
         squared = gaussian_sensitivity_squared(protocol.transform, protocol.neighbors, protocol.noise_site)
-        enough = is_private_enough(squared / scale**2, epsilon, protocol.delta)
-        bound = f"δ at ε is at most {float(protocol.delta):g}, in ball arithmetic"
+        enough = is_private_enough(squared / scale**2, epsilon, protocol.sketch_delta)
+        bound = f"δ at ε is at most {float(protocol.sketch_delta):g}, in ball arithmetic"
         words = f"scale {protocol.law.scale:g}: {bound}"
     if protocol.total_law is not None:
         totals = Fraction(protocol.total_law.scale) * protocol.totals_epsilon
         enough = enough and totals >= protocol.neighbors.radius
         words += "; the noise of totals is enough for their share"
+    if protocol.margin_law is not None:
+        enough = enough and _covers_margins(protocol, Fraction(protocol.margin_law.scale))
+        words += "; the noise of margins is enough for theirs"
     return Check("calibration", HOLDS if enough else FAILS, words)
+
+
+def _covers_margins(protocol: Protocol, scale: Fraction) -> bool:
+    """Whether noise of this scale on all margins has their part of ε and of δ; both sensitivities are G + R, or twice that."""
+    rows = 1 if protocol.one_group else (protocol.contribution or 0) // protocol.resolution
+    moved = ((protocol.margin_contribution or 0) + rows) * (1 if protocol.relation == "add_remove" else 2)
+    if protocol.margin_delta == 0:
+        return bool(scale * protocol.margins_epsilon >= moved)
+    return is_private_enough(moved / scale**2, protocol.margins_epsilon, protocol.margin_delta)

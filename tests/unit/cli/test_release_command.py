@@ -368,7 +368,7 @@ def test_inspect_shows_rows_and_guarantee_in_three_forms():
     (document,) = json.loads(run("inspect", "sketches.parquet", "--format", "json").output)
     assert [row["label"] for row in document["rows"]] == ["north", "south", "east"]
     lines = run("inspect", "sketches.parquet", "--format", "csv").output.splitlines()
-    assert lines[0] == "file,label,noises,in_clear,total,implausible"
+    assert lines[0] == "file,label,noises,in_clear,total,people,implausible"
     assert len(lines) == 4
     protocol = al.Protocol.load("protocol.json")
     al.sketch_in_clear(protocol, [[1]], items=["flu"]).save("clear.parquet")

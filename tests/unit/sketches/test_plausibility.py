@@ -62,10 +62,10 @@ def test_the_first_test_is_a_bound_for_any_data():
     )
     protocol = PROTOCOLS["laplace"]
     values = released(protocol, np.zeros((2000, 400), dtype=np.int64)).values
-    flagged = plausibility._crowded(protocol, np.sort(values, axis=1), limit).sum()
+    flagged = plausibility._crowded(protocol.law, 0, np.sort(values, axis=1), limit).sum()
     assert flagged <= 15
     closer = np.sort(np.sign(values) * (np.abs(values) * 2 // 3), axis=1)
-    assert plausibility._crowded(protocol, closer, limit).sum() > 200
+    assert plausibility._crowded(protocol.law, 0, closer, limit).sum() > 200
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 10, 11])
@@ -167,7 +167,9 @@ def test_every_divisor_pays_for_having_been_found():
         (0.99 * divisor * (divisor + 1), False),
         (1.01 * divisor * (divisor + 1), True),
     ):
-        assert plausibility._multiples(PROTOCOLS["gaussian"], row, share * chance).tolist() == [flagged]
+        assert plausibility._multiples(PROTOCOLS["gaussian"].law, 0, row, share * chance).tolist() == [
+            flagged
+        ]
 
 
 def test_differences_that_wrap_are_no_multiples():
@@ -177,7 +179,7 @@ def test_differences_that_wrap_are_no_multiples():
     )  # 2^63 ≡ 2 and 2^64 ≡ 1 modulo 3
     steps = (row[0, 1:] - row[0, 0]).tolist()
     assert all(step % 3 == 0 for step in steps)
-    assert plausibility._multiples(PROTOCOLS["gaussian"], row, 1e-9).tolist() == [False]
+    assert plausibility._multiples(PROTOCOLS["gaussian"].law, 0, row, 1e-9).tolist() == [False]
 
 
 def test_false_alarms_are_shared_by_all_rows_and_tests(monkeypatch):
@@ -192,8 +194,8 @@ def test_every_pair_counts_where_copies_are_looked_for():
     values = np.zeros((100, 8), dtype=np.int64)
     ids = np.array([bytes([n]) * 16 for n in range(100)], dtype="V16")
     chance = plausibility._central(protocol.law, 1) ** 8
-    assert not plausibility._copies(protocol, values, ids, 10 * chance).any()
-    assert plausibility._copies(protocol, values, ids, 1000 * chance).all()
+    assert not plausibility._copies(protocol.law, 0, values, ids, 10 * chance).any()
+    assert plausibility._copies(protocol.law, 0, values, ids, 1000 * chance).all()
 
 
 def test_data_at_the_end_of_its_range_and_noise_beyond_it_are_not_flagged():

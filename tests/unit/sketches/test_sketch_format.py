@@ -95,8 +95,8 @@ def test_a_part_of_a_table_is_read_as_such(tmp_path):
         each.save(tmp_path / "all.parquet")
         table = pq.read_table(tmp_path / "all.parquet", read_dictionary=["label"])
         header = FileHeader(0, ((PROTOCOL, "rows"),), (PROTOCOL,), {})
-        values, labels, noises, totals = read_columns(table.slice(2, 2), header)
-        assert al.Sketches(values, labels, noises, [PROTOCOL], totals).equals(each[2:4])
+        values, labels, noises, totals, margins = read_columns(table.slice(2, 2), header)
+        assert al.Sketches(values, labels, noises, [PROTOCOL], totals, margins).equals(each[2:4])
 
 
 def test_all_noises_of_sums_count_against_the_limit(tmp_path):

@@ -1,0 +1,273 @@
+"""In what do two parties differ? The share of people with an item of each item group, by the margins of a release."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from armslength import plots
+from armslength.answers.pairs import checked_sketches
+from armslength.checks import number
+from armslength.errors import NotResolvableError, ParameterError, plural
+from armslength.estimates.prevalence import Limits, Prevalence, difference_limits
+from armslength.results import LONGEST_LABEL, Column, Result, heading, line, sentences, shortened
+from armslength.sketches.sketches import Sketches
+
+MORE, FEWER, NOT_FOUND = "more", "fewer", "no difference found"
+COUNTS_NOTE = "about the people counted"
+POPULATIONS_NOTE = (
+    "about populations, as if the people of each side were a random sample of people like them; "
+    "families, clinics and repeat visits make chance larger"
+)
+_DISJOINT = "as if nobody were counted in two rows of a side"
+_DOUBTFUL = 0.0005  # how often a side that has nobody may be taken for one that has
+_MOST_LINES = 20
+_MOST_NAMES = 3
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation(Result):
+    """In which item groups b has more or fewer people than a, those with the clearest evidence first.
+
+    With probability at least `level` all intervals hold together, so that every "more" and "fewer" is true.
+
+    Attributes:
+        labels: The two sides.
+        people: How many people each side has, as released.
+        item_groups: The names of the item groups.
+        a: The estimated prevalence in a: the share of its people with an item of the group.
+        b: The same in b.
+        difference: The prevalence in b less that in a.
+        lower: The lower ends of the differences.
+        upper: The upper ends of the differences.
+        verdict: "more", "fewer" or "no difference found", of b against a.
+        level: The confidence, for all item groups together.
+        beyond_chance: Whether it is about the populations behind the rows, and not about the people counted.
+        note: What must be known to read it.
+    """
+
+    labels: tuple[str, str]
+    people: tuple[float, float]
+    item_groups: tuple[str, ...]
+    a: NDArray[np.float64]
+    b: NDArray[np.float64]
+    difference: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    verdict: tuple[str, ...]
+    level: float
+    beyond_chance: bool
+    note: str
+
+    @property
+    def found(self) -> int:
+        """How many item groups differ; they come first."""
+        return sum(each != NOT_FOUND for each in self.verdict)
+
+    def reasons(self, most: int = _MOST_NAMES) -> list[str]:
+        """The clearest differences in words, such as "more Injuries (+7.3 points)"; empty if none was found."""
+        return [
+            f"{self.verdict[row]} {self.item_groups[row]} ({_points(self.difference[row])} points)"
+            for row in range(min(self.found, most))
+        ]
+
+    def to_arrow(self) -> pa.Table:
+        """One line for each item group: item_group, a, b, difference, lower, upper (shares of people), verdict."""
+        names = ("a", "b", "difference", "lower", "upper")
+        columns = {"item_group": pa.array(self.item_groups, pa.string())}
+        columns |= {name: pa.array(getattr(self, name)) for name in names}
+        metadata = {"a": self.labels[0], "b": self.labels[1], "level": repr(self.level), "note": self.note}
+        metadata["beyond_chance"] = str(self.beyond_chance).lower()
+        columns["verdict"] = pa.array(self.verdict, pa.string())
+        return pa.table(columns).replace_schema_metadata(metadata)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Matplotlib axes with a bar and an interval for each item group, the clearest difference at the top."""
+        a, b = map(plots.short_name, self.labels)
+        ends = (100 * self.difference, 100 * self.lower, 100 * self.upper)
+        label = f"fewer in {b} ← 0 → more in {b} than in {a}\n(percentage points of people, {100 * self.level:.6g}% intervals)"
+        is_found = np.arange(len(self.item_groups)) < self.found
+        words = ("differs", NOT_FOUND)
+        return plots.bars(self.item_groups, ends, is_found, label, ax, words=words)
+
+    def _title(self) -> str:
+        a, b = self.labels
+        if not self.found:
+            return f"No difference found between {a} and {b}: {self._others()}"
+        parts = []
+        for word in (MORE, FEWER):
+            chosen = [row for row in range(self.found) if self.verdict[row] == word]
+            names = [
+                f"{self.item_groups[row]} ({_points(self.difference[row])})" for row in chosen[:_MOST_NAMES]
+            ]
+            names += [plural(len(chosen) - _MOST_NAMES, "more item group")] if chosen[_MOST_NAMES:] else []
+            parts += [f"{word} with {_listed(names)}"] if names else []
+        others = f"; {self._others()}" if self.found < len(self.item_groups) else ""
+        return f"Of every 100 people, {b} has {' and '.join(parts)} than {a}{others}"
+
+    def _others(self) -> str:
+        """What is known of the item groups without a difference: how large one could still be."""
+        largest = max(np.abs(self.lower[self.found :]).max(), np.abs(self.upper[self.found :]).max())
+        count = len(self.item_groups) - self.found
+        if not self.found:
+            return f"in none of {plural(count, 'item group')} is it larger than {100 * largest:.1f} points"
+        groups = plural(count, "other item group")
+        return f"{groups}: no difference found; none is larger than {100 * largest:.1f} points"
+
+    def __str__(self) -> str:
+        lines = [self._title()]
+        if self.found:
+            shown = range(min(self.found, _MOST_LINES))
+            a, b = (Column(shortened(name, LONGEST_LABEL), max(7, min(len(name), LONGEST_LABEL)), is_number=True) for name in self.labels)  # fmt: skip
+            columns = [
+                Column.of_labels("people with an item in", [self.item_groups[row] for row in shown]),
+                a,
+                b,
+                Column("points", 6, is_number=True),
+                Column("", len("(−100.0 to −100.0)")),
+                Column("", 10),
+            ]
+            lines += ["", heading(columns)]
+            widest = np.abs(self.difference[: self.found]).max()
+            for row in shown:
+                shares = (f"{100 * float(side[row]):.1f} %" for side in (self.a, self.b))
+                ends = f"({_points(self.lower[row])} to {_points(self.upper[row])})"
+                bar = "▇" * max(1, round(10 * abs(float(self.difference[row])) / widest))
+                lines.append(
+                    line(columns, [self.item_groups[row], *shares, _points(self.difference[row]), ends, bar])
+                )
+            if self.found > _MOST_LINES:
+                lines.append(f"… and {plural(self.found - _MOST_LINES, 'more item group')} that differ")
+            lines.append("")
+        chance = "beyond chance, " if self.beyond_chance else ""
+        lines.append(f"Intervals: {chance}{100 * self.level:.6g}%, all item groups together")
+        return sentences(lines, self.note)
+
+
+def explain(a: Sketches, b: Sketches, *, beyond_chance: bool = True, level: float = 0.95) -> Explanation:
+    """In which item groups b has more or fewer people than a, by the margins that they were released with.
+
+    Prevalence is the share of people with an item of the group, of the items and item groups that count of each person.
+
+    Args:
+        a: One row, or several, which are added up: their people must not be in two of them.
+        b: The same; no release may be on both sides.
+        beyond_chance: Whether to ask about the populations behind the rows: differences that chance explains do not count.
+        level: With this probability the intervals of all item groups hold together.
+
+    Raises:
+        NotResolvableError: A side has too few people to say anything, beside the noise.
+    """
+    sides = [checked_sketches(name, side, 1) for name, side in (("a", a), ("b", b))]
+    (answer,) = _explanations(sides, [(0, 1)], beyond_chance=beyond_chance, level=level)
+    if answer is None:
+        raise NotResolvableError(
+            "too few people to say: the noise could be all of the people of a side; "
+            "add up rows, or plan a larger share of ε for margins"
+        )
+    return answer
+
+
+def explain_pairs(
+    sketches: Sketches,
+    pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
+    *,
+    beyond_chance: bool = True,
+    level: float = 0.95,
+) -> list[Explanation | None]:
+    """What `explain` says of each pair of (rows of a, rows of b), all of them together at the level; None where people are too few.
+
+    A side that is part of many pairs is computed once: 276 pairs of 24 rows take as long as 24 sides.
+    """
+    numbers: dict[tuple[int, ...], int] = {}
+    places = [tuple(numbers.setdefault(tuple(rows), len(numbers)) for rows in pair) for pair in pairs]
+    sides = [sketches.rows(rows) for rows in numbers]
+    return _explanations(sides, places, beyond_chance=beyond_chance, level=level)
+
+
+def _explanations(
+    sides: Sequence[Sketches], pairs: Sequence[tuple[int, ...]], *, beyond_chance: bool, level: float
+) -> list[Explanation | None]:
+    sure = number("level", level, above=0.0, at_most=1 - 1e-12)
+    _check_same_margins(sides)
+    prevalences = [Prevalence.of(side, beyond_chance=beyond_chance) for side in sides]
+    names = sides[0].margin_names if sides else ()
+    tail = (1 - sure) / 2 / max(1, len(names) * len(pairs))
+    limits = [side.limits(tail) if side.has_people(min(tail, _DOUBTFUL)) else None for side in prevalences]
+    results: list[Explanation | None] = []
+    for i, j in pairs:
+        if sides[i].noises.shared_count(sides[j].noises):
+            raise ParameterError(
+                "a and b must have no release in common, got one on both sides; leave its rows out of one of them"
+            )
+        first, second = limits[i], limits[j]
+        if first is None or second is None:
+            results.append(None)
+            continue
+        both = sides[i], sides[j]
+        note = "; ".join(
+            [
+                POPULATIONS_NOTE if beyond_chance else COUNTS_NOTE,
+                *([_DISJOINT] if any(len(side.noises.ids) > 1 for side in both) else []),
+            ]
+        )
+        results.append(
+            Explanation(
+                labels=(_name(both[0]), _name(both[1])),
+                people=(prevalences[i].people, prevalences[j].people),
+                **_ranked(names, first, second),
+                level=sure,
+                beyond_chance=beyond_chance,
+                note=note,
+            )
+        )
+    return results
+
+
+def _ranked(names: Sequence[str], a: Limits, b: Limits) -> dict[str, Any]:
+    """The columns of an explanation, by evidence: |difference| over its distance to the end that is nearer to 0."""
+    value, lower, upper = difference_limits(a, b)
+    reach = np.where(value > 0, value - lower, upper - value)
+    order = np.argsort(-np.abs(value) / reach, kind="stable")
+    lower, upper = (np.clip(end, -1.0, 1.0)[order] for end in (lower, upper))
+    of_a, of_b = (np.clip(side[0], 0.0, 1.0)[order] for side in (a, b))
+    difference = np.clip(of_b - of_a, lower, upper)
+    verdict = tuple(
+        MORE if least > 0 else FEWER if most < 0 else NOT_FOUND
+        for least, most in zip(lower, upper, strict=True)
+    )
+    columns = {"a": of_a, "b": of_b, "difference": difference, "lower": lower, "upper": upper}
+    return {"item_groups": tuple(names[row] for row in order), **columns, "verdict": verdict}
+
+
+def _check_same_margins(sides: Sequence[Sketches]) -> None:
+    """Refuses sides of which different things are counted; those without margins are refused by themselves."""
+    fields = ("margins", "contribution", "margin_contribution", "one_group")
+    protocols = [protocol for side in sides for protocol in side.protocols]
+    different = [
+        name
+        for name in fields
+        if any(getattr(protocol, name) != getattr(protocols[0], name) for protocol in protocols)
+    ]
+    if different and all(protocol.margins is not None for protocol in protocols):
+        raise ParameterError(
+            f"a and b must count the same of each person, got different {', '.join(different)}"
+        )
+
+
+def _name(side: Sketches) -> str:
+    """The label of a side: of its row, or of its rows."""
+    names = side.labels if len(side) <= _MOST_NAMES else (*side.labels[:2], f"{len(side) - 2} others")
+    return _listed(names)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _points(share: float) -> str:
+    """A difference of shares in percentage points, with its sign."""
+    return f"{100 * float(share):+.1f}".replace("-", "−")

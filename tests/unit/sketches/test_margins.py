@@ -1,0 +1,492 @@
+"""Margins of released rows: they add up as rows do, go to files and back, and no file can have others than its protocols say."""
+
+import json
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import armslength as al
+from armslength.laws import DiscreteLaplace, RoundedNormal
+from armslength.release.stream import SketchStream
+from armslength.sketches import card, plausibility, sketch_format
+from armslength.sketches import verify as verification
+from armslength.sketches.parquet_footer import read_row_groups
+from armslength.sketches.plausibility import FALSE_ALARM, implausible
+from armslength.sketches.sketch_format import DIGEST_KEY, KEY
+from armslength.sketches.sketches import sum_rows
+from exact_laws import pmf
+from margin_rows import TRANSFORM, item_groups, many_groups, margin_protocol, rows_with_margins
+from sealed import write_sealed
+
+PROTOCOL = margin_protocol()
+LESS = margin_protocol(epsilon="0.5", total_share="0.1")
+OTHERS = margin_protocol(margins=item_groups({"prefix": ["A", "B"], "group": ["Infections", "Injuries"]}))
+NONE = al.Protocol(TRANSFORM, epsilon=1, contribution=5, unit="one patient")
+COUNTS = [[10, 20, 30, 45], [0, 5, 900, 901], [7, 7, 7, 7]]
+GAUSSIAN = margin_protocol(
+    delta="1e-6", noise="gaussian", contribution=100, margin_contribution=90, one_group=False
+)
+
+
+@pytest.fixture
+def rows():
+    return rows_with_margins(PROTOCOL, COUNTS, ["a", "b", "c"])
+
+
+@pytest.fixture
+def path(rows, tmp_path):
+    rows.save(tmp_path / "s.parquet")
+    return tmp_path / "s.parquet"
+
+
+# In memory
+
+
+def test_margins_are_linear(rows):
+    other = rows_with_margins(LESS, COUNTS, ["d", "e", "f"])
+    a, b = rows.margins, other.margins
+    for made, expected in (
+        (rows + other, a + b),
+        (rows - other, a - b),
+        (rows - other[0], a - b[:1]),
+        (-rows, -a),
+        (3 * rows, 3 * a),
+        (0.5 * rows, 0.5 * a),
+        (rows / 4, a / 4),
+        (sum(rows), a.sum(axis=0, keepdims=True)),
+        (sum_rows(rows, "all"), a.sum(axis=0, keepdims=True)),
+        (al.concat([rows, other]), np.vstack([a, b])),
+        (al.concat([rows, 0.5 * other]), np.vstack([a, 0.5 * b])),
+        (rows[["c", "a"]], a[[2, 0]]),
+        (rows[1:], a[1:]),
+        (rows[[]], a[:0]),
+        (next(rows.blocks(2)), a[:2]),
+        (list(rows)[1], a[1:2]),
+    ):
+        assert made.margins.dtype == expected.dtype == made.values.dtype
+        assert np.array_equal(made.margins, expected)
+        assert made.margin_names == ("Infections", "Injuries", "(other)")
+
+
+def test_rows_without_margins_or_with_others_leave_none(rows):
+    for other in (
+        rows_with_margins(OTHERS, COUNTS),  # the same names, by another rule
+        NONE.release(np.zeros((3, 1), dtype=int), items=["x"], ledger=al.NO_LEDGER),
+        al.sketch_in_clear(PROTOCOL, np.zeros((3, 1), dtype=int), items=["x"]),
+    ):
+        for made in (rows + other, other - rows, al.concat([rows, other]), al.concat([other, rows])[:1]):
+            assert made.margins is None
+            assert made.margin_names == ()
+        assert len(al.squared_distances(rows, other).value) == 3
+
+
+def test_the_same_item_groups_by_two_tables_are_not_the_same_margins():
+    one, two = (
+        rows_with_margins(margin_protocol(margins={"S1": "Injuries", item: "Infections"}), COUNTS)
+        for item in ("A1", "A2")
+    )
+    assert one.margin_names == two.margin_names
+    assert (one + two).margins is None
+
+
+def test_they_are_part_of_what_equals_and_pickle_see(rows):
+    again = pickle.loads(pickle.dumps(rows))  # noqa: S301  # of our own
+    assert again.equals(rows)
+    changed = al.Sketches(
+        rows.values, rows.labels, rows.noises, rows.protocols, rows.totals, rows.margins + 1
+    )
+    without = al.Sketches(rows.values, rows.labels, rows.noises, rows.protocols, rows.totals)
+    assert not changed.equals(rows)
+    assert not without.equals(rows)
+    assert not rows.equals(without)
+    with pytest.raises(ValueError, match="read-only"):
+        rows.margins[0, 0] = 1
+
+
+def test_as_tables(rows):
+    table = rows.to_arrow()
+    assert table.column_names == ["label", "values", "margins", "in_clear"]
+    assert table["margins"].to_pylist() == rows.margins.tolist()
+    assert rows.to_pandas()["margins"].tolist()[0].tolist() == rows.margins[0].tolist()
+    assert "people" in repr(rows)
+    assert str(rows.margins[1, -1]) in repr(rows)
+    assert "people" not in repr(NONE.release(np.zeros((1, 1), dtype=int), items=["x"], ledger=al.NO_LEDGER))
+
+
+def test_arrays_streams_and_sketches_in_clear_have_none():
+    ones = np.ones((1, 1), dtype=int)
+    with pytest.raises(al.ParameterError, match="margins"):
+        PROTOCOL.release(ones, items=["A"], ledger=al.NO_LEDGER)
+    with pytest.raises(al.ParameterError, match="margins"):
+        SketchStream(PROTOCOL, label="a", ledger=al.NO_LEDGER)
+    assert al.sketch_in_clear(PROTOCOL, ones, items=["A"]).margins is None
+
+
+# In files
+
+
+@pytest.mark.parametrize("protocol", [PROTOCOL, LESS, GAUSSIAN], ids=["margins", "with totals", "gaussian"])
+def test_files_give_them_back(protocol, tmp_path, monkeypatch):
+    monkeypatch.setattr(sketch_format, "_GROUP_ROWS", 2)
+    rows = rows_with_margins(protocol, COUNTS)
+    for number, made in enumerate((rows, rows / 3, rows - rows[1], rows[[]], sum(rows))):
+        file = tmp_path / f"{number}.parquet"
+        made.save(file)
+        assert al.load(file).equals(made)
+        collection = al.open_collection(file)
+        assert collection.has_margins
+        assert collection.to_sketches().equals(made)
+        assert al.load(file).margin_names == rows.margin_names
+
+
+def test_files_are_joined_as_concat_does(rows, tmp_path):
+    parts = [rows, rows_with_margins(LESS, COUNTS), 0.5 * rows, rows_with_margins(OTHERS, COUNTS)]
+    for number, part in enumerate(parts):
+        part.save(tmp_path / f"{number}.parquet")
+    files = [tmp_path / f"{number}.parquet" for number in range(4)]
+    for count, is_shared in ((2, True), (3, True), (4, False)):
+        joined = al.concat(parts[:count])
+        assert (joined.margins is not None) == is_shared
+        assert al.load(files[:count]).equals(joined)
+        collection = al.open_collection(files[:count])
+        assert collection.has_margins == is_shared
+        assert collection.to_sketches().equals(joined)
+        assert al.concat(list(collection.blocks(2))).equals(joined)
+        joined.save(tmp_path / "joined.parquet")
+        assert al.load(tmp_path / "joined.parquet").equals(joined)
+
+
+def test_a_collection_counts_them_against_its_limit(path):
+    collection, needed = al.open_collection(path), 8 * 3 * (16 + 4)
+    assert len(collection.to_sketches(limit=needed)) == 3
+    with pytest.raises(al.ParameterError, match="blocks"):
+        collection.to_sketches(limit=needed - 1)
+
+
+def test_many_item_groups_make_small_row_groups(tmp_path, monkeypatch):
+    protocol = margin_protocol(margins=many_groups(9999))
+    rows = rows_with_margins(protocol, np.zeros((3, 10_001)))
+    monkeypatch.setattr(sketch_format, "_GROUP_BYTES", 2 * 8 * 10_017)
+    rows.save(tmp_path / "s.parquet")
+    assert pq.ParquetFile(tmp_path / "s.parquet").metadata.num_row_groups == 2
+    assert al.load(tmp_path / "s.parquet").equals(rows)
+
+
+def with_column(table, column):
+    place = table.schema.get_field_index("margins")
+    return table.set_column(place, pa.field("margins", column.type, nullable=False), column)
+
+
+def lists(numbers, kind=None):
+    """A column of lists, as a file has it."""
+    numbers = np.array(numbers)
+    element = pa.field("element", kind or pa.from_numpy_dtype(numbers.dtype), nullable=False)
+    return pa.FixedSizeListArray.from_arrays(
+        pa.array(numbers.ravel(), element.type), type=pa.list_(element, numbers.shape[1])
+    )
+
+
+def nulls(table):
+    """One number, or the whole list of one row, that is missing."""
+    kind = pa.list_(pa.field("element", pa.int64()), 4)
+    column = pa.array([[1, None, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4]], kind)
+    place = table.schema.get_field_index("margins")
+    return table.set_column(place, pa.field("margins", kind), column)
+
+
+FORGED = {
+    "too few": lambda table: with_column(table, lists(np.ones((3, 3), dtype=int))),
+    "too many": lambda table: with_column(table, lists(np.ones((3, 5), dtype=int))),
+    "one number": lambda table: with_column(table, pa.array([1, 2, 3])),
+    "text": lambda table: with_column(table, pa.array(["1", "2", "3"])),
+    "other lists": lambda table: with_column(table, pa.array([[1, 2, 3, 4]] * 3)),
+    "small numbers": lambda table: with_column(table, lists(np.ones((3, 4), dtype=int), pa.int32())),
+    "fractions beside whole values": lambda table: with_column(table, lists(np.full((3, 4), 0.5))),
+    "missing": nulls,
+    "another place": lambda table: table.select(
+        ["label", "values", "margins", "noise", "offset", "in_clear"]
+    ),
+    "twice": lambda table: table.append_column(table.schema.field("margins"), table["margins"]),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+@pytest.mark.parametrize("read", [al.load, lambda path: al.open_collection(path).to_sketches()])
+def test_margins_of_another_shape_are_refused(name, read, path):
+    write_sealed(FORGED[name](pq.read_table(path)), path)
+    with pytest.raises(al.CorruptFileError, match=r"s\.parquet must") as refused:
+        read(path)
+    assert "\n" not in str(refused.value)
+    assert not al.verify(path).holds
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 1e300])
+def test_numbers_that_are_none_are_refused(rows, number, path):
+    (0.5 * rows).save(path)
+    table = pq.read_table(path)
+    margins = 0.5 * rows.margins
+    margins[1, 2] = number
+    write_sealed(with_column(table, lists(margins)), path)
+    with pytest.raises(al.CorruptFileError, match="must have finite margins"):
+        al.load(path)
+
+
+def test_one_edited_number_is_noticed(rows, path):
+    table = pq.read_table(path)
+    margins = rows.margins.copy()
+    margins[1, 2] += 1
+    edited = with_column(table, lists(margins))
+    pq.write_table(edited.replace_schema_metadata(table.schema.metadata), path)
+    with pytest.raises(al.CorruptFileError, match="edited"):
+        al.load(path)
+
+
+@pytest.mark.parametrize("protocols", [[NONE], [PROTOCOL, NONE], [PROTOCOL, OTHERS]])
+def test_margins_go_with_protocols_that_all_have_them(protocols, rows, path):
+    """The protocols of a file are replaced by others of the same space."""
+    table = pq.read_table(path)
+    head = json.loads(table.schema.metadata[KEY])
+    releases = [(protocol, "events") for protocol in protocols]
+    head["protocols"] = [protocol.document() for protocol in protocols]
+    head["sources"] = ["events"] * len(protocols)
+    head["card"] = card.release_card(releases, in_clear=False)
+    write_sealed(table, path, head=head)
+    with pytest.raises(al.CorruptFileError, match="margins only where all of its protocols have the same"):
+        al.load(path)
+    write_sealed(table.drop_columns("margins"), path, head=head)
+    assert np.array_equal(al.load(path).values, rows.values)
+
+
+@pytest.mark.parametrize("source", ["rows", "stream"])
+def test_only_tables_are_released_with_margins(source, path):
+    table = pq.read_table(path)
+    head = json.loads(table.schema.metadata[KEY])
+    head["sources"] = [source]
+    head["card"] = card.release_card([(PROTOCOL, source)], in_clear=False)
+    write_sealed(table, path, head=head)
+    with pytest.raises(al.CorruptFileError, match="event table under a protocol with margins"):
+        al.load(path)
+
+
+def test_the_footer_must_count_them(path):
+    """By the footer alone: four of them in each row, each as large as any other number."""
+    file = sketch_format.FileHeader(0, ((PROTOCOL, "events"),), (PROTOCOL,), {})
+    assert sketch_format.margin_width(file.protocols) == 4
+    with path.open("rb") as handle:
+        groups = read_row_groups(handle)
+    sketch_format.check_size(groups, 16, 2**30, totals=False, margins=4)
+    for width, totals in ((3, False), (5, False), (0, False), (4, True)):
+        with pytest.raises(al.CorruptFileError, match=r"margins|columns"):
+            sketch_format.check_size(groups, 16, 2**30, totals=totals, margins=width)
+    entries = 3 * (1 + 16 + 3 + 2 + 4)
+    announced = max(groups[0].unpacked, 16 * entries, 192 * 3)
+    sketch_format.check_size(groups, 16, announced, totals=False, margins=4)
+    with pytest.raises(al.CorruptFileError, match="unpack"):
+        sketch_format.check_size(groups, 16, announced - 1, totals=False, margins=4)
+
+
+# verify
+
+
+def states(path, **given):
+    return {check.subject: check.state for check in al.verify(path, **given).checks}
+
+
+@pytest.mark.parametrize(
+    "protocol", [PROTOCOL, GAUSSIAN, margin_protocol(relation="replace", one_group=False)]
+)
+def test_a_true_file_holds(protocol, tmp_path):
+    rows_with_margins(protocol, COUNTS).save(tmp_path / "s.parquet")
+    assert al.verify(tmp_path / "s.parquet", protocol=protocol).holds
+    assert states(tmp_path / "s.parquet")["margins"] == "holds"
+
+
+def test_the_gaussian_protocol_here_has_gaussian_margins():
+    assert isinstance(GAUSSIAN.margin_law, RoundedNormal)
+    assert isinstance(PROTOCOL.margin_law, DiscreteLaplace)
+
+
+def test_margins_that_were_taken_away_are_missed(rows, path):
+    table = pq.read_table(path)
+    write_sealed(table.drop_columns("margins"), path)
+    found = al.verify(path)
+    assert [check.subject for check in found.checks if check.state == "fails"] == ["margins"]
+    al.concat([rows, rows_with_margins(OTHERS, COUNTS)]).save(path)  # nobody took these away
+    assert al.verify(path).holds
+
+
+@pytest.mark.parametrize("protocol", [PROTOCOL, GAUSSIAN], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize("less", [{"margins_epsilon": 2}, {"margin_contribution": Fraction(1, 2)}])
+def test_too_little_noise_on_margins_fails(protocol, less):
+    """A protocol whose noise was not made for what it says: by half of its ε, or by twice as many item groups."""
+    assert verification.check_calibration(protocol).state == "holds"
+    fields = {name: getattr(protocol, name) / factor for name, factor in less.items()}
+    weaker = object.__new__(al.Protocol)
+    vars(weaker).update(vars(protocol), **fields)
+    assert verification.check_calibration(weaker).state == "fails"
+
+
+# Plausibility
+
+WIDE = {
+    name: margin_protocol(margins=many_groups(127), **fields)
+    for name, fields in {
+        "laplace": {},
+        "gaussian": {"delta": "1e-6", "noise": "gaussian", "contribution": 100, "margin_contribution": 90},
+    }.items()
+}
+
+
+def sent(rows, margins):
+    return al.Sketches(
+        rows.values, rows.labels, rows.noises, rows.protocols, rows.totals, np.asarray(margins)
+    )
+
+
+def reasons(sketches):
+    return {finding.reason for finding in implausible(sketches)}
+
+
+@pytest.mark.parametrize("name", WIDE)
+@pytest.mark.parametrize("people", ["nobody", "some", "everybody"])
+def test_true_margins_are_not_flagged(name, people):
+    """300 rows each: six cases at a false alarm of 1e-9 each."""
+    counts = np.zeros((300, 129), dtype=np.int64)
+    if people != "nobody":
+        counts[:, -1] = np.random.default_rng(2).integers(0, 10_000, 300)
+        shares = np.random.default_rng(3).random((300, 128)) if people == "some" else 1.0
+        counts[:, :-1] = shares * counts[:, -1:]
+    assert WIDE["gaussian"].margin_law.name == "gaussian"
+    assert implausible(rows_with_margins(WIDE[name], counts)) == []
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_margins_with_too_little_noise_are_flagged(name):
+    rows = rows_with_margins(WIDE[name], np.zeros((20, 129)))
+    for margins in (rows.margins // 4, np.zeros_like(rows.margins), rows.margins * 1000):
+        assert {finding.row for finding in implausible(sent(rows, margins))} == set(range(20))
+        assert all(reason.startswith("margins") for reason in reasons(sent(rows, margins)))
+
+
+def test_numbers_of_people_that_cannot_be_are_flagged(rows):
+    margins = rows.margins.copy()
+    margins[1, 0] = -10_000
+    margins[2, 1] = 10_000
+    assert {(finding.row, finding.reason) for finding in implausible(sent(rows, margins))} == {
+        (1, plausibility._NO_COUNTS),
+        (2, plausibility._NO_COUNTS),
+    }
+
+
+@pytest.mark.parametrize("name", WIDE)
+@pytest.mark.parametrize("people", [0, 1000])
+def test_the_bound_on_numbers_of_people_holds_and_is_not_far_off(name, people):
+    """At the data that comes nearest to it, and at a limit at which false alarms can be counted: at most 2 of 2,000, 15 once in 10^8."""
+    rows = rows_with_margins(WIDE[name], np.full((2000, 129), people))
+    law, limit = WIDE[name].margin_law, 1e-3
+    assert plausibility._no_counts(law, rows.margins, limit).sum() <= 15
+    shifted = rows.margins.copy()
+    shifted[:, 3] += (people > 0) * 40 * int(law.scale) - (people == 0) * 25 * int(law.scale)
+    assert plausibility._no_counts(law, shifted, limit).mean() > 0.95
+
+
+def test_copies_fractions_and_a_noise_that_is_used_twice_are_flagged():
+    rows = rows_with_margins(WIDE["laplace"], np.zeros((3, 129)))
+    assert {finding.row for finding in implausible(sent(rows, rows.margins[[0, 1, 0]]))} == {0, 2}
+    fractions = rows.margins + 0.25 * np.eye(3, 129)[[0, 0, 1]] * [[1], [0], [0]]
+    (finding,) = implausible(sent(rows, fractions))
+    assert (finding.row, "whole" in finding.reason) == (0, True)
+    assert implausible(3 * (rows / 3)) == []
+    assert implausible(0.5 * rows) == []
+    again = al.concat([rows, sent(rows, rows.margins + np.arange(129))])
+    assert "same noise" in "".join(reasons(again))
+
+
+def test_false_alarms_are_shared_with_margins(monkeypatch):
+    limits = []
+    monkeypatch.setattr(plausibility, "_reasons", lambda *known: limits.append(known[-1]) or [])
+    implausible(rows_with_margins(PROTOCOL, COUNTS))
+    assert limits == [FALSE_ALARM / 24] * 2
+
+
+def test_numbers_at_the_ends_of_their_range_are_flagged_and_harm_nothing(rows):
+    ends = np.full((3, 4), -(2**63))
+    ends[1], ends[2, :2] = 2**63 - 1, 2**63 - 1
+    assert {finding.row for finding in implausible(sent(rows, ends))} == {0, 1, 2}
+
+
+# The card
+
+
+def test_facts_of_margins():
+    facts = card.release_facts(PROTOCOL, "events")["margins"]
+    assert facts == {
+        "item_groups": 3,
+        "rule": "prefix",
+        "contribution": 2,
+        "epsilon": "0.2",
+        "delta": "0",
+        "sensitivity": "3",
+        "noise": "laplace",
+        "scale": PROTOCOL.margin_law.scale.hex(),
+    }
+    assert float.fromhex(facts["scale"]) == pytest.approx(15)
+    assert "margins" not in card.release_facts(NONE, "events")
+    facts = card.release_facts(GAUSSIAN, "events")["margins"]
+    assert (facts["sensitivity"], facts["noise"], facts["delta"]) == ("190", "gaussian", "0.0000002")
+
+
+@pytest.mark.parametrize("name", list(card.release_facts(PROTOCOL, "events")["margins"]))
+def test_one_changed_fact_of_margins_is_refused(name):
+    made = card.release_card([(PROTOCOL, "events")], in_clear=False)
+    made["releases"][0]["margins"] = {**made["releases"][0]["margins"], name: "another"}
+    with pytest.raises(al.CorruptFileError, match="release card"):
+        card.check_card(made, [(PROTOCOL, "events")])
+
+
+def test_the_page_says_what_margins_tell_and_promise():
+    page = dict(card.officer_page(PROTOCOL, "events"))
+    words = page["What the margins tell"]
+    for said in (
+        "Infections, Injuries",
+        "±45, 19 times out of 20",
+        "at most 2 item groups",
+        "1.22 times",
+        "e^0.2",
+    ):
+        assert said in words, said
+    assert "δ" not in words
+    assert "δ = 0.0000002" in dict(card.officer_page(GAUSSIAN, "events"))["What the margins tell"]
+    assert "margins" not in " ".join(dict(card.officer_page(NONE, "events")).values())
+    paragraph = card.guarantee_in_words(PROTOCOL, "events")
+    assert "0.2 is spent on margins, with discrete Laplace noise of scale 15" in paragraph
+
+
+def test_long_lists_of_item_groups_are_cut_on_the_page():
+    words = dict(card.officer_page(margin_protocol(margins=many_groups(500)), "events"))[
+        "What the margins tell"
+    ]
+    assert "00019 and 480 more" in words
+    assert "00020" not in words
+
+
+@pytest.mark.parametrize(
+    "law", [DiscreteLaplace(0.01), DiscreteLaplace(15), RoundedNormal(0.3), RoundedNormal(88)]
+)
+def test_nineteen_of_twenty(law):
+    n = card._nineteen_of_twenty(law)
+    assert pmf(law, np.arange(-n, n + 1)).sum() >= 0.95
+    assert n == 0 or pmf(law, np.arange(1 - n, n)).sum() < 0.95
+
+
+def test_a_file_of_margins_has_no_number_of_the_data_in_its_head(tmp_path):
+    heads = []
+    for counts in (COUNTS, np.zeros((3, 4))):
+        rows_with_margins(PROTOCOL, counts).save(tmp_path / "s.parquet")
+        file = pq.read_schema(tmp_path / "s.parquet").metadata
+        heads.append({key: value for key, value in file.items() if key != DIGEST_KEY})
+    assert heads[0] == heads[1]
