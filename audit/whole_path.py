@@ -228,7 +228,8 @@ def released_values(story: Story, events: Path, blocks: int, fault: str = HONEST
             file = Path(folder) / "sketches.parquet"
             _released(events, protocol, labels).save(file)
             sketches = al.load(file)
-    numbers = sketches.values if protocol.margins is None else np.hstack([sketches.values, sketches.margins])
+    margins = [] if sketches.margins is None else [sketches.margins]
+    numbers = np.hstack([sketches.values, *margins])
     return numbers.reshape(blocks, story.groups, -1)
 
 
