@@ -44,7 +44,7 @@ def test_noise_alone_is_outside_as_seldom_as_stated(law, often, tail, p):
 @pytest.mark.parametrize("p", [1e-4, 0.02, 0.5, 0.99])
 @pytest.mark.parametrize("tail", [0.025, 1e-4])
 def test_without_noise_the_ends_hold_for_every_binomial(n, p, tail):
-    counts = np.arange(*np.clip(binom.ppf([1e-12, 1 - 1e-12], n, p) + [-2, 2], 0, n + 1))
+    counts = np.arange(*np.clip(binom.ppf([1e-12, 1 - 1e-12], n, p) + np.array([-2, 2]), 0, n + 1))
     _, lower, upper = Prevalence(counts, float(n), ((NEARLY_NONE, 1),)).limits(tail)
     low = counts[lower > p].min(initial=np.inf)
     high = counts[upper < p].max(initial=-np.inf)
