@@ -6,7 +6,7 @@ independent trials as there are blocks.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -34,6 +34,7 @@ class Held:
     rows: int
 
 
+Cell = tuple[int, int]  # a group of the block, and the number of an item group
 World = tuple[Held, ...]  # all that the heavy person holds; nothing, where there is none
 
 
@@ -106,22 +107,38 @@ def takings(
     world: World, bound: int, fits: Callable[[tuple[int, ...]], bool] = lambda _: True
 ) -> Iterator[tuple[float, tuple[int, ...]]]:
     """(probability, how many of each are taken): a person's rows in any order alike, up to `bound`, or until one does not fit."""
+    for probability, counts, _ in takings_with_cells(world, bound, fits, [None] * len(world), 0):
+        yield probability, counts
+
+
+def takings_with_cells(
+    world: World,
+    bound: int,
+    fits: Callable[[tuple[int, ...]], bool],
+    cells: Sequence[Cell | None],
+    most: int,
+) -> Iterator[tuple[float, tuple[int, ...], frozenset[Cell]]]:
+    """The same, and which different cells came first, at most so many; `cells` has that of each part of the world."""
     total = sum(one.rows for one in world)
-    waiting = {(0,) * len(world): Fraction(1)}
+    waiting = {((0,) * len(world), frozenset[Cell]()): Fraction(1)}
     for taken in range(min(bound, total)):
-        following: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
-        for counts, probability in waiting.items():
+        following: dict[tuple[tuple[int, ...], frozenset[Cell]], Fraction] = defaultdict(Fraction)
+        for (counts, firsts), probability in waiting.items():
             for place, one in enumerate(world):
                 more = (*counts[:place], counts[place] + 1, *counts[place + 1 :])
                 reached = probability * (one.rows - counts[place]) / (total - taken)
                 if not reached:
                     continue
-                if fits(more):
-                    following[more] += reached
+                cell = cells[place]
+                if not fits(more):
+                    yield float(reached), counts, firsts
+                elif cell is not None and len(firsts) < most:
+                    following[more, firsts | {cell}] += reached
                 else:
-                    yield float(reached), counts
+                    following[more, firsts] += reached
         waiting = following
-    yield from ((float(probability), counts) for counts, probability in waiting.items())
+    for (counts, firsts), probability in waiting.items():
+        yield float(probability), counts, firsts
 
 
 class Attacker:
@@ -132,21 +149,43 @@ class Attacker:
     """
 
     def __init__(self, story: Story) -> None:
-        self._law = story.protocol.law
         self._story = story
+        width = story.protocol.transform.sketch_dim
+        margins = story.protocol.margins
+        laws = [story.protocol.law] * width
+        if margins is not None and story.protocol.margin_law is not None:
+            laws += [story.protocol.margin_law] * (len(margins.names) + 1)
+        self._laws = laws * story.groups  # of each number of a block
         self._base = np.sum([self._placed(group, LIGHT_ITEMS) for group in range(story.groups)], axis=0)
+        for group in range(story.groups):
+            # within the bound: all of their item groups count
+            self._base += self._counted({(group, code) for code in self._codes(LIGHT_ITEMS)}, {group})
         self._mixtures = [self._mixture(world) for world in story.worlds]
 
     def log_ratios(self, values: Integers) -> Floats:
-        """ln of how much likelier each block is in the second world: blocks x groups x coordinates in, one number each out."""
+        """ln of how much likelier each block is in the second world: blocks x groups x numbers in, one number each out."""
         first, second = (self._log_likelihood(values, mixture) for mixture in self._mixtures)
         return second - first
 
     def _placed(self, group: int, items: Sequence[str]) -> Integers:
-        """What these items add to a block, groups x coordinates, one event each."""
+        """What these items add to the sketches of a block, groups x numbers, one event each; margins are 0."""
         columns = self._story.protocol.transform.columns(list(items))
-        block = np.zeros((self._story.groups, columns.shape[0]), dtype=np.int64)
-        block[group] = columns.sum(axis=1)
+        block = np.zeros((self._story.groups, len(self._laws) // self._story.groups), dtype=np.int64)
+        block[group, : columns.shape[0]] = columns.sum(axis=1)
+        return block
+
+    def _codes(self, items: Sequence[str]) -> list[int]:
+        margins = self._story.protocol.margins
+        return [] if margins is None else margins.codes(list(items)).tolist()
+
+    def _counted(self, cells: Iterable[Cell], groups: Iterable[int]) -> Integers:
+        """What a person in these cells and groups adds to the margins of a block; sketches are 0."""
+        protocol = self._story.protocol
+        block = np.zeros((self._story.groups, len(self._laws) // self._story.groups), dtype=np.int64)
+        if protocol.margins is not None:
+            for group, code in cells:
+                block[group, protocol.transform.sketch_dim + code] = 1
+            block[list(groups), -1] = 1
         return block
 
     def _mixture(self, world: World) -> dict[tuple[int, ...], float]:
@@ -155,6 +194,8 @@ class Attacker:
         mixture: dict[tuple[int, ...], float] = defaultdict(float)
         for share, held in counted(world, protocol):
             units = [self._placed(one.group, [one.item]) for one in held]
+            codes = self._codes([one.item for one in held]) or [0] * len(held)
+            cells = [(one.group, code) for one, code in zip(held, codes, strict=True)]
 
             def added(counts: tuple[int, ...], units: list[Integers] = units) -> Integers:
                 parts = (count * unit for count, unit in zip(counts, units, strict=True))
@@ -164,8 +205,11 @@ class Attacker:
                 bound = protocol.sketch_bound
                 return bound is None or int((added(counts) ** 2).sum()) <= bound
 
-            for probability, counts in takings(held, int(protocol.contribution or 0), fits):
-                mixture[tuple((self._base + added(counts)).ravel().tolist())] += share * probability
+            bounds = int(protocol.contribution or 0), fits, cells, protocol.margin_contribution or 0
+            for probability, counts, firsts in takings_with_cells(held, *bounds):
+                groups = {one.group for one, count in zip(held, counts, strict=True) if count}
+                block = self._base + added(counts) + self._counted(firsts, groups)
+                mixture[tuple(block.ravel().tolist())] += share * probability
         return mixture
 
     def _log_likelihood(self, values: Integers, mixture: dict[tuple[int, ...], float]) -> Floats:
@@ -174,7 +218,7 @@ class Attacker:
         every = np.array([key for one in self._mixtures for key in one])
         moved = np.flatnonzero((every != every[0]).any(axis=0)).tolist()
         tables = {
-            (place, center): log_likelihoods(self._law, np.ascontiguousarray(flat[:, place]), center)
+            (place, center): log_likelihoods(self._laws[place], np.ascontiguousarray(flat[:, place]), center)
             for place in moved
             for center in {key[place] for key in mixture}
         }

@@ -31,6 +31,8 @@ def weakened(protocol: al.Protocol, factor: float = WEAK) -> al.Protocol:
     weak.__dict__["law"] = _scaled(protocol.law, factor)
     if protocol.total_law is not None:
         weak.__dict__["total_law"] = _scaled(protocol.total_law, factor)
+    if protocol.margin_law is not None:
+        weak.__dict__["margin_law"] = _scaled(protocol.margin_law, factor)
     return weak
 
 
@@ -39,6 +41,13 @@ def loosened(protocol: al.Protocol) -> al.Protocol:
     loose = copy.copy(protocol)
     loose.__dict__["sketch_bound"] = 4 * (protocol.sketch_bound or 0)
     return loose
+
+
+def with_more_margins(protocol: al.Protocol) -> al.Protocol:
+    """The protocol with twice as many item groups of a person as its noise covers."""
+    more = copy.copy(protocol)
+    more.__dict__["margin_contribution"] = 2 * (protocol.margin_contribution or 0)
+    return more
 
 
 def _scaled(law: Law, factor: float) -> Law:

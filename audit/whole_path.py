@@ -20,7 +20,7 @@ from armslength.release.release import release_events
 from armslength.threads import available_threads
 from audit.event_worlds import Attacker, Held, Story, World, write_events
 from audit.membership import promise_of
-from audit.membership_faults import WEAK, loosened, weakened
+from audit.membership_faults import WEAK, loosened, weakened, with_more_margins
 from audit.sections import Check, Section
 from audit.trade_off import FALSE_ALARM, Counts, TradeOff, trade_off
 
@@ -32,7 +32,7 @@ RELEASES_AT_ONCE = 4
 CLOSE = 0.85  # of ε: how near the lower bound must come
 FEWER_ROWS = 25  # a fault is tried on tables with fewer rows for each person, by this factor
 HONEST, WEAKLY, UNBOUNDED = "as it is", f"noise × {WEAK}", "twice the contribution is let through"
-LONGER = "twice the length is let through"
+LONGER, MORE = "twice the length is let through", "twice the item groups are let through"
 
 
 @cache
@@ -51,6 +51,9 @@ def all_stories() -> tuple[Story, ...]:
     bounded = partial(protocol, contribution=8, max_norm=4, delta="0.01")
     up, down = ((Held(0, item, 2000),) for item in (here, opposite))
     canceling = (Held(0, here, 1500), Held(0, opposite, 500))
+    groups = {"prefix": [here, elsewhere], "group": ["one", "two"]}
+    margins = partial(protocol, margins=groups, margin_share="0.5", margin_contribution=1, one_group=True)
+    both = (Held(0, here, 1000), Held(0, elsewhere, 1000))
     return (
         Story("add or remove, one item in three groups, 2,000 rows, Laplace", added, 3, (), one_item),
         Story("add or remove, two items in two groups, 2,000 rows, Laplace", added, 2, (), several),
@@ -80,6 +83,15 @@ def all_stories() -> tuple[Story, ...]:
             1,
             (),
             canceling,
+            tight=False,
+        ),
+        Story("add or remove, margins, 2,000 rows of one item, Laplace", margins(), 1, (), up),
+        Story(
+            "add or remove, margins, two item groups of which one counts, 2,000 rows, Laplace",
+            margins(margin_share="0.8"),
+            1,
+            (),
+            both,
             tight=False,
         ),
     )
@@ -116,7 +128,7 @@ class Job:
 
 
 def audit(quick: bool) -> Section:
-    """Every story as it is, those that are tight with weakened noise, and two with a bound that is not kept."""
+    """Every story as it is, those that are tight with weakened noise, and three with a bound that is not kept."""
     stories = all_stories()
     plan = all_trials()
     releases = QUICK_RELEASES if quick else RELEASES
@@ -154,7 +166,7 @@ def all_trials() -> list[tuple[int, str]]:
     in_sketch = next(number for number in numbers if stories[number].protocol.sketch_bound is not None)
     trials = [(number, HONEST) for number in numbers]
     trials += [(number, WEAKLY) for number in numbers if stories[number].tight]
-    return [*trials, (0, UNBOUNDED), (in_sketch, LONGER)]
+    return [*trials, (0, UNBOUNDED), (in_sketch, LONGER), (numbers[-1], MORE)]
 
 
 def _written(folder: Path, number: int, fault: str) -> list[Job]:
@@ -183,7 +195,7 @@ def _scaled_down(story: Story, fault: str) -> Story:
 def done(job: Job) -> Counts:
     """The attacker's counts of a job."""
     story = _scaled_down(all_stories()[job.story], job.fault)
-    attacker, promise = Attacker(story), promise_of(story.protocol)
+    attacker, promise = attacker_of(story, job.fault), promise_of(story.protocol)
     statistics = [
         attacker.log_ratios(released_values(story, job.events, BLOCKS, job.fault))
         for _ in range(job.releases)
@@ -191,14 +203,21 @@ def done(job: Job) -> Counts:
     return Counts.of(np.concatenate(statistics), promise)
 
 
+def attacker_of(story: Story, fault: str = HONEST) -> Attacker:
+    """Whoever knows how many item groups are let through, also if these are too many."""
+    return Attacker(replace(story, protocol=with_more_margins(story.protocol)) if fault == MORE else story)
+
+
 def released_values(story: Story, events: Path, blocks: int, fault: str = HONEST) -> Integers:
-    """What one release gives to everybody, blocks x groups x coordinates."""
+    """What one release gives to everybody, blocks x groups x numbers: the sketch, and margins if there are any."""
     labels = story.labels(blocks)
     protocol = story.protocol
     if fault == WEAKLY:
         sketches = _released(events, weakened(protocol), labels)
     elif fault == LONGER:
         sketches = _released(events, loosened(protocol), labels)
+    elif fault == MORE:
+        sketches = _released(events, with_more_margins(protocol), labels)
     elif fault == UNBOUNDED:
         groups = public_groups_of("where", labels, None)
         job = TableJob.of(events, protocol, EventColumns("who", "what", "where", None), groups, threads=1)
@@ -209,7 +228,9 @@ def released_values(story: Story, events: Path, blocks: int, fault: str = HONEST
             file = Path(folder) / "sketches.parquet"
             _released(events, protocol, labels).save(file)
             sketches = al.load(file)
-    return sketches.values.reshape(blocks, story.groups, -1)
+    margins = [] if sketches.margins is None else [sketches.margins]
+    numbers = np.hstack([sketches.values, *margins])
+    return numbers.reshape(blocks, story.groups, -1)
 
 
 def _released(events: Path, protocol: al.Protocol, labels: list[str]) -> al.Sketches:
@@ -269,7 +290,7 @@ def _section(found: dict[tuple[int, str], TradeOff], trials: int, *, refused: bo
         f"groups, of which the protocol lets four through, or with a bound in the sketch as many of eight as keep the person's part of all sketches within a length of four. A table has {BLOCKS} blocks of groups, each with such a person of its own, so a release is {BLOCKS} independent "
         f"trials: {trials:,} of each neighbor. The attacker knows everybody's events; which of the person's rows were taken he cannot know, and his likelihood is the exact "
         f"mixture over all orders of them. Thresholds and confidence are as above, {FALSE_ALARM:g} for all stories together. ε = 2 was chosen so that the bound is nearly reached "
-        f"with so many trials. Three faults are tried: noise of {WEAK} of its scale in every story whose neighbors nearly reach the bound, a table release that lets twice the contribution through, and one that lets twice the length through. "
+        f"with so many trials. Margins are attacked together with the sketches of the same release: of the person's item groups one counts, beside the number of people. Four faults are tried: noise of {WEAK} of its scale in every story whose neighbors nearly reach the bound, and a table release that lets twice the contribution, twice the length or twice the item groups through. "
         f"Persons have a {FEWER_ROWS}th of the rows there, and what is released is not saved and loaded: a file with weak noise would be refused, which is a claim of its own.",
         ("story", "", "ε", "measured", "at least", "δ", "measured, ± standard error"),
         tuple(_row(stories[number], fault, one) for (number, fault), one in found.items()),

@@ -7,33 +7,41 @@ its lower bound on ε. Persons have fewer rows here than in the audit, but for o
 import itertools
 import math
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from audit.event_worlds import LIGHT_ITEMS, Attacker, Held, counted, takings, write_events
+from audit.event_worlds import LIGHT_ITEMS, Attacker, Held, counted, takings, takings_with_cells, write_events
 from audit.membership import promise_of
 from audit.trade_off import Counts, trade_off
 from audit.whole_path import (
     HONEST,
     LONGER,
+    MORE,
     UNBOUNDED,
     WEAKLY,
     all_stories,
+    attacker_of,
     released_values,
     weak_file_is_refused,
 )
 from scipy.special import chdtrc
 
 import armslength as al
+from armslength.ingest.sums import Sums
 from exact_laws import pmf
 from statistical.limits import FALSE_ALARM
 
+margins_are_counted = pytest.mark.skipif(
+    "margins" not in {field.name for field in fields(Sums)}, reason="margins are not counted yet"
+)
 TRIALS = 35_000
 FEWER = 100
-ADDED, SEVERAL, REPLACED, _, PEOPLE, ONE_GROUP, BOUNDED, BOUNDED_REPLACED, BOUNDED_CANCELING = all_stories()
+ADDED, SEVERAL, REPLACED, _, PEOPLE, ONE_GROUP, BOUNDED, BOUNDED_REPLACED, BOUNDED_CANCELING, *MARGINS = (
+    all_stories()
+)
 # two items of one bin with opposite signs: different takings give the same sketch
 CANCELING = replace(REPLACED, first=(), second=(*REPLACED.first, *REPLACED.second))
 
@@ -46,7 +54,7 @@ def fewer_rows(story, factor=FEWER):
 
 def measured(story, blocks, folder, fault=HONEST):
     """The trade-off of one release of each world."""
-    promise, attacker, counts = promise_of(story.protocol), Attacker(story), []
+    promise, attacker, counts = promise_of(story.protocol), attacker_of(story, fault), []
     for number, world in enumerate(story.worlds):
         events = folder / f"{number}.parquet"
         write_events(events, story, world, blocks)
@@ -84,6 +92,19 @@ def test_a_bound_in_the_sketch(story, tmp_path):
     assert not measured(fewer_rows(story), TRIALS // 5, tmp_path).crosses
     if story.tight:
         assert measured(fewer_rows(story), TRIALS // 5, tmp_path, LONGER).crosses
+
+
+@margins_are_counted
+@pytest.mark.parametrize("story", MARGINS, ids=lambda story: story.name)
+def test_margins(story, tmp_path):
+    """Beside the sketches of the same release: together they keep the promise."""
+    honest = measured(fewer_rows(story), TRIALS, tmp_path)
+    assert not honest.crosses
+    if story.tight:
+        assert honest.epsilon_low > 0.8 * promise_of(story.protocol).epsilon
+        assert measured(fewer_rows(story), TRIALS, tmp_path, WEAKLY).crosses
+    else:
+        assert measured(fewer_rows(story), TRIALS, tmp_path, MORE).crosses
 
 
 def test_a_file_with_less_noise_than_promised_is_refused(tmp_path):
@@ -134,6 +155,22 @@ def test_takings_are_those_of_all_orders():
     assert found == pytest.approx({counts: ways / math.comb(6, 4) for counts, ways in chosen.items()})
     assert list(takings(world, 9)) == [(1.0, (3, 2, 1))]
     assert list(takings((), 4)) == [(1.0, ())]
+
+
+def test_cells_that_come_first_are_those_of_all_orders():
+    """Of three, two and one rows in three cells: which two cells come first among four rows."""
+    world = (Held(0, "a", 3), Held(1, "a", 2), Held(1, "b", 1))
+    cells = [(0, 0), (1, 0), (1, 1)]
+    expected = Counter()
+    for order in itertools.permutations([0, 0, 0, 1, 1, 2]):
+        firsts = list(dict.fromkeys(cells[which] for which in order[:4]))[:2]
+        counts = tuple(order[:4].count(number) for number in range(3))
+        expected[counts, frozenset(firsts)] += 1 / math.factorial(6)
+    found = {
+        (counts, firsts): probability
+        for probability, counts, firsts in takings_with_cells(world, 4, lambda _: True, cells, 2)
+    }
+    assert found == pytest.approx(expected)
 
 
 def test_takings_that_do_not_fit_end_a_run():

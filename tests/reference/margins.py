@@ -2,26 +2,27 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from reference.contributions import persons_events
+from reference.contributions import Event, persons_events
 from reference.sketch_bound import in_keyed_order
 
-Kept = tuple[str, str | int, int]  # row, item, kept amount
+Item = str | int
+Kept = tuple[str, Item, int]  # row, item, kept amount
 OTHER = "(other)"
 
 
-def group_of_table(item: str, table: Mapping[str, str]) -> str:
+def group_of_table(item: Item, table: Mapping[Item, str]) -> str:
     """The item group of a whole item."""
     return table.get(item, OTHER)
 
 
-def group_of_prefixes(item: str, prefixes: Mapping[str, str]) -> str:
+def group_of_prefixes(item: Item, prefixes: Mapping[str, str]) -> str:
     """The item group of the longest prefix."""
-    fitting = [prefix for prefix in prefixes if item.startswith(prefix)]
+    fitting = [prefix for prefix in prefixes if str(item).startswith(prefix)]
     return prefixes[max(fitting, key=len)] if fitting else OTHER
 
 
 def margins_of(
-    kept: Iterable[Kept], group_of: Callable[[str], str], most: int
+    kept: Iterable[Kept], group_of: Callable[[Item], str], most: int
 ) -> tuple[set[tuple[str, str]], set[str]]:
     """(cells, rows) in which one person counts: what is kept of them in keyed order, and G."""
     cells: list[tuple[str, str]] = []
@@ -37,10 +38,10 @@ def margins_of(
 
 
 def all_margins(
-    events: Iterable[tuple],
+    events: Iterable[Event],
     rows: Sequence[str],
     names: Sequence[str],
-    group_of: Callable[[str], str],
+    group_of: Callable[[Item], str],
     *,
     bound: int,
     most: int,

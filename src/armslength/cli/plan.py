@@ -15,8 +15,10 @@ from armslength.cli.options import (
     NumberRange,
     check_dimension,
     check_new_file,
+    margin_options,
     option,
     protocol_options,
+    take_margins,
 )
 from armslength.cli.output import as_csv, as_json, echo_notes
 from armslength.plots import check_format
@@ -26,6 +28,7 @@ from armslength.plots import check_format
     epilog="""\b
 Examples:
   armslength plan --by shape --beyond-chance --open-vocabulary --parties 9 --people 3000 --contribution 5 --epsilon 1
+  armslength plan --by shape --open-vocabulary --people 3000 --contribution 5 --epsilon 1 --one-group --item-groups 20
   armslength plan --input-dim 70000 --epsilon 1 --people 500 --contribution 1
   armslength plan --open-vocabulary --epsilon 1 --people 2000 --contribution 3 --unit "one patient" -o protocol.json
   armslength plan --record age:18,40,65,80 --record sex=F,M --pair age,sex --epsilon 1 --people 500 --by shape
@@ -36,6 +39,12 @@ Exit code 3: the distances cannot be resolved; the last line says what would be 
 """
 )
 @protocol_options
+@margin_options
+@click.option(
+    "--item-groups",
+    type=int,
+    help="Instead of --margins: how many item groups there will be, with (other), where they are not listed yet.",
+)
 @click.option("--unit", default="", help='The unit of protection in words, such as "one patient".')
 @BY
 @BEYOND_CHANCE
@@ -76,10 +85,16 @@ def plan(
     The best is recommended, and written as a protocol with -o.
 
     With --by shape the plan is about mixes: it says which differences will be seen, what chance and noise hide, and what would
-    show more. It chooses the size of the sketch and the share of ε for totals.
+    show more. It chooses the size of the sketch and the share of ε for totals. With --margins or --item-groups it also says which
+    differences in the prevalence of item groups will be seen, and chooses the share of ε for them and how many of each person count.
     """
     check_dimension(known)
+    take_margins(known)
     check_new_file(output, overwrite=overwrite)
+    if output is not None and known["item_groups"] is not None:
+        raise click.UsageError(
+            "-o must go with --margins, which lists the item groups, and not with --item-groups"
+        )
     is_for_events = known["contribution"] is not None or known["record"] is not None
     if output is not None and is_for_events and not known["unit"]:
         raise click.UsageError(
@@ -121,7 +136,7 @@ def _listed(result: "al.Plan | al.ShapePlan", form: str) -> str:
         "weak_promise": result.weakness or None,
         "needed": None if needs is None else vars(needs),
         "seed": result.seed,
-        "protocol": result.protocol.document() if result.resolvable else None,
+        "protocol": _document(result),
         "configurations": rows,
     }
     if isinstance(result, al.Plan):
@@ -138,4 +153,23 @@ def _listed(result: "al.Plan | al.ShapePlan", form: str) -> str:
             "beyond_chance": result.situation.beyond_chance,
             "assumption": result.assumption,
         }
+        margins = result.situation.margins
+        if margins is not None:
+            best = margins.recommended
+            about["margins"] = {
+                "item_groups": margins.item_groups,
+                "share": float(best.share),
+                "contribution": best.contribution,
+                "seen": best.seen,
+                "hidden_by_chance": margins.chance,
+                "seen_with_one_group": margins.alone,
+            }
     return as_json(about)
+
+
+def _document(result: "al.Plan | al.ShapePlan") -> dict[str, Any] | None:
+    """The recommended protocol; None if there is none, or if its item groups are not listed yet."""
+    margins = result.situation.margins if isinstance(result, al.ShapePlan) else None
+    if not result.resolvable or (margins is not None and margins.fields is None):
+        return None
+    return result.protocol.document()

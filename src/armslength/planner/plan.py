@@ -175,6 +175,10 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
     record: Any = None,
     record_pairs: Any = (),
     total_share: Any = 0,
+    margins: Any = None,
+    item_groups: int | None = None,
+    margin_share: Any = 0,
+    margin_contribution: int | None = None,
     max_sketch_dim: int = 4096,
     distortion: float | None = None,
     failure_probability: float | None = None,
@@ -214,6 +218,10 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
         record: What becomes of each column of a table with one row for each person; it sets the contribution.
         record_pairs: Pairs of these columns.
         total_share: The share of ε for the total of each row, so that shapes can be compared.
+        margins: With by="shape": public groups of items, as for the protocol.
+        item_groups: Instead: how many there will be, with (other), where they are not listed yet. Then there is no protocol.
+        margin_share: The share of ε for margins; 0 lets the plan choose it.
+        margin_contribution: How many item groups of one person count; None lets the plan choose it.
         max_sketch_dim: The largest sketch to recommend.
         distortion: α of a Johnson-Lindenstrauss target |estimate − D| ≤ α·D for the squared distance D.
         failure_probability: β, how often that may fail, over all pairs.
@@ -250,6 +258,12 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
     fields["contribution"] = protocol.contribution
     largest = integer("max_sketch_dim", max_sketch_dim, at_least=1, at_most=LARGEST_SKETCH_DIM)
     pair_count = checked_pairs(parties, pairs)
+    about_margins = {
+        "margins": margins,
+        "item_groups": item_groups,
+        "margin_share": margin_share,
+        "margin_contribution": margin_contribution,
+    }
     if one_of("by", by, ("size", "shape")) == "shape":
         unused = {"distance": distance, "distortion": distortion, "failure_probability": failure_probability}
         for name in (
@@ -267,10 +281,13 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
             max_sketch_dim=largest,
             beyond_chance=beyond_chance,
             concentration=concentration,
+            margins=about_margins,
         )
         return shape_plan(of_shapes, checked_seed(seed))
-    if beyond_chance or concentration is not None:
-        raise ParameterError('by must be "shape" with beyond_chance or concentration, got "size"')
+    if beyond_chance or any(value is not None for value in (concentration, margins, item_groups)):
+        raise ParameterError(
+            'by must be "shape" with beyond_chance, concentration, margins or item_groups, got "size"'
+        )
     situation = Situation(
         input_dim=dimension,
         epsilon=protocol.epsilon,

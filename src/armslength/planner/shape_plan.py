@@ -13,6 +13,7 @@ import pyarrow as pa
 from armslength.checks import integer, number
 from armslength.errors import NotResolvableError, ParameterError
 from armslength.laws import LARGEST_SCALE, SMALLEST_SCALE, DiscreteLaplace
+from armslength.planner.margin_plan import MarginPlan, margin_plan
 from armslength.planner.needs import LARGEST_EPSILON, rounded_up, smallest
 from armslength.planner.plan_page import WIDTH, number_text
 from armslength.planner.predictions import has_upper_end, law_of, unit_sigma
@@ -67,12 +68,13 @@ class ShapeSituation:
     shares: tuple[Fraction, ...]
     protocol: Protocol  # a small one with the same neighbors
     fields: dict[str, Any]  # the other arguments of the protocol
+    margins: MarginPlan | None = None
 
     @classmethod
     def of(
         cls, input_dim: int | None, protocol: Protocol, fields: dict[str, Any], people: Any, **known: Any
     ) -> "ShapeSituation":
-        """The situation, checked."""
+        """The situation, checked; `margins` are the arguments of `margin_plan` about item groups."""
         count = integer("people", people, at_least=1, at_most=LARGEST_COUNT)
         if protocol.contribution is None or protocol.resolution != 1:
             raise ParameterError('contribution must be given, and resolution 1, with by="shape"')
@@ -94,6 +96,9 @@ class ShapeSituation:
                 )
             mix = Mix.of_concentration(share, min(items, _MOST_ITEMS), protocol.contribution)
         shares = (protocol.total_share,) if protocol.total_share else SHARES
+        margins = margin_plan(protocol, count, **known.pop("margins"))
+        if margins is not None:
+            shares = tuple(share for share in shares if share + margins.recommended.share < 1)
         return cls(
             input_dim,
             count,
@@ -104,8 +109,14 @@ class ShapeSituation:
             shares=shares,
             protocol=protocol,
             fields=fields,
+            margins=margins,
             **known,
         )
+
+    @property
+    def margin_share(self) -> Fraction:
+        """The share of ε for margins."""
+        return Fraction(0) if self.margins is None else self.margins.recommended.share
 
     @property
     def tail(self) -> float:
@@ -120,8 +131,9 @@ class ShapeSituation:
         self, transform: Transform | None, noise: str = "laplace", share: Fraction = SHARES[0]
     ) -> TypicalPair | None:
         """A typical pair of parties, released like that, or without noise; None if the noise would be out of range."""
-        neighbors, for_sketches = self.protocol.neighbors, self.epsilon * (1 - share)
-        unit = 1 / float(for_sketches) if noise == "laplace" else unit_sigma(for_sketches, self.delta)
+        neighbors, for_sketches = self.protocol.neighbors, self.epsilon * (1 - share - self.margin_share)
+        delta = self.delta * (1 - self.margin_share)  # margins may take their share of it
+        unit = 1 / float(for_sketches) if noise == "laplace" else unit_sigma(for_sketches, delta)
         max_norm = None if transform is None else self.max_norm(transform, noise)
         sensitivity = math.sqrt(neighbors.radius_squared)  # each column has one entry
         if transform is not None and max_norm is not None:
@@ -233,13 +245,14 @@ class ShapePlan(Result):
         if self.refusal is not None:
             raise NotResolvableError(self.refusal)
         best, situation = self.recommended, self.situation
+        margins = {} if situation.margins is None else situation.margins.protocol_fields
         return Protocol(
             _transform(situation.input_dim, best.sketch_dim, self.seed),
             epsilon=situation.epsilon,
             delta=situation.delta if best.noise == "gaussian" else 0,
             noise=best.noise,
             max_norm=best.max_norm,
-            **{**situation.fields, "total_share": best.total_share},
+            **{**situation.fields, "total_share": best.total_share, **margins},
         )
 
     def to_arrow(self) -> pa.Table:
@@ -269,6 +282,8 @@ class ShapePlan(Result):
 
     def __str__(self) -> str:
         table = ["", *_table(self)] if self.resolvable else []
+        if self.situation.margins is not None and self.resolvable:
+            table += ["", *_margin_table(self.situation.margins)]
         return "\n".join([*_page(self), *table, "", *textwrap.wrap(self.assumption, WIDTH)])
 
     def _title(self) -> str:
@@ -375,15 +390,29 @@ def _page(plan: ShapePlan) -> list[str]:
         "you will miss": _missed(plan),
         f"to see {plan.needs.cosine:g}": _needs_text(plan.needs),
     }
+    if situation.margins is not None:
+        parts["item groups"] = f"you will see {situation.margins.text}"
     for name, text in parts.items():
         lines += ["", *_entry(name, text)] if name == "you will see" else _entry(name, text)
     lines += [
         "",
-        *textwrap.wrap(f"Recommended: {_setting_text(best)}.{_size_text(plan)}{_bound_text(plan)}", WIDTH),
+        *textwrap.wrap(
+            f"Recommended: {_setting_text(best)}{_margin_text(plan)}.{_size_text(plan)}{_bound_text(plan)}",
+            WIDTH,
+        ),
     ]
     if plan.weakness:
         lines += textwrap.wrap(f"WARNING: {plan.weakness}", WIDTH)
     return [*lines, f"  public seed: {plan.seed}"]
+
+
+def _margin_text(plan: ShapePlan) -> str:
+    """The recommended margins, and their price."""
+    margins = plan.situation.margins
+    if margins is None:
+        return ""
+    without = _recommended(tuple(_settings(replace(plan.situation, margins=None))))
+    return f", {margins.setting_text}. Without margins you would see mixes less than {_likeness(1 - without.gap)} alike"
 
 
 def _size_text(plan: ShapePlan) -> str:
@@ -448,6 +477,11 @@ def _table(plan: ShapePlan) -> list[str]:
         rows.append({"numbers a party": f"{size:,}", **cells})
     text = "Mixes that are less alike than this are seen, by size of the sketch and share of ε for totals (-: none, or totals too coarse):"
     return [*textwrap.wrap(text, WIDTH), *table_lines(rows, ())]
+
+
+def _margin_table(margins: MarginPlan) -> list[str]:
+    text = "Points of difference in prevalence that are seen, by how many item groups of a person count and share of ε for margins (-: above 40):"
+    return [*textwrap.wrap(text, WIDTH), *margins.table()]
 
 
 def _cell(setting: ShapeSetting, recommended: ShapeSetting) -> str:

@@ -118,7 +118,7 @@ class Protocol(Result):
         sketch_bound: ⌊max_norm²/(γ²c²)⌋, the same bound squared and in integer units; None without one.
     """
 
-    def __init__(  # noqa: C901, PLR0913, PLR0915  # one argument for each field of the document
+    def __init__(  # noqa: C901, PLR0912, PLR0913, PLR0915  # one argument for each field of the document
         self,
         transform: Transform,
         *,
@@ -205,8 +205,10 @@ class Protocol(Result):
         totals_epsilon, margins_epsilon = epsilon * total_share, epsilon * margin_share
         if noise_site == "input":
             noise = _noise_on_input(noise, transform)
-        in_rows = None if contribution is None else 1 if one_group else contribution // step
-        moved = margin_sensitivity(margin_contribution, in_rows, relation)
+        moved = None
+        if margin_contribution is not None and contribution is not None:
+            rows = 1 if one_group else contribution // step
+            moved = margin_sensitivity(margin_contribution, rows, relation)
         for_margins = margins_epsilon, delta * margin_share
         margins_law, margin_delta = margin_law(moved, *for_margins, noise)
         privacy = epsilon - totals_epsilon - margins_epsilon, delta - margin_delta
