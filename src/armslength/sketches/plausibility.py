@@ -56,7 +56,7 @@ def implausible(sketches: Sketches) -> list[Finding]:
         reasons = [*_reasons(protocol.law, protocol.dropped_bits, values, ids, limit)]
         reasons.append((_BEYOND, _beyond(protocol, values, limit)))
         if sketches.margins is not None and protocol.margin_law is not None:
-            margins, law = sketches.margins[numbers].astype(np.int64), protocol.margin_law
+            margins, law = _whole_numbers(sketches.margins[numbers]), protocol.margin_law
             reasons += [
                 (f"margins: {reason}", rows) for reason, rows in _reasons(law, 0, margins, ids, limit)
             ]
@@ -196,6 +196,14 @@ def _no_counts(law: Law, margins: NDArray[np.int64], limit: float) -> NDArray[np
         counts[:, :-1].max(axis=1) - counts[:, -1] > 2 * reach
     )
     return flags
+
+
+def _whole_numbers(margins: NDArray[Any]) -> NDArray[np.int64]:
+    """Margins as integers; what is beyond 2^62 stays beyond it."""
+    if margins.dtype == np.int64:
+        return margins
+    whole: NDArray[np.int64] = np.rint(margins).clip(-1.5 * _LARGEST_SUM, 1.5 * _LARGEST_SUM).astype(np.int64)
+    return whole
 
 
 def _fractions_of_people(sketches: Sketches) -> Iterator[Finding]:

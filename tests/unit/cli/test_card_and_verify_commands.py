@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 import armslength as al
 from armslength.cli.main import main
+from margin_rows import margin_protocol, rows_with_margins
 
 PROTOCOL = al.Protocol(
     al.SparseJL(input_dim=50, sketch_dim=64, sparsity=1, seed="agreed"),
@@ -107,3 +108,30 @@ def test_inspect_flags_what_is_implausible():
     assert all(row["implausible"].startswith("less noise") for row in listed["rows"])
     (listed,) = json.loads(run("inspect", "s.parquet", "--format", "json").stdout)
     assert [row["implausible"] for row in listed["rows"]] == ["", ""]
+
+
+def test_margins_in_every_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    protocol = margin_protocol()
+    rows = rows_with_margins(protocol, [[10, 20, 30, 45], [0, 5, 900, 901]], ["north", "south"])
+    rows.save("s.parquet")
+    people = rows.margins[:, -1].tolist()
+    shown = run("inspect", "s.parquet").output
+    assert "with margins" in shown
+    assert all(str(number) in shown for number in ("people", *people))
+    (listed,) = json.loads(run("inspect", "s.parquet", "--format", "json").output)
+    assert [row["people"] for row in listed["rows"]] == people
+    assert listed["margins"] == dict(zip(rows.margin_names, rows.margins.T.tolist(), strict=False))
+    assert "with margins" in run("inspect", ".").output
+    protocol.save("protocol.json")
+    for file in ("s.parquet", "protocol.json"):
+        assert "What the margins tell" in run("card", file).output
+    done = run("verify", "s.parquet", "--protocol", "protocol.json")
+    assert done.exit_code == 0
+    assert "margins:" in done.output
+
+
+@pytest.mark.usefixtures("folder")
+def test_files_without_margins_do_not_speak_of_them():
+    for command in (("inspect", "s.parquet"), ("card", "s.parquet"), ("verify", "s.parquet")):
+        assert "margins" not in run(*command).output

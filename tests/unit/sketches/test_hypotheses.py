@@ -21,6 +21,7 @@ GRIDS = {
     "changed_entries": {"on_grid": False, "changed_entries": 7},
     "one row": {"on_grid": False},
 }
+MARGINS = {"margins": {"a": "vowels"}, "margin_share": "0.2", "margin_contribution": 2}
 CHANGES = {"add_remove": "adding or removing one patient", "replace": "replacing one patient"}
 
 
@@ -31,6 +32,8 @@ def kinds():
         "one group": {"contribution": 6, "one_group": True},
         "events": {"contribution": 6, "count": "events"},
         "max_norm": {"contribution": 6, "max_norm": "2.5"},
+        "margins": {"contribution": 6, **MARGINS},
+        "margins, one group": {"contribution": 6, "one_group": True, **MARGINS},
         "radius": {"radius": "2.5"},
     }
     for norm, grid, bound, relation, noise, site, share, source in itertools.product(
@@ -51,7 +54,9 @@ def kinds():
             continue
         if bound == "max_norm" and (noise, site) != ("gaussian", "output"):
             continue
-        if bound == "max_norm" and source in ("rows", "stream"):
+        if bound.startswith("margins") and site == "input":
+            continue
+        if bound.startswith(("max_norm", "margins")) and source in ("rows", "stream"):
             continue
         counts_people = source == "events" and bound != "events"
         if counts_people and grid != "on":
@@ -99,6 +104,15 @@ def expected(protocol, source):
             "keep the person's part of all sketches within a length of 2.5; the software enforces that",
             f"all sketches together by at most {5 if protocol.relation == 'replace' else 2.5} in l2 norm",
         ]
+    if protocol.margins:
+        source = "events"
+        rows = 1 if protocol.one_group else int(6 / protocol.resolution)
+        moved = (2 + rows) * (2 if protocol.relation == "replace" else 1)
+        enforced = [words.removesuffix("; the software enforces that") for words in enforced]
+        enforced += [
+            "at most 2 item groups of each person count; the software enforces that",
+            f"all margins together by at most {moved}.",
+        ]
     if source == "unknown" and protocol.contribution:
         promised.append(counted[1:])
     if source == "events" and protocol.count == "people":
@@ -128,7 +142,9 @@ def check(protocol, source):
     assert all(words in paragraph for said in known.values() for words in said)
     page = " ".join(words for _, words in officer_page(protocol, source))
     assert all(words in page for said in known.values() for words in said)
-    assert source == "events" or protocol.max_norm or "enforces that" not in paragraph + page
+    only_tables = protocol.max_norm or protocol.margins
+    assert source == "events" or only_tables or "enforces that" not in paragraph + page
+    assert protocol.margins or "margins" not in paragraph + page
     assert protocol.max_norm or "a length of" not in paragraph + page
     assert protocol.one_group or "one group" not in paragraph + page
     reach = known["radius"] + (known["grid"] if source != "events" else [])

@@ -319,6 +319,18 @@ def test_margins_that_were_taken_away_are_missed(rows, path):
     assert al.verify(path).holds
 
 
+@pytest.mark.parametrize("agreed", [NONE, OTHERS], ids=["none", "others"])
+def test_other_margins_than_agreed_are_named(agreed, rows, path):
+    found = {check.subject: check for check in al.verify(path, protocol=agreed).checks}["agreement"]
+    assert found.state == "fails"
+    assert "margins" in found.words
+    rows_with_margins(OTHERS, COUNTS).save(path)
+    assert states(path, protocol=OTHERS)["agreement"] == "holds"
+    NONE.release(np.zeros((1, 1), dtype=int), items=["x"], ledger=al.NO_LEDGER).save(path)
+    found = {check.subject: check for check in al.verify(path, protocol=rows.protocol).checks}["agreement"]
+    assert (found.state, "margins" in found.words) == ("fails", True)
+
+
 @pytest.mark.parametrize("protocol", [PROTOCOL, GAUSSIAN], ids=["laplace", "gaussian"])
 @pytest.mark.parametrize("less", [{"margins_epsilon": 2}, {"margin_contribution": Fraction(1, 2)}])
 def test_too_little_noise_on_margins_fails(protocol, less):
@@ -367,7 +379,7 @@ def test_true_margins_are_not_flagged(name, people):
 @pytest.mark.parametrize("name", WIDE)
 def test_margins_with_too_little_noise_are_flagged(name):
     rows = rows_with_margins(WIDE[name], np.zeros((20, 129)))
-    for margins in (rows.margins // 4, np.zeros_like(rows.margins), rows.margins * 1000):
+    for margins in (rows.margins // 8, np.zeros_like(rows.margins), rows.margins * 1000):
         assert {finding.row for finding in implausible(sent(rows, margins))} == set(range(20))
         assert all(reason.startswith("margins") for reason in reasons(sent(rows, margins)))
 
@@ -416,7 +428,8 @@ def test_false_alarms_are_shared_with_margins(monkeypatch):
 def test_numbers_at_the_ends_of_their_range_are_flagged_and_harm_nothing(rows):
     ends = np.full((3, 4), -(2**63))
     ends[1], ends[2, :2] = 2**63 - 1, 2**63 - 1
-    assert {finding.row for finding in implausible(sent(rows, ends))} == {0, 1, 2}
+    for margins in (ends, ends.astype(float), 1e15 * ends):
+        assert {finding.row for finding in implausible(sent(rows, margins))} == {0, 1, 2}
 
 
 # The card
