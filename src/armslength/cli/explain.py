@@ -48,7 +48,7 @@ intervals hold together, so no "more" or "fewer" is wrong. Differences that chan
 @chosen_parties
 @NO_WORK_LIMIT
 @FORMAT
-def explain(  # noqa: PLR0913  # one for each option
+def explain(
     words: tuple[str, ...],
     first: tuple[str, ...],
     second: tuple[str, ...],
@@ -99,7 +99,7 @@ def _files_and_labels(words: tuple[str, ...]) -> tuple[tuple[str, ...], list[str
     count = next((place for place, word in enumerate(words) if not Path(word).exists()), len(words))
     if not count:
         LocalPath(exists=True).convert(words[0], None, None)  # its message says what is missing
-    if len(words) - count > 2:  # noqa: PLR2004  # A and B
+    if len(words) - count > 2:  # A and B
         raise click.UsageError(
             f"at most two parties may follow the files, got {len(words) - count}, the first of them {words[count]!r}; "
             "is it a file that is not there? More parties go with --with and --against"
