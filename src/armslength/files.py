@@ -74,10 +74,9 @@ def read_limited(path: str | os.PathLike[str], limit: int, what: str) -> bytes:
 def canonical_json(document: Any) -> bytes:
     """The one JSON text of a document of objects, lists, strings, booleans, null and integers.
 
-    RFC 8785: keys sorted, no white space, UTF-8. Our documents store floats as strings, so the format of numbers never matters.
+    RFC 8785: keys sorted by their UTF-16 code units, no white space, UTF-8. Our documents store floats as strings, so the format of numbers never matters.
     """
-    _check_canonical(document)
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return json.dumps(_canonical(document), separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def read_json(data: bytes, what: str) -> Any:
@@ -126,20 +125,19 @@ def _reason(problem: OSError | ValueError) -> str:
     return (problem.strerror if isinstance(problem, OSError) else None) or "no name of a file"
 
 
-def _check_canonical(value: Any) -> None:
+def _canonical(value: Any) -> Any:
+    """The value with the keys of all objects in their order."""
     if isinstance(value, dict):
-        for key, inner in value.items():
-            if not (isinstance(key, str) and key.isascii()):
-                raise TypeError("keys of a canonical document are ASCII strings")
-            _check_canonical(inner)
-    elif isinstance(value, (list, tuple)):
-        for inner in value:
-            _check_canonical(inner)
-    elif isinstance(value, int) and not isinstance(value, bool):
-        if abs(value) > LARGEST_SAFE_INTEGER:
-            raise TypeError("integers of a canonical document stay below 2^53")
-    elif not (value is None or isinstance(value, (str, bool))):
+        if not all(isinstance(key, str) for key in value):
+            raise TypeError("keys of a canonical document are strings")
+        return {key: _canonical(value[key]) for key in sorted(value, key=lambda key: key.encode("utf-16-be"))}
+    if isinstance(value, (list, tuple)):
+        return [_canonical(inner) for inner in value]
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > LARGEST_SAFE_INTEGER:
+        raise TypeError("integers of a canonical document stay below 2^53")
+    if not (value is None or isinstance(value, (str, bool, int))):
         raise TypeError(f"a canonical document has no {type(value).__name__}")
+    return value
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -527,6 +527,10 @@ def test_numbers_are_written_exactly(number):
 def test_canonical_json_is_rfc_8785():
     document = {"b": [1, True, None, 'é\n\u0001"'], "a": {"z": "", "y": -5}}
     assert canonical_json(document) == '{"a":{"y":-5,"z":""},"b":[1,true,null,"é\\n\\u0001\\""]}'.encode()
-    for bad in ({"a": 1.5}, {"a": 2**53}, {1: 2}, {"é": 1}, {"a": b""}):
+    # by UTF-16 code units, of which an emoji has two that come before U+FB01
+    assert (
+        canonical_json({"\ufb01": 1, "😀": 2, "é": 3, "z": 4}) == '{"z":4,"é":3,"😀":2,"\ufb01":1}'.encode()
+    )
+    for bad in ({"a": 1.5}, {"a": 2**53}, {1: 2}, {"a": b""}):
         with pytest.raises(TypeError):
             canonical_json(bad)

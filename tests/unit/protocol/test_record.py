@@ -205,3 +205,10 @@ def canonical(text):
 
 def test_nothing_is_a_record():
     assert checked_record(None, ()) is None
+
+
+def test_columns_may_have_names_that_are_not_ascii(tmp_path):
+    known = {"record": {"größe": [150, 180], "😀": ["a", "b"]}, "unit": "one patient", "epsilon": 1}
+    made = al.Protocol(al.SparseJL(sketch_dim=16, seed="names"), **known)
+    made.save(tmp_path / "protocol.json")
+    assert al.Protocol.load(tmp_path / "protocol.json") == made
