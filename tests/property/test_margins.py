@@ -224,3 +224,30 @@ def test_one_more_person_moves_nobody_else(case, other):
     both = case._replace(events=case.events + mine)
     alone = case._replace(events=mine)
     assert np.array_equal(both.integers() - case.integers(), alone.expected())
+
+
+def test_values_of_a_record_are_counted_and_nothing_else():
+    generator = np.random.default_rng(4)
+    people, columns = 500, {"age": [17, 30, 70, None], "sex": ["F", "M", "x", None], "town": ["a", "b"]}
+    chosen = {name: generator.integers(0, len(values), people) for name, values in columns.items()}
+    table = pa.table(
+        {"who": [f"p{number}" for number in range(people)]}
+        | {name: [values[place] for place in chosen[name]] for name, values in columns.items()}
+    )
+    protocol = al.Protocol(
+        al.SparseJL(sketch_dim=K, seed="margins"),
+        epsilon=1,
+        unit="one person",
+        record={"age": [18, 65], "sex": ["F", "M"], "town": "category"},
+        record_pairs=[("age", "sex")],
+        margins=["sex", "age"],
+        margin_share="0.25",
+        one_group=True,
+    )
+    assert protocol.margin_contribution == 2
+    job = TableJob.of(table, protocol, EventColumns("who"), PublicGroups(("all",), None))
+    ages, sexes = (np.bincount(chosen[name], minlength=4).tolist() for name in ("age", "sex"))
+    expected = {"age=..18": ages[0], "age=18..65": ages[1], "age=65..": ages[2], "age=(missing)": ages[3]}
+    expected |= {"sex=F": sexes[0], "sex=M": sexes[1], "sex=(other)": sexes[2], "sex=(missing)": sexes[3]}
+    assert protocol.margins.names == tuple(expected)
+    assert job.sums(KEY).margins.tolist() == [[*expected.values(), people]]

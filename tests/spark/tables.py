@@ -1,5 +1,6 @@
 """Event tables and releases that the tests of Spark share."""
 
+import numpy as np
 import pyarrow as pa
 
 import armslength as al
@@ -31,6 +32,12 @@ def counting(contribution=5, **fields):
     )
 
 
+def with_margins(**fields):
+    """The protocol with item groups by prefix."""
+    prefixes = {"prefix": ["i1", "i11", "i2"], "group": ["one", "eleven", "two"]}
+    return counting(margins=prefixes, margin_share="0.2", margin_contribution=2, **fields)
+
+
 def events(seed=3):
     """An Arrow table with persons beyond the bound, and rows that lack something."""
     return as_table(random_events(seed, weighted=True), text_items=True)
@@ -55,8 +62,8 @@ def in_spark(frame, protocol=PROTOCOL, partitions=3, **known):
 
 def same(left, right):
     """Whether all integers are equal."""
-    totals = left.totals is right.totals is None or (left.totals == right.totals).all()
-    return bool((left.values == right.values).all() and totals)
+    pairs = ((left.values, right.values), (left.totals, right.totals), (left.margins, right.margins))
+    return all((a is None) == (b is None) and np.array_equal(a, b) for a, b in pairs)
 
 
 def as_partition(table, buckets, size):

@@ -17,7 +17,17 @@ from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.spark import spark_tables as module
 from armslength.spark.frames import decomposed_letters
 from armslength.spark.spark_tables import SparkTableJob
-from spark.tables import COLUMNS, PROTOCOL, counting, events, frame_of, in_spark, on_one_machine, same
+from spark.tables import (
+    COLUMNS,
+    PROTOCOL,
+    counting,
+    events,
+    frame_of,
+    in_spark,
+    on_one_machine,
+    same,
+    with_margins,
+)
 from unit.ingest.tables_of_events import GROUPS, KEY, SECRET
 
 NAMES = [f"i{number}" for number in range(12)]
@@ -38,9 +48,10 @@ def release(source, protocol=PROTOCOL, **known):
         (counting(), {}, 4),
         (counting(one_group=True), {}, 3),
         (counting(delta="1e-6", max_norm="1.5"), {}, 3),
+        (with_margins(), {}, 4),
         (COUNTED, {"vocabulary": NAMES}, 1),
     ],
-    ids=["events", "people", "one group", "max_norm", "vocabulary"],
+    ids=["events", "people", "one group", "max_norm", "margins", "vocabulary"],
 )
 def test_the_integers_are_those_of_one_machine(session, monkeypatch, protocol, known, partitions):
     monkeypatch.setattr(module, "_CHUNK_BYTES", (100, 100))

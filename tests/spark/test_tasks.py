@@ -26,7 +26,7 @@ from armslength.spark.summing import (
     tag_of,
 )
 from armslength.spark.tasks import PartitionJob
-from spark.tables import PROTOCOL, as_partition, counting, events, on_one_machine, same
+from spark.tables import PROTOCOL, as_partition, counting, events, on_one_machine, same, with_margins
 from unit.ingest.tables_of_events import KEY, SECRET, as_table
 
 NAMES = [f"i{number}" for number in range(12)]
@@ -40,7 +40,8 @@ def job_of(protocol=PROTOCOL, most_cells=40, **known):
     release = on_one_machine(None, protocol, **known)
     columns = EventColumns("person", "item", "group", release.columns.weight and "weight")
     release = type(release)(**{**vars(release), "columns": columns})
-    return PartitionJob(release, KEY, Layout(4, SumShape.of(protocol, 4).width, most_cells))
+    shape = SumShape.of(protocol, 4)
+    return PartitionJob(release, KEY, Layout(4, shape.width + shape.margins, most_cells))
 
 
 def shared(table, tasks_of_persons, size=50):
@@ -71,6 +72,8 @@ def test_any_sharing_of_the_work_gives_the_integers_of_one_machine(data):
         (counting(), {}),
         (counting(one_group=True), {}),
         (counting(delta="1e-6", max_norm="1.5"), {}),
+        (with_margins(one_group=True), {}),
+        (with_margins(), {}),
         (COUNTED, {"vocabulary": NAMES}),
     ]
     protocol, known = data.draw(st.sampled_from(kinds))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from armslength.errors import InputError, printable
+from armslength.errors import InputError
 from armslength.ingest.event_files import EventFile
 from armslength.ingest.partitions import ROWS_AT_ONCE
 
@@ -19,6 +19,7 @@ class ParquetFile(NamedTuple):
     """A file and what its footer says."""
 
     path: str
+    name: str  # for messages
     metadata: pq.FileMetaData
 
 
@@ -42,7 +43,7 @@ class ParquetTexts:
                 return None  # the engine says why
             if not _has_texts(parquet.schema_arrow, columns):
                 return None
-            opened.append(ParquetFile(file.path, parquet.metadata))
+            opened.append(ParquetFile(file.path, file.name, parquet.metadata))
         rows = sum(each.metadata.num_rows for each in opened)
         are_small = len(opened) > 1 and rows < _FEWEST_ROWS * len(opened)
         return cls(opened, columns) if opened and not are_small else None
@@ -79,7 +80,7 @@ class ParquetTexts:
                     yield self._joined(waiting)
                     waiting, rows = [], 0
         except (pa.ArrowException, OSError, UnicodeDecodeError):
-            raise InputError(f"cannot read {printable(file.path)}: it is damaged") from None
+            raise InputError(f"cannot read {file.name}: it is damaged") from None
         if rows:
             yield self._joined(waiting)
 

@@ -190,7 +190,7 @@ def margin_cells(
             if amounts[event] == 0:  # beyond the bound in the sketch
                 continue
             row, column = groups[event], margins[event]
-            is_new_row, is_new_pair = True, pairs < bound
+            is_new_row, is_new_pair = True, pairs < bound and column < names
             for place in range(first, used):
                 if rows[place] == row:
                     is_new_row &= columns[place] != names

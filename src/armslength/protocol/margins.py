@@ -1,7 +1,7 @@
 """Margins: public groups of items; a release counts how many people of each row have an item in each of them.
 
 An item belongs to one item group: by a public table whose hash is in the protocol, by the longest listed prefix that it begins with, or
-as a value of a column of the record. All other items belong to the last item group, `(other)`.
+as a value of a column of the record. All other items belong to the last item group, `(other)`; of a record, to none.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ class Margins:
     """Checked item groups: their names, and the rule that puts items into them."""
 
     rule: str  # "table", "prefix" or "record"
-    names: tuple[str, ...]  # of the item groups; the last is (other)
+    names: tuple[str, ...]  # of the item groups; the last is (other), except for a record
     table_hash: str | None = None  # of a table: item and name of each line
     prefixes: tuple[tuple[str, ...], ...] = ()  # of each item group but the last
     columns: tuple[str, ...] = ()  # of the record
@@ -61,13 +61,14 @@ class Margins:
         return {**named, "prefixes": list(map(list, self.prefixes))}
 
     def codes(self, texts: Sequence[str], table: Mapping[str, int] | None = None) -> NDArray[np.int32]:
-        """The number of the item group of each item, from 0 on; that of (other) is the last.
+        """The number of the item group of each item, from 0 on; as many as there are item groups for an item that belongs to none.
 
         Args:
             texts: Items, in their NFC form.
             table: What `margin_table` gives; None where the rule is no table.
         """
-        codes: NDArray[np.int32] = np.full(len(texts), len(self.names) - 1, dtype=np.int32)
+        others = len(self.names) - (self.rule != "record")
+        codes: NDArray[np.int32] = np.full(len(texts), others, dtype=np.int32)
         if self.rule == "prefix":
             for length, known in self._known:
                 _set(codes, [text[:length] for text in texts], known)
@@ -79,7 +80,7 @@ class Margins:
     def _known(self) -> list[tuple[int, dict[str, int]]]:
         """The number of each whole item of a record, or of each prefix, by length."""
         if self.rule == "record":
-            return [(0, {name: code for code, name in enumerate(self.names[:-1])})]
+            return [(0, {name: code for code, name in enumerate(self.names)})]
         if self.rule == "table":
             raise ParameterError("table must be what margin_table gives, got None")
         known = defaultdict[int, dict[str, int]](dict)
@@ -177,8 +178,7 @@ def checked_margin_bounds(
             f"margin_share must be above 0 and below 1 with margins, got {float(share):g}; 0.2 is usual"
         )
     if bound is None and margins.rule == "record" and record is not None:
-        # each person has one value in each of these columns, and (other) for all other columns and pairs together
-        bound = min(len(margins.columns) + (record.items_per_row > len(margins.columns)), contribution)
+        bound = min(len(margins.columns), contribution)  # one row of a person has one value in each
     if bound is None:
         raise ParameterError(
             f"margin_contribution must say how many item groups of one person count, from 1 to {contribution}, got None"
@@ -216,7 +216,7 @@ def _of_record(columns: Sequence[Any], record: Record | None) -> Margins:
         raise ParameterError("margins must name each column once, got one twice")
     chosen = tuple(name for name in cells if name in set(columns))
     values = [value for name in chosen for value in cells[name]]
-    return Margins("record", _checked_names(values), columns=chosen)
+    return Margins("record", _checked_names(values)[:-1], columns=chosen)
 
 
 def _checked_groups(key: str, rows: Iterable[tuple[Any, Any]]) -> dict[str, str]:
