@@ -118,7 +118,7 @@ class Protocol(Result):
         sketch_bound: ⌊max_norm²/(γ²c²)⌋, the same bound squared and in integer units; None without one.
     """
 
-    def __init__(  # noqa: C901, PLR0912, PLR0913, PLR0915  # one argument for each field of the document
+    def __init__(  # noqa: C901, PLR0913, PLR0915  # one argument for each field of the document
         self,
         transform: Transform,
         *,
