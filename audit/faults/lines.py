@@ -13,6 +13,7 @@ _FILES = (
     "/armslength/ingest/contributions.py",
     "/armslength/ingest/encoding.py",
     "/armslength/ingest/engine.py",
+    "/armslength/ingest/parquet_texts.py",
     "/armslength/ingest/relations.py",
     "/armslength/ingest/event_table.py",
     "/armslength/ingest/sums.py",

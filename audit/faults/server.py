@@ -59,7 +59,7 @@ class _WarmJob(TableJob):
         texts = [pa.array([f"p{row % 700}" for row in range(count)], pa.large_string())] * 2
         places = pa.array(["north"] * count, pa.large_string())
         batch = pa.record_batch([texts[0], texts[1], places], ["person", "item", "group"])
-        return nullcontext(SimpleNamespace(batches=lambda: iter([batch]), bytes_read=0))
+        return nullcontext(SimpleNamespace(pieces=lambda: iter([[batch]]), bytes_read=0))
 
 
 def _child(job: dict[str, Any], log: Path) -> NoReturn:

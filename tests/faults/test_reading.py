@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 from armslength.cli.main import main
 from armslength.ingest.engine import EventTable
+from armslength.ingest.parquet_texts import ParquetTexts
 
 pytestmark = pytest.mark.xdist_group("faults")  # one server for all
 
@@ -31,7 +33,7 @@ def _halved(path):
 def test_a_source_that_changes_before_it_is_read(party, monkeypatch, kind, fault):
     monkeypatch.chdir(party.folder)
     path = Path(f"events.{kind}")
-    visits = pq.read_table("visits.parquet")
+    visits = pa.concat_tables([pq.read_table("visits.parquet")] * 20)  # half of it is more than the footer
     write = {"parquet": pq.write_table, "csv": pc.write_csv}[kind]
     write(visits, str(path))
     if kind == "csv" and fault is _halved:
@@ -39,13 +41,14 @@ def test_a_source_that_changes_before_it_is_read(party, monkeypatch, kind, fault
         path.write_text(
             path.read_text(encoding="utf-8").replace('"p25"', '"p25' + "x" * 9000), encoding="utf-8"
         )
-    batches = EventTable.batches
+    reader = {"parquet": ParquetTexts, "csv": EventTable}[kind]
+    pieces = reader.pieces
 
     def late(*arguments, **known):
         fault(path)
-        return batches(*arguments, **known)
+        return pieces(*arguments, **known)
 
-    monkeypatch.setattr(EventTable, "batches", late)
+    monkeypatch.setattr(reader, "pieces", late)
     ended = CliRunner().invoke(main, [RELEASE[0], str(path), *RELEASE[2:], NEW_LEDGER])
     assert ended.exit_code == 2, ended.output
     assert ended.stderr.startswith("armslength: ")

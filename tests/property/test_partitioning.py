@@ -260,7 +260,7 @@ def limited(limits):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(event_table, "EventStore", SmallStore)
-        patch.setattr(partitions, "_ROWS_AT_ONCE", limits.rows_together)
+        patch.setattr(partitions, "_ROWS_TOGETHER", limits.rows_together)
         yield stores
 
 

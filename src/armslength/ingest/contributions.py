@@ -27,8 +27,9 @@ _0, _1, _8 = np.uint64(0), np.uint64(1), np.uint64(8)
 _13, _16, _17, _21, _32, _56, _64 = (np.uint64(bits) for bits in (13, 16, 17, 21, 32, 56, 64))
 _LONG = np.uint64(255)  # in place of the length
 _HIGH, _LOW, _GROUP, _AMOUNT, _TIMES, _KEY = range(2, 8)  # columns of events
-_LOW_56 = np.uint64(2**56 - 1)
-_FEW = 24  # an insertion sort is faster
+_LOW_24, _LOW_32, _LOW_56 = (np.uint64(2**bits - 1) for bits in (24, 32, 56))
+_ALL: Int64s = np.array([-1])  # instead of the numbers of all rows
+_FEW = 64  # events of one person that are sorted by comparing all pairs
 _LARGEST = np.int64(2**63 - 1)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MANY = 1 << 12  # events of one person that wait before those that cannot be kept are left out
@@ -39,7 +40,7 @@ class Events(NamedTuple):
     """Events as rows of words, in any order: what belongs together lies together in memory.
 
     The columns are the two words of the person, as `pack_person` writes them; the high and the low word of the item (of an integer, 0 and
-    the integer modulo 2^64); the number of the group; and as far as there are any: the amount, in grid units and not 0; how often the event
+    the integer modulo 2^64); the number of the group, and from bit 32 on that of the item group; and as far as there are any: the amount, in grid units and not 0; how often the event
     occurs; its hash. Without them, amount and times are 1, and hashes are to be computed.
     """
 
@@ -49,23 +50,66 @@ class Events(NamedTuple):
     @classmethod
     def joined(cls, parts: "Sequence[Part]", width: int = 0) -> "Events":
         """One copy of all parts, with as many columns as the widest has, or as many as that."""
-        width = width or max(events.rows.shape[1] for events, _, _ in parts)
-        chosen = [np.arange(len(events.rows)) if wanted is None else wanted for events, _, wanted in parts]
+        width = width or max(_width(events) for events, _, _ in parts)
+        counts = [len(events.rows if wanted is None else wanted) for events, _, wanted in parts]
         sizes = [
-            long_bytes(*events, first, rows) for (events, first, _), rows in zip(parts, chosen, strict=True)
+            long_bytes(events.rows, events.long_ids, first, _ALL if wanted is None else wanted)
+            for events, first, wanted in parts
+            if len(events.long_ids)
         ]
-        rows = np.empty((sum(map(len, chosen)), width), dtype=np.uint64)
+        rows = np.empty((sum(counts), width), dtype=np.uint64)
         long_ids = np.empty(int(sum(sizes)), dtype=np.uint8)
         start, used = 0, 0
-        for (events, first_long, _), wanted in zip(parts, chosen, strict=True):
-            target = rows[start : start + len(wanted)]
-            used = copy_rows(*events, first_long, wanted, target, long_ids, used)
-            start += len(wanted)
+        for (events, first_long, wanted), count in zip(parts, counts, strict=True):
+            target = rows[start : start + count]
+            start += count
+            if isinstance(events, Events):
+                places = _ALL if wanted is None else wanted
+                used = copy_rows(*events, first_long, places, target, long_ids, used)
+            else:
+                items = events.items or _NO_ITEMS
+                layout = events.has_second, events.has_words, items.words, items.margins
+                unpack_rows(events.rows, *layout, target)
+                used = move_long_ids(events.long_ids, first_long, target, long_ids, used)
         return cls(rows, long_ids)
 
 
+class ItemList:
+    """All items that were numbered so far, in the order of their numbers; it only grows."""
+
+    words: Words = np.empty((0, 2), dtype=np.uint64)
+    margins: Words = np.empty(0, dtype=np.uint64)  # the number of each item's group, if there are item groups
+
+
+_NO_ITEMS = ItemList()
+
+
+class PackedEvents(NamedTuple):
+    """Events in fewer words, to be stored; `Events.joined` makes events of them.
+
+    The columns are the first word of the person; the second one, if any id has more than 8 bytes; then, from the lowest bit on, 32 bits
+    with the number of the item (or of its group, if it has no number), 24 with the number of the group, and 8 with the length of the id, unless the second word has it;
+    the high and the low word of the item, if it has no number; and the amount, unless all are 1.
+    """
+
+    rows: Words
+    long_ids: NDArray[np.uint8]
+    has_second: bool
+    has_words: bool
+    items: ItemList | None  # that the numbers belong to; None for items that are numbers themselves
+
+    @property
+    def has_amounts(self) -> bool:
+        """Whether amounts are stored."""
+        return bool(self.rows.shape[1] > 2 + self.has_second + 2 * self.has_words)
+
+    def part(self, rows: slice, long_ids: slice) -> "PackedEvents":
+        """Some of the events, not copied; places of long ids stay as they are."""
+        return self._replace(rows=self.rows[rows], long_ids=self.long_ids[long_ids])
+
+
 Part = tuple[
-    Events, int, Int64s | None
+    Events | PackedEvents, int, Int64s | None
 ]  # events, the place of their first long id, which rows are wanted (None: all)
 
 
@@ -75,12 +119,14 @@ class BoundedEvents:
 
     groups: NDArray[np.int32]
     items: Words  # n x 2: high and low word
+    margins: NDArray[np.int32]  # the number of each item's group, where the protocol has item groups
     amounts: Int64s
     starts: Int64s  # each person's first event, and the number of all
     keys: Words  # the hashes, where they were needed
     totals: Floats  # what each person had before the bound: Σ|amount|, after `each_once` and `one_group`
     persons: Int64s  # the place of one of the person's events in the input
     columns: NDArray[np.int32] | None = None  # where each item is added: see `sums.ItemColumns`
+    margin_cells: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None  # see `sums.margin_cells`
 
 
 def contribution_in_grid_units(protocol: Protocol) -> int:
@@ -152,7 +198,8 @@ class KeyedOrder:
         rules = self.each_once, self.one_group, in_order
         kept = BoundedEvents(*bound_events(*events, self.key, self._groups, *rules, np.int64(bound)))
         result = Events.joined([(events, 0, np.repeat(kept.persons, np.diff(kept.starts)))], width)
-        columns = [*kept.items.T, kept.groups, kept.amounts, 1, kept.keys]
+        groups = kept.groups | kept.margins.astype(np.int64) << 32
+        columns = [*kept.items.T, groups, kept.amounts, 1, kept.keys]
         for place, column in enumerate(columns[: width - _HIGH], _HIGH):
             result.rows[:, place] = column.astype(np.int64).view(np.uint64) if place == _AMOUNT else column
         return result
@@ -243,8 +290,16 @@ def pack_person(data: NDArray[np.uint8], first: int, last: int, key: Words) -> t
     length = last - first
     if length > SHORT_ID:
         return text_hash(data, first, last, key), _LONG << _56
+    end = np.uint64(length) << _56
+    if first + 16 <= len(data):  # whole words can be loaded, which is several times as fast
+        word = load_word(data, first)
+        if length < 8:
+            missing = np.uint64(64 - 8 * length)
+            return (word << missing) >> missing if length else _0, end
+        missing = np.uint64(128 - 8 * length)
+        return word, ((load_word(data, first + 8) << missing) >> missing if length > 8 else _0) | end
     middle = min(first + 8, last)
-    return _word(data, first, middle), _word(data, middle, last) | (np.uint64(length) << _56)
+    return _word(data, first, middle), _word(data, middle, last) | end
 
 
 @kernel
@@ -329,16 +384,25 @@ def unpack_persons(
     return starts, data
 
 
+def _width(events: Events | PackedEvents) -> int:
+    """How many columns the events have, or will have."""
+    return events.rows.shape[1] if isinstance(events, Events) else _AMOUNT + events.has_amounts
+
+
 @kernel
 def long_bytes(rows: Words, long_ids: NDArray[np.uint8], first_long: int, wanted: Int64s) -> np.int64:
-    """How many bytes the long ids of the wanted rows take, each as often as it occurs."""
+    """How many bytes the long ids of the wanted rows take, each as often as it occurs; `_ALL` wants all rows."""
     size = np.int64(0)
-    if len(long_ids):
-        for i in range(len(wanted)):
-            second = rows[wanted[i], 1]
-            if second >> _56 == _LONG:
-                size += 4 + long_length(long_ids, np.int64(second & _LOW_56) - first_long)
+    for i in range(len(rows) if _is_all(wanted) else len(wanted)):
+        second = rows[i if _is_all(wanted) else wanted[i], 1]
+        if second >> _56 == _LONG:
+            size += 4 + long_length(long_ids, np.int64(second & _LOW_56) - first_long)
     return size
+
+
+@kernel
+def _is_all(wanted: Int64s) -> bool:
+    return len(wanted) == 1 and wanted[0] == -1
 
 
 @kernel
@@ -353,19 +417,59 @@ def copy_rows(
 ) -> int:
     """Copies the wanted rows, long ids to where `used` bytes are taken; how many are taken then. Columns that are not there become 1."""
     width = min(rows.shape[1], target.shape[1])
-    for i in range(len(wanted)):
-        row = wanted[i]
+    for i in range(len(target)):
+        row = i if _is_all(wanted) else wanted[i]
         for column in range(width):
             target[i, column] = rows[row, column]
         for column in range(width, target.shape[1]):
             target[i, column] = _1
-        if rows[row, 1] >> _56 == _LONG:
-            place = np.int64(rows[row, 1] & _LOW_56) - first_long
-            target[i, 1] = (_LONG << _56) | np.uint64(used)
-            for step in range(4 + long_length(long_ids, place)):
-                long_target[used] = long_ids[place + step]
-                used += 1
+    return move_long_ids(long_ids, first_long, target, long_target, used)
+
+
+@kernel
+def move_long_ids(
+    long_ids: NDArray[np.uint8], first_long: int, target: Words, long_target: NDArray[np.uint8], used: int
+) -> int:
+    """Copies the long ids of rows to where `used` bytes are taken, and writes their new places there; how many are taken then."""
+    if len(long_ids):
+        for row in range(len(target)):
+            if target[row, 1] >> _56 == _LONG:
+                place = np.int64(target[row, 1] & _LOW_56) - first_long
+                target[row, 1] = (_LONG << _56) | np.uint64(used)
+                for step in range(4 + long_length(long_ids, place)):
+                    long_target[used] = long_ids[place + step]
+                    used += 1
     return used
+
+
+@kernel
+def unpack_rows(
+    rows: Words, has_second: bool, has_words: bool, items: Words, margins: Words, target: Words
+) -> None:
+    """The rows of `PackedEvents` as rows of `Events`; `items` and `margins` are those of the list that their items are in."""
+    at = 2 if has_second else 1
+    amounts_at = at + (3 if has_words else 1)
+    for row in range(len(target)):
+        rest = rows[row, at]
+        number = np.int64(rest & _LOW_32)
+        target[row, 0] = rows[row, 0]
+        target[row, 1] = rows[row, 1] if has_second else (rest >> _56) << _56
+        if has_words:
+            target[row, _HIGH], target[row, _LOW] = rows[row, at + 1], rows[row, at + 2]
+        elif len(items):
+            target[row, _HIGH], target[row, _LOW] = items[number, 0], items[number, 1]
+        else:
+            target[row, _HIGH], target[row, _LOW] = _0, np.uint64(number)
+        group = (rest >> _32) & _LOW_24
+        if has_words:
+            group |= rest << _32
+        elif len(margins):
+            group |= margins[number] << _32
+        target[row, _GROUP] = group
+        for column in range(_AMOUNT, target.shape[1]):
+            target[row, column] = _1
+        if amounts_at < rows.shape[1]:
+            target[row, _AMOUNT] = rows[row, amounts_at]
 
 
 @kernel
@@ -379,7 +483,9 @@ def _by_person(events: Words, long_ids: NDArray[np.uint8], key: Words) -> tuple[
     starts = np.zeros(count + 1, dtype=np.int64)
     people = 0
     for row in range(count):
-        slot = slot_of(events[row, 0], events[row, 1], key, size)
+        number[row] = slot_of(events[row, 0], events[row, 1], key, size)
+    for row in range(count):
+        slot = np.int64(number[row])
         while slots[slot] >= 0 and not _same_person(events, long_ids, firsts[slots[slot]], row):
             slot = (slot + 1) & (size - 1)
         if slots[slot] < 0:
@@ -405,7 +511,7 @@ def most_of_one(events: Words, long_ids: NDArray[np.uint8], key: Words) -> int:
     return np.diff(starts).max() if len(events) else 0
 
 
-# One person's events. A cell is (group, high word, low word of the item).
+# One person's events. A column of `cells` is (group, high word, low word of the item, its item group).
 
 
 @kernel
@@ -413,8 +519,8 @@ def _before(a: int, b: int, keys: Words, cells: Words, amounts: Int64s) -> bool:
     if keys[a] != keys[b]:
         return keys[a] < keys[b]  # type: ignore[no-any-return]  # a bool
     for place in range(3):
-        if cells[a, place] != cells[b, place]:
-            return cells[a, place] < cells[b, place]  # type: ignore[no-any-return]  # a bool
+        if cells[place, a] != cells[place, b]:
+            return cells[place, a] < cells[place, b]  # type: ignore[no-any-return]  # a bool
     return amounts[a] < amounts[b]  # type: ignore[no-any-return]  # a bool
 
 
@@ -437,20 +543,35 @@ def _sift(
 
 @kernel
 def sort_places(places: NDArray[np.int32], count: int, keys: Words, cells: Words, amounts: Int64s) -> None:
-    """The numbers below `count`, sorted by key, cell and amount: by insertion if they are few or sorted already, else as a heap."""
-    descents = 0
-    for place in range(count):
-        places[place] = place
-        descents += place > 0 and _before(place, place - 1, keys, cells, amounts)
-    if descents == 0:
+    """The numbers below `count`, sorted by key, cell and amount."""
+    if count > _FEW:
+        _sort_many(places, count, keys, cells, amounts)
         return
-    if count <= _FEW:
-        for end in range(1, count):
+    # how many keys are smaller is counted by loops without a branch, which become vectors
+    for place in range(count):
+        key, rank = keys[place], 0
+        for other in range(place):
+            rank += keys[other] <= key
+        for other in range(place + 1, count):
+            rank += keys[other] < key
+        places[rank] = place
+    for end in range(1, count):
+        if keys[places[end]] == keys[places[end - 1]]:
             moved, place = places[end], end
             while place > 0 and _before(moved, places[place - 1], keys, cells, amounts):
                 places[place] = places[place - 1]
                 place -= 1
             places[place] = moved
+
+
+@kernel
+def _sort_many(places: NDArray[np.int32], count: int, keys: Words, cells: Words, amounts: Int64s) -> None:
+    """The same for any number, as a heap, unless they are sorted already."""
+    descents = 0
+    for place in range(count):
+        places[place] = place
+        descents += place > 0 and _before(place, place - 1, keys, cells, amounts)
+    if descents == 0:
         return
     for start in range(count // 2 - 1, -1, -1):
         _sift(places, start, count, keys, cells, amounts)
@@ -461,7 +582,7 @@ def sort_places(places: NDArray[np.int32], count: int, keys: Words, cells: Words
 
 @kernel
 def _is_same_cell(a: int, b: int, cells: Words) -> bool:
-    return cells[a, 2] == cells[b, 2] and cells[a, 1] == cells[b, 1] and cells[a, 0] == cells[b, 0]  # type: ignore[no-any-return]  # a bool
+    return cells[2, a] == cells[2, b] and cells[1, a] == cells[1, b] and cells[0, a] == cells[0, b]  # type: ignore[no-any-return]  # a bool
 
 
 @kernel
@@ -477,6 +598,11 @@ def _added(total: np.int64, amount: np.int64, times: np.int64) -> np.int64:
 def _doubled(array: Any) -> Any:
     """The array with as much space again."""
     return np.concatenate((array, np.empty_like(array)))
+
+
+@kernel
+def _doubled_cells(cells: Words) -> Words:
+    return np.concatenate((cells, np.empty_like(cells)), axis=1)
 
 
 @kernel
@@ -503,6 +629,33 @@ def _event_hash(
 
 
 @kernel
+def hash_events(begun: _State, groups: Words, high: Words, low: Words, keys: Words, count: int) -> None:
+    """`_event_hash` of so many events, with 0 for the occurrence; written out, because so it becomes a loop of vectors."""
+    b0, b1, b2, b3 = begun
+    for place in range(count):
+        word = groups[place]
+        v0, v1, v2, v3 = _round(b0, b1, b2, b3 ^ word)
+        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
+        v0 ^= word
+        word = high[place]
+        v0, v1, v2, v3 = _round(v0, v1, v2, v3 ^ word)
+        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
+        v0 ^= word
+        word = low[place]
+        v0, v1, v2, v3 = _round(v0, v1, v2, v3 ^ word)
+        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
+        v0, v1, v2, v3 = _round(v0 ^ word, v1, v2, v3)
+        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
+        v0, v1, v2, v3 = _round(v0, v1, v2, v3 ^ _EVENT_END)
+        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
+        v0, v1, v2, v3 = _round(v0 ^ _EVENT_END, v1, v2 ^ np.uint64(0xFF), v3)
+        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
+        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
+        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
+        keys[place] = v0 ^ v1 ^ v2 ^ v3
+
+
+@kernel
 def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each part is a rule of the specification
     events: Words,
     long_ids: NDArray[np.uint8],
@@ -512,12 +665,13 @@ def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each
     one_group: bool,
     in_order: bool,
     bound: np.int64,
-) -> tuple[NDArray[np.int32], Words, Int64s, Int64s, Words, Floats, Int64s]:
+) -> tuple[NDArray[np.int32], Words, NDArray[np.int32], Int64s, Int64s, Words, Floats, Int64s]:
     """The arrays of `BoundedEvents`."""
     starts, rows = _by_person(events, long_ids, key)
     people, width = len(starts) - 1, events.shape[1]
     kept, kept_starts = 0, np.zeros(people + 1, dtype=np.int64)
     kept_groups, kept_items = np.empty(len(events), np.int32), np.empty((len(events), 2), np.uint64)
+    kept_margins = np.empty(len(events), np.int32)
     kept_amounts, kept_keys = np.empty(len(events), np.int64), np.empty(len(events), np.uint64)
     totals, firsts = np.zeros(people), np.empty(people, dtype=np.int64)
 
@@ -525,9 +679,10 @@ def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each
     for person in range(people):
         most = max(most, starts[person + 1] - starts[person])
     # one person's events, and below their occurrences as far as they may be kept
-    keys, cells, places = np.empty(most, np.uint64), np.zeros((most, 3), np.uint64), np.empty(most, np.int32)
+    keys, cells, places = np.empty(most, np.uint64), np.zeros((4, most), np.uint64), np.empty(most, np.int32)
+    hashes = np.empty(most, np.uint64)  # of groups
     amounts, times = np.ones(most, dtype=np.int64), np.ones(most, dtype=np.int64)
-    all_keys, all_cells = np.empty(64, dtype=np.uint64), np.empty((64, 3), dtype=np.uint64)
+    all_keys, all_cells = np.empty(64, dtype=np.uint64), np.empty((4, 64), dtype=np.uint64)
     all_amounts, all_places = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int32)
 
     for person in range(people):
@@ -538,7 +693,7 @@ def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each
         if one_group:
             smallest = _0
             for place in range(starts[person], starts[person + 1]):
-                group = np.int64(events[rows[place], _GROUP])
+                group = np.int64(events[rows[place], _GROUP] & _LOW_32)
                 if group != only:
                     value = _ended(_with_word(begun, group_hashes[group]), _16 << _56)
                     if only < 0 or value < smallest or (value == smallest and group < only):
@@ -546,22 +701,22 @@ def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each
         count, total = 0, np.int64(0)
         for place in range(starts[person], starts[person + 1]):
             row = rows[place]
-            if only >= 0 and np.int64(events[row, _GROUP]) != only:
+            group = np.int64(events[row, _GROUP] & _LOW_32)
+            if only >= 0 and group != only:
                 continue
-            cells[count, 0] = events[row, _GROUP]
-            cells[count, 1], cells[count, 2] = events[row, _HIGH], events[row, _LOW]
+            cells[0, count], cells[3, count] = group, events[row, _GROUP] >> _32
+            cells[1, count], cells[2, count] = events[row, _HIGH], events[row, _LOW]
             amounts[count] = np.int64(events[row, _AMOUNT]) if width > _AMOUNT else 1
             if width > _TIMES and not each_once:
                 times[count] = np.int64(events[row, _TIMES])
-            keys[count] = events[row, _KEY] if width > _KEY else cells[count, 2]
+            keys[count] = events[row, _KEY] if width > _KEY else cells[2, count]
+            hashes[count] = group_hashes[group]
             total = _added(total, amounts[count], times[count])
             places[count] = count
             count += 1
         needs_hashes = in_order or total > bound
         if needs_hashes and width <= _KEY:
-            for place in range(count):
-                hashed = group_hashes[cells[place, 0]], cells[place, 1], cells[place, 2]
-                keys[place] = _event_hash(begun, *hashed, _0)
+            hash_events(begun, hashes, cells[1], cells[2], keys, count)
         if each_once or needs_hashes:
             sort_places(places, count, keys, cells, amounts)
         different, occurrences = 0, 0
@@ -600,16 +755,17 @@ def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each
                             for new in range(chosen):
                                 old = all_places[new]
                                 all_keys[new], all_amounts[new] = old_keys[old], old_amounts[old]
-                                all_cells[new] = old_cells[old]
+                                all_cells[:, new] = old_cells[:, old]
                         if chosen > len(all_keys) // 2:
-                            all_keys, all_cells = _doubled(all_keys), _doubled(all_cells)
+                            all_keys, all_cells = _doubled(all_keys), _doubled_cells(all_cells)
                             all_amounts, all_places = _doubled(all_amounts), _doubled(all_places)
-                    hashed = group_hashes[cells[here, 0]], cells[here, 1], cells[here, 2]
+                    hashed = hashes[here], cells[1, here], cells[2, here]
                     all_keys[chosen] = (
                         _event_hash(begun, *hashed, occurrence) if occurrence > _0 else keys[here]
                     )
-                    all_cells[chosen, 0], all_cells[chosen, 1] = cells[here, 0], cells[here, 1]
-                    all_cells[chosen, 2], all_amounts[chosen] = cells[here, 2], amounts[here]
+                    for part in range(4):
+                        all_cells[part, chosen] = cells[part, here]
+                    all_amounts[chosen] = amounts[here]
                     chosen, occurrence = chosen + 1, occurrence + _1
             sort_places(all_places, chosen, all_keys, all_cells, all_amounts)
             order, chosen = all_places, _cap(all_places, chosen, all_amounts, bound)
@@ -617,16 +773,18 @@ def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each
         while kept + chosen > len(kept_amounts):  # some occur several times
             kept_groups, kept_items = _doubled(kept_groups), _doubled(kept_items)
             kept_amounts, kept_keys = _doubled(kept_amounts), _doubled(kept_keys)
+            kept_margins = _doubled(kept_margins)
         for place in range(chosen):
             here = order[place]
-            kept_groups[kept] = np.int32(order_cells[here, 0])
-            kept_items[kept, 0], kept_items[kept, 1] = order_cells[here, 1], order_cells[here, 2]
+            kept_groups[kept], kept_margins[kept] = order_cells[0, here], order_cells[3, here]
+            kept_items[kept, 0], kept_items[kept, 1] = order_cells[1, here], order_cells[2, here]
             kept_amounts[kept], kept_keys[kept] = order_amounts[here], order_keys[here]
             kept += 1
         kept_starts[person + 1] = kept
     return (
         kept_groups[:kept].copy(),
         kept_items[:kept].copy(),
+        kept_margins[:kept].copy(),
         kept_amounts[:kept].copy(),
         kept_starts,
         kept_keys[:kept].copy(),
@@ -642,12 +800,12 @@ def different_events(events: Words, long_ids: NDArray[np.uint8], key: Words) -> 
     chosen, counts, used = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int64), 0
     for person in range(len(starts) - 1):
         count = starts[person + 1] - starts[person]
-        keys, cells = np.empty(count, np.uint64), np.zeros((count, 3), np.uint64)
+        keys, cells = np.empty(count, np.uint64), np.zeros((4, count), np.uint64)
         amounts, places = np.ones(count, np.int64), np.empty(count, np.int32)
         for place in range(count):
             row = rows[starts[person] + place]
             keys[place] = events[row, _LOW]
-            cells[place, 0], cells[place, 1] = events[row, _GROUP], events[row, _HIGH]
+            cells[0, place], cells[1, place] = events[row, _GROUP], events[row, _HIGH]
             if events.shape[1] > _AMOUNT:
                 amounts[place] = np.int64(events[row, _AMOUNT])
         sort_places(places, count, keys, cells, amounts)

@@ -4,7 +4,7 @@ A row without a usable person, group, item or weight is left out, by itself.
 """
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import NamedTuple, Protocol
@@ -14,11 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from armslength._numba import Int64s, Words, kernel
+from armslength._numba import Int64s, Words, kernel, load_word
 from armslength.errors import plural
 from armslength.ingest.contributions import (
     SHORT_ID,
-    Events,
+    ItemList,
+    PackedEvents,
     pack_person,
     person_mix,
     same_bytes,
@@ -33,8 +34,12 @@ _MOST_ITEMS = 1 << 20  # whose words are remembered
 _NO_WORDS = b"\xff" * 16
 _NO_TEXT = pa.array([""], pa.large_string())
 _LONG = np.uint64(255 << 56)
-_32 = np.uint64(32)
+_0, _32 = np.uint64(0), np.uint64(32)
+_HIGH_BITS = np.uint64(0x8080808080808080)
 _NONE = np.empty(0, dtype=np.int64)
+_NO_MARGINS: Words = np.empty(0, dtype=np.uint64)
+_NO_ROWS: Words = np.empty((0, 2), dtype=np.uint64)
+_AT_ONCE = 128  # rows
 
 
 @dataclass
@@ -87,10 +92,23 @@ class _KnownItems(NamedTuple):
 
     texts: pa.Array
     words: Words  # n x 2; all ones for an item that cannot be used
+    margins: Words  # the number of each item's group, if there are item groups
+    is_usable: NDArray[np.bool_]
     amounts: Int64s  # what an event with each item counts, if there are item weights
-    first: object  # the same for all that grew from one
+    list: ItemList  # of the same; the same for all that grew from one
+    is_first: bool  # later ones forget what was known, so events cannot refer to them
     packed: Words  # as ids of persons are
     slots: Words  # bits of the hash, and 1 + the number of the text; 0 if empty
+
+
+class Items(NamedTuple):
+    """The items of a batch: numbers in a list that all blocks share, or words."""
+
+    numbers: Int64s  # of each row's item in the list; where there are words, of its item group
+    list: ItemList | None
+    words: Words  # of each row, where there is no list; else empty
+    amounts: Int64s  # what each row counts, if there are item weights
+    is_usable: NDArray[np.bool_]
 
 
 class ItemWords:
@@ -102,33 +120,44 @@ class ItemWords:
         key: Of the hash that says where to look.
         names: The names of a fixed vocabulary; None where items are hashed.
         amounts: What an event with each item counts; 0 for others. None: what the table says, or 1.
+        margins: Gives the numbers of items' groups; None if there are none.
     """
 
-    def __init__(self, key: Words, names: Sequence[str] | None, amounts: Mapping[str, int] | None) -> None:
-        self._amounts = amounts
+    def __init__(
+        self,
+        key: Words,
+        names: Sequence[str] | None,
+        amounts: Mapping[str, int] | None,
+        margins: Callable[[list[str]], NDArray[np.int32]] | None,
+    ) -> None:
+        self._amounts, self._margins = amounts, margins
         self._numbers = None if names is None else {name: number for number, name in enumerate(names)}
         self._key = key
         self._lock = Lock()
         self._known = self._of(_NO_TEXT, None)
 
-    def find(self, items: pa.Array) -> tuple[Words, NDArray[np.int32], Int64s]:
-        """(words, places, amounts): the words of known items, the place of each row's among them, and what each row counts."""
+    def find(self, items: pa.Array) -> Items:
+        """The items of rows of text."""
         known = self._known
         places = self._places(known, items)
         is_new = places < 0
         if is_new.any():
             new = items.filter(pa.array(is_new)).fill_null("")
             with self._lock:  # others go on with what they have
-                if (
-                    self._known.first is known.first
-                ):  # what was added to this meanwhile; places stay as they are
+                if self._known.list is known.list:  # what was added to it meanwhile; places stay as they are
                     known = self._known
                 different = pc.unique(new)
                 known = self._of(different.filter(pa.array(self._places(known, different) < 0)), known)
-                self._known = known if len(known.words) < _MOST_ITEMS else self._of(_NO_TEXT, None)
+                self._known = known
+                if len(known.words) >= _MOST_ITEMS:
+                    self._known = self._of(_NO_TEXT, None)._replace(is_first=False)
             places[is_new] = self._places(known, new)
         amounts: Int64s = known.amounts[places] if len(known.amounts) else _NONE
-        return known.words, places, amounts
+        is_usable = known.is_usable[places]
+        if known.is_first:
+            return Items(places.astype(np.int64), known.list, _NO_ROWS, amounts, is_usable)
+        margins = known.margins[places] if len(known.margins) else np.zeros(len(places))
+        return Items(margins.astype(np.int64), None, known.words[places], amounts, is_usable)
 
     def _places(self, known: _KnownItems, items: pa.Array) -> NDArray[np.int32]:
         return find_texts(*_buffers(items), *_buffers(known.texts), known.packed, known.slots, self._key)
@@ -137,15 +166,23 @@ class ItemWords:
         """What is known, if anything, and these texts."""
         texts = different.to_pylist()
         words = np.frombuffer(b"".join(map(self._words_of, texts)), dtype="<u8").reshape(-1, 2)
-        amounts = _NONE
+        amounts, margins, names = _NONE, _NO_MARGINS, list[str]()
+        if self._amounts is not None or self._margins is not None:
+            names = [unicodedata.normalize("NFC", text) for text in texts]
         if self._amounts is not None:
-            names = (unicodedata.normalize("NFC", text) for text in texts)
             amounts = np.array([self._amounts.get(name, 0) for name in names], dtype=np.int64)
-        first = object() if known is None else known.first
+        if self._margins is not None:
+            margins = self._margins(names).astype(np.uint64)
         if known is not None:
             different = pa.concat_arrays([known.texts, different])
             words, amounts = np.concatenate([known.words, words]), np.concatenate([known.amounts, amounts])
-        return _KnownItems(different, words, amounts, first, *table_of_texts(*_buffers(different), self._key))
+            margins = np.concatenate([known.margins, margins])
+        items = ItemList() if known is None else known.list
+        items.words, items.margins = words, margins
+        is_first = known is None or known.is_first
+        is_usable = words[:, 0] != np.uint64(2**64 - 1)
+        table = table_of_texts(*_buffers(different), self._key)
+        return _KnownItems(different, words, margins, is_usable, amounts, items, is_first, *table)
 
     def _words_of(self, item: str) -> bytes:
         try:
@@ -193,21 +230,34 @@ def find_texts(
 ) -> NDArray[np.int32]:
     """The number of each text among the known ones; −1 for the others."""
     places = np.full(len(starts) - 1, -1, dtype=np.int32)
-    for row in range(len(places)):
-        start, length = starts[row], starts[row + 1] - starts[row]
-        first, second = pack_person(data, start, start + length, key)
-        slot, fingerprint = slot_of(first, second, key, len(slots)), _fingerprint(first, second, key)
-        while slots[slot]:
-            if (slots[slot] >> _32) << _32 == fingerprint:
-                place = np.int64(slots[slot] - fingerprint) - 1
-                if packed[place, 0] == first and packed[place, 1] == second:
-                    known, known_length = known_starts[place], known_starts[place + 1] - known_starts[place]
-                    if length <= SHORT_ID or (
-                        length == known_length and same_bytes(data, start, known_data, known, length)
-                    ):
-                        places[row] = place
-                        break
-            slot = (slot + 1) & (len(slots) - 1)
+    # some rows at a time: the table is looked up while no text waits for the one before
+    words = np.empty((_AT_ONCE, 2), dtype=np.uint64)
+    begins, fingerprints = np.empty(_AT_ONCE, dtype=np.int64), np.empty(_AT_ONCE, dtype=np.uint64)
+    for start in range(0, len(places), _AT_ONCE):
+        count = min(_AT_ONCE, len(places) - start)
+        for i in range(count):
+            first, second = pack_person(data, starts[start + i], starts[start + i + 1], key)
+            words[i, 0], words[i, 1] = first, second
+            begins[i] = slot_of(first, second, key, len(slots))
+            fingerprints[i] = _fingerprint(first, second, key)
+        for i in range(count):
+            slot, row = begins[i], start + i
+            while slots[slot]:
+                if (slots[slot] >> _32) << _32 == fingerprints[i]:
+                    place = np.int64(slots[slot] - fingerprints[i]) - 1
+                    if packed[place, 0] == words[i, 0] and packed[place, 1] == words[i, 1]:
+                        length = starts[row + 1] - starts[row]
+                        known, known_length = (
+                            known_starts[place],
+                            known_starts[place + 1] - known_starts[place],
+                        )
+                        if length <= SHORT_ID or (
+                            length == known_length
+                            and same_bytes(data, starts[row], known_data, known, length)
+                        ):
+                            places[row] = place
+                            break
+                slot = (slot + 1) & (len(slots) - 1)
     return places
 
 
@@ -244,13 +294,14 @@ class EventEncoder:
         usable = {"person": _valid(persons) & (np.diff(starts) > 0)}
         groups = np.empty(0, dtype=np.int32)
         if self._labels is not None:
-            groups = self._groups(_text(batch.column("group")), usable["person"])
+            groups = self._groups(batch.column("group"), usable["person"])
             usable["group"] = groups >= 0
         if self._watch is not None:
             in_group = np.logical_and.reduce(list(usable.values()))
             with self._lock:
                 self._watch.items(batch.column("item").filter(pa.array(in_group)))
-        words, places, amounts, usable["item"] = self._items(batch.column("item"))
+        items = self._items(batch.column("item"))
+        amounts, usable["item"] = items.amounts, items.is_usable
         if "amount" in batch.schema.names:
             amounts = batch.column("amount").cast(pa.int64()).fill_null(0).to_numpy()
         if len(amounts):
@@ -266,13 +317,16 @@ class EventEncoder:
                 setattr(self._left_out, role, getattr(self._left_out, role) + count)
         if not is_usable.any():
             return None
-        columns = starts, data, words, places, amounts, groups, is_usable
-        rows, long_ids, part_starts, long_starts = cut_block(*columns, self._key)
-        return Block(Events(rows, long_ids), part_starts, long_starts)
+        columns = starts, data, items.numbers, items.words, amounts, groups, is_usable
+        has_second, rows, long_ids, part_starts, long_starts = cut_block(*columns, self._key)
+        has_words = len(items.words) > 0
+        return Block(
+            PackedEvents(rows, long_ids, has_second, has_words, items.list), part_starts, long_starts
+        )
 
     def _groups(self, column: pa.Array, has_person: NDArray[np.bool_]) -> NDArray[np.int32]:
         """The number of each row's group; −1 if it is not listed."""
-        coded = column.dictionary_encode()
+        coded = column if pa.types.is_dictionary(column.type) else _text(column).dictionary_encode()
         names = [*coded.dictionary.to_pylist(), ""]
         numbers = np.array([(self._labels or {}).get(name, -1) for name in names], dtype=np.int32)
         places = coded.indices.fill_null(len(numbers) - 1).to_numpy()
@@ -283,15 +337,17 @@ class EventEncoder:
         each: NDArray[np.int32] = numbers[places]
         return each
 
-    def _items(self, column: pa.Array) -> tuple[Words, NDArray[np.int32], Int64s, NDArray[np.bool_]]:
-        """(words, places, amounts, usable): as `ItemWords.find` has them; no places for integers."""
-        if not _is_text(column.type):
-            numbers = column.cast(pa.int64()).fill_null(0).to_numpy()
+    def _items(self, column: pa.Array) -> Items:
+        """The items of a batch; integers are their own numbers, if they are small."""
+        if _is_text(column.type):
+            items = self._item_words.find(_text(column))
+            return items._replace(is_usable=items.is_usable & _valid(column))
+        numbers, words = column.cast(pa.int64()).fill_null(0).to_numpy(), _NO_ROWS
+        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < 2**32:
             words = np.zeros((len(numbers), 2), dtype=np.uint64)
             words[:, 1] = numbers.view(np.uint64)
-            return words, np.empty(0, dtype=np.int32), _NONE, _valid(column)
-        words, places, amounts = self._item_words.find(_text(column))
-        return words, places, amounts, (words[:, 0] != np.uint64(2**64 - 1))[places] & _valid(column)
+            numbers = np.zeros(len(words), dtype=np.int64)
+        return Items(numbers, None, words, _NONE, _valid(column))
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -338,11 +394,18 @@ def unusual_ids(starts: Int64s, data: NDArray[np.uint8]) -> NDArray[np.bool_]:
         if first == last:
             continue
         unusual = data[first] <= 32 or data[last - 1] <= 32
-        points = 0
-        for place in range(first, last):
-            unusual |= data[place] >= 128
-            points += data[place] == 46
-        is_unusual[row] = unusual or (points == 1 and (data[last - 1] == 48 or data[last - 1] == 46))
+        place = first
+        while place + 8 <= last:
+            unusual |= (load_word(data, place) & _HIGH_BITS) != 0
+            place += 8
+        for rest in range(place, last):
+            unusual |= data[rest] >= 128
+        if data[last - 1] == 48 or data[last - 1] == 46:
+            points = 0
+            for each in range(first, last):
+                points += data[each] == 46
+            unusual |= points == 1
+        is_unusual[row] = unusual
     return is_unusual
 
 
@@ -350,22 +413,24 @@ def unusual_ids(starts: Int64s, data: NDArray[np.uint8]) -> NDArray[np.bool_]:
 def cut_block(  # noqa: C901  # the columns of a batch
     starts: Int64s,
     data: NDArray[np.uint8],
+    numbers: Int64s,
     words: Words,
-    places: NDArray[np.int32],
     amounts: Int64s,
     groups: NDArray[np.int32],
     is_usable: NDArray[np.bool_],
     key: Words,
-) -> tuple[Words, NDArray[np.uint8], Int64s, Int64s]:
-    """`Events` of the usable rows in the order of their parts, and where each part begins, there and in the long ids."""
+) -> tuple[bool, Words, NDArray[np.uint8], Int64s, Int64s]:
+    """`PackedEvents` of the usable rows in the order of their parts, and where each part begins, there and in the long ids."""
     count = len(is_usable)
     part = np.empty(count, dtype=np.int16)
     packed = np.empty((count, 2), dtype=np.uint64)
     part_starts, long_starts = np.zeros(PARTS + 1, dtype=np.int64), np.zeros(PARTS + 1, dtype=np.int64)
+    has_second = False
     for row in range(count):
         if is_usable[row]:
             first, second = pack_person(data, starts[row], starts[row + 1], key)
             packed[row, 0], packed[row, 1] = first, second
+            has_second |= starts[row + 1] - starts[row] > 8
             number = np.int64(person_mix(first, second, key) >> PART_SHIFT)
             part[row] = number
             part_starts[number + 1] += 1
@@ -374,7 +439,9 @@ def cut_block(  # noqa: C901  # the columns of a batch
     for place in range(PARTS):
         part_starts[place + 1] += part_starts[place]
         long_starts[place + 1] += long_starts[place]
-    events = np.empty((part_starts[PARTS], 6 if len(amounts) else 5), dtype=np.uint64)
+    at = 2 if has_second else 1  # the word with number, group and length
+    width = at + 1 + (2 if len(words) else 0) + (1 if len(amounts) else 0)
+    events = np.empty((part_starts[PARTS], width), dtype=np.uint64)
     long_ids = np.empty(long_starts[PARTS], dtype=np.uint8)
     following, following_long = part_starts[:PARTS].copy(), long_starts[:PARTS].copy()
     for row in range(count):
@@ -383,7 +450,10 @@ def cut_block(  # noqa: C901  # the columns of a batch
         number = part[row]
         target = following[number]
         following[number] += 1
-        events[target, 0], events[target, 1] = packed[row, 0], packed[row, 1]
+        events[target, 0] = packed[row, 0]
+        rest = packed[row, 1]
+        if has_second:
+            events[target, 1], rest = rest, _0
         if packed[row, 1] >= _LONG:
             place = following_long[number]
             events[target, 1] |= np.uint64(place)
@@ -393,9 +463,10 @@ def cut_block(  # noqa: C901  # the columns of a batch
             for step in range(length):
                 long_ids[place + 4 + step] = data[starts[row] + step]
             following_long[number] += 4 + length
-        item = places[row] if len(places) else row
-        events[target, 2], events[target, 3] = words[item, 0], words[item, 1]
-        events[target, 4] = np.uint64(groups[row]) if len(groups) else np.uint64(0)
+        group = np.uint64(groups[row]) if len(groups) else _0
+        events[target, at] = rest | (group << _32) | np.uint64(numbers[row])
+        if len(words):
+            events[target, at + 1], events[target, at + 2] = words[row, 0], words[row, 1]
         if len(amounts):
-            events[target, 5] = np.uint64(amounts[row])
-    return events, long_ids, part_starts, long_starts
+            events[target, width - 1] = np.uint64(amounts[row])
+    return has_second, events, long_ids, part_starts, long_starts

@@ -5,7 +5,6 @@ The engine has no network, installs nothing and writes nothing to the disk.
 
 import gc
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,14 +13,14 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from armslength.checks import short_repr
-from armslength.errors import InputError, ParameterError
+from armslength.errors import InputError
 from armslength.ingest.event_columns import (
     EventColumns,
     amount_expression,
     id_expression,
     item_expression,
 )
+from armslength.ingest.partitions import DEFAULT_MEMORY, ROWS_AT_ONCE, memory_bytes
 from armslength.ingest.records import record_select
 from armslength.ingest.relations import BAD_LINE, Relation, relations_of
 from armslength.ingest.sources import event_files
@@ -29,8 +28,6 @@ from armslength.ingest.text_files import BytesRead
 from armslength.protocol.protocol import Protocol
 from armslength.threads import available_threads, check_same_process
 
-DEFAULT_MEMORY = "1GB"
-_ROWS_AT_ONCE = 1 << 19
 _SETTINGS = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -38,12 +35,11 @@ _SETTINGS = {
     "arrow_large_buffer_size": True,  # texts of a batch may be longer than 2 GB together
     "temp_directory": "",  # the engine cannot encrypt what it writes there
 }
-_UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
 
 
 @dataclass
 class EventTable:
-    """Events of a source, checked against their schema; made by `opened_table`, read once by `batches`."""
+    """Events of a source, checked against their schema; made by `opened_table`, read once by `pieces`."""
 
     _connection: duckdb.DuckDBPyConnection
     _selects: list[str]
@@ -56,14 +52,14 @@ class EventTable:
         """Of text files, on the disk."""
         return self._read.count
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Rows in any order: person and group as text, item as text or int64, amount; NULL where a value cannot be used."""
+    def pieces(self) -> Iterator[list[pa.RecordBatch]]:
+        """Rows in any order, a batch at a time: person and group as text, item as text or int64, amount; NULL where a value cannot be used."""
         if not self._selects:
             return
         check_same_process(self._process)
         with _our_errors(self._problems):
             query = " UNION ALL BY NAME ".join(self._selects)
-            reader = self._connection.sql(query).to_arrow_reader(_ROWS_AT_ONCE)
+            reader = self._connection.sql(query).to_arrow_reader(ROWS_AT_ONCE)
         try:
             while True:
                 check_same_process(self._process)
@@ -72,19 +68,10 @@ class EventTable:
                 if batch is None:
                     break
                 if batch.num_rows:
-                    yield batch
+                    yield [batch]
         finally:
             if os.getpid() != self._process:
                 _keep_for_ever(reader)
-
-
-def memory_bytes(memory: Any) -> int:
-    """A size such as '1GB' or '512MiB' in bytes."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT])(i?)B", str(memory))
-    if match is None:
-        raise ParameterError(f"memory must be a size such as '1GB', got {short_repr(memory)}")
-    number, unit, binary = match.groups()
-    return int(float(number) * (1024 if binary else 1000) ** _UNITS[unit])
 
 
 @contextmanager

@@ -4,17 +4,18 @@ Which groups exist is public input, never read off the data: a group of one pers
 """
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength.checks import integer, short_repr
-from armslength.errors import ParameterError
+from armslength.errors import InputError, ParameterError
 from armslength.ingest.contributions import (
     BoundedEvents,
     Events,
@@ -23,13 +24,13 @@ from armslength.ingest.contributions import (
     ids_of,
 )
 from armslength.ingest.encoding import EventEncoder, ItemWords, LeftOut, Watch
-from armslength.ingest.engine import DEFAULT_MEMORY, EventTable, memory_bytes, opened_table
 from armslength.ingest.event_columns import EventColumns
-from armslength.ingest.partitions import EventStore, Job
+from armslength.ingest.parquet_texts import ParquetTexts
+from armslength.ingest.partitions import DEFAULT_MEMORY, EventStore, Job, memory_bytes
 from armslength.ingest.records import record_roles
 from armslength.ingest.sketch_bound import bound_sketches
-from armslength.ingest.sources import size_of
-from armslength.ingest.sums import GroupSums, ItemColumns, Sums, SumShape
+from armslength.ingest.sources import event_files, size_of
+from armslength.ingest.sums import GroupSums, ItemColumns, Sums, SumShape, margin_cells
 from armslength.progress import progress
 from armslength.protocol.item_weights import item_amounts
 from armslength.protocol.margins import margin_table
@@ -38,6 +39,10 @@ from armslength.randomness.seeds import canonical_text
 from armslength.sketches.sketches import checked_labels
 from armslength.threads import available_threads, ordered_map
 
+if TYPE_CHECKING:
+    from armslength.ingest.engine import EventTable
+
+_TEXTS = {"person", "group", "item"}
 _MOST_GROUPS = 10_000_000
 _NO_BOUND = 2**63 - 1
 _T = TypeVar("_T")
@@ -62,6 +67,7 @@ class TableJob:
     bound: int  # the most that one person adds, in grid units
     item_names: list[str] | None  # of a fixed vocabulary, in order
     item_amounts: dict[str, int] | None  # what an event of each item counts, in grid units
+    margin_table: dict[str, int] | None  # the item group of each item, where the protocol has it by a table
     memory: str
     threads: int | None
 
@@ -103,8 +109,8 @@ class TableJob:
             integer("threads", threads, at_least=1, at_most=1024)
         names = item_names(protocol, vocabulary)
         amounts = item_amounts(item_weights, protocol.item_weights, protocol.resolution)
-        margin_table(margins, protocol.margins)
-        return cls(source, protocol, columns, groups, bound, names, amounts, memory, threads)
+        table = margin_table(margins, protocol.margins)
+        return cls(source, protocol, columns, groups, bound, names, amounts, table, memory, threads)
 
     def sums(self, key: bytes, *, show_progress: bool = False) -> Sums:
         """The exact integers of all groups, **not private**: a function of the set of events and the key alone."""
@@ -134,7 +140,11 @@ class TableJob:
             bound = self.protocol.sketch_bound
             if bound is not None:
                 bound_sketches(kept.starts, kept.groups, columns, kept.amounts, bound)  # type: ignore[arg-type]  # few entries
-            return replace(kept, columns=columns)
+            cells, margins = None, self.protocol.margins
+            if margins is not None:
+                names, most = len(margins.names), self.protocol.margin_contribution or 0
+                cells = margin_cells(kept.starts, kept.groups, kept.margins, kept.amounts, names, most)
+            return replace(kept, columns=columns, margin_cells=cells)
 
         return self._of_persons(
             order, self.bound, bounded, left_out or LeftOut(), None, show_progress=show_progress
@@ -158,7 +168,7 @@ class TableJob:
 
     def _order(self, key: bytes) -> KeyedOrder:
         each_once, one_group = self.protocol.count == "people", self.protocol.one_group
-        in_order = self.protocol.sketch_bound is not None
+        in_order = self.protocol.sketch_bound is not None or self.protocol.margins is not None
         return KeyedOrder(
             key, self.groups.labels, each_once=each_once, one_group=one_group, in_order=in_order
         )
@@ -176,7 +186,9 @@ class TableJob:
         """What `work` makes of all events of some persons, until everybody was among them once."""
         threads = self.threads or available_threads()
         labels = None if self.groups.column is None else self.groups.labels
-        item_words = ItemWords(order.key, self.item_names, self.item_amounts)
+        margins = self.protocol.margins
+        codes = None if margins is None else partial(margins.codes, table=self.margin_table)
+        item_words = ItemWords(order.key, self.item_names, self.item_amounts, codes)
         encoder = EventEncoder(order.key, labels, item_words, left_out, watch)
         total, unit = size_of(self.source) if show_progress else (None, "rows")
         record, items = self.protocol.record, 1
@@ -184,14 +196,18 @@ class TableJob:
             items, left_out.noun = record.items_per_row, "item"
         with EventStore(order.key, memory_bytes(self.memory), threads) as store:
 
-            def read(batch: pa.RecordBatch) -> None:
-                block = encoder.block(batch)
-                if block is not None:
-                    store.add(block)
+            def read(piece: Iterable[pa.RecordBatch]) -> None:
+                for batch in piece:
+                    try:
+                        block = encoder.block(batch)
+                    except UnicodeDecodeError:  # its message would show data
+                        raise InputError("cannot read source: it holds text that is no UTF-8") from None
+                    if block is not None:
+                        store.add(block)
 
             with self.opened() as table, progress("reading", total, unit, shown=show_progress) as advance:
                 before = 0
-                for _ in ordered_map(read, table.batches(), threads):
+                for _ in ordered_map(read, table.pieces(), threads):
                     now = table.bytes_read if unit == "B" else left_out.rows // items
                     advance(now - before)
                     before = now
@@ -205,9 +221,15 @@ class TableJob:
                     yield from parts
                     advance(job.rows)
 
-    def opened(self) -> AbstractContextManager[EventTable]:
+    def opened(self) -> "AbstractContextManager[EventTable | ParquetTexts]":
         """The source, after a look at its schema alone."""
         by_number = self.item_names is None and self.protocol.transform.input_dim is not None
+        if self.protocol.items == "string" and not by_number and set(self.columns.named) <= _TEXTS:
+            texts = ParquetTexts.of(event_files(self.source), self.columns.named)
+            if texts is not None:
+                return nullcontext(texts)
+        from armslength.ingest.engine import opened_table  # noqa: PLC0415  # DuckDB takes longer than a small table
+
         options: dict[str, Any] = {"by_number": by_number, "memory": self.memory, "threads": self.threads}
         return opened_table(self.source, self.columns, self.protocol, **options)
 

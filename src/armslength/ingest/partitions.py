@@ -4,32 +4,40 @@ The file has no name and its key lives in this process alone: a killed process l
 """
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from armslength._numba import Int64s, Words, kernel
-from armslength.errors import InputError
-from armslength.ingest.contributions import Events, KeyedOrder, Part, most_of_one, person_mix
+from armslength.checks import short_repr
+from armslength.errors import InputError, ParameterError
+from armslength.ingest.contributions import Events, KeyedOrder, PackedEvents, Part, most_of_one, person_mix
 from armslength.threads import check_same_process
 
 if TYPE_CHECKING:
     from io import FileIO
 
+DEFAULT_MEMORY = "1GB"
+ROWS_AT_ONCE = 1 << 19  # of a block, so that each part is large enough to be encrypted by itself
+_UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
 PARTS = 512
 PART_SHIFT = np.uint64(55)  # the highest 9 bits of a hash are the part
 _PASS_SHIFT = np.uint64(39)
+_RUN_SHIFT = np.uint64(31)
 _MOST_PASSES = 1 << 16
+_ROWS_OF_RUN, _MOST_RUNS = 1 << 14, 1 << 8
+_ONE_RUN: Int64s = np.zeros(1, dtype=np.int64)
 _FINER = 16  # passes in place of one
 _CELL_PASSES = (16, 256, 4096)
 _GROUP_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-_ROWS_AT_ONCE = (
+_ROWS_TOGETHER = (
     1 << 17
 )  # of small parts that are taken out together: enough work for a kernel, few enough for a core's cache
 _EVENT_BYTES = 96  # of one event while its part is bounded
@@ -41,17 +49,14 @@ _ALLOCATED_AT_ONCE = 1 << 26  # bytes of the temporary file
 class Block:
     """Events in the order of their parts."""
 
-    events: Events
+    events: PackedEvents
     starts: Int64s  # the first event of each part, and the number of all
     long_starts: Int64s  # the same for the bytes of long ids
 
-    def part(self, first: int, last: int) -> Events:
+    def part(self, first: int, last: int) -> PackedEvents:
         """The events of the parts first … last−1, not copied; places of long ids stay as they are."""
-        rows, long_ids = self.events
-        return Events(
-            rows[self.starts[first] : self.starts[last]],
-            long_ids[self.long_starts[first] : self.long_starts[last]],
-        )
+        rows, long_ids = (slice(starts[first], starts[last]) for starts in (self.starts, self.long_starts))
+        return self.events.part(rows, long_ids)
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,15 @@ class Job:
     rows: int  # about, of several passes
     number: int = 0
     passes: int = 1
+
+
+def memory_bytes(memory: Any) -> int:
+    """A size such as '1GB' or '512MiB' in bytes."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT])(i?)B", str(memory))
+    if match is None:
+        raise ParameterError(f"memory must be a size such as '1GB', got {short_repr(memory)}")
+    number, unit, binary = match.groups()
+    return int(float(number) * (1024 if binary else 1000) ** _UNITS[unit])
 
 
 class EventStore:
@@ -96,7 +110,7 @@ class EventStore:
 
     def add(self, block: Block) -> None:
         """Adds events; several threads may."""
-        size = sum(array.nbytes for array in block.events)
+        size = block.events.rows.nbytes + block.events.long_ids.nbytes
         with self._lock:
             self._rows += np.diff(block.starts)
             in_memory = self._bytes + size <= self._most_bytes
@@ -112,7 +126,7 @@ class EventStore:
         """All jobs: small parts together, a large one in several passes."""
         together, first, rows = list[Job](), 0, 0
         for part, count in enumerate(self._rows.tolist()):
-            if rows and rows + count > min(self._most_rows, _ROWS_AT_ONCE):
+            if rows and rows + count > min(self._most_rows, _ROWS_TOGETHER):
                 together.append(Job(first, part, rows))
                 first, rows = part, 0
             rows += count
@@ -155,7 +169,7 @@ class EventStore:
                     parts = (self._taken(job, order, bound, number, cells) for number in range(cells))
                     events = order.shortened(parts, bound)
         if events is not None:
-            yield events
+            yield from self._spread(events)
             return
         if job.passes >= _MOST_PASSES:
             raise InputError("one person's events must fit within the memory given, got far more; try 4GB")
@@ -168,29 +182,42 @@ class EventStore:
     ) -> Events:
         """The events of a job; of several passes over groups and items, those of one."""
         parts, rows, most = list[Part](), 0, self._most_rows
-        for events, first_long in self._parts(job):
-            wanted = None
+        for packed, first_long in self._parts(job):
+            part: Part = packed, first_long, None
+            count = len(packed.rows)
             if job.passes > 1 or cell_passes > 1:
+                events = Events.joined([part])
                 chosen = job.number, job.passes, cell_number, cell_passes
                 wanted = rows_of_pass(events.rows, self._key, *chosen)
-            parts.append((events, first_long, wanted))
-            rows += len(events.rows if wanted is None else wanted)
+                part, count = (events, 0, wanted), len(wanted)
+            parts.append(part)
+            rows += count
             if rows > most:
                 parts = [(order.compact(Events.joined(parts), bound), 0, None)]
                 rows = len(parts[0][0].rows)
                 if rows > self._most_rows:
                     problem = _TooManyEventsError()
-                    problem.one_person = most_of_one(*parts[0][0], self._key) > rows // 2
+                    compact = Events.joined(parts)
+                    problem.one_person = most_of_one(*compact, self._key) > rows // 2
                     raise problem
                 most = max(most, 2 * rows)
         return Events.joined(parts)
 
-    def _parts(self, job: Job) -> Iterator[tuple[Events, int]]:
+    def _spread(self, events: Events) -> Iterator[Events]:
+        """The same events, some persons at a time, so that each run fits a core's cache: bounding takes half of the time there."""
+        runs = min(_MOST_RUNS, 1 << (len(events.rows) // _ROWS_OF_RUN).bit_length())
+        rows, starts = rows_by_run(events.rows, self._key, runs) if runs > 1 else (events.rows, _ONE_RUN)
+        ends = [*starts[1:].tolist(), len(rows)]
+        for first, last in zip(starts.tolist(), ends, strict=True):
+            if last > first:
+                yield Events(rows[first:last], events.long_ids)
+
+    def _parts(self, job: Job) -> Iterator[tuple[PackedEvents, int]]:
         for block in self._blocks:
             yield block.part(job.first, job.last), int(block.long_starts[job.first])
         for in_file in self._in_file:
             for part in range(job.first, job.last):
-                yield self._file.read(in_file, part), int(in_file.long_starts[part])
+                yield self._file.read(in_file, part), int(in_file.block.long_starts[part])
 
 
 class _TooManyEventsError(Exception):
@@ -218,15 +245,32 @@ def rows_of_pass(
     return rows[:count].copy()
 
 
+@kernel
+def rows_by_run(events: Words, key: Words, runs: int) -> tuple[Words, Int64s]:
+    """The rows in the order of runs of persons, and the first of each run."""
+    run = np.empty(len(events), dtype=np.uint8)
+    sizes = np.zeros(runs, dtype=np.int64)
+    for row in range(len(events)):
+        value = person_mix(events[row, 0], events[row, 1], key) >> _RUN_SHIFT
+        run[row] = np.int64(value) & (runs - 1)
+        sizes[run[row]] += 1
+    starts = np.cumsum(sizes) - sizes
+    following, ordered = starts.copy(), np.empty_like(events)
+    for row in range(len(events)):
+        target = following[run[row]]
+        following[run[row]] += 1
+        for column in range(events.shape[1]):
+            ordered[target, column] = events[row, column]
+    return ordered, starts
+
+
 @dataclass(frozen=True)
 class _BlockInFile:
     """Where the parts of a block are: one behind the other, each encrypted by itself."""
 
     number: int  # of the first part, among all that were written
     places: Int64s
-    starts: Int64s
-    long_starts: Int64s
-    width: int  # words of an event
+    block: Block  # without its events
 
 
 class _TemporaryFile:
@@ -251,7 +295,10 @@ class _TemporaryFile:
             number, self._count = self._count, self._count + PARTS
         texts = list[bytes]()
         for part in range(PARTS):
-            plain = b"".join([array.tobytes() for array in block.part(part, part + 1)])
+            events = block.part(part, part + 1)
+            plain: Any = events.rows.ravel().view(np.uint8)  # not copied
+            if len(events.long_ids):
+                plain = events.rows.tobytes() + events.long_ids.tobytes()
             texts.append(self._cipher.encrypt((number + part).to_bytes(12, "little"), plain, None))
         places = np.cumsum([0, *map(len, texts)])
         left = memoryview(b"".join(texts))
@@ -271,16 +318,17 @@ class _TemporaryFile:
                 raise InputError(
                     f"the temporary folder must have room for a copy of the events, got: {problem.strerror}; set TMPDIR to another"
                 ) from None
-        width = block.events.rows.shape[1]
-        return _BlockInFile(number, places + start, block.starts, block.long_starts, width)
+        layout = block.events._replace(rows=block.events.rows[:0].copy(), long_ids=np.empty(0, np.uint8))
+        return _BlockInFile(number, places + start, Block(layout, block.starts, block.long_starts))
 
-    def read(self, block: _BlockInFile, part: int) -> Events:
+    def read(self, stored: _BlockInFile, part: int) -> PackedEvents:
         """The events of one part."""
         check_same_process(self._process)
-        first, last = int(block.places[part]), int(block.places[part + 1])
+        first, last = int(stored.places[part]), int(stored.places[part + 1])
         text = b"" if self._file is None else os.pread(self._file.fileno(), last - first, first)
         # kernels are compiled for arrays that may be written to
-        plain = bytearray(self._cipher.decrypt((block.number + part).to_bytes(12, "little"), text, None))
-        count = int(block.starts[part + 1] - block.starts[part]) * block.width
-        rows = np.frombuffer(plain, dtype=np.uint64, count=count).reshape(-1, block.width)
-        return Events(rows, np.frombuffer(plain, dtype=np.uint8, offset=rows.nbytes))
+        plain = bytearray(self._cipher.decrypt((stored.number + part).to_bytes(12, "little"), text, None))
+        events, starts = stored.block.events, stored.block.starts
+        count, width = int(starts[part + 1] - starts[part]), events.rows.shape[1]
+        rows = np.frombuffer(plain, dtype=np.uint64, count=count * width).reshape(-1, width)
+        return events._replace(rows=rows, long_ids=np.frombuffer(plain, dtype=np.uint8, offset=rows.nbytes))

@@ -4,7 +4,7 @@ Sketches are linear, so partial sums from anywhere add up; noise is drawn once, 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ class Sums:
     values: NDArray[np.int64]  # A·x of each row modulo 2^64, n x k, contiguous
     totals: NDArray[np.int64] | None  # Σⱼ xⱼ of each row in grid units, where the protocol releases totals
     source: str  # "events" if the software bounded what each person adds; "rows" and "stream" if the data holder promises it
+    margins: NDArray[np.int64] | None = field(
+        default=None, kw_only=True
+    )  # n x (M + 1): people with an item in each item group, and all people
 
     def add_noise(self, add: Callable[[NDArray[np.int64]], None]) -> NDArray[np.int64]:
         """The values with their noise, n x k; these sums cannot be used again."""
@@ -60,6 +63,7 @@ class PartialSums:
 
     groups: NDArray[np.int64]  # the numbers of the groups that occur, each once
     values: NDArray[np.int64]  # A·x of each, modulo 2^64; or x itself, which is projected at the end
+    margins: NDArray[np.int64]  # as in `Sums`; without columns where there are none
     totals: NDArray[np.int64]  # Σ amount of each, modulo 2^64
 
 
@@ -69,15 +73,17 @@ class SumShape:
 
     counts_only: bool
     width: int
+    margins: int  # columns
 
     @classmethod
     def of(cls, protocol: Protocol, count: int) -> "SumShape":
         """The shape for so many groups; a transform with full columns projects at the end, if counts fit memory."""
         transform = protocol.transform
         width = transform.input_dim
+        margins = 0 if protocol.margins is None else len(protocol.margins.names) + 1
         if transform.column_entries is None and width is not None and count * width <= _MOST_COUNTS:
-            return cls(True, width)
-        return cls(False, transform.sketch_dim)
+            return cls(True, width, margins)
+        return cls(False, transform.sketch_dim, margins)
 
 
 class ItemColumns:
@@ -161,6 +167,43 @@ def add_events(
                 values[row, -1 - place] -= amount
 
 
+@kernel
+def margin_cells(
+    starts: Int64s,
+    groups: NDArray[np.int32],
+    margins: NDArray[np.int32],
+    amounts: Int64s,
+    names: int,
+    bound: int,
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """(rows, columns) of the margins that some persons add 1 to: the item groups of their events, and in the last column the person.
+
+    Guarantee: of each person, who has the events starts[i] … starts[i+1]−1 in the order in which they are kept, at most `bound` pairs of
+    row and item group, each once, and each row with an event once. That is a function of this person's events alone.
+    Reference: docs/privacy.md, margins.
+    """
+    rows, columns = np.empty(2 * len(groups), np.int32), np.empty(2 * len(groups), np.int32)
+    used = 0
+    for person in range(len(starts) - 1):
+        first, pairs = used, 0
+        for event in range(starts[person], starts[person + 1]):
+            if amounts[event] == 0:  # beyond the bound in the sketch
+                continue
+            row, column = groups[event], margins[event]
+            is_new_row, is_new_pair = True, pairs < bound
+            for place in range(first, used):
+                if rows[place] == row:
+                    is_new_row &= columns[place] != names
+                    is_new_pair &= columns[place] != column
+            if is_new_pair:
+                rows[used], columns[used] = row, column
+                used, pairs = used + 1, pairs + 1
+            if is_new_row:
+                rows[used], columns[used] = row, names
+                used += 1
+    return rows[:used].copy(), columns[:used].copy()
+
+
 def parts_of(
     protocol: Protocol, events: BoundedEvents, shape: SumShape, threads: int | None = None
 ) -> Iterator[PartialSums]:
@@ -183,7 +226,13 @@ def parts_of(
             whole = SparseRows(counts.indptr, counts.indices, counts.data, counts.shape[1])
             values[:] = protocol.transform.apply(whole, threads=threads)
             np.add.at(totals, part_rows, amounts)
-        yield PartialSums(part, values, totals)
+        margins = np.zeros((len(part), shape.margins), dtype=np.int64)
+        if events.margin_cells is not None:
+            margin_rows, margin_columns = events.margin_cells
+            places = np.searchsorted(groups, margin_rows) - first
+            inside = (places >= 0) & (places < len(part))
+            np.add.at(margins, (places[inside], margin_columns[inside]), 1)
+        yield PartialSums(part, values, margins, totals)
 
 
 class GroupSums:
@@ -194,28 +243,37 @@ class GroupSums:
         self._threads = threads
         self._shape = SumShape.of(protocol, count)
         self._values = np.zeros((count, self._shape.width), dtype=np.int64)
+        self._margins = np.zeros((count, self._shape.margins), dtype=np.int64)
         self._totals = np.zeros(count, dtype=np.int64)
 
     def add(self, events: BoundedEvents) -> None:
         """Adds events."""
         if events.columns is not None:
             add_events(events.groups, events.columns, events.amounts, self._values, self._totals)
+            if events.margin_cells is not None:
+                np.add.at(self._margins, events.margin_cells, 1)
             return
         for part in parts_of(self._protocol, events, self._shape, self._threads):
             self._values[part.groups] += part.values
+            self._margins[part.groups] += part.margins
             self._totals[part.groups] += part.totals
 
     def add_cells(self, groups: slice, columns: slice, cells: NDArray[np.int64]) -> None:
-        """Adds a rectangle of sums; the column after the last value is that of the totals."""
-        values = self._values[groups, columns]
-        cells = cells.reshape(len(values), -1)
-        values += cells[:, : values.shape[1]]
-        if values.shape[1] < cells.shape[1]:
-            self._totals[groups] += cells[:, -1]
+        """Adds a rectangle of sums; after the columns of the values come those of the margins, and that of the totals."""
+        cells, start = cells.reshape(groups.stop - groups.start, -1), 0
+        for array in (self._values, self._margins, self._totals[:, None]):
+            first, last = max(columns.start, start), min(columns.stop, start + array.shape[1])
+            if first < last:
+                array[groups, first - start : last - start] += cells[
+                    :, first - columns.start : last - columns.start
+                ]
+            start += array.shape[1]
 
     def sums(self) -> Sums:
         """All sums, ready for their noise."""
         values = self._values
         if self._shape.counts_only:
             values = self._protocol.transform.apply(values, threads=self._threads)
-        return Sums(values, self._totals if self._protocol.total_share else None, "events")
+        totals = self._totals if self._protocol.total_share else None
+        margins = self._margins if self._protocol.margins is not None else None
+        return Sums(values, totals, "events", margins=margins)

@@ -14,9 +14,9 @@ from armslength.estimates.contribution_quantiles import (
 )
 from armslength.ingest.contributions import KEY_BYTES
 from armslength.ingest.encoding import LeftOut
-from armslength.ingest.engine import DEFAULT_MEMORY
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
+from armslength.ingest.partitions import DEFAULT_MEMORY
 from armslength.ingest.sums import Sums
 from armslength.ledger.entry import release_label
 from armslength.ledger.ledger import open_account

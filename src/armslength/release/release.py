@@ -43,25 +43,27 @@ def release(
     process = os.getpid()
     names = list(labels) if labels is not None else [str(row) for row in range(len(sums.values))]
     account.charge(protocol, names)
-    values, totals = noised(protocol, sums, threads)
+    values, totals, margins = noised(protocol, sums, threads)
     if os.getpid() != process:
         # A signal handler forked in the middle: there would be two releases, and one line of the ledger.
         rule = "a release must stay in one process"
         raise RuntimeError(f"{rule}, but it was forked in the middle; release again")
-    return finished(protocol, values, totals, None if labels is None else names, sums.source)
+    return finished(protocol, values, totals, None if labels is None else names, sums.source, margins)
 
 
 def noised(
     protocol: Protocol, sums: Sums, threads: int | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
-    """(values, totals) of the sums, each entry plus a fresh draw of its law, modulo 2^64; the sums are used up."""
+) -> tuple[NDArray[np.int64], NDArray[np.int64] | None, NDArray[np.int64] | None]:
+    """(values, totals, margins) of the sums, each entry plus a fresh draw of its law, modulo 2^64; the sums are used up."""
     values = sums.add_noise(lambda array: add_noise(array, protocol.law, threads=threads))
-    if protocol.total_law is None:
-        return values, None
-    if sums.totals is None:
-        raise TypeError("totals must be added up before there is noise")
-    add_noise(sums.totals, protocol.total_law)
-    return values, sums.totals
+    for array, law in ((sums.totals, protocol.total_law), (sums.margins, protocol.margin_law)):
+        if (array is None) != (law is None):
+            raise TypeError(
+                "totals and margins must be added up where the protocol has them, and nowhere else"
+            )
+        if array is not None and law is not None:
+            add_noise(array, law)
+    return values, sums.totals, sums.margins
 
 
 def finished(
@@ -70,13 +72,14 @@ def finished(
     totals: NDArray[np.int64] | None,
     labels: list[str] | None,
     source: str,
+    margins: NDArray[np.int64] | None = None,
 ) -> Sketches:
     """Sketches of values that have their noise: low bits dropped as the protocol says, a new noise id for each row."""
     bits = np.int64(protocol.dropped_bits)
     if bits:
         values = (values >> bits) << bits
     noises = Noises.fresh(secrets.token_bytes(16 * len(values)), protocol, source)
-    return Sketches(values, labels, noises, [protocol], totals)
+    return Sketches(values, labels, noises, [protocol], totals, margins)
 
 
 def release_array(

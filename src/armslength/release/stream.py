@@ -47,7 +47,8 @@ class SketchStream:
         self._protocol = protocol
         nothing = np.zeros((1, protocol.transform.sketch_dim), dtype=np.int64)
         self._values: NDArray[np.int64] | None
-        self._values, self._total = noised(protocol, Sums(nothing, np.zeros(1, dtype=np.int64), "stream"))
+        total = np.zeros(1, dtype=np.int64) if protocol.total_share else None
+        self._values, self._total, _ = noised(protocol, Sums(nothing, total, "stream"))
         self._lock = threading.Lock()
 
     def update(self, items: Any, amounts: Any = 1) -> None:

@@ -46,6 +46,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
     population: str = "",
     vocabulary: Any = None,
     item_weights: Any = None,
+    margins: Any = None,
     repeat: bool = False,
     partitions: int | None = None,
     memory: str = DEFAULT_MEMORY,
@@ -58,7 +59,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
 
     Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for adding or removing, or for replacing, one person with
     all of their events: at most `contribution` of a person's events, by weight, over all groups, are counted; with count="people"
-    each group and item once. Tasks that are lost
+    each group and item once; with `margins`, at most `margin_contribution` of their item groups. Tasks that are lost
     or run twice change nothing. A source that gives other rows when it is computed again is refused where that could mix two
     readings of a person; elsewhere each person stays within the bound. Groups, their order and labels are public input. Errors are
     raised before anything is charged or drawn.
@@ -79,6 +80,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
         population: Whose budget the ledger charges.
         vocabulary: For a protocol with a vocabulary: its list of names. Events with other items are left out. A record's own is known.
         item_weights: For a protocol with item weights: the same mapping, table or file.
+        margins: For a protocol whose margins are a table of items: the same mapping, table or file.
         repeat: Whether the same population and labels may be released again.
         partitions: How many tasks share the events; None takes `spark.sql.shuffle.partitions`.
         memory: About how much each task holds before events go to an encrypted temporary file on its worker.
@@ -87,7 +89,8 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
     frame = opened_frame(source)
     columns = EventColumns(person, item, group, weight)
     groups = public_groups_of(group, public_groups, label)
-    table = TableJob.of(None, protocol, columns, groups, vocabulary, item_weights, memory=memory)
+    known = vocabulary, item_weights
+    table = TableJob.of(None, protocol, columns, groups, *known, margins=margins, memory=memory)
     job = SparkTableJob.of_frame(frame, table, partitions=partitions)
     return release_events(job, account)
 
@@ -127,7 +130,8 @@ class SparkTableJob(TableJob):
         least, most = _CHUNK_BYTES
         size = min(most, max(least, _BATCH_BYTES // at_once)) if at_once > 0 else least
         count = len(self.groups.labels)
-        return Layout(count, SumShape.of(self.protocol, count).width, size // 8)
+        shape = SumShape.of(self.protocol, count)
+        return Layout(count, shape.width + shape.margins, size // 8)
 
     def _frame_of_sums(self, key: bytes, layout: Layout) -> Any:
         """The plan: events by bucket, partial sums, sums by chunk."""

@@ -96,7 +96,7 @@ def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
 
 
 class Layout:
-    """Chunks of a matrix with one row for each group: its values, and behind them its total.
+    """Chunks of a matrix with one row for each group: its values and margins, and behind them its total.
 
     A chunk is some whole groups; or, where one group has more than `most_cells` integers, a piece of one group.
     """

@@ -184,13 +184,14 @@ class ChunkBuffer:
 
     def add(self, part: PartialSums) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Adds sums; yields those that no longer fit."""
-        for group, values, total in zip(part.groups.tolist(), part.values, part.totals, strict=True):
+        rows = zip(part.groups.tolist(), part.values, part.margins, part.totals, strict=True)
+        for group, values, margins, total in rows:
             cells = self._cells.get(group)
             if cells is None:
                 if len(self._cells) == self._most:
                     yield from self.drain()
                 cells = self._cells[group] = np.zeros(self._layout.columns, dtype=np.int64)
-            cells[:-1] += values
+            cells[:-1] += np.concatenate([values, margins])
             cells[-1] += total
 
     def drain(self) -> Iterator[tuple[int, NDArray[np.int64]]]:

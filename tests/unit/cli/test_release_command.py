@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import armslength as al
 from armslength.cli.main import main
 from armslength.ingest.encoding import LeftOut
-from armslength.ingest.engine import EventTable
+from armslength.ingest.parquet_texts import ParquetTexts
 
 EVENTS = pa.table(
     {
@@ -79,7 +79,7 @@ def test_a_release_from_a_file_with_groups(folder):
 
 def test_a_dry_run_reads_no_event_and_spends_nothing(folder, monkeypatch):
     before = sorted(path.name for path in folder.iterdir())
-    monkeypatch.setattr("armslength.ingest.engine.EventTable.batches", None)  # to read would fail
+    monkeypatch.setattr("armslength.ingest.parquet_texts.ParquetTexts.pieces", None)  # to read would fail
     done = run(*RELEASE, *GROUPS, "--dry-run")
     assert done.exit_code == 0, done.output
     assert "3 sketches of 16 numbers would be released" in done.output
@@ -100,7 +100,7 @@ def test_a_ledger_must_exist_or_be_asked_for_before_anything_is_read(folder, mon
     (folder / "ledger.sqlite").unlink()
     before = sorted(path.name for path in folder.iterdir())
     with monkeypatch.context() as unread:
-        unread.setattr("armslength.ingest.engine.EventTable.batches", None)
+        unread.setattr("armslength.ingest.parquet_texts.ParquetTexts.pieces", None)
         for flags in ([], ["--dry-run"], ["--ledger", "other.sqlite"], ["--new-ledger", "--no-ledger"]):
             refused = run(*RELEASE, *GROUPS, *flags)
             assert refused.exit_code == 2, refused.output
@@ -129,13 +129,13 @@ def test_the_same_command_from_another_folder_does_not_release_again(folder, mon
 
 
 def test_a_ledger_that_vanishes_while_events_are_read_is_noticed(folder, monkeypatch):
-    batches = EventTable.batches
+    pieces = ParquetTexts.pieces
 
     def removed(*arguments, **known):
         (folder / "ledger.sqlite").unlink(missing_ok=True)
-        return batches(*arguments, **known)
+        return pieces(*arguments, **known)
 
-    monkeypatch.setattr("armslength.ingest.engine.EventTable.batches", removed)
+    monkeypatch.setattr("armslength.ingest.parquet_texts.ParquetTexts.pieces", removed)
     done = run(*RELEASE, *GROUPS)
     assert done.exit_code == 2
     assert "is gone" in done.stderr
@@ -155,7 +155,7 @@ def test_the_same_labels_twice_are_refused_unless_asked_for():
 
 def test_budget_is_asked_before_any_event_is_read(folder, monkeypatch):
     run("ledger", "budget", "--population", "visits-2026", "--epsilon", "0.5", "--unit", "one patient")
-    monkeypatch.setattr("armslength.ingest.engine.EventTable.batches", None)
+    monkeypatch.setattr("armslength.ingest.parquet_texts.ParquetTexts.pieces", None)
     assert run(*RELEASE, *GROUPS).exit_code == 4
     assert not (folder / "sketches.parquet").exists()
 

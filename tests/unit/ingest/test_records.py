@@ -38,7 +38,7 @@ def items(source, record, pairs=()):
     """How often each item comes, before the bound."""
     job = TableJob.of(source, protocol(record, pairs), EventColumns("id"), ONE)
     with job.opened() as table:
-        batches = list(table.batches())
+        batches = [batch for piece in table.pieces() for batch in piece]
     spelled = (item for batch in batches for item in batch.column("item").to_pylist())
     return Counter(unicodedata.normalize("NFC", item) for item in spelled)
 
