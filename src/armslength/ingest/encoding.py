@@ -142,10 +142,12 @@ class ItemWords:
         places = self._places(known, items)
         is_new = places < 0
         if is_new.any():
-            new = items.filter(pa.array(is_new)).fill_null("")
             with self._lock:  # others go on with what they have
-                if self._known.list is known.list:  # what was added to it meanwhile; places stay as they are
-                    known = self._known
+                if self._known.list is not known.list:  # another list was begun meanwhile
+                    places = self._places(self._known, items)
+                    is_new = places < 0
+                known = self._known  # with what was added meanwhile; places in a list stay as they are
+                new = items.filter(pa.array(is_new)).fill_null("")
                 different = pc.unique(new)
                 known = self._of(different.filter(pa.array(self._places(known, different) < 0)), known)
                 self._known = known

@@ -1,12 +1,14 @@
 """Parquet files of text are read without the engine, and count the same."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
-from armslength.ingest import event_table, parquet_texts
+from armslength.ingest import encoding, event_table, parquet_texts
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_files import EventFile
 from armslength.ingest.event_table import TableJob, public_groups_of
@@ -131,3 +133,31 @@ def test_bytes_that_are_no_text_are_refused_and_not_shown(tmp_path, role):
         counts(tmp_path / "bytes.parquet")
     assert "secret" not in str(refused.value)
     assert refused.value.__cause__ is None
+
+
+def test_more_items_than_are_remembered_are_the_same_for_any_number_of_threads(tmp_path, monkeypatch):
+    """Threads that begin with a list of items may end with the next one."""
+    monkeypatch.setattr(encoding, "_MOST_ITEMS", 1000)
+    monkeypatch.setattr(parquet_texts, "ROWS_AT_ONCE", 500)
+    count, generator = 20_000, np.random.default_rng(1)
+    columns = {
+        "who": [f"p{number // 4}" for number in range(count)],
+        "what": [f"item-{number}" for number in generator.permutation(count)],
+        "where": [GROUPS[number % 3] for number in range(count)],
+    }
+    pq.write_table(pa.table(columns), tmp_path / "many.parquet", row_group_size=500)
+    digits = [str(digit) for digit in range(10)]
+    fields = {"epsilon": 1, "contribution": 3, "unit": "one patient", "total_share": "0.1"}
+    prefixes = {"prefix": [f"item-{digit}" for digit in digits], "group": digits}
+    protocol = al.Protocol(
+        PROTOCOL.transform, margins=prefixes, margin_share="0.1", margin_contribution=2, **fields
+    )
+    one, *others = (
+        replace(job(tmp_path / "many.parquet", protocol), threads=threads).sums(bytes(32))
+        for threads in (1, 3, 3, 3)
+    )
+    for other in others:
+        assert np.array_equal(one.values, other.values)
+        assert np.array_equal(one.margins, other.margins)
+    monkeypatch.setattr(encoding, "_MOST_ITEMS", 10**6)
+    assert np.array_equal(job(tmp_path / "many.parquet", protocol).sums(bytes(32)).margins, one.margins)
