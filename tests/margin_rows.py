@@ -16,14 +16,19 @@ PREFIXES = {"prefix": ["A", "S", "T"], "group": ["Infections", "Injuries", "Inju
 CHAPTERS = {"I10": "Circulatory", "S72": "Injuries", "A09": "Infections", "O80": "Births"}
 
 
-def protocol(epsilon=1, margins=CHAPTERS, **known):
+def protocol(epsilon: Any = 1, margins: Any = CHAPTERS, **known: Any) -> al.Protocol:
     """Five item groups: the chapters, in the order of their names, and (other)."""
-    chosen = {"contribution": 3, "margin_contribution": 2, "margin_share": "0.4", "total_share": "0.1"}
+    chosen: dict[str, Any] = {
+        "contribution": 3,
+        "margin_contribution": 2,
+        "margin_share": "0.4",
+        "total_share": "0.1",
+    }
     transform = al.SparseJL(sketch_dim=256, seed="margins")
     return al.Protocol(transform, epsilon=epsilon, margins=margins, **(chosen | known))
 
 
-def noise(law, shape, rng):
+def noise(law: Any, shape: Any, rng: np.random.Generator) -> Any:
     """Draws of a law of noise."""
     if law.name == "gaussian":
         return np.rint(law.scale * rng.standard_normal(shape)).astype(np.int64)
@@ -31,7 +36,7 @@ def noise(law, shape, rng):
     return rng.geometric(stop, shape) - rng.geometric(stop, shape)
 
 
-def rows(used, labels, people, counts, rng):
+def rows(used: al.Protocol, labels: Any, people: Any, counts: Any, rng: np.random.Generator) -> al.Sketches:
     """A row for each label: so many people, so many of them with an item of each group, and items to match in the sketch."""
     k = used.transform.sketch_dim
     exact = np.column_stack([counts, people])
@@ -43,7 +48,9 @@ def rows(used, labels, people, counts, rng):
     return al.Sketches(values, labels, noises, (used,), totals, margins)
 
 
-def sampled(used, labels, people, shares, rng):
+def sampled(
+    used: al.Protocol, labels: Any, people: Any, shares: Any, rng: np.random.Generator
+) -> al.Sketches:
     """Rows of people who are samples of populations with these prevalences."""
     return rows(used, labels, people, rng.binomial(np.asarray(people)[:, None], shares), rng)
 
