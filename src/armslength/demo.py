@@ -113,7 +113,8 @@ def _mix(generator: np.random.Generator, more_common: str) -> NDArray[np.float64
     common[:] = generator.permuted(common, axis=0)
     for place, letter in enumerate(CHAPTERS):
         shares[place :: len(CHAPTERS)] *= _FACTOR if letter in more_common else 1
-    return shares / shares.sum()
+    shares /= shares.sum()
+    return shares
 
 
 def _visits(
