@@ -5,6 +5,7 @@ import numpy as np
 import armslength as al
 from armslength.sketches.noises import Noises
 from armslength.sketches.sketches import Sketches
+from margin_rows import PREFIXES, item_groups
 
 CODES = 2000
 
@@ -49,3 +50,30 @@ def hospitals(count, regions=4, *, epsilon=1, sketch_dim=256, labels=None):
         f"hospital {number + 1:02d} ({'ABCDEFGHIJKL'[number % regions]})" for number in range(count)
     ]
     return sketches_of(hospital_counts(count, regions), names, protocol_of(epsilon, sketch_dim))
+
+
+def with_margins(prevalences, people=5000, labels=None):
+    """Parties with these prevalences of item groups, and a mix of items for each different line of them, with seeded noise."""
+    protocol = al.Protocol(
+        al.SparseJL(sketch_dim=256, sparsity=1, seed="margins"),
+        epsilon=4,
+        contribution=5,
+        unit="one patient",
+        one_group=True,
+        total_share="0.1",
+        margins=item_groups(PREFIXES),
+        margin_share="0.2",
+        margin_contribution=2,
+    )
+    generator = np.random.default_rng(9)
+    mixes = {line: generator.dirichlet(np.full(256, 0.3)) for line in dict.fromkeys(map(tuple, prevalences))}
+    values = np.array([generator.multinomial(3 * people, mixes[tuple(line)]) for line in prevalences])
+    counts = np.column_stack([generator.binomial(people, prevalences), np.full(len(values), people)])
+    laws = protocol.law, protocol.total_law, protocol.margin_law
+    drawn = [
+        np.rint(array + generator.laplace(0, law.scale, array.shape)).astype(np.int64)
+        for array, law in zip((values, values.sum(axis=1), counts), laws, strict=True)
+    ]
+    ids = b"".join(number.to_bytes(16, "big") for number in range(len(values)))
+    names = labels or [f"ward {number + 1}" for number in range(len(values))]
+    return Sketches(drawn[0], names, Noises.fresh(ids, protocol, "events"), [protocol], *drawn[1:])

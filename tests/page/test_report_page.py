@@ -8,7 +8,7 @@ import pytest
 
 from armslength.reporting.findings import findings_of
 from armslength.reporting.page import page_of
-from report_parties import hospitals
+from report_parties import hospitals, with_margins
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
@@ -16,8 +16,8 @@ DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 class Report:
     """A report on the disk, its numbers, and a page that shows it and writes down what happens."""
 
-    def __init__(self, sketches, folder):
-        self.findings = findings_of(sketches, level=0.95, simultaneous=True, by="size")
+    def __init__(self, sketches, folder, by="size"):
+        self.findings = findings_of(sketches, level=0.95, simultaneous=True, by=by)
         self.path = folder / "report.html"
         self.path.write_text(page_of(self.findings, sketches, None), encoding="utf-8")
 
@@ -39,6 +39,12 @@ def few(tmp_path_factory):
 @pytest.fixture(scope="module")
 def many(tmp_path_factory):
     return Report(hospitals(500, 12, epsilon=0.4), tmp_path_factory.mktemp("many"))
+
+
+@pytest.fixture(scope="module")
+def explained(tmp_path_factory):
+    shares = [[0.1, 0.1, 0.3], [0.1, 0.1, 0.3], [0.3, 0.4, 0.3], [0.3, 0.4, 0.3], [0.1, 0.11, 0.3]]
+    return Report(with_margins(shares), tmp_path_factory.mktemp("explained"), by="shape")
 
 
 @pytest.fixture
@@ -269,12 +275,63 @@ def test_paper_has_no_controls_and_all_of_the_content(page):
 
 
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_the_page_fits_its_window(few, many, browser, viewport):
-    for report in (few, many):
+def test_the_page_fits_its_window(few, many, explained, browser, viewport):
+    for report in (few, many, explained):
         page = report.open(browser, viewport=viewport)
         assert overflow(page) <= 0
         assert page.said == []
         page.close()
+
+
+def test_two_parties_or_two_groups_can_be_chosen(explained, browser):
+    findings = explained.findings
+    assert len(findings.groups) == 2
+    page = explained.open(browser)
+    text, first, second = (page.locator(f"#differs-{name}") for name in ("text", "first", "second"))
+    assert text.inner_text().startswith("Group A and group B: distance ")
+    second.select_option("3")  # a party: then the first is one, too
+    assert first.input_value() == "0"
+    assert text.inner_text().startswith("ward 1 and ward 4: distance ")
+    assert findings.style.text(findings.distance[0, 3]) in text.inner_text()
+    shown = dict(zip(column(page, "differs-table", 1), column(page, "differs-table", 3), strict=True))
+    assert 25 < float(shown["Injuries"]) < 35
+    assert "2 of 3 item groups differ" in text.inner_text()
+    assert page.locator("#differs-table .bars:not(.unsure)").count() == 2
+    first.select_option("3")
+    assert second.input_value() == "0"
+    assert float(column(page, "differs-table", 3)[0].replace("−", "-")) < 0
+    first.select_option("6")
+    assert text.inner_text().startswith("Group B and group A: ")
+    assert page.said == []
+    page.close()
+
+
+def test_the_heat_map_says_in_what_a_pair_differs_and_chooses_it(explained, browser):
+    findings = explained.findings
+    page = explained.open(browser)
+    page.locator("#heat-canvas").scroll_into_view_if_needed()
+    order = findings.clusters.order
+    row, column_number = order.index(0), order.index(2)
+    page.mouse.move(*cell(page, row, column_number, 5))
+    assert re.search(
+        r"ward 3 has more \w+ \(\+\d+ points\), more", page.locator("#heat-reading").inner_text()
+    )
+    page.mouse.down()
+    page.mouse.up()
+    assert page.locator("#differs-text").inner_text().startswith("ward 1 and ward 3: ")
+    page.close()
+
+
+def test_python_and_the_script_write_the_same_differences(explained, browser):
+    page, still = explained.open(browser), explained.open(browser, java_script_enabled=False)
+    assert still.locator("#differs-table").is_visible()
+    assert not still.locator("#differs-first").is_visible()
+    for place in ("#differs-text", "#differs-table thead"):
+        assert still.locator(place).inner_text() == page.locator(place).inner_text()
+    bodies = [each.locator("#differs-table tbody").inner_html() for each in (still, page)]
+    assert bodies[0] == bodies[1]
+    page.close()
+    still.close()
 
 
 def test_names_for_assistive_technology(page):

@@ -1,6 +1,7 @@
 """The demo: its data, its yardstick, and the whole run with few hospitals."""
 
 import shlex
+from itertools import pairwise
 
 import numpy as np
 from click.testing import CliRunner
@@ -15,10 +16,13 @@ def test_hospitals_differ_by_region_and_some_patients_have_very_many_events():
     made = demo.generated_hospitals()
     assert len(made) == 24
     assert sorted({hospital.region for hospital in made}) == [0, 1, 2, 3]
-    shares = []
-    for hospital in made:
-        codes = [int(code[1:]) for code in hospital.visits.column("code").to_pylist()]
-        shares.append(np.bincount(codes, minlength=demo.CODES) / len(codes))
+    sizes = np.cumsum([0, *(hospital.visits.num_rows for hospital in made)])
+    codes = np.concatenate([hospital.visits.column("code").to_numpy() for hospital in made])
+    numbers = np.unique(codes, return_inverse=True)[1]
+    shares = [
+        np.bincount(numbers[first:last], minlength=demo.CODES) / (last - first)
+        for first, last in pairwise(sizes)
+    ]
     truth = cdist(shares, shares)
     regions = np.array([hospital.region for hospital in made])
     same = regions[:, None] == regions
@@ -31,11 +35,25 @@ def test_hospitals_differ_by_region_and_some_patients_have_very_many_events():
     assert largest > 100
 
 
+def test_two_chapters_of_each_region_are_more_common():
+    made = demo.generated_hospitals(4, (2000, 2000))
+    shares = [
+        np.unique([code[0] for code in hospital.visits.column("code").to_pylist()], return_counts=True)
+        for hospital in made
+    ]
+    share_of = [dict(zip(*each, strict=True)) for each in shares]
+    for region, chapters in enumerate(demo.REGIONS):
+        for chapter in demo.CHAPTERS:
+            is_largest = max(range(4), key=lambda number: share_of[number][chapter]) == region
+            assert is_largest or chapter not in chapters
+
+
 def test_the_demo_runs_from_tables_to_a_report(tmp_path, monkeypatch):
     monkeypatch.setattr(demo, "HOSPITALS", 8)
     done = CliRunner().invoke(main, ["demo", "--folder", str(tmp_path / "demo")])
     assert done.exit_code == 0, done.output
     assert "Groups that stand apart" in done.output
+    assert "hospital 02 has more with" in done.output
     page = tmp_path / "demo" / "report.html"
     assert str(page) in done.output
     assert "hospital 08" in page.read_text(encoding="utf-8")
@@ -47,7 +65,14 @@ def test_the_demo_runs_from_tables_to_a_report(tmp_path, monkeypatch):
     commands = [
         shlex.split(line)[1:] for line in done.output.splitlines() if line.strip().startswith("armslength ")
     ]
-    assert [command[0] for command in commands] == ["plan", "release", "compare", "cluster", "report"]
+    assert [command[0] for command in commands] == [
+        "plan",
+        "release",
+        "compare",
+        "cluster",
+        "explain",
+        "report",
+    ]
     assert done.output.count("armslength ") == len(commands)
     for command in commands:
         again = CliRunner().invoke(main, command)

@@ -1,6 +1,7 @@
 """`armslength compare`: distances between all parties, with intervals, as a stream."""
 
 import json
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -82,7 +83,10 @@ def compare(files: tuple[str, ...], against: str | None, form: str, **known: Any
     metadata = {key.decode(): value.decode() for key, value in reader.schema.metadata.items()}
     lines = _lines(first, reader)
     if form == "table":
-        _write_table(lines, (left, left if right is None else right), metadata)
+        farthest = _write_table(lines, (left, left if right is None else right), metadata)
+        pairs = len(left) * (len(left) - 1) // 2 if right is None else len(left) * len(right)
+        if farthest is not None:
+            _write_reasons(sketches, files, farthest, 1 - (1 - float(metadata["level"])) / pairs)
         return
     if form == "csv":
         write_csv(lines, FIELDS, sys.stdout)
@@ -117,7 +121,8 @@ def _write_table(
     lines: Iterable[dict[str, Any]],
     sides: "tuple[al.Sketches | al.Collection, ...]",
     metadata: dict[str, str],
-) -> None:
+) -> tuple[str, str] | None:
+    """Prints all pairs; returns the one that is surely farthest apart, if one is."""
     columns = [
         *(
             # The labels of a collection are not known before.
@@ -134,6 +139,7 @@ def _write_table(
         click.echo(f"{question}\n")
     sys.stdout.write(f"{heading(columns)}\n")
     count = resolved = 0
+    farthest, most = None, 0.0
     is_cosine = metadata["quantity"] == "cosine"
     for pair in lines:
         state = "" if pair["resolved"] or is_cosine else "not resolved"
@@ -142,6 +148,9 @@ def _write_table(
         sys.stdout.write(f"{line(columns, [*(pair[name] for name in FIELDS[:5]), state])}\n")
         count += 1
         resolved += pair["resolved"]
+        apart = ALIKE - pair["upper"] if is_cosine else pair["lower"]  # a cosine is far where it is small
+        if apart > most:
+            farthest, most = (pair["left"], pair["right"]), apart
     percent = f"{100 * float(metadata['level']):.6g}%"
     together = "together" if metadata["simultaneous"] == "true" else "for each pair by itself"
     if metadata["fdr"] == "true":
@@ -150,3 +159,21 @@ def _write_table(
     click.echo(f"{plural(count, 'pair')}{differ}; intervals hold at {percent}, {together}")
     if metadata["note"]:
         click.echo(metadata["note"])
+    return None if metadata["quantity"] == "inner-product" else farthest
+
+
+def _write_reasons(
+    sketches: "al.Sketches | al.Collection", files: tuple[str, ...], pair: tuple[str, str], level: float
+) -> None:
+    """In what the farthest pair differs, if its releases have margins; the level is for all pairs, among which it was chosen."""
+    try:
+        a, b = (sketches[label] for label in pair)
+        if a.margins is None or b.margins is None:
+            return
+        reasons = al.explain(a, b, level=level).reasons()
+    except al.ArmslengthError:  # two parties of one name, other margins, or too few people
+        return
+    found = f"{pair[1]} has {', '.join(reasons)}" if reasons else "too noisy to say in what"
+    click.echo(
+        f"Farthest of these: {pair[0]} and {pair[1]}; {found}: armslength explain {shlex.join((*files, *pair))}"
+    )

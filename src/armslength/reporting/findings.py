@@ -1,7 +1,7 @@
 """All numbers of a report, computed once before anything is drawn."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -17,9 +17,11 @@ from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Level
 from armslength.estimates.shapes import ALIKE, Shape, has_sure_total, shape_cosines
 from armslength.reporting.markup import NumberStyle
-from armslength.sketches.sketches import Sketches
+from armslength.reporting.reasons import Comparison, Reasons, Rows, reasons_of
+from armslength.sketches.sketches import Sketches, concat, sum_rows
 
 MOST_PARTIES = 1000
+MOST_PAIRS_LISTED, MOST_GROUPS, MOST_OUTLIERS = 3, 8, 5
 
 Matrix = NDArray[np.float64]
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -47,6 +49,8 @@ class Findings:
     )
     left_out: tuple[str, ...] = ()  # parties whose totals may be 0: they have no mix
     remedy: "Remedy | None" = None  # of pairs that are neither told apart nor alike; None by size
+    reasons: Reasons | str = "no margins"  # in what parties and groups differ, or why that is not known
+    group_distances: tuple[Matrix, Matrix, Matrix] | None = None  # of those groups, with their ends
 
     @cached_property
     def is_alike(self) -> NDArray[np.bool_]:
@@ -55,6 +59,37 @@ class Findings:
             return np.zeros(self.squared.shape, dtype=np.bool_)
         alike: NDArray[np.bool_] = self.likeness[1] >= ALIKE
         return alike
+
+    @cached_property
+    def groups(self) -> tuple[Rows, ...]:
+        """The rows of the largest supported groups."""
+        if self.clusters is None:
+            return ()
+        numbers, groups = self.clusters.flat(), dict[int, list[int]]()
+        for row in np.flatnonzero(self.clusters.in_supported).tolist():
+            groups.setdefault(int(numbers[row]), []).append(row)
+        return tuple(map(tuple, groups.values()))
+
+    @cached_property
+    def outlier_rows(self) -> list[int]:
+        """The parties that are surely unlike the rest, the farthest first."""
+        if self.outliers is None:
+            return []
+        rows = np.flatnonzero(self.outliers.is_outlier)
+        order: list[int] = rows[np.argsort(-self.outliers.score[rows], kind="stable")].tolist()
+        return order
+
+    @property
+    def main_comparison(self) -> Comparison:
+        """The first two groups, or else the pair that is surely farthest apart."""
+        if len(self.groups) > 1:
+            return self.groups[0], self.groups[1]
+        i, j = next(iter(self.surest_pairs(1, is_closest=False)), (0, 1))
+        return (i,), (j,)
+
+    def side_number(self, rows: Rows) -> int:
+        """The number of a party, or of a group after all parties, in the lists of what can be compared."""
+        return rows[0] if len(rows) == 1 else len(self.labels) + self.groups.index(rows)
 
     @cached_property
     def distance(self) -> Matrix:
@@ -149,6 +184,7 @@ def findings_of(
         )
     if not isinstance(simultaneous, bool):
         raise ParameterError("simultaneous must be True or False, got something else")
+    asked_beyond_chance = beyond_chance
     best_by, best_beyond_chance = best_question(sketches)
     by = best_by if by is None else by
     if beyond_chance is None:
@@ -171,7 +207,7 @@ def findings_of(
     if by == "shape":
         likeness = _likeness(sketches, level, simultaneous=simultaneous, beyond_chance=beyond_chance)
         remedy = _remedy(estimate, (joint[0] <= 0) & (likeness[1] < ALIKE), level)
-    return Findings(
+    findings = Findings(
         labels=_unique(sketches.labels),
         level=level,
         simultaneous=simultaneous,
@@ -193,6 +229,32 @@ def findings_of(
         else None,
         in_clear=estimate.in_clear[0],
     )
+    return _with_reasons(findings, sketches, beyond_chance=asked_beyond_chance is not False)
+
+
+def _with_reasons(findings: Findings, sketches: Sketches, *, beyond_chance: bool) -> Findings:
+    """The same findings, and in what the parties and groups differ that they speak of."""
+    if len(sketches) == 1:
+        return findings
+    groups, main = findings.groups[:MOST_GROUPS], findings.main_comparison
+    pairs = findings.surest_pairs(MOST_PAIRS_LISTED, is_closest=False)
+    reasons = reasons_of(
+        sketches,
+        groups,
+        pairs if len(groups) > 1 else [*pairs, (main[0][0], main[1][0])],
+        findings.outlier_rows[:MOST_OUTLIERS],
+        level=findings.level,
+        simultaneous=findings.simultaneous,
+        beyond_chance=beyond_chance,
+    )
+    distances = None
+    if isinstance(reasons, Reasons) and len(groups) > 1:
+        sums = concat([sum_rows(sketches.rows(rows), "group") for rows in groups])
+        estimate = pair_estimator(findings.by, beyond_chance=findings.beyond_chance)(sums, None)
+        ends = estimate.interval(findings.level, simultaneous=findings.simultaneous)
+        value, lower, upper = (np.sqrt(np.maximum(each, 0.0)) for each in (estimate.value, *ends))
+        distances = value, lower, upper
+    return replace(findings, reasons=reasons, group_distances=distances)
 
 
 def _likeness(

@@ -79,6 +79,11 @@ class NumberStyle:
         return f"{self.text(lower)} to {self.text(upper)}"
 
 
+def points_text(share: float) -> str:
+    """A difference of shares in percentage points, with its sign. The script of the page writes the same."""
+    return f"{100 * share:+.1f}".replace("-0.0", "+0.0").replace("-", "−")
+
+
 def percent(share: float) -> str:
     """A share in whole percents; 0% and 100% only for nothing and all."""
     if 0 < share < 0.005:

@@ -15,7 +15,8 @@ from armslength.files import atomic_write
 from armslength.reporting import promise, statements
 from armslength.reporting.findings import Findings, findings_of
 from armslength.reporting.markup import asset, escaped, fill, level_text, percent, scripts
-from armslength.reporting.sections import all_sections
+from armslength.reporting.reasons import Reasons
+from armslength.reporting.sections import FEWEST_DIFFERENCES, MOST_DIFFERENCES, all_sections
 from armslength.sketches.sketches import Sketches
 from armslength.version import __version__
 
@@ -117,8 +118,24 @@ def script_numbers(findings: Findings) -> str:
             "value": _base64_floats(values[rows, columns]),
             "lower": _base64_floats(findings.lower[rows, columns]),
             "upper": _base64_floats(findings.upper[rows, columns]),
+            "margins": _margins(findings),
         }
     )
+
+
+def _margins(findings: Findings) -> dict[str, Any] | None:
+    """The prevalences of all parties and groups that can be compared; None where there are none."""
+    reasons = findings.reasons
+    if not isinstance(reasons, Reasons) or reasons.sides is None:
+        return None
+    groups = range(len(reasons.groups))
+    return {
+        "names": reasons.item_groups,
+        "sides": _base64_floats(reasons.sides),
+        "first": [findings.side_number(rows) for rows in findings.main_comparison],
+        "apart": [[statements.group_distance(findings, i, j) for j in groups] for i in groups],
+        "lines": [FEWEST_DIFFERENCES, MOST_DIFFERENCES],
+    }
 
 
 def safe_json(document: Any) -> str:

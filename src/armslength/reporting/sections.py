@@ -2,16 +2,20 @@
 
 import numpy as np
 
+from armslength.answers.explain import Explanation
 from armslength.errors import plural
 from armslength.reporting import promise, statements
 from armslength.reporting.drawings import HATCHING, MOST_LABELS_ON_MAP, map_svg, still_heat, tree_svg
 from armslength.reporting.findings import Findings
-from armslength.reporting.markup import asset, escaped, fill, level_text, name, percent, section
+from armslength.reporting.markup import asset, escaped, fill, level_text, name, percent, points_text, section
+from armslength.reporting.reasons import Reasons, Rows
 from armslength.sketches.sketches import Sketches
 
 _MOST_PAIRS_WITHOUT_SCRIPT, _MOST_PRINTED = 300, 60
+FEWEST_DIFFERENCES, MOST_DIFFERENCES = 10, 25  # lines
 _UNSURE_ITEM = '<li class="unsure">'
 _HEAT_HINT = "Point at a cell, or move with the arrow keys, to read a pair."
+_CLICK_HINT = " Click it, and “What sets them apart” shows the pair."
 _ERROR_BAR = '<th scope="col" class="bar-cell"><span class="unseen">Error bar</span></th>'
 _BRANCH = '<svg width="40" height="12" aria-hidden="true"><line class="branch{}" x1="2" x2="38" y1="6" y2="6"/></svg>'
 
@@ -24,13 +28,14 @@ def all_sections(findings: Findings, sketches: Sketches) -> list[tuple[str, str,
         return [privacy, cards]
     return [
         ("summary", "In short", _summary(findings, sketches)),
-        privacy,
-        ("heat", "Heat map", _heat(findings)),
         ("map", "Map", _map(findings)),
+        ("heat", "Heat map", _heat(findings)),
+        ("differs", "What differs", _differs(findings)),
         ("groups", "Tree", _groups(findings)),
         ("one", "One party", _one(findings)),
         ("nearest", "Nearest", _nearest(findings)),
         ("pairs", "All pairs", _pairs(findings)),
+        privacy,
         cards,
     ]
 
@@ -74,7 +79,12 @@ def _heat(findings: Findings) -> str:
     fields = {
         "prints": " prints-still" if still else "",
         "still": still or _without_script("The heat map of so many parties needs JavaScript."),
-        "hint": _HEAT_HINT,
+        "hint": _HEAT_HINT
+        + (
+            _CLICK_HINT
+            if isinstance(findings.reasons, Reasons) and findings.reasons.sides is not None
+            else ""
+        ),
         "colors": colors,
         "hatching": HATCHING.replace("hatching", "hatched"),
     }
@@ -128,6 +138,132 @@ def _groups(findings: Findings) -> str:
     )
     return section(
         "groups", "Who belongs together", caption, legend, f"<figure>{tree_svg(findings)}</figure>"
+    )
+
+
+def _differs(findings: Findings) -> str:
+    """In what two sides differ, as bars; the script lets choose them, and writes the same."""
+    heading, reasons = "What sets them apart", findings.reasons
+    if not isinstance(reasons, Reasons):
+        return section("differs", heading, f"<p>{_no_reasons(reasons)}</p>")
+    first, second = findings.main_comparison
+    answer = reasons.shown[first, second]
+    a, b = (_side(findings, rows) for rows in (first, second))
+    apart = (
+        statements.group_distance(findings, 0, 1)
+        if len(first) > 1
+        else statements.pair_distance(findings, first[0], second[0])
+    )
+    choices = _choices(findings, reasons)
+    fields = {
+        "choice": "" if reasons.sides is not None else " hidden",
+        "choices": choices,
+        "text": f"{a[0].upper()}{a[1:]} and {b}: {apart}. {_verdict(answer)}",
+        "axis": f"fewer ← in {b} → more",
+        "level": level_text(findings.level),
+        "a": a,
+        "b": b,
+        "rows": "" if answer is None else _difference_rows(answer),
+        "note": _differs_note(findings, reasons),
+    }
+    return section("differs", heading, fill(asset("differs.html"), fields))
+
+
+def _no_reasons(reason: str) -> str:
+    if reason == "no margins":
+        return (
+            "These releases cannot say in what parties differ. To know it next time, plan with item groups, such as chapters of "
+            "diagnoses: <code>armslength plan --margins chapters.csv …</code>. Single items can be asked about today: "
+            "<code>armslength explain … --items codes.txt</code>."
+        )
+    return f"In what parties differ cannot be said of these rows: {escaped(reason)}."
+
+
+def _side(findings: Findings, rows: Rows) -> str:
+    return (
+        name(findings.labels[rows[0]])
+        if len(rows) == 1
+        else f"group {'ABCDEFGH'[findings.groups.index(rows)]}"
+    )
+
+
+def _choices(findings: Findings, reasons: Reasons) -> str:
+    """Groups and parties as options of a list."""
+    if reasons.sides is None:
+        return ""
+    groups = "".join(
+        f'<option value="{findings.side_number(rows)}">Group {"ABCDEFGH"[number]}: {escaped(findings.labels[rows[0]])} '
+        f"and {len(rows) - 1} more</option>"
+        for number, rows in enumerate(reasons.groups)
+    )
+    parties = "".join(
+        f'<option value="{row}">{escaped(label)}</option>' for row, label in enumerate(findings.labels)
+    )
+    listed = f'<optgroup label="Groups">{groups}</optgroup>' if len(reasons.groups) > 1 else ""
+    return f'{listed}<optgroup label="Parties">{parties}</optgroup>'
+
+
+def _verdict(answer: Explanation | None) -> str:
+    """How many item groups differ, and how large a difference the others could still have."""
+    if answer is None:
+        return "People are too few to say in what."
+    found, count = answer.found, len(answer.item_groups)
+    most = 100 * max(
+        np.abs(answer.lower[found:]).max(initial=0.0), np.abs(answer.upper[found:]).max(initial=0.0)
+    )
+    if not found:
+        return f"No difference found: in none of {count:,} item groups is it larger than {most:.1f} points."
+    rest = f" In the others no difference is larger than {most:.1f} points." if found < count else ""
+    return f"{found:,} of {count:,} item groups differ.{rest}"
+
+
+def _difference_rows(answer: Explanation) -> str:
+    shown = range(min(max(FEWEST_DIFFERENCES, answer.found), MOST_DIFFERENCES, len(answer.item_groups)))
+    widest = max(max(-answer.lower[row], answer.upper[row]) for row in shown)
+
+    def at(value: float) -> str:
+        return f"{50 + 48 * value / widest:.2f}%"
+
+    lines = []
+    for row in shown:
+        lower, upper, value = (float(each[row]) for each in (answer.lower, answer.upper, answer.difference))
+        kind = "bars" if row < answer.found else "bars unsure"
+        bar = (
+            f'<svg class="{kind}" aria-hidden="true"><line class="zero" x1="50%" x2="50%" y1="0" y2="16"/>'
+            f'<line class="bar-line" x1="50%" x2="{at(value)}" y1="8" y2="8"/>'
+            f'<line class="ends" x1="{at(lower)}" x2="{at(upper)}" y1="8" y2="8"/></svg>'
+        )
+        shares = "".join(
+            f'<td class="numeric">{100 * float(side[row]):.1f} %</td>' for side in (answer.a, answer.b)
+        )
+        lines.append(
+            f'<tr><th scope="row">{name(answer.item_groups[row])}</th><td class="wide-bar">{bar}</td>'
+            f'<td class="numeric">{points_text(value)}</td>'
+            f'<td class="interval">{points_text(lower)} to {points_text(upper)}</td>{shares}</tr>'
+        )
+    return "".join(lines)
+
+
+def _differs_note(findings: Findings, reasons: Reasons) -> str:
+    chance = "beyond chance, " if reasons.beyond_chance else "about the people counted, "
+    family = (
+        "for all item groups of all pairs that can be chosen here, together"
+        if findings.simultaneous
+        else "for all item groups of one pair together; of many pairs that you look at, some miss"
+    )
+    groups = (
+        " Groups were found in the same releases; here they are taken as given, and as if nobody were in two parties."
+        if len(reasons.groups) > 1
+        else ""
+    )
+    more = (
+        ""
+        if reasons.sides is not None
+        else " There are too many item groups to choose other parties here: <code>armslength explain</code> does it."
+    )
+    return (
+        f"Points: how many more or fewer of every 100 people have an item of the group. Intervals hold at {level_text(findings.level)}, "
+        f"{chance}{family}. Dashed: no difference found, because there is none or because noise hides it.{groups}{more}"
     )
 
 

@@ -3,12 +3,11 @@
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from armslength.errors import plural
 from armslength.estimates.shapes import ALIKE
-from armslength.reporting.findings import Findings
-from armslength.reporting.markup import level_text, name, percent
+from armslength.reporting.findings import MOST_GROUPS, MOST_OUTLIERS, MOST_PAIRS_LISTED, Findings
+from armslength.reporting.markup import escaped, level_text, name, percent
+from armslength.reporting.reasons import Reasons, Rows, others
 from armslength.sketches.sketches import Sketches
 
 _SIZES = (
@@ -23,8 +22,7 @@ _POPULATIONS = (
     "<strong>It is about populations, and assumes samples.</strong> As if each party’s people were an independent random sample of "
     "people like them. Families, clinics and repeat visitors make chance larger than that. Nothing is said about the people counted."
 )
-_MOST_LISTED = 3
-_MOST_GROUPS, _MOST_MEMBERS = 8, 12
+_MOST_MEMBERS = 12
 _MEASURED_PAIRS = (
     276  # up to so many pairs, docs/estimates.md has measured over how many items a difference must spread
 )
@@ -93,14 +91,15 @@ def _verdict(findings: Findings) -> str:
 def statements(findings: Findings) -> list[Statement]:
     """All findings, for two or more parties."""
     if len(findings.labels) == 2:
-        distance = Statement(bool(findings.resolved[0, 1]), "The distance", f"{_pair(findings, 0, 1)}.")
-        return [_resolution(findings), distance]
+        text = f"{_pair(findings, 0, 1)}.{pair_reasons(findings, (0,), (1,))}"
+        distance = Statement(bool(findings.resolved[0, 1]), "The distance", text)
+        return [distance, _resolution(findings)]
     return [
-        _resolution(findings),
         _groups(findings),
         _extremes(findings, closest=False),
-        _extremes(findings, closest=True),
         *_outliers(findings),
+        _extremes(findings, closest=True),
+        _resolution(findings),
     ]
 
 
@@ -112,7 +111,7 @@ def limits(findings: Findings, sketches: Sketches) -> list[str]:
     claims = [
         "<strong>Not resolved is not the same as alike.</strong> Such a pair may be equal or not; the noise hides it.",
         _SIZES if findings.by == "size" else _POPULATIONS if findings.beyond_chance else _COUNTS,
-        "<strong>Nothing about a single person</strong>, and no cause: a distance does not say why two populations differ.",
+        "<strong>Nothing about a single person</strong>, and no cause: nothing here says why two populations differ.",
         (
             f"<strong>Intervals are for differences spread over many items</strong>: about {items:,} or more of similar size "
             f"for sketches of {width:,} numbers{', and more for so many pairs' if many_pairs else ''}. They include the noise "
@@ -141,7 +140,7 @@ def _resolution(findings: Findings) -> Statement:
     rest = int(is_open[findings.pairs].sum())
     if rest:
         text += f" {plural(rest, 'pair is', 'pairs are')} <em>too uncertain to say</em>. {_remedy(findings)}"
-    return Statement(rest == 0, "What differs", text)
+    return Statement(rest == 0, "What could not be decided" if rest else "How many differ", text)
 
 
 def _remedy(findings: Findings) -> str:
@@ -162,44 +161,54 @@ def _remedy(findings: Findings) -> str:
 
 def _extremes(findings: Findings, *, closest: bool) -> Statement:
     """The pairs that are surely the closest or the farthest."""
-    pairs = findings.surest_pairs(_MOST_LISTED, is_closest=closest)
+    pairs = findings.surest_pairs(MOST_PAIRS_LISTED, is_closest=closest)
     heading = "Most alike" if closest else "Farthest apart"
     if not pairs:
         reason = "no interval has an upper end" if closest else "no pair is told apart"
         return Statement(False, heading, f"Not known: {reason}.")
-    lines = "".join(f"<li>{_pair(findings, i, j)}</li>" for i, j in pairs)
+    lines = "".join(
+        f"<li>{_pair(findings, i, j)}{'' if closest else pair_reasons(findings, (i,), (j,))}</li>"
+        for i, j in pairs
+    )
     return Statement(True, heading, f'</p><ol class="pairs">{lines}</ol><p>')
 
 
 def _pair(findings: Findings, i: int, j: int) -> str:
     names = f"{name(findings.labels[i])} and {name(findings.labels[j])}"
     style = findings.style
-    distance = f"distance {style.text(findings.distance[i, j])} ({style.interval(findings.lower[i, j], findings.upper[i, j])})"
     if findings.likeness is None:
-        return f"{names}: {distance}"
+        ends = style.interval(findings.lower[i, j], findings.upper[i, j])
+        return f"{names}: distance {style.text(findings.distance[i, j])} ({ends})"
     value, lower, upper = (max(0.0, float(each[i, j])) for each in findings.likeness)
-    return f"{names}: {value:.2f} alike ({lower:.2f} to {upper:.2f}); {distance}"
+    return f"{names}: {value:.2f} alike ({lower:.2f} to {upper:.2f})"
 
 
 def _groups(findings: Findings) -> Statement:
     """The largest supported groups."""
-    tree = findings.clusters
-    groups = () if tree is None else tree.groups()
-    if not groups or tree is None:
+    groups, count = findings.groups, len(findings.labels)
+    if not groups:
         return Statement(
             False, "Groups", "No group is supported: noise could have made the whole tree below."
         )
     lines = []
-    for group in groups[:_MOST_GROUPS]:
+    for group in groups[:MOST_GROUPS]:
+        names = ", ".join(name(findings.labels[row]) for row in group[:_MOST_MEMBERS])
         more = f" and {len(group) - _MOST_MEMBERS} more" if len(group) > _MOST_MEMBERS else ""
-        lines.append(f"<li>{', '.join(map(name, group[:_MOST_MEMBERS]))}{more}</li>")
-    more = f"<p>and {len(groups) - _MOST_GROUPS} more.</p>" if len(groups) > _MOST_GROUPS else ""
-    single = len(findings.labels) - sum(map(len, groups))
+        words = reason_words(findings, others(group, count), group)
+        reasons = f'<span class="reasons">{words}</span>' if words else ""
+        lines.append(f"<li>{names}{more}{reasons}</li>")
+    more = f"<p>and {len(groups) - MOST_GROUPS} more.</p>" if len(groups) > MOST_GROUPS else ""
+    single = count - sum(map(len, groups))
     rest = f" {plural(single, 'party is', 'parties are')} in no supported group." if single else ""
+    against = (
+        " Below each: in what it differs from all other parties."
+        if isinstance(findings.reasons, Reasons)
+        else ""
+    )
     noun = plural(len(groups), "group stands", "groups stand")
     whom = " for the populations" if findings.beyond_chance else " for the people counted"
     text = (
-        f"{noun} apart, closer inside than to the others, supported at {level_text(findings.level)}{whom}.{rest}</p>"
+        f"{noun} apart, closer inside than to the others, supported at {level_text(findings.level)}{whom}.{rest}{against}</p>"
         f'<ol class="pairs" type="A">{"".join(lines)}</ol>{more}<p>'
     )
     return Statement(single == 0, "Groups", text)
@@ -210,15 +219,55 @@ def _outliers(findings: Findings) -> list[Statement]:
     if outliers is None:
         return []
     heading = "Unlike the rest"
-    rows = np.flatnonzero(outliers.is_outlier)
-    if not len(rows):
+    rows = findings.outlier_rows
+    if not rows:
         usual = f"{outliers.factor:g} times as far from half of the others as is typical"
         return [Statement(False, heading, f"No party is surely more than {usual}.")]
-    rows = rows[np.argsort(-outliers.score[rows], kind="stable")]
-    names = ", ".join(name(findings.labels[int(row)]) for row in rows[:5])
-    more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
+    names = ", ".join(name(findings.labels[row]) for row in rows[:MOST_OUTLIERS])
+    more = f" and {len(rows) - MOST_OUTLIERS} more" if len(rows) > MOST_OUTLIERS else ""
     text = (
         f"{names}{more}: {'the first ' if len(rows) > 1 else ''}at least {style.text(float(outliers.lower[rows[0]]))} "
         f"from half of the others; {style.text(outliers.typical[0])} is typical."
     )
-    return [Statement(True, heading, text)]
+    count = len(findings.labels)
+    words = [(row, reason_words(findings, others((row,), count), (row,))) for row in rows[:MOST_OUTLIERS]]
+    lines = [f"<li>{name(findings.labels[row])}: {reasons}</li>" for row, reasons in words if reasons]
+    listed = (
+        f'</p><p>Than all others they have:</p><ul class="pairs">{"".join(lines)}</ul><p>' if lines else ""
+    )
+    return [Statement(True, heading, text + listed)]
+
+
+def reason_words(findings: Findings, first: Rows, second: Rows) -> str:
+    """In what the second side differs from the first, as text; empty where nothing was found, or cannot be."""
+    reasons = findings.reasons
+    return escaped(reasons.words(first, second)) if isinstance(reasons, Reasons) else ""
+
+
+def pair_distance(findings: Findings, i: int, j: int) -> str:
+    """How far two parties are apart; the script of the page writes the same."""
+    style = findings.style
+    state = (
+        "told apart" if findings.resolved[i, j] else "alike" if findings.is_alike[i, j] else "not resolved"
+    )
+    ends = style.interval(findings.lower[i, j], findings.upper[i, j])
+    return f"distance {style.text(findings.distance[i, j])} ({ends}), {state}"
+
+
+def group_distance(findings: Findings, i: int, j: int) -> str:
+    """How far two groups are apart."""
+    if findings.group_distances is None or i == j:
+        return ""
+    style = findings.style
+    value, lower, upper = (float(each[i, j]) for each in findings.group_distances)
+    state = "told apart" if lower > 0 else "not resolved"
+    return f"distance {style.text(value)} ({style.interval(lower, upper)}), {state}"
+
+
+def pair_reasons(findings: Findings, first: Rows, second: Rows) -> str:
+    """The same for two parties, as a line below their distance."""
+    if not isinstance(findings.reasons, Reasons):
+        return ""
+    words = reason_words(findings, first, second)
+    text = f"{name(findings.labels[second[0]])} has {words}" if words else "Too noisy to say in what."
+    return f'<span class="reasons">{text}</span>'

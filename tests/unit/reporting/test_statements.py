@@ -36,7 +36,7 @@ APART = [[0, 10, 50], [10, 0, 90], [50, 90, 0]]
 
 
 def test_extremes_are_those_that_are_supported():
-    resolution, _, farthest, closest = statements.statements(made_up(APART, 5))
+    _, farthest, closest, resolution = statements.statements(made_up(APART, 5))
     assert closest.text.index(
         "<bdi>a</bdi> and <bdi>b</bdi>: distance 10.0 (5.0 to 15.0)"
     ) < closest.text.index("50.0")
@@ -47,10 +47,10 @@ def test_extremes_are_those_that_are_supported():
 
 
 def test_pairs_that_are_not_told_apart_are_not_among_the_farthest():
-    resolution, _, farthest, _ = statements.statements(made_up(APART, 21))
+    _, farthest, _, resolution = statements.statements(made_up(APART, 21))
     assert farthest.text.count("<li>") == 2
     assert "1 pair is" in resolution.text
-    *_, farthest, _ = statements.statements(made_up(APART, 500))
+    _, farthest, *_ = statements.statements(made_up(APART, 500))
     assert not farthest.is_sure
     assert "<bdi>" not in farthest.text
 
@@ -61,7 +61,7 @@ def test_open_pairs_come_with_a_reason_and_a_remedy():
         (Remedy(0.1, None, 5.0), ("chance", "5 times the people")),
         (Remedy(0.1, None, None), ("may truly be alike",)),
     ):
-        resolution, *_ = statements.statements(replace(made_up(APART, 500), remedy=remedy))
+        *_, resolution = statements.statements(replace(made_up(APART, 500), remedy=remedy))
         assert all(word in resolution.text for word in words)
 
 
@@ -70,7 +70,7 @@ def test_likeness_is_shown_and_counts_as_an_answer():
     findings = replace(
         made_up(APART, 21), by="shape", beyond_chance=True, likeness=(cosines, cosines - 0.02, cosines + 0.01)
     )
-    resolution, _, _, closest = statements.statements(findings)
+    *_, closest, resolution = statements.statements(findings)
     assert resolution.is_sure
     assert "0.99 alike (0.97 to 1.00)" in closest.text
     assert "1 is alike" in statements.lead(findings)
@@ -99,7 +99,7 @@ def test_labels_are_escaped():
 
 
 def test_two_parties_have_one_distance():
-    _, distance = statements.statements(made_up([[0, 9], [9, 0]], 1))
+    distance, _ = statements.statements(made_up([[0, 9], [9, 0]], 1))
     assert distance.is_sure
     assert "<bdi>a</bdi> and <bdi>b</bdi>: distance 9.00 (8.00 to 10.00)" in distance.text
 
@@ -109,13 +109,13 @@ def test_groups_and_outliers_of_real_sketches():
     counts[8, 1000:] += 200  # unlike all others
     sketches = sketches_of(counts, list("abcdefghi"), protocol_of(10))
     findings = findings_of(sketches, level=0.9, simultaneous=True, by="size")
-    _, groups, *_, outliers = statements.statements(findings)
+    groups, _, outliers, *_ = statements.statements(findings)
     assert outliers.is_sure
     assert outliers.text.startswith("<bdi>i</bdi>: at least ")
     assert (np.bincount(findings.clusters.flat()) > 1).any()
     assert "<li><bdi>" in groups.text
     noisy = findings_of(hospitals(6, epsilon=0.05), level=0.95, simultaneous=True, by="size")
-    _, groups, *_, outliers = statements.statements(noisy)
+    groups, _, outliers, *_ = statements.statements(noisy)
     assert not groups.is_sure
     assert "<bdi>" not in groups.text
     assert not outliers.is_sure

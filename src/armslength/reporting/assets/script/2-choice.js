@@ -1,6 +1,7 @@
 // One party can be chosen in any view; every view shows it.
 let chosen = -1;
 const whenChosen = [];
+const whenPaired = [];
 
 function choose(party, { quietly = false } = {}) {
   chosen = party;

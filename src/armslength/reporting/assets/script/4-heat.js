@@ -168,6 +168,9 @@ function heatMap() {
       make("span", "", `between ${written(lowers[pair])} and ${written(uppers[pair])}`, make("br")),
       badgeOf(pair), " ", make("span", "note", words),
     );
+    const rows = margins && differences(i, j);
+    const reasons = rows && reasonsOf(rows);
+    if (reasons) reading.append(make("span", "reasons", named(j), ` has ${reasons}`));
     if (values[pair] < 0) reading.append(make("span", "note", " The squared estimate is below 0, and is shown as 0."));
   }
   function moveTo(row, column) {
@@ -180,11 +183,16 @@ function heatMap() {
     const [column, row] = [event.clientX - box.left - left, event.clientY - box.top - top].map((at) => Math.floor(at / cell));
     if (row >= 0 && column >= 0 && row < count && column < count) moveTo(row, column);
   });
-  canvas.addEventListener("click", () => cursor && choose(order[cursor[0]]));
+  function pick() {
+    const [i, j] = cursor.map((rank) => order[rank]);
+    choose(i);
+    if (i !== j) for (const listener of whenPaired) listener(i, j);
+  }
+  canvas.addEventListener("click", () => cursor && pick());
   canvas.addEventListener("focus", () => cursor || moveTo(0, Math.min(1, count - 1)));
   canvas.addEventListener("keydown", (event) => {
     const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], Home: [0, -count], End: [0, count], PageUp: [-10, 0], PageDown: [10, 0] };
-    if (event.key === "Enter" || event.key === " ") choose(order[cursor[0]]);
+    if (event.key === "Enter" || event.key === " ") pick();
     else if (steps[event.key]) moveTo(...cursor.map((rank, axis) => Math.min(count - 1, Math.max(0, rank + steps[event.key][axis]))));
     else return;
     event.preventDefault();
