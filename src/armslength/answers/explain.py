@@ -23,6 +23,7 @@ POPULATIONS_NOTE = (
     "families, clinics and repeat visits make chance larger"
 )
 _DISJOINT = "as if nobody were counted in two rows of a side"
+_NEARLY_ALL = 0.8  # of the item groups that may count of each person
 _DOUBTFUL = 0.0005  # how often a side that has nobody may be taken for one that has
 _MOST_LINES = 20
 _MOST_NAMES = 3
@@ -210,6 +211,7 @@ def _explanations(
         both = sides[i], sides[j]
         note = "; ".join(
             [
+                *_bounds(both, (prevalences[i], prevalences[j])),
                 POPULATIONS_NOTE if beyond_chance else COUNTS_NOTE,
                 *([_DISJOINT] if any(len(side.noises.ids) > 1 for side in both) else []),
             ]
@@ -225,6 +227,28 @@ def _explanations(
             )
         )
     return results
+
+
+def _bounds(sides: Sequence[Sketches], prevalences: Sequence[Prevalence]) -> list[str]:
+    """What the bound on item groups does to the answer; the margins themselves tell how often it was reached."""
+    protocol = sides[0].protocols[0]
+    most, margins = protocol.margin_contribution or 0, protocol.margins
+    if margins is not None and margins.rule == "record" and most >= len(margins.columns):
+        return []  # everybody has one value in each column, and all count
+    counted = f"at most {plural(most, 'item group')} of each person count"
+    means = [float(each.counts.sum()) / each.people for each in prevalences]
+    near = [
+        f"{_name(side)} ({mean:.1f} on average)"
+        for side, mean in zip(sides, means, strict=True)
+        if mean > _NEARLY_ALL * most
+    ]
+    if not near:
+        return [counted]
+    reached = f"{counted}, and most people reach that in {_listed(near)}"
+    unequal = (
+        "if people have more item groups on one side than on the other, all shares of that side are too small"
+    )
+    return [f"{reached}: {unequal}; a larger margin_contribution would show it"]
 
 
 def _ranked(names: Sequence[str], a: Limits, b: Limits) -> dict[str, Any]:

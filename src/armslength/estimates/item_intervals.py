@@ -237,7 +237,8 @@ def noise_reach(noise: PairNoise, tail: float) -> float:
     is_exact = all(part.dropped_bits == 0 and part.coefficient / unit % 1 == 0 for part in noise.components)
     deviation = math.sqrt(noise.cumulants.k2)
     is_exact = is_exact and deviation <= _STEPS * unit
-    step = unit if is_exact else deviation / _STEPS
+    # noise that is nearly always 0 reaches many deviations, and no finer lattice is needed than that of its values
+    step = unit if is_exact else max(deviation, unit) / _STEPS
     pmf = noise_pmf(noise, step)
     beyond = 2 * np.cumsum(pmf[: len(pmf) // 2])[::-1]  # P(|N| > x) for x = 0, 1, … steps
     steps = int(np.searchsorted(-beyond, -tail))

@@ -237,3 +237,30 @@ def test_from_a_table_to_what_differs():
     found = al.explain(released["north"], released["harbor"], level=SURELY)
     assert found.item_groups[0] == "Injuries"
     assert found.verdict[0] == "more"
+
+
+def test_a_bound_that_most_people_reach_is_said_of_the_side():
+    """People with many item groups seem to have fewer of each, and no privacy is needed to see that the bound was reached."""
+    people, counts = [50_000] * 3, [[5_000] * 5, [20_000] * 5, [19_000] * 5]
+    each = rows(P, LABELS, people, counts, np.random.default_rng(2))
+    with_many = al.explain(each["north"], each["harbor"]).note
+    assert "harbor (2.0" in with_many
+    assert "north (" not in with_many
+    assert "hill (1.9" in al.explain(each["harbor"], each["hill"]).note
+    alone = rows(P, LABELS[:2], people[:2], [counts[0]] * 2, np.random.default_rng(3))
+    assert "on average" not in al.explain(*alone).note
+
+
+def test_a_record_whose_columns_all_count_has_no_bound_to_speak_of():
+    record = al.Protocol(
+        al.SparseJL(sketch_dim=64, seed="record"),
+        epsilon=1,
+        unit="one patient",
+        record={"sex": ["F", "M"]},
+        margins=["sex"],
+        margin_share="0.4",
+        total_share="0.1",
+    )
+    counts = [[20_000, 19_000, 500, 500], [25_000, 14_000, 500, 500]]
+    each = rows(record, LABELS[:2], [40_000] * 2, counts, np.random.default_rng(4))
+    assert "of each person count" not in al.explain(*each).note
