@@ -92,7 +92,7 @@ def statements(findings: Findings) -> list[Statement]:
     """All findings, for two or more parties."""
     if len(findings.labels) == 2:
         text = f"{_pair(findings, 0, 1)}.{pair_reasons(findings, (0,), (1,))}"
-        distance = Statement(bool(findings.resolved[0, 1]), "The distance", text)
+        distance = Statement(bool(findings.resolved[0, 1]), "The two parties", text)
         return [distance, _resolution(findings)]
     return [
         _groups(findings),
