@@ -79,9 +79,7 @@ class Case(NamedTuple):
             return [(row, item, part) for (row, item, _), part in zip(kept, parts, strict=True)]
 
         steps = [event[3] / self.resolution for event in self.events]
-        whole = [
-            int(step) if step.is_integer() else 0 for step in steps
-        ]  # others are off the grid, and left out
+        whole = [int(step) if step.is_integer() else 0 for step in steps]  # others are off the grid, and left out
         events = [(*event[:3], amount) for event, amount in zip(self.events, whole, strict=True)]
         if self.count == "people":
             events = [(*event[:3], 1) for event in self.events]

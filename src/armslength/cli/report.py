@@ -43,9 +43,9 @@ The page opens in any browser, without a network; it prints, and most of it can 
 def report(files: tuple[str, ...], output: str, **known: Any) -> None:
     """Write one offline page about the sketches in FILE.
 
-    It has a summary in words, the privacy statement, a heat map, a map of all parties, a tree of groups, the nearest of each
-    party, all pairs with their intervals, and the release cards. It loads nothing from the network. Pairs that cannot be told
-    apart are marked everywhere.
+    It has a summary in words, a map of all parties, a heat map, what sets two parties or groups apart (for releases with
+    margins), a tree of groups, the nearest of each party, all pairs with their intervals, the privacy statement, and the release
+    cards. It loads nothing from the network. Pairs that cannot be told apart are marked everywhere.
     """
     if not output.lower().endswith((".html", ".htm")):
         raise click.UsageError(f"the output must be a page that ends in .html, got {output}")

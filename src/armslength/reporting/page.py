@@ -40,7 +40,7 @@ def report(
     beyond_chance: bool | None = None,
     banner: str = "",
 ) -> None:
-    """Writes one HTML file that opens offline: summary, privacy statement, heat map, map, tree, tables, release cards.
+    """Writes one HTML file that opens offline: summary, map, heat map, what sets parties apart, tree, tables, privacy statement, cards.
 
     The page is computed from the sketches alone and costs no privacy. The same sketches give the same bytes.
 

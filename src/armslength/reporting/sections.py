@@ -159,7 +159,6 @@ def _differs(findings: Findings) -> str:
         "choice": "" if reasons.sides is not None else " hidden",
         "choices": choices,
         "text": f"{a[0].upper()}{a[1:]} and {b}: {apart}. {_verdict(answer)}",
-        "axis": f"fewer ← in {b} → more",
         "level": level_text(findings.level),
         "a": a,
         "b": b,

@@ -92,7 +92,7 @@ def statements(findings: Findings) -> list[Statement]:
     """All findings, for two or more parties."""
     if len(findings.labels) == 2:
         text = f"{_pair(findings, 0, 1)}.{pair_reasons(findings, (0,), (1,))}"
-        distance = Statement(bool(findings.resolved[0, 1]), "The distance", text)
+        distance = Statement(bool(findings.resolved[0, 1]), "The two parties", text)
         return [distance, _resolution(findings)]
     return [
         _groups(findings),
@@ -230,10 +230,14 @@ def _outliers(findings: Findings) -> list[Statement]:
         f"from half of the others; {style.text(outliers.typical[0])} is typical."
     )
     count = len(findings.labels)
-    words = [(row, reason_words(findings, others((row,), count), (row,))) for row in rows[:MOST_OUTLIERS]]
-    lines = [f"<li>{name(findings.labels[row])}: {reasons}</li>" for row, reasons in words if reasons]
+    words = {row: reason_words(findings, others((row,), count), (row,)) for row in rows[:MOST_OUTLIERS]}
+    lines = "".join(
+        f'<li>{name(findings.labels[row])}<span class="reasons">{reasons}</span></li>'
+        for row, reasons in words.items()
+        if reasons
+    )
     listed = (
-        f'</p><p>Than all others they have:</p><ul class="pairs">{"".join(lines)}</ul><p>' if lines else ""
+        f'</p><p>In what it differs from all others:</p><ul class="pairs">{lines}</ul><p>' if lines else ""
     )
     return [Statement(True, heading, text + listed)]
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 import armslength as al
 from armslength.cli.main import main
 from armslength.results import Column, line, shortened
+from report_parties import with_margins
 
 TRANSFORM = al.SparseJL(input_dim=300, sketch_dim=32, sparsity=1, seed="compare command")
 PROTOCOL = al.Protocol(TRANSFORM, epsilon=1, total_share="0.25")
@@ -149,3 +151,19 @@ def test_labels_are_cut_in_the_middle():
     assert shortened("abcdefghijk", 10) == "abcde…hijk"
     assert len(shortened("x" * 1000, 28)) == 28
     assert line([Column("a", 3), Column.of_numbers("n")], ["x", 1.5]) == "x            1.5"
+
+
+def test_the_farthest_pair_comes_with_reasons(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shares = [[0.1, 0.1, 0.3]] * 2 + [[0.1, 0.5, 0.3]]
+    with_margins(shares, labels=["north", "south", "the coast"]).save("a.parquet")
+    for options in (["--by", "shape"], ["--by", "shape", "--quantity", "cosine"], ["--against", "the coast"]):
+        *_, last = run("a.parquet", *options).output.splitlines()
+        assert "more Injuries (+" in last or "fewer Injuries (−" in last
+        command = shlex.split(last[last.index("armslength ") :])[1:]
+        assert command[:2] == ["explain", "a.parquet"]
+        assert "the coast" in command[2:]
+        assert CliRunner().invoke(main, command).exit_code == 0
+    nearest = run("a.parquet", "--by", "shape", "--beyond-chance", "--top", "1").output
+    assert "explain" not in nearest  # the two are not told apart
+    assert "explain" not in run("a.parquet", "--quantity", "inner-product").output

@@ -39,7 +39,9 @@ def test_an_outlier_comes_with_reasons():
     outliers = next(
         text for _, heading, text in statements.statements(findings) if heading == "Unlike the rest"
     )
-    assert re.search(r"<li><bdi>ward 7</bdi>: more Injuries \(\+\d+ points\)</li>", outliers)
+    assert re.search(
+        r"<bdi>ward 7</bdi><span class=.reasons.>more Injuries \(\+\d+ points\)</span>", outliers
+    )
 
 
 def test_two_parties():

@@ -7,8 +7,7 @@ if (differsTable && margins) {
     const [first, second] = selects.map((select) => Number(select.value));
     const rows = differences(first, second);
     byId("differs-a").replaceChildren(sideName(first));
-    byId("differs-b").replaceChildren(sideName(second));
-    byId("differs-axis").replaceChildren("fewer ← in ", sideName(second), " → more");
+    for (const place of ["differs-b", "differs-axis"]) byId(place).replaceChildren(sideName(second));
     const text = [kindOf(first) ? "G" + sideName(first).slice(1) : sideName(first), " and ", sideName(second), ": ", kindOf(first) ? margins.apart[first - count][second - count] : `distance ${written(distanceOf(pairOf(first, second)))} (${intervalOf(pairOf(first, second))}), ${stateOf(pairOf(first, second))}`, ". "];
     byId("differs-text").replaceChildren(...text, rows ? verdictOf(rows) : "People are too few to say in what.");
     const shown = rows ? rows.slice(0, Math.min(margins.lines[1], Math.max(margins.lines[0], rows.filter((row) => row.word).length))) : [];
