@@ -4,6 +4,8 @@ The expected counts are those of tests/reference/margins.py, an implementation o
 """
 
 import math
+from collections import Counter
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +17,10 @@ from hypothesis import strategies as st
 import armslength as al
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
+from armslength.ingest.sums import margin_cells
 from armslength.protocol.margins import margin_table
 from reference import sketch_bound
-from reference.margins import all_margins, group_of_prefixes, group_of_table
+from reference.margins import all_margins, group_of_prefixes, group_of_table, margins_of
 
 KEY = bytes(range(32))
 K = 16
@@ -79,7 +82,9 @@ class Case(NamedTuple):
             return [(row, item, part) for (row, item, _), part in zip(kept, parts, strict=True)]
 
         steps = [event[3] / self.resolution for event in self.events]
-        whole = [int(step) if step.is_integer() else 0 for step in steps]  # others are off the grid, and left out
+        whole = [
+            int(step) if step.is_integer() else 0 for step in steps
+        ]  # others are off the grid, and left out
         events = [(*event[:3], amount) for event, amount in zip(self.events, whole, strict=True)]
         if self.count == "people":
             events = [(*event[:3], 1) for event in self.events]
@@ -249,3 +254,24 @@ def test_values_of_a_record_are_counted_and_nothing_else():
     expected |= {"sex=F": sexes[0], "sex=M": sexes[1], "sex=(other)": sexes[2], "sex=(missing)": sexes[3]}
     assert protocol.margins.names == tuple(expected)
     assert job.sums(KEY).margins.tolist() == [[*expected.values(), people]]
+
+
+@pytest.mark.parametrize("most_events", [10, 64, 65, 300])
+def test_cells_of_people_with_few_and_many_events_are_those_of_the_specification(most_events):
+    """Few events are compared with each other, many are sorted."""
+    generator, names = np.random.default_rng(most_events), 5
+    for _ in range(50):
+        sizes = generator.integers(0, most_events + 1, 4)
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        groups, margins = (generator.integers(0, n, starts[-1]).astype(np.int32) for n in (7, names + 1))
+        amounts = generator.choice([0, 1, -2], starts[-1]).astype(np.int64)
+        most = int(generator.integers(1, 12))
+        expected = []
+        for first, last in pairwise(starts.tolist()):
+            theirs = zip(groups[first:last].tolist(), margins[first:last].tolist(), amounts[first:last].tolist(), strict=True)  # fmt: skip
+            listed = list(theirs)
+            cells, _ = margins_of([each for each in listed if each[1] < names], lambda item: item, most)
+            _, rows = margins_of(listed, lambda item: item, most)
+            expected += [*cells, *((row, names) for row in rows)]
+        found = margin_cells(starts, groups, margins, amounts, names, most)
+        assert Counter(zip(*(each.tolist() for each in found), strict=True)) == Counter(expected)

@@ -20,6 +20,7 @@ _MOST_COUNTS = 1 << 24  # 128 MB
 _MOST_ADDED = 1 << 22  # 32 MB
 _REMEMBERED, _SLOT_SHIFT = 1 << 17, np.uint64(64 - 17)  # columns of items
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FEW_CELLS = 64  # events of a person that are compared with each other; more are sorted
 
 
 @dataclass(frozen=True)
@@ -168,6 +169,41 @@ def add_events(
 
 
 @kernel
+def _first_cells(
+    start: int, stop: int, groups: NDArray[np.int32], margins: NDArray[np.int32], amounts: Int64s
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """For some events, whether each is the first with its row and item group, and the first with its row; of those with an amount."""
+    new_pairs, new_rows = np.zeros(stop - start, np.bool_), np.zeros(stop - start, np.bool_)
+    if stop - start <= _FEW_CELLS:
+        for event in range(start, stop):
+            new_pair = new_row = amounts[event] != 0  # 0: beyond the bound in the sketch
+            for other in range(start, event):
+                if amounts[other] != 0 and groups[other] == groups[event]:
+                    new_row = False
+                    new_pair &= margins[other] != margins[event]
+            new_pairs[event - start], new_rows[event - start] = new_pair, new_row
+        return new_pairs, new_rows
+    cells = (groups[start:stop].astype(np.int64) << 32) | margins[start:stop]
+    order, previous = np.argsort(cells, kind="mergesort"), np.int64(-1)
+    firsts = np.full(
+        stop - start, -1, np.int64
+    )  # the first event of each run of equal rows, at the run's number
+    runs = 0
+    for place in order:
+        if amounts[start + place] == 0:
+            continue
+        new_pairs[place] = cells[place] != previous
+        if runs == 0 or cells[place] >> 32 != previous >> 32:
+            firsts[runs] = place
+            runs += 1
+        firsts[runs - 1] = min(firsts[runs - 1], place)
+        previous = cells[place]
+    for run in range(runs):
+        new_rows[firsts[run]] = True
+    return new_pairs, new_rows
+
+
+@kernel
 def margin_cells(
     starts: Int64s,
     groups: NDArray[np.int32],
@@ -185,21 +221,14 @@ def margin_cells(
     rows, columns = np.empty(2 * len(groups), np.int32), np.empty(2 * len(groups), np.int32)
     used = 0
     for person in range(len(starts) - 1):
-        first, pairs = used, 0
-        for event in range(starts[person], starts[person + 1]):
-            if amounts[event] == 0:  # beyond the bound in the sketch
-                continue
-            row, column = groups[event], margins[event]
-            is_new_row, is_new_pair = True, pairs < bound and column < names
-            for place in range(first, used):
-                if rows[place] == row:
-                    is_new_row &= columns[place] != names
-                    is_new_pair &= columns[place] != column
-            if is_new_pair:
-                rows[used], columns[used] = row, column
+        start, pairs = starts[person], 0
+        new_pairs, new_rows = _first_cells(start, starts[person + 1], groups, margins, amounts)
+        for event in range(start, starts[person + 1]):
+            if new_pairs[event - start] and pairs < bound and margins[event] < names:
+                rows[used], columns[used] = groups[event], margins[event]
                 used, pairs = used + 1, pairs + 1
-            if is_new_row:
-                rows[used], columns[used] = row, names
+            if new_rows[event - start]:
+                rows[used], columns[used] = groups[event], names
                 used += 1
     return rows[:used].copy(), columns[:used].copy()
 

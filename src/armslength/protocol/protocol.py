@@ -105,7 +105,7 @@ class Protocol(Result):
             it does not list count nothing.
         margins: Public groups of items; tables then tell how many people of each row have an item in each of them. A mapping from items to
             the names of their groups; a table or file with the columns item and group, or prefix and group, where an item belongs to the longest
-            prefix that it begins with; or a list of columns of the record, whose values are listed. All other items belong to "(other)".
+            prefix that it begins with; or a list of columns of the record, whose values are listed. All other items belong to "(other)", those of a record to none.
         margin_share: The share of ε that goes to margins.
         margin_contribution: G, how many item groups of one person count, over all rows; at most C. A record knows it.
         distance: The distance at which noise="auto" compares, in data units; it is not stored.

@@ -340,16 +340,18 @@ def _contents(protocol: Protocol, source: str) -> str:
 
 def _margins(protocol: Protocol, margins: Margins, law: Law) -> str:
     """What margins are, how exact they are, and what is promised to the people in them."""
-    *names, _ = margins.names  # and all others
+    of_record = margins.rule == "record"
+    names = margins.names if of_record else margins.names[:-1]  # the last is (other)
+    others = "" if of_record else "; and how many have any other item"
     unit, share, delta = _unit(protocol), protocol.margins_epsilon, protocol.margin_delta
     more = f" and {len(names) - _MOST_SHOWN:,} more" if len(names) > _MOST_SHOWN else ""
-    having = f"with {names[0]}" if margins.rule == "record" else f"with an item in {names[0]}"
+    having = f"with {names[0]}" if of_record else f"with an item in {names[0]}"
     rows = "one row" if protocol.one_group else "each row with an event of theirs"
     twice = "" if protocol.relation == "add_remove" else " Replacing them can change twice as many."
     exception = "" if delta == 0 else f", except with a probability of at most δ = {decimal_text(delta)}"
     return (
         "Margins are numbers of people. For each row: how many people were counted, and how many of them have an item in each of these public item "
-        f"groups: {', '.join(names[:_MOST_SHOWN])}{more}; and how many have any other item. Every number has secret noise of its own. The number of people "
+        f"groups: {', '.join(names[:_MOST_SHOWN])}{more}{others}. Every number has secret noise of its own. The number of people "
         f"{having} is right to about ±{_nineteen_of_twenty(law):,}, 19 times out of 20. So is every other number, in small rows as in large ones. "
         f"At most {_item_groups(protocol)} of each person count: people who have more are missing from some of the numbers. "
         "Anybody can learn how common an item group is in a row, as exactly as that; this is what margins are for. "

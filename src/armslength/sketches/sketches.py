@@ -145,7 +145,7 @@ class Sketches(SketchRows, Result):
 
     @property
     def margin_names(self) -> tuple[str, ...]:
-        """The M item groups of the margins, the last of which is "(other)"; none without margins."""
+        """The M item groups of the margins; none without margins. The last is "(other)", unless they are values of a record."""
         shared = self.protocols[0].margins
         return () if self.margins is None or shared is None else shared.names
 
