@@ -61,7 +61,7 @@ def _points(share: float) -> str:
 
 def others(rows: Rows, count: int) -> Rows:
     """All other rows."""
-    return tuple(row for row in range(count) if row not in set(rows))
+    return tuple(sorted(set(range(count)).difference(rows)))
 
 
 def reasons_of(
