@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from armslength.errors import InputError, printable
+from armslength.errors import InputError
 from armslength.ingest.event_files import EventFile
 from armslength.ingest.partitions import ROWS_AT_ONCE
 
@@ -79,7 +79,7 @@ class ParquetTexts:
                     yield self._joined(waiting)
                     waiting, rows = [], 0
         except (pa.ArrowException, OSError, UnicodeDecodeError):
-            raise InputError(f"cannot read {printable(file.path)}: it is damaged") from None
+            raise InputError(f"cannot read {file.path}: it is damaged") from None
         if rows:
             yield self._joined(waiting)
 
