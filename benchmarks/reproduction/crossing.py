@@ -29,7 +29,7 @@ def crossing(sparsity: int, squared_distance: float) -> float:
     neighbors = al.Protocol(transform, epsilon=1).neighbors
 
     def variance(noise: str, delta: Fraction) -> float:
-        law = calibrated_law(noise, transform, neighbors, _EPSILON, delta, "output")
+        law, _ = calibrated_law(noise, transform, neighbors, _EPSILON, delta, "output")
         return noise_variance(law, transform, squared_distance)
 
     laplace = variance("laplace", Fraction(1, 2))

@@ -3,12 +3,14 @@
 import operator
 import os
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from armslength.errors import ParameterError
 
+LONGEST_LABEL = 1024  # bytes
 _LONGEST_LINE = 1000
 _ADDRESS = re.compile(r"(s3[an]?|gcs|gs|az|abfss?|wasbs?|hdfs|dbfs|https?|s?ftp|file)://", re.IGNORECASE)
 
@@ -48,6 +50,23 @@ def one_line(name: str, value: Any) -> str:
         rule = f"{name} must be one line of at most {_LONGEST_LINE} characters"
         raise ParameterError(f"{rule}, got {short_repr(value)}")
     return value
+
+
+def checked_labels(labels: Any, count: int) -> list[str] | None:
+    """One label for each row, if that is what they are; None for the rows' numbers."""
+    if labels is None:
+        return None
+    listed = [labels] if isinstance(labels, str) else list(labels) if isinstance(labels, Sequence) else None
+    if listed is None or not all(isinstance(label, str) for label in listed):
+        raise ParameterError(f"labels must be a list of strings, got {short_repr(labels)}")
+    if len(listed) != count:
+        raise ParameterError(f"labels must name {count} rows, got {len(listed)}")
+    sizes = [len(label.encode(errors="replace")) if label.isprintable() else 0 for label in listed]
+    if not all(1 <= size <= LONGEST_LABEL for size in sizes):
+        raise ParameterError(f"labels must be printable, 1 to {LONGEST_LABEL} bytes each, got another")
+    if len(set(listed)) != len(listed):
+        raise ParameterError("labels must differ from each other, got duplicates")
+    return listed
 
 
 def plain_number(value: Any) -> int | float | None:

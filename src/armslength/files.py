@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from armslength.errors import CorruptFileError, ParameterError, printable
+from armslength.errors import CorruptFileError, ParameterError
 
 LARGEST_SAFE_INTEGER = 2**53 - 1
 
@@ -20,13 +20,12 @@ def atomic_write(path: str | os.PathLike[str], *, new: bool = False) -> Iterator
     With `new`, a name that another file has by then is refused; otherwise that file is replaced.
     """
     target = Path(path)
-    where = printable(str(target))
     if os.path.isdir(target):
-        raise ParameterError(f"a file must have a name of its own, got the folder {where}")
+        raise ParameterError(f"a file must have a name of its own, got the folder {target}")
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except (OSError, ValueError) as problem:
-        raise ParameterError(f"the folder of {where} must be writable, got: {_reason(problem)}") from None
+        raise ParameterError(f"the folder of {target} must be writable, got: {_reason(problem)}") from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
@@ -44,11 +43,11 @@ def atomic_write(path: str | os.PathLike[str], *, new: bool = False) -> Iterator
             os.unlink(name)  # noqa: PTH108  # the same
         if new and isinstance(problem, FileExistsError):
             raise ParameterError(
-                f"{where} must be a new file, got one that somebody else has just made; look at that one first"
+                f"{target} must be a new file, got one that somebody else has just made; look at that one first"
             ) from None
         if isinstance(problem, OSError):
             reason = problem.strerror or problem
-            raise ParameterError(f"{where} must be written whole, got: {reason}") from None
+            raise ParameterError(f"{target} must be written whole, got: {reason}") from None
         raise
 
 
@@ -60,14 +59,15 @@ def check_can_write(path: str | os.PathLike[str]) -> None:
 
 def read_limited(path: str | os.PathLike[str], limit: int, what: str) -> bytes:
     """The bytes of a file, if it is there and no larger than the limit."""
-    where = printable(os.fspath(path))
     try:
         with Path(path).open("rb") as file:
             data = file.read(limit + 1)
     except (OSError, ValueError) as problem:
-        raise ParameterError(f"{what} must be a readable file, got {where}: {_reason(problem)}") from None
+        raise ParameterError(
+            f"{what} must be a readable file, got {os.fspath(path)}: {_reason(problem)}"
+        ) from None
     if len(data) > limit:
-        raise CorruptFileError(f"{what} must be at most {limit} bytes, got a larger file: {where}")
+        raise CorruptFileError(f"{what} must be at most {limit} bytes, got a larger file: {os.fspath(path)}")
     return data
 
 

@@ -29,6 +29,13 @@ def available_threads() -> int:
     return os.cpu_count() or 1
 
 
+def worker_count(threads: int | None) -> int:
+    """How many threads work, at most as many as asked for; None: all that the process may run."""
+    if threads is None:
+        return available_threads()
+    return integer("threads", threads, at_least=1, at_most=1024)
+
+
 def for_blocks(total: int, block: int, work: Callable[[int, int], None], threads: int | None = None) -> None:
     """Calls `work(start, stop)` for consecutive blocks that cover `range(total)`; they must not share what they write."""
 
@@ -44,10 +51,8 @@ def for_runs(total: int, block: int, work: Callable[[int, int], None], threads: 
 
     At most so many threads work, by default all that the process may run. Each gets several runs, so that none waits long at the end.
     """
-    if threads is not None:
-        integer("threads", threads, at_least=1, at_most=1024)
     blocks = -(-total // block)
-    workers = min(threads or available_threads(), blocks)
+    workers = min(worker_count(threads), blocks)
     if workers <= 1:
         if total:
             work(0, total)

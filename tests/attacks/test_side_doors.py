@@ -123,10 +123,14 @@ def test_a_key_among_the_digests_of_released_files_alone_is_seen(monkeypatch, co
 
 
 def test_a_ledger_that_counts_is_seen(monkeypatch):
-    counts, entry = [0], ledger.ledger_entry
+    counts, write = [0], ledger.write_entry
     _leak(monkeypatch, counts.append)
     monkeypatch.setattr(
-        ledger, "ledger_entry", lambda *known: replace(entry(*known), version=f"{sum(counts):08}")
+        ledger,
+        "write_entry",
+        lambda connection, entry, labels: write(
+            connection, replace(entry, version=f"{sum(counts):08}"), labels
+        ),
     )
     assert open_doors(PAIRS["nothing, and much"]) == ["every row of the ledger"]
 

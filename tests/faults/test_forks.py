@@ -11,7 +11,7 @@ SCRIPT = """
 import os, signal, sys, threading, time
 import numpy as np, pyarrow as pa
 import armslength as al
-from armslength.ingest import engine
+from armslength import threads as threads_module
 from armslength.ingest.contributions import KeyedOrder
 from armslength.ingest.encoding import EventEncoder
 from armslength.ingest.partitions import _TemporaryFile
@@ -64,8 +64,8 @@ def drawing():
     rows()
 
 def reading(threads=None):
-    "Forks in the middle of a query."
-    forking(engine, "check_same_process", 3)
+    "Forks in the middle of a query: one batch was read, and is about to be encoded."
+    forking(threads_module, "partial")
     table(threads=threads)
 
 def reading_alone():

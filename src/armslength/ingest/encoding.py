@@ -187,12 +187,14 @@ class ItemWords:
         return _KnownItems(different, words, margins, is_usable, amounts, items, is_first, *table)
 
     def _words_of(self, item: str) -> bytes:
+        if not item:
+            return _NO_WORDS
         try:
             text = canonical_text(item)
         except ValueError:
             return _NO_WORDS
         if self._numbers is None:
-            return string_words(text) if text else _NO_WORDS
+            return string_words(text)
         number = self._numbers.get(text.decode())
         return _NO_WORDS if number is None else bytes(8) + number.to_bytes(8, "little")
 

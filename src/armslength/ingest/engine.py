@@ -56,19 +56,19 @@ class EventTable:
         """Rows in any order, a batch at a time: person and group as text, item as text or int64, amount; NULL where a value cannot be used."""
         if not self._selects:
             return
-        check_same_process(self._process)
-        with _our_errors(self._problems):
-            query = " UNION ALL BY NAME ".join(self._selects)
-            reader = self._connection.sql(query).to_arrow_reader(ROWS_AT_ONCE)
+        reader: pa.RecordBatchReader | None = None
         try:
-            while True:
-                check_same_process(self._process)
+            while os.getpid() == self._process:
                 with _our_errors(self._problems):
+                    if reader is None:
+                        query = " UNION ALL BY NAME ".join(self._selects)
+                        reader = self._connection.sql(query).to_arrow_reader(ROWS_AT_ONCE)
                     batch = next(reader, None)
                 if batch is None:
-                    break
+                    return
                 if batch.num_rows:
                     yield [batch]
+            check_same_process(self._process)  # refuses a forked child, which has no threads of the engine
         finally:
             if os.getpid() != self._process:
                 _keep_for_ever(reader)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from armslength.checks import integer, short_repr
+from armslength.checks import checked_labels, short_repr
 from armslength.errors import InputError, ParameterError
 from armslength.ingest.contributions import (
     BoundedEvents,
@@ -36,8 +36,7 @@ from armslength.protocol.item_weights import item_amounts
 from armslength.protocol.margins import margin_table
 from armslength.protocol.protocol import Protocol, checked_vocabulary
 from armslength.randomness.seeds import canonical_text
-from armslength.sketches.sketches import checked_labels
-from armslength.threads import available_threads, ordered_map
+from armslength.threads import cached_attribute, ordered_map, worker_count
 
 if TYPE_CHECKING:
     from armslength.ingest.engine import EventTable
@@ -69,7 +68,7 @@ class TableJob:
     item_amounts: dict[str, int] | None  # what an event of each item counts, in grid units
     margin_table: dict[str, int] | None  # the item group of each item, where the protocol has it by a table
     memory: str
-    threads: int | None
+    threads: int
 
     @classmethod
     def of(  # noqa: PLR0913  # the arguments of a release
@@ -105,16 +104,22 @@ class TableJob:
             )
         if protocol.count == "people" and protocol.resolution != 1 and protocol.item_weights is None:
             raise ParameterError("resolution must be 1 where the protocol counts people, got another")
-        if threads is not None:
-            integer("threads", threads, at_least=1, at_most=1024)
-        names = item_names(protocol, vocabulary)
-        amounts = item_amounts(item_weights, protocol.item_weights, protocol.resolution)
-        table = margin_table(margins, protocol.margins)
-        return cls(source, protocol, columns, groups, bound, names, amounts, table, memory, threads)
+        names, amounts, table = item_names(protocol, vocabulary), None, None
+        if item_weights is not None or protocol.item_weights is not None:
+            amounts = item_amounts(item_weights, protocol.item_weights, protocol.resolution)
+        if margins is not None or protocol.margins is not None:
+            table = margin_table(margins, protocol.margins)
+        workers = worker_count(threads)
+        return cls(source, protocol, columns, groups, bound, names, amounts, table, memory, workers)
+
+    @cached_attribute
+    def shape(self) -> SumShape:
+        """The shape of the sums."""
+        return SumShape.of(self.protocol, len(self.groups.labels))
 
     def sums(self, key: bytes, *, show_progress: bool = False) -> Sums:
         """The exact integers of all groups, **not private**: a function of the set of events and the key alone."""
-        sums, left_out = GroupSums(self.protocol, len(self.groups.labels), self.threads), LeftOut()
+        sums, left_out = GroupSums(self.protocol, self.shape, self.threads), LeftOut()
         for events in self.kept_events(key, left_out, show_progress=show_progress):
             sums.add(events)
         if show_progress and sys.stderr is not None and sys.stderr.isatty():
@@ -126,7 +131,7 @@ class TableJob:
         self, key: bytes, left_out: LeftOut | None = None, *, show_progress: bool = False
     ) -> Iterator[BoundedEvents]:
         """The events that are kept under this key, within everybody's bound, **not private**; updates `left_out`."""
-        order, shape = self._order(key), SumShape.of(self.protocol, len(self.groups.labels))
+        order = self._order(key)
         caches = list[ItemColumns]()  # one for each thread
 
         def bounded(events: Events) -> BoundedEvents:
@@ -134,7 +139,7 @@ class TableJob:
             try:
                 item_columns = caches.pop()
             except IndexError:
-                item_columns = ItemColumns(self.protocol, shape)
+                item_columns = ItemColumns(self.protocol, self.shape)
             columns = item_columns(kept.items)
             caches.append(item_columns)
             bound = self.protocol.sketch_bound
@@ -184,42 +189,50 @@ class TableJob:
         show_progress: bool,
     ) -> Iterator[_T]:
         """What `work` makes of all events of some persons, until everybody was among them once."""
-        threads = self.threads or available_threads()
         labels = None if self.groups.column is None else self.groups.labels
         margins = self.protocol.margins
         codes = None if margins is None else partial(margins.codes, table=self.margin_table)
         item_words = ItemWords(order.key, self.item_names, self.item_amounts, codes)
         encoder = EventEncoder(order.key, labels, item_words, left_out, watch)
+        if self.protocol.record is not None:
+            left_out.noun = "item"
+        with EventStore(order.key, memory_bytes(self.memory), self.threads) as store:
+            self._read(encoder, store, left_out, show_progress=show_progress)
+            jobs, rows = store.jobs(order, bound), left_out.counting
+
+            def results(job: Job) -> list[_T]:
+                return [work(events) for events in store.take(job, order, bound)]
+
+            bar = progress("counting", rows, "rows", shown=True) if show_progress else nullcontext()
+            with bar as advance:
+                for job, parts in zip(jobs, ordered_map(results, jobs, self.threads), strict=True):
+                    yield from parts
+                    if advance is not None:
+                        advance(job.rows)
+
+    def _read(
+        self, encoder: EventEncoder, store: EventStore, left_out: LeftOut, *, show_progress: bool
+    ) -> None:
+        """Stores all events that can be used."""
+
+        def read(piece: Iterable[pa.RecordBatch]) -> None:
+            for batch in piece:
+                try:
+                    block = encoder.block(batch)
+                except UnicodeDecodeError:  # its message would show data
+                    raise InputError("cannot read source: it holds text that is no UTF-8") from None
+                if block is not None:
+                    store.add(block)
+
         total, unit = size_of(self.source) if show_progress else (None, "rows")
-        record, items = self.protocol.record, 1
-        if record is not None:
-            items, left_out.noun = record.items_per_row, "item"
-        with EventStore(order.key, memory_bytes(self.memory), threads) as store:
-
-            def read(piece: Iterable[pa.RecordBatch]) -> None:
-                for batch in piece:
-                    try:
-                        block = encoder.block(batch)
-                    except UnicodeDecodeError:  # its message would show data
-                        raise InputError("cannot read source: it holds text that is no UTF-8") from None
-                    if block is not None:
-                        store.add(block)
-
-            with self.opened() as table, progress("reading", total, unit, shown=show_progress) as advance:
-                before = 0
-                for _ in ordered_map(read, table.pieces(), threads):
+        items, before = 1 if self.protocol.record is None else self.protocol.record.items_per_row, 0
+        bar = progress("reading", total, unit, shown=True) if show_progress else nullcontext()
+        with self.opened() as table, bar as advance:
+            for _ in ordered_map(read, table.pieces(), self.threads):
+                if advance is not None:
                     now = table.bytes_read if unit == "B" else left_out.rows // items
                     advance(now - before)
                     before = now
-            jobs = store.jobs(order, bound)
-            with progress("counting", left_out.counting, "rows", shown=show_progress) as advance:
-
-                def results(job: Job) -> list[_T]:
-                    return [work(events) for events in store.take(job, order, bound)]
-
-                for job, parts in zip(jobs, ordered_map(results, jobs, threads), strict=True):
-                    yield from parts
-                    advance(job.rows)
 
     def opened(self) -> "AbstractContextManager[EventTable | ParquetTexts]":
         """The source, after a look at its schema alone."""

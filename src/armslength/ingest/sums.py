@@ -72,19 +72,20 @@ class PartialSums:
 class SumShape:
     """What is added up for each group: its sketch, or its counts, which are projected at the end."""
 
+    groups: int
     counts_only: bool
     width: int
     margins: int  # columns
 
     @classmethod
-    def of(cls, protocol: Protocol, count: int) -> "SumShape":
+    def of(cls, protocol: Protocol, groups: int) -> "SumShape":
         """The shape for so many groups; a transform with full columns projects at the end, if counts fit memory."""
         transform = protocol.transform
         width = transform.input_dim
         margins = 0 if protocol.margins is None else len(protocol.margins.names) + 1
-        if transform.column_entries is None and width is not None and count * width <= _MOST_COUNTS:
-            return cls(True, width, margins)
-        return cls(False, transform.sketch_dim, margins)
+        if transform.column_entries is None and width is not None and groups * width <= _MOST_COUNTS:
+            return cls(groups, True, width, margins)
+        return cls(groups, False, transform.sketch_dim, margins)
 
 
 class ItemColumns:
@@ -267,13 +268,13 @@ def parts_of(
 class GroupSums:
     """The sum of partial sums, one row for each public group; a group without events keeps its zeros."""
 
-    def __init__(self, protocol: Protocol, count: int, threads: int | None = None) -> None:
+    def __init__(self, protocol: Protocol, shape: SumShape, threads: int | None = None) -> None:
         self._protocol = protocol
         self._threads = threads
-        self._shape = SumShape.of(protocol, count)
-        self._values = np.zeros((count, self._shape.width), dtype=np.int64)
-        self._margins = np.zeros((count, self._shape.margins), dtype=np.int64)
-        self._totals = np.zeros(count, dtype=np.int64)
+        self._shape = shape
+        self._values = np.zeros((shape.groups, shape.width), dtype=np.int64)
+        self._margins = np.zeros((shape.groups, shape.margins), dtype=np.int64)
+        self._totals = np.zeros(shape.groups, dtype=np.int64)
 
     def add(self, events: BoundedEvents) -> None:
         """Adds events."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from armslength.checks import one_line, one_of, short_repr
 from armslength.errors import BudgetError, CorruptFileError, ParameterError
-from armslength.ledger.entry import RELATIONS, Entry, check_spelling
+from armslength.ledger.entry import RELATIONS, Entry, checked_population
 from armslength.privacy.composition import Loss, compose, largest_pure_epsilon
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, decimal_text
 from armslength.version import __version__
@@ -70,9 +70,8 @@ def checked_budget(
 ) -> Budget:
     """A valid budget, without its time."""
     one_line("unit", unit)
-    if not one_line("population", population):
+    if not checked_population(population):
         raise ParameterError("population must name the people whose budget it is, got nothing")
-    check_spelling(population)
     one_of("relation", relation, RELATIONS)
     exact_epsilon, exact_delta = decimal_text(checked_epsilon(epsilon)), decimal_text(checked_delta(delta))
     return Budget(population, unit, relation, checked_period(period), exact_epsilon, exact_delta, __version__)

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from fractions import Fraction
 from math import ceil
+from typing import Any
 
-from armslength.checks import one_of, short_repr
+from armslength.checks import one_line, one_of, short_repr
 from armslength.errors import ParameterError
 from armslength.privacy.composition import Loss, gaussian_loss, pure_loss
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, decimal_text, exact_number
-from armslength.protocol.neighbors import NORMS, gaussian_sensitivity_squared
+from armslength.protocol.neighbors import NORMS
 from armslength.protocol.protocol import Protocol
+from armslength.threads import cached_attribute
 from armslength.version import __version__
 
 RELATIONS = ("add_remove", "replace")
@@ -41,9 +43,14 @@ class Entry:
     version: str  # of armslength
     time: str = ""  # in UTC; never before the time of the line before
 
-    @property
+    @cached_attribute
     def loss(self) -> Loss:
-        """The privacy loss of the release; refuses a line whose numbers are not valid."""
+        """The privacy loss of the release; refuses a line that is not valid."""
+        if not all(isinstance(value, str) for value in astuple(self)):
+            raise ParameterError("an entry must have text in every field, got something else")
+        checked_population(self.population)
+        one_of("relation", self.relation, RELATIONS)
+        one_of("norm", self.norm, NORMS)
         epsilon, delta = checked_epsilon(self.epsilon), checked_delta(self.delta)
         totals = exact_number("totals_epsilon", self.totals_epsilon)
         if not 0 <= totals < epsilon:
@@ -69,12 +76,11 @@ class Entry:
 COLUMNS = tuple(field.name for field in fields(Entry))
 
 
-def ledger_entry(protocol: Protocol, population: str, labels: Sequence[str]) -> Entry:
-    """The entry of a release of rows with these labels."""
+def ledger_entry(protocol: Protocol, population: str, label: str) -> Entry:
+    """The entry of a release with this label, which `release_label` makes."""
     squared, pure = "", protocol.totals_epsilon + protocol.margins_epsilon
     if protocol.noise == "gaussian":
-        neighbors, site = protocol.neighbors, protocol.noise_site
-        exact = Fraction(gaussian_sensitivity_squared(protocol.transform, neighbors, site))
+        exact = Fraction(protocol.sensitivity)
         if protocol.margin_delta and protocol.margin_law is not None and protocol.margin_sensitivity:
             # Margins times σ/σ_m have noise σ, too: with them, the sketches are one Gaussian mechanism. Rounded up.
             ratio = Fraction(protocol.law.scale) / Fraction(protocol.margin_law.scale)
@@ -82,7 +88,7 @@ def ledger_entry(protocol: Protocol, population: str, labels: Sequence[str]) -> 
         squared = str(ceil(exact))
     return Entry(
         population=population,
-        label=release_label(labels),
+        label=label,
         unit=protocol.unit,
         relation=protocol.relation,
         radius=decimal_text(protocol.radius),
@@ -107,21 +113,13 @@ def release_label(labels: Sequence[str]) -> str:
     return f"{len(labels)} rows, {labels[0][:80]} … ({digest})"
 
 
-def check_entry(entry: Entry) -> None:
-    """Refuses an entry with other than text, with an unknown word, or without a known loss."""
-    if not all(isinstance(value, str) for value in astuple(entry)):
-        raise ParameterError("an entry must have text in every field, got something else")
-    check_spelling(entry.population)
-    entry.loss  # noqa: B018  # raises
-    one_of("relation", entry.relation, RELATIONS)
-    one_of("norm", entry.norm, NORMS)
-
-
-def check_spelling(population: str) -> None:
-    """Refuses a population in another spelling: two names that look alike must not be two budgets."""
-    if population != one_spelling(population).strip():
+def checked_population(value: Any) -> str:
+    """The name of a population, in one spelling: two names that look alike must not be two budgets."""
+    name = one_line("population", value)
+    if name != unicodedata.normalize("NFC", name).strip():
         rule = "population must have no blanks at its ends and composed characters (NFC)"
         raise ParameterError(f"{rule}, got another spelling")
+    return name
 
 
 def one_spelling(label: str) -> str:

@@ -6,12 +6,11 @@ A crash after the line and before the release counts too much; nothing counts to
 import os
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from armslength.checks import one_line
 from armslength.errors import BudgetError, ParameterError
 from armslength.ledger.budgets import (
     Budget,
@@ -24,7 +23,7 @@ from armslength.ledger.budgets import (
     spent_of,
     time_text,
 )
-from armslength.ledger.entry import Entry, check_entry, check_spelling, ledger_entry
+from armslength.ledger.entry import Entry, checked_population, ledger_entry, release_label
 from armslength.ledger.ledger_file import (
     LedgerFile,
     current_time,
@@ -90,7 +89,7 @@ class Ledger:
             repeat: Whether a population and label may be charged again.
         """
         self._check_writable()
-        check_entry(entry)  # before any file is made
+        entry.loss  # noqa: B018  # refuses what is no valid entry, before any file is made
         with self._file.writing() as connection:
             stamped = _checked_entry(connection, entry, labels, repeat)
             write_entry(connection, stamped, labels)
@@ -98,7 +97,7 @@ class Ledger:
 
     def preview(self, entry: Entry, labels: Sequence[str], *, repeat: bool = False) -> Entry:
         """The entry that `charge` would write now, or the same refusal. Nothing is written, and no file is made."""
-        check_entry(entry)
+        entry.loss  # noqa: B018  # refuses what is no valid entry
         with self._file.reading() as connection:
             return _checked_entry(connection, entry, labels, repeat)
 
@@ -212,20 +211,30 @@ class Account:
     ledger: Ledger | NoLedger
     population: str
     repeat: bool
+    _entries: dict[tuple[str, str], Entry] = field(
+        default_factory=dict, init=False, repr=False
+    )  # by fingerprint and label
 
     def charge(self, protocol: Protocol, labels: Sequence[str]) -> None:
         """Writes the line of a release of these rows, or refuses."""
-        self.ledger.charge(ledger_entry(protocol, self.population, labels), labels, repeat=self.repeat)
+        self.ledger.charge(self._entry(protocol, labels), labels, repeat=self.repeat)
 
     def preview(self, protocol: Protocol, labels: Sequence[str]) -> None:
         """Refuses what `charge` would refuse, and writes nothing."""
-        self.ledger.preview(ledger_entry(protocol, self.population, labels), labels, repeat=self.repeat)
+        self.ledger.preview(self._entry(protocol, labels), labels, repeat=self.repeat)
+
+    def _entry(self, protocol: Protocol, labels: Sequence[str]) -> Entry:
+        """The entry of a release of these rows, made once: what was previewed is what is charged."""
+        label = release_label(labels)
+        key = protocol.fingerprint, label
+        if key not in self._entries:
+            self._entries[key] = ledger_entry(protocol, self.population, label)
+        return self._entries[key]
 
 
 def open_account(ledger: object, population: object, *, repeat: bool = False) -> Account:
     """The account to charge, if the ledger knows whose budget that is; with `NO_LEDGER` the population may be empty."""
-    name = one_line("population", population)
-    check_spelling(name)
+    name = checked_population(population)
     if isinstance(ledger, (str, os.PathLike)):
         ledger = Ledger(ledger)
     if not isinstance(ledger, (Ledger, NoLedger)):

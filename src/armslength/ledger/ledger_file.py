@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError, printable
+from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError
 from armslength.files import atomic_write
 from armslength.ledger.budgets import Budget, checked_period, parse_time
 from armslength.ledger.entry import COLUMNS, Entry, one_spelling
@@ -37,19 +37,18 @@ class LedgerFile:
 
     def __init__(self, path: str, *, create: bool = False) -> None:
         self.path = path
-        self._where = printable(path)  # for messages
         self._is_new = create  # until the file exists
         self._identity = None if create else _file_identity(path)
         self._lines = 0
         if self._identity is None and not create:
             raise ParameterError(
-                f"the ledger {self._where} does not exist; name the right file, or ask for a new one "
+                f"the ledger {self.path} does not exist; name the right file, or ask for a new one "
                 "(create=True, --new-ledger)"
             )
         with self.reading():
             pass  # which refuses a file that is no ledger, and one that exists although it is to be made
         if create and not os.path.isdir(os.path.dirname(path)):
-            rule = f"the folder of the ledger {self._where} must exist"
+            rule = f"the folder of the ledger {self.path} must exist"
             raise ParameterError(f"{rule}, got none; make it first")
         if create:
             self._check_no_journal()
@@ -66,12 +65,12 @@ class LedgerFile:
             self._lines = lines
             return
         seen = self._lines
-        with _sqlite_errors(self._where, "written"), closing(_connected(self.path)) as connection:
+        with _sqlite_errors(self.path, "written"), closing(_connected(self.path)) as connection:
             # Else a power failure could undo the line of a finished release.
             connection.execute("PRAGMA synchronous = EXTRA")
             connection.execute("BEGIN IMMEDIATE")
             self._exists()  # still the same file
-            _check_ledger(connection, self._where)
+            _check_ledger(connection, self.path)
             self._check_lines(connection, seen)
             yield connection
             lines = _last_numbers(connection)
@@ -88,10 +87,10 @@ class LedgerFile:
             return
         seen = self._lines
         # Reading needs write access, too: SQLite first undoes what a killed process left unfinished.
-        with _sqlite_errors(self._where, "read"), closing(_connected(self.path)) as connection:
+        with _sqlite_errors(self.path, "read"), closing(_connected(self.path)) as connection:
             connection.execute("PRAGMA query_only = ON")
             connection.execute("BEGIN")
-            _check_ledger(connection, self._where)
+            _check_ledger(connection, self.path)
             self._exists()
             self._check_lines(connection, seen)
             yield connection
@@ -103,16 +102,16 @@ class LedgerFile:
             return False
         if identity is None:
             raise ParameterError(
-                f"the ledger {self._where} is gone since it was opened; bring it back: a new one would forget what was spent"
+                f"the ledger {self.path} is gone since it was opened; bring it back: a new one would forget what was spent"
             )
         if identity != self._identity and self._is_new:
             raise ParameterError(
-                f"a new ledger must have a new name, got {self._where}, which exists; "
+                f"a new ledger must have a new name, got {self.path}, which exists; "
                 "leave create=True or --new-ledger out to use it"
             )
         if identity != self._identity:
             raise ParameterError(
-                f"the ledger {self._where} is another file than the one that was opened; "
+                f"the ledger {self.path} is another file than the one that was opened; "
                 "bring that one back: this one may not know what was spent"
             )
         self._is_new = False
@@ -132,7 +131,7 @@ class LedgerFile:
         for journal in (f"{self.path}-journal", f"{self.path}-wal"):
             if os.path.lexists(journal):
                 raise ParameterError(
-                    f"a new ledger must not lie beside the journal of another, got {printable(journal)}; "
+                    f"a new ledger must not lie beside the journal of another, got {journal}; "
                     "bring back the ledger that it belongs to, or remove it"
                 )
 
@@ -141,7 +140,7 @@ class LedgerFile:
         lines = _last_numbers(connection)
         if lines < seen:
             raise CorruptFileError(
-                f"the ledger {self._where} has lost lines since it was opened; "
+                f"the ledger {self.path} has lost lines since it was opened; "
                 "bring them back: without them it forgets what was spent"
             )
         self._lines = max(self._lines, lines)
@@ -231,7 +230,7 @@ def _file_identity(path: str) -> tuple[int, int] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError):
-        raise ParameterError(f"ledger must be a file that can be read, got {printable(path)}") from None
+        raise ParameterError(f"ledger must be a file that can be read, got {path}") from None
     return state.st_dev, state.st_ino
 
 
@@ -263,11 +262,9 @@ def _sqlite_errors(where: str, action: str) -> Iterator[None]:
     except sqlite3.OperationalError as problem:
         if "decode" in str(problem):
             raise CorruptFileError(f"ledger must hold text in UTF-8, got other bytes: {where}") from None
-        reason = printable(str(problem))
-        raise ParameterError(f"ledger must be a file that can be {action}, got {where}: {reason}") from None
+        raise ParameterError(f"ledger must be a file that can be {action}, got {where}: {problem}") from None
     except (sqlite3.DatabaseError, UnicodeDecodeError) as problem:
-        reason = printable(str(problem))
-        raise CorruptFileError(f"ledger must be an SQLite file, got {where}: {reason}") from None
+        raise CorruptFileError(f"ledger must be an SQLite file, got {where}: {problem}") from None
 
 
 def _check_ledger(connection: sqlite3.Connection, where: str) -> None:

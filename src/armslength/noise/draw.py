@@ -18,7 +18,7 @@ from armslength.noise.inversion import (
     open_places,
 )
 from armslength.noise.quantile_tables import double_table, float_table, quantile_of, shift_of
-from armslength.threads import for_runs
+from armslength.threads import for_runs, worker_count
 
 _BLOCK_WORDS = 1 << 17  # of cipher: large enough that threads seldom wait for the interpreter's lock
 _WORDS_AT_ONCE = 1 << 14
@@ -29,7 +29,7 @@ _ZEROS = bytes(1 << 20)  # encrypted, they are the keystream
 def draw(law: Law, shape: tuple[int, ...], *, threads: int | None = None) -> Int64s:
     """Independent draws of the law, in integer units; the guarantee is that of `add_noise`."""
     noise = np.zeros(shape, dtype=np.int64)
-    add_noise(noise, law, threads=threads)
+    add_noise(noise, law, threads=worker_count(threads))
     return noise
 
 
@@ -52,7 +52,10 @@ def add_noise(values: Int64s, law: Law, *, threads: int | None = None) -> None:
         for start in range(first, last, block):
             add_draws(flat[start : min(start + block, last)], law, SecretBits(buffer))
 
-    for_runs(len(flat), block, add, threads)
+    if len(flat) > block:
+        for_runs(len(flat), block, add, threads)
+    else:  # nothing to share, neither work nor memory
+        add_draws(flat, law, SecretBits())
     if os.getpid() != process:
         # A signal handler forked meanwhile: both processes would return blocks of the same noise.
         raise RuntimeError("noise must be drawn in one process, but it was forked in the middle; draw again")

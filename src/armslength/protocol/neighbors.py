@@ -142,8 +142,8 @@ def calibrated_law(
     epsilon: Fraction,
     delta: Fraction,
     noise_site: str,
-) -> Law:
-    """The law of the noise for these neighbors.
+) -> tuple[Law, int]:
+    """The law of the noise for these neighbors, and the sensitivity that it covers: R·Δ₁ of Laplace noise, (R·Δ₂)² of Gaussian noise.
 
     Guarantee: noise on the output covers the ℓ1 sensitivity (Laplace) or the ℓ2 sensitivity (Gaussian) of A·x. Noise
     on the input is Gaussian and added after the Hadamard step, which stretches every vector by √d' exactly.
@@ -156,11 +156,12 @@ def calibrated_law(
         rule = "noise must be 'gaussian' with norm='l2'"
         raise ParameterError(f"{rule}, got 'laplace'; l1 neighbors can have it")
     if noise == "laplace":
-        return DiscreteLaplace(laplace_scale(neighbors.l1_sensitivity(transform), epsilon))
+        sensitivity = neighbors.l1_sensitivity(transform)
+        return DiscreteLaplace(laplace_scale(sensitivity, epsilon)), sensitivity
     if delta == 0:
         raise ParameterError("delta must be above 0 for Gaussian noise, got 0")  # before any scan of a matrix
     squared = gaussian_sensitivity_squared(transform, neighbors, noise_site)
-    return RoundedNormal(gaussian_scale(squared, epsilon, delta))
+    return RoundedNormal(gaussian_scale(squared, epsilon, delta)), squared
 
 
 def gaussian_sensitivity_squared(transform: Transform, neighbors: GridNeighbors, noise_site: str) -> int:
@@ -189,7 +190,7 @@ def choose_noise(
     variances: dict[str, float] = {}
     for noise in ("laplace", "gaussian"):
         with suppress(ParameterError):  # its scale is out of range
-            law = calibrated_law(noise, transform, neighbors, epsilon, delta, "output")
+            law, _ = calibrated_law(noise, transform, neighbors, epsilon, delta, "output")
             variances[noise] = noise_variance(law, transform, squared_distance)
     if not variances:
         rule = "the noise scale must be at most 2^40"

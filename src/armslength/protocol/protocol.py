@@ -17,7 +17,6 @@ from armslength.errors import (
     IncompatibleSketchesError,
     InputError,
     ParameterError,
-    printable,
 )
 from armslength.files import atomic_write, read_json, read_limited
 from armslength.laws import Cumulants, Law, uniform_cumulants
@@ -112,6 +111,8 @@ class Protocol(Result):
 
     Attributes:
         totals_epsilon: The part of ε that totals spend; `margins_epsilon` is that of margins, and `sketch_epsilon` the rest.
+        sensitivity: How far one unit of protection moves all sketches where their noise is added, in integer units: in ℓ1 norm for Laplace
+            noise, in squared ℓ2 norm for Gaussian noise.
         margin_delta: The part of δ that margins spend, where their noise (`margin_law`) is Gaussian; `sketch_delta` is the rest.
         margin_sensitivity: How far one unit of protection moves all margins, in ℓ1 norm and in squared ℓ2 norm; None without margins.
         released_delta: The δ of what is released: 0 with Laplace noise.
@@ -215,7 +216,7 @@ class Protocol(Result):
         if noise == "auto":
             noise = choose_noise(transform, neighbors, *privacy, (distance / float(step)) ** 2)
             margins_law, margin_delta = margin_law(moved, *for_margins, noise)
-        law = calibrated_law(noise, transform, neighbors, *privacy, noise_site)
+        law, sensitivity = calibrated_law(noise, transform, neighbors, *privacy, noise_site)
         totals_law = total_law(neighbors, totals_epsilon) if total_share else None
         if dropped_bits:
             _check_dropped_bits(dropped_bits, law, noise_site)
@@ -240,7 +241,7 @@ class Protocol(Result):
         self.norm, self.relation, self.radius = norm, relation, exact_radius
         self.resolution, self.on_grid, self.value_range = step, on_grid, value_range
         self.changed_entries, self.neighbors = changed_entries, neighbors
-        self.law, self.total_law = law, totals_law
+        self.law, self.sensitivity, self.total_law = law, sensitivity, totals_law
         self.record, self.item_weights = recipe, item_weights
         self._frozen = True
 
@@ -477,7 +478,7 @@ class Protocol(Result):
         """
         check_local(path)
         data = read_limited(path, LARGEST_PROTOCOL_FILE, "a protocol")
-        name = printable(os.fspath(path))
+        name = os.fspath(path)
         (protocol,) = protocols_of([read_json(data, f"a protocol ({name})")], WorkBudget(max_work), name)
         return protocol
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from armslength.checks import check_local
-from armslength.errors import ParameterError, printable
+from armslength.errors import ParameterError
 
 
 def rows_of(name: str, source: Any, keys: Sequence[str], value: str) -> tuple[str, Iterable[tuple[Any, Any]]]:
@@ -25,9 +25,7 @@ def rows_of(name: str, source: Any, keys: Sequence[str], value: str) -> tuple[st
         (key,) = set(table.column_names) & set(keys)
         return key, zip(*(table.column(each).to_pylist() for each in (key, value)), strict=True)
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError):
-        where = (
-            printable(os.fspath(source)) if isinstance(source, (str, os.PathLike)) else type(source).__name__
-        )
+        where = os.fspath(source) if isinstance(source, (str, os.PathLike)) else type(source).__name__
         raise ParameterError(
             f"{name} must be a mapping, or a table or .csv or .parquet file with the columns {' or '.join(keys)} and {value}, got {where}"
         ) from None

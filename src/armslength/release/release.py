@@ -7,12 +7,13 @@ is charged; then noise from the operating system's bits is drawn and added; only
 import os
 import secrets
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.checks import integer
+from armslength.checks import checked_labels
 from armslength.errors import ParameterError
 from armslength.ingest.arrays import array_sums, index_labels, projected_sums
 from armslength.ingest.contributions import KEY_BYTES
@@ -21,7 +22,8 @@ from armslength.ledger.ledger import Account
 from armslength.noise.draw import add_noise
 from armslength.protocol.protocol import Protocol
 from armslength.sketches.noises import Noises
-from armslength.sketches.sketches import Sketches, checked_labels
+from armslength.sketches.sketches import Sketches
+from armslength.threads import worker_count
 
 if TYPE_CHECKING:
     from armslength.ingest.event_table import TableJob  # which loads DuckDB
@@ -55,7 +57,7 @@ def noised(
     protocol: Protocol, sums: Sums, threads: int | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None, NDArray[np.int64] | None]:
     """(values, totals, margins) of the sums, each entry plus a fresh draw of its law, modulo 2^64; the sums are used up."""
-    values = sums.add_noise(lambda array: add_noise(array, protocol.law, threads=threads))
+    values = sums.add_noise(partial(add_noise, law=protocol.law, threads=threads))
     for array, law in ((sums.totals, protocol.total_law), (sums.margins, protocol.margin_law)):
         if (array is None) != (law is None):
             raise TypeError(
@@ -86,8 +88,7 @@ def release_array(
     protocol: Protocol, X: Any, labels: Any, items: Any, account: Account, threads: int | None
 ) -> Sketches:
     """One private sketch for each row of X: see `Protocol.release`."""
-    if threads is not None:
-        integer("threads", threads, at_least=1, at_most=1024)
+    threads = worker_count(threads)
     labels = index_labels(X) if labels is None else labels
     sums = array_sums(protocol, X, items, threads)
     names = checked_rows(protocol, len(sums.values), labels)

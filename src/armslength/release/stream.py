@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from armslength.checks import checked_labels
 from armslength.errors import ParameterError
 from armslength.ingest.events import event_sums
 from armslength.ingest.sums import Sums
 from armslength.ledger.ledger import open_account
 from armslength.protocol.protocol import Protocol
 from armslength.release.release import check_not_for_tables, finished, noised
-from armslength.sketches.sketches import Sketches, checked_labels
+from armslength.sketches.sketches import Sketches
 
 
 class SketchStream:

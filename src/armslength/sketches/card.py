@@ -16,7 +16,6 @@ from armslength.errors import plural
 from armslength.laws import Law
 from armslength.privacy.exact_numbers import decimal_text, weakness
 from armslength.protocol.margins import Margins
-from armslength.protocol.neighbors import gaussian_sensitivity_squared
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.record import CATEGORY, PERIODS, Kind
 from armslength.sketches.noises import Release
@@ -103,11 +102,9 @@ def _margin_facts(protocol: Protocol, margins: Margins) -> dict[str, Any]:
 def _calibration(protocol: Protocol) -> dict[str, str]:
     """What the scale was computed from beside the sketches' part of ε, as exact integers."""
     if protocol.noise == "laplace":
-        sensitivity = protocol.neighbors.l1_sensitivity(protocol.transform)
-        return {"rule": "laplace: scale >= sensitivity / epsilon", "sensitivity": str(sensitivity)}
-    squared = gaussian_sensitivity_squared(protocol.transform, protocol.neighbors, protocol.noise_site)
+        return {"rule": "laplace: scale >= sensitivity / epsilon", "sensitivity": str(protocol.sensitivity)}
     rule = "analytic gaussian: delta(sensitivity / scale, epsilon) <= delta"
-    return {"rule": rule, "sensitivity_squared": str(squared)}
+    return {"rule": rule, "sensitivity_squared": str(protocol.sensitivity)}
 
 
 def check_card(card: Any, releases: Sequence[Release]) -> None:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from armslength.checks import LONGEST_LABEL
 from armslength.errors import CorruptFileError, UnsupportedVersionError
 from armslength.files import atomic_write, canonical_json, read_json
 from armslength.protocol.protocol import LARGEST_PROTOCOL_FILE, Protocol, protocols_of
@@ -35,7 +36,6 @@ from armslength.sketches.parquet_footer import ColumnChunk, DamagedFileError, Ro
 FORMAT = "armslength sketches"
 VERSION = 3
 KEY, DIGEST_KEY = b"armslength", b"armslength digests"
-LONGEST_LABEL = 1024
 _TERM = {"id": pa.binary(16), "coefficient": pa.float64(), "protocol": pa.int32()}
 _TERM_TYPE = pa.struct([pa.field(name, kind, nullable=False) for name, kind in _TERM.items()])
 NOISE_TYPE = pa.list_(pa.field("element", _TERM_TYPE, nullable=False))

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from armslength.checks import integer, number, short_repr
+from armslength.checks import LONGEST_LABEL, checked_labels, integer, number, short_repr
 from armslength.errors import IncompatibleSketchesError, ParameterError, plural
 from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.protocol import Protocol
 from armslength.results import Result
 from armslength.sketches.noises import LARGEST_FACTOR, SMALLEST_FACTOR, SOURCES, UNKNOWN, Noises, Release
-from armslength.sketches.sketch_format import LONGEST_LABEL, list_column, write_sketch_file
+from armslength.sketches.sketch_format import list_column, write_sketch_file
 
 _COORDINATES_IN_REPR = 3
 
@@ -354,20 +354,3 @@ def _differences(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
         inner = [f"transform {key}" for key in a if a[key] != b.get(key)]
         names = [name for name in names if name != "transform"] + inner
     return names
-
-
-def checked_labels(labels: Any, count: int) -> list[str] | None:
-    """One label for each row, if that is what they are; None for the rows' numbers."""
-    if labels is None:
-        return None
-    listed = [labels] if isinstance(labels, str) else list(labels) if isinstance(labels, Sequence) else None
-    if listed is None or not all(isinstance(label, str) for label in listed):
-        raise ParameterError(f"labels must be a list of strings, got {short_repr(labels)}")
-    if len(listed) != count:
-        raise ParameterError(f"labels must name {count} rows, got {len(listed)}")
-    sizes = [len(label.encode(errors="replace")) if label.isprintable() else 0 for label in listed]
-    if not all(1 <= size <= LONGEST_LABEL for size in sizes):
-        raise ParameterError(f"labels must be printable, 1 to {LONGEST_LABEL} bytes each, got another")
-    if len(set(listed)) != len(listed):
-        raise ParameterError("labels must differ from each other, got duplicates")
-    return listed

@@ -10,7 +10,7 @@ from typing import Any
 from scipy.sparse import csc_array
 
 from armslength.errors import ArmslengthError, ParameterError, plural, printable
-from armslength.ledger.entry import ledger_entry
+from armslength.ledger.entry import ledger_entry, release_label
 from armslength.ledger.ledger import Ledger
 from armslength.privacy.calibration import is_private_enough
 from armslength.privacy.exact_numbers import decimal_text
@@ -174,7 +174,7 @@ def _check_ledger(sketches: Sketches, ledger: Ledger | None) -> Check:
     if not len(sketches) or not sketches.noises.are_released.all() or len(sketches.releases) != 1:
         words = "rows were combined, or come from several releases, which are charged one by one"
         return Check("ledger", NOT_CHECKED, words)
-    expected = ledger_entry(sketches.protocol, "", list(sketches.labels))
+    expected = ledger_entry(sketches.protocol, "", release_label(sketches.labels))
     under = [entry for entry in ledger.entries() if entry.protocol == expected.protocol]
     # All that is public about the release agrees: everything but what only the ledger knows.
     same = [

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from armslength.errors import InputError, ParameterError
 from armslength.ingest.arrays import projected_sums
-from armslength.ingest.sums import GroupSums, Sums
+from armslength.ingest.sums import GroupSums, Sums, SumShape
 from armslength.protocol.protocol import Protocol
 
 SCHEMA = pa.schema([("chunk", pa.int64()), ("cells", pa.binary()), ("senders", pa.binary())])
@@ -200,7 +200,7 @@ class DriverSums:
 
     def __init__(self, protocol: Protocol, layout: Layout) -> None:
         self._layout = layout
-        self._groups = GroupSums(protocol, layout.groups)
+        self._groups = GroupSums(protocol, SumShape.of(protocol, layout.groups))
         self._sent = SentRows()
 
     def add(self, row: Row) -> None:

@@ -19,7 +19,7 @@ from armslength.checks import type_name
 from armslength.errors import InputError, ParameterError
 from armslength.ingest.arrays import projected_sums
 from armslength.ingest.event_table import TableJob
-from armslength.ingest.sums import PartialSums, SumShape, parts_of
+from armslength.ingest.sums import PartialSums, parts_of
 from armslength.protocol.protocol import Protocol
 from armslength.spark.summing import (
     ALL_TASKS,
@@ -120,10 +120,9 @@ class PartitionJob:
     def _chunks(self, reader: "PartitionReader") -> Iterator[tuple[int, NDArray[np.int64]]]:
         """The sums of the partition, chunk by chunk; one chunk may come several times."""
         table = replace(self.table, source=reader.events(), threads=1)
-        shape = SumShape.of(table.protocol, len(table.groups.labels))
         buffer = ChunkBuffer(self.layout)
         for events in table.kept_events(self.key):
-            for part in parts_of(table.protocol, events, shape, threads=1):
+            for part in parts_of(table.protocol, events, table.shape, threads=1):
                 yield from buffer.add(part)
         reader.finish()
         yield from buffer.drain()
