@@ -121,8 +121,8 @@ def _write_table(
     lines: Iterable[dict[str, Any]],
     sides: "tuple[al.Sketches | al.Collection, ...]",
     metadata: dict[str, str],
-) -> tuple[str, str] | None:
-    """Prints all pairs; returns the one that is surely farthest apart, if one is."""
+) -> tuple[str, str, str] | None:
+    """Prints all pairs; returns the one that is surely farthest apart, if one is, and how far that surely is."""
     columns = [
         *(
             # The labels of a collection are not known before.
@@ -150,7 +150,10 @@ def _write_table(
         resolved += pair["resolved"]
         apart = ALIKE - pair["upper"] if is_cosine else pair["lower"]  # a cosine is far where it is small
         if apart > most:
-            farthest, most = (pair["left"], pair["right"]), apart
+            sure = (
+                f"at most {pair['upper']:.2g} alike" if is_cosine else f"at least {pair['lower']:.3g} apart"
+            )
+            farthest, most = (pair["left"], pair["right"], sure), apart
     percent = f"{100 * float(metadata['level']):.6g}%"
     together = "together" if metadata["simultaneous"] == "true" else "for each pair by itself"
     if metadata["fdr"] == "true":
@@ -163,17 +166,27 @@ def _write_table(
 
 
 def _write_reasons(
-    sketches: "al.Sketches | al.Collection", files: tuple[str, ...], pair: tuple[str, str], level: float
+    sketches: "al.Sketches | al.Collection",
+    files: tuple[str, ...],
+    farthest: tuple[str, str, str],
+    level: float,
 ) -> None:
     """In what the farthest pair differs, if its releases have margins; the level is for all pairs, among which it was chosen."""
+    *pair, sure = farthest
     try:
         a, b = (sketches[label] for label in pair)
         if a.margins is None or b.margins is None:
             return
         reasons = al.explain(a, b, level=level).reasons()
-    except al.ArmslengthError:  # two parties of one name, other margins, or too few people
+        found = (
+            f"{pair[1]} has {', '.join(reasons)}"
+            if reasons
+            else "in what cannot be said for all pairs together; for this one"
+        )
+    except al.NotResolvableError:
+        found = "too few people to say in what"
+    except al.ArmslengthError:  # two parties of one name, or other margins
         return
-    found = f"{pair[1]} has {', '.join(reasons)}" if reasons else "too noisy to say in what"
     click.echo(
-        f"Farthest of these: {pair[0]} and {pair[1]}; {found}: armslength explain {shlex.join((*files, *pair))}"
+        f"Surely farthest of these: {pair[0]} and {pair[1]}, {sure}; {found}: armslength explain {shlex.join((*files, *pair))}"
     )

@@ -145,11 +145,20 @@ class Findings:
         return float(colored.min()), min(float(colored.max()), 1.5 * float(np.quantile(colored, 0.95)))
 
     def surest_pairs(self, count: int, *, is_closest: bool) -> list[tuple[int, int]]:
-        """The pairs that are surely nearest (by their upper ends) or surely farthest apart (by their lower ends), the surest first."""
-        ends = self.upper[self.pairs] if is_closest else -self.lower[self.pairs]
-        best = np.argsort(ends, kind="stable")[:count]
-        is_supported = np.isfinite(ends[best]) & (ends[best] < 0 if not is_closest else True)
-        return [(int(self.pairs[0][pair]), int(self.pairs[1][pair])) for pair in best[is_supported]]
+        """The pairs that are surely nearest and not told apart, or alike; or those that are told apart and surely farthest.
+
+        They are chosen by the sure ends of the numbers that the page shows of them, and ordered by these numbers.
+        """
+        value, near, far = (self.distance, self.upper, self.lower)
+        if self.likeness is not None:
+            value, near, far = (-np.maximum(each, 0.0) for each in self.likeness)
+        is_listed = (~self.resolved | self.is_alike if is_closest else self.resolved)[self.pairs]
+        ends, values = (near, value) if is_closest else (-far, -value)
+        ends, values = ends[self.pairs], values[self.pairs]
+        best = np.flatnonzero(is_listed & np.isfinite(ends))
+        best = best[np.argsort(ends[best], kind="stable")][:count]
+        best = best[np.argsort(values[best], kind="stable")]
+        return [(int(self.pairs[0][pair]), int(self.pairs[1][pair])) for pair in best]
 
     def axis_end(self, pairs: Pairs) -> float:
         """The distance at the right end of these pairs' error bars: the largest finite number among them."""

@@ -162,15 +162,19 @@ def _remedy(findings: Findings) -> str:
 def _extremes(findings: Findings, *, closest: bool) -> Statement:
     """The pairs that are surely the closest or the farthest."""
     pairs = findings.surest_pairs(MOST_PAIRS_LISTED, is_closest=closest)
-    heading = "Most alike" if closest else "Farthest apart"
+    heading = "Most alike" if closest else "Surely farthest apart"
     if not pairs:
-        reason = "no interval has an upper end" if closest else "no pair is told apart"
-        return Statement(False, heading, f"Not known: {reason}.")
+        reason = "No two parties are surely alike." if closest else "Not known: no pair is told apart."
+        return Statement(False, heading, reason)
     lines = "".join(
-        f"<li>{_pair(findings, i, j)}{'' if closest else pair_reasons(findings, (i,), (j,))}</li>"
+        f"<li>{_pair(findings, i, j)}{_state(findings, i, j) if closest else pair_reasons(findings, (i,), (j,))}</li>"
         for i, j in pairs
     )
     return Statement(True, heading, f'</p><ol class="pairs">{lines}</ol><p>')
+
+
+def _state(findings: Findings, i: int, j: int) -> str:
+    return ", surely alike" if findings.is_alike[i, j] else ", not told apart"
 
 
 def _pair(findings: Findings, i: int, j: int) -> str:

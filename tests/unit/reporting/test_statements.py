@@ -37,9 +37,8 @@ APART = [[0, 10, 50], [10, 0, 90], [50, 90, 0]]
 
 def test_extremes_are_those_that_are_supported():
     _, farthest, closest, resolution = statements.statements(made_up(APART, 5))
-    assert closest.text.index(
-        "<bdi>a</bdi> and <bdi>b</bdi>: distance 10.0 (5.0 to 15.0)"
-    ) < closest.text.index("50.0")
+    assert not closest.is_sure
+    assert "<bdi>" not in closest.text  # all pairs are told apart
     assert farthest.text.index("<bdi>b</bdi> and <bdi>c</bdi>: distance 90.0") < farthest.text.index("50.0")
     assert resolution.is_sure
     assert "3 pairs of 3 (100%)" in resolution.text
@@ -47,12 +46,29 @@ def test_extremes_are_those_that_are_supported():
 
 
 def test_pairs_that_are_not_told_apart_are_not_among_the_farthest():
-    _, farthest, _, resolution = statements.statements(made_up(APART, 21))
+    _, farthest, closest, resolution = statements.statements(made_up(APART, 21))
     assert farthest.text.count("<li>") == 2
+    assert "<bdi>a</bdi> and <bdi>b</bdi>: distance 10.0 (0.0 to 31.0), not told apart" in closest.text
+    assert closest.text.count("<li>") == 1
     assert "1 pair is" in resolution.text
     _, farthest, *_ = statements.statements(made_up(APART, 500))
     assert not farthest.is_sure
     assert "<bdi>" not in farthest.text
+
+
+def test_the_farthest_pairs_come_in_the_order_of_the_numbers_shown():
+    noisy = made_up(
+        APART, [[0, 1, 1], [1, 0, 60], [1, 60, 0]]
+    )  # b and c are the farthest, but a and c surely are
+    _, farthest, *_ = statements.statements(noisy)
+    assert noisy.surest_pairs(1, is_closest=False) == [(0, 2)]
+    assert farthest.text.index("90.0") < farthest.text.index("50.0") < farthest.text.index("10.0")
+    apart = np.array(APART) / 100
+    alike = replace(made_up(APART, 5), likeness=(1 - apart, 0.98 - apart, 1 - apart))
+    assert alike.surest_pairs(3, is_closest=False) == [(1, 2), (0, 2), (0, 1)]
+    assert alike.surest_pairs(3, is_closest=True) == []
+    nearly = replace(alike, likeness=(1 - apart / 10, 0.99 - apart / 10, 1 - apart / 10))
+    assert nearly.surest_pairs(3, is_closest=True) == [(0, 1)]
 
 
 def test_open_pairs_come_with_a_reason_and_a_remedy():
