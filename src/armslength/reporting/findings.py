@@ -17,7 +17,7 @@ from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Level
 from armslength.estimates.shapes import ALIKE, Shape, has_sure_total, shape_cosines
 from armslength.reporting.markup import NumberStyle
-from armslength.reporting.reasons import Comparison, Reasons, Rows, reasons_of
+from armslength.reporting.reasons import Comparison, Explained, Reasons, Rows, explained_rows, reasons_of
 from armslength.sketches.sketches import Sketches, concat, sum_rows
 
 MOST_PARTIES = 1000
@@ -81,11 +81,22 @@ class Findings:
 
     @property
     def main_comparison(self) -> Comparison:
-        """The first two groups, or else the pair that is surely farthest apart."""
-        if len(self.groups) > 1:
+        """The first two groups, or else the pair that is surely farthest apart; of those that the reasons know."""
+        return self.comparison_among(
+            self.reasons.rows if isinstance(self.reasons, Reasons) else tuple(range(len(self.labels)))
+        )
+
+    def comparison_among(self, rows: Rows) -> Comparison:
+        """The same, of these rows."""
+        if len(self.groups) > 1 and {*self.groups[0], *self.groups[1]} <= set(rows):
             return self.groups[0], self.groups[1]
-        i, j = next(iter(self.surest_pairs(1, is_closest=False)), (0, 1))
+        i, j = next(iter(self.surest_pairs(1, is_closest=False, among=rows)), rows[:2])
         return (i,), (j,)
+
+    @property
+    def all_others(self) -> int:
+        """The number of all others in the same lists."""
+        return len(self.labels) + len(self.groups[:MOST_GROUPS])
 
     def side_number(self, rows: Rows) -> int:
         """The number of a party, or of a group after all parties, in the lists of what can be compared."""
@@ -144,7 +155,9 @@ class Findings:
             return 0.0, 1.0
         return float(colored.min()), min(float(colored.max()), 1.5 * float(np.quantile(colored, 0.95)))
 
-    def surest_pairs(self, count: int, *, is_closest: bool) -> list[tuple[int, int]]:
+    def surest_pairs(
+        self, count: int, *, is_closest: bool, among: Rows | None = None
+    ) -> list[tuple[int, int]]:
         """The pairs that are surely nearest and not told apart, or alike; or those that are told apart and surely farthest.
 
         They are chosen by the sure ends of the numbers that the page shows of them, and ordered by these numbers.
@@ -155,6 +168,8 @@ class Findings:
         is_listed = (~self.resolved | self.is_alike if is_closest else self.resolved)[self.pairs]
         ends, values = (near, value) if is_closest else (-far, -value)
         ends, values = ends[self.pairs], values[self.pairs]
+        if among is not None:
+            is_listed = is_listed & np.isin(self.pairs, among).all(axis=0)
         best = np.flatnonzero(is_listed & np.isfinite(ends))
         best = best[np.argsort(ends[best], kind="stable")][:count]
         best = best[np.argsort(values[best], kind="stable")]
@@ -176,7 +191,7 @@ class Remedy(NamedTuple):
 
 
 def findings_of(
-    sketches: Sketches,
+    sketches: Sketches | list[Sketches],
     *,
     level: float,
     simultaneous: bool,
@@ -184,8 +199,9 @@ def findings_of(
     beyond_chance: bool | None = None,
 ) -> Findings:
     """All numbers of a report, from one estimate of all pairs; by default about the best question that the releases allow."""
-    if not isinstance(sketches, Sketches):
-        raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}")
+    parts = sketches if isinstance(sketches, list) else [sketches]
+    sketches = joined(sketches)  # which has margins only if all rows have the same
+    explained = explained_rows(parts)
     count = len(sketches)
     if not 1 <= count <= MOST_PARTIES:
         raise ParameterError(
@@ -203,6 +219,10 @@ def findings_of(
         is_sure = has_sure_total(sketches)
         left_out = sketches[~is_sure].labels
         sketches = sketches[is_sure]
+        if explained is not None:
+            kept = [row for row in explained.numbers if is_sure[row]]
+            numbers = tuple((np.cumsum(is_sure) - 1)[kept].tolist())
+            explained = Explained(explained.sketches.rows(explained.places(tuple(kept))), numbers)
         if not len(sketches):
             raise ParameterError("totals must surely be above 0 to compare shapes, got none; report by size")
     count = len(sketches)
@@ -238,19 +258,32 @@ def findings_of(
         else None,
         in_clear=estimate.in_clear[0],
     )
-    return _with_reasons(findings, sketches, beyond_chance=asked_beyond_chance is not False)
+    return _with_reasons(findings, sketches, explained, beyond_chance=asked_beyond_chance is not False)
 
 
-def _with_reasons(findings: Findings, sketches: Sketches, *, beyond_chance: bool) -> Findings:
-    """The same findings, and in what the parties and groups differ that they speak of."""
-    if len(sketches) == 1:
+def joined(sketches: Sketches | list[Sketches]) -> Sketches:
+    """All rows of one or several sketches."""
+    if isinstance(sketches, list):
+        return concat(sketches)
+    if not isinstance(sketches, Sketches):
+        raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}")
+    return sketches
+
+
+def _with_reasons(
+    findings: Findings, sketches: Sketches, explained: Explained | None, *, beyond_chance: bool
+) -> Findings:
+    """The same findings, and in what the parties and groups differ that they speak of, of the explained rows."""
+    if explained is None or len(explained.numbers) < 2:
         return findings
-    groups, main = findings.groups[:MOST_GROUPS], findings.main_comparison
+    groups = findings.groups[:MOST_GROUPS]
     pairs = findings.surest_pairs(MOST_PAIRS_LISTED, is_closest=False)
+    first, second = findings.comparison_among(explained.numbers)
     reasons = reasons_of(
-        sketches,
+        explained,
+        len(findings.labels),
         groups,
-        pairs if len(groups) > 1 else [*pairs, (main[0][0], main[1][0])],
+        [*pairs, (first[0], second[0])] if len(first) == 1 else pairs,
         findings.outlier_rows[:MOST_OUTLIERS],
         level=findings.level,
         simultaneous=findings.simultaneous,

@@ -13,7 +13,7 @@ from armslength.checks import short_repr
 from armslength.errors import ParameterError, plural
 from armslength.files import atomic_write
 from armslength.reporting import promise, statements
-from armslength.reporting.findings import Findings, findings_of
+from armslength.reporting.findings import Findings, findings_of, joined
 from armslength.reporting.markup import asset, escaped, fill, level_text, percent, scripts
 from armslength.reporting.reasons import Reasons
 from armslength.reporting.sections import FEWEST_DIFFERENCES, MOST_DIFFERENCES, all_sections
@@ -30,7 +30,7 @@ _ICON = (
 
 
 def report(
-    sketches: Sketches,
+    sketches: Sketches | list[Sketches],
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
@@ -45,7 +45,7 @@ def report(
     The page is computed from the sketches alone and costs no privacy. The same sketches give the same bytes.
 
     Args:
-        sketches: One row for each party; at most 1,000.
+        sketches: One row for each party; at most 1,000. A list of them keeps the margins of those that have some, if not all do.
         path: The file. It is written whole or not at all.
         title: The heading; None makes one.
         level: The confidence of the intervals, such as 0.95.
@@ -59,7 +59,7 @@ def report(
     findings = findings_of(
         sketches, level=level, simultaneous=simultaneous, by=by, beyond_chance=beyond_chance
     )
-    page = page_of(findings, sketches, heading, banner)
+    page = page_of(findings, joined(sketches), heading, banner)
     with atomic_write(path) as file:
         file.write(page.encode("utf-8"))
 
@@ -135,6 +135,7 @@ def _margins(findings: Findings) -> dict[str, Any] | None:
         "first": [findings.side_number(rows) for rows in findings.main_comparison],
         "apart": [[statements.group_distance(findings, i, j) for j in groups] for i in groups],
         "lines": [FEWEST_DIFFERENCES, MOST_DIFFERENCES],
+        "choices": reasons.choices,
     }
 
 

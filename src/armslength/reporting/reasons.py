@@ -2,19 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from armslength.answers.explain import _NEARLY_ALL as NEARLY_ALL
 from armslength.answers.explain import Explanation, explain_pairs
 from armslength.errors import ParameterError
 from armslength.estimates.pair_noise import Floats
 from armslength.estimates.prevalence import Prevalence
-from armslength.sketches.sketches import Sketches
+from armslength.results import shortened
+from armslength.sketches.sketches import Sketches, concat
 
 _DOUBTFUL = 0.0005  # how often a side that has nobody may be taken for one that has
 _MOST_WORDS = 3
+_LONGEST_NAME = 32
 _MOST_NUMBERS = 600_000  # that the page holds for choices: 3 MB
+_MOST_ALONE = 100  # parties that can be compared with all others: each takes a while
 
 Rows = tuple[int, ...]
 Comparison = tuple[Rows, Rows]  # rows of the first side, rows of the second
@@ -26,18 +32,40 @@ class Reasons:
 
     Attributes:
         item_groups: Their names.
-        groups: The rows of each group that can be chosen.
-        sides: (value, lower, upper) of every item group's prevalence in each party, then in each group: (n + g) x 3 x M. NaN where
-            people are too few. None where these are too many numbers for a page.
+        rows: The rows that were released with these item groups.
+        groups: The rows of each group.
+        sides: (value, lower, upper) of every item group's prevalence, 3 x (n + g) x 3 x M: in each party, then in each group; the same
+            sides and then all others, for comparisons of these two. NaN where people are too few, or not known. None where these
+            are too many numbers for a page.
         shown: The differences between some sides; None where people are too few.
         beyond_chance: Whether they are about the populations behind the rows.
+        choices: For how many comparisons the intervals hold together.
+        limit: How many item groups of each person count; None if all do.
+        near_limit: The rows in which many people reach that limit.
     """
 
     item_groups: tuple[str, ...]
+    rows: Rows
     groups: tuple[Rows, ...]
     sides: Floats | None
     shown: dict[Comparison, Explanation | None]
     beyond_chance: bool
+    choices: int
+    limit: int | None
+    near_limit: Rows
+
+    def others(self, rows: Rows) -> Rows:
+        """All other rows that can be compared."""
+        return _others(rows, self.rows)
+
+    def is_known(self, rows: Rows) -> bool:
+        """Whether all of these rows were released with the item groups."""
+        return set(rows) <= set(self.rows)
+
+    @property
+    def has_alone(self) -> bool:
+        """Whether a party or a group can be compared with all others."""
+        return self.sides is not None and 2 < len(self.rows) <= _MOST_ALONE
 
     def words(self, first: Rows, second: Rows) -> str:
         """The three clearest differences of the second against the first; empty if none was found. The script writes the same."""
@@ -46,7 +74,8 @@ class Reasons:
             []
             if answer is None
             else [
-                f"{answer.verdict[row]} {answer.item_groups[row]} ({_points(answer.difference[row])}{'' if row else ' points'})"
+                f"{answer.verdict[row]} with {shortened(answer.item_groups[row], _LONGEST_NAME)} "
+                f"({_points(answer.difference[row])}{'' if row else ' points'})"
                 for row in range(min(answer.found, _MOST_WORDS))
             ]
         )
@@ -59,13 +88,60 @@ def _points(share: float) -> str:
     return f"{points:+.{0 if abs(points) >= 9.95 else 1}f}".replace("-", "−")
 
 
-def others(rows: Rows, count: int) -> Rows:
-    """All other rows."""
-    return tuple(sorted(set(range(count)).difference(rows)))
+def _others(rows: Rows, known: Rows) -> Rows:
+    return tuple(row for row in known if row not in set(rows))
+
+
+class Explained(NamedTuple):
+    """The rows with margins, and their numbers on the page."""
+
+    sketches: Sketches
+    numbers: Rows
+
+    def has(self, *sides: Rows) -> bool:
+        """Whether there are margins of all rows of these sides, and somebody on each."""
+        return all(rows and set(rows) <= set(self.numbers) for rows in sides)
+
+    def places(self, rows: Rows) -> list[int]:
+        """The places of these rows in the sketches."""
+        place = {row: number for number, row in enumerate(self.numbers)}
+        return [place[row] for row in rows]
+
+    def limits(self, rows: Rows, miss: float, *, beyond_chance: bool) -> Floats:
+        """(value, lower, upper) of every item group of a side; NaN where people are too few, or there are no margins."""
+        names = self.sketches.margin_names
+        if self.has(rows):
+            people = Prevalence.of(self.sketches.rows(self.places(rows)), beyond_chance=beyond_chance)
+            tail = miss / 2 / len(names)
+            if people.has_people(min(tail, _DOUBTFUL)):
+                return np.array(people.limits(tail))
+        return np.full((3, len(names)), np.nan)
+
+
+def explained_rows(parts: Sequence[Sketches]) -> Explained | None:
+    """The rows with the margins that most rows have; None if there are none."""
+    kinds: list[tuple[Any, list[Sketches], list[int]]] = []
+    start = 0
+    for part in parts:
+        if part.margins is not None:
+            protocol = part.protocols[0]
+            what = protocol.margins, protocol.contribution, protocol.margin_contribution, protocol.one_group
+            same = [kind for kind in kinds if kind[0] == what]
+            if not same:
+                same = [(what, [], [])]
+                kinds += same
+            same[0][1].append(part)
+            same[0][2].extend(range(start, start + len(part)))
+        start += len(part)
+    if not kinds:
+        return None
+    _, sketches, numbers = max(kinds, key=lambda kind: len(kind[2]))
+    return Explained(concat(sketches), tuple(numbers))
 
 
 def reasons_of(
-    sketches: Sketches,
+    explained: Explained,
+    parties: int,
     groups: Sequence[Rows],
     pairs: Sequence[tuple[int, int]],
     alone: Sequence[int],
@@ -80,7 +156,8 @@ def reasons_of(
     all pairs of groups, each group against the rest, and each party against the rest. Not simultaneous: those of each pair.
 
     Args:
-        sketches: The parties.
+        explained: The rows with margins; the rest is those of them.
+        parties: How many rows the page has.
         groups: Rows of the groups; their choice is taken as given.
         pairs: Pairs of rows to show.
         alone: Rows to show against all others.
@@ -88,45 +165,67 @@ def reasons_of(
         simultaneous: Whether all intervals hold together.
         beyond_chance: Whether they are about the populations behind the rows.
     """
-    if sketches.margins is None:
-        return "no margins"
+    sketches, numbers = explained
     if sketches.noises.has_shared:
         return "some rows have a release in common"
-    count, item_groups = len(sketches), sketches.margin_names
+    count, item_groups = len(numbers), sketches.margin_names
     choices = count * (count - 1) // 2, len(groups) * (len(groups) + 1) // 2 + count
     error = 1 - level
     of_pair, of_group = error, error
     if simultaneous:
         of_pair = error / choices[0] / (1 if count == 2 else 2)
         of_group = error / choices[1] / 2
-    every = [(row,) for row in range(count)]
+    every = [(row,) for row in range(parties)]
     asked: dict[Comparison, float] = {
         **{(every[i], every[j]): of_pair for i, j in pairs},
-        **{(others(rows, count), rows): of_group for rows in groups},
+        **{(_others(rows, numbers), rows): of_group for rows in groups},
         **dict.fromkeys(pairwise(groups[:2]), of_group),
-        **{(others(every[row], count), every[row]): of_group for row in alone},
+        **{(_others(every[row], numbers), every[row]): of_group for row in alone},
     }
+    limits = partial(explained.limits, beyond_chance=beyond_chance)
     try:
         shown = {
-            comparison: explain_pairs(sketches, [comparison], beyond_chance=beyond_chance, level=1 - miss)[0]
-            for comparison, miss in asked.items()
+            sides: explain_pairs(
+                sketches,
+                [(explained.places(sides[0]), explained.places(sides[1]))],
+                beyond_chance=beyond_chance,
+                level=1 - miss,
+            )[0]
+            for sides, miss in asked.items()
+            if explained.has(*sides)
         }
-        tails = [(rows, of_pair) for rows in every] + [(rows, of_group) for rows in groups]
         sides = None
-        if 3 * len(tails) * len(item_groups) <= _MOST_NUMBERS:
-            sides = np.array(
-                [
-                    _limits(sketches.rows(rows), miss / 2 / len(item_groups), beyond_chance=beyond_chance)
-                    for rows, miss in tails
-                ]
-            )
+        if 9 * (parties + len(groups)) * len(item_groups) <= _MOST_NUMBERS:
+            of_groups = [limits(rows, of_group) for rows in groups]
+            among = [limits(rows, of_pair) for rows in every] + of_groups
+            blocks = [among, among, among]
+            if 2 < count <= _MOST_ALONE:
+                rest = [limits(_others(rows, numbers), of_group) for rows in (*every, *groups)]
+                blocks = [among, [limits(rows, of_group) for rows in every] + of_groups, rest]
+            sides = np.array(blocks)
     except ParameterError as problem:
         return str(problem)
-    return Reasons(item_groups, tuple(groups), sides, shown, beyond_chance)
+    limit, near = _limit_of(sketches)
+    return Reasons(
+        item_groups,
+        numbers,
+        tuple(groups),
+        sides,
+        shown,
+        beyond_chance,
+        choices=sum(choices) if simultaneous and count > 2 else 1,
+        limit=limit,
+        near_limit=tuple(numbers[row] for row in near),
+    )
 
 
-def _limits(side: Sketches, tail: float, *, beyond_chance: bool) -> Floats:
-    people = Prevalence.of(side, beyond_chance=beyond_chance)
-    if not people.has_people(min(tail, _DOUBTFUL)):
-        return np.full((3, len(people.counts)), np.nan)
-    return np.array(people.limits(tail))
+def _limit_of(sketches: Sketches) -> tuple[int | None, list[int]]:
+    """How many item groups of each person count, and the rows in which many people reach that; the margins themselves tell it."""
+    protocol = sketches.noises.terms(0)[0][0]
+    most, margins = protocol.margin_contribution, protocol.margins
+    if sketches.margins is None or margins is None or most is None:
+        return None, []
+    if margins.rule == "record" and most >= len(margins.columns):
+        return None, []  # everybody has one value in each column, and all count
+    counted, people = sketches.margins[:, :-1].sum(axis=1), sketches.margins[:, -1]
+    return most, np.flatnonzero((people > 0) & (counted > NEARLY_ALL * most * people)).tolist()

@@ -1,5 +1,7 @@
 """The sections of the page, from top to bottom, and their tables."""
 
+import shlex
+
 import numpy as np
 
 from armslength.answers.explain import Explanation
@@ -13,6 +15,11 @@ from armslength.sketches.sketches import Sketches
 
 _MOST_PAIRS_WITHOUT_SCRIPT, _MOST_PRINTED = 300, 60
 FEWEST_DIFFERENCES, MOST_DIFFERENCES = 10, 25  # lines
+_MOST_NAMES = 5
+_TOO_FEW = (
+    "People are too few to say in what: noise could be all of the people of a side. Compare groups of parties "
+    "(armslength explain … --with … --against …), or plan a larger share of ε for margins."
+)
 _UNSURE_ITEM = '<li class="unsure">'
 _HEAT_HINT = "Point at a cell, or move with the arrow keys, to read a pair."
 _CLICK_HINT = " Click it, and “What sets them apart” shows the pair."
@@ -154,18 +161,59 @@ def _differs(findings: Findings) -> str:
         if len(first) > 1
         else statements.pair_distance(findings, first[0], second[0])
     )
-    choices = _choices(findings, reasons)
+    hidden = 0 if answer is None else len(answer.item_groups) - _first_lines(answer)
     fields = {
         "choice": "" if reasons.sides is not None else " hidden",
-        "choices": choices,
-        "text": f"{a[0].upper()}{a[1:]} and {b}: {apart}. {_verdict(answer)}",
+        "first": _choices(findings, reasons, is_first=True),
+        "second": _choices(findings, reasons, is_first=False),
+        "text": f"{a[0].upper()}{a[1:]} and {b}: {apart}. {_verdict(answer, reasons.choices, _command(findings, first, second))}",
+        "limit": _limit_note(findings, reasons),
+        "few": _TOO_FEW,
+        "table": "" if answer is not None else " hidden",
         "level": level_text(findings.level),
         "a": a,
         "b": b,
         "rows": "" if answer is None else _difference_rows(answer),
+        "more": f'<p class="without-script note">{hidden:,} more item groups are shown with JavaScript.</p>'
+        if hidden
+        else "",
         "note": _differs_note(findings, reasons),
     }
     return section("differs", heading, fill(asset("differs.html"), fields))
+
+
+def _limit_note(findings: Findings, reasons: Reasons) -> str:
+    """What the limit on item groups of each person can do to the answer, and who was released without them."""
+    parts = []
+    near = reasons.near_limit
+    if near:
+        names = "all parties" if len(near) == len(reasons.rows) else _some_names(findings, near)
+        parts.append(
+            f"<strong>At most {plural(reasons.limit or 0, 'item group')} of each person count, and many people reach that in {names}.</strong> "
+            "Shares there come out too small; where people have more item groups on one side, a true “more” can come out as “fewer”. "
+            "A larger margin_contribution would show it."
+        )
+    missing = tuple(row for row in range(len(findings.labels)) if row not in set(reasons.rows))
+    if missing:
+        were = "was" if len(missing) == 1 else "were"
+        parts.append(
+            f"{_some_names(findings, missing)} {were} released without these margins, and cannot be chosen."
+        )
+    return "".join(f'<p class="limit">{part}</p>' for part in parts)
+
+
+def _some_names(findings: Findings, rows: Rows) -> str:
+    names = [name(findings.labels[row]) for row in rows]
+    if len(names) > _MOST_NAMES:
+        names[_MOST_NAMES - 1 :] = [f"{len(names) - _MOST_NAMES + 1} more"]
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _command(findings: Findings, first: Rows, second: Rows) -> str:
+    """What asks about these two alone; the script writes the same."""
+    if len(first) > 1:
+        return "armslength explain … --with … --against …"
+    return escaped(f"armslength explain … {shlex.join(findings.labels[rows[0]] for rows in (first, second))}")
 
 
 def _no_reasons(reason: str) -> str:
@@ -186,38 +234,56 @@ def _side(findings: Findings, rows: Rows) -> str:
     )
 
 
-def _choices(findings: Findings, reasons: Reasons) -> str:
-    """Groups and parties as options of a list."""
+def _choices(findings: Findings, reasons: Reasons, *, is_first: bool) -> str:
+    """Groups and parties as options of a list; the first has all others, too."""
     if reasons.sides is None:
         return ""
-    groups = "".join(
+    groups = [
         f'<option value="{findings.side_number(rows)}">Group {"ABCDEFGH"[number]}: {escaped(findings.labels[rows[0]])} '
         f"and {len(rows) - 1} more</option>"
         for number, rows in enumerate(reasons.groups)
-    )
+        if reasons.is_known(rows)
+    ]
     parties = "".join(
-        f'<option value="{row}">{escaped(label)}</option>' for row, label in enumerate(findings.labels)
+        f'<option value="{row}">{escaped(findings.labels[row])}</option>' for row in reasons.rows
     )
-    listed = f'<optgroup label="Groups">{groups}</optgroup>' if len(reasons.groups) > 1 else ""
-    return f'{listed}<optgroup label="Parties">{parties}</optgroup>'
+    can_choose = len(groups) > 1 or (reasons.has_alone and not is_first and groups)
+    listed = f'<optgroup label="Groups">{"".join(groups)}</optgroup>' if can_choose else ""
+    rest = (
+        f'<option value="{findings.all_others}">All others</option>' if is_first and reasons.has_alone else ""
+    )
+    return f'{rest}{listed}<optgroup label="Parties">{parties}</optgroup>'
 
 
-def _verdict(answer: Explanation | None) -> str:
+def _verdict(answer: Explanation | None, choices: int, command: str) -> str:
     """How many item groups differ, and how large a difference the others could still have."""
     if answer is None:
-        return "People are too few to say in what."
+        return _TOO_FEW
     found, count = answer.found, len(answer.item_groups)
     most = 100 * max(
         np.abs(answer.lower[found:]).max(initial=0.0), np.abs(answer.upper[found:]).max(initial=0.0)
     )
+    if not found and choices > 1:
+        return (
+            f"No difference is large enough to be sure of among all {choices:,} choices of this page; none is larger than {most:.1f} "
+            f"points. For these two alone: <code>{command}</code>."
+        )
     if not found:
         return f"No difference found: in none of {count:,} item groups is it larger than {most:.1f} points."
     rest = f" In the others no difference is larger than {most:.1f} points." if found < count else ""
     return f"{found:,} of {count:,} item groups differ.{rest}"
 
 
+def _first_lines(answer: Explanation) -> int:
+    """How many lines are shown at first: all that differ, and some others."""
+    return min(max(FEWEST_DIFFERENCES, answer.found), MOST_DIFFERENCES, len(answer.item_groups))
+
+
 def _difference_rows(answer: Explanation) -> str:
-    shown = range(min(max(FEWEST_DIFFERENCES, answer.found), MOST_DIFFERENCES, len(answer.item_groups)))
+    """A line for each item group: first those that differ, the clearest first; then the others, the largest first."""
+    rest = range(answer.found, len(answer.item_groups))
+    order = [*range(answer.found), *sorted(rest, key=lambda row: -abs(answer.difference[row]))]
+    shown = order[: _first_lines(answer)]
     widest = max(max(-answer.lower[row], answer.upper[row]) for row in shown)
 
     def at(value: float) -> str:
@@ -232,13 +298,12 @@ def _difference_rows(answer: Explanation) -> str:
             f'<line class="bar-line" x1="50%" x2="{at(value)}" y1="8" y2="8"/>'
             f'<line class="ends" x1="{at(lower)}" x2="{at(upper)}" y1="8" y2="8"/></svg>'
         )
-        shares = "".join(
-            f'<td class="numeric">{100 * float(side[row]):.1f} %</td>' for side in (answer.a, answer.b)
-        )
+        a, b = (f"{100 * float(side[row]):.1f} %" for side in (answer.a, answer.b))
+        ends = f"{points_text(lower)} to {points_text(upper)}"
         lines.append(
-            f'<tr><th scope="row">{name(answer.item_groups[row])}</th><td class="wide-bar">{bar}</td>'
-            f'<td class="numeric">{points_text(value)}</td>'
-            f'<td class="interval">{points_text(lower)} to {points_text(upper)}</td>{shares}</tr>'
+            f'<tr><th scope="row">{name(answer.item_groups[row])}<span class="narrow">{a} → {b} ({ends})</span></th>'
+            f'<td class="wide-bar">{bar}</td><td class="numeric">{points_text(value)}</td>'
+            f'<td class="interval">{ends}</td><td class="numeric share">{a}</td><td class="numeric share">{b}</td></tr>'
         )
     return "".join(lines)
 
@@ -246,7 +311,9 @@ def _difference_rows(answer: Explanation) -> str:
 def _differs_note(findings: Findings, reasons: Reasons) -> str:
     chance = "beyond chance, " if reasons.beyond_chance else "about the people counted, "
     family = (
-        "for all item groups of all pairs that can be chosen here, together"
+        f"for all item groups of all {reasons.choices:,} choices of this page together, so wider than those of one pair alone"
+        if reasons.choices > 1
+        else "for all item groups together"
         if findings.simultaneous
         else "for all item groups of one pair together; of many pairs that you look at, some miss"
     )
@@ -261,7 +328,7 @@ def _differs_note(findings: Findings, reasons: Reasons) -> str:
         else " There are too many item groups to choose other parties here: <code>armslength explain</code> does it."
     )
     return (
-        f"Points: how many more or fewer of every 100 people have an item of the group. Intervals hold at {level_text(findings.level)}, "
+        f"Points: how many more or fewer of every 100 people were counted with an item of the group. Intervals hold at {level_text(findings.level)}, "
         f"{chance}{family}. Dashed: no difference found, because there is none or because noise hides it.{groups}{more}"
     )
 

@@ -7,7 +7,7 @@ from armslength.errors import plural
 from armslength.estimates.shapes import ALIKE
 from armslength.reporting.findings import MOST_GROUPS, MOST_OUTLIERS, MOST_PAIRS_LISTED, Findings
 from armslength.reporting.markup import escaped, level_text, name, percent
-from armslength.reporting.reasons import Reasons, Rows, others
+from armslength.reporting.reasons import Reasons, Rows
 from armslength.sketches.sketches import Sketches
 
 _SIZES = (
@@ -194,18 +194,18 @@ def _groups(findings: Findings) -> Statement:
         return Statement(
             False, "Groups", "No group is supported: noise could have made the whole tree below."
         )
+    is_mirrored = len(groups) == 2 and sum(map(len, groups)) == count  # each is all others of the other
     lines = []
     for group in groups[:MOST_GROUPS]:
         names = ", ".join(name(findings.labels[row]) for row in group[:_MOST_MEMBERS])
         more = f" and {len(group) - _MOST_MEMBERS} more" if len(group) > _MOST_MEMBERS else ""
-        words = reason_words(findings, others(group, count), group)
-        reasons = f'<span class="reasons">{words}</span>' if words else ""
+        reasons = "" if is_mirrored and group == groups[0] else reason_line(findings, None, group)
         lines.append(f"<li>{names}{more}{reasons}</li>")
     more = f"<p>and {len(groups) - MOST_GROUPS} more.</p>" if len(groups) > MOST_GROUPS else ""
     single = count - sum(map(len, groups))
     rest = f" {plural(single, 'party is', 'parties are')} in no supported group." if single else ""
     against = (
-        " Below each: in what it differs from all other parties."
+        f" Below {'the second' if is_mirrored else 'each'}: in what it differs from all other parties."
         if isinstance(findings.reasons, Reasons)
         else ""
     )
@@ -233,23 +233,38 @@ def _outliers(findings: Findings) -> list[Statement]:
         f"{names}{more}: {'the first ' if len(rows) > 1 else ''}at least {style.text(float(outliers.lower[rows[0]]))} "
         f"from half of the others; {style.text(outliers.typical[0])} is typical."
     )
-    count = len(findings.labels)
-    words = {row: reason_words(findings, others((row,), count), (row,)) for row in rows[:MOST_OUTLIERS]}
-    lines = "".join(
-        f'<li>{name(findings.labels[row])}<span class="reasons">{reasons}</span></li>'
-        for row, reasons in words.items()
-        if reasons
-    )
+    reasons = {row: reason_line(findings, None, (row,)) for row in rows[:MOST_OUTLIERS]}
+    lines = "".join(f"<li>{name(findings.labels[row])}{line}</li>" for row, line in reasons.items() if line)
     listed = (
         f'</p><p>In what it differs from all others:</p><ul class="pairs">{lines}</ul><p>' if lines else ""
     )
     return [Statement(True, heading, text + listed)]
 
 
-def reason_words(findings: Findings, first: Rows, second: Rows) -> str:
-    """In what the second side differs from the first, as text; empty where nothing was found, or cannot be."""
+def reason_line(
+    findings: Findings, first: Rows | None, second: Rows, subject: str = "", otherwise: str = ""
+) -> str:
+    """In what the second side differs from the first, or from all others, as a line that chooses the two below.
+
+    Empty where it is not known, and `otherwise` where nothing was found.
+    """
     reasons = findings.reasons
-    return escaped(reasons.words(first, second)) if isinstance(reasons, Reasons) else ""
+    if not isinstance(reasons, Reasons):
+        return ""
+    sides = reasons.others(second) if first is None else first, second
+    if sides not in reasons.shown:
+        return ""
+    words = escaped(reasons.words(*sides))
+    text = f"{subject}{words}" if words else otherwise
+    if not text:
+        return ""
+    if reasons.sides is None or (first is None and not reasons.has_alone):
+        return f'<span class="reasons">{text}</span>'
+    numbers = (
+        findings.all_others if first is None else findings.side_number(first),
+        findings.side_number(second),
+    )
+    return f'<a class="reasons" href="#differs" data-pair="{numbers[0]} {numbers[1]}">{text}</a>'
 
 
 def pair_distance(findings: Findings, i: int, j: int) -> str:
@@ -273,9 +288,13 @@ def group_distance(findings: Findings, i: int, j: int) -> str:
 
 
 def pair_reasons(findings: Findings, first: Rows, second: Rows) -> str:
-    """The same for two parties, as a line below their distance."""
-    if not isinstance(findings.reasons, Reasons):
+    """In what two parties differ, as a line below their distance."""
+    reasons = findings.reasons
+    if not isinstance(reasons, Reasons):
         return ""
-    words = reason_words(findings, first, second)
-    text = f"{name(findings.labels[second[0]])} has {words}" if words else "Too noisy to say in what."
-    return f'<span class="reasons">{text}</span>'
+    otherwise = "No item group surely differs."
+    if reasons.shown.get((first, second)) is None:
+        otherwise = "Too few people to say in what."
+    elif reasons.choices > 1:
+        otherwise = f"Not sure in what, among all {reasons.choices:,} choices of this page."
+    return reason_line(findings, first, second, f"{name(findings.labels[second[0]])} has ", otherwise)

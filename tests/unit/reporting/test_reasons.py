@@ -27,8 +27,8 @@ def test_groups_and_the_farthest_pairs_come_with_reasons():
     assert findings.groups == ((0, 1, 2, 3), (4, 5, 6, 7))
     groups, farthest, *_ = statements.statements(findings)
     first, second = groups.text.split("</li>")[:2]
-    assert re.search(r"fewer Injuries \(−\d+ points\)", first)
-    assert re.search(r"more Injuries \(\+\d+ points\)", second)
+    assert "Injuries" not in first  # it would say the same of the two, who are everybody
+    assert re.search(r"more with Injuries \(\+\d+ points\)", second)
     assert len(re.findall(r"Injuries \([+−]\d+ points\)", farthest.text)) == 3
     assert "Infections" not in groups.text + farthest.text
 
@@ -40,13 +40,58 @@ def test_an_outlier_comes_with_reasons():
         text for _, heading, text in statements.statements(findings) if heading == "Unlike the rest"
     )
     assert re.search(
-        r"<bdi>ward 7</bdi><span class=.reasons.>more Injuries \(\+\d+ points\)</span>", outliers
+        r"<bdi>ward 7</bdi><a class=.reasons. [^>]*>more with Injuries \(\+\d+ points\)</a>", outliers
     )
+
+
+def test_each_of_three_groups_comes_with_reasons():
+    groups, *_ = statements.statements(
+        findings_of(with_margins([LOW] * 3 + [HIGH] * 3 + [[0.4, 0.1, 0.3]] * 3), **KNOWN)
+    )
+    assert re.search(r"fewer with Injuries \(−\d+ points\)", groups.text)
+    assert re.search(r"more with Infections \(\+\d+ points\)", groups.text)
+    assert groups.text.count('class="reasons"') == 3
+
+
+def test_rows_without_margins_are_named_and_the_others_explained():
+    """Joined rows keep only what all of them have, so they come as a list."""
+    hill, *middle, bay = with_margins([LOW] * 4 + [HIGH] * 4, labels=["hill", *"123456", "bay"])
+    hill, bay = (al.Sketches(p.values, p.labels, p.noises, p.protocols, p.totals) for p in (hill, bay))
+    parts = [hill, *middle, bay]
+    findings = findings_of(parts, **KNOWN)
+    assert findings.reasons.rows == (1, 2, 3, 4, 5, 6)
+    page = page_of(findings, al.concat(parts), None)
+    assert "<bdi>hill</bdi> and <bdi>bay</bdi> were released without these margins" in page
+    assert '<option value="0">hill' not in page.split('id="differs-first"')[1].split("</select>")[0]
+    assert "(+" in page.split('id="differs-table"')[1]
+    assert "armslength plan --margins" not in page
+
+
+def test_the_limit_on_item_groups_is_named_where_many_people_reach_it():
+    page = page_about(with_margins([[0.5, 0.6, 0.8], [0.1, 0.1, 0.1], LOW]))
+    assert "many people reach that in <bdi>ward 1</bdi>." in page
+    assert "many people reach" not in page_about(with_margins([LOW, HIGH]))
+
+
+def test_nothing_found_names_the_choices_and_the_command():
+    page = page_about(with_margins([LOW, LOW, LOW], labels=["a", "ward’s b", "c"]))
+    assert "among all 6 choices of this page" in page  # three pairs, and each against the rest
+    assert re.search("armslength explain … (a|c|&#x27;)", page)
+    assert "among all" not in page_about(with_margins([LOW, LOW])).split("<script")[0]
+
+
+def test_long_names_are_short_in_the_summary():
+    names = ["Diseases of the circulatory system and of everything near it", "Injuries"]
+    protocol = margin_protocol(margins=item_groups({"prefix": ["A", "S"], "group": names}))
+    page = page_about(rows_with_margins(protocol, [[5000, 0, 0, 9000], [100, 0, 0, 9000]], ["a", "b"]))
+    summary = page.split('id="differs"')[0]
+    assert "Diseases of the …rything near it" in summary
+    assert names[0] not in summary
 
 
 def test_two_parties():
     distance, _ = statements.statements(findings_of(with_margins([LOW, HIGH]), **KNOWN))
-    assert "<bdi>ward 2</bdi> has more Injuries (+" in distance.text
+    assert "<bdi>ward 2</bdi> has more with Injuries (+" in distance.text
     distance, _ = statements.statements(findings_of(with_margins([LOW, LOW]), **KNOWN))
     assert "Injuries" not in distance.text
 
@@ -64,7 +109,7 @@ def test_the_level_is_for_all_pairs_that_can_be_chosen(count, simultaneous):
     else:
         expected = [al.explain(sketches[[i]], sketches[[j]], level=0.9) for i, j in pairs]
     for (i, j), answer in zip(pairs, expected, strict=True):
-        ends = difference_limits(tuple(found.sides[i]), tuple(found.sides[j]))
+        ends = difference_limits(tuple(found.sides[0, i]), tuple(found.sides[0, j]))
         order = [found.item_groups.index(name) for name in answer.item_groups]
         for mine, theirs in zip(ends, (answer.difference, answer.lower, answer.upper), strict=True):
             np.testing.assert_allclose(np.clip(mine[order], -1, 1), theirs, rtol=1e-9)
@@ -78,7 +123,7 @@ def test_groups_and_single_parties_share_the_other_half():
     (expected,) = explain_pairs(sketches, [(one, other)], level=1 - 0.05 / 2 / choices)
     shown = found.reasons.shown[one, other]
     np.testing.assert_allclose(shown.lower, expected.lower)
-    ends = difference_limits(tuple(found.reasons.sides[8]), tuple(found.reasons.sides[9]))
+    ends = difference_limits(tuple(found.reasons.sides[0, 8]), tuple(found.reasons.sides[0, 9]))
     np.testing.assert_allclose(np.sort(ends[1]), np.sort(expected.lower))
 
 
@@ -105,7 +150,8 @@ def test_rows_that_share_a_release_are_not_explained():
 def test_too_few_people_are_said():
     protocol = margin_protocol()
     page = page_about(rows_with_margins(protocol, [[0, 0, 0, 0], [900, 100, 0, 1000]], ["a", "b"]))
-    assert "People are too few to say in what." in page
+    assert "People are too few to say in what" in page
+    assert re.search(r"id=.differs-scroll.[^>]* hidden>", page)
 
 
 def test_so_many_item_groups_cannot_be_chosen_from(monkeypatch):

@@ -1,30 +1,53 @@
 // What sets two parties or two groups apart, as bars with intervals.
 const differsTable = byId("differs-table");
 if (differsTable && margins) {
-  const selects = [byId("differs-first"), byId("differs-second")];
-  const kindOf = (side) => side >= count;
-  function show() {
-    const [first, second] = selects.map((select) => Number(select.value));
+  const [firstMenu, secondMenu] = [byId("differs-first"), byId("differs-second")];
+  const more = byId("differs-more"), changed = byId("differs-changed");
+  const tooFew = differsTable.dataset.tooFew;
+  // The two sides are of one kind, and different; anything but itself can be compared with all others.
+  const fits = (first, second) => first === allOthers || (isGroup(first) === isGroup(second) && first !== second);
+  function show(all = false) {
+    const [first, second] = [firstMenu, secondMenu].map((menu) => Number(menu.value));
+    for (const option of secondMenu.options) option.disabled = !fits(first, Number(option.value));
     const rows = differences(first, second);
     byId("differs-a").replaceChildren(sideName(first));
     for (const place of ["differs-b", "differs-axis"]) byId(place).replaceChildren(sideName(second));
-    const text = [kindOf(first) ? "G" + sideName(first).slice(1) : sideName(first), " and ", sideName(second), ": ", kindOf(first) ? margins.apart[first - count][second - count] : `distance ${written(distanceOf(pairOf(first, second)))} (${intervalOf(pairOf(first, second))}), ${stateOf(pairOf(first, second))}`, ". "];
-    byId("differs-text").replaceChildren(...text, rows ? verdictOf(rows) : "People are too few to say in what.");
-    const shown = rows ? rows.slice(0, Math.min(margins.lines[1], Math.max(margins.lines[0], rows.filter((row) => row.word).length))) : [];
+    const name = sideName(first), begin = typeof name === "string" ? name[0].toUpperCase() + name.slice(1) : name;
+    byId("differs-text").replaceChildren(begin, " and ", sideName(second), ": ", apartText(first, second), ...(rows ? verdictOf(rows, first, second) : [tooFew]));
+    byId("differs-scroll").hidden = !rows;
+    const few = rows ? Math.min(margins.lines[1], Math.max(margins.lines[0], rows.filter((row) => row.word).length)) : 0;
+    const shown = rows ? rows.slice(0, all ? rows.length : few) : [];
+    more.hidden = !rows || shown.length === rows.length;
+    if (!more.hidden) more.replaceChildren(`${(rows.length - shown.length).toLocaleString("en-US")} more: show all`);
     const widest = Math.max(...shown.map((row) => Math.max(-row.lower, row.upper)));
     differsTable.tBodies[0].replaceChildren(...shown.map((row) => {
-      const heading = make("th", "", make("bdi", "", row.name));
+      const [a, b] = [row.a, row.b].map((share) => `${(100 * share).toFixed(1)} %`), ends = `${points(row.lower)} to ${points(row.upper)}`;
+      const heading = make("th", "", make("bdi", "", row.name), make("span", "narrow", `${a} → ${b} (${ends})`));
       heading.scope = "row";
-      const cells = [["numeric", points(row.difference)], ["interval", `${points(row.lower)} to ${points(row.upper)}`], ["numeric", `${(100 * row.a).toFixed(1)} %`], ["numeric", `${(100 * row.b).toFixed(1)} %`]];
+      const cells = [["numeric", points(row.difference)], ["interval", ends], ["numeric share", a], ["numeric share", b]];
       return make("tr", "", heading, make("td", "wide-bar", barAround(row, widest)), ...cells.map(([kind, cell]) => make("td", kind, cell)));
     }));
   }
-  function verdictOf(rows) {
+  function apartText(first, second) {
+    if (first === allOthers) return "";
+    if (isGroup(first)) return `${margins.apart[first - count][second - count]}. `;
+    const pair = pairOf(first, second);
+    return `distance ${written(distanceOf(pair))} (${intervalOf(pair)}), ${stateOf(pair)}. `;
+  }
+  function verdictOf(rows, first, second) {
     const rest = rows.filter((row) => !row.word);
     const most = (100 * Math.max(...rest.map((row) => Math.max(-row.lower, row.upper)))).toFixed(1);
-    if (rest.length === rows.length) return `No difference found: in none of ${rows.length.toLocaleString("en-US")} item groups is it larger than ${most} points.`;
-    const begin = `${(rows.length - rest.length).toLocaleString("en-US")} of ${rows.length.toLocaleString("en-US")} item groups differ.`;
-    return rest.length ? `${begin} In the others no difference is larger than ${most} points.` : begin;
+    const number = (value) => value.toLocaleString("en-US");
+    if (rest.length === rows.length && margins.choices > 1)
+      return [`No difference is large enough to be sure of among all ${number(margins.choices)} choices of this page; none is larger than ${most} points. For these two alone: `, make("code", "", commandOf(first, second)), "."];
+    if (rest.length === rows.length) return [`No difference found: in none of ${number(rows.length)} item groups is it larger than ${most} points.`];
+    const begin = `${number(rows.length - rest.length)} of ${number(rows.length)} item groups differ.`;
+    return [rest.length ? `${begin} In the others no difference is larger than ${most} points.` : begin];
+  }
+  function commandOf(first, second) {
+    const quoted = (label) => (/^[\w@%+=:,./-]+$/.test(label) ? label : `'${label.replaceAll("'", `'"'"'`)}'`);
+    if (isGroup(first) || isGroup(second)) return `armslength explain … --with … ${first === allOthers ? "" : "--against …"}`.trim();
+    return ["armslength explain …", ...[first, second].filter((side) => side !== allOthers).map((side) => quoted(labels[side]))].join(" ");
   }
   function barAround(row, widest) {
     const at = (value) => `${(50 + (48 * value) / widest).toFixed(2)}%`;
@@ -37,16 +60,34 @@ if (differsTable && margins) {
     return bar;
   }
   function compare(first, second) {
-    (selects[0].value = String(first)), (selects[1].value = String(second));
+    const has = (menu, side) => [...menu.options].some((option) => option.value === String(side));
+    if (!has(firstMenu, first) || !has(secondMenu, second)) return false; // one was released without margins
+    (firstMenu.value = String(first)), (secondMenu.value = String(second));
+    changed.replaceChildren();
     show();
+    return true;
   }
-  selects.forEach((select, place) => select.addEventListener("change", () => {
-    // The two sides are of one kind, and different.
-    const mine = Number(select.value), other = Number(selects[1 - place].value);
-    const start = kindOf(mine) ? count : 0;
-    if (kindOf(other) !== kindOf(mine) || other === mine) selects[1 - place].value = String(mine === start ? start + 1 : start);
+  firstMenu.addEventListener("change", () => {
+    const first = Number(firstMenu.value), second = Number(secondMenu.value);
+    changed.replaceChildren();
+    if (!fits(first, second)) {
+      secondMenu.value = [...secondMenu.options].find((option) => fits(first, Number(option.value))).value;
+      const kind = isGroup(first) ? "A group can be compared with another group" : "A party can be compared with another party";
+      changed.replaceChildren(`${kind}: now with `, sideName(Number(secondMenu.value)), ".");
+    }
     show();
-  }));
-  whenPaired.push(compare);
+  });
+  secondMenu.addEventListener("change", () => (changed.replaceChildren(), show()));
+  more.addEventListener("click", () => show(true));
+  document.addEventListener("click", (event) => {
+    const line = event.target.closest("a.reasons[data-pair]");
+    if (line) compare(...line.dataset.pair.split(" ").map(Number));
+  });
+  whenPaired.push((i, j) => {
+    if (!compare(i, j)) return;
+    const link = make("a", "", "“What sets them apart”");
+    link.href = "#differs";
+    byId("heat-shown").replaceChildren(link, " below now shows ", named(i), " and ", named(j), ".");
+  });
   compare(...margins.first);
 }
