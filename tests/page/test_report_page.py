@@ -8,6 +8,7 @@ import pytest
 
 from armslength.reporting.findings import findings_of
 from armslength.reporting.page import page_of
+from margin_rows import many_groups, margin_protocol, rows_with_margins
 from report_parties import hospitals, with_margins
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
@@ -289,8 +290,12 @@ def test_two_parties_or_two_groups_can_be_chosen(explained, browser):
     page = explained.open(browser)
     text, first, second = (page.locator(f"#differs-{name}") for name in ("text", "first", "second"))
     assert text.inner_text().startswith("Group A and group B: distance ")
-    second.select_option("3")  # a party: then the first is one, too
-    assert first.input_value() == "0"
+    assert second.locator("option[value='3']").is_disabled()  # a party goes with a party
+    first.select_option("0")
+    assert second.input_value() == "1"
+    assert "now with ward 2" in page.locator("#differs-changed").inner_text()
+    second.select_option("3")
+    assert page.locator("#differs-changed").inner_text() == ""
     assert text.inner_text().startswith("ward 1 and ward 4: distance ")
     assert findings.style.text(findings.distance[0, 3]) in text.inner_text()
     shown = dict(zip(column(page, "differs-table", 1), column(page, "differs-table", 3), strict=True))
@@ -302,7 +307,58 @@ def test_two_parties_or_two_groups_can_be_chosen(explained, browser):
     assert float(column(page, "differs-table", 3)[0].replace("−", "-")) < 0
     first.select_option("6")
     assert text.inner_text().startswith("Group B and group A: ")
+    first.select_option("7")
+    second.select_option("4")
+    assert text.inner_text().startswith("All others and ward 5: ")
     assert page.said == []
+    page.close()
+
+
+def test_a_reason_chooses_its_two_sides(explained, browser):
+    """Group B against all others, here as the summary says it."""
+    findings = explained.findings
+    page = explained.open(browser)
+    line = page.locator('#summary a.reasons[data-pair="7 6"]')
+    line.click()
+    assert page.locator("#differs-text").inner_text().startswith("All others and group B: ")
+    assert page.evaluate("location.hash") == "#differs"
+    answer = findings.reasons.shown[findings.reasons.others(findings.groups[1]), findings.groups[1]]
+    assert column(page, "differs-table", 1) == list(answer.item_groups)
+    shown = [float(cell.replace("−", "-")) for cell in column(page, "differs-table", 3)]
+    np.testing.assert_allclose(shown, 100 * answer.difference, atol=0.051)
+    page.close()
+
+
+def test_all_item_groups_can_be_shown(browser, tmp_path):
+    protocol = margin_protocol(margins=many_groups(30))
+    counts = np.full((3, 32), 400) * np.arange(1, 4)[:, None]
+    counts[:, -1] = 90_000
+    report = Report(rows_with_margins(protocol, counts, ["a", "b", "c"]), tmp_path)
+    page = report.open(browser)
+    before = page.locator("#differs-table tbody tr").count()
+    more = page.locator("#differs-more")
+    assert more.inner_text() == f"{31 - before} more: show all"
+    more.click()
+    assert page.locator("#differs-table tbody tr").count() == 31
+    assert not more.is_visible()
+    assert page.said == []
+    page.close()
+
+
+def test_too_few_people_hide_the_table(browser, tmp_path):
+    sketches = rows_with_margins(margin_protocol(), [[0] * 4, [900, 100, 0, 1000]], ["a", "b"])
+    for scripts in (True, False):
+        page = Report(sketches, tmp_path).open(browser, java_script_enabled=scripts)
+        assert "People are too few" in page.locator("#differs-text").inner_text()
+        assert not page.locator("#differs-table").is_visible()
+        page.close()
+
+
+def test_a_phone_shows_intervals_under_the_names(explained, browser):
+    page = explained.open(browser, viewport=PHONE)
+    assert re.search(r"\d % → \d+\.\d %\s+\(.\d+\.\d to .\d+\.\d\)", column(page, "differs-table", 1)[0])
+    region = page.locator("#differs-scroll")
+    assert region.evaluate("element => element.scrollWidth - element.clientWidth") <= 0
     page.close()
 
 
@@ -314,11 +370,12 @@ def test_the_heat_map_says_in_what_a_pair_differs_and_chooses_it(explained, brow
     row, column_number = order.index(0), order.index(2)
     page.mouse.move(*cell(page, row, column_number, 5))
     assert re.search(
-        r"ward 3 has more \w+ \(\+\d+ points\), more", page.locator("#heat-reading").inner_text()
+        r"ward 3 has more with \w+ \(\+\d+ points\), more", page.locator("#heat-reading").inner_text()
     )
     page.mouse.down()
     page.mouse.up()
     assert page.locator("#differs-text").inner_text().startswith("ward 1 and ward 3: ")
+    assert "ward 1 and ward 3" in page.locator("#heat-shown").inner_text()
     page.close()
 
 

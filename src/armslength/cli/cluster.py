@@ -7,6 +7,7 @@ import click
 import armslength as al
 from armslength.cli.options import BEYOND_CHANCE, BY, FORMAT, LEVEL, choice, open_all, party_files
 from armslength.cli.output import as_csv, as_json, echo_notes
+from armslength.cli.reasons import echo_against_others
 from armslength.estimates.distances import is_clear
 from armslength.results import LONGEST_LABEL, shortened
 
@@ -51,10 +52,12 @@ def cluster(files: tuple[str, ...], cut: int | None, height: float | None, form:
     Without --cut or --height, the largest supported groups are clusters, and all parties are one cluster if there are none. All
     supported groups are right together with probability of about --level. A cut is a description of the estimates.
     """
-    tree = al.cluster(open_all(files, 2), **known)
+    sketches = open_all(files, 2)
+    tree = al.cluster(sketches, **known)
     clusters = tree.flat(cut, height)
     if form == "table":
         click.echo(_text(tree, clusters, is_cut=cut is not None or height is not None))
+        echo_against_others(sketches, files, tree.groups(), tree.level)
         return
     clear = is_clear(tree.note)
     rows = [

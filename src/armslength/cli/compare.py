@@ -12,6 +12,7 @@ import click
 import armslength as al
 from armslength.cli.options import answer_options, choice, one_against_others, open_all, party_files
 from armslength.cli.output import echo_notes, finite, write_csv
+from armslength.cli.reasons import rows_with_margins
 from armslength.errors import plural
 from armslength.estimates.shapes import ALIKE
 from armslength.results import LONGEST_LABEL, Column, heading, line
@@ -173,20 +174,24 @@ def _write_reasons(
 ) -> None:
     """In what the farthest pair differs, if its releases have margins; the level is for all pairs, among which it was chosen."""
     *pair, sure = farthest
+    if all(protocol.margins is None for protocol in sketches.protocols):
+        return
+    begin = f"Surely farthest of these: {pair[0]} and {pair[1]}, {sure}"
     try:
-        a, b = (sketches[label] for label in pair)
-        if a.margins is None or b.margins is None:
+        rows = rows_with_margins(sketches, files, pair)
+        missing = [label for label in pair if rows is None or label not in rows.labels]
+        if rows is None or missing:
+            were = "was" if len(missing) == 1 else "were"
+            click.echo(f"{begin}; {' and '.join(missing)} {were} released without these margins")
             return
-        reasons = al.explain(a, b, level=level).reasons()
+        reasons = al.explain(rows[pair[0]], rows[pair[1]], level=level).reasons()
         found = (
             f"{pair[1]} has {', '.join(reasons)}"
             if reasons
-            else "in what cannot be said for all pairs together; for this one"
+            else "in what is not sure for all pairs together; for these two alone"
         )
     except al.NotResolvableError:
         found = "too few people to say in what"
     except al.ArmslengthError:  # two parties of one name, or other margins
         return
-    click.echo(
-        f"Surely farthest of these: {pair[0]} and {pair[1]}, {sure}; {found}: armslength explain {shlex.join((*files, *pair))}"
-    )
+    click.echo(f"{begin}; {found}: armslength explain {shlex.join((*files, *pair))}")

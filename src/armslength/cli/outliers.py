@@ -7,6 +7,7 @@ import click
 import armslength as al
 from armslength.cli.options import answer_options, load_all, option, party_files
 from armslength.cli.output import echo_result
+from armslength.cli.reasons import echo_against_others
 
 
 @click.command(
@@ -25,5 +26,9 @@ score. With probability --level, no party is wrongly called an outlier.
 @answer_options
 def outliers(files: tuple[str, ...], form: str, **known: Any) -> None:
     """Find the parties that are unlike the rest, with a bound on false alarms."""
-    result = al.outliers(load_all(files, 3), **known)
+    sketches = load_all(files, 3)
+    result = al.outliers(sketches, **known)
     echo_result(result, form, result.note)
+    if form == "table":
+        unlike = [[result.labels[row]] for row in result.is_outlier.nonzero()[0]]
+        echo_against_others(sketches, files, unlike, result.level)

@@ -6,6 +6,7 @@ import click
 
 import armslength as al
 from armslength.cli.options import LEVEL, LocalPath, check_new_file, load_all, option, party_files
+from armslength.cli.reasons import parts_with_margins
 
 
 @click.command(
@@ -50,5 +51,6 @@ def report(files: tuple[str, ...], output: str, **known: Any) -> None:
     if not output.lower().endswith((".html", ".htm")):
         raise click.UsageError(f"the output must be a page that ends in .html, got {output}")
     check_new_file(output, overwrite=True, read=files)
-    al.report(load_all(files), output, **known)
+    sketches = load_all(files)
+    al.report(parts_with_margins(sketches, files, sketches.labels), output, **known)
     click.echo(f"the report is in {output}")

@@ -263,11 +263,11 @@ def findings_of(
 
 def joined(sketches: Sketches | list[Sketches]) -> Sketches:
     """All rows of one or several sketches."""
-    if isinstance(sketches, list):
-        return concat(sketches)
-    if not isinstance(sketches, Sketches):
-        raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}")
-    return sketches
+    parts = sketches if isinstance(sketches, list) else [sketches]
+    for part in parts:
+        if not isinstance(part, Sketches):
+            raise ParameterError(f"sketches must be al.Sketches, got {type(part).__name__}")
+    return parts[0] if len(parts) == 1 else concat(parts)
 
 
 def _with_reasons(

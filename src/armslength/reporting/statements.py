@@ -206,7 +206,7 @@ def _groups(findings: Findings) -> Statement:
     rest = f" {plural(single, 'party is', 'parties are')} in no supported group." if single else ""
     against = (
         f" Below {'the second' if is_mirrored else 'each'}: in what it differs from all other parties."
-        if isinstance(findings.reasons, Reasons)
+        if any('class="reasons"' in line for line in lines)
         else ""
     )
     noun = plural(len(groups), "group stands", "groups stand")

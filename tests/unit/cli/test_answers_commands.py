@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 
 import armslength as al
 from armslength.cli.main import main
+from report_parties import with_margins
 
 PROTOCOL = al.Protocol(
     al.SparseJL(input_dim=200, sketch_dim=64, seed="answers"),
@@ -137,3 +139,19 @@ def test_scripts_read_that_data_in_the_clear_is_part_of_an_answer(command):
     done = run(verb, "march.parquet", *private, "--format", "json")
     assert '"in_clear":true' not in done.stdout.replace(" ", "")
     assert '"in_clear":false' in done.stdout.replace(" ", "")
+
+
+def test_outliers_and_groups_come_with_reasons(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    low, high = [0.1, 0.1, 0.3], [0.1, 0.5, 0.3]
+    with_margins([low] * 6 + [high]).save("one.parquet")
+    *_, last = run("outliers", "one.parquet", "--by", "shape", "--beyond-chance").output.splitlines()
+    assert re.match(
+        r"ward 7: more (with )?Injuries \(\+[\d.]+ points\): armslength explain one.parquet 'ward 7'$", last
+    )
+    with_margins([low] * 3 + [high] * 3).save("two.parquet")
+    *_, first, second = run("cluster", "two.parquet", "--by", "shape", "--beyond-chance").output.splitlines()
+    assert re.match(r"ward 1 and 2 more: fewer (with )?Injuries \(−[\d.]+ points\)$", first)
+    assert re.match(r"ward 4 and 2 more: more (with )?Injuries \(\+[\d.]+ points\)$", second)
+    for form in ("csv", "json"):
+        assert "Injuries" not in run("outliers", "one.parquet", "--by", "shape", "--format", form).output

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shlex
 
 import numpy as np
@@ -159,7 +160,7 @@ def test_the_farthest_pair_comes_with_reasons(tmp_path, monkeypatch):
     with_margins(shares, labels=["north", "south", "the coast"]).save("a.parquet")
     for options in (["--by", "shape"], ["--by", "shape", "--quantity", "cosine"], ["--against", "the coast"]):
         *_, last = run("a.parquet", *options).output.splitlines()
-        assert "more Injuries (+" in last or "fewer Injuries (−" in last
+        assert re.search(r"(more|fewer) (with )?Injuries \([+−]", last)
         command = shlex.split(last[last.index("armslength ") :])[1:]
         assert command[:2] == ["explain", "a.parquet"]
         assert "the coast" in command[2:]
@@ -167,3 +168,19 @@ def test_the_farthest_pair_comes_with_reasons(tmp_path, monkeypatch):
     nearest = run("a.parquet", "--by", "shape", "--beyond-chance", "--top", "1").output
     assert "explain" not in nearest  # the two are not told apart
     assert "explain" not in run("a.parquet", "--quantity", "inner-product").output
+
+
+def test_files_without_margins_are_named_and_the_others_explained(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shares = [[0.1, 0.1, 0.3]] * 2 + [[0.1, 0.5, 0.3]]
+    for row in with_margins(shares, labels=["north", "south", "coast"]):
+        bare = al.Sketches(row.values, row.labels, row.noises, row.protocols, row.totals)
+        (bare if row.labels == ("south",) else row).save(f"{row.labels[0]}.parquet")
+    *_, last = run(
+        "north.parquet", "south.parquet", "coast.parquet", "--by", "shape", "--against", "north"
+    ).output.splitlines()
+    assert re.search(r"coast has more (with )?Injuries", last)
+    *_, last = run(
+        "north.parquet", "south.parquet", "coast.parquet", "--by", "shape", "--against", "south"
+    ).output.splitlines()
+    assert last.endswith("south was released without these margins")
