@@ -147,9 +147,30 @@ class Explanation(Result):
             if self.found > _MOST_LINES:
                 lines.append(f"… and {plural(self.found - _MOST_LINES, 'more item group')} that differ")
             lines.append("")
+        return sentences([*lines, self._interval_words()], self.note)
+
+    def _interval_words(self) -> str:
         chance = "beyond chance, " if self.beyond_chance else ""
-        lines.append(f"Intervals: {chance}{100 * self.level:.6g}%, all item groups together")
-        return sentences(lines, self.note)
+        return f"Intervals: {chance}{100 * self.level:.6g}%, all item groups together"
+
+    def _head(self, rows: int) -> tuple[pa.Table, int]:
+        """What a notebook shows: shares in percent and differences in points."""
+        shown = range(min(rows, len(self.item_groups)))
+        names = ["people counted with an item in", *self.labels, "points", "from … to", "verdict"]
+        if len(set(names)) < len(names):  # both sides have one name, or that of another column
+            names[1:3] = [f"{side}: {label}" for side, label in zip("ab", self.labels, strict=True)]
+        columns = [
+            self.item_groups[: len(shown)],
+            *([f"{100 * float(side[row]):.1f} %" for row in shown] for side in (self.a, self.b)),
+            [_points(self.difference[row]) for row in shown],
+            [f"{_points(self.lower[row])} to {_points(self.upper[row])}" for row in shown],
+            self.verdict[: len(shown)],
+        ]
+        return pa.table(dict(zip(names, columns, strict=True))), len(self.item_groups)
+
+    def _contents(self) -> tuple[pa.Table, list[str]]:
+        head, below = super()._contents()
+        return head, [self._interval_words(), *below]
 
 
 def explain(a: Sketches, b: Sketches, *, beyond_chance: bool = True, level: float = 0.95) -> Explanation:

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -83,8 +84,15 @@ def test_as_a_table_in_a_notebook_and_in_a_pickle(parties):
     assert table.column_names == ["item_group", "a", "b", "difference", "lower", "upper", "verdict"]
     metadata = table.schema.metadata
     assert (metadata[b"a"], metadata[b"b"], metadata[b"beyond_chance"]) == (b"north", b"harbor", b"true")
-    assert "Injuries" in repr(found)
-    assert "<table>" in found._repr_html_()
+    ends = f"{100 * found.lower[0]:+.1f} to {100 * found.upper[0]:+.1f}".replace("-", "−")
+    for text in (repr(found), found._repr_html_()):
+        assert "Injuries" in text
+        assert ends in text
+        assert f"{100 * found.b[0]:.1f} %" in text
+        assert "95%, all item groups" in text
+    assert "<th>harbor</th>" in found._repr_html_()
+    assert "b: points" in repr(replace(found, labels=("north", "points")))
+    assert "a: north" in repr(replace(found, labels=("north", "north")))
     assert pickle.loads(pickle.dumps(found)).to_arrow().equals(table)  # noqa: S301  # our own bytes
     assert found.to_pandas().shape == (5, 7)
 
