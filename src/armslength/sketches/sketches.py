@@ -298,9 +298,9 @@ class Sketches(SketchRows, Result):
 
     def _known_labels(self, label: str) -> str:
         by_letters = {each.casefold(): each for each in self.labels[:10_000]}
-        near = get_close_matches(label.casefold(), by_letters, 1)
+        near = [repr(by_letters[each]) for each in get_close_matches(label.casefold(), by_letters, 3)]
         if near:
-            return f"; did you mean {by_letters[near[0]]!r}?"
+            return f"; did you mean {' or '.join(near)}?"
         some = ", ".join(map(repr, self.labels[:8])) + (", …" if len(self) > 8 else "")
         return f"; there are {some}"
 
