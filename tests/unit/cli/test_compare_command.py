@@ -160,7 +160,7 @@ def test_the_farthest_pair_comes_with_reasons(tmp_path, monkeypatch):
     with_margins(shares, labels=["north", "south", "the coast"]).save("a.parquet")
     for options in (["--by", "shape"], ["--by", "shape", "--quantity", "cosine"], ["--against", "the coast"]):
         *_, last = run("a.parquet", *options).output.splitlines()
-        assert re.search(r"(more|fewer) (with )?Injuries \([+−]", last)
+        assert "more with Injuries (+" in last or "fewer with Injuries (−" in last
         command = shlex.split(last[last.index("armslength ") :])[1:]
         assert command[:2] == ["explain", "a.parquet"]
         assert "the coast" in command[2:]
@@ -179,7 +179,7 @@ def test_files_without_margins_are_named_and_the_others_explained(tmp_path, monk
     *_, last = run(
         "north.parquet", "south.parquet", "coast.parquet", "--by", "shape", "--against", "north"
     ).output.splitlines()
-    assert re.search(r"coast has more (with )?Injuries", last)
+    assert re.search(r"coast has more with Injuries", last)
     *_, last = run(
         "north.parquet", "south.parquet", "coast.parquet", "--by", "shape", "--against", "south"
     ).output.splitlines()
