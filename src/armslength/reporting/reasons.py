@@ -34,9 +34,9 @@ class Reasons:
         item_groups: Their names.
         rows: The rows that were released with these item groups.
         groups: The rows of each group.
-        sides: (value, lower, upper) of every item group's prevalence, 3 x (n + g) x 3 x M: in each party, then in each group; the same
-            sides and then all others, for comparisons of these two. NaN where people are too few, or not known. None where these
-            are too many numbers for a page.
+        sides: (value, lower, upper) of every item group's prevalence in each party, then in each group: (n + g) x 3 x M. Up to 100 parties
+            there are three of these: among parties and among groups; the same sides against all others; and all others of each side.
+            NaN where people are too few, or not known. None where these are too many numbers for a page.
         shown: The differences between some sides; None where people are too few.
         beyond_chance: Whether they are about the populations behind the rows.
         choices: For how many comparisons the intervals hold together.
@@ -65,7 +65,7 @@ class Reasons:
     @property
     def has_alone(self) -> bool:
         """Whether a party or a group can be compared with all others."""
-        return self.sides is not None and 2 < len(self.rows) <= _MOST_ALONE
+        return self.sides is not None and len(self.sides) > 1
 
     def words(self, first: Rows, second: Rows) -> str:
         """The three clearest differences of the second against the first; empty if none was found. The script writes the same."""
@@ -195,11 +195,12 @@ def reasons_of(
             if explained.has(*sides)
         }
         sides = None
-        if 9 * (parties + len(groups)) * len(item_groups) <= _MOST_NUMBERS:
+        has_alone = 2 < count <= _MOST_ALONE
+        if (9 if has_alone else 3) * (parties + len(groups)) * len(item_groups) <= _MOST_NUMBERS:
             of_groups = [limits(rows, of_group) for rows in groups]
             among = [limits(rows, of_pair) for rows in every] + of_groups
-            blocks = [among, among, among]
-            if 2 < count <= _MOST_ALONE:
+            blocks = [among]
+            if has_alone:
                 rest = [limits(_others(rows, numbers), of_group) for rows in (*every, *groups)]
                 blocks = [among, [limits(rows, of_group) for rows in every] + of_groups, rest]
             sides = np.array(blocks)
