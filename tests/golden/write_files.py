@@ -32,7 +32,7 @@ def sketches():
     second = packed.release(X, labels=names, ledger=al.NO_LEDGER)
     third = normal.release(X, labels=names, ledger=al.NO_LEDGER)
     clear = al.sketch_in_clear(exact, X, labels=["query", "other"])
-    margins = rows_with_margins(_with_margins(transform), [[3, 5, 0, 7], [0, 2, 9, 9]], names)
+    margins = rows_with_margins(_totals_and_margins(transform), [[3, 5, 0, 7], [0, 2, 9, 9]], names)
     return {
         "release": first,
         "dropped-bits": second,
@@ -45,7 +45,7 @@ def sketches():
     }
 
 
-def _with_margins(transform):
+def _totals_and_margins(transform):
     """A protocol with totals and three item groups."""
     return al.Protocol(
         transform,

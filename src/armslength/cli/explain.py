@@ -48,7 +48,7 @@ intervals hold together, so no "more" or "fewer" is wrong. Differences that chan
 @chosen_parties
 @NO_WORK_LIMIT
 @FORMAT
-def explain(  # one for each option
+def explain(
     words: tuple[str, ...],
     first: tuple[str, ...],
     second: tuple[str, ...],

@@ -61,7 +61,7 @@ class Prevalence:
 
     def has_people(self, tail: float) -> bool:
         """Whether the number of people is above 0: noise alone is as large with a probability of at most `tail`."""
-        _, reach = replace(self, beyond_chance=False)._quantiles(np.zeros(1), tail)  # noqa: SLF001  # the same class
+        _, reach = replace(self, beyond_chance=False).quantiles(np.zeros(1), tail)
         return self.people > float(reach[0])
 
     def limits(self, tail: float) -> Limits:
@@ -70,7 +70,7 @@ class Prevalence:
         Values and ends below 0 or above 1 are kept: the distances between them are what a difference needs.
         """
         tail = min(tail, LARGEST_TAIL)
-        below, above = self._quantiles(_NODES, tail)
+        below, above = self.quantiles(_NODES, tail)
         middle = _NODES * self.people
         # Where several prevalences are just possible, the outermost one counts.
         most = np.maximum.accumulate(middle + above + _LATTICE)
@@ -83,7 +83,7 @@ class Prevalence:
         inside: Floats = np.interp(self.counts, curve, _NODES) + beyond / self.people
         return inside
 
-    def _quantiles(self, p: Floats, tail: float) -> tuple[Floats, Floats]:
+    def quantiles(self, p: Floats, tail: float) -> tuple[Floats, Floats]:
         """How far m̂ − p·n̂ is below and above 0 with a probability of `tail` each, by Lugannani and Rice's saddlepoint."""
         scales = [law.scale for law, _ in self.laws if isinstance(law, DiscreteLaplace)]
         variance = sum(often * law.second_moment for law, often in self.laws)
@@ -132,7 +132,8 @@ def difference_limits(a: Limits, b: Limits) -> Limits:
 def _upper_tail(s: Floats, k: Floats, first: Floats, second: Floats) -> Floats:
     """The probability of at least `first`, the mean at tilt s > 0."""
     root = np.sqrt(np.maximum(2 * (s * np.abs(first) - k), 1e-300))
-    tail: Floats = ndtr(-(root + np.log(s * np.sqrt(second) / root) / root))
+    with np.errstate(divide="ignore", over="ignore"):  # where nothing varies, nothing is rare
+        tail: Floats = ndtr(-(root + np.log(s * np.sqrt(second) / root) / root))
     return tail
 
 

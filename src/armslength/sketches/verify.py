@@ -158,9 +158,12 @@ def _check_agreement(sketches: Sketches, protocol: Protocol | None) -> Check:
     if sketches.protocols == (protocol,):
         return Check("agreement", HOLDS, f"released under the protocol {protocol.fingerprint}")
     expected = protocol.document()
-    fields = [field for other in sketches.protocols for field in other.document().items()]
-    differing = ", ".join(sorted({name for name, value in fields if value != expected[name]}))
-    return Check("agreement", FAILS, f"released under another protocol: different {differing}")
+    documents = [other.document() for other in sketches.protocols]
+    differing = {
+        name for each in documents for name in each | expected if each.get(name) != expected.get(name)
+    }
+    words = f"released under another protocol: different {', '.join(sorted(differing))}"
+    return Check("agreement", FAILS, words)
 
 
 def _check_ledger(sketches: Sketches, ledger: Ledger | None) -> Check:

@@ -319,6 +319,18 @@ def test_margins_that_were_taken_away_are_missed(rows, path):
     assert al.verify(path).holds
 
 
+@pytest.mark.parametrize("agreed", [NONE, OTHERS], ids=["none", "others"])
+def test_other_margins_than_agreed_are_named(agreed, rows, path):
+    found = {check.subject: check for check in al.verify(path, protocol=agreed).checks}["agreement"]
+    assert found.state == "fails"
+    assert "margins" in found.words
+    rows_with_margins(OTHERS, COUNTS).save(path)
+    assert states(path, protocol=OTHERS)["agreement"] == "holds"
+    NONE.release(np.zeros((1, 1), dtype=int), items=["x"], ledger=al.NO_LEDGER).save(path)
+    found = {check.subject: check for check in al.verify(path, protocol=rows.protocol).checks}["agreement"]
+    assert (found.state, "margins" in found.words) == ("fails", True)
+
+
 @pytest.mark.parametrize("protocol", [PROTOCOL, GAUSSIAN], ids=["laplace", "gaussian"])
 @pytest.mark.parametrize("less", [{"margins_epsilon": 2}, {"margin_contribution": Fraction(1, 2)}])
 def test_too_little_noise_on_margins_fails(protocol, less):

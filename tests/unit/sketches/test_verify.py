@@ -14,6 +14,7 @@ from armslength.ledger.ledger import open_account
 from armslength.release.release import release
 from armslength.sketches import verify as module
 from golden.write_files import protocols
+from margin_rows import rows_with_margins
 from sealed import write_sealed
 
 PROTOCOL = al.Protocol(
@@ -56,7 +57,9 @@ def test_what_was_not_given_is_not_checked(path):
 @pytest.mark.parametrize("protocol", protocols(), ids=lambda protocol: protocol.fingerprint[:8])
 def test_releases_of_every_transform_and_law_hold(protocol, tmp_path):
     width = protocol.transform.input_dim
-    if protocol.max_norm is not None:  # event tables only
+    if protocol.margins is not None:
+        sketches = rows_with_margins(protocol, np.zeros((1, len(protocol.margins.names) + 1)))
+    elif protocol.max_norm is not None:  # event tables only
         sums = Sums(np.zeros((1, protocol.transform.sketch_dim), dtype=np.int64), None, "events")
         sketches = release(protocol, sums, ["north"], open_account(al.NO_LEDGER, "", repeat=False))
     elif width is None:

@@ -1,0 +1,214 @@
+"""explain: what it ranks and says, what it refuses, and many pairs at once."""
+
+import pickle
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import armslength as al
+from armslength.answers.explain import explain_pairs
+from margin_rows import protocol, rows, sampled
+
+P = protocol()
+NAMES = P.margins.names  # Births, Circulatory, Infections, Injuries, (other)
+LABELS = ["north", "harbor", "hill"]
+PEOPLE = [40_000, 50_000, 30_000]
+SURELY = 1 - 1e-6
+
+
+@pytest.fixture(scope="module")
+def parties():
+    usual = [0.02, 0.31, 0.05, 0.12, 0.2]
+    shares = [usual, [0.02, 0.25, 0.05, 0.22, 0.2], usual]
+    return sampled(P, LABELS, PEOPLE, shares, np.random.default_rng(1))
+
+
+def test_differences_come_first_with_the_clearest_at_the_top(parties):
+    found = al.explain(parties["north"], parties["harbor"], level=SURELY)
+    assert found.labels == ("north", "harbor")
+    assert sorted(found.item_groups) == sorted(NAMES)
+    assert found.item_groups[:2] == ("Injuries", "Circulatory")
+    assert found.verdict == ("more", "fewer", *["no difference found"] * 3)
+    assert found.found == 2
+    assert found.difference[:2] == pytest.approx([0.1, -0.06], abs=0.03)
+    assert (found.lower < found.difference).all()
+    assert (found.difference < found.upper).all()
+    evidence = np.abs(found.difference) / np.where(
+        found.difference > 0, found.difference - found.lower, found.upper - found.difference
+    )
+    assert (np.diff(evidence) <= 1e-9).all()
+    assert found.people == tuple(parties.margins[[0, 1], -1])
+    assert found.a == pytest.approx(found.b - found.difference, abs=1e-12)
+
+
+def test_the_other_way_round_more_is_fewer(parties):
+    found = al.explain(parties["north"], parties["harbor"])
+    turned = al.explain(parties["harbor"], parties["north"])
+    assert found.item_groups == turned.item_groups
+    assert turned.difference == pytest.approx(-found.difference)
+    assert turned.lower == pytest.approx(-found.upper)
+    assert [{"more": "fewer", "fewer": "more"}.get(each, each) for each in turned.verdict] == list(
+        found.verdict
+    )
+
+
+def test_in_words(parties):
+    found = al.explain(parties["north"], parties["harbor"], level=SURELY)
+    text = str(found)
+    first = text.splitlines()[0]
+    assert "more with Injuries" in first
+    assert "fewer with Circulatory" in first
+    largest = 100 * max(np.abs(found.lower[2:]).max(), np.abs(found.upper[2:]).max())
+    assert f"none is larger than {largest:.1f} points" in first
+    assert text.count("▇") > 10
+    assert "Births" not in text
+    assert [each.split(" (")[0] for each in found.reasons()] == ["more Injuries", "fewer Circulatory"]
+    assert found.reasons(1) == found.reasons()[:1]
+    nothing = al.explain(parties["north"], parties["hill"], level=SURELY)
+    assert nothing.found == 0
+    assert nothing.reasons() == []
+    assert "No difference found between north and hill" in str(nothing)
+
+
+def test_as_a_table_in_a_notebook_and_in_a_pickle(parties):
+    found = al.explain(parties["north"], parties["harbor"])
+    table = found.to_arrow()
+    assert table.column_names == ["item_group", "a", "b", "difference", "lower", "upper", "verdict"]
+    metadata = table.schema.metadata
+    assert (metadata[b"a"], metadata[b"b"], metadata[b"beyond_chance"]) == (b"north", b"harbor", b"true")
+    assert "Injuries" in repr(found)
+    assert "<table>" in found._repr_html_()
+    assert pickle.loads(pickle.dumps(found)).to_arrow().equals(table)  # noqa: S301  # our own bytes
+    assert found.to_pandas().shape == (5, 7)
+
+
+def test_names_from_elsewhere_are_escaped_in_html():
+    used = protocol(margins={"x": "<script>", "y": "$a$"})
+    found = al.explain(*rows(used, ["a&b", "c"], [900, 900], [[5, 5, 5]] * 2, np.random.default_rng(2)))
+    assert "<script>" not in found._repr_html_()
+
+
+def test_a_plot_has_a_bar_for_each_item_group(parties):
+    pytest.importorskip("matplotlib").use("Agg")
+    axes = al.explain(parties["north"], parties["harbor"]).plot()
+    assert len([patch for patch in axes.patches if patch.get_width()]) == len(NAMES)
+    assert [tick.get_text() for tick in axes.get_yticklabels()][:2] == ["Injuries", "Circulatory"]
+    many = protocol(margins={f"i{number}": f"group {number}" for number in range(200)})
+    counts = np.full((2, 201), 30)
+    axes = al.explain(*rows(many, ["a", "b"], [900, 900], counts, np.random.default_rng(3))).plot()
+    assert len(axes.get_yticklabels()) <= 60
+
+
+def test_several_rows_are_one_side(parties):
+    both = parties[["north", "hill"]]
+    found = al.explain(both, parties["harbor"], level=SURELY)
+    assert found.labels[0] == "north and hill"
+    assert found.people[0] == both.margins[:, -1].sum()
+    one = al.explain(both[0] + both[1], parties["harbor"], level=SURELY)
+    assert one.lower == pytest.approx(found.lower)
+    # The rest as a difference: what cancels is gone.
+    rest = sum(parties) - parties["harbor"]
+    assert al.explain(rest, parties["harbor"], level=SURELY).upper == pytest.approx(found.upper)
+    assert "two rows" in found.note
+    assert "two rows" not in al.explain(parties["north"], parties["harbor"]).note
+
+
+def test_chance_makes_intervals_wider_and_is_said(parties):
+    chance = al.explain(parties["north"], parties["harbor"])
+    counted = al.explain(parties["north"], parties["harbor"], beyond_chance=False)
+    widths = [dict(zip(each.item_groups, each.upper - each.lower, strict=True)) for each in (chance, counted)]
+    assert all(widths[0][name] > widths[1][name] for name in NAMES)
+    assert "populations" in chance.note
+    assert "people counted" in counted.note
+
+
+def test_protocols_may_differ_in_noise_and_in_nothing_that_is_counted(parties):
+    rng = np.random.default_rng(4)
+    counts = [[800, 12_000, 2000, 5000, 8000]]
+    noisier = rows(protocol(epsilon="0.5"), ["far"], [40_000], counts, rng)
+    assert al.explain(parties["north"], noisier).item_groups
+    gaussian = rows(protocol(delta="1e-6", noise="gaussian"), ["far"], [40_000], counts, rng)
+    assert al.explain(parties["north"], gaussian).item_groups
+    both = al.concat([noisier, gaussian])
+    assert al.explain(parties["north"], both).item_groups
+    for known in ({"margin_contribution": 1}, {"contribution": 4}, {"one_group": True}):
+        other = rows(protocol(**known), ["far"], [40_000], counts, rng)
+        with pytest.raises(al.ParameterError, match="count the same"):
+            al.explain(parties["north"], other)
+    other = rows(protocol(margins={"A": "Another"}), ["far"], [40_000], [[800, 900]], rng)
+    with pytest.raises(al.ParameterError, match="margins"):
+        al.explain(parties["north"], other)
+
+
+def test_what_are_no_people_is_refused(parties):
+    north, harbor = parties["north"], parties["harbor"]
+    for a, b in (
+        (2 * north, harbor),
+        (north / 2, harbor),
+        (north - harbor, parties["hill"]),
+        (parties[["north", "north"]], harbor),
+        (north, harbor - harbor),
+    ):
+        with pytest.raises(al.ParameterError, match="each once"):
+            al.explain(a, b)
+    for a, b in (
+        (north, north),
+        (parties, harbor),
+        (parties[["north", "hill"]], parties[["harbor", "hill"]]),
+    ):
+        with pytest.raises(al.ParameterError, match="both sides"):
+            al.explain(a, b)
+
+
+def test_rows_without_margins_and_rows_in_the_clear_are_refused(parties):
+    north = parties["north"]
+    bare = al.Sketches(north.values, ["bare"], parties["hill"].noises, north.protocols, north.totals)
+    for a, b in ((north, bare), (bare, north), (bare, bare)):
+        with pytest.raises(al.ParameterError, match="margins"):
+            al.explain(a, b)
+    clear = al.Sketches(
+        north.values,
+        ["clear"],
+        type(north.noises).none(1, in_clear=True),
+        north.protocols,
+        None,
+        north.margins,
+    )
+    with pytest.raises(al.ParameterError, match="in the clear"):
+        al.explain(parties["hill"], clear)
+    for wrong in (None, "north", north.values, []):
+        with pytest.raises(al.ParameterError):
+            al.explain(north, wrong)
+    with pytest.raises(al.ParameterError):
+        al.explain(north, parties[[]])
+    for level in (0, 1, -1, 2, np.nan, "0.9", None, True):
+        with pytest.raises(al.ParameterError):
+            al.explain(north, parties["hill"], level=level)
+
+
+@pytest.mark.parametrize("people", [-200, 0, 3])
+def test_nothing_is_said_of_hardly_anybody(parties, people):
+    margins = np.array([[1, 2, 0, 0, 1, people]])
+    few = al.Sketches(
+        parties["hill"].values, ["few"], parties["hill"].noises, (P,), parties["hill"].totals, margins
+    )
+    with pytest.raises(al.NotResolvableError, match="too few people"):
+        al.explain(parties["north"], few)
+    with pytest.raises(al.NotResolvableError, match="too few people"):
+        al.explain(few, parties["north"], beyond_chance=False)
+
+
+def test_many_pairs_are_like_one_at_a_stricter_level(parties):
+    pairs = [([i], [j]) for i, j in combinations(range(3), 2)] + [([0], [1, 2])]
+    found = explain_pairs(parties, pairs, level=0.96)
+    one = al.explain(parties["north"], parties["harbor"], level=1 - 0.04 / 4)
+    assert found[0].item_groups == one.item_groups
+    assert found[0].lower == pytest.approx(one.lower)
+    assert found[0].level == 0.96
+    assert found[3].labels == ("north", "harbor and hill")
+    assert explain_pairs(parties, []) == []
+    few = rows(P, ["few"], [0], [[0] * 5], np.random.default_rng(5))
+    some = explain_pairs(al.concat([parties, few]), [([0], [1]), ([0], [3])], level=SURELY)
+    assert some[0] is not None
+    assert some[1] is None

@@ -1,0 +1,246 @@
+"""Which listed items differ: what is said, and what is refused."""
+
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import armslength as al
+
+NAMES = [f"item {number}" for number in range(3000)]
+
+
+def release(counts, labels=("north", "harbor"), **fields):
+    known = {"sketch_dim": 400, "seed": "items", "input_dim": counts.shape[1]} | fields.pop("transform", {})
+    protocol = al.Protocol(al.SparseJL(**known), **({"epsilon": 5, "contribution": 1} | fields))
+    return protocol.release(counts, labels=list(labels), ledger=al.NO_LEDGER)
+
+
+def counts_of(**amounts):
+    counts = np.full((2, 3000), 3)
+    for name, amount in amounts.items():
+        counts[1, int(name[1:])] += amount
+    return counts
+
+
+def test_a_large_difference_is_found_with_its_sign():
+    rows = release(counts_of(i0=500, i1=-0, i2=0) + np.array([[0], [0]]))
+    answer = al.explain_items(rows["north"], rows["harbor"], range(10))
+    assert answer.items[0] == "0"
+    assert answer.verdict[0] == "more"
+    assert answer.lower[0] <= 500 <= answer.upper[0]
+    other = al.explain_items(rows["harbor"], rows["north"], range(10))
+    assert other.verdict[0] == "fewer"
+    assert other.difference[0] == -answer.difference[0]
+
+
+def test_it_prints_its_numbers_and_its_limits():
+    rows = release(counts_of(i0=5000))
+    answer = al.explain_items(rows["north"], rows["harbor"], range(10))
+    assert "0 +5," in answer.summary
+    assert "9 others not told apart" in answer.summary
+    assert "populations" in str(answer)
+    assert "harbor" in repr(answer)
+    assert "<table>" in answer._repr_html_()
+    table = answer.to_arrow()
+    assert table.column_names[:6] == ["item", "difference", "lower", "upper", "verdict", "tied_with"]
+    assert table.num_rows == 10
+    assert pickle.loads(pickle.dumps(answer)).summary == answer.summary  # noqa: S301  # our own
+
+
+def tied(rows_of):
+    """The first item that shares the bin of item 0, with the same and with the other sign."""
+    encoded = rows_of.transform.signed_rows(np.arange(3000))[:, 0].astype(int)
+    same = next(n for n in range(1, 3000) if encoded[n] == encoded[0])
+    other = next(n for n in range(1, 3000) if encoded[n] == -1 - encoded[0])
+    return same, other
+
+
+def test_ties_are_shown_with_their_signs():
+    empty = release(counts_of())
+    same, other = tied(empty)
+    rows = release(counts_of(i0=5000))
+    answer = al.explain_items(rows["north"], rows["harbor"], [0, same, other, 5])
+    lines = {line["item"]: line for line in answer.to_arrow().to_pylist()}
+    assert lines["0"]["tied_with"] == f"{same} more, {other} fewer"
+    assert (lines[str(other)]["verdict"], lines[str(other)]["difference"] < 0) == ("fewer", True)
+    assert lines[str(other)]["tied_with"] == f"0 more, {same} more"
+    assert lines["5"]["tied_with"] == ""
+    assert answer.summary.count("tied with") == 1  # a bin once
+    assert "1 others not told apart" in answer.summary
+
+
+def test_rows_are_summed():
+    counts = np.concatenate([counts_of(i0=300), counts_of(i0=200)])
+    rows = release(counts, ["a", "b", "c", "d"])
+    answer = al.explain_items(rows[["a", "c"]], rows[["b", "d"]], range(5))
+    assert answer.labels == ("a and 1 other", "b and 1 other")
+    assert answer.lower[0] <= 500 <= answer.upper[0]
+
+
+def test_shared_noise_and_multiples():
+    rows = release(counts_of(i0=500))
+    same = al.explain_items(rows["north"], rows["north"], range(5))
+    assert set(same.verdict) == {"no difference found"}
+    assert not same.upper.any()
+    twice = al.explain_items(2 * rows["north"], 2 * rows["harbor"], range(5))
+    once = al.explain_items(rows["north"], rows["harbor"], range(5))
+    assert np.array_equal(twice.difference, 2 * once.difference)
+    assert np.array_equal(twice.upper, 2 * once.upper)
+
+
+def test_rows_in_the_clear_are_marked():
+    protocol = al.Protocol(al.SparseJL(input_dim=3000, sketch_dim=400, seed="items"), epsilon=5)
+    rows = al.sketch_in_clear(protocol, counts_of(i0=500))
+    answer = al.explain_items(rows[0], rows[1], range(5))
+    assert all(answer.to_arrow()["in_clear"].to_pylist())
+
+
+def test_an_open_vocabulary_of_names_and_of_numbers():
+    events = pa.table({"person": [str(n) for n in range(900)], "item": ["é"] * 800 + ["W01"] * 100})
+    protocol = al.Protocol(
+        al.SparseJL(sketch_dim=400, seed="items"), epsilon=5, contribution=1, unit="one person"
+    )
+    b = protocol.release_table(events, person="person", item="item", label="b", ledger=al.NO_LEDGER)
+    a = protocol.release_table(events[:0], person="person", item="item", label="a", ledger=al.NO_LEDGER)
+    answer = al.explain_items(a, b, ["e\u0301", "W01", "Z47"])  # the same in NFC
+    assert answer.items[0] == "é"
+    assert answer.unit == "people"
+    with pytest.raises(al.ParameterError, match="string"):
+        al.explain_items(a, b, [1, 2])
+    numbers = al.Protocol(
+        al.SparseJL(sketch_dim=400, seed="items"), epsilon=5, contribution=1, unit="one person", items="int64"
+    )
+    events = pa.table({"person": [str(n) for n in range(900)], "item": [7] * 900})
+    b = numbers.release_table(events, person="person", item="item", label="b", ledger=al.NO_LEDGER)
+    assert al.explain_items(b - b, b, ["7", "8"]).items[0] == "7"
+    with pytest.raises(al.ParameterError, match="integers"):
+        al.explain_items(b, b, ["seven"])
+
+
+def test_names_of_a_fixed_vocabulary():
+    rows = release(counts_of(i0=500), vocabulary=NAMES)
+    answer = al.explain_items(rows["north"], rows["harbor"], ["item 1", "item 0"], vocabulary=NAMES)
+    assert answer.items[0] == "item 0"
+    with pytest.raises(al.ParameterError, match="vocabulary"):
+        al.explain_items(rows["north"], rows["harbor"], ["item 0"])
+    with pytest.raises(al.ParameterError, match="vocabulary"):
+        al.explain_items(rows["north"], rows["harbor"], ["item 0"], vocabulary=NAMES[::-1])
+    with pytest.raises(al.ParameterError, match="vocabulary"):
+        al.explain_items(rows["north"], rows["harbor"], ["none"], vocabulary=NAMES)
+
+
+def test_items_of_a_record():
+    record = {"sex": ["F", "M"], "age": [18, 40, 65]}
+    items = al.record_items(record)
+    protocol = al.Protocol(al.Identity(input_dim=len(items)), epsilon=5, record=record, unit="one person")
+    people = pa.table({"id": [str(n) for n in range(300)], "sex": ["F"] * 300, "age": [30] * 300})
+    b = protocol.release_table(people, person="id", label="b", ledger=al.NO_LEDGER)
+    answer = al.explain_items(b - b, b, ["sex=F", "sex=M"])
+    assert (answer.items[0], answer.verdict[0]) == ("sex=F", "more")
+    assert len(al.explain_items(b - b, b, items).items) == len(items)
+
+
+def test_by_shape_equal_mixes_of_different_sizes_are_not_told_apart():
+    counts = np.stack([np.full(3000, 4), np.full(3000, 40)])
+    rows = release(counts, total_share="0.2", transform={"sketch_dim": 900, "sparsity": 3})
+    by_size = al.explain_items(rows["north"], rows["harbor"], range(20))
+    by_shape = al.explain_items(rows["north"], rows["harbor"], range(20), by="shape")
+    assert set(by_shape.verdict) == {"no difference found"}
+    assert (by_shape.lower <= 0).all()
+    assert by_size.by == "size"
+    without = release(counts)
+    with pytest.raises(al.ParameterError, match="totals"):
+        al.explain_items(without["north"], without["harbor"], range(5), by="shape")
+
+
+def test_a_total_that_may_be_0_has_no_shares():
+    rows = release(np.zeros((2, 3000), dtype=int), total_share="0.1")
+    with pytest.raises(al.NotResolvableError, match="total"):
+        al.explain_items(rows["north"], rows["harbor"], range(5), by="shape")
+
+
+def test_a_list_too_long_is_refused_with_what_to_do():
+    rows = release(counts_of())
+    al.explain_items(rows["north"], rows["harbor"], range(20))
+    with pytest.raises(al.NotResolvableError, match="at most 20"):
+        al.explain_items(rows["north"], rows["harbor"], range(200))
+    with pytest.raises(al.NotResolvableError, match="explain 3000"):
+        al.explain_items(rows["north"], rows["harbor"], range(3000))
+    three = release(counts_of(i0=5000), transform={"sketch_dim": 900, "sparsity": 3})
+    whole = al.explain_items(three["north"], three["harbor"], range(3000))
+    assert whole.items[0] == "0"
+    assert "chosen by one block" in whole.note
+
+
+@pytest.mark.parametrize(
+    ("transform", "word"),
+    [
+        (al.HadamardJL(input_dim=64, sketch_dim=32, seed="items"), "HadamardJL"),
+        (al.FastJL(input_dim=64, sketch_dim=32, seed="items"), "FastJL"),
+        (
+            al.SparseJL(input_dim=64, sketch_dim=32, sparsity=2, construction="graph", seed="items"),
+            "SparseJL",
+        ),
+    ],
+)
+def test_transforms_that_cannot_are_refused(transform, word):
+    protocol = al.Protocol(transform, epsilon=1, delta="1e-6", noise="gaussian")
+    rows = protocol.release(np.ones((2, 64), dtype=int), ledger=al.NO_LEDGER)
+    with pytest.raises(al.ParameterError, match=word):
+        al.explain_items(rows[0], rows[1], [1])
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        "W01",
+        b"W01",
+        5,
+        None,
+        [],
+        [1, 1],
+        [1.5],
+        [True],
+        [-1],
+        [3000],
+        [2**70],
+        [None],
+        ["a", 1],
+        [[1]],
+        np.ones((2, 2)),
+    ],
+)
+def test_hostile_items(items):
+    rows = release(counts_of())
+    with pytest.raises(al.ArmslengthError):
+        al.explain_items(rows["north"], rows["harbor"], items)
+
+
+@pytest.mark.parametrize("items", [[""], ["\ud800"], ["a", "a"], ["é", "e\u0301"], ["\U000e0fff"]])
+def test_hostile_names(items):
+    protocol = al.Protocol(
+        al.SparseJL(sketch_dim=400, seed="items"), epsilon=5, contribution=1, unit="one person"
+    )
+    events = pa.table({"person": ["1"], "item": ["a"]})
+    row = protocol.release_table(events, person="person", item="item", label="b", ledger=al.NO_LEDGER)
+    with pytest.raises(al.ArmslengthError):
+        al.explain_items(row, row, items)
+
+
+def test_other_arguments_are_checked():
+    rows = release(counts_of())
+    a, b = rows["north"], rows["harbor"]
+    for level in (0, 1, 2, float("nan"), "0.9", None):
+        with pytest.raises(al.ParameterError, match="level"):
+            al.explain_items(a, b, [1], level=level)
+    with pytest.raises(al.ParameterError, match="by"):
+        al.explain_items(a, b, [1], by="mix")
+    with pytest.raises(al.ParameterError):
+        al.explain_items(a, a.values, [1])
+    with pytest.raises(al.ParameterError):
+        al.explain_items(rows[:0], b, [1])
+    elsewhere = release(counts_of(), transform={"seed": "another"})
+    with pytest.raises(al.IncompatibleSketchesError):
+        al.explain_items(a, elsewhere[0], [1])

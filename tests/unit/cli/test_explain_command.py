@@ -1,0 +1,141 @@
+"""`armslength explain`, as it is typed."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+import armslength as al
+from armslength.cli.main import main
+from margin_rows import protocol, rows, sampled
+
+SURELY = ("--level", "0.999999")
+LABELS = ["north", "harbor", "hill", "bay"]
+USUAL, OTHER = [0.02, 0.31, 0.05, 0.12, 0.2], [0.02, 0.22, 0.05, 0.24, 0.2]
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["explain", *map(str, arguments)])
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """A folder with a file for each of four parties; harbor and bay are unlike the others."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    people = [40_000, 50_000, 30_000, 45_000]
+    parties = sampled(protocol(), LABELS, people, [USUAL, OTHER, USUAL, OTHER], rng)
+    (tmp_path / "study").mkdir()
+    for party in parties:
+        party.save(f"study/{party.labels[0]}.parquet")
+    return tmp_path / "study"
+
+
+@pytest.mark.usefixtures("study")
+def test_two_parties_in_words():
+    done = run("study/", "north", "harbor", *SURELY)
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert "alike" in lines[0]
+    assert "more with Injuries" in lines[2]
+    assert "fewer with Circulatory" in lines[2]
+    assert any(line.startswith("Injuries") for line in lines)
+    same = run("study/north.parquet", "study/harbor.parquet", "north", "harbor", *SURELY)
+    assert same.output == done.output
+    assert run("study", "--with", "north", "--against", "harbor", *SURELY).output == done.output
+
+
+@pytest.mark.usefixtures("study")
+def test_one_against_the_rest_and_two_groups():
+    done = run("study", "north", *SURELY)
+    assert done.exit_code == 0, done.output
+    assert "the rest has more with Injuries" in done.output
+    done = run(
+        "study", "--with", "north", "--with", "hill", "--against", "harbor", "--against", "bay", *SURELY
+    )
+    assert done.exit_code == 0, done.output
+    assert "harbor + bay has more with Injuries" in done.output
+    assert "north + hill" in done.output
+    done = run("study", "north", "harbor", "--with", "hill", "--against", "bay", *SURELY)
+    assert "harbor + bay has more with Injuries" in done.output
+    done = run("study", "north", "--exclude", "harbor,bay", *SURELY)
+    assert "No difference found between north and hill" in done.output
+
+
+@pytest.mark.usefixtures("study")
+def test_json_and_csv():
+    found = json.loads(run("study", "north", "harbor", *SURELY, "--format", "json").stdout)
+    assert (found["a"], found["b"]) == ("north", "harbor")
+    assert found["likeness"]["lower"] <= found["likeness"]["value"] <= found["likeness"]["upper"]
+    assert [each["verdict"] for each in found["item_groups"]][:2] == ["more", "fewer"]
+    done = run("study", "north", "harbor", *SURELY, "--format", "csv")
+    lines = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [float(each["difference"]) for each in lines] == [
+        each["difference"] for each in found["item_groups"]
+    ]
+    assert "populations" in done.stderr
+    assert "people counted" in run("study", "north", "harbor", "--counted", "--format", "csv").stderr
+
+
+def test_items_beside_item_groups_and_by_themselves(study):
+    (study.parent / "codes.txt").write_text("\ufeffI10\n\n S72 \nA09\n", encoding="utf-8")
+    done = run("study", "north", "harbor", "--items", "codes.txt")
+    assert done.exit_code == 0, done.output
+    assert "more with Injuries" in done.output
+    assert "3 items" in done.output
+    found = json.loads(run("study", "north", "harbor", "--items", "codes.txt", "--format", "json").stdout)
+    assert {each["item"] for each in found["items"]} == {"I10", "S72", "A09"}
+    assert run("study", "north", "harbor", "--items", "codes.txt", "--format", "csv").exit_code == 2
+    plain = al.Protocol(
+        al.SparseJL(sketch_dim=256, seed="plain"), epsilon=1, contribution=3, unit="one patient"
+    )
+    events = {"person": ["a", "b"], "item": ["I10", "S72"], "group": ["north", "harbor"]}
+    known = {"person": "person", "item": "item", "group": "group", "ledger": al.NO_LEDGER}
+    plain.release_table(pa.table(events), public_groups=["north", "harbor"], **known).save("bare.parquet")
+    only = run("bare.parquet", "north", "harbor", "--items", "codes.txt")
+    assert only.exit_code == 0, only.output
+    assert "3 items" in only.output
+    assert "people with" not in only.output
+    done = run("bare.parquet", "north", "harbor")
+    assert done.exit_code == 2
+    assert "--margins" in done.output
+    assert "--items" in done.output
+
+
+@pytest.mark.usefixtures("study")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("study",),
+        ("nowhere.parquet", "north", "harbor"),
+        ("study", "north", "nobody"),
+        ("study", "north", "harbor", "hill"),
+        ("study", "study", "north", "harbor"),
+        ("study", "north", "north"),
+        ("study", "north", "harbor", "--with", "harbor"),
+        ("study", "--with", "north", "--with", "hill", "--with", "harbor", "--with", "bay"),
+        ("study", "north", "harbor", "--level", "1"),
+        ("study", "north", "harbor", "--items", "nothing.txt"),
+        ("study", "north", "harbor", "--items", "study"),
+        ("study", "north", "harbor", "--items", "study/north.parquet"),
+        ("https://example.org/study", "north", "harbor"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_one_line(arguments):
+    done = run(*arguments)
+    assert done.exit_code == 2, done.output
+    assert "Traceback" not in done.output
+
+
+def test_too_few_people_is_an_answer_of_its_own(study):
+    del study
+    rng = np.random.default_rng(2)
+    rows(protocol(), ["one", "two"], [5, 5000], [[1] * 5, [700] * 5], rng).save("few.parquet")
+    done = run("few.parquet", "one", "two")
+    assert done.exit_code == 3
+    assert "too few people" in done.output
