@@ -1,7 +1,8 @@
-"""The demo: generate data, plan, release in separate processes, compare, cluster, report.
+"""The demo: generate data, plan, release in separate processes, compare, cluster, explain, report.
 
-24 hospitals in four hidden regions each have a private table of diagnoses. Codes have Zipf frequencies, and each region has its own
-order among the sixty most common ones. Patients are counted, each once for a code. Some have very many: contribution bounds are for them.
+24 hospitals in four hidden regions each have a private table of diagnoses. Codes have Zipf frequencies, and their first letter is a
+chapter. Each region has two chapters that are far more common there, and its own order among the most common codes of each chapter.
+Patients are counted, each once for a code. Some have very many: contribution bounds are for them.
 """
 
 import shlex
@@ -19,13 +20,23 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 import armslength as al
+from armslength.answers.explain import explain_pairs
 from armslength.files import atomic_write
 from armslength.progress import progress
 from armslength.threads import available_threads
 
-HOSPITALS, REGIONS, CODES = 24, 4, 70_000
-_COMMON = 60  # codes whose order differs between regions
-_FEWEST, _MOST = 250, 1200  # patients of a hospital: few, so that noise matters
+HOSPITALS, CODES = 24, 70_000
+_CHAPTERS = (
+    "A Infections, C Tumors, D Blood, E Metabolism, F Mental health, G Nerves, H Eyes and ears, I Circulation, J Breathing, K Digestion, "
+    "L Skin, M Muscles and bones, N Kidneys, O Births, P Newborns, Q Malformations, R Symptoms, S Injuries, Z Checkups"
+)
+CHAPTERS = {chapter[0]: chapter[2:] for chapter in _CHAPTERS.split(", ")}
+REGIONS = ("SO", "EI", "AJ", "FM")  # the chapters that are more common in each
+_FACTOR, _COMMON = (
+    4,
+    3,
+)  # how much more common, and how many codes of a chapter have another order in each region
+_FEWEST, _MOST = 500, 2000  # patients of a hospital: few, so that noise matters
 _TITLE = "Which hospitals are alike?"
 
 Print = Callable[[str], None]
@@ -66,11 +77,14 @@ def run_demo(folder: Path, say: Print) -> Path:
         "\n"
         + _command("compare", sketch_folder, *question, "--simultaneous", "--quantity", "cosine", "--top", 10)
     )
-    _cluster(sketches, hospitals, say)
+    _cluster_and_explain(sketches, hospitals, say)
     say(_command("cluster", sketch_folder, *question))
+    pair = sketches.labels[:2]
+    say(f"\n6. In what do two hospitals differ?\n{_command('explain', sketch_folder, *pair)}\n")
+    say(str(al.explain(*(sketches[label] for label in pair))))
     page = folder / "report.html"
     al.report(sketches, page, title=_TITLE)
-    say(f"\n6. The report: open {page.resolve()} in a browser; it needs no network")
+    say(f"\n7. The report: open {page.resolve()} in a browser; it needs no network")
     say(_command("report", sketch_folder, "--title", _TITLE, "-o", page))
     return page
 
@@ -83,16 +97,23 @@ def generated_hospitals(
     The seed is for the generated data; noise has no seed.
     """
     generator = np.random.default_rng(seed)
-    frequencies = 1 / np.arange(1, CODES + 1)
-    rare = np.arange(_COMMON, CODES)
-    orders = [np.concatenate([generator.permutation(_COMMON), rare]) for _ in range(REGIONS)]
+    mixes = [_mix(generator, chapters) for chapters in REGIONS]
     hospitals = []
     for number in range(count or HOSPITALS):
-        region = number % REGIONS
-        shares = frequencies[orders[region]]
-        visits = _visits(generator, number, shares / shares.sum(), people, items)
+        region = number % len(REGIONS)
+        visits = _visits(generator, number, mixes[region], people, items)
         hospitals.append(Hospital(f"hospital {number + 1:02d}", region, visits))
     return hospitals
+
+
+def _mix(generator: np.random.Generator, more_common: str) -> NDArray[np.float64]:
+    """How frequent each code is in a region; the chapter of code number i is chapter i modulo their number."""
+    shares = 1 / np.arange(1, CODES + 1)
+    common = shares[: _COMMON * len(CHAPTERS)].reshape(_COMMON, -1)
+    common[:] = generator.permuted(common, axis=0)
+    for place, letter in enumerate(CHAPTERS):
+        shares[place :: len(CHAPTERS)] *= _FACTOR if letter in more_common else 1
+    return shares / shares.sum()
 
 
 def _visits(
@@ -108,7 +129,9 @@ def _visits(
     patient_of_event = np.repeat(np.arange(patients), events)
     codes = generator.choice(CODES, size=len(patient_of_event), p=shares)
     patient_names = [f"H{hospital + 1:02d}-{patient:05d}" for patient in patient_of_event.tolist()]
-    return pa.table({"patient": patient_names, "code": [f"D{code:05d}" for code in codes.tolist()]})
+    letters, numbers = np.array(list(CHAPTERS))[codes % len(CHAPTERS)].tolist(), codes // len(CHAPTERS)
+    code_names = [f"{letter}{code:04d}" for letter, code in zip(letters, numbers.tolist(), strict=True)]
+    return pa.table({"patient": patient_names, "code": code_names})
 
 
 def _visits_file(folder: Path, hospital: Hospital) -> Path:
@@ -123,20 +146,24 @@ def _command(*parts: object) -> str:
 
 def _plan(protocol_file: Path, parties: int, say: Print) -> None:
     """Writes the protocol: before anybody looks at data, the parties agree on what they will release."""
+    chapter_file = protocol_file.with_name("chapters.csv")
+    lines = ["prefix,group", *(f"{letter},{chapter}" for letter, chapter in CHAPTERS.items())]
+    chapter_file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     settings: dict[str, Any] = {
         "epsilon": "1",
-        "people": 700,
+        "people": 1200,
         "contribution": 2,
         "parties": parties,
         "unit": "one patient",
         "max_sketch_dim": 256,
         "seed": "trial-2026",
+        "margins": str(chapter_file),
     }
-    plan = al.plan(by="shape", beyond_chance=True, **settings)
+    plan = al.plan(by="shape", beyond_chance=True, one_group=True, **settings)
     plan.protocol.save(protocol_file)
     options = [part for name, value in settings.items() for part in (f"--{name.replace('_', '-')}", value)]
-    fixed = ("--open-vocabulary", "--by", "shape", "--beyond-chance", "--overwrite", "-o", protocol_file)
-    command = _command("plan", *options, *fixed)
+    fixed = ("--open-vocabulary", "--one-group", "--by", "shape", "--beyond-chance", "--overwrite")
+    command = _command("plan", *options, *fixed, "-o", protocol_file)
     say(f"\n2. Will it work?\n{command}\n\n{plan.summary}\n")
 
 
@@ -201,12 +228,22 @@ def _compare(sketches: al.Sketches, hospitals: list[Hospital], say: Print) -> No
         say(f"   {names:28}  {numbers}   {'ABCD'[hospitals[i].region]} and {'ABCD'[hospitals[j].region]}")
 
 
-def _cluster(sketches: al.Sketches, hospitals: list[Hospital], say: Print) -> None:
-    """Prints which groups stand apart, and whether they lie in one hidden region each."""
+def _cluster_and_explain(sketches: al.Sketches, hospitals: list[Hospital], say: Print) -> None:
+    """Prints which groups stand apart and in what, beside the hidden regions."""
     regions = {hospital.name: hospital.region for hospital in hospitals}
-    found = al.cluster(sketches, by="shape", beyond_chance=True).groups()
-    groups = [{regions[label] for label in group} for group in found]
+    groups = al.cluster(sketches, by="shape", beyond_chance=True).groups()
+    hidden = [{regions[label] for label in group} for group in groups]
     say(
         f"\n5. Groups that stand apart (supported at 95%): {len(groups)}, of which "
-        f"{sum(len(group) == 1 for group in groups)} lie in one region each"
+        f"{sum(len(each) == 1 for each in hidden)} lie in one region each. Each against all others:\n"
     )
+    every = range(len(hospitals))
+    members = [[row for row in every if hospitals[row].name in group] for group in groups]
+    pairs = [([row for row in every if row not in rows], rows) for rows in members]
+    for group, found, in_regions in zip(groups, explain_pairs(sketches, pairs), hidden, strict=True):
+        reasons = ", ".join(found.reasons()) if found else ""
+        say(f"   {group[0]} and {len(group) - 1} more: {reasons or 'no difference found'}")
+        chapters = " and ".join(
+            CHAPTERS[letter] for region in sorted(in_regions) for letter in REGIONS[region]
+        )
+        say(f"      (hidden: more {chapters})")
