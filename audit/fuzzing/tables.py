@@ -23,6 +23,7 @@ from armslength.ingest import engine
 from armslength.ingest.contributions import KEY_BYTES
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
+from armslength.ingest.parquet_texts import ParquetTexts
 from armslength.ingest.relations import check_names, keys_of_first_object, own_names, relations_of
 from armslength.ingest.sources import event_files
 from armslength.ingest.text_files import BytesRead
@@ -68,6 +69,18 @@ def _parquet() -> list[bytes]:
     for options in ({}, {"compression": "zstd", "use_dictionary": False}, {"data_page_version": "2.0"}):
         file = BytesIO()
         pq.write_table(_table(), file, **options)
+        made.append(file.getvalue())
+    return made
+
+
+def _parquet_texts() -> list[bytes]:
+    """Files that are read without the engine."""
+    table = _table().drop_columns("weight")
+    texts = pa.table({name: table.column(name).cast(pa.string()) for name in table.column_names})
+    made = []
+    for options in ({}, {"use_dictionary": False, "row_group_size": 2}, {"compression": "zstd"}):
+        file = BytesIO()
+        pq.write_table(texts, file, **options)
         made.append(file.getvalue())
     return made
 
@@ -164,6 +177,19 @@ def _summed(name: str, data: bytes) -> str:
     return "accepted"
 
 
+def _summed_texts(data: bytes) -> str:
+    """The same of a Parquet file of text, which is read without the engine; one that no longer has text is left to it."""
+    groups, columns = public_groups_of("group", _GROUPS, None), EventColumns("person", "item", "group")
+    source = written("texts.parquet", data)
+    texts = ParquetTexts.of(event_files(source), columns.named)
+    if texts is None:
+        return "no texts"
+    job = TableJob.of(source, _protocol(), columns, groups, memory=_MEMORY, threads=1)
+    if job.sums(bytes(KEY_BYTES)).values.shape != (len(_GROUPS), 8):
+        raise Finding("events were read, and there is no sum for each group")
+    return "accepted"
+
+
 def _read_header(data: bytes) -> str:
     """The first line as one of CSV and as one of JSON; it is accepted if both or the latter are."""
     for name in ("events.csv", "events.json"):
@@ -228,6 +254,7 @@ TARGETS = (
         Target("tables", f"{kind} events", seeds, partial(_summed, name), change, 8_000)
         for kind, name, seeds, change in _FILES
     ),
+    Target("tables", "Parquet texts", _parquet_texts, _summed_texts, change_parquet, 20_000),
     *(
         Target("tables", f"{kind} table", seeds, partial(_released, name), change, 1_000)
         for kind, name, seeds, change in _FILES

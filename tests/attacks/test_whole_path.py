@@ -7,7 +7,7 @@ its lower bound on ε. Persons have fewer rows here than in the audit, but for o
 import itertools
 import math
 from collections import Counter
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.compute as pc
@@ -30,13 +30,9 @@ from audit.whole_path import (
 from scipy.special import chdtrc
 
 import armslength as al
-from armslength.ingest.sums import Sums
 from exact_laws import pmf
 from statistical.limits import FALSE_ALARM
 
-margins_are_counted = pytest.mark.skipif(
-    "margins" not in {field.name for field in fields(Sums)}, reason="margins are not counted yet"
-)
 TRIALS = 35_000
 FEWER = 100
 ADDED, SEVERAL, REPLACED, _, PEOPLE, ONE_GROUP, BOUNDED, BOUNDED_REPLACED, BOUNDED_CANCELING, *MARGINS = (
@@ -94,7 +90,6 @@ def test_a_bound_in_the_sketch(story, tmp_path):
         assert measured(fewer_rows(story), TRIALS // 5, tmp_path, LONGER).crosses
 
 
-@margins_are_counted
 @pytest.mark.parametrize("story", MARGINS, ids=lambda story: story.name)
 def test_margins(story, tmp_path):
     """Beside the sketches of the same release: together they keep the promise."""

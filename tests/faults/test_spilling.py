@@ -83,7 +83,7 @@ def test_the_temporary_file_holds_nothing_to_read(tmp_path, monkeypatch):
     place = file.write(block)
     assert not list(tmp_path.iterdir())  # it has no name
     written = bytes_spilled(os.getpid())
-    assert len(written) >= place.places[-1] > 1000 * 28
+    assert len(written) >= place.places[-1] > 1000 * 24
     assert not any(text in written for text in READABLE)
     # the search finds what is not encrypted
     assert all(text in block.events.rows.tobytes() for text in READABLE)
@@ -98,8 +98,10 @@ def test_what_was_written_is_read_and_equal_blocks_look_different():
     for block, place in zip(blocks, places, strict=True):
         for part in (0, 1, PARTS - 1):
             expected, found = block.part(part, part + 1), file.read(place, part)
-            assert all(np.array_equal(a, b) for a, b in zip(expected, found, strict=True))
-            assert [array.dtype for array in expected] == [array.dtype for array in found]
+            assert np.array_equal(expected.rows, found.rows)
+            assert np.array_equal(expected.long_ids, found.long_ids)
+            assert expected[2:] == found[2:]
+            assert (expected.rows.dtype, expected.long_ids.dtype) == (found.rows.dtype, found.long_ids.dtype)
     texts = [os.pread(file._file.fileno(), 1000, int(place.places[0])) for place in places[:2]]
     assert texts[0] != texts[1]
     file.close()

@@ -4,7 +4,6 @@ The expected counts are those of tests/reference/margins.py, an implementation o
 """
 
 import math
-from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,6 @@ from hypothesis import strategies as st
 import armslength as al
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
-from armslength.ingest.sums import Sums
 from armslength.protocol.margins import margin_table
 from reference import sketch_bound
 from reference.margins import all_margins, group_of_prefixes, group_of_table
@@ -25,10 +23,6 @@ KEY = bytes(range(32))
 K = 16
 ITEMS = {"S06": "Injuries", "S1": "Injuries", "I1": "Heart", "Åland": "Places"}
 PREFIXES = {"S": "Injuries", "S0": "Heads", "I": "Heart", "Å": "Places"}
-# the item groups of the product
-counted = pytest.mark.skipif(
-    "margins" not in {field.name for field in fields(Sums)}, reason="margins are not counted yet"
-)
 
 
 class Case(NamedTuple):
@@ -85,7 +79,9 @@ class Case(NamedTuple):
             return [(row, item, part) for (row, item, _), part in zip(kept, parts, strict=True)]
 
         steps = [event[3] / self.resolution for event in self.events]
-        whole = [int(step) if step.is_integer() else 0 for step in steps]  # others are off the grid, and left out
+        whole = [
+            int(step) if step.is_integer() else 0 for step in steps
+        ]  # others are off the grid, and left out
         events = [(*event[:3], amount) for event, amount in zip(self.events, whole, strict=True)]
         if self.count == "people":
             events = [(*event[:3], 1) for event in self.events]
@@ -212,7 +208,6 @@ def test_codes_are_those_of_the_specification(items, rule):
     assert [margins.names[code] for code in codes] == [case.group_of(item) for item in composed]
 
 
-@counted
 @settings(max_examples=150, deadline=None)
 @given(case=cases(), data=st.data())
 def test_the_counts_are_those_of_the_specification(case, data):
@@ -222,7 +217,6 @@ def test_the_counts_are_those_of_the_specification(case, data):
     assert np.array_equal(case.integers(rows, threads=data.draw(st.sampled_from([1, 3]))), expected)
 
 
-@counted
 @settings(max_examples=60, deadline=None)
 @given(case=cases(), other=cases())
 def test_one_more_person_moves_nobody_else(case, other):

@@ -25,14 +25,15 @@ def side(n, p, law, often, rng, *, chance=True):
     return Prevalence(counts + drawn[:-1].astype(float), float(n + drawn[-1]), ((law, often),), chance)
 
 
-def missed(trials, tail, case, p, law, often=1, *, chance=True, factors=(1.0,)):
+def missed(trials, tail, case, p, law, often=(1, 1), *, chance=True, factors=(1.0,)):
     """For each factor on the distances, and each end: the shares of item groups of each trial that are missed."""
     rng = np.random.default_rng(20)
     (n_a, n_b), (p_a, p_b) = case, p
     truth = p_b - p_a if chance else np.rint(n_b * p_b) / n_b - np.rint(n_a * p_a) / n_a
     shares = np.empty((len(factors), 2, trials))
     for trial in range(trials):
-        a, b = (side(n, q, law, often, rng, chance=chance).limits(tail) for n, q in ((n_a, p_a), (n_b, p_b)))
+        sides = zip((n_a, n_b), (p_a, p_b), often, strict=True)
+        a, b = (side(n, q, law, count, rng, chance=chance).limits(tail) for n, q, count in sides)
         value, lower, upper = difference_limits(a, b)
         for place, factor in enumerate(factors):
             shares[place, 0, trial] = (value + factor * (lower - value) > truth).mean()
@@ -46,7 +47,7 @@ def error(shares):
 
 @pytest.mark.parametrize(
     ("law", "often"),
-    [(DiscreteLaplace(40), 1), (RoundedNormal(80), 1), (DiscreteLaplace(30), 4)],
+    [(DiscreteLaplace(40), (1, 1)), (RoundedNormal(80), (1, 1)), (DiscreteLaplace(30), (4, 4))],
     ids=["laplace", "gaussian", "sums"],
 )
 def test_each_end_misses_as_often_as_it_says(law, often):
@@ -86,12 +87,27 @@ def test_no_end_misses_more_often_than_it_says(people, shares, law, chance):
         assert (rates.mean(axis=-1) < tail + LIMIT * spread).all(), rates.mean(axis=-1) / tail
 
 
-@pytest.mark.parametrize("often", [1, 5])
+@pytest.mark.parametrize("often", [(5, 5), (1, 5)], ids=["five and five", "one and five"])
 @pytest.mark.parametrize("law", [DiscreteLaplace(25), RoundedNormal(40)], ids=["laplace", "gaussian"])
 def test_sums_of_rows_lie_in_their_intervals(law, often):
     p = np.array([0.01, 0.2, 0.6])
-    rates = missed(300, 0.02, (4000, 2500), (p.repeat(60), p[::-1].repeat(60)), law, often)[0]
+    rates = missed(200, 0.02, (4000, 9000), (p.repeat(60), p[::-1].repeat(60)), law, often)[0]
     assert (rates.mean(axis=-1) < 0.02 + LIMIT * error(rates)).all()
+
+
+def test_with_refusals_as_no_claim_nothing_is_missed_more_often():
+    # Of the answers given it would be more: a party that is mostly refused is answered where its n̂ is too large.
+    law, tail, groups, trials = DiscreteLaplace(40), 0.025, 20, 500
+    rng, p = np.random.default_rng(23), np.full(groups, 0.98)
+    shares, answered = np.zeros((2, trials)), 0
+    for trial in range(trials):
+        sides = [side(n, p, law, 1, rng) for n in (1000, 300)]
+        if all(each.has_people(0.0005) for each in sides):
+            _, lower, upper = difference_limits(*(each.limits(tail) for each in sides))
+            shares[:, trial] = (lower > 0).mean(), (upper < 0).mean()
+            answered += 1
+    assert 0.5 * trials < answered < 0.9 * trials
+    assert (shares.mean(axis=-1) < tail + LIMIT * error(shares)).all()
 
 
 USUAL = np.concatenate([np.geomspace(0.001, 0.4, 19), [0.9]])

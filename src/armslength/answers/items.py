@@ -142,7 +142,7 @@ def explain_items(
 
     List the items without looking at these sketches: codes that matter to you, or the most popular ones of a public source. A list
     that has the items with the largest differences gives the sharpest intervals, since bins without a listed item show
-    how large errors are. SparseJL with sparsity 1 takes a list of k/20 items (k/40 if "balanced"), with sparsity 3 or more any
+    how large errors are. SparseJL with sparsity 1 takes a list of k/20 items (k/41 if "balanced"), with sparsity 3 or more any
     list, and Identity any list, most sharply. It is about the people counted. Reference: docs/reference/answers.md.
 
     Args:

@@ -16,7 +16,6 @@ from armslength.cli.options import (
     check_dimension,
     check_new_file,
     margin_options,
-    option,
     protocol_options,
     take_margins,
 )
@@ -32,6 +31,7 @@ Examples:
   armslength plan --input-dim 70000 --epsilon 1 --people 500 --contribution 1
   armslength plan --open-vocabulary --epsilon 1 --people 2000 --contribution 3 --unit "one patient" -o protocol.json
   armslength plan --record age:18,40,65,80 --record sex=F,M --pair age,sex --epsilon 1 --people 500 --by shape
+  armslength plan --by shape --open-vocabulary --people 20000 --contribution 3 --epsilon 1 --explain 300
   armslength plan --input-dim 5000 --epsilon 2 --distance 300 --distortion 0.2 --failure-probability 0.05
   armslength plan --input-dim 768 --epsilon 1 --delta 1e-6 --norm l2 --radius 2 --resolution auto --distance 1
 
@@ -58,7 +58,16 @@ Exit code 3: the distances cannot be resolved; the last line says what would be 
     type=float,
     help="By shape: how often two records of a party, drawn at random, are of the same item.  [default: by Zipf's law]",
 )
-@option("--max-sketch-dim", default=4096, help="The largest sketch to recommend.")
+@click.option(
+    "--explain",
+    type=int,
+    help="How many listed items `armslength explain --items` will be asked about: sizes the sketch for it.",
+)
+@click.option(
+    "--max-sketch-dim",
+    type=int,
+    help="The largest sketch to recommend.  [default: 4096, or what --explain takes]",
+)
 @click.option("--distortion", type=float, help="α: the error may be at most α times the squared distance …")
 @click.option("--failure-probability", type=float, help="… except with probability β, over all pairs.")
 @click.option(
@@ -87,6 +96,9 @@ def plan(
     With --by shape the plan is about mixes: it says which differences will be seen, what chance and noise hide, and what would
     show more. It chooses the size of the sketch and the share of ε for totals. With --margins or --item-groups it also says which
     differences in the prevalence of item groups will be seen, and chooses the share of ε for them and how many of each person count.
+
+    With --explain N the sketch can also tell which of N listed items differ (armslength explain --items). That takes 20 numbers for each
+    item, three entries of each item (sparsity 3), or no projection; the plan says what it costs for distances.
     """
     check_dimension(known)
     take_margins(known)

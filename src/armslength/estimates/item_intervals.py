@@ -23,6 +23,7 @@ _ROUNDING = 1e-12  # of error rates
 _STEPS = 256  # of a lattice, to a standard deviation of noise
 _ENTRIES = 1 << 22  # of a dense matrix at a time
 _FEW_SHARED = 4  # bins to an item, from which on few items share one
+_ENOUGH_BINS = 1000  # in a block, to make a long list short
 _FEW = 10  # bins to an item of a long list that one block has made short
 
 
@@ -53,7 +54,7 @@ def item_intervals(rows: Sequence[Sketches], items: Any, error: float) -> ItemIn
     """
     transform = rows[0].transform
     numbers = np.stack([(row.values[0] + row.offsets[0]).astype(np.float64) for row in rows])
-    if transform.has_signed_rows and transform.column_entries == 1 and transform.projection_variance == 0:
+    if _has_rows_of_their_own(transform):
         return _by_noise(numbers, _places(transform, items), _largest_noise(rows), error)
     if transform.item_blocks is not None:
         return _by_bins(numbers, _places(transform, items), *transform.item_blocks, error)
@@ -69,19 +70,22 @@ def item_intervals(rows: Sequence[Sketches], items: Any, error: float) -> ItemIn
     )
 
 
-def most_items(transform: Transform, error: float) -> int | None:
-    """The longest list of items that intervals are offered for; None for any list."""
-    if transform.item_blocks is None or transform.projection_variance == 0:
-        return None if transform.projection_variance == 0 or transform.has_independent_entries else 0
+def measures_items(transform: Transform, count: int, error: float) -> bool:
+    """Whether a list of that many items gets intervals, before there is a sketch; a long list from a thousand bins on."""
+    if _has_rows_of_their_own(transform):
+        return True
+    if transform.item_blocks is None:
+        return False
     blocks, factor = transform.item_blocks
-    if blocks > 2:
-        return None if transform.sketch_dim >= 4 * _FEW * blocks else 0
+    each = transform.sketch_dim // blocks
     if blocks == 1:
-        # All items in bins of their own; factor·n ≤ error·(k − n + 1), or n ≤ error·k
-        k = transform.sketch_dim
-        most = error * (k + 1) / (factor + error) if factor > 1 else error * k
-        return math.floor(most + _ROUNDING)
-    return None
+        return count < each and _rank_of_one_block(each - count, count, factor, error) > 0
+    return blocks > 2 and each >= min(_FEW_SHARED * count, _ENOUGH_BINS)
+
+
+def _has_rows_of_their_own(transform: Transform) -> bool:
+    """Whether no two items share a row of the sketch."""
+    return transform.has_signed_rows and transform.column_entries == 1 and transform.projection_variance == 0
 
 
 def _places(transform: Transform, items: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -109,12 +109,6 @@ class Items(NamedTuple):
     words: Words  # of each row, where there is no list; else empty
     amounts: Int64s  # what each row counts, if there are item weights
     is_usable: NDArray[np.bool_]
-
-    def take(self, rows: NDArray[Any]) -> "Items":
-        """These rows."""
-        words = self.words[rows] if len(self.words) else self.words
-        amounts = self.amounts[rows] if len(self.amounts) else self.amounts
-        return Items(self.numbers[rows], self.list, words, amounts, self.is_usable[rows])
 
 
 class ItemWords:
@@ -345,9 +339,6 @@ class EventEncoder:
 
     def _items(self, column: pa.Array) -> Items:
         """The items of a batch; integers are their own numbers, if they are small."""
-        if pa.types.is_dictionary(column.type):
-            texts = pa.concat_arrays([_text(column.dictionary), _NO_TEXT])
-            return self._item_words.find(texts).take(column.indices.fill_null(len(texts) - 1).to_numpy())
         if _is_text(column.type):
             items = self._item_words.find(_text(column))
             return items._replace(is_usable=items.is_usable & _valid(column))

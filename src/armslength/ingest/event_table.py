@@ -143,7 +143,7 @@ class TableJob:
             cells, margins = None, self.protocol.margins
             if margins is not None:
                 names, most = len(margins.names), self.protocol.margin_contribution or 0
-                cells = margin_cells(kept.starts, kept.groups, kept.margins, names, most)
+                cells = margin_cells(kept.starts, kept.groups, kept.margins, kept.amounts, names, most)
             return replace(kept, columns=columns, margin_cells=cells)
 
         return self._of_persons(

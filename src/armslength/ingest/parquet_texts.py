@@ -13,7 +13,6 @@ from armslength.ingest.partitions import ROWS_AT_ONCE
 
 _FEWEST_ROWS = 1 << 16  # of a file on average; the engine joins smaller ones
 _OPTIONS: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 20}  # few bytes of a file at a time
-_CODED_BYTES = 4  # a column that takes no more in each row is stored as the numbers of its texts
 
 
 class ParquetFile(NamedTuple):
@@ -39,7 +38,7 @@ class ParquetTexts:
                 return None
             try:
                 parquet = pq.ParquetFile(file.path, **_OPTIONS)
-            except (pa.ArrowException, OSError):
+            except (pa.ArrowException, OSError, UnicodeDecodeError):
                 return None  # the engine says why
             if not _has_texts(parquet.schema_arrow, columns):
                 return None
@@ -66,7 +65,9 @@ class ParquetTexts:
 
     def _batches(self, file: ParquetFile, groups: list[int]) -> Iterator[pa.RecordBatch]:
         names = list(self.columns.values())
-        coded = [name for name in names if _is_coded(file.metadata.row_group(groups[0]), name)]
+        coded = [
+            name for role, name in self.columns.items() if role == "group"
+        ]  # few texts, so their numbers
         waiting, rows = list[pa.RecordBatch](), 0
         try:
             reader = pq.ParquetFile(file.path, metadata=file.metadata, read_dictionary=coded, **_OPTIONS)
@@ -77,7 +78,7 @@ class ParquetTexts:
                 if rows >= ROWS_AT_ONCE:
                     yield self._joined(waiting)
                     waiting, rows = [], 0
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError, UnicodeDecodeError):
             raise InputError(f"cannot read {printable(file.path)}: it is damaged") from None
         if rows:
             yield self._joined(waiting)
@@ -98,12 +99,3 @@ def _has_texts(schema: pa.Schema, columns: dict[str, str]) -> bool:
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
             return False
     return True
-
-
-def _is_coded(group: pq.RowGroupMetaData, name: str) -> bool:
-    """Whether a column is stored as numbers of its texts, in this row group at least."""
-    chunks = [group.column(place) for place in range(group.num_columns)]
-    chunk = next(each for each in chunks if each.path_in_schema == name)
-    return bool(
-        chunk.has_dictionary_page and chunk.total_uncompressed_size <= _CODED_BYTES * chunk.num_values
-    )

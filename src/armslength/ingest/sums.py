@@ -169,7 +169,12 @@ def add_events(
 
 @kernel
 def margin_cells(
-    starts: Int64s, groups: NDArray[np.int32], margins: NDArray[np.int32], names: int, bound: int
+    starts: Int64s,
+    groups: NDArray[np.int32],
+    margins: NDArray[np.int32],
+    amounts: Int64s,
+    names: int,
+    bound: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """(rows, columns) of the margins that some persons add 1 to: the item groups of their events, and in the last column the person.
 
@@ -182,6 +187,8 @@ def margin_cells(
     for person in range(len(starts) - 1):
         first, pairs = used, 0
         for event in range(starts[person], starts[person + 1]):
+            if amounts[event] == 0:  # beyond the bound in the sketch
+                continue
             row, column = groups[event], margins[event]
             is_new_row, is_new_pair = True, pairs < bound
             for place in range(first, used):

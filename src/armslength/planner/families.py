@@ -22,6 +22,7 @@ from armslength.transforms.transform import LARGEST_DENSE, LARGEST_SKETCH_DIM, T
 
 HISTOGRAM, KENTHAPADI, PAPERS_OWN = "noisy histogram", "Kenthapadi et al.", "the paper's own SJLT"
 SPARSITIES = (1, 2, 4, 8, 16, 32)
+_FOR_ITEMS = 3  # the fewest of which most can agree
 _SIZES_IN_AN_OCTAVE = 32
 # Under ℓ2 neighbors the noise is a step function of the fullest bin: bins of up to 64 coordinates are tried.
 _BIN_SIZES = range(1, 65)
@@ -49,7 +50,8 @@ def families(situation: Situation) -> list[Family]:
     laws = ["laplace"] if situation.neighbors.norm == "l1" else []
     laws += ["gaussian"] if situation.delta > 0 else []
     is_l2 = situation.neighbors.norm == "l2"
-    result = list(_sparse(d, limit, laws, is_l2=is_l2))
+    sparsities = SPARSITIES if situation.explain is None else (*SPARSITIES, _FOR_ITEMS)
+    result = list(_sparse(d, limit, laws, sparsities, is_l2=is_l2))
     if d is not None:
         result += _dense(d, limit, laws, is_l2=is_l2)
         if d <= LARGEST_SKETCH_DIM:
@@ -73,12 +75,14 @@ def sizes_up_to(limit: int, multiple: int = 1) -> tuple[int, ...]:
     return tuple(sorted(size for size in multiples if size <= limit))
 
 
-def _sparse(d: int | None, limit: int, laws: list[str], *, is_l2: bool) -> Iterator[Family]:
+def _sparse(
+    d: int | None, limit: int, laws: list[str], sparsities: tuple[int, ...], *, is_l2: bool
+) -> Iterator[Family]:
     """`SparseJL` in all its constructions. For ℓ2 neighbors, only where the operator norm can be computed."""
     most = limit if d is None else min(limit, d)
     steps = () if d is None or not is_l2 else tuple(-(-d // bin_size) for bin_size in _BIN_SIZES)
     for construction in CONSTRUCTIONS:
-        for s in SPARSITIES:
+        for s in sparsities:
             if s > most or (construction == "graph" and s == 1):
                 continue  # with one entry a column, graph and block are the same
             if construction == "balanced" and (d is None or d * s > LARGEST_DEALT):

@@ -132,6 +132,8 @@ def margin_plan(
     if listed is None and item_groups is None:
         checked_margin_bounds(None, share, margin_contribution, None, None, "")
         return None
+    if not 0 <= share < 1:
+        raise ParameterError(f"margin_share must be at least 0 and below 1, got {float(share):g}")
     if listed is not None and item_groups is not None:
         raise ParameterError("margins or item_groups must be given, and not both")
     most = protocol.contribution

@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 
 import pyarrow as pa
 
-from armslength.checks import integer, number, one_of
+from armslength.checks import number, one_of
 from armslength.errors import NotResolvableError, ParameterError
 from armslength.planner.families import HISTOGRAM, families
 from armslength.planner.needs import Needs, needs_of
@@ -28,18 +28,20 @@ from armslength.planner.predictions import (
 from armslength.planner.shape_plan import ShapePlan, ShapeSituation, shape_plan
 from armslength.planner.situation import (
     Situation,
+    cannot_explain,
+    checked_explain,
     checked_pairs,
     checked_settings,
     checked_target,
     distances_of_interest,
+    explains,
 )
 from armslength.plots import plan_figure, write_figure
-from armslength.privacy.exact_numbers import weakness
+from armslength.privacy.exact_numbers import exact_number, weakness
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.seeds import checked_seed
 from armslength.results import Result
 from armslength.threads import cached_attribute
-from armslength.transforms.transform import LARGEST_SKETCH_DIM
 
 # Errors within a percent count as equal; then less data, less trust and less work decide.
 _NEARLY_EQUAL = 1.01
@@ -72,6 +74,7 @@ class Plan(Result):
             sensitivity, then the smallest sketch. If nothing can be resolved, it is the best one.
         needs: What would be enough, if nothing can be resolved; else None.
         seed: The public seed of `protocol`.
+        usual: The best one for distances alone, if it must explain items too; else None.
     """
 
     situation: Situation
@@ -79,6 +82,7 @@ class Plan(Result):
     recommended: Configuration
     needs: Needs | None
     seed: str
+    usual: Configuration | None = None
 
     @property
     def resolvable(self) -> bool:
@@ -179,7 +183,7 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
     item_groups: int | None = None,
     margin_share: Any = 0,
     margin_contribution: int | None = None,
-    max_sketch_dim: int = 4096,
+    max_sketch_dim: int | None = None,
     distortion: float | None = None,
     failure_probability: float | None = None,
     density: float | None = None,
@@ -189,6 +193,7 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
     by: str = "size",
     beyond_chance: bool = False,
     concentration: float | None = None,
+    explain: int | None = None,
     seed: str | None = None,
 ) -> Plan | ShapePlan:
     """The best settings for these distances, by exact error. It needs no data and spends no privacy.
@@ -222,7 +227,7 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
         item_groups: Instead: how many there will be, with (other), where they are not listed yet. Then there is no protocol.
         margin_share: The share of ε for margins; 0 lets the plan choose it.
         margin_contribution: How many item groups of one person count; None lets the plan choose it.
-        max_sketch_dim: The largest sketch to recommend.
+        max_sketch_dim: The largest sketch to recommend; None for 4096, or as many numbers as `explain` takes, up to 65,536.
         distortion: α of a Johnson-Lindenstrauss target |estimate − D| ≤ α·D for the squared distance D.
         failure_probability: β, how often that may fail, over all pairs.
         density: The share of coordinates that are not zero, for the predicted cost.
@@ -234,6 +239,8 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
         beyond_chance: With by="shape": whether questions will be about the populations behind the people counted.
         concentration: With by="shape": how often two records of a party, drawn at random, are of the same item. None assumes
             Zipf's law over `input_dim` items, or over 1,000 items of an open vocabulary.
+        explain: How many listed items `al.explain_items` will be asked about: the sketch is made for that, and the plan says what it
+            costs for distances.
         seed: The public seed of the protocol; None makes a new one.
     """
     fields: dict[str, Any] = {
@@ -256,7 +263,7 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
     }
     dimension, protocol = checked_settings(input_dim, epsilon, delta, fields, binary=binary)
     fields["contribution"] = protocol.contribution
-    largest = integer("max_sketch_dim", max_sketch_dim, at_least=1, at_most=LARGEST_SKETCH_DIM)
+    listed, largest = checked_explain(explain, max_sketch_dim, dimension)
     pair_count = checked_pairs(parties, pairs)
     about_margins = {
         "margins": margins,
@@ -281,13 +288,16 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
             max_sketch_dim=largest,
             beyond_chance=beyond_chance,
             concentration=concentration,
+            explain=listed,
             margins=about_margins,
         )
         return shape_plan(of_shapes, checked_seed(seed))
-    if beyond_chance or any(value is not None for value in (concentration, margins, item_groups)):
-        raise ParameterError(
-            'by must be "shape" with beyond_chance, concentration, margins or item_groups, got "size"'
-        )
+    if (
+        beyond_chance
+        or exact_number("margin_share", margin_share)
+        or any(value is not None for value in (concentration, margins, item_groups, margin_contribution))
+    ):
+        raise ParameterError('by must be "shape" with beyond_chance, concentration or margins, got "size"')
     situation = Situation(
         input_dim=dimension,
         epsilon=protocol.epsilon,
@@ -304,9 +314,18 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
         total_share=protocol.total_share,
         binary=binary,
         fields=fields,
+        explain=listed,
     )
     public_seed = checked_seed(seed)
     options_by_family = [options(family, situation) for family in families(situation)]
+    usual = None
+    if listed is not None:
+        usual = _usual(options_by_family, situation)
+        options_by_family = [
+            kept for each in options_by_family if (kept := [o for o in each if explains(o.transform, listed)])
+        ]
+        if not options_by_family:
+            raise NotResolvableError(cannot_explain(listed, largest))
     best = [pair for each in options_by_family if (pair := _best_option(each, situation)) is not None]
     if not best:
         raise NotResolvableError(
@@ -323,7 +342,15 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
         or not meets_target(recommended, situation)
     ):
         needs = needs_of(situation, [option for each in options_by_family for option in each])
-    return Plan(situation, tuple(dict.fromkeys(ranked)), recommended, needs, public_seed)
+    return Plan(situation, tuple(dict.fromkeys(ranked)), recommended, needs, public_seed, usual)
+
+
+def _usual(options_by_family: Sequence[Sequence[Option]], situation: Situation) -> Configuration | None:
+    """The most accurate configuration for distances alone, of usual size."""
+    best = [pair for each in options_by_family if (pair := _best_option(each, situation)) is not None]
+    lines = [configuration_of(*pair, situation) for pair in best]
+    choices = [line for line in lines if line.is_choice and line.has_upper_end]
+    return min(choices, key=lambda line: line.relative_error, default=None)
 
 
 def recommended_of(

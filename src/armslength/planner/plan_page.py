@@ -76,10 +76,26 @@ def refusal(plan: "Plan") -> str:
     return f"{text}; {f'it would take {offers}' if offers else 'no ε up to 1000 is enough'}"
 
 
+def explained(count: int) -> str:
+    """What a plan with listed items gives."""
+    return f"differences of {count:,} listed item{'s' * (count > 1)} get intervals that hold together"
+
+
+def price_text(ratio: float, where: str) -> str:
+    """What that costs for distances."""
+    return f"the price, {where}, is a variance of squared distances {number_text(round(ratio, 2))} times"
+
+
 def reasons_for(plan: "Plan") -> list[str]:
     """Why this one is recommended: its error, its law, its size, and how others compare."""
     situation, best = plan.situation, plan.recommended
     reasons = [_error_reason(plan)]
+    if situation.explain is not None and plan.usual is not None:
+        price = (best.std_error / plan.usual.std_error) ** 2
+        where = f"at distance {number_text(situation.distances.low)}"
+        reasons.append(
+            f"{explained(situation.explain)}; {price_text(price, where)} that of {configuration_text(plan.usual)}"
+        )
     if situation.neighbors.norm == "l2":
         reasons.append(
             "under l2 neighbors a projection only compresses: its squared operator norm is at least d/k on average, so fewer "
@@ -235,6 +251,8 @@ def _size_reasons(plan: "Plan") -> list[str]:
     best, situation = plan.recommended, plan.situation
     if best.option is None or best.baseline == HISTOGRAM or situation.neighbors.norm == "l2":
         return []
+    if situation.explain is not None:
+        return ["size and sparsity are the best for distances of those that can explain the items"]
     if situation.target is not None:
         return ["size and sparsity are chosen for the target: a smaller sketch may err less and promise less"]
     # The recommended size is the smallest within a percent; the most accurate one shows whether the limit was in the way.

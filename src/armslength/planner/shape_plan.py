@@ -15,18 +15,22 @@ from armslength.errors import NotResolvableError, ParameterError
 from armslength.laws import LARGEST_SCALE, SMALLEST_SCALE, DiscreteLaplace
 from armslength.planner.margin_plan import MarginPlan, margin_plan
 from armslength.planner.needs import LARGEST_EPSILON, rounded_up, smallest
-from armslength.planner.plan_page import WIDTH, number_text
+from armslength.planner.plan_page import WIDTH, explained, number_text, price_text
 from armslength.planner.predictions import has_upper_end, law_of, unit_sigma
 from armslength.planner.situation import (
+    ITEM_ERROR,
     LARGEST_COUNT,
     USUAL_DELTA,
+    USUAL_LARGEST,
     bounded_sensitivity,
+    cannot_explain,
+    explains,
     share_kept,
     usual_max_norm,
 )
 from armslength.planner.typical_pair import Mix, TypicalPair
 from armslength.privacy.exact_numbers import WEAK_EPSILON, decimal_text, weakness
-from armslength.protocol.neighbors import total_law
+from armslength.protocol.neighbors import check_shares, total_law
 from armslength.protocol.protocol import Protocol
 from armslength.results import Result, table_lines
 from armslength.threads import cached_attribute
@@ -65,6 +69,7 @@ class ShapeSituation:
     mix: Mix
     beyond_chance: bool
     max_sketch_dim: int
+    explain: int | None  # how many listed items will be asked about
     shares: tuple[Fraction, ...]
     protocol: Protocol  # a small one with the same neighbors
     fields: dict[str, Any]  # the other arguments of the protocol
@@ -98,6 +103,7 @@ class ShapeSituation:
         shares = (protocol.total_share,) if protocol.total_share else SHARES
         margins = margin_plan(protocol, count, **known.pop("margins"))
         if margins is not None:
+            check_shares(shares[0], margins.recommended.share, protocol.norm)
             shares = tuple(share for share in shares if share + margins.recommended.share < 1)
         return cls(
             input_dim,
@@ -135,7 +141,9 @@ class ShapeSituation:
         delta = self.delta * (1 - self.margin_share)  # margins may take their share of it
         unit = 1 / float(for_sketches) if noise == "laplace" else unit_sigma(for_sketches, delta)
         max_norm = None if transform is None else self.max_norm(transform, noise)
-        sensitivity = math.sqrt(neighbors.radius_squared)  # each column has one entry
+        sensitivity = math.sqrt(neighbors.radius_squared)
+        if transform is not None:
+            sensitivity *= transform.typical_sensitivity("l1", noise, "output")[0]
         if transform is not None and max_norm is not None:
             sensitivity = bounded_sensitivity(self.protocol, transform, max_norm)
         scale = sensitivity * unit
@@ -171,7 +179,7 @@ class ShapeSetting:
     def label(self) -> str:
         """The transform in words."""
         if isinstance(self.transform, SparseJL):
-            return f"SparseJL {self.transform.construction}, s=1"
+            return f"SparseJL {self.transform.construction}, s={self.transform.sparsity}"
         return "Identity (noisy histogram)"
 
     @property
@@ -245,9 +253,10 @@ class ShapePlan(Result):
         if self.refusal is not None:
             raise NotResolvableError(self.refusal)
         best, situation = self.recommended, self.situation
+        transform = best.transform
         margins = {} if situation.margins is None else situation.margins.protocol_fields
         return Protocol(
-            _transform(situation.input_dim, best.sketch_dim, self.seed),
+            replace(transform, seed=self.seed) if isinstance(transform, SparseJL) else transform,
             epsilon=situation.epsilon,
             delta=situation.delta if best.noise == "gaussian" else 0,
             noise=best.noise,
@@ -295,6 +304,8 @@ class ShapePlan(Result):
 def shape_plan(situation: ShapeSituation, seed: str) -> ShapePlan:
     """The plan."""
     settings = tuple(_settings(situation))
+    if situation.explain is not None and not _transforms(situation):
+        raise NotResolvableError(cannot_explain(situation.explain, situation.max_sketch_dim))
     if not settings:
         raise NotResolvableError(
             "cannot be resolved: intervals would have no upper end, or all noise would be out of range; "
@@ -310,24 +321,30 @@ def shape_plan(situation: ShapeSituation, seed: str) -> ShapePlan:
     return ShapePlan(situation, settings, best, chance, _needs(situation, target), seed)
 
 
-def _transform(input_dim: int | None, sketch_dim: int, seed: str) -> Transform:
-    if input_dim == sketch_dim:
-        return Identity(input_dim=sketch_dim)
-    is_balanced = input_dim is not None and input_dim <= LARGEST_DEALT
-    return SparseJL(
-        input_dim=input_dim,
-        sketch_dim=sketch_dim,
-        seed=seed,
-        construction="balanced" if is_balanced else "block",
-    )
+def _transforms(situation: ShapeSituation) -> list[Transform]:
+    """All powers of two and one number for each item; those that can explain as many items as will be asked about."""
+    d, limit, count = situation.input_dim, situation.max_sketch_dim, situation.explain
+    most = limit if d is None else min(d, limit)
+    sizes = {2**power for power in range(most.bit_length())} | {most}
+    is_balanced = d is not None and d <= LARGEST_DEALT
+    kinds = [("balanced" if is_balanced else "block", 1)]
+    if count is not None:
+        needed = math.ceil(count / ITEM_ERROR) + 1
+        sizes |= {size for size in (needed, 2 * needed) if size <= most}
+        kinds += [("block", 1), ("block", 3)]
+    listed: list[Transform] = [
+        SparseJL(input_dim=d, sketch_dim=size // s * s, sparsity=s, seed="plan", construction=construction)
+        for (construction, s), size in product(dict.fromkeys(kinds), sorted(sizes))
+        if size >= s and (size != d or s > 1)
+    ]
+    if d is not None and d <= limit:
+        listed.append(Identity(input_dim=d))
+    return [each for each in listed if explains(each, count)]
 
 
 def _settings(situation: ShapeSituation) -> Iterator[ShapeSetting]:
-    """All powers of two, and one number for each item; with all shares."""
-    d, limit = situation.input_dim, situation.max_sketch_dim
-    most = limit if d is None else min(d, limit)
-    sizes = [2**power for power in range(most.bit_length())] + ([d] if d is not None and d <= limit else [])
-    transforms = [_transform(d, size, "plan") for size in sorted({*sizes, most})]
+    """All sizes, with all laws and shares."""
+    transforms = _transforms(situation)
     laws = ["laplace", *(["gaussian"] if situation.delta > 0 else [])]
     for transform, noise, share in product(transforms, laws, situation.shares):
         coefficients = transform.variance_coefficients
@@ -390,6 +407,8 @@ def _page(plan: ShapePlan) -> list[str]:
         "you will miss": _missed(plan),
         f"to see {plan.needs.cosine:g}": _needs_text(plan.needs),
     }
+    if situation.explain is not None:
+        parts["items"] = _price(plan, situation.explain)
     if situation.margins is not None:
         parts["item groups"] = f"you will see {situation.margins.text}"
     for name, text in parts.items():
@@ -404,6 +423,17 @@ def _page(plan: ShapePlan) -> list[str]:
     if plan.weakness:
         lines += textwrap.wrap(f"WARNING: {plan.weakness}", WIDTH)
     return [*lines, f"  public seed: {plan.seed}"]
+
+
+def _price(plan: ShapePlan, count: int) -> str:
+    """What it costs for distances that listed items can be explained."""
+    usual = _recommended(
+        tuple(_settings(replace(plan.situation, explain=None, max_sketch_dim=USUAL_LARGEST)))
+    )
+    cosine = 1 - min(usual.gap, plan.recommended.gap)
+    ratio = plan.recommended.pair.variance(cosine) / usual.pair.variance(cosine)
+    seen = "nothing" if usual.seen is None else f"mixes less than {_likeness(usual.seen)} alike"
+    return f"{explained(count)}; {price_text(ratio, f'for mixes {_likeness(cosine)} alike')} that of {usual.label} with {usual.sketch_dim:,} numbers, which sees {seen}"
 
 
 def _margin_text(plan: ShapePlan) -> str:
@@ -467,14 +497,16 @@ def _needs_text(needs: ShapeNeeds) -> str:
 def _table(plan: ShapePlan) -> list[str]:
     """What is seen with other sizes and shares."""
     law = plan.recommended.noise
-    by_size: dict[int, list[ShapeSetting]] = {}
+    by_size: dict[str, list[ShapeSetting]] = {}
     for each in plan.settings:
         if each.noise == law:
-            by_size.setdefault(each.sketch_dim, []).append(each)
+            sparsity = each.transform.column_entries
+            size = f"{each.sketch_dim:,}{'' if sparsity == 1 else f', s={sparsity}'}"
+            by_size.setdefault(size, []).append(each)
     rows = []
     for size, settings in by_size.items():
         cells = {f"{100 * float(each.total_share):g} %": _cell(each, plan.recommended) for each in settings}
-        rows.append({"numbers a party": f"{size:,}", **cells})
+        rows.append({"numbers a party": size, **cells})
     text = "Mixes that are less alike than this are seen, by size of the sketch and share of ε for totals (-: none, or totals too coarse):"
     return [*textwrap.wrap(text, WIDTH), *table_lines(rows, ())]
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from armslength.checks import integer, number, short_repr
 from armslength.errors import ParameterError
+from armslength.estimates.item_intervals import measures_items
 from armslength.ingest.sketch_bound import longest_prefix
 from armslength.protocol.neighbors import GridNeighbors, sketch_bound
 from armslength.protocol.protocol import Protocol
@@ -24,6 +25,10 @@ SMALLEST_BOUNDED = 128  # with fewer numbers, items meet more often than that
 _MOST_BOUNDED = 2**28  # items of a person: then s·C² < 2^63 for every sparsity of a plan
 USUAL_DELTA = Fraction(1, 10**6)
 _SIMULATED_ITEMS = 200_000
+USUAL_LARGEST = 4096  # numbers a party
+LARGEST_FOR_ITEMS = 2**16  # the same, where listed items are to be explained
+MOST_EXPLAINED = 2**24
+ITEM_ERROR = 0.049  # of 0.05: the rest is for totals
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,29 @@ class Situation:
     total_share: Fraction
     binary: bool
     fields: Mapping[str, Any]  # the other arguments of the protocol
+    explain: int | None = None  # how many listed items will be asked about
+
+
+def checked_explain(explain: Any, max_sketch_dim: Any, input_dim: int | None) -> tuple[int | None, int]:
+    """How many listed items will be asked about, and the largest sketch; None for as large as that takes, within limits."""
+    count = None if explain is None else integer("explain", explain, at_least=1, at_most=MOST_EXPLAINED)
+    if max_sketch_dim is not None:
+        return count, integer("max_sketch_dim", max_sketch_dim, at_least=1, at_most=LARGEST_SKETCH_DIM)
+    enough = [] if count is None else [math.ceil(count / ITEM_ERROR) + 1, input_dim or 0]
+    return count, max(USUAL_LARGEST, *(size for size in [0, *enough] if size <= LARGEST_FOR_ITEMS))
+
+
+def explains(transform: Transform, count: int | None) -> bool:
+    """Whether so many listed items can be told apart by sketches of this transform, by size and by shape."""
+    return count is None or measures_items(transform, count, ITEM_ERROR)
+
+
+def cannot_explain(count: int, largest: int) -> str:
+    """Why a plan for so many listed items is refused."""
+    return (
+        f"cannot be resolved: {count:,} listed items take {math.ceil(count / ITEM_ERROR) + 1:,} numbers, or 3,000 with sparsity 3, "
+        f"and a sketch may have {largest:,}; allow a larger sketch, or list fewer items"
+    )
 
 
 def checked_settings(

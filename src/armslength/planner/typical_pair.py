@@ -135,6 +135,16 @@ class TypicalPair:
             return 0.0
         return max(0.0, 1 - self.contribution * self.mix.concentration) / self.total
 
+    @property
+    def _unit(self) -> float:
+        """c²: squared data units in a squared integer unit."""
+        return 1.0 if self.transform is None else float(self.transform.scale_squared)
+
+    def variance(self, cosine: float) -> float:
+        """The variance of the estimated squared distance of mixes that are so much alike."""
+        squared = np.array([[2 * self.mix.concentration * (1 - cosine)]])
+        return float(self._law(*self._rows(cosine)).moments(squared)[0][0, 0])
+
     def _rows(self, cosine: float) -> tuple[ShapeRows, ShapeRows]:
         """What their rows look like on average: two vectors in a plane, with the lengths and the angle of the mixes."""
         squared, total = self.mix.concentration, np.array([self.total])
@@ -142,7 +152,8 @@ class TypicalPair:
         inner = squared * cosine / norm  # chance lies at right angles
         law = self.law.cumulants
         is_noisy = float(self.transform is not None)
-        k2, k4, k6 = (np.array([is_noisy * each]) for each in (law.k2, law.k4, self.law.higher_cumulants[0]))
+        cumulants = enumerate((law.k2, law.k4, self.law.higher_cumulants[0]), start=1)
+        k2, k4, k6 = (np.array([is_noisy * self._unit**power * each]) for power, each in cumulants)
         error = np.array([0.0 if self.total_law is None else self.total_law.second_moment])
         sides = []
         for angle in (1.0, inner):
@@ -166,7 +177,8 @@ class TypicalPair:
         k2, k4 = (float(getattr(rows, name)[0] + getattr(columns, name)[0]) for name in ("k2", "k4"))
         curve, coordinates = _NO_NOISE, 1
         if self.transform is not None:
-            curve = curve_of(self.transform, "output", 1.0, Cumulants(k2, k4))
+            noise = Cumulants(k2 / self._unit, k4 / self._unit**2)
+            curve = curve_of(self.transform, "output", 1.0, noise)
             coordinates = self.transform.sketch_dim
         law = ShapeLaw.of(rows, columns, curve, None)
         return replace(law, coordinates=coordinates)

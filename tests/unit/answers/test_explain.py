@@ -4,11 +4,12 @@ import pickle
 from itertools import combinations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import armslength as al
 from armslength.answers.explain import explain_pairs
-from margin_rows import protocol, rows, sampled
+from margin_rows import CHAPTERS, protocol, rows, sampled
 
 P = protocol()
 NAMES = P.margins.names  # Births, Circulatory, Infections, Injuries, (other)
@@ -212,3 +213,27 @@ def test_many_pairs_are_like_one_at_a_stricter_level(parties):
     some = explain_pairs(al.concat([parties, few]), [([0], [1]), ([0], [3])], level=SURELY)
     assert some[0] is not None
     assert some[1] is None
+
+
+def test_from_a_table_to_what_differs():
+    rng = np.random.default_rng(6)
+    events = {"person": [], "item": [], "group": []}
+    truth = []
+    for party, injured in (("north", 0.1), ("harbor", 0.3)):
+        has = rng.random((3000, 2)) < (injured, 0.4)
+        has[:, 1] |= ~has[:, 0]  # everybody has an item
+        truth.append(has.mean(axis=0))
+        who, which = np.nonzero(has)
+        events["person"] += [f"{party} {number}" for number in who]
+        events["item"] += np.array(["S72", "I10"])[which].tolist()
+        events["group"] += [party] * len(who)
+    used = protocol(epsilon=8, unit="one patient", one_group=True)
+    known = {"person": "person", "item": "item", "group": "group", "public_groups": ["north", "harbor"]}
+    released = used.release_table(pa.table(events), margins=CHAPTERS, ledger=al.NO_LEDGER, **known)
+    counted = al.explain(released["north"], released["harbor"], beyond_chance=False, level=SURELY)
+    for name, change in zip(("Injuries", "Circulatory"), truth[1] - truth[0], strict=True):
+        row = counted.item_groups.index(name)
+        assert counted.lower[row] < change < counted.upper[row]
+    found = al.explain(released["north"], released["harbor"], level=SURELY)
+    assert found.item_groups[0] == "Injuries"
+    assert found.verdict[0] == "more"

@@ -1,0 +1,137 @@
+"""Margins in `plan`, `protocol`, `check` and `release`."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import armslength as al
+from armslength.cli.main import main
+
+NEW = ("protocol", "new", "--epsilon", 1, "--contribution", 5, "--one-group", "--unit", "one patient")
+NEW = (*NEW, "--sketch-dim", 16, "--open-vocabulary", "-o", "protocol.json", "--overwrite")
+MARGINS = ("--margin-share", "0.2", "--margin-contribution", 2)
+RELEASE = ("release", "visits.csv", "--person", "who", "--item", "what", "--label", "north", "--no-ledger")
+RELEASE = (*RELEASE, "--no-check", "--protocol", "protocol.json", "-o", "sketches.parquet", "--overwrite")
+PLAN = ("plan", "--by", "shape", "--open-vocabulary", "--people", 3000, "--contribution", 5, "--epsilon", 1)
+PLAN = (*PLAN, "--max-sketch-dim", 64)
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("visits.csv").write_text("who,what\na,S06\nb,I1\nb,x\n", encoding="utf-8")
+    Path("prefixes.csv").write_text("prefix,group\nS,Injuries\nI,Heart\n", encoding="utf-8")
+    Path("items.csv").write_text("item,group\nS06,Injuries\nI1,Heart\n", encoding="utf-8")
+
+
+def new(*options):
+    made = run(*NEW, *options)
+    assert made.exit_code == 0, made.output
+    return made.output, al.Protocol.load("protocol.json")
+
+
+@pytest.mark.parametrize("file", ["prefixes.csv", "items.csv"])
+def test_a_file_of_item_groups(file):
+    shown, protocol = new("--margins", file, *MARGINS)
+    assert protocol.margins.names == ("Heart", "Injuries", "(other)")
+    assert (protocol.margin_share * 5, protocol.margin_contribution) == (1, 2)
+    again = run("protocol", "show", "protocol.json")
+    for text in (shown, again.output):
+        assert "3 item groups" in text
+        assert "Laplace noise of scale 15, at ε = 0.2" in text  # (2 + 1)/0.2
+        assert "at most 2 item groups of one person count" in text
+    as_json = json.loads(run("protocol", "show", "protocol.json", "--format", "json").output)
+    assert as_json["margins"] == protocol.margins.document()
+
+
+def test_columns_of_a_record():
+    record = (
+        "--record",
+        "age:18,40",
+        "--record",
+        "sex=F,M",
+        "--margin-column",
+        "sex",
+        "--margin-column",
+        "age",
+    )
+    made = run("protocol", "new", "--epsilon", 1, "--unit", "one patient", "--sketch-dim", 16, *record, "--margin-share", "0.2", "-o", "record.json")  # fmt: skip
+    assert made.exit_code == 0, made.output
+    protocol = al.Protocol.load("record.json")
+    assert protocol.margins.columns == ("age", "sex")
+    assert protocol.margin_contribution == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--margins", "items.csv", "--margin-column", "age", *MARGINS), "not both"),
+        (("--margins", "missing.csv", *MARGINS), "does not exist"),
+        (("--margins", "visits.csv", *MARGINS), "columns item or prefix and group"),
+        (("--margins", "items.csv", "--margin-contribution", 2), "margin_share must be above 0"),
+        (("--margins", "items.csv", "--margin-share", "0.2"), "margin_contribution must say"),
+        (MARGINS, "must go with margins"),
+        (("--margin-column", "age", *MARGINS), "no record"),
+    ],
+)
+def test_options_that_are_refused(options, words):
+    made = run(*NEW, *options)
+    assert made.exit_code != 0
+    assert words in f"{made.output} {made.exception}".replace("\n", " ")
+    assert not Path("protocol.json").exists()
+
+
+def test_a_release_needs_the_table_of_items_alone():
+    new("--margins", "items.csv", *MARGINS)
+    for options in ((), ("--margins", "prefixes.csv"), ("--margins", "visits.csv")):
+        done = run(*RELEASE, *options)
+        assert done.exit_code != 0
+        assert "margins" in f"{done.output} {done.exception}"
+    new("--margins", "prefixes.csv", *MARGINS)
+    done = run(*RELEASE, "--margins", "prefixes.csv")
+    assert "must be left out" in f"{done.output} {done.exception}"
+    assert not Path("sketches.parquet").exists()
+
+
+@pytest.mark.parametrize(("file", "again"), [("items.csv", ("--margins", "items.csv")), ("prefixes.csv", ())])
+def test_a_release_has_margins(file, again):
+    new("--margins", file, *MARGINS)
+    done = run(*RELEASE, *again)
+    assert done.exit_code == 0, done.output
+    assert al.load("sketches.parquet").margins.shape == (1, 4)
+
+
+def test_a_plan_says_what_margins_show():
+    shown = run(*PLAN, "--item-groups", 20)
+    assert shown.exit_code == 0, shown.output
+    text = " ".join(shown.output.split())
+    assert "points more or fewer of the people have" in text
+    assert "With --one-group:" in text
+    assert "Without margins you would see" in text
+    about = json.loads(run(*PLAN, "--item-groups", 20, "--format", "json").output)
+    assert about["margins"]["item_groups"] == 20
+    assert 0 < about["margins"]["hidden_by_chance"] < about["margins"]["seen"] < 0.4
+    assert about["protocol"] is None
+
+
+def test_a_plan_writes_the_protocol_with_margins():
+    made = run(*PLAN, "--margins", "prefixes.csv", "--unit", "one patient", "-o", "protocol.json")
+    assert made.exit_code == 0, made.output
+    protocol = al.Protocol.load("protocol.json")
+    assert protocol.margins.rule == "prefix"
+    refused = run(*PLAN, "--item-groups", 5, "--unit", "one patient", "-o", "other.json")
+    assert refused.exit_code != 0
+    assert "--margins, which lists the item groups" in refused.output
+    assert not Path("other.json").exists()
+
+
+def test_plans_by_size_have_no_margins():
+    refused = run("plan", "--open-vocabulary", "--people", 3000, "--contribution", 5, "--epsilon", 1, "--item-groups", 5)  # fmt: skip
+    assert refused.exit_code != 0
+    assert "shape" in refused.output

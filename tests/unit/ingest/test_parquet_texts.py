@@ -1,0 +1,133 @@
+"""Parquet files of text are read without the engine, and count the same."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import armslength as al
+from armslength.ingest import event_table, parquet_texts
+from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.event_files import EventFile
+from armslength.ingest.event_table import TableJob, public_groups_of
+from armslength.ingest.parquet_texts import ParquetTexts
+
+ROLES = {"person": "who", "item": "what", "group": "where"}
+GROUPS = ["north", "süd", "west"]
+PROTOCOL = al.Protocol(
+    al.SparseJL(sketch_dim=16, seed="texts"), epsilon=1, contribution=3, unit="one patient", total_share="0.1"
+)
+
+
+def visits(count, seed=1):
+    """Events with texts of every kind: missing, empty, long, not ASCII, unlisted."""
+    generator = np.random.default_rng(seed)
+    people = [None, "", " 7 ", "7", "7.0", "é", "e\u0301", "a" * 40, *(f"p{n}" for n in range(count // 8))]
+    items = [None, "", "J45", "é", "e\u0301", "long item " * 9, *(f"c{n}" for n in range(50))]
+    groups = [None, "", "east", *GROUPS]
+    columns = {
+        name: [values[place] for place in generator.integers(0, len(values), count)]
+        for name, values in zip(ROLES.values(), (people, items, groups), strict=True)
+    }
+    return pa.table(columns, schema=pa.schema([(name, pa.string()) for name in columns]))
+
+
+def job(source, protocol=PROTOCOL):
+    groups = public_groups_of("where", GROUPS, None)
+    return TableJob.of(source, protocol, EventColumns("who", "what", "where"), groups, threads=2)
+
+
+def counts(source, protocol=PROTOCOL):
+    sums = job(source, protocol).sums(bytes(32))
+    return sums.values.tolist(), sums.totals.tolist()
+
+
+def is_read_as_texts(source):
+    with job(source).opened() as table:
+        return isinstance(table, ParquetTexts)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"use_dictionary": False},
+        {"use_dictionary": ["where"], "row_group_size": 300},
+        {"row_group_size": 1000, "compression": "zstd", "data_page_version": "2.0"},
+        {"row_group_size": 700, "dictionary_pagesize_limit": 64},  # falls back to plain texts in the middle
+    ],
+    ids=["coded", "plain", "some coded", "several row groups", "fallback"],
+)
+@pytest.mark.parametrize("at_once", [512, 1 << 19])
+def test_texts_count_as_the_engine_counts_them(tmp_path, monkeypatch, options, at_once):
+    monkeypatch.setattr(parquet_texts, "ROWS_AT_ONCE", at_once)
+    path = tmp_path / "visits.parquet"
+    pq.write_table(visits(5000), path, **options)
+    assert is_read_as_texts(path)
+    read = counts(path)
+    monkeypatch.setattr(event_table.ParquetTexts, "of", lambda *_: None)
+    assert not is_read_as_texts(path)
+    assert counts(path) == read
+    assert counts(visits(5000)) == read  # the same table in memory
+
+
+def test_several_files_are_read_and_none_twice(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_texts, "_FEWEST_ROWS", 100)
+    for number in range(3):
+        pq.write_table(visits(900, number), tmp_path / f"{number}.parquet")
+    assert is_read_as_texts(tmp_path)
+    both = pa.concat_tables([visits(900, number) for number in range(3)])
+    assert counts(tmp_path) == counts(both)
+    monkeypatch.setattr(parquet_texts, "_FEWEST_ROWS", 1000)
+    assert not is_read_as_texts(tmp_path)  # many small files are joined by the engine
+    assert counts(tmp_path) == counts(both)
+
+
+def test_large_texts_and_no_rows(tmp_path):
+    table = visits(500)
+    large = pa.table({name: table.column(name).cast(pa.large_string()) for name in table.column_names})
+    pq.write_table(large, tmp_path / "large.parquet")
+    assert is_read_as_texts(tmp_path / "large.parquet")
+    assert counts(tmp_path / "large.parquet") == counts(table)
+    pq.write_table(table.slice(0, 0), tmp_path / "none.parquet")
+    assert counts(tmp_path / "none.parquet") == counts(table.slice(0, 0))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([5, 7, None]),
+        pa.array([5.0, 7.0, None]),
+        pa.array(["5", "7", None]).dictionary_encode(),
+    ],
+    ids=["integers", "floats", "dictionary"],
+)
+def test_other_types_are_left_to_the_engine(tmp_path, column):
+    rest = {"what": ["a", "b", "c"], "where": ["north"] * 3}
+    pq.write_table(pa.table({"who": column, **rest}), tmp_path / "typed.parquet")
+    assert not is_read_as_texts(tmp_path / "typed.parquet")
+    texts = pa.table({"who": ["5", "7", None], **rest})
+    assert counts(tmp_path / "typed.parquet") == counts(texts)
+
+
+def test_columns_that_cannot_be_told_apart_are_left_to_the_engine(tmp_path):
+    names = ["who", "WHO", "what", "where"]
+    table = pa.table([["1"], ["2"], ["a"], ["north"]], names=names)
+    pq.write_table(table, tmp_path / "twins.parquet")
+    assert ParquetTexts.of([EventFile(str(tmp_path / "twins.parquet"), "parquet")], ROLES) is None
+    with pytest.raises(al.InputError, match="who"):
+        counts(tmp_path / "twins.parquet")
+
+
+@pytest.mark.parametrize("role", range(3))
+def test_bytes_that_are_no_text_are_refused_and_not_shown(tmp_path, role):
+    columns = [["secret"], ["a"], ["north"]]
+    arrays = [pa.array(column) for column in columns]
+    arrays[role] = pa.StringArray.from_buffers(
+        1, pa.py_buffer(np.array([0, 7], np.int32)), pa.py_buffer(b"secret\xff")
+    )
+    pq.write_table(pa.table(arrays, names=["who", "what", "where"]), tmp_path / "bytes.parquet")
+    with pytest.raises(al.InputError) as refused:
+        counts(tmp_path / "bytes.parquet")
+    assert "secret" not in str(refused.value)
+    assert refused.value.__cause__ is None

@@ -1,0 +1,84 @@
+"""Plans for lists of items: what the sketch must be, and what that costs for distances."""
+
+import numpy as np
+import pytest
+
+import armslength as al
+from armslength.estimates.item_intervals import measures_items
+
+BY_SIZE = {"epsilon": 1, "people": 2000, "contribution": 3, "seed": "x"}
+BY_SHAPE = BY_SIZE | {"by": "shape"}
+
+
+@pytest.mark.parametrize("known", [BY_SIZE, BY_SHAPE])
+@pytest.mark.parametrize("count", [1, 50, 300])
+def test_the_planned_sketch_explains_the_list(known, count):
+    plan = al.plan(**known, explain=count, unit="one person")
+    protocol = plan.protocol
+    counts = np.zeros((2, count), dtype=int)
+    assert measures_items(protocol.transform, count, 0.049)
+    fixed = al.SparseJL(**{**protocol.transform.parameters(), "input_dim": 5000})
+    rows = al.Protocol(fixed, epsilon=1, contribution=1).release(
+        np.ones((2, 5000), dtype=int), ledger=al.NO_LEDGER
+    )
+    answer = al.explain_items(rows[0], rows[1], range(count))
+    assert np.isfinite(answer.upper).any()
+    assert counts.shape[1] == len(answer.items)
+
+
+def test_twenty_numbers_for_each_item():
+    transform = al.plan(**BY_SIZE, explain=300).protocol.transform
+    assert (transform.sparsity, transform.construction) == (1, "block")
+    assert 20 * 300 <= transform.sketch_dim <= 21 * 300
+
+
+def test_the_price_is_stated():
+    plan = al.plan(**BY_SIZE, explain=300)
+    without = al.plan(**BY_SIZE)
+    ratio = (plan.recommended.std_error / without.recommended.std_error) ** 2
+    assert plan.usual.relative_error <= without.recommended.relative_error
+    price = (plan.recommended.std_error / plan.usual.std_error) ** 2
+    assert price == pytest.approx(ratio, rel=0.03)
+    assert "300 listed items" in str(plan)
+    assert f"{price:.2f} times" in str(plan).replace("\n    ", " ")
+    shape = al.plan(**BY_SHAPE, explain=300)
+    assert "300 listed items" in str(shape)
+    assert "price" in str(shape)
+    # Near mixes are harder to tell apart with a larger sketch, which has more noise; far ones are not.
+    usual = al.plan(**BY_SHAPE).recommended
+    near, far = ([each.pair.variance(cosine) for each in (shape.recommended, usual)] for cosine in (1.0, 0.5))
+    assert near[0] > near[1]
+    assert far[0] < far[1]
+
+
+def test_a_long_list_takes_more_entries_or_no_projection():
+    assert al.plan(**BY_SIZE | {"people": 200_000}, explain=50_000).protocol.transform.sparsity >= 3
+    assert isinstance(al.plan(8000, **BY_SIZE, explain=8000).protocol.transform, al.Identity)
+    shape = al.plan(**BY_SHAPE | {"people": 20_000}, explain=50_000)
+    assert shape.protocol.transform.sparsity == 3
+
+
+@pytest.mark.parametrize("noise", [{}, {"delta": "1e-6"}])
+def test_three_entries_have_the_noise_that_was_planned_for(noise):
+    plan = al.plan(**BY_SHAPE | {"people": 20_000, "contribution": 60} | noise, explain=50_000)
+    assert plan.protocol.transform.sparsity == 3
+    assert plan.protocol.law.scale == pytest.approx(plan.recommended.pair.law.scale, rel=1e-6)
+
+
+def test_a_limit_that_is_too_small_is_refused_with_what_it_takes():
+    for known in (BY_SIZE, BY_SHAPE):
+        with pytest.raises(al.NotResolvableError, match="larger sketch"):
+            al.plan(**known, explain=300, max_sketch_dim=500)
+        assert al.plan(**known, explain=20, max_sketch_dim=500).protocol.transform.sketch_dim <= 500
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, "300", True, 2**30])
+def test_hostile_counts(count):
+    with pytest.raises(al.ParameterError, match="explain"):
+        al.plan(**BY_SIZE, explain=count)
+
+
+def test_without_a_list_nothing_changes():
+    plan = al.plan(**BY_SIZE)
+    assert plan.usual is None
+    assert plan.situation.max_sketch_dim == 4096
