@@ -107,6 +107,7 @@ class Case:
         return found
 
     def people_of(self, party: str) -> int:
+        """How many people a party has."""
         return self._counts[party][1]
 
     def item_shares(self, party: str) -> NDArray[np.float64]:
@@ -294,22 +295,24 @@ def _summed_histogram(case: Case, rows: al.Sketches, pair: tuple[str, str]) -> t
         low, high = (
             float(end[0]) for end in total.rule.interval(Level(_TO_TOTALS * ERROR / 4, "guaranteed"))
         )
-        if low <= 0:
-            return 0.0, 0.0, 0.0
-        ends.append((float(total.value[0]), low, high))
+        ends.append((max(1.0, float(total.value[0])), low, high))
     (a, b), (total_a, total_b) = sides, ends
     value = b / total_b[0] - a / total_a[0]
-    corners = np.array([b / over_b - a / over_a for over_a in total_a[1:] for over_b in total_b[1:]])
+    lower, upper = np.full((2, groups), [[-np.inf], [np.inf]])
     small, large = sorted((total_a[1], total_b[1]))
-    tail = (1 - _TO_TOTALS) * ERROR / 2 / groups
-    law = rows.protocols[0].law
-    # of E/small − F/large, for sums E and F of as many noises as the item group has items
-    reach = np.array([_reach(law, max(1, int(size)), small / large, tail) / small for size in sizes])
-    lower, upper = corners.min(axis=0) - reach, corners.max(axis=0) + reach
-    return max(
+    if small > 0:  # else a total may be 0, and nothing is told apart
+        corners = np.array([b / over_b - a / over_a for over_a in total_a[1:] for over_b in total_b[1:]])
+        tail = (1 - _TO_TOTALS) * ERROR / 2 / groups
+        law = rows.protocols[0].law
+        # of E/small − F/large, for sums E and F of as many noises as the item group has items
+        reach = np.array([_reach(law, max(1, int(size)), small / large, tail) / small for size in sizes])
+        lower, upper = corners.min(axis=0) - reach, corners.max(axis=0) + reach
+    scores = [
         _score(shares(pair[1]) - shares(pair[0]), value, lower, upper)
         for shares in (case.prevalences, case.group_shares)
-    )
+    ]
+    top, told, wrong = zip(*scores, strict=True)
+    return max(top), max(told), min(wrong)
 
 
 _reaches: dict[Any, float] = {}
@@ -329,14 +332,20 @@ def _items(
     """What `al.explain_items` finds of the whole vocabulary's top ten; an item in a tie with a listed one does not count."""
     truth = case.item_shares(pair[1]) - case.item_shares(pair[0])
     vocabulary = {"vocabulary": case.vocabulary} if rows.protocols[0].vocabulary else {}
+    numbers = {item: number for number, item in enumerate(case.vocabulary)}
+    value, lower, upper = np.full((3, len(truth)), [[np.nan], [-np.inf], [np.inf]])
     try:
         found = al.explain_items(
             rows[pair[0]], rows[pair[1]], listed, by="shape", level=1 - ERROR, **vocabulary
         )
     except al.NotResolvableError:
-        return 0.0, 0.0, 0.0
-    numbers = {item: number for number, item in enumerate(case.vocabulary)}
-    value, lower, upper = np.full((3, len(truth)), [[np.nan], [-np.inf], [np.inf]])
+        if not vocabulary:
+            return 0.0, 0.0, 0.0
+        # A histogram has a plain top ten even where a total may be 0.
+        a, b = (rows[party].values[0] / max(1.0, float(totals(rows[party]).value[0])) for party in pair)
+        places = np.array([numbers[item] for item in listed])
+        value[places] = (b - a)[places]
+        return _score(truth, value, lower, upper)
     is_alone = np.array([not ties for ties in found.ties])
     places = np.array([numbers[item] for item in found.items])
     value[places] = found.difference
@@ -559,6 +568,7 @@ def _write(report: dict[str, Any]) -> None:
 
 
 def main() -> None:
+    """Measures everything, and writes the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one repetition of what data there are; no page")
     parser.add_argument("--page", action="store_true", help="only write the page from the last whole run")
