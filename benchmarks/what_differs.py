@@ -112,8 +112,9 @@ class Case:
 
     def item_shares(self, party: str) -> NDArray[np.float64]:
         """The truth: of all that a party's people have, the share of each item."""
-        counts = self._counts[party][0]
-        return counts / counts.sum()
+        counts = self._counts[party][0].astype(np.float64)
+        shares: NDArray[np.float64] = counts / counts.sum()
+        return shares
 
     def group_shares(self, party: str) -> NDArray[np.float64]:
         """The same for item groups: what a histogram estimates."""
@@ -127,7 +128,8 @@ class Case:
     def group_sums(self, numbers: NDArray[Any]) -> NDArray[np.float64]:
         """The sums of numbers of items over each item group."""
         weights = np.asarray(numbers, dtype=np.float64)
-        return np.bincount(self.group_of_item, weights=weights, minlength=len(self.prefixes) + 1)
+        sums = np.bincount(self.group_of_item, weights=weights, minlength=len(self.prefixes) + 1)
+        return sums.astype(np.float64)
 
     def candidates(self, pair: tuple[str, str]) -> list[str]:
         """The items that are most frequent among all parties but the two: it stands for a public list."""
@@ -390,7 +392,7 @@ def _without_noise(case: Case) -> dict[str, dict[str, float]]:
     found = defaultdict(list)
     for pair in combinations(case.parties, 2):
         (a, b), few = [rows[party] for party in pair], case.candidates(pair)
-        people = [side.margins[0, :-1] / side.margins[0, -1] for side in (a, b)]
+        people = [np.asarray(side.margins)[0, :-1] / np.asarray(side.margins)[0, -1] for side in (a, b)]
         items = [side.values[0] / side.values[0].sum() for side in (a, b)]
         is_listed = np.isin(case.vocabulary, few)
         is_first = np.isin(case.vocabulary, few[:TOP])
