@@ -39,7 +39,10 @@ def test_it_prints_its_numbers_and_its_limits():
     rows = release(counts_of(i0=5000))
     answer = al.explain_items(rows["north"], rows["harbor"], range(10))
     assert "0 +5," in answer.summary
-    assert "9 others not told apart" in answer.summary
+    assert "9 others not told apart (" in answer.summary
+    largest = max(np.abs(answer.lower[1:]).max(), answer.upper[1:].max())
+    bound = answer.summary.split("by at most ")[1].rstrip(")").replace(",", "")
+    assert float(bound) == pytest.approx(largest, rel=0.01)
     assert "populations" in str(answer)
     assert "harbor" in repr(answer)
     assert "<table>" in answer._repr_html_()
@@ -61,14 +64,14 @@ def test_ties_are_shown_with_their_signs():
     empty = release(counts_of())
     same, other = tied(empty)
     rows = release(counts_of(i0=5000))
-    answer = al.explain_items(rows["north"], rows["harbor"], [0, same, other, 5])
+    answer = al.explain_items(rows["north"], rows["harbor"], [0, same, other, 5], level=0.99)
     lines = {line["item"]: line for line in answer.to_arrow().to_pylist()}
     assert lines["0"]["tied_with"] == f"{same} more, {other} fewer"
     assert (lines[str(other)]["verdict"], lines[str(other)]["difference"] < 0) == ("fewer", True)
     assert lines[str(other)]["tied_with"] == f"0 more, {same} more"
     assert lines["5"]["tied_with"] == ""
     assert answer.summary.count("tied with") == 1  # a bin once
-    assert "1 others not told apart" in answer.summary
+    assert "1 other not told apart (it differs by at most" in answer.summary
 
 
 def test_rows_are_summed():
