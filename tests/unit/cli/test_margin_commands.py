@@ -135,3 +135,22 @@ def test_plans_by_size_have_no_margins():
     refused = run("plan", "--open-vocabulary", "--people", 3000, "--contribution", 5, "--epsilon", 1, "--item-groups", 5)  # fmt: skip
     assert refused.exit_code != 0
     assert "shape" in refused.output
+
+
+def test_a_check_says_whether_the_item_groups_fit(monkeypatch):
+    monkeypatch.setattr("armslength.cli.check.is_terminal", lambda _: True)
+    check = ("check", *RELEASE[1:8], "--protocol", "protocol.json")
+    new("--margins", "prefixes.csv", "--margin-share", "0.2", "--margin-contribution", 1)
+    done = run(*check)
+    assert done.exit_code == 0, done.output
+    text = " ".join(done.output.split())
+    assert "33.3% of (person, group, item) pairs are (other)." in text
+    assert "50.0% of people have more item groups than count (1 of each person)." in text
+    Path("visits.csv").write_text("who,what\na,s06\nb,i1\n", encoding="utf-8")
+    done = run(*check)
+    assert done.exit_code == 7
+    text = " ".join(done.output.split())
+    assert "100.0% of (person, group, item) pairs are (other). Are items written as in the list?" in text
+    assert "Injuries: nobody has an item in it." in text
+    about = json.loads(run(*check, "--format", "json").output)
+    assert about["margins"] == {"in_none": 1.0, "empty": ["Heart", "Injuries"], "people_over": 0}
