@@ -135,7 +135,9 @@ def margin_plan(
     if not 0 <= share < 1:
         raise ParameterError(f"margin_share must be at least 0 and below 1, got {float(share):g}")
     if listed is not None and item_groups is not None:
-        raise ParameterError("margins or item_groups must be given, and not both")
+        raise ParameterError(
+            "margins or item_groups must be given, got both; give --margins or --item-groups, not both"
+        )
     most = protocol.contribution
     if most is None:
         raise ParameterError("contribution must go with margins: how many items of one person count?")

@@ -182,7 +182,8 @@ def checked_margin_bounds(
         bound = min(len(margins.columns), contribution)  # one row of a person has one value in each
     if bound is None:
         raise ParameterError(
-            f"margin_contribution must say how many item groups of one person count, from 1 to {contribution}, got None"
+            f"margin_contribution must say how many item groups of one person count, from 1 to {contribution}, got None; "
+            f"add --margin-contribution {min(2, contribution)}"
         )
     return share, integer("margin_contribution", bound, at_least=1, at_most=contribution)
 
@@ -209,10 +210,18 @@ def _of_record(columns: Sequence[Any], record: Record | None) -> Margins:
             "margins must be a table where the protocol has no record, got a list of columns"
         )
     cells = record.cells()
-    if not columns or not all(isinstance(name, str) and cells.get(name) for name in columns):
-        raise ParameterError(
-            "margins must name columns of the record with edges or a list of categories, got others"
-        )
+    if not columns:
+        raise ParameterError("margins must name at least one column of the record, got none")
+    for name in columns:
+        if not isinstance(name, str) or name not in cells:
+            raise ParameterError(
+                f"margins must name columns of the record, got {short_repr(name)}: there is no such column"
+            )
+        if not cells[name]:
+            raise ParameterError(
+                f"margins must name columns with edges or a list of categories, got {short_repr(name)}, which has no list; "
+                f"write its list, such as --record {name}=A,B"
+            )
     if len(set(columns)) < len(columns):
         raise ParameterError("margins must name each column once, got one twice")
     chosen = tuple(name for name in cells if name in set(columns))
