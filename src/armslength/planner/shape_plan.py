@@ -228,14 +228,18 @@ class ShapePlan(Result):
 
     @property
     def resolvable(self) -> bool:
-        """Whether any difference is seen that often."""
-        return self.seen is not None
+        """Whether any difference is seen that often; with margins, also any of item groups."""
+        margins = self.situation.margins
+        return self.seen is not None and (margins is None or margins.recommended.seen is not None)
 
     @property
     def refusal(self) -> str | None:
         """Why nothing would be seen, and what would be enough; None if something is."""
         if self.resolvable:
             return None
+        margins = self.situation.margins
+        if self.seen is not None and margins is not None:
+            return f"cannot be resolved: margins would show {margins.text}. Leave them out for a plan without them"
         return (
             f"cannot be resolved: with {_people(self.situation.people)} in each party, even mixes without a common item are told apart "
             f"in fewer than nine of ten cases; to see mixes that are {self.needs.cosine:g} alike takes {_needs_text(self.needs)}"
@@ -249,7 +253,7 @@ class ShapePlan(Result):
 
     @cached_attribute
     def protocol(self) -> Protocol:
-        """The recommended setting as a protocol. Raises `NotResolvableError` if nothing would be seen."""
+        """The recommended setting as a protocol. Raises `NotResolvableError` if nothing would be seen of mixes, or of margins."""
         if self.refusal is not None:
             raise NotResolvableError(self.refusal)
         best, situation = self.recommended, self.situation
@@ -413,6 +417,8 @@ def _page(plan: ShapePlan) -> list[str]:
         parts["item groups"] = f"you will see {situation.margins.text}"
     for name, text in parts.items():
         lines += ["", *_entry(name, text)] if name == "you will see" else _entry(name, text)
+    if not plan.resolvable:
+        return [*lines, "", "Nothing is recommended: change one of these, or leave margins out."]
     lines += [
         "",
         *textwrap.wrap(
@@ -442,7 +448,14 @@ def _margin_text(plan: ShapePlan) -> str:
     if margins is None:
         return ""
     without = _recommended(tuple(_settings(replace(plan.situation, margins=None))))
-    return f", {margins.setting_text}. Without margins you would see mixes less than {_likeness(1 - without.gap)} alike"
+    seen = _likeness(1 - without.gap)
+    is_free = seen == _likeness(1 - plan.recommended.gap)
+    cost = (
+        "Margins cost nothing that you would see"
+        if is_free
+        else f"Without margins you would see mixes less than {seen} alike"
+    )
+    return f", {margins.setting_text}. {cost}"
 
 
 def _size_text(plan: ShapePlan) -> str:

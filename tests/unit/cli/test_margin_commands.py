@@ -155,6 +155,14 @@ def test_a_plan_writes_the_protocol_with_margins():
     assert not Path("other.json").exists()
 
 
+def test_a_plan_whose_margins_show_nothing_is_refused():
+    little = (*PLAN, "--people", 100, "--concentration", 1, "--margins", "prefixes.csv", "--one-group")
+    made = run(*little, "--unit", "one patient", "-o", "protocol.json")
+    assert made.exit_code == 3, made.output
+    assert "To see 10 points takes" in " ".join(made.output.split())
+    assert not Path("protocol.json").exists()
+
+
 def test_plans_by_size_have_no_margins():
     refused = run("plan", "--open-vocabulary", "--people", 3000, "--contribution", 5, "--epsilon", 1, "--item-groups", 5)  # fmt: skip
     assert refused.exit_code != 0
