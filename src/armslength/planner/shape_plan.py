@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from armslength.checks import integer, number
 from armslength.errors import NotResolvableError, ParameterError
+from armslength.estimates.item_intervals import typical_reach
 from armslength.laws import LARGEST_SCALE, SMALLEST_SCALE, DiscreteLaplace
-from armslength.planner.margin_plan import MarginPlan, margin_plan
+from armslength.planner.margin_plan import MarginPlan, margin_plan, points
 from armslength.planner.needs import LARGEST_EPSILON, rounded_up, smallest
 from armslength.planner.plan_page import WIDTH, explained, number_text, price_text
 from armslength.planner.predictions import has_upper_end, law_of, unit_sigma
@@ -439,7 +440,18 @@ def _price(plan: ShapePlan, count: int) -> str:
     cosine = 1 - min(usual.gap, plan.recommended.gap)
     ratio = plan.recommended.pair.variance(cosine) / usual.pair.variance(cosine)
     seen = "nothing" if usual.seen is None else f"mixes less than {_likeness(usual.seen)} alike"
-    return f"{explained(count)}; {price_text(ratio, f'for mixes {_likeness(cosine)} alike')} that of {usual.label} with {usual.sketch_dim:,} numbers, which sees {seen}"
+    return f"{explained(count)}{_seen_items(plan, count)}; {price_text(ratio, f'for mixes {_likeness(cosine)} alike')} that of {usual.label} with {usual.sketch_dim:,} numbers, which sees {seen}"
+
+
+def _seen_items(plan: ShapePlan, count: int) -> str:
+    """Which differences of listed items will be seen, of parties whose mixes are just told apart."""
+    best, situation = plan.recommended, plan.situation
+    total = best.pair.total
+    squared = 2 * situation.mix.concentration * best.gap * total**2 + 2 * total * situation.beyond_chance
+    reach = typical_reach(best.transform, count, best.pair.law, math.sqrt(squared), ITEM_ERROR) / total
+    if not reach < 1:
+        return ""
+    return f": you will see most of those whose share of all that was counted differs by {points(reach)}"
 
 
 def _margin_text(plan: ShapePlan) -> str:
