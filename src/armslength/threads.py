@@ -7,10 +7,9 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import cached_property, partial
-from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, TypeVar
 
 from armslength.checks import integer
@@ -20,6 +19,7 @@ _SECONDS_BETWEEN_LOOKS = 0.5
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Value = TypeVar("Value")
+Outcome = tuple[Any, BaseException | None]  # of work: its result, or its error
 
 
 def available_threads() -> int:
@@ -59,23 +59,14 @@ def for_runs(total: int, block: int, work: Callable[[int, int], None], threads: 
         return
     run = -(-blocks // (workers * _RUNS_PER_THREAD)) * block
     process = os.getpid()
-    ended: SimpleQueue[BaseException | None] = SimpleQueue()
-
-    def work_and_report(first: int) -> None:
-        problem: BaseException | None = None
-        try:
-            work(first, min(first + run, total))
-        except BaseException as error:  # noqa: BLE001  # the waiting thread raises it again
-            problem = error
-        ended.put(problem)
-
+    ended, outcomes = Lock(), deque[Outcome]()
     starts = range(0, total, run)
     with ThreadPoolExecutor(workers) as pool:
         try:
             for first in starts:
-                pool.submit(work_and_report, first)
+                pool.submit(_work_and_report, partial(work, first, min(first + run, total)), ended, outcomes)
             for _ in starts:
-                _wait_for_one(ended, process)
+                _wait_for_one(ended, outcomes, process)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)  # waits only for runs that have begun
             raise
@@ -88,19 +79,15 @@ def ordered_map(
     workers = threads or available_threads()
     process = os.getpid()
     with ThreadPoolExecutor(workers) as pool:
-        waiting: deque[tuple[SimpleQueue[BaseException | None], list[Result]]] = deque()
+        waiting = deque[tuple[Lock, deque[Outcome]]]()
         try:
             for item in items:
-                waiting.append((SimpleQueue(), []))
-                pool.submit(_work_and_report, partial(work, item), waiting[-1][0], waiting[-1][1])
+                waiting.append((Lock(), deque()))
+                pool.submit(_work_and_report, partial(work, item), *waiting[-1])
                 if len(waiting) > workers:
-                    ended, results = waiting.popleft()
-                    _wait_for_one(ended, process)
-                    yield results.pop()
+                    yield _wait_for_one(*waiting.popleft(), process)
             while waiting:
-                ended, results = waiting.popleft()
-                _wait_for_one(ended, process)
-                yield results.pop()
+                yield _wait_for_one(*waiting.popleft(), process)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -108,22 +95,34 @@ def ordered_map(
 
 def interruptible(work: Callable[[], Result]) -> Result:
     """`work()` in a thread of its own, so that a signal ends the wait for a library that waits for a network."""
-    ended: SimpleQueue[BaseException | None] = SimpleQueue()
-    results: list[Result] = []
-    Thread(target=_work_and_report, args=(work, ended, results), daemon=True).start()
-    _wait_for_one(ended, os.getpid())
-    return results.pop()
+    ended, outcomes = Lock(), deque[Outcome]()
+    Thread(target=_work_and_report, args=(work, ended, outcomes), daemon=True).start()
+    result: Result = _wait_for_one(ended, outcomes, os.getpid())
+    return result
 
 
-def _work_and_report(
-    work: Callable[[], Result], ended: "SimpleQueue[BaseException | None]", results: list[Result]
-) -> None:
-    problem: BaseException | None = None
+def _work_and_report(work: Callable[[], object], ended: Lock, outcomes: deque[Outcome]) -> None:
     try:
-        results.append(work())
+        outcomes.append((work(), None))
     except BaseException as error:  # noqa: BLE001  # the waiting thread raises it again
-        problem = error
-    ended.put(problem)
+        outcomes.append((None, error))
+    with suppress(RuntimeError):  # somebody else has just released it
+        ended.release()
+
+
+def _wait_for_one(ended: Lock, outcomes: deque[Outcome], process: int) -> Any:
+    """The result of work that has ended, or its error.
+
+    By a lock that nobody holds for long: in a forked child the lock of a future can stay locked for ever, and a queue of Python 3.11
+    waits for ever after a signal whose handler took longer than its timeout.
+    """
+    while not outcomes:
+        if not ended.acquire(timeout=_SECONDS_BETWEEN_LOOKS):
+            check_same_process(process)
+    result, problem = outcomes.popleft()
+    if problem is not None:
+        raise problem
+    return result
 
 
 def check_same_process(process: int) -> None:
@@ -144,16 +143,3 @@ class cached_attribute(cached_property[Value]):  # noqa: N801  # a decorator, li
     def __init__(self, function: Callable[[Any], Value]) -> None:
         super().__init__(function)
         self.lock = nullcontext()
-
-
-def _wait_for_one(ended: "SimpleQueue[BaseException | None]", process: int) -> None:
-    """Waits for the end of a run, and raises its error. Not by a future: in a forked child its lock could stay locked for ever."""
-    while True:
-        try:
-            problem = ended.get(timeout=_SECONDS_BETWEEN_LOOKS)
-        except Empty:
-            check_same_process(process)
-            continue
-        if problem is not None:
-            raise problem
-        return

@@ -152,7 +152,7 @@ def test_noise_ids_are_random_bytes_and_nothing_else(monkeypatch, tmp_path):
 def test_with_equal_noise_ids_and_values_the_files_are_equal_to_the_last_byte(monkeypatch, tmp_path):
     # what the mechanism gives is made equal for both tables: whatever else reached the file would show
     values = np.arange(3 * 64).reshape(3, 64)
-    monkeypatch.setattr(release, "noised", lambda *_: (values.copy(), np.array([1, 2, 3])))
+    monkeypatch.setattr(release, "noised", lambda *_: (values.copy(), np.array([1, 2, 3]), None))
     monkeypatch.setattr(release, "secrets", SimpleNamespace(token_bytes=bytes))
     written = []
     for number, events in enumerate(PAIRS["nothing, and much"]):

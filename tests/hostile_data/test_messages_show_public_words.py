@@ -34,7 +34,7 @@ PUBLIC = {
         ','.join(sorted(expected)) self.noise_sites transforms/transform.py:site transforms/transform.py:transform.name""",
     "public arguments, in the caller's own words": """
         dtype name near role short_repr(level) short_repr(listed) short_repr(memory) short_repr(name) short_repr(partitions) short_repr(public_rows)
-        short_repr(seed) short_repr(sketch_dim) short_repr(threads) short_repr(value) str(seed) where
+        short_repr(seed) short_repr(sketch_dim) short_repr(value) str(seed) where
         short_repr(mark) short_repr(self.encoding) short_repr(self.format) ingest/event_files.py:self.encoding""",
     "arguments and fields of a protocol, which is fixed before any data is seen": """
         protocol/protocol.py:most protocol/protocol.py:named protocol/protocol.py:noise protocol/protocol.py:bits short_repr(changed_entries) short_repr(contribution) short_repr(count) short_repr(distance)
@@ -43,7 +43,7 @@ PUBLIC = {
     "why a text is not canonical, in the words of randomness/seeds.py, which are looked at too": """
         randomness/hashing.py:problem randomness/seeds.py:problem""",
     "names of files, and of the columns of a typed file": """
-        file.name self._file.name ','.join(map(repr,names[:20]))or'none'""",
+        file.name file.path self._file.name ','.join(map(repr,names[:20]))or'none'""",
 }
 
 

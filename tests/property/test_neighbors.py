@@ -229,7 +229,7 @@ def test_floats_that_are_summed_would_break_it():
 class Replay:
     """The same bits for everybody: what no real source may do."""
 
-    def __init__(self, _buffer):
+    def __init__(self, _buffer=None):
         pass
 
     def words(self, count):

@@ -1,6 +1,8 @@
 """Work that several threads do for one call."""
 
+import signal
 import threading
+import time
 
 import pytest
 
@@ -46,6 +48,20 @@ def test_an_error_is_raised_and_ends_the_rest(monkeypatch):
     with pytest.raises(ValueError, match="three"):
         list(results)
     assert max(begun) <= 6
+
+
+def test_a_slow_handler_of_a_signal_does_not_end_the_looks_at_the_process(monkeypatch):
+    # a forked child must be refused, however long the fork took: nobody else ends its wait
+    monkeypatch.setattr(threads, "_SECONDS_BETWEEN_LOOKS", 0.2)
+    usual = signal.signal(signal.SIGALRM, lambda *_: time.sleep(0.4))
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    ended = threading.Lock()
+    ended.acquire()
+    try:
+        with pytest.raises(RuntimeError, match="one process"):
+            threads._wait_for_one(ended, [], process=-1)
+    finally:
+        signal.signal(signal.SIGALRM, usual)
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, ValueError])

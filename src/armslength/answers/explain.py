@@ -23,7 +23,7 @@ POPULATIONS_NOTE = (
     "families, clinics and repeat visits make chance larger"
 )
 _DISJOINT = "as if nobody were counted in two rows of a side"
-_NEARLY_ALL = 0.8  # of the item groups that may count of each person
+_NEARLY_ALL = 0.7  # of the item groups that may count of each person
 _DOUBTFUL = 0.0005  # how often a side that has nobody may be taken for one that has
 _MOST_LINES = 20
 _MOST_NAMES = 3
@@ -33,10 +33,12 @@ _MOST_NAMES = 3
 class Explanation(Result):
     """In which item groups b has more or fewer people than a, those with the clearest evidence first.
 
-    With probability at least `level` all intervals hold together, so that every "more" and "fewer" is true.
+    With probability at least `level` all intervals hold together, so that every "more" and "fewer" is true of what was counted: the
+    items and item groups that count of each person. The note says where that bound may be the cause of a difference.
 
     Attributes:
         labels: The two sides.
+        rows: How many rows each side has.
         people: How many people each side has, as released.
         item_groups: The names of the item groups.
         a: The estimated prevalence in a: the share of its people with an item of the group.
@@ -51,6 +53,7 @@ class Explanation(Result):
     """
 
     labels: tuple[str, str]
+    rows: tuple[int, int]
     people: tuple[float, float]
     item_groups: tuple[str, ...]
     a: NDArray[np.float64]
@@ -69,9 +72,9 @@ class Explanation(Result):
         return sum(each != NOT_FOUND for each in self.verdict)
 
     def reasons(self, most: int = _MOST_NAMES) -> list[str]:
-        """The clearest differences in words, such as "more Injuries (+7.3 points)"; empty if none was found."""
+        """The clearest differences in words, such as "more with Injuries (+7.3 points)"; empty if none was found."""
         return [
-            f"{self.verdict[row]} {self.item_groups[row]} ({_points(self.difference[row])} points)"
+            f"{self.verdict[row]} with {self.item_groups[row]} ({_points(self.difference[row])} points)"
             for row in range(min(self.found, most))
         ]
 
@@ -107,7 +110,8 @@ class Explanation(Result):
             names += [plural(len(chosen) - _MOST_NAMES, "more item group")] if chosen[_MOST_NAMES:] else []
             parts += [f"{word} with {_listed(names)}"] if names else []
         others = f"; {self._others()}" if self.found < len(self.item_groups) else ""
-        return f"Of every 100 people, {b} has {' and '.join(parts)} than {a}{others}"
+        has = "has" if self.rows[1] == 1 else "have"
+        return f"Of every 100 people, {b} {has} {' and '.join(parts)} than {a}{others}"
 
     def _others(self) -> str:
         """What is known of the item groups without a difference: how large one could still be."""
@@ -124,7 +128,7 @@ class Explanation(Result):
             shown = range(min(self.found, _MOST_LINES))
             a, b = (Column(shortened(name, LONGEST_LABEL), max(7, min(len(name), LONGEST_LABEL)), is_number=True) for name in self.labels)  # fmt: skip
             columns = [
-                Column.of_labels("people with an item in", [self.item_groups[row] for row in shown]),
+                Column.of_labels("people counted with an item in", [self.item_groups[row] for row in shown]),
                 a,
                 b,
                 Column("points", 6, is_number=True),
@@ -143,9 +147,30 @@ class Explanation(Result):
             if self.found > _MOST_LINES:
                 lines.append(f"… and {plural(self.found - _MOST_LINES, 'more item group')} that differ")
             lines.append("")
+        return sentences([*lines, self._interval_words()], self.note)
+
+    def _interval_words(self) -> str:
         chance = "beyond chance, " if self.beyond_chance else ""
-        lines.append(f"Intervals: {chance}{100 * self.level:.6g}%, all item groups together")
-        return sentences(lines, self.note)
+        return f"Intervals: {chance}{100 * self.level:.6g}%, all item groups together"
+
+    def _head(self, rows: int) -> tuple[pa.Table, int]:
+        """What a notebook shows: shares in percent and differences in points."""
+        shown = range(min(rows, len(self.item_groups)))
+        names = ["people counted with an item in", *self.labels, "points", "from … to", "verdict"]
+        if len(set(names)) < len(names):  # both sides have one name, or that of another column
+            names[1:3] = [f"{side}: {label}" for side, label in zip("ab", self.labels, strict=True)]
+        columns = [
+            self.item_groups[: len(shown)],
+            *([f"{100 * float(side[row]):.1f} %" for row in shown] for side in (self.a, self.b)),
+            [_points(self.difference[row]) for row in shown],
+            [f"{_points(self.lower[row])} to {_points(self.upper[row])}" for row in shown],
+            self.verdict[: len(shown)],
+        ]
+        return pa.table(dict(zip(names, columns, strict=True))), len(self.item_groups)
+
+    def _contents(self) -> tuple[pa.Table, list[str]]:
+        head, below = super()._contents()
+        return head, [self._interval_words(), *below]
 
 
 def explain(a: Sketches, b: Sketches, *, beyond_chance: bool = True, level: float = 0.95) -> Explanation:
@@ -165,10 +190,7 @@ def explain(a: Sketches, b: Sketches, *, beyond_chance: bool = True, level: floa
     sides = [checked_sketches(name, side, 1) for name, side in (("a", a), ("b", b))]
     (answer,) = _explanations(sides, [(0, 1)], beyond_chance=beyond_chance, level=level)
     if answer is None:
-        raise NotResolvableError(
-            "too few people to say: the noise could be all of the people of a side; "
-            "add up rows, or plan a larger share of ε for margins"
-        )
+        raise NotResolvableError(_too_few(sides))
     return answer
 
 
@@ -193,7 +215,7 @@ def _explanations(
     sides: Sequence[Sketches], pairs: Sequence[tuple[int, ...]], *, beyond_chance: bool, level: float
 ) -> list[Explanation | None]:
     sure = number("level", level, above=0.0, at_most=1 - 1e-12)
-    _check_same_margins(sides)
+    check_margins(sides)
     prevalences = [Prevalence.of(side, beyond_chance=beyond_chance) for side in sides]
     names = sides[0].margin_names if sides else ()
     tail = (1 - sure) / 2 / max(1, len(names) * len(pairs))
@@ -219,6 +241,7 @@ def _explanations(
         results.append(
             Explanation(
                 labels=(_name(both[0]), _name(both[1])),
+                rows=(len(both[0]), len(both[1])),
                 people=(prevalences[i].people, prevalences[j].people),
                 **_ranked(names, first, second),
                 level=sure,
@@ -231,7 +254,7 @@ def _explanations(
 
 def _bounds(sides: Sequence[Sketches], prevalences: Sequence[Prevalence]) -> list[str]:
     """What the bound on item groups does to the answer; the margins themselves tell how often it was reached."""
-    protocol = sides[0].protocols[0]
+    protocol = sides[0].noises.terms(0)[0][0]
     most, margins = protocol.margin_contribution or 0, protocol.margins
     if margins is not None and margins.rule == "record" and most >= len(margins.columns):
         return []  # everybody has one value in each column, and all count
@@ -244,10 +267,8 @@ def _bounds(sides: Sequence[Sketches], prevalences: Sequence[Prevalence]) -> lis
     ]
     if not near:
         return [counted]
-    reached = f"{counted}, and most people reach that in {_listed(near)}"
-    unequal = (
-        "if people have more item groups on one side than on the other, all shares of that side are too small"
-    )
+    reached = f"{counted}, and many people reach that in {_listed(near)}"
+    unequal = "if people have more item groups on one side, all shares of that side are too small, and a true more can come out as fewer"
     return [f"{reached}: {unequal}; a larger margin_contribution would show it"]
 
 
@@ -267,25 +288,52 @@ def _ranked(names: Sequence[str], a: Limits, b: Limits) -> dict[str, Any]:
     return {"item_groups": tuple(names[row] for row in order), **columns, "verdict": verdict}
 
 
-def _check_same_margins(sides: Sequence[Sketches]) -> None:
-    """Refuses sides of which different things are counted; those without margins are refused by themselves."""
-    fields = ("margins", "contribution", "margin_contribution", "one_group")
-    protocols = [protocol for side in sides for protocol in side.protocols]
-    different = [
-        name
-        for name in fields
-        if any(getattr(protocol, name) != getattr(protocols[0], name) for protocol in protocols)
+def check_margins(sides: Sequence[Sketches]) -> None:
+    """Refuses sides of which different things are counted, and names the rows that were released without margins."""
+    released = [
+        (label, protocol)
+        for side in sides
+        for row, label in enumerate(side.labels)
+        for protocol, _ in side.noises.terms(row)
     ]
-    if different and all(protocol.margins is not None for protocol in protocols):
+    bare = list(dict.fromkeys(label for label, protocol in released if protocol.margins is None))
+    if bare:
+        raise ParameterError(
+            f"{_listed(_few(bare))} {'was' if len(bare) == 1 else 'were'} released without margins; leave out what has none, "
+            "plan the next release with margins (armslength protocol new --margins), or ask about items of a list (--items FILE)"
+        )
+    fields = ("margins", "contribution", "margin_contribution", "one_group")
+    different = [name for name in fields if len({getattr(protocol, name) for _, protocol in released}) > 1]
+    if different:
         raise ParameterError(
             f"a and b must count the same of each person, got different {', '.join(different)}"
         )
+    if any(side.margins is None for side in sides):
+        raise ParameterError(
+            "a and b must have their margins, got rows that lost them when they were joined with rows without margins, or with "
+            "others; load the files of a and b alone"
+        )
+
+
+def _too_few(sides: Sequence[Sketches]) -> str:
+    """Which side has too few people, how many there are about, and what helps."""
+    people = [Prevalence.of(side, beyond_chance=False) for side in sides]
+    noises = [each.people_noise(0.025) for each in people]
+    least = min(range(len(sides)), key=lambda side: people[side].people / noises[side])
+    return (
+        f"too few people to say: {_name(sides[least])} has about {max(0.0, people[least].people):,.0f}, with noise of "
+        f"±{noises[least]:,.0f}; add it up with similar parties (--with), leave it out, or plan a larger share of ε for margins"
+    )
 
 
 def _name(side: Sketches) -> str:
     """The label of a side: of its row, or of its rows."""
-    names = side.labels if len(side) <= _MOST_NAMES else (*side.labels[:2], f"{len(side) - 2} others")
-    return _listed(names)
+    return _listed(_few(side.labels))
+
+
+def _few(names: Sequence[str]) -> Sequence[str]:
+    """The names, or the first two and how many others there are."""
+    return names if len(names) <= _MOST_NAMES else (*names[:2], f"{len(names) - 2} others")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -28,6 +28,7 @@ MORE, FEWER, NONE = "more", "fewer", "no difference found"
 _TO_TOTALS = 0.02  # of the error
 _LISTED = 10
 _MOST_ITEMS = 2**24
+_SHARES = "a point more is one more in every 100 that were counted: people's items, or events"
 _COUNTED = "about what was counted, not about the populations behind it"
 _UNLISTED = "an item that is not listed can share a bin with one that is: how often that misleads is part of the error"
 
@@ -80,15 +81,30 @@ class ItemDifferences(Answer):
 
     @property
     def summary(self) -> str:
-        """One line: the items told apart, and how many others there are."""
+        """One line: the items told apart, and by how much the others differ at most."""
         found = list(self._found())
         shown = [self.sentence(row) for row in found[:_LISTED]]
         if len(found) > _LISTED:
             shown.append(f"{len(found) - _LISTED} more told apart")
-        others = len(self.items) - sum(1 + len(self.ties[row]) for row in found)
+        known = {name for row in found for name in (self.items[row], *(name for name, _ in self.ties[row]))}
+        others = [row for row, name in enumerate(self.items) if name not in known]
         if others:
-            shown.append(f"{others}{' others' if found else ' items'} not told apart")
+            shown.append(
+                f"{plural(len(others), 'other' if found else 'item')} not told apart{self._bound(others)}"
+            )
         return " · ".join(shown)
+
+    def _bound(self, rows: list[int]) -> str:
+        """By how much these items differ at most; of those that are tied or could not be measured, nothing is known alone."""
+        ends = {row: max(-self.lower[row], self.upper[row]) for row in rows if not self.ties[row]}
+        known = [end for end in ends.values() if end < np.inf]
+        if not known:
+            return ""
+        who = "it differs" if len(rows) == 1 else "each differs"
+        if len(known) < len(rows):
+            who = f"{len(known):,} of them, each alone, differ"
+        points = " points" if self.by == "shape" else ""
+        return f" ({who} by at most {self._number(max(known)).removeprefix('+')}{points})"
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the intervals of the items told apart, or of the first ones if none is."""
@@ -167,6 +183,7 @@ def explain_items(
     order = _by_evidence(found)
     ties = _ties(found, names)
     notes = (
+        _SHARES if by == "shape" else "",
         _COUNTED,
         _UNLISTED if left.transform.item_blocks and left.transform.projection_variance > 0 else "",
         _unmeasured(found),

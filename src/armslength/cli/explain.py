@@ -7,23 +7,37 @@ import click
 import numpy as np
 
 import armslength as al
+from armslength.answers.explain import check_margins
 from armslength.answers.pairs import best_question
-from armslength.cli.options import FORMAT, LEVEL, NO_WORK_LIMIT, LocalPath, chosen_parties, load_all
+from armslength.cli.options import (
+    FORMAT,
+    LEVEL,
+    NO_WORK_LIMIT,
+    LocalPath,
+    chosen_parties,
+    load_all,
+    work_limit,
+)
 from armslength.cli.output import as_csv, as_json, echo_notes
+from armslength.sketches.sketch_file import list_files
 from armslength.sketches.sketches import sum_rows
+
+_REST = "the rest"
 
 
 @click.command(
     epilog="""\b
 Examples:
   armslength explain study/ north harbor                     harbor against north
-  armslength explain study/ north                            the rest against north
+  armslength explain study/ north                            north against the rest
   armslength explain a.parquet b.parquet north harbor --items codes.txt
   armslength explain study/ --with north --with hill --against harbor --against bay      two groups
   armslength explain study/ north harbor --format csv
 
-"more": in the second, more of every 100 people have an item of this group than in the first. With probability --level all
-intervals hold together, so no "more" or "fewer" is wrong. Differences that chance explains do not count.
+"more": in the second, more of every 100 people were counted with an item of this group than in the first. With probability
+--level all intervals hold together, so no "more" or "fewer" is wrong about what was counted. Of each person at most
+margin_contribution item groups count: where people have more of them on one side, its shares come out too small, which can turn
+"more" into "fewer". The last lines warn of it. Differences that chance explains do not count.
 """
 )
 @click.argument("words", nargs=-1, required=True, metavar="FILE... [A [B]]")
@@ -60,17 +74,19 @@ def explain(
 ) -> None:
     """Say in what two parties differ: which item groups more or fewer people have an item of.
 
-    Name one party to compare the rest with it, two to compare the second with the first, or groups of parties by --with and
+    Name one party to compare it with the rest, two to compare the second with the first, or groups of parties by --with and
     --against. It needs releases with margins (`armslength protocol new --margins`), and costs no privacy.
     """
     files, labels = _files_and_labels(words)
-    a, b = _sides(load_all(files, 2), [*labels[:1], *first], [*labels[1:], *second])
     listed = None if items is None else _lines(items)
-    if listed is None and (a.margins is None or b.margins is None):
-        raise al.ParameterError(
-            "cannot compare item groups: the files were not all released with the same margins; plan the next release with "
-            "margins (armslength protocol new --margins), or ask about items with --items FILE"
-        )
+    sketches = load_all(files, 2)
+    names = _named(sketches, [*labels[:1], *first], [*labels[1:], *second])
+    sides = [_rows(sketches, files, chosen) for _, chosen in names]
+    if listed is None:
+        check_margins(sides)
+    a, b = (
+        rows if len(rows) == 1 else sum_rows(rows, name) for (name, _), rows in zip(names, sides, strict=True)
+    )
     has_groups = a.margins is not None and b.margins is not None
     if form == "csv" and has_groups and listed is not None:
         raise click.UsageError("--format csv is one table; leave out --items, or use --format json")
@@ -107,22 +123,42 @@ def _files_and_labels(words: tuple[str, ...]) -> tuple[tuple[str, ...], list[str
     return words[:count], list(words[count:])
 
 
-def _sides(sketches: "al.Sketches", first: list[str], second: list[str]) -> "tuple[al.Sketches, al.Sketches]":
-    """Both sides, each summed to one row; the rest, if no second side is named."""
+def _named(sketches: "al.Sketches", first: list[str], second: list[str]) -> list[tuple[str, list[str]]]:
+    """The name and the labels of both sides. Without a second side the first is compared with the rest."""
+    known = f"there are {', '.join(sketches.labels[:8])}{', …' if len(sketches) > 8 else ''}"
+    if not first and second:
+        raise click.UsageError(f"--against alone is one side; add --with: {known}")
     if not first:
-        raise click.UsageError(
-            f"name a party after the files, or with --with; there are {', '.join(sketches.labels[:8])}"
-        )
-    others = second or [label for label in sketches.labels if label not in first]
-    if not others:
+        raise click.UsageError(f"name a party after the files, or with --with; {known}")
+    both = next((label for label in first if label in second), None)
+    if both is not None:
+        raise click.UsageError(f"{both} is on both sides; leave it out of one")
+    sketches[[*first, *second]]  # raises an error for a name that no row has
+    if second:
+        return [(_joined(first), first), (_joined(second), second)]
+    rest = [label for label in sketches.labels if label not in set(first)]
+    if not rest:
         raise click.UsageError("nobody is left to compare with; name fewer parties with --with")
-    return _summed(sketches, first, ""), _summed(sketches, others, "" if second else "the rest")
+    return [(_REST, rest), (_joined(first), first)]
 
 
-def _summed(sketches: "al.Sketches", labels: list[str], name: str) -> "al.Sketches":
-    rows = sketches[labels]
-    joined = " + ".join(labels).encode()[:200].decode(errors="ignore")
-    return rows if len(rows) == 1 else sum_rows(rows, name or joined)
+def _joined(labels: list[str]) -> str:
+    return " + ".join(labels).encode()[:200].decode(errors="ignore")
+
+
+def _rows(sketches: "al.Sketches", files: tuple[str, ...], labels: list[str]) -> "al.Sketches":
+    """The rows of these labels, with margins if they all have some: joined with files that have none, they have lost them."""
+    if sketches.margins is not None:
+        return sketches[labels]
+    wanted = set(labels)
+    rows = {
+        row.labels[0]: row
+        for name in files
+        for path in list_files(name)
+        for row in al.load(path, **work_limit())
+        if row.labels[0] in wanted
+    }
+    return al.concat([rows[label] for label in labels])
 
 
 def _lines(path: str) -> list[str]:
@@ -153,8 +189,9 @@ def _print(
 ) -> None:
     if likeness is not None and not np.isnan(likeness[0]):
         value, lower, upper = likeness
+        first, second = (b, a) if a == _REST else (a, b)
         click.echo(
-            f"The mixes of {a} and {b} are {value:.2f} alike ({lower:.2f} to {upper:.2f}); 1 is the same mix.\n"
+            f"The mixes of {first} and {second} are {value:.2f} alike ({lower:.2f} to {upper:.2f}); 1 is the same mix.\n"
         )
     parts: list[Any] = [each for each in (groups, codes) if each is not None]
     click.echo("\n\n".join(map(str, parts)))

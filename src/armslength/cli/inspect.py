@@ -9,10 +9,11 @@ import armslength as al
 from armslength.cli.options import FORMAT, sketch_files, work_limit
 from armslength.cli.output import as_csv, as_json, paragraph
 from armslength.errors import plural, printable
-from armslength.results import LONGEST_LABEL, Column, heading, line
+from armslength.results import LONGEST_LABEL, Column, heading, line, shortened
 from armslength.sketches.card import release_card
 
 _MOST_FILES, _MOST_PROTOCOLS, _MOST_FLAGGED = 20, 2, 10  # in the table
+_MOST_ITEM_GROUPS, _MOST_PARTIES = 30, 5
 
 
 @click.command(
@@ -148,10 +149,41 @@ def _page(name: str, sketches: "al.Sketches") -> str:
     )
     words = _card_paragraphs(document["card"])
     lines = [title, f"space {document['space']}", "", *words, "", heading(columns), *table]
+    if document.get("margins"):
+        lines += ["", *_margin_lines(sketches.span(0, _MOST_PARTIES), document["margins"], len(sketches))]
     if flagged:
         meaning = "These rows were not released as their protocol says. Their own distances mean nothing; distances between the others are not affected."
         lines += ["", *_at_most(_MOST_FLAGGED, flagged), "", paragraph(meaning)]
     return "\n".join(lines)
+
+
+def _margin_lines(sketches: "al.Sketches", margins: dict[str, list[float]], rows: int) -> list[str]:
+    """How many people of the first rows have an item in each item group, and how large the noise of one number is."""
+    variances = [
+        sum(
+            times**2 * protocol.margin_law.second_moment
+            for protocol, times in sketches.noises.terms(row)
+            if protocol.margin_law is not None
+        )
+        for row in range(len(sketches))
+    ]
+    columns = [
+        Column.of_labels("people counted with an item in", margins),
+        *(
+            Column.of_labels(shortened(label, LONGEST_LABEL), ["±100,000"], is_number=True)
+            for label in sketches.labels
+        ),
+    ]
+    table = [
+        line(columns, [name, *(f"{count:,.0f}" for count in counts[: len(sketches)])])
+        for name, counts in margins.items()
+    ]
+    table = _at_most(_MOST_ITEM_GROUPS, table, "item group")
+    noise = line(columns, ["noise of each number", *(f"±{2 * each**0.5:.0f}" for each in variances)])
+    others = (
+        f"; {plural(rows - len(sketches), 'row')} more: --format json has all" if rows > len(sketches) else ""
+    )
+    return [heading(columns), *table, noise, f"± is two standard deviations{others}"]
 
 
 def _card_paragraphs(card: dict[str, Any]) -> list[str]:

@@ -61,8 +61,12 @@ class Prevalence:
 
     def has_people(self, tail: float) -> bool:
         """Whether the number of people is above 0: noise alone is as large with a probability of at most `tail`."""
+        return self.people > self.people_noise(tail)
+
+    def people_noise(self, tail: float) -> float:
+        """How much is added to the number of people, and to each count, with a probability of `tail`."""
         _, reach = replace(self, beyond_chance=False).quantiles(np.zeros(1), tail)
-        return self.people > float(reach[0])
+        return float(reach[0])
 
     def limits(self, tail: float) -> Limits:
         """(value, lower, upper) of each item group; each end misses with a probability of at most `tail`.

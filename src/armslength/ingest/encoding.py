@@ -32,7 +32,7 @@ from armslength.randomness.seeds import canonical_text
 
 _MOST_ITEMS = 1 << 20  # whose words are remembered
 _NO_WORDS = b"\xff" * 16
-_NO_TEXT = pa.array([""], pa.large_string())
+_NO_TEXT = pa.Array.from_buffers(pa.large_string(), 1, [None, pa.py_buffer(bytes(16)), pa.py_buffer(b"")])
 _LONG = np.uint64(255 << 56)
 _0, _32 = np.uint64(0), np.uint64(32)
 _HIGH_BITS = np.uint64(0x8080808080808080)
@@ -147,9 +147,10 @@ class ItemWords:
                     places = self._places(self._known, items)
                     is_new = places < 0
                 known = self._known  # with what was added meanwhile; places in a list stay as they are
-                new = items.filter(pa.array(is_new)).fill_null("")
+                new = items.filter(_mask(is_new))
+                new = new.fill_null("") if new.null_count else new
                 different = pc.unique(new)
-                known = self._of(different.filter(pa.array(self._places(known, different) < 0)), known)
+                known = self._of(different.filter(_mask(self._places(known, different) < 0)), known)
                 self._known = known
                 if len(known.words) >= _MOST_ITEMS:
                     self._known = self._of(_NO_TEXT, None)._replace(is_first=False)
@@ -303,7 +304,7 @@ class EventEncoder:
         if self._watch is not None:
             in_group = np.logical_and.reduce(list(usable.values()))
             with self._lock:
-                self._watch.items(batch.column("item").filter(pa.array(in_group)))
+                self._watch.items(batch.column("item").filter(_mask(in_group)))
         items = self._items(batch.column("item"))
         amounts, usable["item"] = items.amounts, items.is_usable
         if "amount" in batch.schema.names:
@@ -333,7 +334,8 @@ class EventEncoder:
         coded = column if pa.types.is_dictionary(column.type) else _text(column).dictionary_encode()
         names = [*coded.dictionary.to_pylist(), ""]
         numbers = np.array([(self._labels or {}).get(name, -1) for name in names], dtype=np.int32)
-        places = coded.indices.fill_null(len(numbers) - 1).to_numpy()
+        indices = coded.indices
+        places = (indices.fill_null(len(numbers) - 1) if indices.null_count else indices).to_numpy()
         if self._watch is not None:
             counts = np.bincount(places[has_person], minlength=len(numbers))
             with self._lock:
@@ -363,6 +365,12 @@ def _text(column: pa.Array) -> pa.Array:
     return column if pa.types.is_large_string(column.type) else column.cast(pa.large_string())
 
 
+def _mask(chosen: NDArray[np.bool_]) -> pa.Array:
+    """The same in Arrow. Like `fill_null`, `pa.array` would import pandas, if it is there, which takes longer than a small table."""
+    bits = pa.py_buffer(np.packbits(chosen, bitorder="little"))
+    return pa.Array.from_buffers(pa.bool_(), len(chosen), [None, bits])
+
+
 def _valid(column: pa.Array) -> NDArray[np.bool_]:
     return np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
 
@@ -383,7 +391,7 @@ def _canonical_persons(column: pa.Array) -> pa.Array:
     is_unusual = unusual_ids(*_buffers(column))
     if not is_unusual.any():
         return column
-    mask = pa.array(is_unusual)
+    mask = _mask(is_unusual)
     coded = column.filter(mask).dictionary_encode()
     spelled = pa.array([canonical_person(text) for text in coded.dictionary.to_pylist()], pa.large_string())
     return pc.replace_with_mask(column, mask, spelled.take(coded.indices))

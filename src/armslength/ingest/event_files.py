@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 from pyarrow import fs
 
 from armslength.errors import InputError, printable
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
 
 STANDARD_INPUT = "-"
 _BYTES_AT_ONCE = 1 << 16
@@ -50,8 +52,10 @@ class EventFile:
             return cast("int | None", self.filesystem.get_file_info(self.path).size)
         return None if self.path == STANDARD_INPUT else Path(self.path).stat().st_size
 
-    def dataset(self) -> ds.Dataset:
+    def dataset(self) -> "ds.Dataset":
         """An Arrow or Parquet file with its schema."""
+        import pyarrow.dataset as ds  # noqa: PLC0415  # imports pandas, if it is there, which takes longer than a small table
+
         form = "parquet" if self.kind == "parquet" else "ipc"
         try:
             return ds.dataset(self.path, format=form, filesystem=self.filesystem, partitioning=None)

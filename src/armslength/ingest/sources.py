@@ -3,6 +3,7 @@
 import codecs
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from fnmatch import fnmatchcase
@@ -12,7 +13,6 @@ from urllib.parse import unquote
 
 import duckdb
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import fs
 
@@ -322,7 +322,7 @@ def table_stream(source: Any, wanted: Iterable[str]) -> pa.RecordBatchReader:
     try:
         if isinstance(table, str):  # "-"
             return _standard_table(source)
-        if isinstance(table, ds.Dataset):
+        if is_dataset(table):
             _check_typed(table)
             return table.scanner(columns=_chosen(columns, table.schema.names)).to_reader()
         if isinstance(table, duckdb.DuckDBPyRelation):
@@ -375,13 +375,20 @@ def has_own_schema(table: Any) -> bool:
         plan = table.explain()
         kinds = set(re.findall(r"(\w+) SCAN", plan))
         return bool(kinds) and kinds <= {"Parquet", "Ipc"} and "DF [" not in plan
-    return isinstance(table, ds.Dataset)  # text was refused
+    return is_dataset(table)  # text was refused
 
 
-def _check_typed(dataset: ds.Dataset) -> None:
+def is_dataset(table: Any) -> bool:
+    """Whether it is a `pyarrow.dataset`, a module that nobody who has one has yet to import."""
+    module = sys.modules.get("pyarrow.dataset")
+    return module is not None and isinstance(table, module.Dataset)
+
+
+def _check_typed(dataset: Any) -> None:
     """Refuses text that pyarrow would read: it guesses types from some rows, and cuts text in chunks."""
+    module = sys.modules["pyarrow.dataset"]
     for child in getattr(dataset, "children", [dataset]):
-        if isinstance(getattr(child, "format", None), (ds.CsvFileFormat, ds.JsonFileFormat)):
+        if isinstance(getattr(child, "format", None), (module.CsvFileFormat, module.JsonFileFormat)):
             raise ParameterError(
                 "a dataset must be of Parquet or Arrow files, got text; pass the paths of its files instead"
             )

@@ -3,6 +3,7 @@
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ class SketchRows:
         for label, rows in places.items():
             name = short_repr(label)
             if not rows:
-                raise ParameterError(f"label must be that of a row, got {name}{self._known_labels()}")
+                raise ParameterError(f"label must be that of a row, got {name}{self._known_labels(label)}")
             if len(rows) > 1:
                 raise ParameterError(
                     f"label must be that of one row, got {name}, which {len(rows)} rows have: "
@@ -95,8 +96,8 @@ class SketchRows:
                 )
         return [places[label][0] for label in labels]
 
-    def _known_labels(self) -> str:
-        """For a message: some labels that there are."""
+    def _known_labels(self, label: str) -> str:  # noqa: ARG002  # Sketches names those that are like it
+        """For a message: what may be meant by a label that no row has."""
         return ""
 
 
@@ -295,7 +296,11 @@ class Sketches(SketchRows, Result):
             table = table.append_column(f"values[{place}]", pa.array(self.values[:rows, place]))
         return table, len(self)
 
-    def _known_labels(self) -> str:
+    def _known_labels(self, label: str) -> str:
+        by_letters = {each.casefold(): each for each in self.labels[:10_000]}
+        near = [repr(by_letters[each]) for each in get_close_matches(label.casefold(), by_letters, 3)]
+        if near:
+            return f"; did you mean {' or '.join(near)}?"
         some = ", ".join(map(repr, self.labels[:8])) + (", …" if len(self) > 8 else "")
         return f"; there are {some}"
 

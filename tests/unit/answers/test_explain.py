@@ -1,6 +1,8 @@
 """explain: what it ranks and says, what it refuses, and many pairs at once."""
 
+import os
 import pickle
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 import armslength as al
 from armslength.answers.explain import explain_pairs
+from armslength.sketches.noises import Noises
 from margin_rows import CHAPTERS, protocol, rows, sampled
 
 P = protocol()
@@ -64,7 +67,10 @@ def test_in_words(parties):
     assert f"none is larger than {largest:.1f} points" in first
     assert text.count("▇") > 10
     assert "Births" not in text
-    assert [each.split(" (")[0] for each in found.reasons()] == ["more Injuries", "fewer Circulatory"]
+    assert [each.split(" (")[0] for each in found.reasons()] == [
+        "more with Injuries",
+        "fewer with Circulatory",
+    ]
     assert found.reasons(1) == found.reasons()[:1]
     nothing = al.explain(parties["north"], parties["hill"], level=SURELY)
     assert nothing.found == 0
@@ -78,8 +84,15 @@ def test_as_a_table_in_a_notebook_and_in_a_pickle(parties):
     assert table.column_names == ["item_group", "a", "b", "difference", "lower", "upper", "verdict"]
     metadata = table.schema.metadata
     assert (metadata[b"a"], metadata[b"b"], metadata[b"beyond_chance"]) == (b"north", b"harbor", b"true")
-    assert "Injuries" in repr(found)
-    assert "<table>" in found._repr_html_()
+    ends = f"{100 * found.lower[0]:+.1f} to {100 * found.upper[0]:+.1f}".replace("-", "−")
+    for text in (repr(found), found._repr_html_()):
+        assert "Injuries" in text
+        assert ends in text
+        assert f"{100 * found.b[0]:.1f} %" in text
+        assert "95%, all item groups" in text
+    assert "<th>harbor</th>" in found._repr_html_()
+    assert "b: points" in repr(replace(found, labels=("north", "points")))
+    assert "a: north" in repr(replace(found, labels=("north", "north")))
     assert pickle.loads(pickle.dumps(found)).to_arrow().equals(table)  # noqa: S301  # our own bytes
     assert found.to_pandas().shape == (5, 7)
 
@@ -106,6 +119,7 @@ def test_several_rows_are_one_side(parties):
     found = al.explain(both, parties["harbor"], level=SURELY)
     assert found.labels[0] == "north and hill"
     assert found.people[0] == both.margins[:, -1].sum()
+    assert "north and hill have" in str(al.explain(parties["harbor"], both, level=SURELY))
     one = al.explain(both[0] + both[1], parties["harbor"], level=SURELY)
     assert one.lower == pytest.approx(found.lower)
     # The rest as a difference: what cancels is gone.
@@ -168,6 +182,17 @@ def test_rows_without_margins_and_rows_in_the_clear_are_refused(parties):
     for a, b in ((north, bare), (bare, north), (bare, bare)):
         with pytest.raises(al.ParameterError, match="margins"):
             al.explain(a, b)
+    used = al.Protocol(north.transform, epsilon=1, contribution=3, total_share="0.1")
+    counts = np.zeros((2, 256), dtype=np.int64)
+    without = Noises.fresh(os.urandom(32), used, "events")
+    others = al.Sketches(counts, ["mill", "dale"], without, [used], counts[:, 0])
+    with pytest.raises(al.ParameterError, match=r"^mill and dale were released without margins"):
+        al.explain(north, others)
+    joined = al.concat([parties, others])
+    with pytest.raises(al.ParameterError, match=r"^dale was released without margins"):
+        al.explain(joined["north"], joined[["harbor", "dale"]])
+    with pytest.raises(al.ParameterError, match="load the files of a and b alone"):
+        al.explain(joined["north"], joined["harbor"])
     clear = al.Sketches(
         north.values,
         ["clear"],
@@ -194,7 +219,9 @@ def test_nothing_is_said_of_hardly_anybody(parties, people):
     few = al.Sketches(
         parties["hill"].values, ["few"], parties["hill"].noises, (P,), parties["hill"].totals, margins
     )
-    with pytest.raises(al.NotResolvableError, match="too few people"):
+    with pytest.raises(
+        al.NotResolvableError, match=rf"too few people.*few has about {max(0, people)}, with noise of ±\d"
+    ):
         al.explain(parties["north"], few)
     with pytest.raises(al.NotResolvableError, match="too few people"):
         al.explain(few, parties["north"], beyond_chance=False)
@@ -241,12 +268,12 @@ def test_from_a_table_to_what_differs():
 
 def test_a_bound_that_most_people_reach_is_said_of_the_side():
     """People with many item groups seem to have fewer of each, and no privacy is needed to see that the bound was reached."""
-    people, counts = [50_000] * 3, [[5_000] * 5, [20_000] * 5, [19_000] * 5]
+    people, counts = [50_000] * 3, [[5_000] * 5, [20_000] * 5, [15_000] * 5]
     each = rows(P, LABELS, people, counts, np.random.default_rng(2))
     with_many = al.explain(each["north"], each["harbor"]).note
     assert "harbor (2.0" in with_many
     assert "north (" not in with_many
-    assert "hill (1.9" in al.explain(each["harbor"], each["hill"]).note
+    assert "hill (1.5" in al.explain(each["harbor"], each["hill"]).note
     alone = rows(P, LABELS[:2], people[:2], [counts[0]] * 2, np.random.default_rng(3))
     assert "on average" not in al.explain(*alone).note
 

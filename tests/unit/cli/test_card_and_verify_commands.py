@@ -119,6 +119,9 @@ def test_margins_in_every_command(tmp_path, monkeypatch):
     shown = run("inspect", "s.parquet").output
     assert "with margins" in shown
     assert all(str(number) in shown for number in ("people", *people))
+    (injuries,) = [each.split()[1:] for each in shown.splitlines() if each.startswith("Injuries")]
+    assert injuries == [str(number) for number in rows.margins[:, 1].tolist()]
+    assert f"±{2 * protocol.margin_law.second_moment**0.5:.0f}" in shown
     (listed,) = json.loads(run("inspect", "s.parquet", "--format", "json").output)
     assert [row["people"] for row in listed["rows"]] == people
     assert listed["margins"] == dict(zip(rows.margin_names, rows.margins.T.tolist(), strict=False))

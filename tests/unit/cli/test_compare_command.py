@@ -159,7 +159,7 @@ def test_the_farthest_pair_comes_with_reasons(tmp_path, monkeypatch):
     with_margins(shares, labels=["north", "south", "the coast"]).save("a.parquet")
     for options in (["--by", "shape"], ["--by", "shape", "--quantity", "cosine"], ["--against", "the coast"]):
         *_, last = run("a.parquet", *options).output.splitlines()
-        assert "more Injuries (+" in last or "fewer Injuries (−" in last
+        assert "more with Injuries (+" in last or "fewer with Injuries (−" in last
         command = shlex.split(last[last.index("armslength ") :])[1:]
         assert command[:2] == ["explain", "a.parquet"]
         assert "the coast" in command[2:]

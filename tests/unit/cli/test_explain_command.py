@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 import armslength as al
 from armslength.cli.main import main
+from armslength.sketches.noises import Noises
 from margin_rows import protocol, rows, sampled
 
 SURELY = ("--level", "0.999999")
@@ -53,7 +55,9 @@ def test_two_parties_in_words():
 def test_one_against_the_rest_and_two_groups():
     done = run("study", "north", *SURELY)
     assert done.exit_code == 0, done.output
-    assert "the rest has more with Injuries" in done.output
+    assert "of north and the rest" in done.output
+    assert "people, north has more with Circulatory" in done.output
+    assert "than the rest" in done.output
     done = run(
         "study", "--with", "north", "--with", "hill", "--against", "harbor", "--against", "bay", *SURELY
     )
@@ -63,7 +67,34 @@ def test_one_against_the_rest_and_two_groups():
     done = run("study", "north", "harbor", "--with", "hill", "--against", "bay", *SURELY)
     assert "harbor + bay has more with Injuries" in done.output
     done = run("study", "north", "--exclude", "harbor,bay", *SURELY)
-    assert "No difference found between north and hill" in done.output
+    assert "No difference found between hill and north" in done.output
+
+
+def test_files_without_margins_matter_only_if_they_are_asked_about(study):
+    before = run("study", "north", "harbor", *SURELY).output
+    used = al.Protocol(protocol().transform, epsilon=1, contribution=3, total_share="0.1")
+    counts = np.full((2, 256), 50)
+    noises = Noises.fresh(os.urandom(32), used, "events")
+    al.Sketches(counts, ["mill", "dale"], noises, [used], counts.sum(axis=1)).save(study / "z.parquet")
+    assert run("study", "north", "harbor", *SURELY).output == before
+    done = run("study", "north", *SURELY)
+    assert done.exit_code == 2
+    assert "mill and dale were released without margins" in done.output
+    assert run("study", "north", "--exclude", "mill,dale", *SURELY).exit_code == 0
+
+
+@pytest.mark.usefixtures("study")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("north", "Harbour"), "did you mean 'harbor'?"),
+        (("north", "zzz"), "there are"),
+        (("--against", "north"), "add --with"),
+        (("--with", "north", "--with", "hill", "--against", "hill"), "hill is on both sides"),
+    ],
+)
+def test_what_was_mistyped_is_said(arguments, words):
+    assert words in run("study", *arguments).output
 
 
 @pytest.mark.usefixtures("study")
