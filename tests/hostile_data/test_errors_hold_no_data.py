@@ -35,6 +35,8 @@ UNREACHED = {
     "… must be a column of text or numbers, got JSON; cast it first": "asks for a column of typed JSON: tests/unit/ingest has it",
     "the index of X must name each row once, got duplicates or missing names; pass labels, or X.reset_index(drop=True)": "it shows nothing: tests/unit/ingest has it",
     "cannot open the …:// address: is it spelled right, and are there a network and credentials?": "asks for a network: tests/unit/ingest has a store",
+    "cannot read source: it holds text that is no UTF-8": "asks for damage inside Parquet: tests/unit/ingest has it",
+    "cannot read …: it is damaged": "asks for a file that changes after it was opened: tests/faults has it",
     "cannot read the standard input: this process has none": "asks for a process without one: tests/unit/ingest has it",
     "cannot read …: counted in two ways, its records are not as many": "asks for a fault of ours: tests/property has it",
 }
