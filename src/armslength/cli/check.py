@@ -141,7 +141,8 @@ def check(files: tuple[str, ...], form: str, **known: Any) -> None:
 
     The options are those of `armslength release`. You see which public groups have no rows, which groups are not listed, how many rows
     are left out and why, whether somebody's id is written in two ways, and how much of the table the contribution keeps. For records, you
-    see how much of each column is missing, or is none of the categories listed.
+    see how much of each column is missing, or is none of the categories listed. For margins, you see which item groups nobody has an item in,
+    how much is in none of those listed, and how many people have more item groups than count.
     """
     if form == "table" and not is_terminal(sys.stdout):
         raise click.UsageError(
@@ -172,6 +173,7 @@ def _document(result: TableCheck) -> dict[str, Any]:
         "share_kept": result.share,
         "people_with_several_ids": result.spellings,
         "columns": {name: column._asdict() for name, column in result.columns.items()},
+        "margins": None if result.margins is None else asdict(result.margins),
     }
 
 
@@ -183,6 +185,7 @@ def check_text(result: TableCheck, job: TableJob) -> str:
         "columns": _columns(result, job),
         "people": _people(result),
         "counted": _counted(result, job),
+        **({} if result.margins is None else {"item groups": _item_groups(result, job)}),
     }
     return "\n".join([BANNER, "", *indented_lines(parts)])
 
@@ -261,12 +264,30 @@ def _people(result: TableCheck) -> list[str]:
 def _counted(result: TableCheck, job: TableJob) -> list[str]:
     if result.share is None:
         return ["nothing"]
-    protocol = job.protocol
-    what = "(person, group, item) pairs" if protocol.count == "people" else "events"
-    if job.columns.weight is not None:
-        what = "weights"
+    protocol, what = job.protocol, _what_counts(job)
     over = f"{plural(result.people_over, 'person has', 'people have')} more"
     kept = f"{result.share:.0%} of {what} at {protocol.contribution:,} a person; {over}."
     if protocol.record is not None:  # which sets that number
         return [kept]
     return [f"{kept} To choose that number without a leak: armslength contribution"]
+
+
+def _what_counts(job: TableJob) -> str:
+    if job.columns.weight is not None:
+        return "weights"
+    return "(person, group, item) pairs" if job.protocol.count == "people" else "events"
+
+
+def _item_groups(result: TableCheck, job: TableJob) -> list[str]:
+    """Whether the item groups fit the table, where there are some."""
+    check, margins, most = result.margins, job.protocol.margins, job.protocol.margin_contribution or 0
+    if check is None or margins is None:
+        return []
+    lines = []
+    if margins.rule != "record":
+        spelling = " Are items written as in the list?" if check.in_none >= 0.9 else ""
+        lines.append(f"{check.in_none:.1%} of {_what_counts(job)} are {margins.names[-1]}.{spelling}")
+    lines += [f"{_name(name)}: nobody has an item in it." for name in check.empty[:_MOST_SHOWN]]
+    lines += _more(check.empty, "item group has nobody", "item groups have nobody")
+    share = check.people_over / result.people
+    return [*lines, f"{share:.1%} of people have more item groups than count ({most:,} of each person)."]

@@ -117,7 +117,16 @@ def new(unit: str | None, transform: str, overwrite: bool, output: str, **known:
     agreement = al.Protocol(_transform(transform, **sizes), unit=unit, **known)
     agreement.save(output)
     click.echo(description(agreement))
-    click.echo(f"\nwritten to {output}; give this file to every party")
+    click.echo(
+        f"\nwritten to {output}; give this file{_and_table(agreement, known['margins'])} to every party"
+    )
+
+
+def _and_table(agreement: "al.Protocol", table: Any) -> str:
+    """The table of items that a release needs again, if it needs one."""
+    if agreement.margins is None or agreement.margins.rule != "table":
+        return ""
+    return f" and {table} (a release needs it again: --margins {table})"
 
 
 def is_terminal() -> bool:

@@ -16,9 +16,11 @@ from scipy.special import betaincinv
 from armslength.errors import NotResolvableError, ParameterError, plural
 from armslength.estimates.pair_noise import Floats, PairNoise
 from armslength.estimates.quantiles import noise_pmf
+from armslength.laws import SMALLEST_SCALE, Law, RoundedNormal
 from armslength.sketches.sketches import Sketches
 from armslength.transforms.transform import Transform
 
+_NINE_OF_TEN = 1.2816  # standard deviations
 _ROUNDING = 1e-12  # of error rates
 _STEPS = 256  # of a lattice, to a standard deviation of noise
 _ENTRIES = 1 << 22  # of a dense matrix at a time
@@ -81,6 +83,37 @@ def measures_items(transform: Transform, count: int, error: float) -> bool:
     if blocks == 1:
         return count < each and _rank_of_one_block(each - count, count, factor, error) > 0
     return blocks > 2 and each >= min(_FEW_SHARED * count, _ENOUGH_BINS)
+
+
+def typical_reach(transform: Transform, count: int, law: Law, distance: float, error: float) -> float:
+    """The difference of a listed item that is told apart in most cases, before there is a sketch; in integer units.
+
+    Args:
+        transform: One that measures so many items.
+        count: How many are listed.
+        law: The noise of each of the two rows.
+        distance: Of the two rows: what else is in the bins.
+        error: How often any interval may miss.
+    """
+    noises: list[tuple[Law, int, float]] = [(law, 0, 1.0)] * 2
+    blocks, factor = transform.item_blocks or (1, 1)
+    each = transform.sketch_dim // blocks
+    if _has_rows_of_their_own(transform):
+        tail = error / count
+    else:
+        noises.append((RoundedNormal(max(distance / math.sqrt(each), SMALLEST_SCALE)), 0, 1.0))
+        listed, used = count, blocks
+        if blocks > 2 and count > each // _FEW_SHARED:  # the first block makes the list short
+            listed, used = max(1, each // _FEW), blocks - 1
+        free = each - listed
+        rank = _rank_of_one_block(free, listed, factor, error)
+        if blocks > 1:
+            rank = math.floor(_rate_of_each(used, error / listed) * (free + 1) / factor + _ROUNDING)
+        if rank < 1:
+            return math.inf
+        tail = (min(rank, free) - 0.3) / (free + 0.4)  # about the median of the rank-th largest of them
+    noise = PairNoise.sum_of(tuple(noises))
+    return noise_reach(noise, tail) + _NINE_OF_TEN * math.sqrt(noise.cumulants.k2)
 
 
 def _has_rows_of_their_own(transform: Transform) -> bool:

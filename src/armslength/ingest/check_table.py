@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from armslength.ingest.contributions import KEY_BYTES
+from armslength.ingest.contributions import KEY_BYTES, BoundedEvents
 from armslength.ingest.encoding import LeftOut
 from armslength.ingest.event_table import TableJob
+from armslength.protocol.protocol import Protocol
 from armslength.protocol.record import MISSING, OTHER, Record, prefix
 
 if TYPE_CHECKING:
@@ -41,6 +42,20 @@ class ColumnCheck(NamedTuple):
 
 
 @dataclass(frozen=True)
+class MarginCheck:
+    """What margins count of a table, before the contribution leaves anything out."""
+
+    in_none: float  # the share of the pairs, events or weights that are in no listed item group
+    empty: list[str]  # listed item groups that nobody has an item in; of a record, none is said to be
+    people_over: int  # who have more item groups than the margin contribution
+
+    @property
+    def needs_a_look(self) -> bool:
+        """Whether the list may not fit the table: an item group with nobody, or 90 percent in no listed one."""
+        return bool(self.empty) or self.in_none >= 0.9
+
+
+@dataclass(frozen=True)
 class TableCheck:
     """What a release would count of a table; nothing was spent. **Private**: show it to nobody but the data holder."""
 
@@ -54,6 +69,7 @@ class TableCheck:
     share: float | None  # of the pairs, events or weights that count: what the contribution keeps
     spellings: dict[str, int]  # how many people have several ids, by what differs between these
     columns: dict[str, ColumnCheck]  # of a record
+    margins: MarginCheck | None  # where the protocol has margins, and somebody counts
 
     @property
     def empty_groups(self) -> list[str]:
@@ -62,19 +78,21 @@ class TableCheck:
 
     @property
     def needs_a_look(self) -> bool:
-        """Whether something may be a mistake: an empty or unlisted group, rows left out, an id written in several ways, a column that is nearly all missing or other."""
+        """Whether something may be a mistake: an empty or unlisted group, rows left out, an id written in several ways, a column that is nearly all missing or other, item groups that do not fit."""
         return bool(
             self.empty_groups
             or self.spellings
             or self.left_out.counting < self.left_out.rows
             or not self.people
             or any(column.needs_a_look for column in self.columns.values())
+            or (self.margins is not None and self.margins.needs_a_look)
         )
 
 
 def check_table(job: TableJob, *, show_progress: bool = False) -> TableCheck:
     """Reads all events as a release would, and spends nothing. The result is **private**."""
     left_out, rows, ids = LeftOut(), _Rows(len(job.groups.labels), job.protocol.record), _Ids()
+    cells = _Margins(job.protocol)
     people, people_over, total, kept = 0, 0, 0.0, 0.0
     key = secrets.token_bytes(KEY_BYTES)  # a release draws another, so a person may count in another group
     for part in job.person_totals(key, left_out, rows, show_progress=show_progress):
@@ -83,6 +101,7 @@ def check_table(job: TableJob, *, show_progress: bool = False) -> TableCheck:
         total += float(part.totals.sum())
         kept += float(np.minimum(part.totals, job.bound).sum())
         ids.add(part.persons)
+        cells.add(part.events)
     if job.groups.column is None:
         rows.listed[:] = left_out.rows - left_out.person
     groups = dict(zip(job.groups.labels, rows.listed.tolist(), strict=True))
@@ -98,6 +117,7 @@ def check_table(job: TableJob, *, show_progress: bool = False) -> TableCheck:
         kept / total if total else None,
         ids.spellings(),
         rows.columns(),
+        cells.check() if total else None,
     )
 
 
@@ -140,6 +160,38 @@ class _Rows:
             name: ColumnCheck(rows, marks[item + MISSING], marks[item + OTHER])
             for name, item in names.items()
         }
+
+
+class _Margins:
+    """How much is in each item group, and how many people have more of them than count."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self._margins, self._bound = protocol.margins, protocol.margin_contribution or 0
+        names = 0 if self._margins is None else len(self._margins.names)
+        self._amounts: NDArray[np.float64] = np.zeros(names + 1)  # the last: of items that belong to none
+        self._over = 0
+
+    def add(self, events: BoundedEvents) -> None:
+        """Adds all events of some persons."""
+        if self._margins is None:
+            return
+        size = len(self._amounts)
+        self._amounts += np.bincount(events.margins, np.abs(events.amounts), size)
+        persons = np.repeat(np.arange(len(events.starts) - 1), np.diff(events.starts))
+        is_in_one = (events.margins < size - 1) & (events.amounts != 0)
+        width = size * (int(events.groups.max(initial=0)) + 1)
+        cells = np.unique((persons * width + events.groups * np.int64(size) + events.margins)[is_in_one])
+        self._over += int((np.bincount(cells // width) > self._bound).sum())
+
+    def check(self) -> MarginCheck | None:
+        """What became of the items."""
+        if self._margins is None:
+            return None
+        if self._margins.rule == "record":  # its other columns belong to none
+            return MarginCheck(0.0, [], self._over)
+        listed = self._amounts[:-2]
+        empty = [name for name, amount in zip(self._margins.names, listed, strict=False) if not amount]
+        return MarginCheck(1 - float(listed.sum() / self._amounts.sum()), empty, self._over)
 
 
 def _likely(empty: list[str], unlisted: list[str]) -> dict[str, str]:

@@ -53,6 +53,7 @@ class PersonTotals:
 
     persons: pa.Array
     totals: NDArray[np.float64]  # Σ|amount| in grid units; exact where each event counts 1
+    events: BoundedEvents  # all that count
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,7 @@ class TableJob:
 
         def totals(events: Events) -> PersonTotals:
             kept = order.bounded(events, _NO_BOUND)
-            return PersonTotals(ids_of(events, kept.persons), kept.totals)
+            return PersonTotals(ids_of(events, kept.persons), kept.totals, kept)
 
         return self._of_persons(order, _NO_BOUND, totals, left_out, watch, show_progress=show_progress)
 

@@ -1,8 +1,10 @@
 """What margins will show, before there is any data: differences in prevalence, by share of ε and by how many item groups of a person count."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ from armslength.checks import integer
 from armslength.errors import ParameterError, plural
 from armslength.estimates.prevalence import Prevalence, difference_limits
 from armslength.laws import DiscreteLaplace, Law
+from armslength.planner.needs import LARGEST_EPSILON, rounded_up, smallest
+from armslength.planner.situation import LARGEST_COUNT
 from armslength.privacy.calibration import laplace_scale
 from armslength.privacy.exact_numbers import exact_number
 from armslength.protocol.margins import Margins, checked_margin_bounds, checked_margins
@@ -20,6 +24,7 @@ from armslength.results import table_lines
 
 SHARES = tuple(map(Fraction, ("0.1", "0.15", "0.2", "0.25", "0.3")))
 PREVALENCE = 0.2  # of the item groups that a plan speaks of, on average over both parties
+WANTED = 0.1  # the difference in prevalence for which a plan says what is needed
 _BOUNDS = (1, 2, 3, 5, 10, 20, 50)
 _LEVEL = 0.95
 _NINE_OF_TEN = 1.2816  # standard deviations
@@ -47,7 +52,8 @@ class MarginPlan:
         settings: All shares and bounds that were asked for.
         recommended: The smallest share that sees nearly as much as the largest, with the largest bound that costs little.
         chance: What would be seen without any noise.
-        alone: What would be seen if each person counted in one group only; None if that is so.
+        alone: What would be seen if each person counted in one group only; None if that is so, or if nothing would be.
+        needs: What would show 10 points, where nothing is seen.
         fields: The arguments of the protocol, without those that are recommended; None where the item groups are not listed.
     """
 
@@ -56,6 +62,7 @@ class MarginPlan:
     recommended: MarginSetting
     chance: float | None
     alone: float | None
+    needs: str
     fields: dict[str, Any] | None
 
     @property
@@ -73,7 +80,7 @@ class MarginPlan:
         """What is seen, in words."""
         best = self.recommended
         if best.seen is None:
-            return "no differences of item groups: noise hides them. More people or a larger ε would help"
+            return f"no differences of item groups below 40 points: noise hides them. To see 10 points takes {self.needs}"
         hidden = "" if self.chance is None else f" Chance alone would hide {points(self.chance)}."
         alone = (
             ""
@@ -89,7 +96,10 @@ class MarginPlan:
     def setting_text(self) -> str:
         """The recommended share and bound."""
         best = self.recommended
-        return f"{100 * float(best.share):g} % for margins, {plural(best.contribution, 'item group')} of each person"
+        most = plural(best.contribution, "group")
+        return (
+            f"{100 * float(best.share):g} % of ε to count people by item group, at most {most} of each person"
+        )
 
     def table(self) -> list[str]:
         """What is seen, by bound and share."""
@@ -135,7 +145,9 @@ def margin_plan(
     if not 0 <= share < 1:
         raise ParameterError(f"margin_share must be at least 0 and below 1, got {float(share):g}")
     if listed is not None and item_groups is not None:
-        raise ParameterError("margins or item_groups must be given, and not both")
+        raise ParameterError(
+            "margins or item_groups must be given, got both; give --margins or --item-groups, not both"
+        )
     most = protocol.contribution
     if most is None:
         raise ParameterError("contribution must go with margins: how many items of one person count?")
@@ -143,21 +155,48 @@ def margin_plan(
     bounds = _bounds(protocol, listed, count, margin_contribution)
     tail = (1 - _LEVEL) / 2 / count
 
-    def setting(share: Fraction, bound: int, *, one_group: bool = protocol.one_group) -> MarginSetting:
-        rows = 1 if one_group else most // protocol.resolution
+    def seen(share: Fraction, bound: int, **changes: Any) -> float | None:
+        now = {"people": people, "epsilon": protocol.epsilon, "one_group": protocol.one_group} | changes
+        rows = 1 if now["one_group"] else most // protocol.resolution
         sensitivity = margin_sensitivity(bound, rows, protocol.relation)
-        law = DiscreteLaplace(laplace_scale(sensitivity, protocol.epsilon * share))
-        return MarginSetting(share, bound, seen_from(people, law, tail))
+        law = DiscreteLaplace(laplace_scale(sensitivity, now["epsilon"] * share))
+        return seen_from(now["people"], law, tail)
 
     shares = (share,) if share else SHARES
-    settings = {(bound, each): setting(each, bound) for bound in bounds for each in shares}
+    settings = {
+        (bound, each): MarginSetting(each, bound, seen(each, bound)) for bound in bounds for each in shares
+    }
     enough = _LITTLE_MORE * min(_gap(settings[bound, shares[-1]]) for bound in bounds)
     bound = max(bound for bound in bounds if _gap(settings[bound, shares[-1]]) <= enough)
     enough = _HARDLY_MORE * _gap(settings[bound, shares[-1]])
     best = next(settings[bound, each] for each in shares if _gap(settings[bound, each]) <= enough)
-    alone = None if protocol.one_group else setting(best.share, best.contribution, one_group=True).seen
+    alone = None if protocol.one_group else seen(best.share, best.contribution, one_group=True)
+    needs = "" if best.seen is not None else _needs(protocol, people, partial(seen, shares[-1], bounds[0]))
     fields = None if listed is None else {"margins": listed}
-    return MarginPlan(count, tuple(settings.values()), best, seen_from(people, NO_NOISE, tail), alone, fields)
+    chance = seen_from(people, NO_NOISE, tail)
+    return MarginPlan(count, tuple(settings.values()), best, chance, alone, needs, fields)
+
+
+def _needs(protocol: Protocol, people: int, seen: Callable[..., float | None]) -> str:
+    """What would show 10 points, each with everything else unchanged; of a protocol for several groups, also with one group."""
+    several = [] if protocol.one_group else [{"one_group": True}]
+    texts = []
+    for change in ({}, *several):
+
+        def is_seen(change: dict[str, bool] = change, **changes: Any) -> bool:
+            return (seen(**change, **changes) or math.inf) <= WANTED
+
+        epsilon = smallest(
+            float(protocol.epsilon), LARGEST_EPSILON, lambda value: is_seen(epsilon=rounded_up(value, 2))
+        )
+        more = smallest(
+            float(people), LARGEST_COUNT, lambda value: is_seen(people=math.ceil(rounded_up(value, 2)))
+        )
+        offers = [f"{math.ceil(rounded_up(more, 2)):,} people in each party"] if more else []
+        offers += [f"ε = {float(rounded_up(epsilon, 2)):g}"] if epsilon else []
+        texts.append(" or ".join(offers) or "more than any ε up to 1000")
+    row = " (where people have one row each, it costs nothing)" if protocol.record is not None else ""
+    return texts[0] + "".join(f"; with --one-group{row} {text}" for text in texts[1:])
 
 
 def _bounds(protocol: Protocol, listed: Margins | None, count: int, wanted: Any) -> list[int]:

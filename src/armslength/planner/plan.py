@@ -297,7 +297,9 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
         or exact_number("margin_share", margin_share)
         or any(value is not None for value in (concentration, margins, item_groups, margin_contribution))
     ):
-        raise ParameterError('by must be "shape" with beyond_chance, concentration or margins, got "size"')
+        raise ParameterError(
+            'by must be "shape" with beyond_chance, concentration or margins, got "size"; add --by shape'
+        )
     situation = Situation(
         input_dim=dimension,
         epsilon=protocol.epsilon,

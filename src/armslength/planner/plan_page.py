@@ -6,10 +6,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from armslength.estimates.item_intervals import typical_reach
 from armslength.planner.families import HISTOGRAM, KENTHAPADI, PAPERS_OWN, families
 from armslength.planner.needs import Needs
 from armslength.planner.predictions import Configuration, Option, has_upper_end, options, predict
-from armslength.planner.situation import USUAL_DELTA, share_kept
+from armslength.planner.situation import ITEM_ERROR, USUAL_DELTA, share_kept
 from armslength.plots import PlanCurves
 from armslength.privacy.exact_numbers import WEAK_EPSILON, decimal_text
 from armslength.results import table_lines
@@ -81,6 +82,20 @@ def explained(count: int) -> str:
     return f"differences of {count:,} listed item{'s' * (count > 1)} get intervals that hold together"
 
 
+def _seen_items(plan: "Plan") -> str:
+    """Which differences of listed items will be seen."""
+    situation = plan.situation
+    if not plan.resolvable or situation.explain is None:
+        return ""
+    protocol, unit = plan.protocol, situation.resolution
+    low = situation.distances.low / unit
+    reach = unit * typical_reach(protocol.transform, situation.explain, protocol.law, low, ITEM_ERROR)
+    what = "units" if protocol.contribution is None else protocol.count
+    if math.isinf(reach):
+        return ""
+    return f": you will see most of those that differ by {number_text(float(f'{reach:.2g}'))} {what}"
+
+
 def price_text(ratio: float, where: str) -> str:
     """What that costs for distances."""
     return f"the price, {where}, is a variance of squared distances {number_text(round(ratio, 2))} times"
@@ -94,7 +109,7 @@ def reasons_for(plan: "Plan") -> list[str]:
         price = (best.std_error / plan.usual.std_error) ** 2
         where = f"at distance {number_text(situation.distances.low)}"
         reasons.append(
-            f"{explained(situation.explain)}; {price_text(price, where)} that of {configuration_text(plan.usual)}"
+            f"{explained(situation.explain)}{_seen_items(plan)}; {price_text(price, where)} that of {configuration_text(plan.usual)}"
         )
     if situation.neighbors.norm == "l2":
         reasons.append(

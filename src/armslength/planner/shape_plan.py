@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from armslength.checks import integer, number
 from armslength.errors import NotResolvableError, ParameterError
+from armslength.estimates.item_intervals import typical_reach
 from armslength.laws import LARGEST_SCALE, SMALLEST_SCALE, DiscreteLaplace
-from armslength.planner.margin_plan import MarginPlan, margin_plan
+from armslength.planner.margin_plan import MarginPlan, margin_plan, points
 from armslength.planner.needs import LARGEST_EPSILON, rounded_up, smallest
 from armslength.planner.plan_page import WIDTH, explained, number_text, price_text
 from armslength.planner.predictions import has_upper_end, law_of, unit_sigma
@@ -228,14 +229,18 @@ class ShapePlan(Result):
 
     @property
     def resolvable(self) -> bool:
-        """Whether any difference is seen that often."""
-        return self.seen is not None
+        """Whether any difference is seen that often; with margins, also any of item groups."""
+        margins = self.situation.margins
+        return self.seen is not None and (margins is None or margins.recommended.seen is not None)
 
     @property
     def refusal(self) -> str | None:
         """Why nothing would be seen, and what would be enough; None if something is."""
         if self.resolvable:
             return None
+        margins = self.situation.margins
+        if self.seen is not None and margins is not None:
+            return f"cannot be resolved: margins would show {margins.text}. Leave them out for a plan without them"
         return (
             f"cannot be resolved: with {_people(self.situation.people)} in each party, even mixes without a common item are told apart "
             f"in fewer than nine of ten cases; to see mixes that are {self.needs.cosine:g} alike takes {_needs_text(self.needs)}"
@@ -249,7 +254,7 @@ class ShapePlan(Result):
 
     @cached_attribute
     def protocol(self) -> Protocol:
-        """The recommended setting as a protocol. Raises `NotResolvableError` if nothing would be seen."""
+        """The recommended setting as a protocol. Raises `NotResolvableError` if nothing would be seen of mixes, or of margins."""
         if self.refusal is not None:
             raise NotResolvableError(self.refusal)
         best, situation = self.recommended, self.situation
@@ -413,6 +418,8 @@ def _page(plan: ShapePlan) -> list[str]:
         parts["item groups"] = f"you will see {situation.margins.text}"
     for name, text in parts.items():
         lines += ["", *_entry(name, text)] if name == "you will see" else _entry(name, text)
+    if not plan.resolvable:
+        return [*lines, "", "Nothing is recommended: change one of these, or leave margins out."]
     lines += [
         "",
         *textwrap.wrap(
@@ -433,7 +440,18 @@ def _price(plan: ShapePlan, count: int) -> str:
     cosine = 1 - min(usual.gap, plan.recommended.gap)
     ratio = plan.recommended.pair.variance(cosine) / usual.pair.variance(cosine)
     seen = "nothing" if usual.seen is None else f"mixes less than {_likeness(usual.seen)} alike"
-    return f"{explained(count)}; {price_text(ratio, f'for mixes {_likeness(cosine)} alike')} that of {usual.label} with {usual.sketch_dim:,} numbers, which sees {seen}"
+    return f"{explained(count)}{_seen_items(plan, count)}; {price_text(ratio, f'for mixes {_likeness(cosine)} alike')} that of {usual.label} with {usual.sketch_dim:,} numbers, which sees {seen}"
+
+
+def _seen_items(plan: ShapePlan, count: int) -> str:
+    """Which differences of listed items will be seen, of parties whose mixes are just told apart."""
+    best, situation = plan.recommended, plan.situation
+    total = best.pair.total
+    squared = 2 * situation.mix.concentration * best.gap * total**2 + 2 * total * situation.beyond_chance
+    reach = typical_reach(best.transform, count, best.pair.law, math.sqrt(squared), ITEM_ERROR) / total
+    if not reach < 1:
+        return ""
+    return f": you will see most of those whose share of all that was counted differs by {points(reach)}"
 
 
 def _margin_text(plan: ShapePlan) -> str:
@@ -442,7 +460,14 @@ def _margin_text(plan: ShapePlan) -> str:
     if margins is None:
         return ""
     without = _recommended(tuple(_settings(replace(plan.situation, margins=None))))
-    return f", {margins.setting_text}. Without margins you would see mixes less than {_likeness(1 - without.gap)} alike"
+    seen = _likeness(1 - without.gap)
+    is_free = seen == _likeness(1 - plan.recommended.gap)
+    cost = (
+        "Margins cost nothing that you would see"
+        if is_free
+        else f"Without margins you would see mixes less than {seen} alike"
+    )
+    return f", {margins.setting_text}. {cost}"
 
 
 def _size_text(plan: ShapePlan) -> str:

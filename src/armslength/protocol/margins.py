@@ -5,11 +5,13 @@ as a value of a column of the record. All other items belong to the last item gr
 """
 
 import hashlib
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -106,8 +108,7 @@ def checked_margins(source: Any, record: Record | None) -> Margins | None:
         source = source.columns
     if isinstance(source, (list, tuple)):
         return _of_record(source, record)
-    key, rows = rows_of("margins", source, ["item", "prefix"], "group")
-    groups = _checked_groups(key, rows)
+    key, groups = _groups_of(source, ["item", "prefix"])
     if key == "item":
         return Margins("table", _checked_names(sorted(set(groups.values()))), table_hash=_hash(groups))
     return _of_prefixes(groups)
@@ -148,7 +149,7 @@ def margin_table(source: Any, margins: Margins | None) -> dict[str, int] | None:
         )
     if margins is None or source is None:
         return None
-    groups = _checked_groups(*rows_of("margins", source, ["item"], "group"))
+    groups = _groups_of(source, ["item"])[1]
     codes = {name: code for code, name in enumerate(margins.names[:-1])}
     if _hash(groups) != margins.table_hash or set(groups.values()) != codes.keys():
         raise ParameterError("margins must be the table that the protocol was made with, got another")
@@ -181,7 +182,8 @@ def checked_margin_bounds(
         bound = min(len(margins.columns), contribution)  # one row of a person has one value in each
     if bound is None:
         raise ParameterError(
-            f"margin_contribution must say how many item groups of one person count, from 1 to {contribution}, got None"
+            f"margin_contribution must say how many item groups of one person count, from 1 to {contribution}, got None; "
+            f"add --margin-contribution {min(2, contribution)}"
         )
     return share, integer("margin_contribution", bound, at_least=1, at_most=contribution)
 
@@ -208,10 +210,18 @@ def _of_record(columns: Sequence[Any], record: Record | None) -> Margins:
             "margins must be a table where the protocol has no record, got a list of columns"
         )
     cells = record.cells()
-    if not columns or not all(isinstance(name, str) and cells.get(name) for name in columns):
-        raise ParameterError(
-            "margins must name columns of the record with edges or a list of categories, got others"
-        )
+    if not columns:
+        raise ParameterError("margins must name at least one column of the record, got none")
+    for name in columns:
+        if not isinstance(name, str) or name not in cells:
+            raise ParameterError(
+                f"margins must name columns of the record, got {short_repr(name)}: there is no such column"
+            )
+        if not cells[name]:
+            raise ParameterError(
+                f"margins must name columns with edges or a list of categories, got {short_repr(name)}, which has no list; "
+                f"write its list, such as --record {name}=A,B"
+            )
     if len(set(columns)) < len(columns):
         raise ParameterError("margins must name each column once, got one twice")
     chosen = tuple(name for name in cells if name in set(columns))
@@ -219,15 +229,26 @@ def _of_record(columns: Sequence[Any], record: Record | None) -> Margins:
     return Margins("record", _checked_names(values)[:-1], columns=chosen)
 
 
-def _checked_groups(key: str, rows: Iterable[tuple[Any, Any]]) -> dict[str, str]:
+def _groups_of(source: Any, keys: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """(key, groups): whether a list has items or prefixes, and the name of the item group of each."""
+    key, rows = rows_of("margins", source, keys, "group")
+    has_heading = isinstance(source, (str, os.PathLike)) and Path(source).suffix != ".parquet"
+    return key, _checked_groups(key, rows, "line" if has_heading else "row", 2 if has_heading else 1)
+
+
+def _checked_groups(
+    key: str, rows: Iterable[tuple[Any, Any]], place: str = "row", first: int = 1
+) -> dict[str, str]:
     """The name of the item group of each item or prefix, both in their NFC form."""
     groups, names = dict[str, str](), dict[str, str]()
     most = _MOST_ITEMS if key == "item" else _MOST_PREFIXES
-    for text, name in rows:
-        of_group = _canonical("names of item groups in margins", name)
-        canonical = _canonical(f"{key} of margins", text)
+    for number, (text, name) in enumerate(rows, first):
+        of_group = _canonical("group of margins", name, f"{place} {number}")
+        canonical = _canonical(f"{key} of margins", text, f"{place} {number}")
         if canonical in groups:
-            raise ParameterError(f"{key} of margins must be listed once, got {short_repr(text)} again")
+            raise ParameterError(
+                f"{key} of margins must be listed once, got {short_repr(text)} again in {place} {number}"
+            )
         if len(groups) == most or (key == "prefix" and len(canonical.encode()) > _LONGEST):
             raise ParameterError(
                 f"margins must list at most {most} of {key}, and prefixes of at most {_LONGEST} bytes, got more"
@@ -242,7 +263,7 @@ def _checked_names(names: Sequence[Any]) -> tuple[str, ...]:
         raise ParameterError(
             f"margins must have 1 to {_MOST_NAMES - 1} item groups beside {OTHER}, got {len(names)}"
         )
-    texts = [_canonical("names of item groups in margins", name) for name in names]
+    texts = [_canonical("names of item groups in margins", name, "their list") for name in names]
     for text in texts:
         if not text.isprintable() or len(text.encode()) > _LONGEST or text == OTHER:
             raise ParameterError(
@@ -253,11 +274,15 @@ def _checked_names(names: Sequence[Any]) -> tuple[str, ...]:
     return (*texts, OTHER)
 
 
-def _canonical(what: str, text: Any) -> str:
-    """The NFC form of a text that is not empty."""
+def _canonical(what: str, text: Any, place: str) -> str:
+    """The NFC form of a text that is not empty, and has no blanks at its ends."""
     if not isinstance(text, str) or not text:
-        raise ParameterError(f"{what} must be text, got {short_repr(text)}")
+        raise ParameterError(f"{what} must be text, got {short_repr(text)} in {place}")
+    if text != text.strip():
+        raise ParameterError(
+            f"{what} must have no blank at either end, got {short_repr(text)} in {place}; take the blanks out"
+        )
     try:
         return canonical_text(text).decode()
     except ValueError as problem:
-        raise ParameterError(f"{what} must be {problem}") from None
+        raise ParameterError(f"{what} must be {problem}, got other text in {place}") from None

@@ -17,6 +17,18 @@ RELEASE = (*RELEASE, "--no-check", "--protocol", "protocol.json", "-o", "sketche
 PLAN = ("plan", "--by", "shape", "--open-vocabulary", "--people", 3000, "--contribution", 5, "--epsilon", 1)
 PLAN = (*PLAN, "--max-sketch-dim", 64)
 
+FAULTY = {
+    "empty.csv": "",
+    "latin.csv": "prefix,group\nS,Schädel\n",
+    "semicolons.csv": "prefix;group\nS;Injuries\n",
+    "both.csv": "item,prefix,group\nS06,S,Injuries\n",
+    "twice.csv": "prefix,group\nS,Injuries\nS,Heads\n",
+    "unnamed.csv": "prefix,group\nS,Injuries\nT,\n",
+    "blank.csv": "prefix,group\nA ,Infections\n",
+    "ragged.csv": "prefix,group\nS,Injuries,more\n",
+    "text.parquet": "prefix,group\nS,Injuries\n",
+}
+
 
 def run(*arguments):
     return CliRunner().invoke(main, list(map(str, arguments)))
@@ -27,6 +39,8 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("visits.csv").write_text("who,what\na,S06\nb,I1\nb,x\n", encoding="utf-8")
     Path("prefixes.csv").write_text("prefix,group\nS,Injuries\nI,Heart\n", encoding="utf-8")
+    for name, text in FAULTY.items():
+        Path(name).write_text(text, encoding="latin-1")
     Path("items.csv").write_text("item,group\nS06,Injuries\nI1,Heart\n", encoding="utf-8")
 
 
@@ -40,6 +54,7 @@ def new(*options):
 def test_a_file_of_item_groups(file):
     shown, protocol = new("--margins", file, *MARGINS)
     assert protocol.margins.names == ("Heart", "Injuries", "(other)")
+    assert ("--margins items.csv" in shown) is (file == "items.csv")
     assert (protocol.margin_share * 5, protocol.margin_contribution) == (1, 2)
     again = run("protocol", "show", "protocol.json")
     for text in (shown, again.output):
@@ -73,9 +88,18 @@ def test_columns_of_a_record():
     [
         (("--margins", "items.csv", "--margin-column", "age", *MARGINS), "not both"),
         (("--margins", "missing.csv", *MARGINS), "does not exist"),
-        (("--margins", "visits.csv", *MARGINS), "columns item or prefix and group"),
+        (("--margins", "visits.csv", *MARGINS), "columns item or prefix and group, each once, got who, what"),
+        (("--margins", "empty.csv", *MARGINS), "not empty"),
+        (("--margins", "latin.csv", *MARGINS), "UTF-8"),
+        (("--margins", "semicolons.csv", *MARGINS), "got semicolons"),
+        (("--margins", "both.csv", *MARGINS), "got both"),
+        (("--margins", "twice.csv", *MARGINS), "got 'S' again in line 3"),
+        (("--margins", "unnamed.csv", *MARGINS), "got '' in line 3"),
+        (("--margins", "blank.csv", *MARGINS), "no blank at either end, got 'A ' in line 2"),
+        (("--margins", "ragged.csv", *MARGINS), "as many values in each line"),
+        (("--margins", "text.parquet", *MARGINS), ".parquet file that can be read"),
         (("--margins", "items.csv", "--margin-contribution", 2), "margin_share must be above 0"),
-        (("--margins", "items.csv", "--margin-share", "0.2"), "margin_contribution must say"),
+        (("--margins", "items.csv", "--margin-share", "0.2"), "add --margin-contribution 2"),
         (MARGINS, "must go with margins"),
         (("--margin-column", "age", *MARGINS), "no record"),
     ],
@@ -131,7 +155,45 @@ def test_a_plan_writes_the_protocol_with_margins():
     assert not Path("other.json").exists()
 
 
+def test_a_plan_whose_margins_show_nothing_is_refused():
+    little = (*PLAN, "--people", 100, "--concentration", 1, "--margins", "prefixes.csv", "--one-group")
+    made = run(*little, "--unit", "one patient", "-o", "protocol.json")
+    assert made.exit_code == 3, made.output
+    assert "To see 10 points takes" in " ".join(made.output.split())
+    assert not Path("protocol.json").exists()
+
+
 def test_plans_by_size_have_no_margins():
     refused = run("plan", "--open-vocabulary", "--people", 3000, "--contribution", 5, "--epsilon", 1, "--item-groups", 5)  # fmt: skip
     assert refused.exit_code != 0
-    assert "shape" in refused.output
+    assert "add --by shape" in refused.output
+    refused = run(*PLAN, "--item-groups", 5, "--margins", "items.csv")
+    assert "--margins or --item-groups, not both" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("column", "words"), [("town", "--record town=A,B"), ("weight", "got 'weight': there is no such column")]
+)
+def test_columns_of_a_record_that_are_refused(column, words):
+    made = run("protocol", "new", "--epsilon", 1, "--unit", "one patient", "--sketch-dim", 16, "--record", "town", "--margin-column", column, "--margin-share", "0.2", "-o", "record.json")  # fmt: skip
+    assert made.exit_code == 2
+    assert words in made.output
+
+
+def test_a_check_says_whether_the_item_groups_fit(monkeypatch):
+    monkeypatch.setattr("armslength.cli.check.is_terminal", lambda _: True)
+    check = ("check", *RELEASE[1:8], "--protocol", "protocol.json")
+    new("--margins", "prefixes.csv", "--margin-share", "0.2", "--margin-contribution", 1)
+    done = run(*check)
+    assert done.exit_code == 0, done.output
+    text = " ".join(done.output.split())
+    assert "33.3% of (person, group, item) pairs are (other)." in text
+    assert "50.0% of people have more item groups than count (1 of each person)." in text
+    Path("visits.csv").write_text("who,what\na,s06\nb,i1\n", encoding="utf-8")
+    done = run(*check)
+    assert done.exit_code == 7
+    text = " ".join(done.output.split())
+    assert "100.0% of (person, group, item) pairs are (other). Are items written as in the list?" in text
+    assert "Injuries: nobody has an item in it." in text
+    about = json.loads(run(*check, "--format", "json").output)
+    assert about["margins"] == {"in_none": 1.0, "empty": ["Heart", "Injuries"], "people_over": 0}

@@ -200,3 +200,37 @@ def test_a_column_of_a_record_is_flagged_from_nine_tenths_on():
     result = check_table(TableJob.of(pa.table(rows), protocol, columns, groups))
     assert result.columns == {"sex": (10, 3, 6), "100%=age": (10, 8, 0), "text": (10, 0, 0)}
     assert [name for name, column in result.columns.items() if column.needs_a_look] == ["sex"]
+
+
+@pytest.mark.parametrize("rule", ["item", "prefix"])
+@pytest.mark.parametrize("bound", [1, 2, 3])
+def test_margins_are_those_of_a_naive_count(rule, bound):
+    events = random_events(7, weighted=False)
+    groups = {"i1": "A", "i2": "B", "i3": "B", "i44": "nobody"}
+    protocol = al.Protocol(
+        al.SparseJL(sketch_dim=16, seed="t"),
+        epsilon=1,
+        contribution=3,
+        unit="one person",
+        margins={rule: list(groups), "group": list(groups.values())},
+        margin_share="0.2",
+        margin_contribution=bound,
+    )
+    table = None if rule == "prefix" else groups
+    result = check_table(job_of(as_table(events, text_items=True), protocol, margins=table))
+
+    def group_of(item):
+        text = f"i{item}"
+        fitting = [each for each in groups if (text.startswith(each) if rule == "prefix" else text == each)]
+        return groups[fitting[0]] if fitting else "(other)"
+
+    pairs = {event[:3] for event in events if event[0] and event[1] in GROUPS and event[2] is not None}
+    cells = {(person, group, group_of(item)) for person, group, item in pairs}
+    numbers = defaultdict(int)
+    for person, _, _ in cells:
+        numbers[person] += 1
+    others = sum(group_of(item) == "(other)" for _, _, item in pairs)
+    assert result.margins.in_none == pytest.approx(others / len(pairs), rel=1e-12)
+    assert result.margins.empty == ["nobody"]
+    assert result.margins.people_over == sum(number > bound for number in numbers.values())
+    assert result.margins.needs_a_look

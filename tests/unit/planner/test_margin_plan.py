@@ -82,9 +82,10 @@ def test_the_protocol_has_the_margins():
 
 
 def test_the_price_is_what_the_sketches_lose():
-    with_margins, without = plan(margin_share="0.3", epsilon="0.1"), plan(item_groups=None, epsilon="0.1")
+    known = {"epsilon": "0.1", "people": 30_000}
+    with_margins, without = plan(margin_share="0.3", **known), plan(item_groups=None, **known)
     assert with_margins.seen < without.seen
-    assert "Without margins you would see" in str(with_margins)
+    assert "Without margins you would see" in " ".join(str(with_margins).split())
     assert "margins" not in str(without)
     assert without.situation.margins is None
 
@@ -94,10 +95,33 @@ def test_item_groups_without_a_list_make_no_protocol():
         _ = plan().protocol
 
 
-def test_too_much_noise_is_said():
-    hidden = plan(epsilon="0.01", people=100, concentration=1.0).situation.margins
-    assert hidden.recommended.seen is None
-    assert "noise hides them" in hidden.text
+def test_margins_that_show_nothing_are_not_recommended():
+    hidden = plan(people=100, concentration=1.0)
+    assert hidden.seen is not None
+    margins = hidden.situation.margins
+    assert margins.recommended.seen is None
+    assert "noise hides them" in margins.text
+    assert not hidden.resolvable
+    assert "Recommended:" not in str(hidden)
+    with pytest.raises(al.NotResolvableError, match="10 points takes"):
+        _ = hidden.protocol
+    record = {"age": [18, 40], "sex": ["F", "M"]}
+    known = {"item_groups": None, "record": record, "margins": ["age", "sex"], "contribution": None}
+    of_record = plan(people=100, concentration=1.0, one_group=False, **known)
+    assert "--one-group" in of_record.refusal
+
+
+def test_what_is_needed_is_enough():
+    needs = plan(people=100, concentration=1.0).situation.margins.needs
+    people = int(needs.split(" people")[0].replace(",", ""))
+    for factor, is_enough in ((1, True), (0.9, False)):
+        seen = [each.seen for each in plan(people=int(factor * people)).situation.margins.settings]
+        assert (min(filter(None, seen)) <= 0.1) is is_enough
+
+
+def test_margins_that_cost_nothing_are_said_to():
+    text = str(plan(people=10**7, beyond_chance=True, contribution=1))
+    assert "Margins cost nothing that you would see" in " ".join(text.split())
 
 
 @pytest.mark.parametrize(
