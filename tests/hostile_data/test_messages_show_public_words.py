@@ -43,7 +43,7 @@ PUBLIC = {
     "why a text is not canonical, in the words of randomness/seeds.py, which are looked at too": """
         randomness/hashing.py:problem randomness/seeds.py:problem""",
     "names of files, and of the columns of a typed file": """
-        file.name file.path self._file.name ','.join(map(repr,names[:20]))or'none'""",
+        file.name self._file.name ','.join(map(repr,names[:20]))or'none'""",
 }
 
 

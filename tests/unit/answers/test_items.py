@@ -40,7 +40,9 @@ def test_it_prints_its_numbers_and_its_limits():
     rows = release(counts_of(i0=5000))
     answer = al.explain_items(rows["north"], rows["harbor"], range(10))
     assert "0 +5," in answer.summary
-    apart = sum(verdict != "no difference found" for verdict in answer.verdict)  # 1, but for one in twenty runs
+    apart = sum(
+        verdict != "no difference found" for verdict in answer.verdict
+    )  # 1, but for one in twenty runs
     assert f"{10 - apart} others not told apart (" in answer.summary
     largest = max(np.abs(answer.lower[apart:]).max(), answer.upper[apart:].max())
     bound = answer.summary.split("by at most ")[1].rstrip(")").replace(",", "")
