@@ -32,7 +32,7 @@ RELEASE = (
     *("--threads", "1"),
 )
 AGAIN = ("--overwrite", "--repeat")
-MANY_ROWS, LITTLE_MEMORY = 400_000, "8MB"  # more rows than may be held: they wait in a temporary file
+MANY_ROWS, LITTLE_MEMORY = 400_000, "4MB"  # more rows than may be held: they wait in a temporary file
 READABLE = (b"p1234",)  # what stands in a file of these events that is not encrypted
 NEW_LEDGER = "--new-ledger"
 _HALF_RELEASED = re.compile(rf"\.{re.escape(TARGET)}\..+\.part")

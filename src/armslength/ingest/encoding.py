@@ -156,7 +156,8 @@ class ItemWords:
                     self._known = self._of(_NO_TEXT, None)._replace(is_first=False)
             places[is_new] = self._places(known, new)
         amounts: Int64s = known.amounts[places] if len(known.amounts) else _NONE
-        is_usable = known.is_usable[places]
+        # nearly always only the empty text, which is the first, cannot be used
+        is_usable = places != 0 if known.is_usable[1:].all() else known.is_usable[places]
         if known.is_first:
             return Items(places.astype(np.int64), known.list, _NO_ROWS, amounts, is_usable)
         margins = known.margins[places] if len(known.margins) else np.zeros(len(places))

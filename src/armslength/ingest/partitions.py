@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from io import FileIO
 
 DEFAULT_MEMORY = "1GB"
-ROWS_AT_ONCE = 1 << 19  # of a block, so that each part is large enough to be encrypted by itself
+ROWS_AT_ONCE = 1 << 20  # of a block, so that each part is large enough to be encrypted by itself
 _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
 PARTS = 512
 PART_SHIFT = np.uint64(55)  # the highest 9 bits of a hash are the part
@@ -93,8 +93,8 @@ class EventStore:
 
     def __init__(self, key: Words, memory: int, threads: int) -> None:
         self._key = key
-        self._most_bytes = memory // 2
-        self._most_rows = max(_LEAST_ROWS, memory // (2 * _EVENT_BYTES * threads))
+        self._most_bytes = 3 * memory // 4
+        self._most_rows = max(_LEAST_ROWS, memory // (4 * _EVENT_BYTES * threads))
         self._lock = Lock()
         self._blocks: list[Block] = []
         self._in_file: list[_BlockInFile] = []
