@@ -77,11 +77,11 @@ def partitioning():
 
 def writing():
     forking(_TemporaryFile, "write")
-    table("10MB", 1)
+    table("2MB", 1)
 
 def reading_back():
     forking(_TemporaryFile, "read", 5)
-    table("10MB", 1)
+    table("2MB", 1)
 
 def bounding():
     forking(KeyedOrder, "bounded", 2)
@@ -90,7 +90,7 @@ def bounding():
 def adding():
     "Forks in the thread that adds, while others bound."
     forking(GroupSums, "add", 2)
-    table("10MB", 2)
+    table("2MB", 2)
 
 try:
     globals()[sys.argv[1]]()
