@@ -178,13 +178,12 @@ def _summed(name: str, data: bytes) -> str:
 
 
 def _summed_texts(data: bytes) -> str:
-    """The same of a Parquet file of text, which is read without the engine; one that no longer has text is left to it."""
+    """The same of a Parquet file of text, which is read without the engine; one that no longer is text is left to it."""
     groups, columns = public_groups_of("group", _GROUPS, None), EventColumns("person", "item", "group")
     source = written("texts.parquet", data)
     texts = ParquetTexts.of(event_files(source), columns.named)
-    if texts is None:
-        return "no texts"
-    job = TableJob.of(source, _protocol(), columns, groups, memory=_MEMORY, threads=1)
+    reader = _JobOfEngine if texts is None else TableJob
+    job = reader.of(source, _protocol(), columns, groups, memory=_MEMORY, threads=1)
     if job.sums(bytes(KEY_BYTES)).values.shape != (len(_GROUPS), 8):
         raise Finding("events were read, and there is no sum for each group")
     return "accepted"

@@ -207,7 +207,10 @@ def test_shares_with_coarse_totals():
         transform = al.SparseJL(input_dim=counts.shape[1], sketch_dim=600, sparsity=3, seed=f"items {trial}")
         # the noise of a total has a scale of 1/(ε·share) = 500 where totals are about 8,000
         rows = released(counts, transform, epsilon="0.1", contribution=1, total_share="0.02")
-        answer = al.explain_items(rows["a"], rows["b"], range(30), level=1 - ERROR, by="shape")
+        try:
+            answer = al.explain_items(rows["a"], rows["b"], range(30), level=1 - ERROR, by="shape")
+        except al.NotResolvableError:
+            continue  # a total that may be 0: nothing was said, so nothing was wrong
         wanted = truth[list(map(int, answer.items))]
         misses += bool(((wanted < answer.lower) | (wanted > answer.upper)).any())
     check_bound(misses, trials, ERROR)

@@ -282,14 +282,14 @@ def test_a_small_memory_spills_and_gives_the_same(source, fields, monkeypatch):
             owner, name, lambda *a, real=real, calls=calls, **k: calls.append(1) or real(*a, **k)
         )
     found = {}
-    memories = ("1GB", "70MB", "68MB" if fields.get("count") == "events" else "8MB")
+    memories = ("1GB", "70MB", "68MB" if fields.get("count") == "events" else "4MB")
     for memory in memories:
         wrote.clear()
         compacted.clear()
         job = TableJob.of(events, protocol, columns, groups, memory=memory)
         found[memory] = job.sums(KEY).values.tolist()
         assert bool(compacted) == (memory != "1GB" and source is one_heavy_person)
-    assert bool(wrote) == (memory == "8MB")
+    assert bool(wrote) == (memory == "4MB")
     assert len({str(values) for values in found.values()}) == 1
 
 
