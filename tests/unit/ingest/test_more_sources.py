@@ -615,7 +615,9 @@ def test_google_gives_up_and_a_signal_ends_the_wait_before(monkeypatch):
             sums(uri)
     assert [uri.count("retry_limit_seconds=") for uri in addresses] == [1, 1, 1]
     command = f"""if True:
+        import signal
         import armslength.ingest.sources as sources
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell ignores for what runs in its background
         print("ready", flush=True)
         sources.event_files({f"{address}&retry_limit_seconds=600"!r})"""
     with subprocess.Popen(
