@@ -23,8 +23,8 @@ POPULATIONS_NOTE = (
     "families, clinics and repeat visits make chance larger"
 )
 _DISJOINT = "as if nobody were counted in two rows of a side"
-_NEARLY_ALL = 0.7  # of the item groups that may count of each person
-_DOUBTFUL = 0.0005  # how often a side that has nobody may be taken for one that has
+NEARLY_ALL = 0.7  # of the item groups that may count of each person
+DOUBTFUL = 0.0005  # how often a side that has nobody may be taken for one that has
 _MOST_LINES = 20
 _MOST_NAMES = 3
 
@@ -219,7 +219,7 @@ def _explanations(
     prevalences = [Prevalence.of(side, beyond_chance=beyond_chance) for side in sides]
     names = sides[0].margin_names if sides else ()
     tail = (1 - sure) / 2 / max(1, len(names) * len(pairs))
-    limits = [side.limits(tail) if side.has_people(min(tail, _DOUBTFUL)) else None for side in prevalences]
+    limits = [side.limits(tail) if side.has_people(min(tail, DOUBTFUL)) else None for side in prevalences]
     results: list[Explanation | None] = []
     for i, j in pairs:
         if sides[i].noises.shared_count(sides[j].noises):
@@ -263,7 +263,7 @@ def _bounds(sides: Sequence[Sketches], prevalences: Sequence[Prevalence]) -> lis
     near = [
         f"{_name(side)} ({mean:.1f} on average)"
         for side, mean in zip(sides, means, strict=True)
-        if mean > _NEARLY_ALL * most
+        if mean > NEARLY_ALL * most
     ]
     if not near:
         return [counted]

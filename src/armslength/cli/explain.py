@@ -16,10 +16,9 @@ from armslength.cli.options import (
     LocalPath,
     chosen_parties,
     load_all,
-    work_limit,
 )
 from armslength.cli.output import as_csv, as_json, echo_notes
-from armslength.sketches.sketch_file import list_files
+from armslength.cli.reasons import parts_with_margins
 from armslength.sketches.sketches import sum_rows
 
 _REST = "the rest"
@@ -148,17 +147,7 @@ def _joined(labels: list[str]) -> str:
 
 def _rows(sketches: "al.Sketches", files: tuple[str, ...], labels: list[str]) -> "al.Sketches":
     """The rows of these labels, with margins if they all have some: joined with files that have none, they have lost them."""
-    if sketches.margins is not None:
-        return sketches[labels]
-    wanted = set(labels)
-    rows = {
-        row.labels[0]: row
-        for name in files
-        for path in list_files(name)
-        for row in al.load(path, **work_limit())
-        if row.labels[0] in wanted
-    }
-    return al.concat([rows[label] for label in labels])
+    return al.concat(parts_with_margins(sketches, files, labels))[labels]
 
 
 def _lines(path: str) -> list[str]:

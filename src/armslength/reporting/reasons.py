@@ -8,15 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from armslength.answers.explain import _NEARLY_ALL as NEARLY_ALL
-from armslength.answers.explain import Explanation, explain_pairs
+from armslength.answers.explain import DOUBTFUL, NEARLY_ALL, Explanation, explain_pairs
 from armslength.errors import ParameterError
 from armslength.estimates.pair_noise import Floats
 from armslength.estimates.prevalence import Prevalence
 from armslength.results import shortened
 from armslength.sketches.sketches import Sketches, concat
 
-_DOUBTFUL = 0.0005  # how often a side that has nobody may be taken for one that has
 _MOST_WORDS = 3
 _LONGEST_NAME = 32
 _MOST_NUMBERS = 600_000  # that the page holds for choices: 3 MB
@@ -113,7 +111,7 @@ class Explained(NamedTuple):
         if self.has(rows):
             people = Prevalence.of(self.sketches.rows(self.places(rows)), beyond_chance=beyond_chance)
             tail = miss / 2 / len(names)
-            if people.has_people(min(tail, _DOUBTFUL)):
+            if people.has_people(min(tail, DOUBTFUL)):
                 return np.array(people.limits(tail))
         return np.full((3, len(names)), np.nan)
 
