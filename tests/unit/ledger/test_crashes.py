@@ -1,14 +1,12 @@
 """Many processes on one ledger, killed in the middle of their work: no charge that was reported is lost, no budget exceeded.
 
-The processes import the ledger alone, so that they are quick to start and spend their short lives charging.
+The processes are forks, so that they are quick to start and spend their short lives charging.
 """
 
 import os
 import random
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -16,52 +14,66 @@ from pathlib import Path
 import pytest
 
 import armslength as al
+from armslength.ledger.ledger import Entry
 
-# Charges until it is refused, and says so on a line of its own each time a charge is done.
-WORKER = """
-import sys
-from armslength.errors import BudgetError, ParameterError
-from armslength.ledger.ledger import Entry, Ledger
-
-path, name, epsilon, most, create = sys.argv[1:]
-fields = "visits north one_patient add_remove 1 l1 laplace 0x1.0p+0 - 1 0 0 f 0.1".split()
-fields[8], fields[9] = "", epsilon
-ledger = Ledger(path, create=bool(create))
-print("ready", flush=True)
-sys.stdin.readline()
-for number in range(int(most)):
-    label = f"{name}-{number}"
-    try:
-        ledger.charge(Entry(*fields), [label])
-    except ParameterError as problem:
-        print("not mine", flush=True)
-        break
-    except BudgetError as problem:
-        print("over budget" if "must fit the budget" in str(problem) else "known label", flush=True)
-        break
-    print(label, flush=True)
-"""
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+FIELDS = ("visits", "north", "one_patient", "add_remove", "1", "l1", "laplace", "0x1.0p+0", "")
 
 
-def worker(path, name, *, epsilon="0.001", most=10**6, create=False, waits=False):
-    process = subprocess.Popen(
-        [sys.executable, "-c", WORKER, str(path), name, epsilon, str(most), "yes" if create else ""],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout.readline() == "ready\n"
-    if not waits:
-        process.stdin.close()
-    return process
+def charge_until_refused(path, name, epsilon, most, create, gate, said):
+    """Charges once a byte has come, and says so on a line of its own each time a charge is done."""
+
+    def report(line):
+        os.write(said, f"{line}\n".encode())
+
+    ledger = al.Ledger(path, create=create)
+    report("ready")
+    os.read(gate, 1)
+    for number in range(most):
+        label = f"{name}-{number}"
+        try:
+            ledger.charge(Entry(*FIELDS, epsilon, "0", "0", "f", "0.1"), [label])
+        except al.ParameterError:
+            return report("not mine")
+        except al.BudgetError as problem:
+            return report("over budget" if "must fit the budget" in str(problem) else "known label")
+        report(label)
+    return None
 
 
-def reported(process):
-    """What it said it had done; a line that was cut off by the kill says nothing."""
-    lines = process.stdout.read().splitlines(keepends=True)
-    process.stdout.close()
-    process.wait()
-    return [line.rstrip("\n") for line in lines if line.endswith("\n")]
+class Worker:
+    """A process that charges, and what it says of that."""
+
+    def __init__(self, path, name, *, epsilon="0.001", most=10**6, create=False, waits=False):
+        gate, self.gate = os.pipe()
+        reports, said = os.pipe()
+        self.process = os.fork()
+        if self.process == 0:
+            code = 1
+            try:
+                charge_until_refused(path, name, epsilon, most, create, gate, said)
+                code = 0
+            finally:
+                os._exit(code)
+        os.close(gate)
+        os.close(said)
+        self.reports = os.fdopen(reports)
+        assert self.reports.readline() == "ready\n"
+        if not waits:
+            self.start()
+
+    def start(self):
+        os.write(self.gate, b"x")
+        os.close(self.gate)
+
+    def reported(self):
+        """What it said it had done, to its end; a line that was cut off by the kill says nothing."""
+        with self.reports as lines:
+            done = [
+                line.rstrip("\n") for line in lines.read().splitlines(keepends=True) if line.endswith("\n")
+            ]
+        self.code = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+        return done
 
 
 def labels_in(path):
@@ -73,22 +85,21 @@ def labels_in(path):
         connection.close()
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no SIGKILL")
 def test_processes_killed_in_the_middle_of_many_charges(tmp_path):
     path = tmp_path / "ledger.sqlite"
     al.Ledger(path, create=True).set_budget("visits", 1000, unit="one_patient")
     chance = random.Random(1)  # noqa: S311  # when to kill, not what to draw
     done = []
     for round_ in range(8):
-        processes = [worker(path, f"{round_}-{i}") for i in range(3)]
+        processes = [Worker(path, f"{round_}-{i}") for i in range(3)]
         # The first one reports some charges; then all die at once, wherever they are in theirs.
-        done += [processes[0].stdout.readline().rstrip("\n") for _ in range(chance.randint(3, 12))]
+        done += [processes[0].reports.readline().rstrip("\n") for _ in range(chance.randint(3, 12))]
         time.sleep(0.01 * chance.random())
         for process in processes:
-            process.send_signal(signal.SIGKILL)
+            os.kill(process.process, signal.SIGKILL)
         for process in processes:
-            done += reported(process)
-            assert process.returncode == -signal.SIGKILL
+            done += process.reported()
+            assert process.code == -signal.SIGKILL
         # The file opens, and every line has its label.
         entries = al.Ledger(path, read_only=True).entries()
         written = labels_in(path)
@@ -105,9 +116,9 @@ def test_racing_processes_spend_a_budget_to_its_last_part_and_no_more(tmp_path):
     path = tmp_path / "ledger.sqlite"
     ledger = al.Ledger(path, create=True)
     ledger.set_budget("visits", 1, unit="one_patient")
-    processes = [worker(path, str(i), epsilon="0.02") for i in range(4)]
-    said = [reported(process) for process in processes]
-    assert [process.returncode for process in processes] == [0] * 4
+    processes = [Worker(path, str(i), epsilon="0.02") for i in range(4)]
+    said = [process.reported() for process in processes]
+    assert [process.code for process in processes] == [0] * 4
     assert all(lines[-1] == "over budget" for lines in said)
     assert len(ledger.entries()) == 50
     assert sorted(line for lines in said for line in lines[:-1]) == sorted(labels_in(path))
@@ -118,10 +129,10 @@ def test_racing_processes_spend_a_budget_to_its_last_part_and_no_more(tmp_path):
 def test_of_processes_that_ask_for_a_new_ledger_at_once_one_makes_it(tmp_path):
     path = tmp_path / "ledger.sqlite"
     for _ in range(5):
-        processes = [worker(path, str(i), most=3, create=True, waits=True) for i in range(2)]
+        processes = [Worker(path, str(i), most=3, create=True, waits=True) for i in range(2)]
         for process in processes:  # both have seen that there is no file yet
-            process.stdin.close()
-        said = sorted(map(reported, processes), key=len)
+            process.start()
+        said = sorted((process.reported() for process in processes), key=len)
         assert said[0] == ["not mine"]
         assert sorted(labels_in(path)) == said[1]
         assert len(said[1]) == len(al.Ledger(path).entries()) == 3
@@ -132,12 +143,11 @@ def test_of_processes_that_ask_for_a_new_ledger_at_once_one_makes_it(tmp_path):
 def test_of_several_processes_with_one_label_one_is_charged(tmp_path):
     path = tmp_path / "ledger.sqlite"
     al.Ledger(path, create=True).set_budget("visits", 1000, unit="one_patient")
-    processes = [worker(path, "same", most=1) for _ in range(2)]
-    assert sorted(reported(process) for process in processes) == [["known label"], ["same-0"]]
+    processes = [Worker(path, "same", most=1) for _ in range(2)]
+    assert sorted(process.reported() for process in processes) == [["known label"], ["same-0"]]
     assert len(al.Ledger(path).entries()) == 1
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_journal_left_by_a_dead_process_is_undone(tmp_path, entry, read_only):
     path = tmp_path / "ledger.sqlite"
