@@ -9,18 +9,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import bdtrik
 
-from armslength._numba import Int64s, Integers, kernel
+from armslength._numba import Int64s, Integers
 from armslength.checks import one_of
 from armslength.randomness.sampling import SymmetricTable, achlioptas_table, normal_table
 from armslength.randomness.seeds import Stream, fresh_seed
-from armslength.threads import cached_attribute, for_blocks
+from armslength.threads import cached_attribute
 from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import SparseRows, integer_rows
 from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
-from armslength.transforms.transform import Transform, block_rows, check_dense_size, set_checked
-from armslength.transforms.typical_norms import largest_chi_square, largest_l1, median_level
+from armslength.transforms.transform import (
+    Transform,
+    block_rows,
+    check_dense_size,
+    largest_chi_square,
+    largest_l1,
+    median_level,
+    set_checked,
+)
 
 CONSTRUCTIONS = ("dense", "sparse")
 _PLUS_MINUS_ONE = SymmetricTable((2**63,))
@@ -104,22 +112,19 @@ class IndependentEntries(Transform):
         """The columns of A at these column numbers, k x len(items)."""
         return self._columns_at(self.column_numbers(items)).T.astype(np.int64)
 
-    def apply(self, X: Any, *, threads: int | None = None) -> Int64s:
+    def apply(self, X: Any, *, threads: int | None = None) -> Int64s:  # noqa: ARG002  # the BLAS has its own
         """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**."""
         rows = integer_rows(X, self.input_dim)
         product = np.zeros((rows.count, self.sketch_dim), dtype=np.int64)
         if isinstance(rows, SparseRows):
-            present, positions = np.unique(rows.columns.astype(np.int64), return_inverse=True)
+            starts, numbers, values = rows.entries(0, rows.count)
+            by_row = sparse.csr_array((values.astype(np.int64), numbers, starts), (rows.count, rows.width))
+            present = np.unique(numbers).astype(np.int64)
             columns = self._columns_at(present)
-
-            def add_sparse(start: int, stop: int) -> None:
-                starts, _, values = rows.entries(start, stop)
-                part = positions[rows.starts[start] : rows.starts[stop]]
-                add_sparse_product(starts, part, values, columns, product[start:stop])
-
-            for_blocks(rows.count, max(1, rows.count // 64), add_sparse, threads)
+            for first in range(0, len(present), self._columns_at_once):
+                part = slice(first, first + self._columns_at_once)
+                product += by_row[:, present[part]] @ columns[part].astype(np.int64)
             return product
-        # No pool of our own: the BLAS has its threads.
         for first, columns in self._parts():
             step = block_rows(max(columns.shape))
             for start in range(0, rows.count, step):
@@ -267,14 +272,3 @@ def add_product(rows: Integers, columns: NDArray[np.int8], largest: int, product
         if shift + bits <= size:
             limb &= (1 << bits) - 1
         product += (limb.astype(np.float64) @ factors).astype(np.int64) << shift
-
-
-@kernel
-def add_sparse_product(
-    starts: Integers, positions: Integers, values: Integers, columns: NDArray[np.int8], product: Int64s
-) -> None:
-    """product += rows·columns modulo 2^64, for rows of (position in columns, value) entries."""
-    for i in range(len(starts) - 1):
-        for entry in range(starts[i], starts[i + 1]):
-            for number in range(columns.shape[1]):
-                product[i, number] += np.int64(values[entry]) * np.int64(columns[positions[entry], number])

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import chdtri
 
 from armslength._numba import Integers
 from armslength.checks import integer, plain_number, type_name
@@ -18,7 +19,6 @@ from armslength.laws import Cumulants
 from armslength.randomness.seeds import checked_seed
 from armslength.threads import cached_attribute
 from armslength.transforms.integer_rows import plain_array
-from armslength.transforms.typical_norms import typical_squared_norm
 
 LARGEST_INPUT_DIM = 2**40
 LARGEST_SKETCH_DIM = 2**24
@@ -393,6 +393,34 @@ def checked_norm(name: str, value: Any, at_most: float) -> float:
 def block_rows(width: int) -> int:
     """How many rows of that width one thread works on at a time."""
     return max(1, _BLOCK_ENTRIES // max(1, width))
+
+
+# Norms of random matrices before they are made, for plans. A protocol calibrates its noise to the exact number of its own matrix.
+
+
+def typical_squared_norm(rows: float, columns: float) -> float:
+    """About the squared operator norm of a matrix of independent entries of variance 1: (√d + √k)²."""
+    return (math.sqrt(columns) + math.sqrt(rows)) ** 2
+
+
+def median_level(count: int) -> float:
+    """The level that the largest of that many independent variables stays below half of the time: 2^(−1/count)."""
+    return math.exp(-math.log(2) / count)
+
+
+def largest_chi_square(degrees: float, count: int) -> float:
+    """The median of the largest of that many chi-square variables."""
+    return float(chdtri(degrees, -math.expm1(-math.log(2) / count)))
+
+
+def largest_l1(k: int, count: int) -> float:
+    """About the median of the largest of that many sums of k magnitudes of standard normals.
+
+    A sum is taken for a shifted chi-square variable of its mean, variance and skewness.
+    """
+    mean, deviation = k * math.sqrt(2 / math.pi), math.sqrt(k * (1 - 2 / math.pi))
+    degrees = 8 * k / 0.9953**2  # the skewness of a magnitude is 0.9953
+    return mean + deviation * (largest_chi_square(degrees, count) - degrees) / math.sqrt(2 * degrees)
 
 
 def _variance_text(coefficients: tuple[float, float] | None) -> str:
