@@ -34,7 +34,6 @@ CONSTRUCTIONS = ("dense", "sparse")
 _PLUS_MINUS_ONE = SymmetricTable((2**63,))
 _KEPT_ENTRIES = 1 << 28  # 256 MB of bytes stay in memory; beyond that columns are made again as needed
 _ENTRIES_AT_ONCE = 1 << 22
-_FEW_OF = 16  # columns are few if they are fewer than one in so many
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,10 +102,9 @@ class IndependentEntries(Transform):
         return d * k * self._entry_work + work.dense_gram_work(k, d) + work.proof_work(k)
 
     def columns_work(self, count: int) -> int:
-        """The columns that are drawn; all of them, unless they are few."""
+        """All columns, where they stay in memory, or else those that are asked for."""
         column = self._entry_work * self.sketch_dim
-        few = count * _FEW_OF < self.input_dim
-        return count * (work.LONE_COLUMN + column) if few else self.input_dim * column
+        return self.input_dim * column if self._are_kept else count * (work.LONE_COLUMN + column)
 
     def columns(self, items: Any) -> Int64s:
         """The columns of A at these column numbers, k x len(items)."""
@@ -146,15 +144,15 @@ class IndependentEntries(Transform):
     @cached_attribute
     def _kept_columns(self) -> NDArray[np.int8] | None:
         """All columns, each as a row, where they fit in memory."""
-        if self.input_dim * self.sketch_dim > _KEPT_ENTRIES:
-            return None
-        return self._made_columns(np.arange(self.input_dim))
+        return self._made_columns(np.arange(self.input_dim)) if self._are_kept else None
+
+    @property
+    def _are_kept(self) -> bool:
+        return self.input_dim * self.sketch_dim <= _KEPT_ENTRIES
 
     def _columns_at(self, numbers: Int64s) -> NDArray[np.int8]:
         """Columns of these numbers, each as a row."""
-        # A few columns of a matrix that nobody has needed yet are made alone.
-        few = len(numbers) * _FEW_OF < self.input_dim and "_kept_columns" not in self.__dict__
-        columns = None if few else self._kept_columns
+        columns = self._kept_columns
         return self._made_columns(numbers) if columns is None else columns[numbers]
 
     def _made_columns(self, numbers: Int64s) -> NDArray[np.int8]:
