@@ -166,8 +166,7 @@ def cluster(
             "for more, use scikit-learn on their values"
         )
     rows = sketches if isinstance(sketches, Sketches) else sketches.to_sketches()
-    rows, left_out = with_shapes(rows, by)
-    checked_rows("sketches with a total above 0", rows, 2)
+    rows, left_out = with_shapes(rows, by, 2)
     estimate = pair_estimator(by, beyond_chance=beyond_chance)(rows, None)
     clusters = cluster_estimate(
         rows, estimate, linkage=linkage, level=level, by=by, beyond_chance=beyond_chance

@@ -9,14 +9,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.pairs import checked_sketches
+from armslength.answers.pairs import FEWER, MORE, NOT_FOUND, by_evidence, checked_sketches, verdicts
 from armslength.checks import number
 from armslength.errors import NotResolvableError, ParameterError, plural
 from armslength.estimates.prevalence import Limits, Prevalence, difference_limits
 from armslength.results import LONGEST_LABEL, Column, Result, heading, line, sentences, shortened
 from armslength.sketches.sketches import Sketches
 
-MORE, FEWER, NOT_FOUND = "more", "fewer", "no difference found"
 COUNTS_NOTE = "about the people counted"
 POPULATIONS_NOTE = (
     "about populations, as if the people of each side were a random sample of people like them; "
@@ -47,7 +46,6 @@ class Explanation(Result):
         difference: The prevalence in b less that in a.
         lower: The lower ends of the differences.
         upper: The upper ends of the differences.
-        verdict: "more", "fewer" or "no difference found", of b against a.
         level: The confidence, for all item groups together.
         beyond_chance: Whether it is about the populations behind the rows, and not about the people counted.
         note: What must be known to read it.
@@ -62,10 +60,14 @@ class Explanation(Result):
     difference: NDArray[np.float64]
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
-    verdict: tuple[str, ...]
     level: float
     beyond_chance: bool
     note: str
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """Of b against a: "more", "fewer" or "no difference found"."""
+        return verdicts(self.lower, self.upper)
 
     @property
     def found(self) -> int:
@@ -269,19 +271,14 @@ def _bounds(sides: Sequence[Sketches], prevalences: Sequence[Prevalence]) -> lis
 
 
 def _ranked(names: Sequence[str], a: Limits, b: Limits) -> dict[str, Any]:
-    """The columns of an explanation, by evidence: |difference| over its distance to the end that is nearer to 0."""
+    """The columns of an explanation, by evidence."""
     value, lower, upper = difference_limits(a, b)
-    reach = np.where(value > 0, value - lower, upper - value)
-    order = np.argsort(-np.abs(value) / reach, kind="stable")
+    order = by_evidence(value, lower, upper)
     lower, upper = (np.clip(end, -1.0, 1.0)[order] for end in (lower, upper))
     of_a, of_b = (np.clip(side[0], 0.0, 1.0)[order] for side in (a, b))
     difference = np.clip(of_b - of_a, lower, upper)
-    verdict = tuple(
-        MORE if least > 0 else FEWER if most < 0 else NOT_FOUND
-        for least, most in zip(lower, upper, strict=True)
-    )
     columns = {"a": of_a, "b": of_b, "difference": difference, "lower": lower, "upper": upper}
-    return {"item_groups": tuple(names[row] for row in order), **columns, "verdict": verdict}
+    return {"item_groups": tuple(names[row] for row in order), **columns}
 
 
 def check_margins(sides: Sequence[Sketches]) -> None:

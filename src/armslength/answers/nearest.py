@@ -168,11 +168,10 @@ def nearest(  # noqa: PLR0913  # each chooses one thing
         show_progress: Whether to show a bar on a terminal.
     """
     _check_size("queries", checked_sketches("queries", queries, 1))
-    queries, without = with_shapes(queries, by)
-    checked_sketches("queries with a total above 0", queries, 1)
+    queries, without = with_shapes(queries, by, 1)
     left_out = [without]
     if isinstance(index, Sketches):
-        index, without = with_shapes(index, by)
+        index, without = with_shapes(index, by, 1)
         left_out.append(without)
     index_rows = checked_rows("index", queries if index is None else index, 2 if index is None else 1)
     check_same_space((*queries.protocols, *index_rows.protocols))
