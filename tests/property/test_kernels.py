@@ -15,7 +15,7 @@ from armslength.ingest.grid import add_amounts
 from armslength.threads import for_blocks, for_runs
 from armslength.transforms import sparse_jl
 from armslength.transforms.hadamard_jl import walsh
-from armslength.transforms.integer_rows import DenseRows, contiguous, fill_dense, stored_rows
+from armslength.transforms.integer_rows import DenseRows, SparseRows, contiguous, stored_rows
 from armslength.transforms.sparse_jl import add_tiles, list_columns, scatter_dense, scatter_sparse
 
 KINDS = [np.int32, np.int64]
@@ -214,9 +214,9 @@ def test_what_is_a_valid_sparse_matrix(starts, columns, fine, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_sums_of_entries_and_of_amounts_wrap(kind):
     top = np.iinfo(np.int64).max
-    dense = np.full((2, 3), top)
-    fill_dense(np.array([0, 2, 3]), np.array([1, 1, 2], dtype=kind), np.array([1, 2, 3], dtype=kind), dense)
-    assert dense.tolist() == [[top, -(2**63) + 2, top], [top, top, -(2**63) + 2]]
+    columns = np.array([1, 1, 2], dtype=kind)
+    dense = SparseRows(np.array([0, 2, 3]), columns, np.array([top, 2, 3]), 3).block(0, 2)
+    assert dense.tolist() == [[0, -(2**63) + 1, 0], [0, 0, 3]]
     totals = np.array([top, 0])
     add_amounts(np.array([0, 1, 0], dtype=kind), np.array([1, 5, 1]), totals)
     assert totals.tolist() == [-(2**63) + 1, 5]

@@ -1,6 +1,6 @@
 """Pairs of rows in tiles, so that no answer needs all pairs at once; checks, notes and tables of all answers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -160,10 +160,14 @@ def with_shapes(sketches: Sketches, by: str, at_least: int) -> tuple[Sketches, s
     is_sure = has_sure_total(sketches)
     if is_sure.all():
         return sketches, ""
-    names = [label for label, sure in zip(sketches.labels, is_sure.tolist(), strict=True) if not sure]
-    some = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
     checked_rows("sketches with a total above 0", sketches[is_sure], at_least)
-    return sketches[is_sure], f"left out: {some}, whose total may be 0"
+    return sketches[is_sure], f"left out: {some_labels(sketches.labels, ~is_sure)}, whose total may be 0"
+
+
+def some_labels(labels: Sequence[str], chosen: NDArray[np.bool_]) -> str:
+    """The first five of the chosen labels, in words."""
+    names = [labels[row] for row in np.flatnonzero(chosen).tolist()]
+    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
 
 
 def verdicts(lower: Floats, upper: Floats) -> tuple[str, ...]:

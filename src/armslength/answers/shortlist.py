@@ -30,23 +30,19 @@ class Smallest:
     def add(self, queries: Numbers, numbers: Numbers, key: Floats, *others: Floats) -> None:
         """Adds pairs of queries and rows, each of which must come once."""
         worst, last = self.key[queries, -1], self.number[queries, -1]
-        better = np.flatnonzero((key < worst) | ((key == worst) & (numbers < last)))
-        better = better[np.argsort(queries[better], kind="stable")]
-        changed, starts, counts = np.unique(queries[better], return_index=True, return_counts=True)
-        if not len(changed):
+        better = (key < worst) | ((key == worst) & (numbers < last))
+        if not better.any():
             return
-        kept = self.key.shape[1]
-        place = np.repeat(np.arange(len(changed)), counts), np.arange(len(better)) + kept
-        place[1][:] -= np.repeat(starts, counts)
-        both = []
-        for old, new in zip(self.columns, (key, numbers, *others), strict=True):
-            fill = _NO_ROW if old is self.number else np.inf
-            wide = np.full((len(changed), kept + counts.max()), fill, dtype=old.dtype)
-            wide[:, :kept], wide[place] = old[changed], new[better]
-            both.append(wide)
-        order = np.lexsort((both[1], both[0]))[:, :kept]
-        for old, wide in zip(self.columns, both, strict=True):
-            old[changed] = np.take_along_axis(wide, order, axis=1)
+        changed, kept = np.unique(queries[better]), self.key.shape[1]
+        groups = np.concatenate([np.repeat(changed, kept), queries[better]])
+        pairs = zip(self.columns, (key, numbers, *others), strict=True)
+        both = [np.concatenate([old[changed].ravel(), new[better]]) for old, new in pairs]
+        order = np.lexsort((both[1], both[0], groups))
+        # Every group has at least as many pairs as are kept.
+        starts = np.searchsorted(groups[order], changed)
+        smallest = order[starts[:, None] + np.arange(kept)]
+        for column, values in zip(self.columns, both, strict=True):
+            column[changed] = values[smallest]
 
 
 class Answers(NamedTuple):

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.special import bdtrik
 
 from armslength._numba import Int64s, Integers
@@ -49,6 +48,10 @@ class IndependentEntries(Transform):
     input_dim: int
     sketch_dim: int
     seed: str = field(default_factory=fresh_seed)
+
+    def __post_init__(self) -> None:
+        set_checked(self)
+        check_dense_size(self.input_dim, self.sketch_dim)
 
     @property
     @abstractmethod
@@ -115,9 +118,8 @@ class IndependentEntries(Transform):
         rows = integer_rows(X, self.input_dim)
         product = np.zeros((rows.count, self.sketch_dim), dtype=np.int64)
         if isinstance(rows, SparseRows):
-            starts, numbers, values = rows.entries(0, rows.count)
-            by_row = sparse.csr_array((values.astype(np.int64), numbers, starts), (rows.count, rows.width))
-            present = np.unique(numbers).astype(np.int64)
+            by_row = rows.matrix(0, rows.count)
+            present = np.unique(by_row.indices).astype(np.int64)
             columns = self._columns_at(present)
             for first in range(0, len(present), self._columns_at_once):
                 part = slice(first, first + self._columns_at_once)
@@ -179,10 +181,6 @@ class GaussianJL(IndependentEntries):
 
     name: ClassVar[str] = "GaussianJL"
 
-    def __post_init__(self) -> None:
-        set_checked(self)
-        check_dense_size(self.input_dim, self.sketch_dim)
-
     @property
     def _table(self) -> SymmetricTable:
         return normal_table()
@@ -217,8 +215,8 @@ class SignJL(IndependentEntries):
     construction: str = "dense"
 
     def __post_init__(self) -> None:
-        set_checked(self, construction=one_of("construction", self.construction, CONSTRUCTIONS))
-        check_dense_size(self.input_dim, self.sketch_dim)
+        super().__post_init__()
+        object.__setattr__(self, "construction", one_of("construction", self.construction, CONSTRUCTIONS))
 
     @property
     def _table(self) -> SymmetricTable:

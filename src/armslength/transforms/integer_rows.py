@@ -50,9 +50,13 @@ class SparseRows:
 
     def block(self, start: int, stop: int) -> NDArray[np.int64]:
         """Rows start … stop−1 as a dense matrix."""
-        dense = np.zeros((stop - start, self.width), dtype=np.int64)
-        fill_dense(*self.entries(start, stop), dense)
-        return dense
+        return self.matrix(start, stop).toarray()
+
+    def matrix(self, start: int, stop: int) -> sparse.csr_array:
+        """Rows start … stop−1 in int64."""
+        starts, columns, values = self.entries(start, stop)
+        shape = stop - start, self.width
+        return sparse.csr_array((values.astype(np.int64), columns, starts), shape)
 
     def entries(self, start: int, stop: int) -> tuple[Integers, Integers, Integers]:
         """(starts, columns, values) of rows start … stop−1."""
@@ -171,14 +175,6 @@ def stored_rows(matrix: Any, *, any_order: bool) -> tuple[Integers, Integers, ND
 
 def _are_within(indices: Integers, size: int) -> bool:
     return not len(indices) or bool(0 <= indices.min() <= indices.max() < size)
-
-
-@kernel
-def fill_dense(starts: Integers, columns: Integers, values: Integers, dense: NDArray[np.int64]) -> None:
-    """dense += the rows, modulo 2^64."""
-    for i in range(len(starts) - 1):
-        for position in range(starts[i], starts[i + 1]):
-            dense[i, columns[position]] += np.int64(values[position])
 
 
 @kernel
