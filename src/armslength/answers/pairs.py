@@ -177,10 +177,10 @@ def verdicts(lower: Floats, upper: Floats) -> tuple[str, ...]:
 
 
 def by_evidence(value: Floats, lower: Floats, upper: Floats) -> NDArray[np.int64]:
-    """The order of differences by evidence, |value| over its distance to the end that is nearer to 0: those that were found first."""
-    size, reach = np.abs(value), np.where(value > 0, value - lower, upper - value)
-    evidence = np.divide(size, reach, out=np.where(size > 0, np.inf, 0.0), where=reach > 0)
-    return np.lexsort((-size, -evidence))
+    """The order of differences by evidence: those that were found first, then by the size of a difference over that of its error."""
+    size, half = np.abs(value), (upper - lower) / 2
+    evidence = np.divide(size, half, out=np.where(size > 0, np.inf, 0.0), where=half > 0)
+    return np.lexsort((-size, -evidence, (lower <= 0) & (upper >= 0)))
 
 
 def checked_sketches(name: str, sketches: object, at_least: int) -> Sketches:
