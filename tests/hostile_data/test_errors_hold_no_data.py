@@ -18,7 +18,7 @@ from hostile_data.canaries import BYTES, DAY, HUGE, INTEGER, NOT_WHOLE, REAL, TE
 from hostile_data.error_sites import SOURCE, sites
 from hostile_data.outcomes import outcome
 
-PRIVATE_PATH = ("ingest/", "transforms/integer_rows.py", "randomness/hashing.py", "sklearn/transformers.py")
+PRIVATE_PATH = ("ingest/", "transforms/integer_rows.py", "randomness/hashing.py", "sklearn.py")
 UNREACHED = {
     "cannot connect to the … server: are the host and the port right, and does it run?": "it shows names of the schema at most: tests/unit/ingest has it",
     "cannot open source: is it spelled right, and may you read it?": "it shows names of the schema at most: tests/unit/ingest has it",
@@ -119,7 +119,7 @@ def test_the_search_finds_a_canary(spelled):
         ),
         ("ingest.event_columns.type_name", str, lambda: table(STRINGS, _STRUCTS)),
         ("ingest.relations._letters", lambda _: "", lambda: table(STRINGS, pa.table({TEXT: ["a"]}))),
-        ("sklearn.transformers._HARMLESS", "", lambda: SparseJLTransformer(2).fit([[TEXT]])),
+        ("sklearn._HARMLESS", "", lambda: SparseJLTransformer(2).fit([[TEXT]])),
     ],
 )
 def test_a_message_that_shows_the_data_is_found(place, leaky, call, monkeypatch):

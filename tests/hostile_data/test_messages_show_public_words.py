@@ -11,7 +11,7 @@ PRIVATE_PATH = (
     "release/",
     "protocol/protocol.py",
     "randomness/",
-    "sklearn/",
+    "sklearn.py",
     "spark/",
     "transforms/transform.py",
     "transforms/integer_rows.py",
@@ -30,7 +30,7 @@ PUBLIC = {
         at_most input_dim meaning protocol.items protocol.noise_site transforms/transform.py:last self.name sketch_dim
         transform.input_dim unicodedata.unidata_version width __version__ driver problem.strerror _PROBLEMS[problem] delimiter
         ingest/sources.py:known ingest/sources.py:scheme ingest/databases.py:self.scheme
-        ','.join(PACKED) ','.join(_FUNCTIONS) 'and'.join(roles) sklearn/transformers.py:ours
+        ','.join(PACKED) ','.join(_FUNCTIONS) 'and'.join(roles) sklearn.py:ours
         ','.join(sorted(expected)) self.noise_sites transforms/transform.py:site transforms/transform.py:transform.name""",
     "public arguments, in the caller's own words": """
         dtype name near role short_repr(level) short_repr(listed) short_repr(memory) short_repr(name) short_repr(partitions) short_repr(public_rows)

@@ -1,6 +1,7 @@
 """Every kernel of the hot loops equals the naive loop that it stands for, on all integers and at every size around its tiles."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from armslength.ingest.grid import add_amounts
 from armslength.threads import for_blocks, for_runs
 from armslength.transforms import sparse_jl
 from armslength.transforms.hadamard_jl import walsh
-from armslength.transforms.integer_rows import DenseRows, contiguous, fill_dense, is_valid
+from armslength.transforms.integer_rows import DenseRows, SparseRows, contiguous, stored_rows
 from armslength.transforms.sparse_jl import add_tiles, list_columns, scatter_dense, scatter_sparse
 
 KINDS = [np.int32, np.int64]
@@ -199,20 +200,23 @@ def test_rows_of_the_sketch_around_15_bits(sketch_dim, rows):
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_a_valid_sparse_matrix(starts, columns, fine, kind):
-    assert is_valid(np.array(starts, dtype=kind), np.array(columns, dtype=kind), 4, True) is fine
-    follow = all(0 <= a <= b <= len(columns) for a, b in itertools.pairwise(starts))
+    index = np.int32 if np.dtype(kind).itemsize < 8 else np.int64
+    parts = {"indptr": np.array(starts, dtype=index), "indices": np.array(columns, dtype=index)}
+    matrix = SimpleNamespace(format="csr", shape=(2, 4), data=np.ones(len(columns)), **parts)
+    assert (stored_rows(matrix, any_order=False) is not None) is fine
+    follow = starts[0] == 0 and all(a <= b <= len(columns) for a, b in itertools.pairwise(starts))
     inside = follow and all(
         0 <= columns[place] < 4 for a, b in itertools.pairwise(starts) for place in range(a, b)
     )
-    assert is_valid(np.array(starts, dtype=kind), np.array(columns, dtype=kind), 4, False) is inside
+    assert (stored_rows(matrix, any_order=True) is not None) is inside
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_sums_of_entries_and_of_amounts_wrap(kind):
     top = np.iinfo(np.int64).max
-    dense = np.full((2, 3), top)
-    fill_dense(np.array([0, 2, 3]), np.array([1, 1, 2], dtype=kind), np.array([1, 2, 3], dtype=kind), dense)
-    assert dense.tolist() == [[top, -(2**63) + 2, top], [top, top, -(2**63) + 2]]
+    columns = np.array([1, 1, 2], dtype=kind)
+    dense = SparseRows(np.array([0, 2, 3]), columns, np.array([top, 2, 3]), 3).block(0, 2)
+    assert dense.tolist() == [[0, -(2**63) + 1, 0], [0, 0, 3]]
     totals = np.array([top, 0])
     add_amounts(np.array([0, 1, 0], dtype=kind), np.array([1, 5, 1]), totals)
     assert totals.tolist() == [-(2**63) + 1, 5]

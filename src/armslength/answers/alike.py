@@ -9,61 +9,70 @@ import pyarrow as pa
 from scipy.special import stdtrit
 
 from armslength import plots
-from armslength.answers.pairs import Answer, pair_estimator
+from armslength.answers.pairs import Answer, checked_sketches, pair_estimator
 from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError
-from armslength.estimates.distances import as_distances, checked_pair, clear_note, is_clear
+from armslength.estimates.distances import as_distances, clear_note, is_clear
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import METHODS, Level
 from armslength.estimates.products import inner_products
-from armslength.results import Result
-from armslength.sketches.sketches import Sketches
+from armslength.sketches.sketches import Sketches, check_same_space
 
 
 @dataclass(frozen=True, repr=False)
-class Alike(Answer):
+class Verdict(Answer):
+    """What the answers of `alike` and `closer` have in common: a verdict, its parties and an interval."""
+
+    verdict: str
+    labels: tuple[str, ...]
+    interval: tuple[float, float]
+
+    @property
+    def in_clear(self) -> bool:
+        """Whether data without noise is part of it."""
+        return is_clear(self.note)
+
+    def _line(self, names: tuple[str, ...], numbers: dict[str, float], **metadata: str) -> pa.Table:
+        """One line: the parties, the verdict, numbers, lower, upper, level, in_clear."""
+        parties = {name: [label] for name, label in zip(names, self.labels, strict=True)}
+        numbers |= {"lower": self.interval[0], "upper": self.interval[1], "level": self.level}
+        columns = {**parties, "verdict": [self.verdict], **{k: np.array([v]) for k, v in numbers.items()}}
+        return self._table(columns, **metadata)
+
+    def _forest(self, name: Any, value: float, label: str, ax: Any, **looks: Any) -> Any:
+        """Matplotlib axes with the interval."""
+        middle, lower, upper = np.array([[value], [self.interval[0]], [self.interval[1]]])
+        is_sure = np.array([self.verdict != "undecided"])
+        return plots.forest([name], (middle, lower, upper), is_sure, label, ax, **looks)
+
+    def __str__(self) -> str:
+        return f"{self._title()} ({self.note})" if self.note else self._title()
+
+
+@dataclass(frozen=True, repr=False)
+class Alike(Verdict):
     """Whether two parties' distance is within a limit, in data units.
 
     Attributes:
         verdict: "alike", "different" or "undecided".
         labels: The two parties.
+        interval: (lower, upper): each end holds by itself with probability at least `level`.
         within: The limit.
         distance: The estimated distance.
-        interval: (lower, upper): each end holds by itself with probability at least `level`.
         level: A wrong verdict comes with probability at most 1 − level, whatever the true distance is.
-        in_clear: Whether data without noise is part of it.
     """
 
-    verdict: str
-    labels: tuple[str, str]
     within: float
     distance: float
-    interval: tuple[float, float]
-    in_clear: bool
 
     def to_arrow(self) -> pa.Table:
         """One line: left, right, verdict, within, distance, lower, upper, level, in_clear."""
-        (left, right), (lower, upper) = self.labels, self.interval
-        line: dict[str, Any] = {"left": left, "right": right, "verdict": self.verdict, "within": self.within}
-        line |= {"distance": self.distance, "lower": lower, "upper": upper}
-        line |= {"level": self.level, "in_clear": self.in_clear}
-        return pa.Table.from_pylist([line], metadata={"by": self.by, "note": self.note})
+        return self._line(("left", "right"), {"within": self.within, "distance": self.distance})
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of the distance and the limit."""
-        value, lower, upper = np.array([[self.distance], *([end] for end in self.interval)])
-        return plots.forest(
-            [self.labels],
-            (value, lower, upper),
-            np.array([self.verdict != "undecided"]),
-            f"distance{self._unit}",
-            ax,
-            marks=[(self.within, "limit for being alike")],
-            words=(self.verdict, "undecided"),
-        )
-
-    def __str__(self) -> str:
-        return f"{self._title()} ({self.note})" if self.note else self._title()
+        marks, words = [(self.within, "limit for being alike")], (self.verdict, "undecided")
+        return self._forest(self.labels, self.distance, f"distance{self._unit}", ax, marks=marks, words=words)
 
     def _title(self) -> str:
         (a, b), (lower, upper) = self.labels, self.interval
@@ -78,51 +87,32 @@ class Alike(Answer):
 
 
 @dataclass(frozen=True, repr=False)
-class Closer(Result):
+class Closer(Verdict):
     """Which of two parties a third one is closer to.
 
     Attributes:
         verdict: "b", "c" or "undecided".
         labels: The parties a, b and c.
-        difference: The estimate of ‖a−b‖² − ‖a−c‖², in squared data units: negative if b is closer.
         interval: (lower, upper) of the difference. With "guaranteed" it holds at `level`; with "asymptotic" its ends
             are made for the comparison with 0, and miss the difference itself more often.
-        level: A wrong verdict comes with probability at most 1 − level, whatever the truth is.
+        difference: The estimate of ‖a−b‖² − ‖a−c‖², in squared data units: negative if b is closer.
         method: "guaranteed" is proven for all data; "asymptotic" is approximate.
-        note: What must be known to read it; empty if nothing.
+        level: A wrong verdict comes with probability at most 1 − level, whatever the truth is.
     """
 
-    verdict: str
-    labels: tuple[str, str, str]
     difference: float
-    interval: tuple[float, float]
-    level: float
     method: str
-    note: str
 
     def to_arrow(self) -> pa.Table:
         """One line: a, b, c, verdict, difference, lower, upper, level, in_clear."""
-        lower, upper = self.interval
-        line: dict[str, Any] = {**dict(zip("abc", self.labels, strict=True)), "verdict": self.verdict}
-        line |= {"difference": self.difference, "lower": lower, "upper": upper}
-        line |= {"level": self.level, "in_clear": is_clear(self.note)}
-        return pa.Table.from_pylist([line], metadata={"method": self.method, "note": self.note})
+        return self._line(("a", "b", "c"), {"difference": self.difference}, method=self.method)
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of the difference: left of 0, b is closer; right of 0, c is."""
         b, c = map(plots.short_name, self.labels[1:])
-        value, lower, upper = np.array([[self.difference], *([end] for end in self.interval)])
-        return plots.forest(
-            [self.labels[0]],
-            (value, lower, upper),
-            np.array([self.verdict != "undecided"]),
-            f"closer to {b} ← 0 → closer to {c}\n(difference of squared distances, squared data units)",
-            ax,
-            words=(f"closer to {b if self.verdict == 'b' else c}", "undecided"),
-        )
-
-    def __str__(self) -> str:
-        return f"{self._title()} ({self.note})" if self.note else self._title()
+        label = f"closer to {b} ← 0 → closer to {c}\n(difference of squared distances, squared data units)"
+        words = (f"closer to {b if self.verdict == 'b' else c}", "undecided")
+        return self._forest(self.labels[0], self.difference, label, ax, words=words)
 
     def _title(self) -> str:
         a, b, c = self.labels
@@ -161,9 +151,7 @@ def alike(
         beyond_chance: Whether to ask about the populations behind the rows, as for `shape_distances`; by shape.
         method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
     """
-    for name, row in (("a", a), ("b", b)):
-        one_row(name, row)
-    checked_pair(a, b)
+    labels = _one_row_each(a=a, b=b)
     limit = number("within", within, above=-5e-324, at_most=1e300)
     sure = one_sided(level)
     count = integer("pairs", pairs, at_least=1, at_most=10**12)
@@ -173,9 +161,7 @@ def alike(
     confidence = 1 - 2 * (1 - sure) if (method, by) == ("asymptotic", "size") else sure
     lower, upper = (float(end[0, 0]) for end in estimate.rule.interval(Level.of(confidence, method, count)))
     verdict = "alike" if upper <= limit else "different" if lower > limit else "undecided"
-    labels = (a.labels[0], b.labels[0])
-    clear = any(map(any, estimate.in_clear))
-    answer = verdict, labels, limit, float(estimate), (lower, upper), clear
+    answer = verdict, labels, (lower, upper), limit, float(estimate)
     return Alike(*answer, level=sure, by=by, beyond_chance=beyond_chance, note=estimate.note)
 
 
@@ -203,10 +189,7 @@ def closer(
         beyond_chance: Whether to ask about the populations behind the rows, as for `shape_distances`; by shape.
         method: "asymptotic", approximate, or "guaranteed", proven for all data.
     """
-    for name, row in (("a", a), ("b", b), ("c", c)):
-        one_row(name, row)
-    checked_pair(a, b)
-    checked_pair(a, c)
+    labels = _one_row_each(a=a, b=b, c=c)
     sure = one_sided(level)
     one_of("method", method, METHODS)
     estimator = pair_estimator(by, beyond_chance=beyond_chance)
@@ -229,8 +212,8 @@ def closer(
         reach = float(stdtrit(a.transform.sketch_dim - 1, sure)) * _std_error(p, q, product)
         lower, upper = value - reach, value + reach
     verdict = "b" if upper < 0 else "c" if lower > 0 else "undecided"
-    labels = (a.labels[0], b.labels[0], c.labels[0])
-    return Closer(verdict, labels, value, (lower, upper), sure, method, note)
+    answer = verdict, labels, (lower, upper), value, method
+    return Closer(*answer, level=sure, by=by, beyond_chance=beyond_chance, note=note)
 
 
 def _std_error(p: Sketches, q: Sketches, product: Estimate) -> float:
@@ -249,12 +232,13 @@ def _std_error(p: Sketches, q: Sketches, product: Estimate) -> float:
     return math.sqrt(max(by_formula, by_sample))
 
 
-def one_row(name: str, sketches: Sketches) -> None:
-    """Raises an error unless it is one row."""
-    if not isinstance(sketches, Sketches):
-        raise ParameterError(f"{name} must be al.Sketches of one row, got {type(sketches).__name__}")
-    if len(sketches) != 1:
-        raise ParameterError(f"{name} must be one row, got {len(sketches)}; choose one by its label")
+def _one_row_each(**rows: Sketches) -> tuple[str, ...]:
+    """The labels of arguments, if each is one row, all of one space."""
+    for name, row in rows.items():
+        if len(checked_sketches(name, row, 1)) != 1:
+            raise ParameterError(f"{name} must be one row, got {len(row)}; choose one by its label")
+    check_same_space([protocol for row in rows.values() for protocol in row.protocols])
+    return tuple(row.labels[0] for row in rows.values())
 
 
 def one_sided(level: float) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.answers.shortlist import Shortlist
+from armslength.answers.shortlist import Shortlist, Smallest
 from armslength.estimates.distances import Rows, chosen_squares
 from armslength.estimates.intervals import Level, pair_intervals
 from armslength.estimates.pair_noise import Floats, PairNoise, PairNoises, noise_classes
@@ -78,33 +78,14 @@ class Origin:
         return FloatRows(Rows(values, offsets), floats, squares, slacks)
 
 
-class Smallest:
-    """For each query, the smallest values among the rows of one noise; of equal values, the first rows."""
+@dataclass
+class RowsOfNoise:
+    """The rows of one noise, and their smallest values for each query."""
 
-    def __init__(self, noise: PairNoise, bias: Floats, kept: int) -> None:
-        self.noise = noise  # of the rows
-        self.bias = bias  # what noise adds to each query's squared distances, in squared integer units
-        self.rows = 0  # that were searched
-        self.value = np.full((len(bias), kept), np.inf)  # in ascending order
-        self.number = np.full((len(bias), kept), -1)  # of the rows
-
-    def add(self, queries: NDArray[np.int64], numbers: NDArray[np.int64], value: Floats) -> None:
-        """Adds candidates, sorted by query and row number; rows come after all rows added before."""
-        # A later row of equal value never takes the place of an earlier one.
-        better = value < self.value[queries, -1]
-        queries, numbers, value = queries[better], numbers[better], value[better]
-        changed, starts, counts = np.unique(queries, return_index=True, return_counts=True)
-        if not len(changed):
-            return
-        new_value, new_number = (np.full((len(changed), counts.max()), fill) for fill in (np.inf, -1))
-        within = np.arange(len(queries)) - np.repeat(starts, counts)
-        place = np.repeat(np.arange(len(changed)), counts), within
-        new_value[place], new_number[place] = value, numbers
-        values = np.concatenate([self.value[changed], new_value], axis=1)
-        order = np.argsort(values, axis=1, kind="stable")[:, : self.value.shape[1]]
-        self.value[changed] = np.take_along_axis(values, order, axis=1)
-        new_number = np.concatenate([self.number[changed], new_number], axis=1)
-        self.number[changed] = np.take_along_axis(new_number, order, axis=1)
+    noise: PairNoise
+    bias: Floats  # what noise adds to each query's squared distances, in squared integer units
+    smallest: Smallest
+    searched: int = 0  # how many rows
 
 
 class Candidates:
@@ -115,7 +96,7 @@ class Candidates:
         self._all_differ = within and queries.noises.are_fresh  # then no two rows share a noise
         self._classes, self._noises = noise_classes(queries.noises)
         self._model = ErrorModel.of(queries.protocols[0])
-        self._smallest: dict[PairNoise, Smallest] = {}
+        self._rows: dict[PairNoise, RowsOfNoise] = {}
         dim = queries.values.shape[1]
         self._kind: type[np.floating[Any]] = np.float32 if dim <= _LARGEST_DIM32 else np.float64
         self._offsets = queries.offsets
@@ -140,42 +121,46 @@ class Candidates:
             squares = chosen_squares(Rows.of(self._queries), Rows.of(block), i, j)
             value = self._model.unit * (squares - self._model.bias * differences.each("k2"))
             ends = pair_intervals(self._model, differences, value, self._level)
-            shortlist.add((shared[0], shared[1] + first_number), value, *ends)
+            shortlist.add(i, j + first_number, value, *ends)
         if self._within:
             own = np.arange(len(block))
             shared = np.concatenate([shared[0], own + first_number]), np.concatenate([shared[1], own])
         offsets, at_once = block.offsets, rows_at_once(block.values.shape[1])
-        for smallest, rows in by_noise:
+        for of_noise, rows in by_noise:
             start = 0
             while start < len(rows):
                 # Few rows first: at the start, everything is a candidate.
-                stop = min(start + min(at_once, max(self._kept, smallest.rows)), len(rows))
-                self._search_rows(smallest, (block.values, offsets, first_number), rows[start:stop], shared)
+                stop = min(start + min(at_once, max(self._kept, of_noise.searched)), len(rows))
+                self._search_rows(of_noise, (block.values, offsets, first_number), rows[start:stop], shared)
                 advance(len(self._queries) * (stop - start))
                 start = stop
         return True
 
     def finish(self, shortlist: Shortlist) -> None:
         """Gives all candidates to the shortlist."""
-        for smallest in self._smallest.values():
-            used = smallest.number >= 0
-            queries, numbers, value = np.nonzero(used)[0], smallest.number[used], smallest.value[used]
-            different = [noise.plus(smallest.noise) for noise in self._noises]
+        for rows in self._rows.values():
+            is_row = rows.smallest.is_row
+            queries, numbers, value = (
+                np.nonzero(is_row)[0],
+                rows.smallest.number[is_row],
+                rows.smallest.key[is_row],
+            )
+            different = [noise.plus(rows.noise) for noise in self._noises]
             noises = PairNoises.of(different, self._classes[queries])
             ends = pair_intervals(self._model, noises, value, self._level)
-            shortlist.add((queries, numbers), value, *ends)
+            shortlist.add(queries, numbers, value, *ends)
 
-    def _by_noise(self, block: Sketches) -> list[tuple[Smallest, NDArray[np.int64]]] | None:
+    def _by_noise(self, block: Sketches) -> list[tuple[RowsOfNoise, NDArray[np.int64]]] | None:
         """The rows of each noise; None if there are too many noises."""
         classes, noises = noise_classes(block.noises)
-        if len(self._smallest.keys() | set(noises)) > MOST_NOISES:
+        if len(self._rows.keys() | set(noises)) > MOST_NOISES:
             return None
         for noise in noises:
-            if noise not in self._smallest:
+            if noise not in self._rows:
                 k2 = [own.plus(noise).cumulants.k2 for own in self._noises]
                 bias = self._model.bias * np.array(k2)[self._classes]
-                self._smallest[noise] = Smallest(noise, bias, self._kept)
-        return [(self._smallest[noise], np.flatnonzero(classes == i)) for i, noise in enumerate(noises)]
+                self._rows[noise] = RowsOfNoise(noise, bias, Smallest(len(bias), self._kept))
+        return [(self._rows[noise], np.flatnonzero(classes == i)) for i, noise in enumerate(noises)]
 
     def _float_queries(self, dtype: np.dtype[Any]) -> tuple[Origin, FloatRows]:
         """An origin, and the queries relative to it, as numbers of this type."""
@@ -187,7 +172,7 @@ class Candidates:
 
     def _search_rows(
         self,
-        smallest: Smallest,
+        of_noise: RowsOfNoise,
         block: tuple[NDArray[Any], Floats, int],
         chosen: NDArray[np.int64],
         left_out: Pairs,
@@ -212,14 +197,14 @@ class Candidates:
             products -= half
             now = left_out[0] // QUERIES == first // QUERIES
             products[left_out[0][now] - first, left_out[1][now]] = -np.inf  # below any limit
-            limit = self._limits(queries, smallest, origin.scale**2, part)
+            limit = self._limits(queries, of_noise, origin.scale**2, part)
             open_queries = np.flatnonzero(products.max(axis=1) >= limit)
             i, j = np.divmod(np.flatnonzero(products[open_queries] >= limit[open_queries, None]), len(chosen))
             i = open_queries[i] + first
             raw = chosen_squares(queries.exact, rows.exact, i, j)
-            smallest.add(i, chosen[j] + first_number, unit * (raw - smallest.bias[i]))
+            of_noise.smallest.add(i, chosen[j] + first_number, unit * (raw - of_noise.bias[i]))
             exact_pairs += len(i)
-        smallest.rows += len(chosen)
+        of_noise.searched += len(chosen)
         # More than new rows explain: distances are small beside lengths, and float64 is needed to tell them apart.
         if self._kind is np.float32 and exact_pairs > len(self._queries) * (
             2 * self._kept + len(chosen) / 32
@@ -228,11 +213,11 @@ class Candidates:
             self._as_floats.clear()
 
     def _limits(
-        self, queries: FloatRows, smallest: Smallest, scale_squared: float, part: slice
+        self, queries: FloatRows, of_noise: RowsOfNoise, scale_squared: float, part: slice
     ) -> NDArray[Any]:
         """For some queries, the least ⟨a, b⟩ − ‖b‖²/2, up to rounding, of a value at most the worst one so far."""
-        most = smallest.value[part, -1] / self._model.unit * scale_squared
-        noise = smallest.bias[part] * scale_squared
+        most = of_noise.smallest.key[part, -1] / self._model.unit * scale_squared
+        noise = of_noise.bias[part] * scale_squared
         rounding = margin(queries.floats.shape[1], self._kind) * (queries.slack[part] + np.abs(most) + noise)
         limit = (queries.square[part] - (most + noise) - rounding) / 2
         return np.maximum(limit, np.finfo(self._kind).min).astype(self._kind)

@@ -65,11 +65,7 @@ class Clusters(Answer):
     @property
     def in_supported(self) -> NDArray[np.bool_]:
         """For each leaf whether a supported group has it."""
-        result = np.zeros(len(self.labels), dtype=np.bool_)
-        members = _members(self.linkage)
-        for merge in self._largest():
-            result[members[merge]] = True
-        return result
+        return np.asarray(self._largest() >= 0)
 
     def flat(self, count: int | None = None, height: float | None = None) -> NDArray[np.int64]:
         """For each leaf the number of its cluster, from 0 in the order of their first leaves.
@@ -79,43 +75,38 @@ class Clusters(Answer):
             height: Undo all merges above this height. Neither: undo the merges above a supported group, so that the largest
                 supported groups are clusters; one cluster if there are none.
         """
-        leaves = len(self.labels)
+        leaves, members = len(self.labels), _members(self.linkage)
         if count is not None and height is not None:
             raise ParameterError("clusters must be cut by a count or by a height, got both")
+        wanted: Any
         if count is not None:
             merges = leaves - integer("count", count, at_least=1, at_most=leaves)
             wanted = np.arange(leaves - 1) < merges
         elif height is not None:
             wanted = self.linkage[:, 2] <= number("height", height, above=-1.0, at_most=np.inf)
         else:
-            undone = np.zeros(2 * leaves - 1, dtype=np.bool_)
-            undone[leaves + np.array(self._largest(), dtype=np.int64)] = True
-            largest = undone.copy()
-            for merge, parts in enumerate(self.linkage[:, :2].astype(np.int64)):
-                undone[leaves + merge] |= undone[parts].any()
-            wanted = (~undone | largest)[leaves:]
+            largest = self._largest()
+            wanted = [np.ptp(largest[group]) == 0 for group in members]
         clusters = np.arange(leaves)
-        for members, is_wanted in zip(_members(self.linkage), wanted, strict=True):
+        for group, is_wanted in zip(members, wanted, strict=True):
             if is_wanted:
-                clusters[members] = clusters[members].min()
+                clusters[group] = clusters[group].min()
         return np.unique(clusters, return_inverse=True)[1].astype(np.int64)
 
     def groups(self) -> tuple[tuple[str, ...], ...]:
         """The largest supported groups, each and all in the order of the rows."""
-        clusters, is_member = self.flat(), self.in_supported
         groups: dict[int, list[str]] = {}
-        for leaf in np.flatnonzero(is_member).tolist():
-            groups.setdefault(int(clusters[leaf]), []).append(self.labels[leaf])
-        return tuple(map(tuple, groups.values()))
+        for label, merge in zip(self.labels, self._largest().tolist(), strict=True):
+            groups.setdefault(merge, []).append(label)
+        return tuple(tuple(group) for merge, group in groups.items() if merge >= 0)
 
-    def _largest(self) -> list[int]:
-        """The supported merges that no other supported merge contains."""
-        members, chosen, seen = _members(self.linkage), [], set[int]()
-        for merge in np.flatnonzero(self.supported)[::-1].tolist():  # merges come after their parts
-            if seen.isdisjoint(members[merge]):
-                chosen.append(merge)
-                seen.update(members[merge])
-        return chosen
+    def _largest(self) -> NDArray[np.int64]:
+        """For each leaf the largest supported merge that has it; −1 if none has."""
+        largest = np.full(len(self.labels), -1)
+        for merge, group in enumerate(_members(self.linkage)):  # merges come after their parts
+            if self.supported[merge]:
+                largest[group] = merge
+        return largest
 
     def to_arrow(self) -> pa.Table:
         """One line for each leaf, in the order of the tree: label, cluster (as `flat` has it), supported, in_clear."""
@@ -175,8 +166,7 @@ def cluster(
             "for more, use scikit-learn on their values"
         )
     rows = sketches if isinstance(sketches, Sketches) else sketches.to_sketches()
-    rows, left_out = with_shapes(rows, by)
-    checked_rows("sketches with a total above 0", rows, 2)
+    rows, left_out = with_shapes(rows, by, 2)
     estimate = pair_estimator(by, beyond_chance=beyond_chance)(rows, None)
     clusters = cluster_estimate(
         rows, estimate, linkage=linkage, level=level, by=by, beyond_chance=beyond_chance

@@ -1,7 +1,6 @@
 """All pairs with their intervals, or some of them, as an Arrow reader."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -20,12 +19,14 @@ from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError
 from armslength.estimates.distances import CLEAR_NOTE
 from armslength.estimates.intervals import Level
+from armslength.estimates.pair_noise import Floats
 from armslength.estimates.products import APPROXIMATE, cosines, inner_products
 from armslength.estimates.shapes import shape_cosines
 from armslength.progress import Advance, progress
 from armslength.sketches.collection import Collection
 from armslength.sketches.sketches import Sketches, check_same_space
 
+Limits = Callable[..., slice | NDArray[np.bool_]]
 _PRODUCTS: dict[str, PairEstimator] = {"inner-product": inner_products, "cosine": cosines}
 QUANTITIES = ("distance", "squared-distance", *_PRODUCTS)
 SCHEMA = pa.schema(
@@ -107,7 +108,7 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
             number(name, limit, above=-1e300, at_most=1e300)
     if possibly and below is None and above is None:
         raise ParameterError("possibly must come with below or above, got it alone")
-    limits = _Limits(below, above, possibly, is_root)
+    limits = partial(_are_within, below=below, above=above, possibly=possibly, is_root=is_root)
     if top is not None:
         integer("top", top, at_least=1, at_most=10**7)
     elif farthest:
@@ -130,7 +131,7 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
             if top is None:
                 tables = (_pairs_of(tile, tile.estimate.lines(), level_of_each, limits) for tile in tiles)
             else:
-                tables = iter([_smallest(tiles, level_of_each, limits, top, -1.0 if farthest else 1.0)])
+                tables = iter([_first(tiles, level_of_each, limits, top, farthest=farthest)])
             for table in tables:
                 yield from _answer(table, schema, is_root=is_root)
 
@@ -164,25 +165,17 @@ def _discovery_level(tiles: Callable[[], Iterator[Tile]], each: Level, pairs: in
         resolved = count
 
 
-@dataclass(frozen=True)
-class _Limits:
-    """Limits of the pairs to give out."""
-
-    below: float | None
-    above: float | None
-    possibly: bool
-    is_root: bool  # whether the limits are for the square roots
-
-    def chosen(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> slice | NDArray[np.bool_]:
-        """Which pairs are within the limits."""
-        if self.below is None and self.above is None:
-            return slice(None)
-        if self.is_root:
-            lower, upper = np.sqrt(lower), np.sqrt(upper)
-        least, most = (upper, lower) if self.possibly else (lower, upper)
-        below = np.inf if self.below is None else self.below
-        above = -np.inf if self.above is None else self.above
-        return np.less_equal(most, below) & np.greater(least, above)
+def _are_within(
+    lower: Floats, upper: Floats, *, below: float | None, above: float | None, possibly: bool, is_root: bool
+) -> slice | NDArray[np.bool_]:
+    """Which pairs to give out: those within the limits, which may be for square roots of these ends."""
+    if below is None and above is None:
+        return slice(None)
+    if is_root:
+        lower, upper = np.sqrt(lower), np.sqrt(upper)
+    least, most = (upper, lower) if possibly else (lower, upper)
+    is_below = np.less_equal(most, np.inf if below is None else below)
+    return is_below & np.greater(least, -np.inf if above is None else above)
 
 
 def _count(tiles: Iterator[Tile], advance: Advance) -> Iterator[Tile]:
@@ -193,10 +186,10 @@ def _count(tiles: Iterator[Tile], advance: Advance) -> Iterator[Tile]:
         advance(rows * (rows - 1) // 2 if tile.estimate.within else rows * columns)
 
 
-def _pairs_of(tile: Tile, places: tuple[NDArray[np.int64], ...], level: Level, limits: _Limits) -> pa.Table:
+def _pairs_of(tile: Tile, places: tuple[NDArray[np.int64], ...], level: Level, limits: Limits) -> pa.Table:
     """The pairs at these places of a tile, if within the limits."""
     numbers = [each[places] for each in (tile.estimate.value, *tile.estimate.rule.interval(level))]
-    kept = limits.chosen(*numbers[1:])
+    kept = limits(*numbers[1:])
     rows, columns = (each[kept] for each in places)
     labels = (
         pa.array(labels, pa.string()).take(pa.array(chosen))
@@ -207,23 +200,24 @@ def _pairs_of(tile: Tile, places: tuple[NDArray[np.int64], ...], level: Level, l
     return pa.table([*first, *labels, *(each[kept] for each in numbers), clear], schema=_PAIRS)
 
 
-def _smallest(tiles: Iterator[Tile], level: Level, limits: _Limits, count: int, sign: float) -> pa.Table:
-    """The pairs of the smallest values (sign 1) or of the largest (sign −1), in order; equal ones by their rows."""
+def _first(tiles: Iterator[Tile], level: Level, limits: Limits, count: int, *, farthest: bool) -> pa.Table:
+    """The pairs of the smallest values, or of the largest, in order; equal ones by their rows."""
+    order = [
+        ("value", "descending" if farthest else "ascending"),
+        ("row", "ascending"),
+        ("column", "ascending"),
+    ]
     best = _PAIRS.empty_table()
-    last = np.inf
+    last = -np.inf if farthest else np.inf
     for tile in tiles:
-        better = sign * tile.estimate.value <= last
+        better = tile.estimate.value >= last if farthest else tile.estimate.value <= last
         places: tuple[NDArray[np.int64], ...] = np.nonzero(
             np.triu(better, 1) if tile.estimate.within else better
         )
-        if not len(places[0]):
-            continue
-        both = pa.concat_tables([best, _pairs_of(tile, places, level, limits)])
-        values = sign * both["value"].to_numpy()
-        order = np.lexsort((both["column"].to_numpy(), both["row"].to_numpy(), values))[:count]
-        best = both.take(pa.array(order)).combine_chunks()
-        if len(order) == count:
-            last = values[order[-1]]
+        if len(places[0]):
+            both = pa.concat_tables([best, _pairs_of(tile, places, level, limits)])
+            best = both.sort_by(order).slice(0, count).combine_chunks()
+            last = best["value"][-1].as_py() if len(best) == count else last
     return best
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.pairs import Answer, answer_note, checked_sketches, pair_estimator
+from armslength.answers.pairs import Answer, answer_note, checked_sketches, pair_estimator, some_labels
 from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import as_distances, checked_pair, clear_note, squared_norms
 from armslength.estimates.intervals import Level
@@ -102,12 +102,10 @@ def drift(
         method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
         partial: Whether parties may be missing on a side; they are then listed in the result.
     """
-    checked_sketches("before", before, 1)
-    checked_sketches("after", after, 1)
-    checked_pair(before, after)
     for name, side in (("before", before), ("after", after)):
-        if len(set(side.labels)) != len(side):
+        if len(set(checked_sketches(name, side, 1).labels)) != len(side):
             raise ParameterError(f"labels of {name} must differ from each other, got duplicates")
+    checked_pair(before, after)
     pair_estimator(by, beyond_chance=beyond_chance)  # refuses what does not go together
     labels = set(before.labels) & set(after.labels)
     both = [label for label in before.labels if label in labels]
@@ -134,12 +132,10 @@ def drift(
         ends = [(one.value, *one.rule.interval(each)) for one in estimates]
         value, lower, upper = np.array(ends).reshape(-1, 3).T
     answer = tuple(both), value, lower, upper, lower > 0, change, only_before, only_after
-    unknown = [label for label, end in zip(both, upper.tolist(), strict=True) if end == np.inf]
+    unknown = some_labels(both, np.isinf(upper))
     others = (
-        [f"nothing is known of {', '.join(unknown[:5])}: a total may be 0, or is too coarse"]
-        if unknown
-        else []
+        f"nothing is known of {unknown}: a total may be 0, or is too coarse" if unknown else "",
+        _SAME_PEOPLE if beyond_chance else "",
     )
-    others += [_SAME_PEOPLE] if beyond_chance else []
     note = answer_note(by, *others, clear_note(change), beyond_chance=beyond_chance)
     return Drift(*answer, level=level, by=by, beyond_chance=beyond_chance, note=note)

@@ -9,14 +9,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.pairs import checked_sketches
+from armslength.answers.pairs import FEWER, MORE, NOT_FOUND, by_evidence, checked_sketches, verdicts
 from armslength.checks import number
 from armslength.errors import NotResolvableError, ParameterError, plural
 from armslength.estimates.prevalence import Limits, Prevalence, difference_limits
 from armslength.results import LONGEST_LABEL, Column, Result, heading, line, sentences, shortened
 from armslength.sketches.sketches import Sketches
 
-MORE, FEWER, NOT_FOUND = "more", "fewer", "no difference found"
 COUNTS_NOTE = "about the people counted"
 POPULATIONS_NOTE = (
     "about populations, as if the people of each side were a random sample of people like them; "
@@ -25,6 +24,7 @@ POPULATIONS_NOTE = (
 _DISJOINT = "as if nobody were counted in two rows of a side"
 NEARLY_ALL = 0.7  # of the item groups that may count of each person
 DOUBTFUL = 0.0005  # how often a side that has nobody may be taken for one that has
+_FIRST_HEADING = "people counted with an item in"
 _MOST_LINES = 20
 _MOST_NAMES = 3
 
@@ -46,7 +46,6 @@ class Explanation(Result):
         difference: The prevalence in b less that in a.
         lower: The lower ends of the differences.
         upper: The upper ends of the differences.
-        verdict: "more", "fewer" or "no difference found", of b against a.
         level: The confidence, for all item groups together.
         beyond_chance: Whether it is about the populations behind the rows, and not about the people counted.
         note: What must be known to read it.
@@ -61,10 +60,14 @@ class Explanation(Result):
     difference: NDArray[np.float64]
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
-    verdict: tuple[str, ...]
     level: float
     beyond_chance: bool
     note: str
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """Of b against a: "more", "fewer" or "no difference found"."""
+        return verdicts(self.lower, self.upper)
 
     @property
     def found(self) -> int:
@@ -83,9 +86,9 @@ class Explanation(Result):
         names = ("a", "b", "difference", "lower", "upper")
         columns = {"item_group": pa.array(self.item_groups, pa.string())}
         columns |= {name: pa.array(getattr(self, name)) for name in names}
+        columns["verdict"] = pa.array(self.verdict, pa.string())
         metadata = {"a": self.labels[0], "b": self.labels[1], "level": repr(self.level), "note": self.note}
         metadata["beyond_chance"] = str(self.beyond_chance).lower()
-        columns["verdict"] = pa.array(self.verdict, pa.string())
         return pa.table(columns).replace_schema_metadata(metadata)
 
     def plot(self, ax: Any = None) -> Any:
@@ -103,11 +106,10 @@ class Explanation(Result):
             return f"No difference found between {a} and {b}: {self._others()}"
         parts = []
         for word in (MORE, FEWER):
-            chosen = [row for row in range(self.found) if self.verdict[row] == word]
-            names = [
-                f"{self.item_groups[row]} ({_points(self.difference[row])})" for row in chosen[:_MOST_NAMES]
-            ]
-            names += [plural(len(chosen) - _MOST_NAMES, "more item group")] if chosen[_MOST_NAMES:] else []
+            rows = [row for row in range(self.found) if self.verdict[row] == word]
+            names = [f"{self.item_groups[row]} ({_points(self.difference[row])})" for row in rows]
+            if len(names) > _MOST_NAMES:
+                names[_MOST_NAMES:] = [plural(len(names) - _MOST_NAMES, "more item group")]
             parts += [f"{word} with {_listed(names)}"] if names else []
         others = f"; {self._others()}" if self.found < len(self.item_groups) else ""
         has = "has" if self.rows[1] == 1 else "have"
@@ -128,7 +130,7 @@ class Explanation(Result):
             shown = range(min(self.found, _MOST_LINES))
             a, b = (Column(shortened(name, LONGEST_LABEL), max(7, min(len(name), LONGEST_LABEL)), is_number=True) for name in self.labels)  # fmt: skip
             columns = [
-                Column.of_labels("people counted with an item in", [self.item_groups[row] for row in shown]),
+                Column.of_labels(_FIRST_HEADING, self.item_groups[: len(shown)]),
                 a,
                 b,
                 Column("points", 6, is_number=True),
@@ -138,12 +140,9 @@ class Explanation(Result):
             lines += ["", heading(columns)]
             widest = np.abs(self.difference[: self.found]).max()
             for row in shown:
-                shares = (f"{100 * float(side[row]):.1f} %" for side in (self.a, self.b))
-                ends = f"({_points(self.lower[row])} to {_points(self.upper[row])})"
+                *cells, ends = self._cells(row)
                 bar = "▇" * max(1, round(10 * abs(float(self.difference[row])) / widest))
-                lines.append(
-                    line(columns, [self.item_groups[row], *shares, _points(self.difference[row]), ends, bar])
-                )
+                lines.append(line(columns, [*cells, f"({ends})", bar]))
             if self.found > _MOST_LINES:
                 lines.append(f"… and {plural(self.found - _MOST_LINES, 'more item group')} that differ")
             lines.append("")
@@ -155,18 +154,17 @@ class Explanation(Result):
 
     def _head(self, rows: int) -> tuple[pa.Table, int]:
         """What a notebook shows: shares in percent and differences in points."""
-        shown = range(min(rows, len(self.item_groups)))
-        names = ["people counted with an item in", *self.labels, "points", "from … to", "verdict"]
+        names = [_FIRST_HEADING, *self.labels, "points", "from … to", "verdict"]
         if len(set(names)) < len(names):  # both sides have one name, or that of another column
             names[1:3] = [f"{side}: {label}" for side, label in zip("ab", self.labels, strict=True)]
-        columns = [
-            self.item_groups[: len(shown)],
-            *([f"{100 * float(side[row]):.1f} %" for row in shown] for side in (self.a, self.b)),
-            [_points(self.difference[row]) for row in shown],
-            [f"{_points(self.lower[row])} to {_points(self.upper[row])}" for row in shown],
-            self.verdict[: len(shown)],
-        ]
-        return pa.table(dict(zip(names, columns, strict=True))), len(self.item_groups)
+        cells = [(*self._cells(row), word) for row, word in enumerate(self.verdict[:rows])]
+        return pa.table(dict(zip(names, zip(*cells, strict=True), strict=True))), len(self.item_groups)
+
+    def _cells(self, row: int) -> list[str]:
+        """What tables show of an item group: its name, the share on both sides, the difference, its interval."""
+        shares = [f"{100 * float(side[row]):.1f} %" for side in (self.a, self.b)]
+        value, lower, upper = (_points(each[row]) for each in (self.difference, self.lower, self.upper))
+        return [self.item_groups[row], *shares, value, f"{lower} to {upper}"]
 
     def _contents(self) -> tuple[pa.Table, list[str]]:
         head, below = super()._contents()
@@ -273,19 +271,14 @@ def _bounds(sides: Sequence[Sketches], prevalences: Sequence[Prevalence]) -> lis
 
 
 def _ranked(names: Sequence[str], a: Limits, b: Limits) -> dict[str, Any]:
-    """The columns of an explanation, by evidence: |difference| over its distance to the end that is nearer to 0."""
+    """The columns of an explanation, by evidence."""
     value, lower, upper = difference_limits(a, b)
-    reach = np.where(value > 0, value - lower, upper - value)
-    order = np.argsort(-np.abs(value) / reach, kind="stable")
+    order = by_evidence(value, lower, upper)
     lower, upper = (np.clip(end, -1.0, 1.0)[order] for end in (lower, upper))
     of_a, of_b = (np.clip(side[0], 0.0, 1.0)[order] for side in (a, b))
     difference = np.clip(of_b - of_a, lower, upper)
-    verdict = tuple(
-        MORE if least > 0 else FEWER if most < 0 else NOT_FOUND
-        for least, most in zip(lower, upper, strict=True)
-    )
     columns = {"a": of_a, "b": of_b, "difference": difference, "lower": lower, "upper": upper}
-    return {"item_groups": tuple(names[row] for row in order), **columns, "verdict": verdict}
+    return {"item_groups": tuple(names[row] for row in order), **columns}
 
 
 def check_margins(sides: Sequence[Sketches]) -> None:

@@ -11,7 +11,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.pairs import BY, Answer, checked_sketches
+from armslength.answers.pairs import (
+    BY,
+    FEWER,
+    MORE,
+    NOT_FOUND,
+    Answer,
+    by_evidence,
+    checked_sketches,
+    verdicts,
+)
 from armslength.checks import number, one_of, short_repr
 from armslength.errors import NotResolvableError, ParameterError, plural
 from armslength.estimates.distances import clear_note
@@ -24,7 +33,6 @@ from armslength.randomness.seeds import canonical_text
 from armslength.results import sentences
 from armslength.sketches.sketches import Sketches, check_same_space, sum_rows
 
-MORE, FEWER, NONE = "more", "fewer", "no difference found"
 _TO_TOTALS = 0.02  # of the error
 _LISTED = 10
 _MOST_ITEMS = 2**24
@@ -59,8 +67,7 @@ class ItemDifferences(Answer):
     @property
     def verdict(self) -> tuple[str, ...]:
         """Whether b has more or fewer of each item than a; of an item with ties, all of them together."""
-        ends = zip(self.lower.tolist(), self.upper.tolist(), strict=True)
-        return tuple(MORE if low > 0 else FEWER if high < 0 else NONE for low, high in ends)
+        return verdicts(self.lower, self.upper)
 
     def to_arrow(self) -> pa.Table:
         """One line for each item: item, difference, lower, upper, verdict, tied_with ("Z47 fewer"), in_clear."""
@@ -116,14 +123,14 @@ class ItemDifferences(Answer):
             np.full(len(rows), bool(found)),
             f"{plots.short_name(self.labels[1])} − {plots.short_name(self.labels[0])}, {self.unit}",
             ax,
-            words=("told apart", NONE),
+            words=("told apart", NOT_FOUND),
         )
 
     def __str__(self) -> str:
         return sentences([f"{self._title()}:", f"  {self.summary}"], self.note)
 
     def _title(self) -> str:
-        count = sum(each != NONE for each in self.verdict)
+        count = sum(each != NOT_FOUND for each in self.verdict)
         what = f"{count} of {plural(len(self.items), 'item')} told apart"
         return (
             f"{self.labels[1]} against {self.labels[0]}, in {self.unit}: {what}, "
@@ -134,7 +141,7 @@ class ItemDifferences(Answer):
         """The items told apart; of those that are tied, the first."""
         seen: set[str] = set()
         for row, verdict in enumerate(self.verdict):
-            if verdict != NONE and self.items[row] not in seen:
+            if verdict != NOT_FOUND and self.items[row] not in seen:
                 seen.update(name for name, _ in self.ties[row])
                 yield row
 
@@ -180,7 +187,7 @@ def explain_items(
     else:
         unit = float(left.protocols[0].resolution)
     found = item_intervals(rows, columns, error)
-    order = _by_evidence(found)
+    order = by_evidence(found.value, found.lower, found.upper)
     ties = _ties(found, names)
     notes = (
         _SHARES if by == "shape" else "",
@@ -297,15 +304,6 @@ def _corners(left: Sketches, right: Sketches, error: float) -> list[Sketches]:
     step = float(left.protocols[0].resolution)
     pairs = [(ends[0][0], ends[1][0]), *product(ends[0][1:], ends[1][1:])]
     return [right * (step / of_right) - left * (step / of_left) for of_left, of_right in pairs]
-
-
-def _by_evidence(found: ItemIntervals) -> NDArray[np.int64]:
-    """Items told apart first, then by the size of the difference over that of its error."""
-    half = (found.upper - found.lower) / 2
-    size = np.abs(found.value)
-    evidence = np.divide(size, half, out=np.where(size > 0, np.inf, 0.0), where=half > 0)
-    is_found = (found.lower > 0) | (found.upper < 0)
-    return np.lexsort((-size, -evidence, ~is_found))
 
 
 def _ties(found: ItemIntervals, names: Sequence[str]) -> list[tuple[tuple[str, str], ...]]:

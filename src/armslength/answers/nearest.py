@@ -1,9 +1,7 @@
 """The nearest rows of each query: exact in the estimates, and how sure that is."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
-from typing import Protocol as Interface
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +13,7 @@ from armslength.answers.pairs import (
     Answer,
     PairEstimator,
     answer_note,
+    checked_rows,
     checked_sketches,
     pair_estimator,
     row_blocks,
@@ -27,29 +26,13 @@ from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import clear_note
 from armslength.estimates.intervals import Level
 from armslength.progress import Advance, progress
-from armslength.protocol.protocol import Protocol
 from armslength.results import Column, heading, line, sentences
+from armslength.sketches.collection import Collection
 from armslength.sketches.sketches import Sketches, check_same_space
 
 _ROWS = 65_536  # of the index that are read at once, at most
 _BYTES = 2**27  # that they may take
 _LARGEST = 2.0**200  # a number whose fourth power, times many rows and coordinates, is a number still
-
-
-class Index(Interface):
-    """`Sketches`, or rows that are read when they are needed."""
-
-    @property
-    def protocols(self) -> tuple[Protocol, ...]:
-        """The protocols of all rows; they share one space."""
-
-    def __len__(self) -> int: ...
-
-    def blocks(self, rows: int) -> Iterator[Sketches]:
-        """All rows in order, at most so many at a time."""
-
-    def rows(self, numbers: Sequence[int]) -> Sketches:
-        """Rows by number, in this order."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,7 +96,7 @@ class Nearest(Answer):
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of each answer, nearest first; answers that could be the nearest stand out."""
-        names: Sequence[Any] = self.labels[0]
+        names: list[Any] = list(self.labels[0])
         start = f" from {plots.short_name(self.queries[0])}"
         if len(self.queries) > 1:
             lines = zip(self.queries, self.labels, strict=True)
@@ -158,7 +141,7 @@ class Nearest(Answer):
 
 def nearest(  # noqa: PLR0913  # each chooses one thing
     queries: Sketches,
-    index: Index | None = None,
+    index: Sketches | Collection | None = None,
     count: int = 10,
     level: float = 0.95,
     *,
@@ -185,17 +168,15 @@ def nearest(  # noqa: PLR0913  # each chooses one thing
         show_progress: Whether to show a bar on a terminal.
     """
     _check_size("queries", checked_sketches("queries", queries, 1))
-    queries, without = with_shapes(queries, by)
-    checked_sketches("queries with a total above 0", queries, 1)
+    queries, without = with_shapes(queries, by, 1)
     left_out = [without]
     if isinstance(index, Sketches):
-        index, without = with_shapes(index, by)
+        index, without = with_shapes(index, by, 1)
         left_out.append(without)
-    index_rows = _checked_index(queries, index)
+    index_rows = checked_rows("index", queries if index is None else index, 2 if index is None else 1)
+    check_same_space((*queries.protocols, *index_rows.protocols))
     others = len(index_rows) - (index is None)
     answers_each = min(integer("count", count, at_least=1, at_most=2**31), others)
-    if not isinstance(simultaneous, bool):
-        raise ParameterError("simultaneous must be True or False, got something else")
     confidence = Level.of(level, method, others * (len(queries) if simultaneous else 1))  # before any work
     estimator = pair_estimator(by, beyond_chance=beyond_chance)
     shortlist = Shortlist(len(queries), answers_each)
@@ -237,18 +218,6 @@ def _check_size(name: str, rows: Sketches) -> None:
         raise ParameterError(f"{name} must have numbers below 2^200, got larger ones; divide its rows first")
 
 
-def _checked_index(queries: Sketches, index: Index | None) -> Index:
-    """Validate the index."""
-    if index is None:
-        return checked_sketches("index", queries, 2)
-    if not all(hasattr(index, name) for name in ("__len__", "protocols", "blocks", "rows")):
-        checked_sketches("index", index, 1)
-    if not len(index):
-        raise ParameterError("index must have at least 1 row, got 0")
-    check_same_space((*queries.protocols, *index.protocols))
-    return index
-
-
 def _search_tiles(
     queries: Sketches,
     block: Sketches,
@@ -272,7 +241,7 @@ def _search_tiles(
             advance(value.size)
 
 
-def _labels(index_rows: Index, indices: NDArray[np.int64]) -> tuple[tuple[str, ...], ...]:
+def _labels(index_rows: Sketches | Collection, indices: NDArray[np.int64]) -> tuple[tuple[str, ...], ...]:
     """The labels of the answers."""
     if isinstance(index_rows, Sketches):  # no copy of rows
         labels, places = index_rows.labels, indices

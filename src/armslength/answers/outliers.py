@@ -117,8 +117,7 @@ def outliers(
         beyond_chance: Whether to ask about the populations behind the rows, as for `shape_distances`; by shape.
         method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
     """
-    sketches, left_out = with_shapes(checked_sketches("sketches", sketches, 3), by)
-    checked_sketches("sketches with a total above 0", sketches, 3)
+    sketches, left_out = with_shapes(checked_sketches("sketches", sketches, 3), by, 3)
     times = number("factor", factor, above=1.0 - 2**-53, at_most=1e6)
     pairs = len(sketches) * (len(sketches) - 1) // 2
     each = Level.of(level, method, pairs)  # of each pair; checked before any work

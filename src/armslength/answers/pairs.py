@@ -1,17 +1,19 @@
 """Pairs of rows in tiles, so that no answer needs all pairs at once; checks, notes and tables of all answers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from armslength.checks import one_of
 from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import is_clear, squared_distances
 from armslength.estimates.estimate import Estimate
+from armslength.estimates.pair_noise import Floats
 from armslength.estimates.shapes import (
     has_sure_total,
     people_of,
@@ -25,6 +27,7 @@ from armslength.sketches.sketches import Sketches
 PairEstimator = Callable[[Sketches, Sketches | None], Estimate]
 
 BY = ("size", "shape")
+MORE, FEWER, NOT_FOUND = "more", "fewer", "no difference found"
 ROWS, COLUMNS = 256, 2048  # half a million pairs to a tile: 4 MiB for each number of a pair
 SMALL = 1024  # rows within which all pairs are one tile
 LEFT_ROWS = 4096  # rows of a collection on the left: the right side is read once for each so many
@@ -150,16 +153,34 @@ def answer_note(by: str, *others: str, beyond_chance: bool = False) -> str:
     return "; ".join(filter(None, (question, *others)))
 
 
-def with_shapes(sketches: Sketches, by: str) -> tuple[Sketches, str]:
+def with_shapes(sketches: Sketches, by: str, at_least: int) -> tuple[Sketches, str]:
     """The rows that have a shape, if that is the question, and a note that names the others: their totals may be 0."""
     if by != "shape" or sketches.totals is None:
         return sketches, ""
     is_sure = has_sure_total(sketches)
     if is_sure.all():
         return sketches, ""
-    names = [label for label, sure in zip(sketches.labels, is_sure.tolist(), strict=True) if not sure]
-    some = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-    return sketches[is_sure], f"left out: {some}, whose total may be 0"
+    checked_rows("sketches with a total above 0", sketches[is_sure], at_least)
+    return sketches[is_sure], f"left out: {some_labels(sketches.labels, ~is_sure)}, whose total may be 0"
+
+
+def some_labels(labels: Sequence[str], chosen: NDArray[np.bool_]) -> str:
+    """The first five of the chosen labels, in words."""
+    names = [labels[row] for row in np.flatnonzero(chosen).tolist()]
+    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+
+
+def verdicts(lower: Floats, upper: Floats) -> tuple[str, ...]:
+    """Of differences with these ends: whether there is more or fewer, or no difference was found."""
+    words = np.where(lower > 0, MORE, np.where(upper < 0, FEWER, NOT_FOUND))
+    return tuple(words.tolist())
+
+
+def by_evidence(value: Floats, lower: Floats, upper: Floats) -> NDArray[np.int64]:
+    """The order of differences by evidence: those that were found first, then by the size of a difference over that of its error."""
+    size, half = np.abs(value), (upper - lower) / 2
+    evidence = np.divide(size, half, out=np.where(size > 0, np.inf, 0.0), where=half > 0)
+    return np.lexsort((-size, -evidence, (lower <= 0) & (upper >= 0)))
 
 
 def checked_sketches(name: str, sketches: object, at_least: int) -> Sketches:

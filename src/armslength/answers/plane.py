@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -88,18 +88,10 @@ def plane_of(squared: Points, sketches: Sketches, level: float, by: str) -> Plan
     return Plane(sketches.labels, *picture, level=level, by=by, note=note)
 
 
-class Scaling(NamedTuple):
-    """As in `Plane`."""
-
-    places: Points
-    reach: Points
-    axes: int
-    share: float
-    against: float
-
-
-def scaling(squared: Points, noise: Points, sketch_dim: int, projection: float, level: float) -> Scaling:
-    """The plane of the two largest eigenvalues of −½JDJ, with ellipses as in docs/reference/answers.md.
+def scaling(
+    squared: Points, noise: Points, sketch_dim: int, projection: float, level: float
+) -> tuple[Points, Points, int, float, float]:
+    """(places, reach, axes, share, against) by the two largest eigenvalues of −½JDJ, as in docs/reference/answers.md.
 
     `noise` is the variance of each party's noise in one coordinate of the sketch, in data units; `projection` is α of
     Var‖Sz‖² ≤ α‖z‖⁴.
@@ -111,7 +103,7 @@ def scaling(squared: Points, noise: Points, sketch_dim: int, projection: float, 
     axes = int((values > _FLAT * values[0]).sum()) if values[0] > 0 else 0
     places, reach = np.zeros((count, 2)), np.zeros((count, 2))
     if axes == 0:
-        return Scaling(places, reach, 0, 0.0, 0.0)
+        return places, reach, 0, 0.0, 0.0
     # of the circle that holds a standard normal point of the plane
     radius = math.sqrt(-2 * math.log1p(-level))
     for axis in range(axes):
@@ -126,7 +118,7 @@ def scaling(squared: Points, noise: Points, sketch_dim: int, projection: float, 
         reach[:, 1] = reach[:, 0]
     share = float(values[:axes].sum()) / positive
     against = float(-eigenvalues[eigenvalues < 0].sum()) / positive
-    return Scaling(places, reach, axes, min(share, 1.0), against)
+    return places, reach, axes, min(share, 1.0), against
 
 
 def noise_of_rows(sketches: Sketches, by: str) -> Points:

@@ -11,22 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrik
 
-from armslength._numba import Int64s, Integers, kernel
+from armslength._numba import Int64s, Integers
 from armslength.checks import one_of
 from armslength.randomness.sampling import SymmetricTable, achlioptas_table, normal_table
 from armslength.randomness.seeds import Stream, fresh_seed
-from armslength.threads import cached_attribute, for_blocks
+from armslength.threads import cached_attribute
 from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import SparseRows, integer_rows
 from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
-from armslength.transforms.transform import Transform, block_rows, check_dense_size, set_checked
-from armslength.transforms.typical_norms import largest_chi_square, largest_l1, median_level
+from armslength.transforms.transform import (
+    Transform,
+    block_rows,
+    check_dense_size,
+    largest_chi_square,
+    largest_l1,
+    median_level,
+    set_checked,
+)
 
 CONSTRUCTIONS = ("dense", "sparse")
 _PLUS_MINUS_ONE = SymmetricTable((2**63,))
 _KEPT_ENTRIES = 1 << 28  # 256 MB of bytes stay in memory; beyond that columns are made again as needed
 _ENTRIES_AT_ONCE = 1 << 22
-_FEW_OF = 16  # columns are few if they are fewer than one in so many
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +48,10 @@ class IndependentEntries(Transform):
     input_dim: int
     sketch_dim: int
     seed: str = field(default_factory=fresh_seed)
+
+    def __post_init__(self) -> None:
+        set_checked(self)
+        check_dense_size(self.input_dim, self.sketch_dim)
 
     @property
     @abstractmethod
@@ -95,31 +105,26 @@ class IndependentEntries(Transform):
         return d * k * self._entry_work + work.dense_gram_work(k, d) + work.proof_work(k)
 
     def columns_work(self, count: int) -> int:
-        """The columns that are drawn; all of them, unless they are few."""
+        """All columns, where they stay in memory, or else those that are asked for."""
         column = self._entry_work * self.sketch_dim
-        few = count * _FEW_OF < self.input_dim
-        return count * (work.LONE_COLUMN + column) if few else self.input_dim * column
+        return self.input_dim * column if self._are_kept else count * (work.LONE_COLUMN + column)
 
     def columns(self, items: Any) -> Int64s:
         """The columns of A at these column numbers, k x len(items)."""
         return self._columns_at(self.column_numbers(items)).T.astype(np.int64)
 
-    def apply(self, X: Any, *, threads: int | None = None) -> Int64s:
+    def apply(self, X: Any, *, threads: int | None = None) -> Int64s:  # noqa: ARG002  # the BLAS has its own
         """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**."""
         rows = integer_rows(X, self.input_dim)
         product = np.zeros((rows.count, self.sketch_dim), dtype=np.int64)
         if isinstance(rows, SparseRows):
-            present, positions = np.unique(rows.columns.astype(np.int64), return_inverse=True)
+            by_row = rows.matrix(0, rows.count)
+            present = np.unique(by_row.indices).astype(np.int64)
             columns = self._columns_at(present)
-
-            def add_sparse(start: int, stop: int) -> None:
-                starts, _, values = rows.entries(start, stop)
-                part = positions[rows.starts[start] : rows.starts[stop]]
-                add_sparse_product(starts, part, values, columns, product[start:stop])
-
-            for_blocks(rows.count, max(1, rows.count // 64), add_sparse, threads)
+            for first in range(0, len(present), self._columns_at_once):
+                part = slice(first, first + self._columns_at_once)
+                product += by_row[:, present[part]] @ columns[part].astype(np.int64)
             return product
-        # No pool of our own: the BLAS has its threads.
         for first, columns in self._parts():
             step = block_rows(max(columns.shape))
             for start in range(0, rows.count, step):
@@ -141,15 +146,15 @@ class IndependentEntries(Transform):
     @cached_attribute
     def _kept_columns(self) -> NDArray[np.int8] | None:
         """All columns, each as a row, where they fit in memory."""
-        if self.input_dim * self.sketch_dim > _KEPT_ENTRIES:
-            return None
-        return self._made_columns(np.arange(self.input_dim))
+        return self._made_columns(np.arange(self.input_dim)) if self._are_kept else None
+
+    @property
+    def _are_kept(self) -> bool:
+        return self.input_dim * self.sketch_dim <= _KEPT_ENTRIES
 
     def _columns_at(self, numbers: Int64s) -> NDArray[np.int8]:
         """Columns of these numbers, each as a row."""
-        # A few columns of a matrix that nobody has needed yet are made alone.
-        few = len(numbers) * _FEW_OF < self.input_dim and "_kept_columns" not in self.__dict__
-        columns = None if few else self._kept_columns
+        columns = self._kept_columns
         return self._made_columns(numbers) if columns is None else columns[numbers]
 
     def _made_columns(self, numbers: Int64s) -> NDArray[np.int8]:
@@ -175,10 +180,6 @@ class GaussianJL(IndependentEntries):
     """
 
     name: ClassVar[str] = "GaussianJL"
-
-    def __post_init__(self) -> None:
-        set_checked(self)
-        check_dense_size(self.input_dim, self.sketch_dim)
 
     @property
     def _table(self) -> SymmetricTable:
@@ -214,8 +215,8 @@ class SignJL(IndependentEntries):
     construction: str = "dense"
 
     def __post_init__(self) -> None:
-        set_checked(self, construction=one_of("construction", self.construction, CONSTRUCTIONS))
-        check_dense_size(self.input_dim, self.sketch_dim)
+        super().__post_init__()
+        object.__setattr__(self, "construction", one_of("construction", self.construction, CONSTRUCTIONS))
 
     @property
     def _table(self) -> SymmetricTable:
@@ -267,14 +268,3 @@ def add_product(rows: Integers, columns: NDArray[np.int8], largest: int, product
         if shift + bits <= size:
             limb &= (1 << bits) - 1
         product += (limb.astype(np.float64) @ factors).astype(np.int64) << shift
-
-
-@kernel
-def add_sparse_product(
-    starts: Integers, positions: Integers, values: Integers, columns: NDArray[np.int8], product: Int64s
-) -> None:
-    """product += rows·columns modulo 2^64, for rows of (position in columns, value) entries."""
-    for i in range(len(starts) - 1):
-        for entry in range(starts[i], starts[i + 1]):
-            for number in range(columns.shape[1]):
-                product[i, number] += np.int64(values[entry]) * np.int64(columns[positions[entry], number])

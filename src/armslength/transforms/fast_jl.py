@@ -23,12 +23,17 @@ from armslength.transforms.hadamard_jl import (
     HadamardStep,
     column_norms_of_walsh,
     hadamard_entries,
-    random_signs,
 )
 from armslength.transforms.integer_rows import integer_rows
 from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
-from armslength.transforms.transform import ProductCoefficients, check_dense_size, set_checked
-from armslength.transforms.typical_norms import largest_chi_square, largest_l1, typical_squared_norm
+from armslength.transforms.transform import (
+    ProductCoefficients,
+    check_dense_size,
+    largest_chi_square,
+    largest_l1,
+    set_checked,
+    typical_squared_norm,
+)
 
 DEFAULT_ENTRIES_PER_ROW = 48  # ln²(1/β) at β = 1e-3, the paper's q·d
 _WORDS_AT_ONCE = 1 << 20
@@ -178,13 +183,13 @@ class FastJL(HadamardStep):
     @property
     def variance_coefficients(self) -> tuple[float, float]:
         """a = (2 + 3g)/k and b = 2g/k, with g = (κ−3)/d'."""
-        g = (self._table.kurtosis - 3) / self.padded_dim
-        return float((2 + 3 * g) / self.sketch_dim), float(2 * g / self.sketch_dim)
+        k, g = self.sketch_dim, self._excess
+        return float((2 + 3 * g) / k), float(2 * g / k)
 
     @property
-    def _excess(self) -> float:
-        """g = (κ−3)/d'."""
-        return (float(self._table.kurtosis) - 3) / self.padded_dim
+    def _excess(self) -> Fraction:
+        """g = (κ−3)/d', exactly."""
+        return (self._table.kurtosis - 3) / self.padded_dim
 
     def variance_curve(self, noise: Cumulants, site: str) -> tuple[float, float, float]:
         """On the input: noise N after the Hadamard step, y = HDz + N, estimate c²(‖Py‖² − κ₂‖P‖²_F) with the published P.
@@ -196,7 +201,7 @@ class FastJL(HadamardStep):
         """
         if site == "output":
             return super().variance_curve(noise, site)
-        k, d, g, k2, k4 = self.sketch_dim, self.padded_dim, self._excess, noise.k2, noise.k4
+        k, d, g, k2, k4 = self.sketch_dim, self.padded_dim, float(self._excess), noise.k2, noise.k4
         v_linear, v_constant = 4 * k2 / d, (k4 + 2 * k2**2) / d
         saved = (float(self._table.kurtosis) - 1) * k2 / d
         b = (4 * k2 + 2 * v_linear + 6 * g * k2 - 2 * saved) / k + v_linear
@@ -219,7 +224,7 @@ class FastJL(HadamardStep):
 
     def product_coefficients(self, site: str) -> ProductCoefficients:
         """On the input the projection sees data and noise together."""
-        k, d, g = self.sketch_dim, self.padded_dim, self._excess
+        k, d, g = self.sketch_dim, self.padded_dim, float(self._excess)
         norms, inner = (1 + g) / k, (1 + 2 * g) / k
         if site == "output":
             return super().product_coefficients(site)._replace(norms=norms, inner=inner)
@@ -284,10 +289,6 @@ class FastJL(HadamardStep):
     def last_step(self, hadamard: NDArray[Any]) -> NDArray[Any]:
         """P·y for each row y."""
         return np.ascontiguousarray((self._published @ hadamard.T).T)
-
-    @cached_attribute
-    def _signs(self) -> NDArray[np.int64]:
-        return random_signs(self.seed, "FastJL signs", self.input_dim)
 
     @cached_attribute
     def _published(self) -> sparse.csr_array:

@@ -21,7 +21,6 @@ from armslength.transforms.transform import Transform, set_checked
 
 LARGEST_PADDED_DIM = 2**28  # a padded row of int64 is 2 GB
 LARGEST_SCANNED_DIM = 2**25  # five such rows are held when a matrix is scanned: 1.3 GB
-_FEWEST_SIGNS = 2**22  # of which some are made alone; fewer than that are kept: 32 MB
 _STEP_ENTRIES = 1 << 17  # of H·D·x that a thread holds at a time: 1 MB stays in its cache
 
 
@@ -33,10 +32,10 @@ class HadamardStep(Transform):
     sketch_dim: int
     seed: str = field(default_factory=fresh_seed)
 
-    @property
-    @abstractmethod
-    def _signs(self) -> Int64s:
-        """The diagonal of D."""
+    @cached_attribute
+    def _signs(self) -> NDArray[np.int8]:
+        """The diagonal of D: −1 where the bit of the stream is 1, else +1."""
+        return 1 - 2 * Stream(self.seed, f"{self.name} signs").bits(0, self.input_dim).astype(np.int8)
 
     @abstractmethod
     def last_step(self, hadamard: NDArray[Any]) -> NDArray[Any]:
@@ -144,8 +143,7 @@ class HadamardJL(HadamardStep):
     def columns_work(self, count: int) -> int:
         """The sampled rows and the signs, then each entry."""
         k = self.sketch_dim
-        signs = work.LONE_SIGN * count if self._are_few(count) else work.SIGN * self.input_dim
-        return work.SAMPLED_ROW * k + signs + work.HADAMARD_ENTRY * k * count
+        return work.SAMPLED_ROW * k + work.SIGN * self.input_dim + work.HADAMARD_ENTRY * k * count
 
     def operations(self, density: float | None) -> int:  # noqa: ARG002  # whatever it is
         """The Hadamard transform, and the sample."""
@@ -161,25 +159,11 @@ class HadamardJL(HadamardStep):
     def columns(self, items: Any) -> Int64s:
         """The columns of A at these column numbers, k x len(items)."""
         numbers = self.column_numbers(items)
-        if "_signs" in self.__dict__ or not self._are_few(len(numbers)):
-            signs = self._signs[numbers]
-        else:
-            stream = Stream(self.seed, "HadamardJL signs")
-            bits = [stream.bits(number, 1)[0] for number in numbers.tolist()]
-            signs = 1 - 2 * np.array(bits, dtype=np.int64)
-        return hadamard_entries(self._sample, numbers) * signs
+        return hadamard_entries(self._sample, numbers) * self._signs[numbers]
 
     def last_step(self, hadamard: NDArray[Any]) -> NDArray[Any]:
         """The sample of each row."""
         return hadamard.take(self._sample, axis=1)
-
-    def _are_few(self, count: int) -> bool:
-        """Whether so many signs are made one by one: all of them would take much memory, and more time."""
-        return self.input_dim > _FEWEST_SIGNS and work.LONE_SIGN * count < work.SIGN * self.input_dim
-
-    @cached_attribute
-    def _signs(self) -> Int64s:
-        return random_signs(self.seed, "HadamardJL signs", self.input_dim)
 
     @cached_attribute
     def _sample(self) -> Int64s:
@@ -191,11 +175,6 @@ def padded_dimension(input_dim: int) -> int:
     return 1 << (input_dim - 1).bit_length()
 
 
-def random_signs(seed: str, purpose: str, count: int) -> Int64s:
-    """The diagonal of D: −1 where the bit of the stream is 1, else +1."""
-    return 1 - 2 * Stream(seed, purpose).bits(0, count).astype(np.int64)
-
-
 def hadamard_entries(rows: Int64s, columns: Int64s) -> Int64s:
     """(−1)^popcount(f AND j) for each row f and column j."""
     shared = np.bitwise_count(rows[:, None] & columns[None, :])
@@ -204,7 +183,7 @@ def hadamard_entries(rows: Int64s, columns: Int64s) -> Int64s:
 
 
 @kernel
-def walsh_rows(rows: NDArray[Any], signs: Int64s, product: NDArray[Any]) -> None:
+def walsh_rows(rows: NDArray[Any], signs: NDArray[np.int8], product: NDArray[Any]) -> None:
     """product = H·D·row with zeros behind the row, for each row: int64 modulo 2^64, or float64."""
     width = rows.shape[1]
     for i in range(rows.shape[0]):

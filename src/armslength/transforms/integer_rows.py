@@ -13,7 +13,6 @@ from scipy import sparse
 from armslength._numba import Integers, kernel, transpose_block
 from armslength.checks import type_name
 from armslength.errors import InputError
-from armslength.threads import for_blocks
 
 ToIntegers = Callable[[NDArray[Any]], Integers]
 
@@ -51,9 +50,13 @@ class SparseRows:
 
     def block(self, start: int, stop: int) -> NDArray[np.int64]:
         """Rows start … stop−1 as a dense matrix."""
-        dense = np.zeros((stop - start, self.width), dtype=np.int64)
-        fill_dense(*self.entries(start, stop), dense)
-        return dense
+        return self.matrix(start, stop).toarray()
+
+    def matrix(self, start: int, stop: int) -> sparse.csr_array:
+        """Rows start … stop−1 in int64."""
+        starts, columns, values = self.entries(start, stop)
+        shape = stop - start, self.width
+        return sparse.csr_array((values.astype(np.int64), columns, starts), shape)
 
     def entries(self, start: int, stop: int) -> tuple[Integers, Integers, Integers]:
         """(starts, columns, values) of rows start … stop−1."""
@@ -136,7 +139,7 @@ def sparse_entries(matrix: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], N
     except (ValueError, TypeError, IndexError, AttributeError):
         raise problem from None
     for index, size in zip((rows, columns), matrix.shape, strict=True):
-        if len(index) != len(entries.data) or (len(index) and not 0 <= index.min() <= index.max() < size):
+        if len(index) != len(entries.data) or not _are_within(index, size):
             raise problem
     return rows, columns, entries.data
 
@@ -164,37 +167,14 @@ def stored_rows(matrix: Any, *, any_order: bool) -> tuple[Integers, Integers, ND
         return None
     used = slice(starts[-1])  # there may be spare room behind the last entry
     columns, values = columns[used], values[used]
-    parts_are_valid = []
-
-    def check(start: int, stop: int) -> None:
-        parts_are_valid.append(is_valid(starts[start : stop + 1], columns, matrix.shape[1], not any_order))
-
-    for_blocks(len(starts) - 1, max(1, (len(starts) - 1) // 8), check)
-    return (starts, columns, values) if all(parts_are_valid) else None
+    is_valid = _are_within(columns, matrix.shape[1]) and (
+        any_order or sparse.csr_array((values, columns, starts), matrix.shape).has_canonical_format
+    )
+    return (starts, columns, values) if is_valid else None
 
 
-@kernel
-def is_valid(starts: Integers, columns: Integers, width: int, is_sorted: bool) -> bool:
-    """Whether rows follow each other and all columns are below width; never reads outside of `columns`."""
-    for i in range(len(starts) - 1):
-        if not 0 <= starts[i] <= starts[i + 1] <= len(columns):
-            return False
-        least = np.int64(0)
-        for position in range(starts[i], starts[i + 1]):
-            column = np.int64(columns[position])
-            if not least <= column < width:
-                return False
-            if is_sorted:
-                least = column + 1
-    return True
-
-
-@kernel
-def fill_dense(starts: Integers, columns: Integers, values: Integers, dense: NDArray[np.int64]) -> None:
-    """dense += the rows, modulo 2^64."""
-    for i in range(len(starts) - 1):
-        for position in range(starts[i], starts[i + 1]):
-            dense[i, columns[position]] += np.int64(values[position])
+def _are_within(indices: Integers, size: int) -> bool:
+    return not len(indices) or bool(0 <= indices.min() <= indices.max() < size)
 
 
 @kernel

@@ -134,9 +134,7 @@ class MatrixJL(Transform):
 
         def project(start: int, stop: int) -> None:
             if isinstance(rows, SparseRows):
-                starts, columns, values = rows.entries(start, stop)
-                by_row = sparse.csr_array((values, columns, starts), shape=(stop - start, rows.width))
-                product[start:stop] = (by_row @ matrix.T).toarray()
+                product[start:stop] = (rows.matrix(start, stop) @ matrix.T).toarray()
             else:
                 product[start:stop] = (matrix @ rows.block(start, stop).T.astype(np.int64)).T
 

@@ -20,8 +20,13 @@ from armslength.threads import cached_attribute, for_blocks, for_runs
 from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import DenseRows, SparseRows, integer_rows, transpose
 from armslength.transforms.operator_norm import LARGEST_SCAN, check_gram_size, operator_norm_bound
-from armslength.transforms.transform import ErrorMoments, Transform, set_checked
-from armslength.transforms.typical_norms import median_level, typical_squared_norm
+from armslength.transforms.transform import (
+    ErrorMoments,
+    Transform,
+    median_level,
+    set_checked,
+    typical_squared_norm,
+)
 
 CONSTRUCTIONS = ("block", "graph", "balanced")
 _BATCH = 64  # entries

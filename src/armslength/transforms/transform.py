@@ -10,15 +10,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import chdtri
 
 from armslength._numba import Integers
 from armslength.checks import integer, plain_number, type_name
 from armslength.errors import InputError, ParameterError
 from armslength.laws import Cumulants
 from armslength.randomness.seeds import checked_seed
-from armslength.threads import cached_attribute
 from armslength.transforms.integer_rows import plain_array
-from armslength.transforms.typical_norms import typical_squared_norm
 
 LARGEST_INPUT_DIM = 2**40
 LARGEST_SKETCH_DIM = 2**24
@@ -27,7 +26,6 @@ _LARGEST_NORM = 1e150
 _BLOCK_ENTRIES = 1 << 20  # 8 MB of int64: what one thread works on at a time
 _FLOAT_COLUMNS = 1 << 16
 _FLOAT_ENTRIES = 1 << 22  # of a dense A as float64: 32 MB
-_KEPT_FLOATS = 1 << 24  # up to 0.3 GB of a sparse A stay in memory as floats
 
 Matrix = NDArray[np.int64] | sparse.csc_array
 
@@ -146,35 +144,18 @@ class Transform(ABC):
 
     def multiply_floats(self, X: Any) -> Any:
         """X·Aᵀ in float64 as a new n x k array, **not private**, for n x d floats, dense or sparse by rows."""
-        columns, is_sparse = self._float_columns, sparse.issparse(X)
-        if columns is None and is_sparse:  # the columns that occur are enough
-            used = slice(X.indptr[-1])  # there may be spare room behind the last entry
-            present, positions = np.unique(X.indices[used], return_inverse=True)
-            X = sparse.csr_array((X.data[used], positions, X.indptr), shape=(X.shape[0], len(present)))
-        else:
-            present = np.arange(X.shape[1])
+        present, is_sparse = np.arange(X.shape[1]), sparse.issparse(X)
+        if is_sparse:  # the columns that occur are enough
+            present = np.unique(X.indices[: X.indptr[-1]])
+            X = X[:, present]
         product = np.zeros((X.shape[0], self.sketch_dim))
         width = min(_FLOAT_COLUMNS, max(1, _FLOAT_ENTRIES // self._entries_per_column))
-        height = block_rows(max(min(width, X.shape[1]), self.sketch_dim))
-        for first in range(0, X.shape[1], width):
-            numbers = present[first : first + width]
-            part = self._as_floats(numbers) if columns is None else columns[first : first + width]
-            for start in range(0, X.shape[0], height):
-                rows = slice(start, start + height)
-                block: Any = X[rows, first : first + width].astype(np.float64, copy=False) @ part
-                both_sparse = is_sparse and sparse.issparse(part)
-                product[rows] += block.toarray() if both_sparse else block
+        for first in range(0, len(present), width):
+            part = slice(first, first + width)
+            columns = self.columns(present[part]).astype(np.float64)
+            block: Any = X[:, part].astype(np.float64, copy=False) @ columns.T
+            product += block.toarray() if is_sparse and sparse.issparse(columns) else block
         return product
-
-    @cached_attribute
-    def _float_columns(self) -> Any:
-        """Aᵀ in float64, where it fits in memory."""
-        d = self._fixed_input_dim()
-        return self._as_floats(np.arange(d)) if d * self._entries_per_column <= _KEPT_FLOATS else None
-
-    def _as_floats(self, numbers: NDArray[np.int64]) -> Any:
-        """Columns of A, each as a row of float64: SciPy would convert integers again in each product."""
-        return self.columns(numbers).astype(np.float64).T
 
     @property
     def _entries_per_column(self) -> int:
@@ -393,6 +374,34 @@ def checked_norm(name: str, value: Any, at_most: float) -> float:
 def block_rows(width: int) -> int:
     """How many rows of that width one thread works on at a time."""
     return max(1, _BLOCK_ENTRIES // max(1, width))
+
+
+# Norms of random matrices before they are made, for plans. A protocol calibrates its noise to the exact number of its own matrix.
+
+
+def typical_squared_norm(rows: float, columns: float) -> float:
+    """About the squared operator norm of a matrix of independent entries of variance 1: (√d + √k)²."""
+    return (math.sqrt(columns) + math.sqrt(rows)) ** 2
+
+
+def median_level(count: int) -> float:
+    """The level that the largest of that many independent variables stays below half of the time: 2^(−1/count)."""
+    return math.exp(-math.log(2) / count)
+
+
+def largest_chi_square(degrees: float, count: int) -> float:
+    """The median of the largest of that many chi-square variables."""
+    return float(chdtri(degrees, -math.expm1(-math.log(2) / count)))
+
+
+def largest_l1(k: int, count: int) -> float:
+    """About the median of the largest of that many sums of k magnitudes of standard normals.
+
+    A sum is taken for a shifted chi-square variable of its mean, variance and skewness.
+    """
+    mean, deviation = k * math.sqrt(2 / math.pi), math.sqrt(k * (1 - 2 / math.pi))
+    degrees = 8 * k / 0.9953**2  # the skewness of a magnitude is 0.9953
+    return mean + deviation * (largest_chi_square(degrees, count) - degrees) / math.sqrt(2 * degrees)
 
 
 def _variance_text(coefficients: tuple[float, float] | None) -> str:

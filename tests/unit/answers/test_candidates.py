@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from armslength.answers import candidates
-from armslength.answers.candidates import Origin, Smallest, margin
+from armslength.answers.candidates import Origin, margin
 
 RNG = np.random.default_rng(21)
 STATE = RNG.bit_generator.state
@@ -132,19 +132,3 @@ def test_equal_rows_have_an_origin():
     origin = Origin(np.full((5, 3), -(2**63)), np.zeros(5))
     assert origin.scale == 1
     assert not origin.float_rows(np.full((5, 3), -(2**63)), np.zeros(5), np.float32).floats.any()
-
-
-def test_the_smallest_of_many_in_any_portions():
-    n, kept = 7, 5
-    values = RNG.integers(0, 12, (n, 90)) * 1.0
-    smallest, start = Smallest((), np.zeros(n), kept), 0
-    for step in (1, 2, 40, 7, 40):
-        rows = np.arange(start, start + step)
-        there = RNG.random((n, step)) < 0.9
-        values[:, rows] = np.where(there, values[:, rows], np.inf)
-        i, j = np.nonzero(there)
-        smallest.add(i, rows[j], values[i, rows[j]])
-        start += step
-    order = np.argsort(values, axis=1, kind="stable")[:, :kept]
-    assert smallest.number.tolist() == order.tolist()
-    assert np.array_equal(smallest.value, np.take_along_axis(values, order, axis=1))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.answers import candidates, nearest, shortlist
+from armslength.answers import candidates, nearest
 from armslength.estimates import distances
 from armslength.estimates.intervals import Level
 from armslength.sketches.noises import Noises
@@ -74,7 +74,6 @@ def no_tiles(monkeypatch):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(shortlist, "_GROUP", 6)
     monkeypatch.setattr(candidates, "ROWS", 70)
     monkeypatch.setattr(nearest, "_ROWS", 150)
 
@@ -229,7 +228,7 @@ def test_more_noises_than_the_search_keeps_apart(monkeypatch, most):
     check(drawn(170), None)
 
 
-class Folder:
+class Folder(al.Collection):
     """Rows that are read when they are needed, and never all at once."""
 
     def __init__(self, parts):

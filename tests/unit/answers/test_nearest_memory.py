@@ -10,7 +10,7 @@ from armslength.answers import candidates, nearest
 from armslength.estimates.intervals import Level
 
 
-class Watched:
+class Watched(al.Collection):
     """An index that knows how many rows it was asked for, and that no block outlives its turn."""
 
     def __init__(self, whole):

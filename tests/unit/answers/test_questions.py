@@ -91,7 +91,7 @@ def test_questions_are_about_one_row_each():
         al.alike(two, B, within=1)
     with pytest.raises(al.ParameterError, match="c must be one row, got 2"):
         al.closer(A, B, two)
-    with pytest.raises(al.ParameterError, match=r"b must be al\.Sketches of one row, got list"):
+    with pytest.raises(al.ParameterError, match=r"b must be al\.Sketches, got list"):
         al.closer(A, [1], B)
 
 

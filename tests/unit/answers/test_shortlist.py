@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from armslength.answers import shortlist as module
-from armslength.answers.shortlist import Shortlist
+from armslength.answers.shortlist import Shortlist, Smallest
 
 RNG = np.random.default_rng(11)
 STATE = RNG.bit_generator.state
@@ -50,15 +50,13 @@ def check(shortlist, whole):
 
 
 @pytest.mark.parametrize("step", [0.001, 3.0])
-@pytest.mark.parametrize("together", [1, 7, 256])
-def test_tiles_and_pairs_in_any_order(monkeypatch, together, step):
-    monkeypatch.setattr(module, "_GROUP", together)
+def test_tiles_and_pairs_in_any_order(step):
     whole = tile(20, 60, step)
     shortlist = Shortlist(20, 4)
     queries, numbers = (each.ravel() for each in np.mgrid[0:20, 40:60])
     mixed = RNG.permutation(len(queries))
     queries, numbers = queries[mixed], numbers[mixed]
-    shortlist.add((queries, numbers), *part(whole, queries, numbers))
+    shortlist.add(queries, numbers, *part(whole, queries, numbers))
     for rows in (slice(12, 20), slice(0, 6), slice(6, 12)):
         for columns in (slice(15, 40), slice(0, 15)):
             shortlist.add_tile(part(whole, rows, columns), rows.start, columns.start)
@@ -69,7 +67,7 @@ def test_merging_a_tile_leaves_all_other_queries_alone(monkeypatch):
     queries, count, sizes, sort = 2048, 3, [], np.lexsort
 
     def counted(keys):
-        sizes.append(len(keys[0]))
+        sizes.append(keys[0].size)
         return sort(keys)
 
     monkeypatch.setattr(module.np, "lexsort", counted)
@@ -78,7 +76,7 @@ def test_merging_a_tile_leaves_all_other_queries_alone(monkeypatch):
     for columns in (slice(0, 10), slice(10, 20)):
         for first in range(0, queries, 256):
             shortlist.add_tile(part(whole, slice(first, first + 256), columns), first, columns.start)
-    assert max(sizes) <= 256 * (10 + 2 * count + 1)
+    assert max(sizes) <= 256 * (10 + count + 1)
     check(shortlist, whole)
 
 
@@ -112,14 +110,30 @@ def test_of_equal_rows_the_first_are_answers():
     assert shortlist.answers().indices.tolist() == [[0, 1, 2]] * 2
     several = Shortlist(1, 2)
     numbers = np.array([7, 5, 6, 4])
-    several.add((np.zeros(4, dtype=np.int64), numbers), np.ones(4), np.zeros(4), np.ones(4))
+    several.add(np.zeros(4, dtype=np.int64), numbers, np.ones(4), np.zeros(4), np.ones(4))
     assert several.answers().indices.tolist() == [[4, 5]]
 
 
 def test_no_rank_is_worse_than_the_worst_one():
     value = np.array([1.0, 4.0, np.inf])
     shortlist = Shortlist(1, 3)
-    shortlist.add((np.zeros(3, dtype=np.int64), np.arange(3)), value, value, value)
+    shortlist.add(np.zeros(3, dtype=np.int64), np.arange(3), value, value, value)
     found = shortlist.answers()
     assert found.best_rank.tolist() == [[1, 2, 3]]
     assert found.worst_rank.tolist() == [[1, 2, 3]]
+
+
+def test_the_smallest_of_many_in_any_portions():
+    n, kept = 7, 5
+    values = RNG.integers(0, 12, (n, 90)) * 1.0
+    smallest, start = Smallest(n, kept), 0
+    for step in (1, 2, 40, 7, 40):
+        rows = np.arange(start, start + step)
+        there = RNG.random((n, step)) < 0.9
+        values[:, rows] = np.where(there, values[:, rows], np.inf)
+        i, j = np.nonzero(there)
+        smallest.add(i, rows[j], values[i, rows[j]])
+        start += step
+    order = np.argsort(values, axis=1, kind="stable")[:, :kept]
+    assert smallest.number.tolist() == order.tolist()
+    assert np.array_equal(smallest.key, np.take_along_axis(values, order, axis=1))

@@ -42,8 +42,6 @@ def sizes(request, monkeypatch):
     """As it is, and with everything cut into parts that no size divides."""
     if request.param == "in parts":
         monkeypatch.setattr(transform, "_FLOAT_COLUMNS", 5)
-        monkeypatch.setattr(transform, "_KEPT_FLOATS", 0)
-        monkeypatch.setattr(transform, "block_rows", lambda _: 4)
         monkeypatch.setattr(dense_jl, "_ENTRIES_AT_ONCE", 5 * K)
         monkeypatch.setattr(hadamard_jl, "_STEP_ENTRIES", 256)
 
@@ -69,8 +67,7 @@ def test_sparse_rows_are_multiplied_by_the_matrix(name, form):
     assert found == pytest.approx(expected(estimator, X), rel=1e-12, abs=1e-12)
 
 
-def test_spare_room_and_duplicates_of_a_sparse_matrix(monkeypatch):
-    monkeypatch.setattr(transform, "_KEPT_FLOATS", 0)
+def test_spare_room_and_duplicates_of_a_sparse_matrix():
     estimator = transformers.SparseJLTransformer(K).fit(np.ones((1, D)))
     X = sparse.csr_array((np.array([1.0, 2.0, 4.0]), np.array([3, 3, 9]), np.array([0, 3])), shape=(1, D))
     plain = np.zeros((1, D))

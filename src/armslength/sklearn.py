@@ -1,11 +1,13 @@
-"""One transformer for each transform of armslength. **Not private**: no noise, the projection alone."""
+"""**Not private**: deterministic random projections as scikit-learn transformers.
+
+Each returns c·A·x for every row x: what a protocol with the same transform adds its noise to, without that noise. They
+are for whoever may see the data anyway: queries, baselines, pipelines.
+"""
 
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from armslength.checks import short_repr
 from armslength.errors import InputError, ParameterError
@@ -16,6 +18,21 @@ from armslength.transforms.integer_rows import sparse_entries, stored_rows
 from armslength.transforms.sparse_jl import SparseJL
 from armslength.transforms.transform import Transform
 
+try:
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ModuleNotFoundError:
+    raise ImportError(
+        'armslength.sklearn must have scikit-learn, got none; run: pip install "armslength[sklearn]"'
+    ) from None
+
+__all__ = [
+    "FastJLTransformer",
+    "GaussianJLTransformer",
+    "HadamardJLTransformer",
+    "SignJLTransformer",
+    "SparseJLTransformer",
+]
 DEFAULT_SEED = "armslength"
 LARGEST_AUTO = 256
 FLOATS = (np.float64, np.float32)
