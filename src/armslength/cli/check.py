@@ -11,9 +11,9 @@ import armslength as al
 from armslength.cli.exit_codes import NEEDS_A_LOOK
 from armslength.cli.options import (
     EXISTING_FILE,
+    NAMES,
     NO_WORK_LIMIT,
     Decorator,
-    NameList,
     all_of,
     choice,
     event_source,
@@ -22,7 +22,7 @@ from armslength.cli.options import (
     source_options,
     work_limit,
 )
-from armslength.cli.output import as_json, indented_lines
+from armslength.cli.output import as_json, indented_lines, is_terminal
 from armslength.errors import plural, printable
 from armslength.ingest.check_table import TableCheck, check_table
 from armslength.ingest.event_columns import EventColumns
@@ -43,7 +43,7 @@ def _event_options(item: Decorator) -> Decorator:
         ),
         click.option(
             "--public-groups",
-            type=NameList(),
+            **NAMES,
             help="Every group that gets a row: names with commas, or @file, one on each line.",
         ),
         click.option("--label", help="Instead of both: the name of the one row for all events."),
@@ -75,7 +75,7 @@ table_options = all_of(
     ),
     click.option(
         "--vocabulary",
-        type=NameList(),
+        **NAMES,
         help="For a protocol with a vocabulary: its names, or @file, one on each line.",
     ),
     click.option(
@@ -112,11 +112,6 @@ def table_job(files: tuple[str, ...], known: dict[str, Any]) -> TableJob:
         memory=known["memory"],
         threads=known["threads"],
     )
-
-
-def is_terminal(stream: Any) -> bool:
-    """Whether a person reads or types there."""
-    return stream is not None and stream.isatty()
 
 
 @click.command(
@@ -157,13 +152,12 @@ def check(files: tuple[str, ...], form: str, **known: Any) -> None:
 
 def _document(result: TableCheck) -> dict[str, Any]:
     """All of it, the banner first."""
-    rows = asdict(result.left_out)
-    names = ("rows", "person", "group", "item", "weight")
-    counts = {"rows": rows["rows"], "left_out": {name: rows[name] for name in names[1:]}}
+    left = result.left_out
     return {
         "banner": BANNER,
         "needs_a_look": result.needs_a_look,
-        **counts,
+        "rows": left.rows,
+        "left_out": {name: getattr(left, name) for name in ("person", "group", "item", "weight")},
         "groups": result.groups,
         "empty_groups": result.empty_groups,
         "unlisted_groups": result.unlisted,

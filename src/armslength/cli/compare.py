@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import armslength as al
+from armslength.cli.explain import rows_with_margins
 from armslength.cli.options import answer_options, choice, one_against_others, open_all, party_files
 from armslength.cli.output import echo_notes, finite, write_csv
-from armslength.cli.reasons import rows_with_margins
 from armslength.errors import plural
 from armslength.estimates.shapes import ALIKE
 from armslength.results import LONGEST_LABEL, Column, heading, line
@@ -174,24 +174,19 @@ def _write_reasons(
 ) -> None:
     """In what the farthest pair differs, if its releases have margins; the level is for all pairs, among which it was chosen."""
     *pair, sure = farthest
-    if all(protocol.margins is None for protocol in sketches.protocols):
+    rows = rows_with_margins(sketches, files, pair)
+    if rows is None:
         return
     begin = f"Surely farthest of these: {pair[0]} and {pair[1]}, {sure}"
-    try:
-        rows = rows_with_margins(sketches, files, pair)
-        missing = [label for label in pair if rows is None or label not in rows.labels]
-        if rows is None or missing:
-            were = "was" if len(missing) == 1 else "were"
-            click.echo(f"{begin}; {' and '.join(missing)} {were} released without these margins")
-            return
-        reasons = al.explain(rows[pair[0]], rows[pair[1]], level=level).reasons()
-        found = (
-            f"{pair[1]} has {', '.join(reasons)}"
-            if reasons
-            else "in what is not sure for all pairs together; for these two alone"
-        )
-    except al.NotResolvableError:
-        found = "too few people to say in what"
-    except al.ArmslengthError:  # two parties of one name, or other margins
+    if not set(pair) <= set(rows.labels):
+        click.echo(f"{begin}; not both were released with these margins")
         return
-    click.echo(f"{begin}; {found}: armslength explain {shlex.join((*files, *pair))}")
+    try:
+        reasons = ", ".join(al.explain(rows[pair[0]], rows[pair[1]], level=level).reasons())
+        unsure = "in what is not sure for all pairs together; for these two alone"
+        words = f"{pair[1]} has {reasons}" if reasons else unsure
+    except al.NotResolvableError:
+        words = "too few people to say in what"
+    except al.ArmslengthError:  # they share a release
+        return
+    click.echo(f"{begin}; {words}: armslength explain {shlex.join((*files, *pair))}")

@@ -8,10 +8,9 @@ import click
 import armslength as al
 from armslength.cli.check import event_options
 from armslength.cli.exit_codes import NOT_RESOLVABLE
-from armslength.cli.ledger import NEW_LEDGER
-from armslength.cli.options import FILE, LEVEL, RELATIONS, choice, event_source, option
+from armslength.cli.ledger import charge_text, chosen_ledger, ledger_options
+from armslength.cli.options import LEVEL, RELATIONS, choice, event_source
 from armslength.cli.output import as_json, paragraph
-from armslength.cli.release import charge_text
 from armslength.estimates.contribution_quantiles import LARGEST_ITEMS
 from armslength.privacy.exact_numbers import checked_epsilon, decimal_text
 from armslength.results import table_lines
@@ -49,27 +48,19 @@ of people decides, after ε is spent: the true number is private.
 )
 @click.option("--one-group", is_flag=True, help="The protocol will count each person in one group only.")
 @choice("--items", values=["string", "int64"], text="The type of the items.")
-@click.option("--population", default="", help="Whose budget the ledger charges, such as visits-2026.")
-@option("--ledger", default="ledger.sqlite", type=FILE, help="The ledger that is charged. It must exist.")
-@NEW_LEDGER
-@click.option("--no-ledger", is_flag=True, help="Use no ledger: you keep count yourself.")
-@click.option("--repeat", is_flag=True, help="Ask again what was asked before; spends the budget again.")
+@ledger_options
 @LEVEL
 @choice("--format", "form", values=["table", "json"])
-def contribution(
-    files: tuple[str, ...], ledger: str, new_ledger: bool, no_ledger: bool, form: str, **known: Any
-) -> None:
+def contribution(files: tuple[str, ...], form: str, **known: Any) -> None:
     """Learn in private how many items people have, to choose C, the contribution of a protocol. It spends privacy."""
-    if new_ledger and no_ledger:
-        raise click.UsageError("--new-ledger must go without --no-ledger, got both; leave one out")
-    chosen = al.NO_LEDGER if no_ledger else al.Ledger(ledger, create=new_ledger)
+    ledger = chosen_ledger(known)
     source = event_source(files, known)
-    result = al.contribution_quantiles(source, ledger=chosen, show_progress=True, **known)
+    result = al.contribution_quantiles(source, ledger=ledger, show_progress=True, **known)
     if form == "json":
         click.echo(as_json(_document(result)))
     else:
         click.echo("\n".join(_lines(result, known)))
-        click.echo(charge_text(chosen, known["population"], "charged"))
+        click.echo(charge_text(ledger, known["population"], "charged"))
     if not result.is_resolved(_CHOSEN):
         click.get_current_context().exit(NOT_RESOLVABLE)
 

@@ -24,62 +24,48 @@ class LocalPath(click.Path):
         return super().convert(value, param, ctx)
 
 
-class NumberRange(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in newer versions of click alone
-    """A number, or a range low:high."""
-
-    name = "LOW[:HIGH]"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """(low, high), or a number."""
-        try:
-            low, *high = map(float, value.split(":", 1))
-        except ValueError:
-            self.fail(f"must be a number or low:high, got {value!r}", param, ctx)
-        return (low, *high) if high else low
+# Values of options, read from text.
 
 
-class NameList(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # the same
-    """Names separated by commas, or @file with one name on each line."""
-
-    name = "NAMES|@FILE"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The list."""
-        if not value.startswith("@"):
-            return [name.strip() for name in value.split(",")]
-        try:
-            with open(value[1:], encoding="utf-8-sig") as file:  # noqa: PTH123  # the name is a plain string
-                return [line for line in file.read().splitlines() if line.strip()]
-        except (OSError, UnicodeDecodeError):
-            self.fail(f"must be a readable text file with a name on each line, got {value[1:]!r}", param, ctx)
+def number_range(text: str) -> float | tuple[float, ...]:
+    """A number, or (low, high) of low:high."""
+    try:
+        low, *high = map(float, text.split(":", 1))
+    except ValueError:
+        raise click.BadParameter(f"must be a number or low:high, got {text!r}") from None
+    return (low, *high) if high else low
 
 
-class Mark(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # the same
-    """A character, or the name of one that a shell makes hard to write: tab or none."""
+def file_lines(path: str) -> list[str]:
+    """The lines of a text file, without blank ones."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise click.BadParameter(
+            f"must be a readable text file with a name on each line, got {path!r}"
+        ) from None
+    return [line for line in text.splitlines() if line.strip()]
 
-    name = "CHARACTER"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002  # click's own form
-        """The character; empty for none."""
-        return {"tab": "\t", r"\t": "\t", "none": ""}.get(value, value)
+def name_list(text: str) -> list[str]:
+    """Names separated by commas, or those of @file, one on each line."""
+    return file_lines(text[1:]) if text.startswith("@") else [name.strip() for name in text.split(",")]
 
 
-class RecordColumn(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # the same
-    """What becomes of a column of records: NAME, NAME:18,40,65 with edges, NAME:month with a period, or NAME=F,M with categories."""
+def mark(text: str) -> str:
+    """A character, also by a name that a shell lets through: tab, or none, which is empty."""
+    return {"tab": "\t", r"\t": "\t", "none": ""}.get(text, text)
 
-    name = "COLUMN[:EDGES|:PERIOD|=CATEGORIES]"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """(name, kind)."""
-        column = re.split("[:=]", value, maxsplit=1)[0]
-        mark, kind = value[len(column) :][:1], value[len(column) + 1 :]
-        if mark == ":" and not re.fullmatch(r"[-+.0-9eE,]+|[a-z]+", kind):
-            self.fail(
-                f"must have edges or a period after the colon, got {kind!r}; list categories as {column}=A,B",
-                param,
-                ctx,
-            )
-        return column, kind.split(",") if mark == "=" else kind or "category"
+def record_column(text: str) -> tuple[str, Any]:
+    """A column of records and what becomes of it: NAME, NAME:18,40,65 with edges, NAME:month with a period, or NAME=F,M with categories."""
+    column = re.split("[:=]", text, maxsplit=1)[0]
+    separator, kind = text[len(column) :][:1], text[len(column) + 1 :]
+    if separator == ":" and not re.fullmatch(r"[-+.0-9eE,]+|[a-z]+", kind):
+        raise click.BadParameter(
+            f"must have edges or a period after the colon, got {kind!r}; list categories as {column}=A,B"
+        )
+    return column, kind.split(",") if separator == "=" else kind or "category"
 
 
 def _record(
@@ -91,6 +77,9 @@ def _record(
     return dict(columns) or None
 
 
+NAMES: dict[str, Any] = {"type": name_list, "metavar": "NAMES|@FILE"}
+RANGE: dict[str, Any] = {"type": number_range, "metavar": "LOW[:HIGH]"}
+MARK: dict[str, Any] = {"type": mark, "metavar": "CHARACTER"}
 FILE, EXISTING_FILE = LocalPath(dir_okay=False), LocalPath(exists=True, dir_okay=False)
 
 
@@ -128,9 +117,9 @@ source_options = all_of(
         help="What files are, whatever their names: csv, jsonl.gz, parquet, ... Needed for standard input, -.",
     ),
     click.option(
-        "--delimiter", type=Mark(), help="Between the fields of .csv, .tsv or .txt files; such as ; or tab."
+        "--delimiter", **MARK, help="Between the fields of .csv, .tsv or .txt files; such as ; or tab."
     ),
-    option("--quote", type=Mark(), default='"', help="Around fields that contain others; or none."),
+    option("--quote", **MARK, default='"', help="Around fields that contain others; or none."),
     option("--encoding", default="utf-8", help="Of text files, such as latin-1, cp1252 or utf-16."),
 )
 
@@ -147,7 +136,8 @@ def event_source(where: Sequence[str], known: dict[str, Any]) -> "al.Source":
 record_options = all_of(
     click.option(
         "--record",
-        type=RecordColumn(),
+        type=record_column,
+        metavar="COLUMN[:EDGES|:PERIOD|=CATEGORIES]",
         multiple=True,
         callback=_record,
         help="A column of a table with one row for each person, instead of items: age:18,40,65 with edges, sex as it is, sex=F,M with "
@@ -156,7 +146,7 @@ record_options = all_of(
     click.option(
         "--pair",
         "record_pairs",
-        type=NameList(),
+        **NAMES,
         multiple=True,
         help="Two columns of --record, such as age,sex, to compare how they go together. Once for each pair.",
     ),
@@ -207,14 +197,14 @@ sketch_files = all_of(
 chosen_parties = all_of(  # for commands that list parties, beside `load_all`
     click.option(
         "--only",
-        type=NameList(),
+        **NAMES,
         expose_value=False,
         callback=partial(_keep, _ONLY),
         help="Only these parties: names with commas, or @file.",
     ),
     click.option(
         "--exclude",
-        type=NameList(),
+        **NAMES,
         expose_value=False,
         callback=partial(_keep, _EXCLUDE),
         help="All parties but these.",
@@ -320,7 +310,7 @@ protocol_options = all_of(
     click.option(
         "--changed-entries", type=int, help="How many entries one unit can change, for data off the grid."
     ),
-    click.option("--value-range", type=NumberRange(), help="A public range; values outside it are clamped."),
+    click.option("--value-range", **RANGE, help="A public range; values outside it are clamped."),
     click.option(
         "--vocabulary",
         type=click.File(encoding="utf-8"),

@@ -12,7 +12,7 @@ from armslength.cli.options import (
     FILE,
     FORMAT,
     OVERWRITE,
-    NumberRange,
+    RANGE,
     check_dimension,
     check_new_file,
     margin_options,
@@ -48,9 +48,7 @@ Exit code 3: the distances cannot be resolved; the last line says what would be 
 @click.option("--unit", default="", help='The unit of protection in words, such as "one patient".')
 @BY
 @BEYOND_CHANCE
-@click.option(
-    "--distance", type=NumberRange(), help="How far apart the groups are, or low:high, in data units."
-)
+@click.option("--distance", **RANGE, help="How far apart the groups are, or low:high, in data units.")
 @click.option("--people", type=int, help="Instead of --distance: how many people a group has.")
 @click.option("--parties", type=int, help="How many parties are compared, all pairs together.")
 @click.option(
@@ -79,7 +77,7 @@ Exit code 3: the distances cannot be resolved; the last line says what would be 
 @click.option(
     "--binary", is_flag=True, help="Vectors hold 0 and 1, and one unit is one bit: adds randomized response."
 )
-@click.option("--plot", type=FILE, help="Write error against size and ε to .html, .svg or .png.")
+@click.option("--plot", type=FILE, help="Write error against size and ε to .svg or .png.")
 @OVERWRITE
 @click.option("-o", "--output", type=FILE, help="Write the recommended protocol here.")
 @FORMAT

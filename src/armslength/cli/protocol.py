@@ -20,7 +20,7 @@ from armslength.cli.options import (
     take_margins,
     work_limit,
 )
-from armslength.cli.output import as_json, paragraph
+from armslength.cli.output import as_json, is_terminal, paragraph
 from armslength.errors import plural
 from armslength.planner.predictions import smallest_resolved_distance
 from armslength.privacy.exact_numbers import decimal_text, weakness
@@ -101,7 +101,7 @@ def new(unit: str | None, transform: str, overwrite: bool, output: str, **known:
     check_dimension(known)
     take_margins(known)
     if not unit:
-        if not is_terminal():
+        if not is_terminal(sys.stdin):
             raise click.UsageError('--unit must say who is protected, such as --unit "one patient"')
         unit = click.prompt("Who is protected? Say it in words, such as: one patient")
     recipe = checked_record(known["record"], known["record_pairs"])
@@ -127,11 +127,6 @@ def _and_table(agreement: "al.Protocol", table: Any) -> str:
     if agreement.margins is None or agreement.margins.rule != "table":
         return ""
     return f" and {table} (a release needs it again: --margins {table})"
-
-
-def is_terminal() -> bool:
-    """Whether there is somebody to ask."""
-    return sys.stdin.isatty()
 
 
 def _transform(
@@ -177,21 +172,17 @@ def show(file: str, form: str) -> None:
 def description(protocol: "al.Protocol") -> str:
     """The protocol in words."""
     weak = weakness(protocol.epsilon, protocol.released_delta)
+    norm = "" if protocol.max_norm is None else decimal_text(protocol.max_norm)
+    optional = {
+        "record": protocol.record,
+        "item weights": protocol.item_weights and f"the list with SHA-256 {protocol.item_weights}",
+        "max norm": norm and f"{norm}, of each person's part of all sketches",
+    }
     lines = [
         paragraph(guarantee_in_words(protocol, UNKNOWN)),
         "",
         protocol.transform.card(),
-        *([] if protocol.record is None else [f"  record: {protocol.record}"]),
-        *(
-            []
-            if protocol.item_weights is None
-            else [f"  item weights: the list with SHA-256 {protocol.item_weights}"]
-        ),
-        *(
-            []
-            if protocol.max_norm is None
-            else [f"  max norm: {decimal_text(protocol.max_norm)}, of each person's part of all sketches"]
-        ),
+        *(f"  {name}: {text}" for name, text in optional.items() if text),
         *([] if protocol.margins is None else _margin_lines(protocol)),
         f"  noise: {protocol.noise}, scale {protocol.law.scale:.6g} in integer units",
         f"  two parties are told from equal ones at 95% from about {smallest_resolved_distance(protocol):.4g} on",

@@ -5,8 +5,8 @@ from typing import Any
 import click
 
 import armslength as al
+from armslength.cli.explain import parts_with_margins
 from armslength.cli.options import LEVEL, LocalPath, check_new_file, load_all, option, party_files
-from armslength.cli.reasons import parts_with_margins
 
 
 @click.command(

@@ -13,10 +13,9 @@ from armslength.checks import short_repr
 from armslength.errors import ParameterError, plural
 from armslength.files import atomic_write
 from armslength.reporting import promise, statements
-from armslength.reporting.findings import Findings, findings_of, joined
+from armslength.reporting.findings import Findings, Reasons, findings_of, joined
 from armslength.reporting.markup import asset, escaped, fill, level_text, percent, scripts
-from armslength.reporting.reasons import Reasons
-from armslength.reporting.sections import FEWEST_DIFFERENCES, MOST_DIFFERENCES, all_sections
+from armslength.reporting.sections import all_sections
 from armslength.sketches.sketches import Sketches
 from armslength.version import __version__
 
@@ -128,13 +127,12 @@ def _margins(findings: Findings) -> dict[str, Any] | None:
     reasons = findings.reasons
     if not isinstance(reasons, Reasons) or reasons.sides is None:
         return None
-    groups = range(len(reasons.groups))
     return {
-        "names": reasons.item_groups,
+        "names": reasons.explained.sketches.margin_names,
         "sides": _base64_floats(reasons.sides),
-        "first": [findings.side_number(rows) for rows in findings.main_comparison],
-        "apart": [[statements.group_distance(findings, i, j) for j in groups] for i in groups],
-        "lines": [FEWEST_DIFFERENCES, MOST_DIFFERENCES],
+        "first": [findings.side_number(rows) for rows in findings.main_comparison(reasons.explained.numbers)],
+        "groups": len(reasons.groups),
+        "apart": _base64_floats(np.array(findings.group_distances)),
         "choices": reasons.choices,
     }
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from armslength.errors import plural
 from armslength.privacy.exact_numbers import decimal_text, weakness
-from armslength.reporting.markup import escaped, name
+from armslength.reporting.markup import escaped, some_names
 from armslength.sketches.card import odds_in_words, release_card
 from armslength.sketches.sketches import Sketches
 
@@ -31,12 +31,11 @@ def alarm(sketches: Sketches, labels: tuple[str, ...]) -> str:
     in_clear = [label for label, is_clear in zip(labels, sketches.in_clear, strict=True) if is_clear]
     if not in_clear:
         return ""
-    names = ", ".join(map(name, in_clear[:_MOST_NAMES]))
-    more = f" and {len(in_clear) - _MOST_NAMES} more" if len(in_clear) > _MOST_NAMES else ""
+    names = some_names(in_clear, _MOST_NAMES)
     words = escaped(release_card((), in_clear=True)["words"].removeprefix("NOT PRIVATE: "))
     return (
         '<div class="alarm" role="alert"><p class="shout">NOT PRIVATE</p>'
-        f"<p>{plural(len(in_clear), 'party', 'parties')} in the clear: {names}{more}. {words[0].upper()}{words[1:]} "
+        f"<p>{plural(len(in_clear), 'party', 'parties')} in the clear: {names}. {words[0].upper()}{words[1:]} "
         "This page must not be published either.</p></div>"
     )
 

@@ -183,4 +183,4 @@ def test_files_without_margins_are_named_and_the_others_explained(tmp_path, monk
     *_, last = run(
         "north.parquet", "south.parquet", "coast.parquet", "--by", "shape", "--against", "south"
     ).output.splitlines()
-    assert last.endswith("south was released without these margins")
+    assert last.endswith("not both were released with these margins")
