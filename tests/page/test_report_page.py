@@ -313,7 +313,7 @@ def test_a_reason_chooses_its_two_sides(explained, browser):
     assert page.locator("#differs-text").inner_text().startswith("All others and group B: ")
     assert page.evaluate("location.hash") == "#differs"
     group = findings.groups[1]
-    answer = findings.reasons.shown[findings.reasons.explained.others(group), group]
+    answer = findings.reasons.shown[findings.reasons.others(group), group]
     assert column(page, "differs-table", 1) == list(answer.item_groups)
     shown = [float(cell.replace("−", "-")) for cell in column(page, "differs-table", 3)]
     np.testing.assert_allclose(shown, 100 * answer.difference, atol=0.051)

@@ -18,11 +18,9 @@ from armslength.cli.options import (
     chosen_parties,
     file_lines,
     load_all,
-    work_limit,
+    rows_of,
 )
 from armslength.cli.output import as_csv, as_json, echo_notes
-from armslength.reporting.findings import explained_rows
-from armslength.sketches.sketch_file import list_files
 from armslength.sketches.sketches import sum_rows
 
 
@@ -81,8 +79,7 @@ def explain(
     files, labels = _files_and_labels(words)
     sketches = load_all(files, 2)
     names = _named(sketches, [*labels[:1], *first], [*labels[1:], *second])
-    # Joined with files that have no margins, rows would lose them.
-    sides = [al.concat(parts_with_margins(sketches, files, chosen))[chosen] for _, chosen in names]
+    sides = [rows_of(sketches, files, chosen) for _, chosen in names]
     if items is None:
         check_margins(sides)
     a, b = (
@@ -153,31 +150,6 @@ def _joined(labels: list[str]) -> str:
     return " + ".join(labels).encode()[:200].decode(errors="ignore")
 
 
-def rows_with_margins(
-    sketches: "al.Sketches | al.Collection", files: Sequence[str], labels: Sequence[str]
-) -> "al.Sketches | None":
-    """Those of these rows that have margins, the same; None if there are none, or two of one name."""
-    try:
-        explained = explained_rows(parts_with_margins(sketches, files, labels))
-    except al.ArmslengthError:
-        return None
-    return None if explained is None else explained.sketches
-
-
-def parts_with_margins(
-    sketches: "al.Sketches | al.Collection", files: Sequence[str], labels: Sequence[str]
-) -> "list[al.Sketches]":
-    """These rows, file by file where only some have margins: joined rows keep what all of them have."""
-    rows = sketches[list(labels)]
-    if rows.margins is not None or all(protocol.margins is None for protocol in sketches.protocols):
-        return [rows]
-    wanted, parts = set(labels), []
-    for path in (path for source in files for path in list_files(source)):
-        part = al.load(path, **work_limit())
-        parts.append(part.rows([row for row, label in enumerate(part.labels) if label in wanted]))
-    return [part for part in parts if len(part)]
-
-
 def echo_against_others(
     sketches: "al.Sketches | al.Collection",
     files: Sequence[str],
@@ -185,9 +157,9 @@ def echo_against_others(
     level: float,
 ) -> None:
     """For each group of labels, in what it differs from all others; the level is for all of the groups together."""
-    rows = rows_with_margins(sketches, files, list(sketches.each_label())) if groups else None
-    if rows is None:
+    if not groups:
         return
+    rows = sketches if isinstance(sketches, al.Sketches) else sketches.to_sketches()
     lines = []
     for group in groups:
         rest = [label for label in rows.labels if label not in set(group)]

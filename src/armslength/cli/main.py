@@ -32,7 +32,9 @@ VERBS = {
 }
 _FILES = {
     **dict.fromkeys(("inspect", "card", "verify", "sum"), "sketch_files"),
-    **dict.fromkeys(("nearest", "cluster", "alike", "outliers", "drift"), "answers"),
+    **dict.fromkeys(("compare", "nearest", "cluster", "alike", "outliers", "drift", "report"), "answers"),
+    "plan": "protocol",
+    "contribution": "check",
     "demo": "rehearse",
 }
 

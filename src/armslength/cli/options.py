@@ -10,7 +10,7 @@ import click
 
 import armslength as al
 from armslength.checks import check_local
-from armslength.protocol.record import checked_record
+from armslength.sketches.sketch_file import list_files
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -219,14 +219,33 @@ def work_limit() -> dict[str, Any]:
 
 
 def load_all(paths: tuple[str, ...], at_least: int = 1) -> "al.Sketches":
-    """The rows of all files, in order; at least so many, and every label once."""
-    sketches = _chosen(al.load(list(paths), **work_limit()))
-    _check_count(sketches, at_least)
-    if len(set(sketches.labels)) != len(sketches):
+    """The rows of all files that --only and --exclude leave, in order; at least so many, and every label once."""
+    sketches = al.load(list(paths), **work_limit())
+    meta = click.get_current_context().meta
+    only, exclude = meta.get(_ONLY), meta.get(_EXCLUDE) or []
+    for name in (*(only or ()), *exclude):
+        sketches[name]  # raises an error for a name that no row has
+    labels = [label for label in sketches.labels if (only is None or label in only) and label not in exclude]
+    _check_count(len(labels), at_least)
+    if len(set(labels)) != len(labels):
         raise al.ParameterError(
             "labels must differ between all files, got one of them twice; `armslength drift` compares two releases of one party"
         )
-    return sketches
+    return sketches if len(labels) == len(sketches) else rows_of(sketches, paths, labels)
+
+
+def rows_of(
+    sketches: "al.Sketches | al.Collection", files: Sequence[str], labels: Sequence[str]
+) -> "al.Sketches":
+    """The rows of these labels, with margins if all of them have the same: joined with files without them, they lost them."""
+    rows = sketches[list(labels)]
+    if rows.margins is not None or all(protocol.margins is None for protocol in sketches.protocols):
+        return rows
+    wanted, parts = set(labels), []
+    for path in (path for source in files for path in list_files(source)):
+        part = al.load(path, **work_limit())
+        parts.append(part.rows([row for row, label in enumerate(part.labels) if label in wanted]))
+    return al.concat([part for part in parts if len(part)])[list(labels)]
 
 
 def open_all(paths: tuple[str, ...], at_least: int = 1) -> "al.Sketches | al.Collection":
@@ -235,28 +254,14 @@ def open_all(paths: tuple[str, ...], at_least: int = 1) -> "al.Sketches | al.Col
     if not any(Path(path).is_dir() for path in paths) or meta.get(_ONLY) or meta.get(_EXCLUDE):
         return load_all(paths, at_least)
     collection = al.open_collection(paths, **work_limit())
-    _check_count(collection, at_least)
+    _check_count(len(collection), at_least)
     return collection
 
 
-def _chosen(sketches: "al.Sketches") -> "al.Sketches":
-    """The rows that --only and --exclude leave."""
-    meta = click.get_current_context().meta
-    only, exclude = meta.get(_ONLY), meta.get(_EXCLUDE) or []
-    for name in (*(only or ()), *exclude):
-        sketches[name]  # raises an error for a name that no row has
-    kept = [
-        row
-        for row, label in enumerate(sketches.labels)
-        if (only is None or label in only) and label not in exclude
-    ]
-    return sketches.rows(kept)
-
-
-def _check_count(rows: "al.Sketches | al.Collection", at_least: int) -> None:
-    if len(rows) < at_least:
+def _check_count(rows: int, at_least: int) -> None:
+    if rows < at_least:
         raise al.ParameterError(
-            f"the files must hold at least {at_least} rows to compare, got {len(rows)}; "
+            f"the files must hold at least {at_least} rows to compare, got {rows}; "
             "name the files of other parties, too"
         )
 
@@ -269,105 +274,6 @@ def one_against_others(
     if not isinstance(sketches, al.Sketches):
         return one, sketches.without(label)
     return one, sketches.rows([row for row, other in enumerate(sketches.labels) if other != label])
-
-
-# The options of every protocol.
-protocol_options = all_of(
-    record_options,
-    click.option("--input-dim", type=int, help="How many different items there are."),
-    click.option(
-        "--open-vocabulary", is_flag=True, help="Items need not be listed beforehand. Instead of --input-dim."
-    ),
-    click.option("--epsilon", required=True, help="ε of each release, such as 1 or 0.5."),
-    option("--delta", default="0", help="δ; 0 is pure differential privacy."),
-    click.option(
-        "--contribution", type=int, help="How many items of one person count at most; sets the radius."
-    ),
-    click.option(
-        "--count",
-        type=click.Choice(["people", "events"]),
-        help="What event tables count: people, once for each group and item, or events.  [default: people]",
-    ),
-    click.option(
-        "--one-group",
-        is_flag=True,
-        help="Count each person in one group only, chosen by a secret key: then rows share no person.",
-    ),
-    click.option("--radius", help="The largest change that one person can cause.  [default: 1]"),
-    choice(
-        "--relation", values=RELATIONS, text="Protect against adding or removing a person, or replacing one."
-    ),
-    choice("--norm", values=["l1", "l2"], text="l2: for vectors of bounded length."),
-    option(
-        "--total-share", default="0", help="The share of ε for totals, such as 0.1. Needed to compare shapes."
-    ),
-    option("--resolution", default="1", help="1 for counts, a power of two, or auto."),
-    click.option(
-        "--on-grid/--off-grid",
-        default=None,
-        help="Whether you promise that data are multiples of the resolution.",
-    ),
-    click.option(
-        "--changed-entries", type=int, help="How many entries one unit can change, for data off the grid."
-    ),
-    click.option("--value-range", **RANGE, help="A public range; values outside it are clamped."),
-    click.option(
-        "--vocabulary",
-        type=click.File(encoding="utf-8"),
-        callback=lambda _context, _option, file: None if file is None else file.read().splitlines(),
-        help="A text file with one item name on each line, in order.",
-    ),
-    choice("--items", values=["string", "int64"], text="The type of the items of an open vocabulary."),
-    click.option("--seed", help="The public seed.  [default: a new one]"),
-)
-
-
-# Those of item groups, for people who have an item in each.
-margin_options = all_of(
-    click.option(
-        "--margins",
-        type=EXISTING_FILE,
-        help="A public .csv or .parquet file with the columns item and group, or prefix and group: count the people with an item in each "
-        "item group, too.",
-    ),
-    click.option(
-        "--margin-column",
-        "margin_columns",
-        multiple=True,
-        metavar="COLUMN",
-        help="Instead of --margins: a column of --record with edges or listed categories, whose values are item groups; may be repeated.",
-    ),
-    option("--margin-share", default="0", help="The share of ε for margins; 0.2 is usual."),
-    click.option(
-        "--margin-contribution",
-        type=int,
-        help="How many item groups of one person count, over all groups of a release.  [default for --margin-column: all]",
-    ),
-)
-
-
-def take_margins(known: dict[str, Any]) -> None:
-    """Put --margin-column among the options in the place of --margins."""
-    columns = list(known.pop("margin_columns"))
-    if columns and known["margins"] is not None:
-        raise click.UsageError("either --margins or --margin-column must be given, and not both")
-    known["margins"] = columns or known["margins"]
-
-
-def check_dimension(known: dict[str, Any]) -> None:
-    """Require either --input-dim or --open-vocabulary among the options, and take the second out; a record says it by itself."""
-    recipe = checked_record(known["record"], known["record_pairs"])
-    if recipe is not None and known["contribution"] is not None and known.get("item_weights") is None:
-        least, given = recipe.items_per_row, known["contribution"]
-        if given < least:
-            raise click.UsageError(
-                f"--contribution must be at least {least}, the items of each row, got {given}; leave it out"
-            )
-    if recipe is not None and known["input_dim"] is None:
-        items = None if known.pop("open_vocabulary") else recipe.items()
-        known["input_dim"] = None if items is None else len(items)
-    elif (known["input_dim"] is None) != known.pop("open_vocabulary"):
-        raise click.UsageError("either --input-dim or --open-vocabulary must be given, and not both")
 
 
 def check_new_file(output: str | None, *, overwrite: bool, read: Iterable[str] = ()) -> None:

@@ -1,10 +1,9 @@
 """All numbers of a report, computed once before anything is drawn."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,34 +36,36 @@ Rows = tuple[int, ...]
 Comparison = tuple[Rows, Rows]  # rows of the first side, rows of the second
 
 
-class Explained(NamedTuple):
-    """The rows with margins, and their numbers on the page."""
+@dataclass(frozen=True, eq=False)
+class Reasons:
+    """Prevalences of all sides that can be chosen, and the differences that the page shows without a choice.
+
+    Attributes:
+        sketches: All rows of the page, with margins.
+        groups: The rows of each group.
+        sides: (value, lower, upper) of every item group's prevalence in each party, then in each group: (n + g) x 3 x M. Up to 100 parties
+            there are three of these: among parties and among groups; the same sides against all others; and all others of each side.
+            NaN where people are too few, or not known. None where these are too many numbers for a page.
+        shown: The differences between some sides; None where people are too few.
+        beyond_chance: Whether they are about the populations behind the rows.
+        choices: For how many comparisons the intervals hold together.
+    """
 
     sketches: Sketches
-    numbers: Rows
-
-    def has(self, *sides: Rows) -> bool:
-        """Whether there are margins of all rows of these sides, and somebody on each."""
-        return all(rows and set(rows) <= set(self.numbers) for rows in sides)
+    groups: tuple[Rows, ...]
+    sides: Matrix | None
+    shown: dict[Comparison, Explanation | None]
+    beyond_chance: bool
+    choices: int
 
     def others(self, rows: Rows) -> Rows:
         """All rows but these."""
-        return tuple(row for row in self.numbers if row not in set(rows))
+        return _others(rows, len(self.sketches))
 
-    def places(self, rows: Rows) -> list[int]:
-        """The places of these rows in the sketches."""
-        place = {row: number for number, row in enumerate(self.numbers)}
-        return [place[row] for row in rows]
-
-    def limits(self, rows: Rows, miss: float, *, beyond_chance: bool) -> Matrix:
-        """(value, lower, upper) of every item group of a side; NaN where people are too few, or there are no margins."""
-        names = self.sketches.margin_names
-        if self.has(rows):
-            people = Prevalence.of(self.sketches.rows(self.places(rows)), beyond_chance=beyond_chance)
-            tail = miss / 2 / len(names)
-            if people.has_people(min(tail, DOUBTFUL)):
-                return np.array(people.limits(tail))
-        return np.full((3, len(names)), np.nan)
+    @property
+    def has_alone(self) -> bool:
+        """Whether a party or a group can be compared with all others."""
+        return self.sides is not None and len(self.sides) > 1
 
     def near_limit(self) -> tuple[int, Rows]:
         """How many item groups of each person count, and the rows in which many people reach that; the margins themselves tell it."""
@@ -75,36 +76,7 @@ class Explained(NamedTuple):
         if margins.rule == "record" and most >= len(margins.columns):
             return most, ()  # everybody has one value in each column, and all count
         counted, people = self.sketches.margins[:, :-1].sum(axis=1), self.sketches.margins[:, -1]
-        is_near = (people > 0) & (counted > NEARLY_ALL * most * people)
-        return most, tuple(np.array(self.numbers)[is_near].tolist())
-
-
-@dataclass(frozen=True, eq=False)
-class Reasons:
-    """Prevalences of all sides that can be chosen, and the differences that the page shows without a choice.
-
-    Attributes:
-        explained: The rows that were released with margins.
-        groups: The rows of each group.
-        sides: (value, lower, upper) of every item group's prevalence in each party, then in each group: (n + g) x 3 x M. Up to 100 parties
-            there are three of these: among parties and among groups; the same sides against all others; and all others of each side.
-            NaN where people are too few, or not known. None where these are too many numbers for a page.
-        shown: The differences between some sides; None where people are too few.
-        beyond_chance: Whether they are about the populations behind the rows.
-        choices: For how many comparisons the intervals hold together.
-    """
-
-    explained: Explained
-    groups: tuple[Rows, ...]
-    sides: Matrix | None
-    shown: dict[Comparison, Explanation | None]
-    beyond_chance: bool
-    choices: int
-
-    @property
-    def has_alone(self) -> bool:
-        """Whether a party or a group can be compared with all others."""
-        return self.sides is not None and len(self.sides) > 1
+        return most, tuple(np.flatnonzero((people > 0) & (counted > NEARLY_ALL * most * people)).tolist())
 
     def words(self, first: Rows, second: Rows) -> str:
         """The three clearest differences of the second against the first; empty if none was found. The script writes the same."""
@@ -116,6 +88,10 @@ class Reasons:
             f"({_points(answer.difference[row])}{'' if row else ' points'})"
             for row in range(min(answer.found, _MOST_WORDS))
         )
+
+
+def _others(rows: Rows, count: int) -> Rows:
+    return tuple(row for row in range(count) if row not in set(rows))
 
 
 def _points(share: float) -> str:
@@ -178,11 +154,12 @@ class Findings:
         order: list[int] = rows[np.argsort(-self.outliers.score[rows], kind="stable")].tolist()
         return order
 
-    def main_comparison(self, rows: Rows) -> Comparison:
-        """The first two groups, or else the pair that is surely farthest apart; of these rows."""
-        if len(self.groups) > 1 and {*self.groups[0], *self.groups[1]} <= set(rows):
+    @property
+    def main_comparison(self) -> Comparison:
+        """The first two groups, or else the pair that is surely farthest apart."""
+        if len(self.groups) > 1:
             return self.groups[0], self.groups[1]
-        i, j = next(iter(self.surest_pairs(1, is_closest=False, among=rows)), rows[:2])
+        i, j = next(iter(self.surest_pairs(1, is_closest=False)), (0, 1))
         return (i,), (j,)
 
     @property
@@ -247,9 +224,7 @@ class Findings:
             return 0.0, 1.0
         return float(colored.min()), min(float(colored.max()), 1.5 * float(np.quantile(colored, 0.95)))
 
-    def surest_pairs(
-        self, count: int, *, is_closest: bool, among: Rows | None = None
-    ) -> list[tuple[int, int]]:
+    def surest_pairs(self, count: int, *, is_closest: bool) -> list[tuple[int, int]]:
         """The pairs that are surely nearest and not told apart, or alike; or those that are told apart and surely farthest.
 
         They are chosen by the sure ends of the numbers that the page shows of them, and ordered by these numbers.
@@ -260,8 +235,6 @@ class Findings:
         is_listed = (~self.resolved | self.is_alike if is_closest else self.resolved)[self.pairs]
         ends, values = (near, value) if is_closest else (-far, -value)
         ends, values = ends[self.pairs], values[self.pairs]
-        if among is not None:
-            is_listed = is_listed & np.isin(self.pairs, among).all(axis=0)
         best = np.flatnonzero(is_listed & np.isfinite(ends))
         best = best[np.argsort(ends[best], kind="stable")][:count]
         best = best[np.argsort(values[best], kind="stable")]
@@ -283,7 +256,7 @@ class Remedy(NamedTuple):
 
 
 def findings_of(
-    sketches: Sketches | list[Sketches],
+    sketches: Sketches,
     *,
     level: float,
     simultaneous: bool,
@@ -291,9 +264,8 @@ def findings_of(
     beyond_chance: bool | None = None,
 ) -> Findings:
     """All numbers of a report, from one estimate of all pairs; by default about the best question that the releases allow."""
-    parts = sketches if isinstance(sketches, list) else [sketches]
-    sketches = joined(sketches)  # which has margins only if all rows have the same
-    explained = explained_rows(parts)
+    if not isinstance(sketches, Sketches):
+        raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}")
     count = len(sketches)
     if not 1 <= count <= MOST_PARTIES:
         raise ParameterError(
@@ -311,10 +283,6 @@ def findings_of(
         is_sure = has_sure_total(sketches)
         left_out = sketches[~is_sure].labels
         sketches = sketches[is_sure]
-        if explained is not None:
-            kept = [row for row in explained.numbers if is_sure[row]]
-            numbers = tuple((np.cumsum(is_sure) - 1)[kept].tolist())
-            explained = Explained(explained.sketches.rows(explained.places(tuple(kept))), numbers)
         if not len(sketches):
             raise ParameterError("totals must surely be above 0 to compare shapes, got none; report by size")
     count = len(sketches)
@@ -350,25 +318,14 @@ def findings_of(
         else None,
         in_clear=estimate.in_clear[0],
     )
-    return _with_reasons(findings, sketches, explained, beyond_chance=asked_beyond_chance is not False)
+    return _with_reasons(findings, sketches, beyond_chance=asked_beyond_chance is not False)
 
 
-def joined(sketches: Sketches | list[Sketches]) -> Sketches:
-    """All rows of one or several sketches."""
-    parts = sketches if isinstance(sketches, list) else [sketches]
-    for part in parts:
-        if not isinstance(part, Sketches):
-            raise ParameterError(f"sketches must be al.Sketches, got {type(part).__name__}")
-    return parts[0] if len(parts) == 1 else concat(parts)
-
-
-def _with_reasons(
-    findings: Findings, sketches: Sketches, explained: Explained | None, *, beyond_chance: bool
-) -> Findings:
-    """The same findings, and in what the parties and groups differ that they speak of, of the explained rows."""
-    if explained is None or len(explained.numbers) < 2:
+def _with_reasons(findings: Findings, sketches: Sketches, *, beyond_chance: bool) -> Findings:
+    """The same findings, and in what the parties and groups differ that they speak of."""
+    if len(sketches) < 2 or all(protocol.margins is None for protocol in sketches.protocols):
         return findings
-    reasons = _reasons(findings, explained, beyond_chance=beyond_chance)
+    reasons = _reasons(findings, sketches, beyond_chance=beyond_chance)
     distances: tuple[Matrix, ...] = ()
     groups = findings.groups[:MOST_GROUPS]
     if isinstance(reasons, Reasons) and len(groups) > 1:
@@ -379,13 +336,14 @@ def _with_reasons(
     return replace(findings, reasons=reasons, group_distances=distances)
 
 
-def _reasons(findings: Findings, explained: Explained, *, beyond_chance: bool) -> Reasons | str:
+def _reasons(findings: Findings, sketches: Sketches, *, beyond_chance: bool) -> Reasons | str:
     """The reasons of what the findings speak of, or why there are none. The choice of groups is taken as given.
 
     Guarantee: with probability at least the level all intervals hold together: half of the error is for all pairs of parties, half for
     all pairs of groups, each group against the rest, and each party against the rest. Not simultaneous: those of each pair.
     """
-    sketches = explained.sketches
+    if sketches.margins is None:
+        return "not all were released with the same item groups; --only and --exclude choose those that were"
     if sketches.noises.has_shared:
         return "some rows have a release in common"
     count = len(sketches)
@@ -401,19 +359,14 @@ def _reasons(findings: Findings, explained: Explained, *, beyond_chance: bool) -
     pairs = [(0, 1)] if len(every) == 2 else findings.surest_pairs(MOST_PAIRS_LISTED, is_closest=False)
     asked: dict[Comparison, float] = {
         **{(every[i], every[j]): of_pair for i, j in pairs},
-        **{(explained.others(rows), rows): of_group for rows in (*groups, *outliers)},
+        **{(_others(rows, count), rows): of_group for rows in (*groups, *outliers)},
     }
-    limits = partial(explained.limits, beyond_chance=beyond_chance)
+    limits = partial(_limits, sketches, beyond_chance=beyond_chance)
     try:
         shown = {
-            sides: explain_pairs(
-                sketches,
-                [(explained.places(sides[0]), explained.places(sides[1]))],
-                beyond_chance=beyond_chance,
-                level=1 - miss,
-            )[0]
+            sides: explain_pairs(sketches, [sides], beyond_chance=beyond_chance, level=1 - miss)[0]
             for sides, miss in asked.items()
-            if explained.has(*sides)
+            if all(sides)
         }
         sides = None
         has_alone = 2 < count <= _MOST_ALONE
@@ -422,34 +375,24 @@ def _reasons(findings: Findings, explained: Explained, *, beyond_chance: bool) -
             among = [limits(rows, of_pair) for rows in every] + of_groups
             blocks = [among]
             if has_alone:
-                rest = [limits(explained.others(rows), of_group) for rows in (*every, *groups)]
+                rest = [limits(_others(rows, count), of_group) for rows in (*every, *groups)]
                 blocks = [among, [limits(rows, of_group) for rows in every] + of_groups, rest]
             sides = np.array(blocks)
     except ParameterError as problem:
         return str(problem)
     together = sum(choices) if findings.simultaneous and count > 2 else 1
-    return Reasons(explained, groups, sides, shown, beyond_chance, together)
+    return Reasons(sketches, groups, sides, shown, beyond_chance, together)
 
 
-def explained_rows(parts: Sequence[Sketches]) -> Explained | None:
-    """The rows with the margins that most rows have; None if there are none."""
-    kinds: list[tuple[Any, list[Sketches], list[int]]] = []
-    start = 0
-    for part in parts:
-        if part.margins is not None:
-            protocol = part.protocols[0]
-            what = protocol.margins, protocol.contribution, protocol.margin_contribution, protocol.one_group
-            same = [kind for kind in kinds if kind[0] == what]
-            if not same:
-                same = [(what, [], [])]
-                kinds += same
-            same[0][1].append(part)
-            same[0][2].extend(range(start, start + len(part)))
-        start += len(part)
-    if not kinds:
-        return None
-    _, sketches, numbers = max(kinds, key=lambda kind: len(kind[2]))
-    return Explained(concat(sketches), tuple(numbers))
+def _limits(sketches: Sketches, rows: Rows, miss: float, *, beyond_chance: bool) -> Matrix:
+    """(value, lower, upper) of every item group of a side; NaN where people are too few."""
+    names = sketches.margin_names
+    if rows:
+        people = Prevalence.of(sketches.rows(rows), beyond_chance=beyond_chance)
+        tail = miss / 2 / len(names)
+        if people.has_people(min(tail, DOUBTFUL)):
+            return np.array(people.limits(tail))
+    return np.full((3, len(names)), np.nan)
 
 
 def _likeness(

@@ -14,7 +14,7 @@ _MOST_NAMES = 5
 _UNSURE_ITEM = '<li class="unsure">'
 _HEAT_HINT = "Point at a cell, or move with the arrow keys, to read a pair."
 _CLICK_HINT = " Click it, and “What sets them apart” shows the pair."
-_ERROR_BAR = '<th scope="col" class="bar-cell"><span class="unseen">Error bar</span></th>'
+_NO_HEAT = '<p class="without-script note">The heat map of so many parties needs JavaScript.</p>'
 _BRANCH = '<svg width="40" height="12" aria-hidden="true"><line class="branch{}" x1="2" x2="38" y1="6" y2="6"/></svg>'
 
 
@@ -76,7 +76,7 @@ def _heat(findings: Findings) -> str:
     still = still_heat(findings)
     fields = {
         "prints": " prints-still" if still else "",
-        "still": still or _without_script("The heat map of so many parties needs JavaScript."),
+        "still": still or _NO_HEAT,
         "hint": _HEAT_HINT
         + (
             _CLICK_HINT
@@ -159,28 +159,17 @@ def _differs(findings: Findings) -> str:
 
 
 def _limit_note(findings: Findings, reasons: Reasons) -> str:
-    """What the limit on item groups of each person can do to the answer, and who was released without them."""
-    parts = []
-    known = reasons.explained.numbers
-    limit, near = reasons.explained.near_limit()
-    if near:
-        names = (
-            "all parties"
-            if len(near) == len(known)
-            else some_names([findings.labels[row] for row in near], _MOST_NAMES)
-        )
-        parts.append(
-            f"<strong>At most {plural(limit, 'item group')} of each person count, and many people reach that in {names}.</strong> "
-            "Shares there come out too small; where people have more item groups on one side, a true “more” can come out as “fewer”. "
-            "A larger margin_contribution would show it."
-        )
-    missing = [label for row, label in enumerate(findings.labels) if row not in set(known)]
-    if missing:
-        were = "was" if len(missing) == 1 else "were"
-        parts.append(
-            f"{some_names(missing, _MOST_NAMES)} {were} released without these margins, and cannot be chosen."
-        )
-    return "".join(f'<p class="limit">{part}</p>' for part in parts)
+    """What the limit on item groups of each person can do to the answer."""
+    limit, near = reasons.near_limit()
+    if not near:
+        return ""
+    labels = [findings.labels[row] for row in near]
+    names = "all parties" if len(near) == len(findings.labels) else some_names(labels, _MOST_NAMES)
+    return (
+        f'<p class="limit"><strong>At most {plural(limit, "item group")} of each person count, and many people reach that in {names}.</strong> '
+        "Shares there come out too small; where people have more item groups on one side, a true “more” can come out as “fewer”. "
+        "A larger margin_contribution would show it.</p>"
+    )
 
 
 def _no_reasons(reason: str) -> str:
@@ -199,10 +188,9 @@ def _choices(findings: Findings, reasons: Reasons, *, is_first: bool) -> str:
         f'<option value="{findings.side_number(rows)}">Group {"ABCDEFGH"[number]}: {escaped(findings.labels[rows[0]])} '
         f"and {len(rows) - 1} more</option>"
         for number, rows in enumerate(reasons.groups)
-        if reasons.explained.has(rows)
     ]
     parties = "".join(
-        f'<option value="{row}">{escaped(findings.labels[row])}</option>' for row in reasons.explained.numbers
+        f'<option value="{row}">{escaped(label)}</option>' for row, label in enumerate(findings.labels)
     )
     can_choose = len(groups) > 1 or (reasons.has_alone and not is_first and groups)
     listed = f'<optgroup label="Groups">{"".join(groups)}</optgroup>' if can_choose else ""
@@ -241,83 +229,27 @@ def _one(findings: Findings) -> str:
 
 
 def _nearest(findings: Findings) -> str:
-    sure, count = int((findings.candidates == 1).sum()), len(findings.labels)
-    text = (
-        f"<p>For {sure:,} of {count:,} parties the nearest is sure. “Could be” counts the others whose interval reaches as low, "
-        f"by intervals that all hold together at {level_text(findings.level)}.</p>"
-    )
-    controls = (
-        '<div class="controls needs-script"><label>Filter <input type="search" id="nearest-filter" placeholder="part of a name">'
-        f'</label><output class="note" id="nearest-count">{count:,} of {count:,} parties</output></div>'
-    )
+    parties = np.arange(len(findings.labels))
+    axis_end = findings.axis_end((parties, findings.nearest))
+    fields = {
+        "sure": f"{int((findings.candidates == 1).sum()):,}",
+        "count": f"{len(parties):,}",
+        "level": level_text(findings.level),
+        "rows": "".join(_nearest_row(findings, party, axis_end) for party in parties.tolist()),
+    }
     on_paper = (
         f'<p class="only-print note">The first {_MOST_PRINTED} parties; the file has all of them.</p>'
-        if count > _MOST_PRINTED
+        if len(parties) > _MOST_PRINTED
         else ""
     )
-    return section("nearest", "Each party’s nearest", text, controls, nearest_table(findings), on_paper)
+    return section("nearest", "Each party’s nearest", fill(asset("nearest.html"), fields), on_paper)
 
 
 def _pairs(findings: Findings) -> str:
-    total = len(findings.pairs[0])
-    missing = _without_script(
-        f"The table of {plural(total, 'pair')} needs JavaScript; armslength compare lists them too."
-    )
-    body = fill(asset("pairs.html"), {"table": _pairs_table(findings)})
-    return section("pairs", "All pairs", missing, body, classes="long" if total > _MOST_PRINTED else "")
-
-
-def nearest_table(findings: Findings) -> str:
-    """One row for each party and its nearest."""
-    parties = np.arange(len(findings.labels))
-    axis_end = findings.axis_end((parties, findings.nearest))
-    rows = "".join(_nearest_row(findings, party, axis_end) for party in parties.tolist())
-    return _table(
-        "nearest",
-        "Nearest parties",
-        "For each party its nearest, with the interval",
-        _heading("party", "Party"),
-        _heading("nearest", "Nearest"),
-        _heading("state", "Told apart?"),
-        _heading("place", "Surely the nearest?"),
-        _ERROR_BAR,
-        _heading("distance", "Distance", numeric=True),
-        f'<th scope="col" class="interval">{level_text(findings.level)} interval</th>',
-        rows=rows,
-    )
-
-
-def _pairs_table(findings: Findings) -> str:
-    """The headings of all pairs; the script adds the rows, nearest first, page by page."""
-    return _table(
-        "pairs",
-        "All pairs",
-        "All pairs of parties with their distances",
-        _heading("left", "Party"),
-        _heading("right", "Other party"),
-        _heading("state", "Told apart?"),
-        _ERROR_BAR,
-        _heading("distance", "Distance", numeric=True, sort="ascending"),
-        _heading("lower", f"{level_text(findings.level)} from", numeric=True),
-        _heading("upper", "to", numeric=True),
-        rows="",
-    )
-
-
-def _table(identifier: str, title: str, caption: str, *headings: str, rows: str) -> str:
-    return (
-        f'<div class="scroll tall" tabindex="0" role="region" aria-label="{title}, a table that scrolls">'
-        f'<table class="data" id="{identifier}-table"><caption class="unseen">{caption}</caption>'
-        f"<thead><tr>{''.join(headings)}</tr></thead><tbody>{rows}</tbody></table></div>"
-    )
-
-
-def _heading(key: str, text: str, *, numeric: bool = False, sort: str = "none") -> str:
-    kind = ' class="numeric"' if numeric else ""
-    return (
-        f'<th scope="col" data-key="{key}" aria-sort="{sort}"{kind}>'
-        f'<button type="button">{escaped(text)}</button></th>'
-    )
+    """All pairs; the script adds the rows, nearest first, page by page."""
+    body = fill(asset("pairs.html"), {"level": level_text(findings.level)})
+    classes = "long" if len(findings.pairs[0]) > _MOST_PRINTED else ""
+    return section("pairs", "All pairs", body, classes=classes)
 
 
 def _nearest_row(findings: Findings, party: int, axis_end: float) -> str:
@@ -366,7 +298,3 @@ def _state(findings: Findings, left: int, right: int) -> str:
     if findings.is_alike[left, right]:
         return '<span class="state sure">alike</span>'
     return '<span class="state unsure">not resolved</span>'
-
-
-def _without_script(text: str) -> str:
-    return f'<p class="without-script note">{text}</p>'

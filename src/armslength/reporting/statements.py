@@ -253,7 +253,7 @@ def reason_line(
     reasons = findings.reasons
     if not isinstance(reasons, Reasons):
         return ""
-    sides = reasons.explained.others(second) if first is None else first, second
+    sides = reasons.others(second) if first is None else first, second
     if sides not in reasons.shown:
         return ""
     words = escaped(reasons.words(*sides))

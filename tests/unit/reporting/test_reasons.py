@@ -54,16 +54,12 @@ def test_each_of_three_groups_comes_with_reasons():
     assert groups.text.count('class="reasons"') == 3
 
 
-def test_rows_without_margins_are_named_and_the_others_explained():
-    """Joined rows keep only what all of them have, so they come as a list."""
-    hill, *middle, bay = with_margins([LOW] * 4 + [HIGH] * 4, labels=["hill", *"123456", "bay"])
-    hill, bay = (al.Sketches(p.values, p.labels, p.noises, p.protocols, p.totals) for p in (hill, bay))
-    parts = [hill, *middle, bay]
-    findings = findings_of(parts, **KNOWN)
-    assert findings.reasons.explained.numbers == (1, 2, 3, 4, 5, 6)
-    page = page_of(findings, al.concat(parts), None)
-    assert "<bdi>hill</bdi> and <bdi>bay</bdi> were released without these margins" in page
-    assert '<option value="0">hill' not in page.split('id="differs-first"')[1].split("</select>")[0]
+def test_rows_without_margins_are_said():
+    """Joined rows keep only what all of them have."""
+    hill, *others = with_margins([LOW] * 4 + [HIGH] * 4)
+    bare = al.Sketches(hill.values, hill.labels, hill.noises, hill.protocols, hill.totals)
+    page = page_about(al.concat([bare, *others]))
+    assert "not all were released with the same item groups" in page
     assert "armslength plan --margins" not in page
 
 
@@ -75,8 +71,8 @@ def test_the_limit_on_item_groups_is_named_where_many_people_reach_it():
 
 def test_the_number_of_choices_is_named():
     page = page_about(with_margins([LOW, LOW, LOW], labels=["a", "ward’s b", "c"]))
-    assert "of all 6 choices of this page" in page  # three pairs, and each against the rest
-    assert "of all" not in page_about(with_margins([LOW, LOW])).split('id="differs"')[1].split("<script")[0]
+    assert "of all 6 choices of this page together" in page  # three pairs, and each against the rest
+    assert "choices of this page together" not in page_about(with_margins([LOW, LOW]))
 
 
 def test_long_names_are_short_in_the_summary():

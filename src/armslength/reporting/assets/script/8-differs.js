@@ -63,12 +63,9 @@ if (differsTable && margins) {
     return bar;
   }
   function compare(first, second) {
-    const has = (menu, side) => [...menu.options].some((option) => option.value === String(side));
-    if (!has(firstMenu, first) || !has(secondMenu, second)) return false; // one was released without margins
     (firstMenu.value = String(first)), (secondMenu.value = String(second));
     changed.replaceChildren();
     show();
-    return true;
   }
   firstMenu.addEventListener("change", () => {
     const first = Number(firstMenu.value), second = Number(secondMenu.value);
@@ -87,7 +84,7 @@ if (differsTable && margins) {
     if (line) compare(...line.dataset.pair.split(" ").map(Number));
   });
   whenPaired.push((i, j) => {
-    if (!compare(i, j)) return;
+    compare(i, j);
     const link = make("a", "", "“What sets them apart”");
     link.href = "#differs";
     byId("heat-shown").replaceChildren(link, " below now shows ", named(i), " and ", named(j), ".");
