@@ -16,7 +16,7 @@ from armslength.cli.options import (
     LEVEL,
     NAMES,
     NO_WORK_LIMIT,
-    RELATIONS,
+    RELATION,
     Decorator,
     all_of,
     choice,
@@ -317,7 +317,7 @@ of people decides, after ε is spent: the true number is private.
     "--epsilon", required=True, help="ε of this answer, such as 0.1. It adds up with later releases."
 )
 @click.option("--unit", required=True, help='Who is protected, such as "one patient": as in the protocol.')
-@choice("--relation", values=RELATIONS, text="Protect against adding or removing a person, or replacing one.")
+@RELATION
 @choice(
     "--count",
     values=["people", "events"],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import armslength as al
-from armslength.cli.options import CSV_HELP, FILE, FORMATS, RELATIONS, all_of, choice, option
+from armslength.cli.options import CSV_HELP, FILE, FORMATS, RELATION, all_of, choice, option
 from armslength.cli.output import as_csv, as_json
 from armslength.errors import printable
 from armslength.ledger.entry import COLUMNS
@@ -140,11 +140,7 @@ With --delta 0, Gaussian noise is refused. A budget for a period bounds each per
     required=True,
     help='The unit of protection in the words of the protocols, such as "one patient".',
 )
-@choice(
-    "--relation",
-    values=RELATIONS,
-    text="Whether one person is added or removed, or replaced; as in the protocols.",
-)
+@RELATION
 @click.option(
     "--period",
     type=click.Choice(["year", "quarter", "month", "week", "day"]),

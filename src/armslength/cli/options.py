@@ -163,7 +163,11 @@ METHOD = choice(
     values=["asymptotic", "guaranteed"],
     text="guaranteed: holds for all data, and is several times wider.",
 )
-RELATIONS = ("add_remove", "replace")
+RELATION = choice(
+    "--relation",
+    values=["add_remove", "replace"],
+    text="Protect against adding or removing a person, or replacing one.",
+)
 CSV_HELP = "csv has ' before text that begins with = + - @: a spreadsheet would run it as a formula."
 FORMATS = ("table", "json", "csv")
 FORMAT = choice("--format", "form", values=FORMATS, text=CSV_HELP)

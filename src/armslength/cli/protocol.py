@@ -16,7 +16,7 @@ from armslength.cli.options import (
     NO_WORK_LIMIT,
     OVERWRITE,
     RANGE,
-    RELATIONS,
+    RELATION,
     all_of,
     check_new_file,
     choice,
@@ -60,9 +60,7 @@ _protocol_options = all_of(
         help="Count each person in one group only, chosen by a secret key: then rows share no person.",
     ),
     click.option("--radius", help="The largest change that one person can cause.  [default: 1]"),
-    choice(
-        "--relation", values=RELATIONS, text="Protect against adding or removing a person, or replacing one."
-    ),
+    RELATION,
     choice("--norm", values=["l1", "l2"], text="l2: for vectors of bounded length."),
     option(
         "--total-share", default="0", help="The share of ε for totals, such as 0.1. Needed to compare shapes."
