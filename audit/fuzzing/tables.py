@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import armslength as al
-from armslength.cli.options import NameList
+from armslength.cli.options import name_list
 from armslength.ingest import engine
 from armslength.ingest.contributions import KEY_BYTES
 from armslength.ingest.event_columns import EventColumns
@@ -210,7 +210,7 @@ def _read_schema(name: str, data: bytes) -> str:
 
 
 def _read_names(data: bytes) -> str:
-    names = NameList().convert(f"@{written('names.txt', data)}", None, None)
+    names = name_list(f"@{written('names.txt', data)}")
     public_groups_of("group", names, None)
     protocol = al.Protocol(
         al.SparseJL(input_dim=len(names), sketch_dim=8, sparsity=2, seed="x"), epsilon=1, vocabulary=names

@@ -8,19 +8,16 @@ Patients are counted, each once for a code. Some have very many: contribution bo
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-import armslength as al
-from armslength.answers.explain import explain_pairs
 from armslength.files import atomic_write
 from armslength.progress import progress
 from armslength.threads import available_threads
@@ -57,7 +54,7 @@ class Hospital:
 
 
 def run_demo(folder: Path, say: Print) -> Path:
-    """Runs the whole workflow in this folder and returns the path of the report."""
+    """Runs the whole workflow in this folder, each command in a process of its own, and returns the path of the report."""
     hospitals = generated_hospitals()
     for hospital in hospitals:
         path = _visits_file(folder, hospital)
@@ -67,25 +64,28 @@ def run_demo(folder: Path, say: Print) -> Path:
     events = sum(hospital.visits.num_rows for hospital in hospitals)
     sizes = f"{len(hospitals)} hospitals, {events:,} diagnoses, {CODES:,} codes"
     say(f"1. {sizes}: one private table each in {folder}/")
-    protocol_file = folder / "protocol.json"
-    _plan(protocol_file, len(hospitals), say)
-    sketch_folder = folder / "sketches"
-    sketches = _release(folder, hospitals, protocol_file, sketch_folder, say)
-    _compare(sketches, hospitals, say)
+
+    def step(title: str, *command: object) -> None:
+        say(f"\n{title}\n{_line(command)}\n\n{_run(command)}")
+
+    chapters, protocol, sketches = folder / "chapters.csv", folder / "protocol.json", folder / "sketches"
+    lines = ["prefix,group", *(f"{letter},{chapter}" for letter, chapter in CHAPTERS.items())]
+    chapters.write_text("\n".join(lines) + "\n", encoding="utf-8")
     question = ("--by", "shape", "--beyond-chance")
-    say(
-        "\n"
-        + _command("compare", sketch_folder, *question, "--simultaneous", "--quantity", "cosine", "--top", 10)
-    )
-    _cluster_and_explain(sketches, hospitals, say)
-    say(_command("cluster", sketch_folder, *question))
-    pair = sketches.labels[:2]
-    say(f"\n6. In what do two hospitals differ?\n{_command('explain', sketch_folder, *pair)}\n")
-    say(str(al.explain(*(sketches[label] for label in pair))))
+    people = ("--parties", len(hospitals), "--people", 1200, "--contribution", 2, "--one-group")
+    size = ("--unit", "one patient", "--max-sketch-dim", 256, "--open-vocabulary", "--seed", "trial-2026")
+    settings = (*question, "--epsilon", 1, *people, *size, "--margins", chapters)
+    step("2. Will it work?", "plan", *settings, "--overwrite", "-o", protocol)
+    _release(folder, hospitals, protocol, sketches, say)
+    show = ("--simultaneous", "--quantity", "cosine", "--top", 10)
+    step("4. Do the populations differ in their mix of diagnoses?", "compare", sketches, *question, *show)
+    step("5. Which groups stand apart, and in what?", "cluster", sketches, *question)
+    say(_hidden(hospitals))
+    pair = [hospital.name for hospital in hospitals[:2]]
+    step("6. In what do two hospitals differ?", "explain", sketches, *pair)
     page = folder / "report.html"
-    al.report(sketches, page, title=_TITLE)
-    say(f"\n7. The report: open {page.resolve()} in a browser; it needs no network")
-    say(_command("report", sketch_folder, "--title", _TITLE, "-o", page))
+    step("7. All of it on one page", "report", sketches, "--title", _TITLE, "-o", page)
+    say(f"open {page.resolve()} in a browser; it needs no network")
     return page
 
 
@@ -140,111 +140,54 @@ def _visits_file(folder: Path, hospital: Hospital) -> Path:
     return folder / hospital.folder_name / "visits.parquet"
 
 
-def _command(*parts: object) -> str:
-    """A command that a user can run after the demo, as a line of its output."""
-    return f"   armslength {shlex.join(map(str, parts))}"
-
-
-def _plan(protocol_file: Path, parties: int, say: Print) -> None:
-    """Writes the protocol: before anybody looks at data, the parties agree on what they will release."""
-    chapter_file = protocol_file.with_name("chapters.csv")
-    lines = ["prefix,group", *(f"{letter},{chapter}" for letter, chapter in CHAPTERS.items())]
-    chapter_file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    settings: dict[str, Any] = {
-        "epsilon": "1",
-        "people": 1200,
-        "contribution": 2,
-        "parties": parties,
-        "unit": "one patient",
-        "max_sketch_dim": 256,
-        "seed": "trial-2026",
-        "margins": str(chapter_file),
-    }
-    plan = al.plan(by="shape", beyond_chance=True, one_group=True, **settings)
-    plan.protocol.save(protocol_file)
-    options = [part for name, value in settings.items() for part in (f"--{name.replace('_', '-')}", value)]
-    fixed = ("--open-vocabulary", "--one-group", "--by", "shape", "--beyond-chance", "--overwrite")
-    command = _command("plan", *options, *fixed, "-o", protocol_file)
-    say(f"\n2. Will it work?\n{command}\n\n{plan.summary}\n")
-
-
-def _release(
-    folder: Path, hospitals: list[Hospital], protocol_file: Path, sketch_folder: Path, say: Print
-) -> al.Sketches:
-    """All sketches. Each hospital runs the command in its own process, with its own ledger."""
-    sketch_folder.mkdir(exist_ok=True)
-    files = [sketch_folder / f"{hospital.folder_name}.parquet" for hospital in hospitals]
+def _release(folder: Path, hospitals: list[Hospital], protocol: Path, sketches: Path, say: Print) -> None:
+    """Writes all sketches. Each hospital runs the command in its own process, with its own ledger."""
+    sketches.mkdir(exist_ok=True)
     commands = [
-        _release_command(_visits_file(folder, hospital), hospital.name, protocol_file, file)
-        for hospital, file in zip(hospitals, files, strict=True)
+        _release_command(
+            _visits_file(folder, each), each.name, protocol, sketches / f"{each.folder_name}.parquet"
+        )
+        for each in hospitals
     ]
-    say("3. Each hospital releases one sketch in its own process (the first time with --new-ledger):")
-    say(_command(*(part for part in commands[0] if part != "--new-ledger")))
+    say("\n3. Each hospital releases one sketch in its own process (the first time with --new-ledger):")
+    say(_line([part for part in commands[0] if part != "--new-ledger"]))
     with progress("releases", len(commands), "hospitals", shown=True) as advance:
         _run(commands[0])  # the first one compiles for all
         advance(1)
         with ThreadPoolExecutor(available_threads()) as pool:
             for _ in pool.map(_run, commands[1:]):
                 advance(1)
-    return al.load(files)
 
 
-def _release_command(visits: Path, name: str, protocol_file: Path, output: Path) -> list[str]:
+def _release_command(visits: Path, name: str, protocol_file: Path, output: Path) -> list[object]:
     ledger = visits.with_name("ledger.sqlite")
     return [
-        *("release", str(visits), "--person", "patient", "--item", "code", "--label", name),
-        *("--protocol", str(protocol_file), "--population", name),
-        *("--ledger", str(ledger), *(() if ledger.exists() else ("--new-ledger",))),
-        *("--repeat", "--overwrite", "-o", str(output)),
+        *("release", visits, "--person", "patient", "--item", "code", "--label", name),
+        *("--protocol", protocol_file, "--population", name),
+        *("--ledger", ledger, *(() if ledger.exists() else ("--new-ledger",))),
+        *("--repeat", "--overwrite", "-o", output),
     ]
 
 
-def _run(command: list[str]) -> None:
+def _line(command: Sequence[object]) -> str:
+    """A command that a user can run after the demo, as a line of its output."""
+    return f"   armslength {shlex.join(map(str, command))}"
+
+
+def _run(command: Sequence[object]) -> str:
+    """What the command prints."""
     process = subprocess.run(  # noqa: S603  # our own command
-        [sys.executable, "-m", "armslength", *command], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "armslength", *map(str, command)], capture_output=True, text=True, check=False
     )
     if process.returncode:
-        raise RuntimeError(f"a release must work, got exit code {process.returncode}: {process.stderr}")
+        raise RuntimeError(f"a command must work, got exit code {process.returncode}: {process.stderr}")
+    return process.stdout.rstrip("\n")
 
 
-def _compare(sketches: al.Sketches, hospitals: list[Hospital], say: Print) -> None:
-    """Prints how many pairs differ beyond chance, and some of them beside the hidden regions, which the demo knows."""
-    differ = al.shape_distances(sketches, beyond_chance=True).resolved(0.95, simultaneous=True)
-    likeness = al.shape_cosines(sketches, beyond_chance=True)
-    lower, upper = likeness.interval(0.95, simultaneous=True)
-    left, right = np.triu_indices(len(sketches), 1)
-    is_same = np.equal.outer(*[[hospital.region for hospital in hospitals]] * 2)
-    say(
-        "\n4. Do the populations differ in their mix of diagnoses?  Beyond chance, 95%, all pairs together.\n"
-    )
-    for same, where in ((False, "of different regions"), (True, "of the same region")):
-        chosen = is_same[left, right] == same
-        say(f"   {int(differ[left, right][chosen].sum()):3} of {int(chosen.sum())} pairs {where} differ")
-    say(f"\n   {'':28}  alike  from   to    regions")
-    order = np.argsort(-likeness.value[left, right], kind="stable")
-    for pair in [*order[:3], *order[-3:]]:
-        i, j = int(left[pair]), int(right[pair])
-        names = f"{hospitals[i].name}, {hospitals[j].name}"
-        numbers = "   ".join(f"{max(0.0, each[i, j]):.2f}" for each in (likeness.value, lower, upper))
-        say(f"   {names:28}  {numbers}   {'ABCD'[hospitals[i].region]} and {'ABCD'[hospitals[j].region]}")
-
-
-def _cluster_and_explain(sketches: al.Sketches, hospitals: list[Hospital], say: Print) -> None:
-    """Prints which groups stand apart and in what, beside the hidden regions."""
-    regions = {hospital.name: hospital.region for hospital in hospitals}
-    groups = al.cluster(sketches, by="shape", beyond_chance=True).groups()
-    hidden = [{regions[label] for label in group} for group in groups]
-    say(
-        f"\n5. Groups that stand apart (supported at 95%): {len(groups)}, of which "
-        f"{sum(len(each) == 1 for each in hidden)} lie in one region each. Each against all others:\n"
-    )
-    every = range(len(hospitals))
-    members = [[row for row in every if hospitals[row].name in group] for group in groups]
-    pairs = [([row for row in every if row not in rows], rows) for rows in members]
-    for group, found, in_regions in zip(groups, explain_pairs(sketches, pairs), hidden, strict=True):
-        reasons = ", ".join(found.reasons()) if found else ""
-        say(f"   {group[0]} and {len(group) - 1} more: {reasons or 'no difference found'}")
-        chapters = " and ".join(
-            CHAPTERS[letter] for region in sorted(in_regions) for letter in REGIONS[region]
-        )
-        say(f"      (hidden: more {chapters})")
+def _hidden(hospitals: list[Hospital]) -> str:
+    """The truth, which no release contains."""
+    lines = ["\nHidden, and known to this demo alone:"]
+    for number, letters in enumerate(REGIONS):
+        names = ", ".join(hospital.name for hospital in hospitals if hospital.region == number)
+        lines.append(f"   more {' and '.join(map(CHAPTERS.__getitem__, letters))}: {names}")
+    return "\n".join(lines)

@@ -1,14 +1,13 @@
 """Figures with Matplotlib: heat maps, intervals, trees, maps, and the curves of a plan."""
 
-import html
-import io
 import os
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from math import log10
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +19,13 @@ from armslength.results import LONGEST_LABEL, shortened
 
 Numbers = NDArray[np.float64]
 Marks = NDArray[np.bool_]
+Box = tuple[float, float, float, float]  # left, top, right, bottom
 Curves = dict[str, list[tuple[float, float]]]  # by name: (x, relative error)
 
 # Okabe and Ito's colors, which people with any color vision can tell apart; yellow is too light for a line.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1)), "-")
-FORMATS = (".html", ".svg", ".png")
+FORMATS = (".svg", ".png")
 NOT_RESOLVED = "not resolved: may be 0"
 _GRAY, _MIDDLE, _LIGHT = "#767676", "#a8a8a8", "#ececec"
 _DASHED = (0, (3, 2))
@@ -273,25 +273,79 @@ def _clean(axes: Any, grid: str) -> None:
 def _name_points(axes: Any, places: Numbers, labels: Sequence[str]) -> None:
     """Names beside points, where no other name or point is; a name without room is left out."""
     axes.figure.draw_without_rendering()  # the layout decides where the points are
-    pixels = axes.transData.transform(places)
-    scale = axes.figure.dpi / 72
-    height = 11 * scale
-    occupied = [(x - 4 * scale, y - 4 * scale, x + 4 * scale, y + 4 * scale) for x, y in pixels]
-    for place, (x, y), label in zip(places, pixels, labels, strict=True):
-        width = 5.2 * scale * len(label)
-        for dx, dy in ((7, -4), (-7, -4), (0, 8), (0, -16), (6, 5), (6, -13), (-6, 5), (-6, -13)):
-            start = x + dx * scale - (width if dx < 0 else width / 2 if dx == 0 else 0)
-            bottom = y + dy * scale
-            end, top = start + width, bottom + height
-            is_inside = axes.bbox.x0 <= start and end <= axes.bbox.x1
-            if is_inside and not any(
-                start < x1 and x0 < end and bottom < y1 and y0 < top for x0, y0, x1, y1 in occupied
-            ):
-                occupied.append((start, bottom, end, top))
-                side = "right" if dx < 0 else "center" if dx == 0 else "left"
-                at = {"xytext": (dx, dy), "textcoords": "offset points", "ha": side}
-                axes.annotate(label, place, **at, fontsize=8.5)
-                break
+    shares = axes.transAxes.inverted().transform(axes.transData.transform(places))
+    shares[:, 1] = 1 - shares[:, 1]
+    size = 72 / axes.figure.dpi * np.array([axes.bbox.width, axes.bbox.height])
+    sides = {"start": "left", "middle": "center", "end": "right"}
+    for point, label, place in zip(places, labels, free_places(shares, labels, size), strict=True):
+        if place is not None:
+            at = {"xytext": (place.dx, -place.dy), "textcoords": "offset points", "ha": sides[place.anchor]}
+            axes.annotate(label, point, **at, fontsize=8.5)
+
+
+class LabelPlace(NamedTuple):
+    """Where a label goes: an offset from its mark in pixels, to the right and down, and which end of the text is there."""
+
+    dx: float
+    dy: float
+    anchor: str
+
+
+LABEL_PLACES = (
+    LabelPlace(8, 4, "start"),
+    LabelPlace(-8, 4, "end"),
+    LabelPlace(0, -9, "middle"),
+    LabelPlace(0, 18, "middle"),
+    LabelPlace(7, -6, "start"),
+    LabelPlace(7, 14, "start"),
+    LabelPlace(-7, -6, "end"),
+    LabelPlace(-7, 14, "end"),
+)
+
+
+def free_places(
+    marks: Numbers,
+    texts: Sequence[str],
+    size: Sequence[float],
+    choices: Sequence[Sequence[LabelPlace]] | None = None,
+) -> list[LabelPlace | None]:
+    """For each mark the first of its places inside the picture where its label covers no other mark or label; None without one.
+
+    `marks` are shares of width and height from the upper left; `size` is in pixels.
+    """
+    points = (marks * np.array(size)).tolist()
+    boxes = [(x - 4, y - 4, x + 4, y + 4) for x, y in points]
+    places: list[LabelPlace | None] = []
+    for number, ((x, y), text) in enumerate(zip(points, texts, strict=True)):
+        others = [*boxes[:number], *boxes[number + 1 :]]
+        areas = (
+            (place, _label_area(place, x, y, text_width(text)))
+            for place in (LABEL_PLACES if choices is None else choices[number])
+        )
+        place, area = next((pair for pair in areas if _is_free(pair[1], size, others)), (None, None))
+        places.append(place)
+        boxes += [area] if area else []
+    return places
+
+
+def _label_area(place: LabelPlace, x: float, y: float, width: float) -> Box:
+    left = x + place.dx - {"start": 0.0, "middle": width / 2, "end": width}[place.anchor]
+    top = y + place.dy - 11
+    return left, top, left + width, top + 15
+
+
+def _is_free(area: Box, size: Sequence[float], others: list[Box]) -> bool:
+    """Whether a label lies inside the picture, above what stands at its bottom, and covers none of the others."""
+    left, top, right, bottom = area
+    if left < 2 or top < 2 or right > size[0] - 2 or bottom > size[1] - 24:
+        return False
+    return not any(left < x1 and x0 < right and top < y1 and y0 < bottom for x0, y0, x1, y1 in others)
+
+
+def text_width(text: str) -> float:
+    """About how wide a label is, in pixels: wide letters of East Asia and emoji count twice."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return 6.3 * (len(text) + wide) + 2
 
 
 @dataclass(frozen=True)
@@ -326,22 +380,14 @@ def plan_figure(curves: PlanCurves) -> Any:
     return figure
 
 
-def write_figure(figure: Any, path: str | os.PathLike[str], *, title: str, text: str) -> None:
-    """Writes the figure to a file of the type of its name, whole or not at all; .html is one offline page."""
+def write_figure(figure: Any, path: str | os.PathLike[str]) -> None:
+    """Writes the figure to a file of the type of its name, whole or not at all."""
     kind = check_format(path)
-    file_bytes = io.BytesIO()
     # Without a date and with fixed names, the same plan is the same file.
-    with _matplotlib("matplotlib").rc_context({"svg.hashsalt": "armslength", "svg.fonttype": "path"}):
-        if kind == ".png":
-            figure.savefig(file_bytes, format="png", dpi=150, metadata={"Software": None})
-        else:
-            figure.savefig(file_bytes, format="svg", metadata={"Date": None, "Creator": None})
-    content = file_bytes.getvalue()
-    if kind == ".html":
-        picture = content.decode()
-        content = _page(title, text, picture[picture.index("<svg") :]).encode()
-    with atomic_write(path) as file:
-        file.write(content)
+    metadata = {".svg": {"Date": None, "Creator": None}, ".png": {"Software": None}}[kind]
+    fixed = {"svg.hashsalt": "armslength", "svg.fonttype": "path"}
+    with _matplotlib("matplotlib").rc_context(fixed), atomic_write(path) as file:
+        figure.savefig(file, format=kind[1:], dpi=150, metadata=metadata)
 
 
 def check_format(path: str | os.PathLike[str]) -> str:
@@ -387,27 +433,3 @@ def label_ends(axes: Any, ends: list[tuple[float, float, str, str]], bottom: flo
     for height, (_, name, color) in zip(heights, names, strict=True):
         look = {"xycoords": "axes fraction", "fontsize": 8.5, "va": "center", "color": color}
         axes.annotate(name, (1.01, height), **look)
-
-
-def _page(title: str, text: str, picture: str) -> str:
-    """One self-contained page."""
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{html.escape(title)}</title>
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; color: #1a1a1a; background: #fff; }}
-figure {{ margin: 0; overflow-x: auto; }}
-svg {{ width: 100%; min-width: 50rem; height: auto; }}
-pre {{ overflow-x: auto; background: #f6f6f6; padding: 1rem; border-radius: 6px; font-size: 13px; }}
-</style>
-</head>
-<body>
-<h1>{html.escape(title)}</h1>
-<figure role="img" aria-label="Relative error against sketch size and against epsilon">{picture}</figure>
-<pre>{html.escape(text)}</pre>
-</body>
-</html>
-"""

@@ -127,7 +127,9 @@ def rehearse(
             advance(1)
     truth = max((runs[0] for runs in answers[: len(bounds)]), key=lambda answer: int(answer[0].sum()))
     if data.regions is not None:
-        truth = np.triu(data.regions[:, None] != data.regions), _groups(parties, data.regions)
+        made = [np.array(parties)[data.regions == region].tolist() for region in np.unique(data.regions)]
+        groups = {frozenset(labels) for labels in made if len(labels) > 1}
+        truth = np.triu(data.regions[:, None] != data.regions), groups
     points = []
     for (epsilon, bound, dim), runs in zip(settings, answers, strict=True):
         means = np.mean([_counts(run, truth) for run in runs], axis=0).round(1).tolist()
@@ -140,16 +142,10 @@ def _answers(sketches: al.Sketches) -> _Answers:
     """The pairs told apart beyond chance, and the supported groups."""
     resolved = al.shape_distances(sketches, beyond_chance=True).resolved(LEVEL, simultaneous=True)
     part = sketches[has_sure_total(sketches)]
-    clusters = np.arange(len(part))
-    if len(part) > 1:
-        clusters = al.cluster(part, by="shape", beyond_chance=True, level=LEVEL).flat()
-    return np.triu(resolved, 1), _groups(part.labels, clusters)
-
-
-def _groups(labels: Sequence[str], clusters: NDArray[np.int64]) -> _Groups:
-    """The clusters of several parties."""
-    members = (np.flatnonzero(clusters == number).tolist() for number in np.unique(clusters))
-    return {frozenset(labels[row] for row in rows) for rows in members if len(rows) > 1}
+    if len(part) < 2:
+        return np.triu(resolved, 1), set()
+    groups = al.cluster(part, by="shape", beyond_chance=True, level=LEVEL).groups()
+    return np.triu(resolved, 1), set(map(frozenset, groups))
 
 
 def _counts(answer: _Answers, truth: _Answers) -> tuple[int, int, int, int]:

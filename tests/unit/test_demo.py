@@ -52,7 +52,7 @@ def test_the_demo_runs_from_tables_to_a_report(tmp_path, monkeypatch):
     monkeypatch.setattr(demo, "HOSPITALS", 8)
     done = CliRunner().invoke(main, ["demo", "--folder", str(tmp_path / "demo")])
     assert done.exit_code == 0, done.output
-    assert "Groups that stand apart" in done.output
+    assert "stand apart from the other parties" in done.output
     assert "hospital 02 has more with" in done.output
     page = tmp_path / "demo" / "report.html"
     assert str(page) in done.output
@@ -63,7 +63,7 @@ def test_the_demo_runs_from_tables_to_a_report(tmp_path, monkeypatch):
     ledger = al.Ledger(tmp_path / "demo" / "hospital-03" / "ledger.sqlite")
     assert [entry.population for entry in ledger.entries()] == ["hospital 03"]
     commands = [
-        shlex.split(line)[1:] for line in done.output.splitlines() if line.strip().startswith("armslength ")
+        shlex.split(line)[1:] for line in done.output.splitlines() if line.startswith("   armslength ")
     ]
     assert [command[0] for command in commands] == [
         "plan",
@@ -73,7 +73,6 @@ def test_the_demo_runs_from_tables_to_a_report(tmp_path, monkeypatch):
         "explain",
         "report",
     ]
-    assert done.output.count("armslength ") == len(commands)
     for command in commands:
         again = CliRunner().invoke(main, command)
         assert again.exit_code == 0, (command, again.output)

@@ -2,7 +2,6 @@
 
 import functools
 import io
-import re
 import sys
 import xml.etree.ElementTree as ET
 
@@ -35,7 +34,7 @@ def plan(request):
     return planned(request.param)
 
 
-@pytest.mark.parametrize("kind", ["html", "svg", "png"])
+@pytest.mark.parametrize("kind", ["svg", "png"])
 def test_files_of_every_kind(kind, tmp_path):
     plan = planned("counts")
     path = tmp_path / f"plan.{kind}"
@@ -47,16 +46,8 @@ def test_files_of_every_kind(kind, tmp_path):
     assert {entry.name for entry in tmp_path.iterdir()} == {path.name, again.name}
     if kind == "png":
         assert content.startswith(b"\x89PNG")
-        return
-    text = content.decode()
-    if kind == "svg":
-        ET.fromstring(text)  # noqa: S314  # our own file
     else:
-        assert text.startswith("<!doctype html>")
-        assert "</html>" in text
-        # One page that asks nobody for anything: addresses occur only as names of XML vocabularies.
-        outside = re.sub(r'xmlns(:\w+)?="[^"]*"', "", text)
-        assert not re.search(r'(?:src|href)="(?:https?:)?//', outside)
+        ET.fromstring(content)  # noqa: S314  # our own file
 
 
 def test_the_curves_pass_through_the_recommended_configuration(plan):

@@ -1,6 +1,7 @@
-"""`armslength check`: will my table be read as I mean it? For the data holder alone; spends nothing."""
+"""Before a release: is my table read as I mean it (`armslength check`), and how many items of a person should count (`contribution`)?"""
 
 import json
+import math
 import sys
 from dataclasses import asdict
 from typing import Any
@@ -8,12 +9,15 @@ from typing import Any
 import click
 
 import armslength as al
-from armslength.cli.exit_codes import NEEDS_A_LOOK
+from armslength.cli.exit_codes import NEEDS_A_LOOK, NOT_RESOLVABLE
+from armslength.cli.ledger import charge_text, chosen_ledger, ledger_options
 from armslength.cli.options import (
     EXISTING_FILE,
+    LEVEL,
+    NAMES,
     NO_WORK_LIMIT,
+    RELATION,
     Decorator,
-    NameList,
     all_of,
     choice,
     event_source,
@@ -22,15 +26,20 @@ from armslength.cli.options import (
     source_options,
     work_limit,
 )
-from armslength.cli.output import as_json, indented_lines
+from armslength.cli.output import as_json, indented_lines, is_terminal, paragraph
 from armslength.errors import plural, printable
+from armslength.estimates.contribution_quantiles import LARGEST_ITEMS
 from armslength.ingest.check_table import TableCheck, check_table
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
+from armslength.privacy.exact_numbers import checked_epsilon, decimal_text
 from armslength.protocol.record import MISSING, OTHER, checked_record
+from armslength.results import table_lines
 
 BANNER = "PRIVATE: for you, the data holder. Nothing was spent. Do not share this output."
 _MOST_SHOWN = 20
+_NEARLY_ALL = 0.99  # of the people: a larger C is not shown
+_CHOSEN = 0.9  # the quantile without which C cannot be chosen
 
 
 def _event_options(item: Decorator) -> Decorator:
@@ -43,7 +52,7 @@ def _event_options(item: Decorator) -> Decorator:
         ),
         click.option(
             "--public-groups",
-            type=NameList(),
+            **NAMES,
             help="Every group that gets a row: names with commas, or @file, one on each line.",
         ),
         click.option("--label", help="Instead of both: the name of the one row for all events."),
@@ -75,7 +84,7 @@ table_options = all_of(
     ),
     click.option(
         "--vocabulary",
-        type=NameList(),
+        **NAMES,
         help="For a protocol with a vocabulary: its names, or @file, one on each line.",
     ),
     click.option(
@@ -112,11 +121,6 @@ def table_job(files: tuple[str, ...], known: dict[str, Any]) -> TableJob:
         memory=known["memory"],
         threads=known["threads"],
     )
-
-
-def is_terminal(stream: Any) -> bool:
-    """Whether a person reads or types there."""
-    return stream is not None and stream.isatty()
 
 
 @click.command(
@@ -157,13 +161,12 @@ def check(files: tuple[str, ...], form: str, **known: Any) -> None:
 
 def _document(result: TableCheck) -> dict[str, Any]:
     """All of it, the banner first."""
-    rows = asdict(result.left_out)
-    names = ("rows", "person", "group", "item", "weight")
-    counts = {"rows": rows["rows"], "left_out": {name: rows[name] for name in names[1:]}}
+    left = result.left_out
     return {
         "banner": BANNER,
         "needs_a_look": result.needs_a_look,
-        **counts,
+        "rows": left.rows,
+        "left_out": {name: getattr(left, name) for name in ("person", "group", "item", "weight")},
         "groups": result.groups,
         "empty_groups": result.empty_groups,
         "unlisted_groups": result.unlisted,
@@ -291,3 +294,99 @@ def _item_groups(result: TableCheck, job: TableJob) -> list[str]:
     lines += _more(check.empty, "item group has nobody", "item groups have nobody")
     share = check.people_over / result.people
     return [*lines, f"{share:.1%} of people have more item groups than count ({most:,} of each person)."]
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  armslength contribution visits.parquet --person patient_id --item code --group hospital \\
+             --public-groups @hospitals.txt --epsilon 0.1 --unit "one patient" --population visits-2026
+  armslength contribution visits.csv.gz --person patient_id --item code --label north \\
+             --epsilon 0.1 --unit "one patient" --population north-2026 --new-ledger
+
+`armslength release --help` lists everything that SOURCE may be.
+People are counted by how many different items they have: 1, 2, 3 to 4, 5 to 8, ..., over 1024. The counts get exact
+noise, so the answer may be shared, and costs ε, which adds up with that of the release. All parties must use one C:
+each runs this, and together you take one number, such as the 90 % line. A line is "not resolved" if there are too few
+people for this ε. For 90 % that is fewer than 100/ε (200/ε with --relation replace), and the exit code is 3. The noisy number
+of people decides, after ε is spent: the true number is private.
+"""
+)
+@event_options
+@click.option(
+    "--epsilon", required=True, help="ε of this answer, such as 0.1. It adds up with later releases."
+)
+@click.option("--unit", required=True, help='Who is protected, such as "one patient": as in the protocol.')
+@RELATION
+@choice(
+    "--count",
+    values=["people", "events"],
+    text="What the protocol will count: people, once for each group and item, or events.",
+)
+@click.option("--one-group", is_flag=True, help="The protocol will count each person in one group only.")
+@choice("--items", values=["string", "int64"], text="The type of the items.")
+@ledger_options
+@LEVEL
+@choice("--format", "form", values=["table", "json"])
+def contribution(files: tuple[str, ...], form: str, **known: Any) -> None:
+    """Learn in private how many items people have, to choose C, the contribution of a protocol. It spends privacy."""
+    ledger = chosen_ledger(known)
+    source = event_source(files, known)
+    result = al.contribution_quantiles(source, ledger=ledger, show_progress=True, **known)
+    if form == "json":
+        click.echo(as_json(_quantiles_document(result)))
+    else:
+        click.echo("\n".join(_quantile_lines(result, known)))
+        click.echo(charge_text(ledger, known["population"], "charged"))
+    if not result.is_resolved(_CHOSEN):
+        click.get_current_context().exit(NOT_RESOLVABLE)
+
+
+def _quantiles_document(result: "al.ContributionQuantiles") -> dict[str, Any]:
+    return {
+        "people": result.people,
+        "level": result.level,
+        "noise_scale": result.law.scale,
+        "counts": result.counts.tolist(),
+        "quantiles": result.to_arrow().to_pylist(),
+        "shares": result.shares().to_pylist(),
+    }
+
+
+def _quantile_lines(result: "al.ContributionQuantiles", known: dict[str, Any]) -> list[str]:
+    """The answer in words and two tables."""
+    what = "events" if known["count"] == "events" else "items"
+    quantiles = [
+        {
+            "share of people": f"{row['quantile']:.0%}",
+            f"have at most so many {what}": _edge(row["items"]) if row["resolved"] else "not resolved",
+            "from": _edge(row["lower"]),
+            "to": _edge(row["upper"]),
+        }
+        for row in result.to_arrow().to_pylist()
+    ]
+    rows = result.shares().to_pylist()
+    last = 1 + next((place for place, row in enumerate(rows) if row["lower"] >= _NEARLY_ALL), len(rows))
+    shares = [
+        {
+            "C": f"{row['items']:,}",
+            "people counted in full": f"{row['share']:.0%}",
+            "from": f"{row['lower']:.0%}",
+            "to": f"{row['upper']:.0%}",
+        }
+        for row in rows[:last]
+    ]
+    epsilon = decimal_text(checked_epsilon(known["epsilon"]))
+    about = f"about {max(0, result.people):,} people; ε = {epsilon} for {known['unit']}; {100 * result.level:g} % for all lines together"
+    lines = [f"How many {what} do people have?  ({about})", "", *table_lines(quantiles, ())]
+    if result.is_resolved(_CHOSEN):
+        lines += ["", *table_lines(shares, ())]
+        note = f"What share of {what} a C keeps cannot be told: a few people may have any number of them. All parties must use one C."
+    else:
+        least = math.ceil(100 * result.law.scale)
+        note = f"Too few people for this ε: 90 % needs about {least:,}. Take C from public figures, or a larger ε."
+    return [*lines, "", paragraph(note)]
+
+
+def _edge(items: float) -> str:
+    return f"{items:,.0f}" if math.isfinite(items) else f"over {LARGEST_ITEMS:,}"

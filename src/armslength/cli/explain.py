@@ -1,10 +1,11 @@
-"""`armslength explain`: in what two parties differ."""
+"""In what parties differ: `armslength explain`, and lines below the answers of other commands."""
 
+import math
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
-import numpy as np
 
 import armslength as al
 from armslength.answers.explain import check_margins
@@ -15,13 +16,12 @@ from armslength.cli.options import (
     NO_WORK_LIMIT,
     LocalPath,
     chosen_parties,
+    file_lines,
     load_all,
+    rows_of,
 )
 from armslength.cli.output import as_csv, as_json, echo_notes
-from armslength.cli.reasons import parts_with_margins
 from armslength.sketches.sketches import sum_rows
-
-_REST = "the rest"
 
 
 @click.command(
@@ -48,7 +48,7 @@ margin_contribution item groups count: where people have more of them on one sid
 )
 @click.option(
     "--items",
-    type=LocalPath(exists=True, dir_okay=False),
+    type=file_lines,
     metavar="FILE",
     help="Ask about these items, too: a text file with an item on each line. This needs no margins.",
 )
@@ -65,7 +65,7 @@ def explain(
     words: tuple[str, ...],
     first: tuple[str, ...],
     second: tuple[str, ...],
-    items: str | None,
+    items: list[str] | None,
     *,
     counted: bool,
     level: float,
@@ -77,36 +77,41 @@ def explain(
     --against. It needs releases with margins (`armslength protocol new --margins`), and costs no privacy.
     """
     files, labels = _files_and_labels(words)
-    listed = None if items is None else _lines(items)
     sketches = load_all(files, 2)
     names = _named(sketches, [*labels[:1], *first], [*labels[1:], *second])
-    sides = [_rows(sketches, files, chosen) for _, chosen in names]
-    if listed is None:
+    sides = [rows_of(sketches, files, chosen) for _, chosen in names]
+    if items is None:
         check_margins(sides)
     a, b = (
         rows if len(rows) == 1 else sum_rows(rows, name) for (name, _), rows in zip(names, sides, strict=True)
     )
     has_groups = a.margins is not None and b.margins is not None
-    if form == "csv" and has_groups and listed is not None:
+    if form == "csv" and has_groups and items is not None:
         raise click.UsageError("--format csv is one table; leave out --items, or use --format json")
     by, can_ask = best_question(al.concat([a, b]))
-    likeness = _likeness(a, b, level, beyond_chance=can_ask and not counted) if by == "shape" else None
-    groups = al.explain(a, b, beyond_chance=not counted, level=level) if has_groups else None
-    codes = None if listed is None else al.explain_items(a, b, listed, level=level, by=by)
+    likeness = None
+    if by == "shape":
+        cosine = al.shape_cosines(a, b, beyond_chance=can_ask and not counted)
+        likeness = cosine.to_arrow(level).select(["value", "lower", "upper"]).to_pylist()[0]
+    answers: dict[str, al.Explanation | al.ItemDifferences] = {}
+    if has_groups:
+        answers["item_groups"] = al.explain(a, b, beyond_chance=not counted, level=level)
+    if items is not None:
+        answers["items"] = al.explain_items(a, b, [item.strip() for item in items], level=level, by=by)
     if form == "table":
-        _print(a.labels[0], b.labels[0], likeness, groups, codes)
+        if likeness is not None and not math.isnan(likeness["value"]):
+            click.echo(
+                f"The mixes of {a.labels[0]} and {b.labels[0]} are {likeness['value']:.2f} alike "
+                f"({likeness['lower']:.2f} to {likeness['upper']:.2f}); 1 is the same mix.\n"
+            )
+        click.echo("\n\n".join(map(str, answers.values())))
         return
-    tables = {
-        name: result.to_arrow().to_pylist()
-        for name, result in (("item_groups", groups), ("items", codes))
-        if result is not None
-    }
+    tables = {name: answer.to_arrow().to_pylist() for name, answer in answers.items()}
     if form == "csv":
         click.echo(as_csv(next(iter(tables.values()))))
     else:
-        numbers = None if likeness is None else dict(zip(("value", "lower", "upper"), likeness, strict=True))
-        click.echo(as_json({"a": a.labels[0], "b": b.labels[0], "likeness": numbers, **tables}))
-    echo_notes(*(result.note for result in (groups, codes) if result is not None))
+        click.echo(as_json({"a": a.labels[0], "b": b.labels[0], "likeness": likeness, **tables}))
+    echo_notes(*(answer.note for answer in answers.values()))
 
 
 def _files_and_labels(words: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
@@ -138,49 +143,36 @@ def _named(sketches: "al.Sketches", first: list[str], second: list[str]) -> list
     rest = [label for label in sketches.labels if label not in set(first)]
     if not rest:
         raise click.UsageError("nobody is left to compare with; name fewer parties with --with")
-    return [(_REST, rest), (_joined(first), first)]
+    return [("the rest", rest), (_joined(first), first)]
 
 
 def _joined(labels: list[str]) -> str:
     return " + ".join(labels).encode()[:200].decode(errors="ignore")
 
 
-def _rows(sketches: "al.Sketches", files: tuple[str, ...], labels: list[str]) -> "al.Sketches":
-    """The rows of these labels, with margins if they all have some: joined with files that have none, they have lost them."""
-    return al.concat(parts_with_margins(sketches, files, labels))[labels]
-
-
-def _lines(path: str) -> list[str]:
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        raise click.UsageError(
-            f"--items must be a text file with an item on each line, got {path!r}"
-        ) from None
-    return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def _likeness(
-    a: "al.Sketches", b: "al.Sketches", level: float, *, beyond_chance: bool
-) -> tuple[float, float, float]:
-    """(value, lower, upper) of the cosine of two mixes."""
-    estimate = al.shape_cosines(a, b, beyond_chance=beyond_chance)
-    lower, upper = (float(end[0, 0]) for end in estimate.interval(level))
-    return float(estimate.value[0, 0]), lower, upper
-
-
-def _print(
-    a: str,
-    b: str,
-    likeness: tuple[float, float, float] | None,
-    groups: "al.Explanation | None",
-    codes: "al.ItemDifferences | None",
+def echo_against_others(
+    sketches: "al.Sketches | al.Collection",
+    files: Sequence[str],
+    groups: Sequence[Sequence[str]],
+    level: float,
 ) -> None:
-    if likeness is not None and not np.isnan(likeness[0]):
-        value, lower, upper = likeness
-        first, second = (b, a) if a == _REST else (a, b)
-        click.echo(
-            f"The mixes of {first} and {second} are {value:.2f} alike ({lower:.2f} to {upper:.2f}); 1 is the same mix.\n"
-        )
-    parts: list[Any] = [each for each in (groups, codes) if each is not None]
-    click.echo("\n\n".join(map(str, parts)))
+    """For each group of labels, in what it differs from all others; the level is for all of the groups together."""
+    if not groups:
+        return
+    rows = sketches if isinstance(sketches, al.Sketches) else sketches.to_sketches()
+    lines = []
+    for group in groups:
+        rest = [label for label in rows.labels if label not in set(group)]
+        try:
+            answer = al.explain(rows[rest], rows[list(group)], level=1 - (1 - level) / len(groups))
+            reasons = ", ".join(answer.reasons()) or "no difference is sure"
+        except al.NotResolvableError:
+            reasons = "too few people to say"
+        except al.ArmslengthError:  # some have no margins, or there are no others
+            continue
+        if len(group) == 1:
+            lines.append(f"{group[0]}: {reasons}: armslength explain {shlex.join((*files, *group))}")
+        else:
+            lines.append(f"{group[0]} and {len(group) - 1} more: {reasons}")
+    if lines:
+        click.echo("\n".join(["", "In what they differ from all others:", *lines]))

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import armslength as al
-from armslength.cli.options import CSV_HELP, FILE, FORMATS, RELATIONS, choice, option
+from armslength.cli.options import CSV_HELP, FILE, FORMATS, RELATION, all_of, choice, option
 from armslength.cli.output import as_csv, as_json
 from armslength.errors import printable
 from armslength.ledger.entry import COLUMNS
+from armslength.ledger.ledger import NoLedger
 from armslength.results import shortened, table_lines
 
 if TYPE_CHECKING:
@@ -18,11 +19,41 @@ if TYPE_CHECKING:
 
     from armslength.ledger.ledger import Budget, Entry, Spent
 
-NEW_LEDGER = click.option(
+_NEW_LEDGER = click.option(
     "--new-ledger", is_flag=True, help="Make a new ledger; the file must not exist yet."
+)
+# What commands that spend privacy are told about it.
+ledger_options = all_of(
+    click.option("--population", default="", help="Whose budget the ledger charges, such as visits-2026."),
+    option("--ledger", default="ledger.sqlite", type=FILE, help="The ledger that is charged. It must exist."),
+    _NEW_LEDGER,
+    click.option("--no-ledger", is_flag=True, help="Use no ledger: you keep count yourself."),
+    click.option(
+        "--repeat",
+        is_flag=True,
+        help="Release or ask again what was released or asked before; spends the budget again.",
+    ),
 )
 _PATH = click.argument("path", metavar="[LEDGER]", default="ledger.sqlite", type=FILE)
 _WIDEST = 40
+
+
+def chosen_ledger(known: dict[str, Any]) -> "al.Ledger | NoLedger":
+    """The ledger that `ledger_options` name; takes them out of the options."""
+    path, is_new, none = (known.pop(name) for name in ("ledger", "new_ledger", "no_ledger"))
+    if is_new and none:
+        raise click.UsageError("--new-ledger must go without --no-ledger, got both; leave one out")
+    return al.NO_LEDGER if none else al.Ledger(path, create=is_new)
+
+
+def charge_text(ledger: "al.Ledger | NoLedger", population: str, done: str) -> str:
+    """Where something was charged, and what is left of each budget."""
+    if isinstance(ledger, NoLedger):
+        return "no ledger: you keep count yourself"
+    budgets = [line for line in ledger.spent(population) if line.budget is not None]
+    lines = [f"  budget {line.budget}; left now: {line.left:.4g}" for line in budgets]
+    none = f"  no budget is set for {population!r}: `armslength ledger budget {ledger.path} --population ...` sets one"
+    return "\n".join([f"{done} to {population!r} in {ledger.path}", *(lines or [none])])
 
 
 @click.group(
@@ -109,17 +140,13 @@ With --delta 0, Gaussian noise is refused. A budget for a period bounds each per
     required=True,
     help='The unit of protection in the words of the protocols, such as "one patient".',
 )
-@choice(
-    "--relation",
-    values=RELATIONS,
-    text="Whether one person is added or removed, or replaced; as in the protocols.",
-)
+@RELATION
 @click.option(
     "--period",
     type=click.Choice(["year", "quarter", "month", "week", "day"]),
     help="For each calendar period in UTC.  [default: once, for all time]",
 )
-@NEW_LEDGER
+@_NEW_LEDGER
 def budget(path: str, new_ledger: bool, **known: Any) -> None:
     """Set, raise or lower what a population may lose.
 

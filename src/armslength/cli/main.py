@@ -1,4 +1,4 @@
-"""The command `armslength`: one verb each in a file of its own; errors become one line and an exit code."""
+"""The command `armslength`: the verbs, each in a file of its name or of its subject."""
 
 from importlib import import_module
 
@@ -30,10 +30,17 @@ VERBS = {
     "ledger": "Show what was spent, and set budgets.",
     "demo": "Run the whole workflow on generated data.",
 }
+_FILES = {
+    **dict.fromkeys(("inspect", "card", "verify", "sum"), "sketch_files"),
+    **dict.fromkeys(("compare", "nearest", "cluster", "alike", "outliers", "drift", "report"), "answers"),
+    "plan": "protocol",
+    "contribution": "check",
+    "demo": "rehearse",
+}
 
 
 class LazyGroup(CleanErrors):
-    """The verbs, each imported from its own file when it is called, so that `armslength --help` answers at once."""
+    """The verbs, imported when they are called, so that `armslength --help` answers at once."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All verbs, in the order of the work."""
@@ -45,8 +52,9 @@ class LazyGroup(CleanErrors):
         del ctx
         if cmd_name not in VERBS:
             return None
-        command: click.Command = getattr(import_module(f"armslength.cli.{cmd_name}"), cmd_name)
-        return command
+        file = import_module(f"armslength.cli.{_FILES.get(cmd_name, cmd_name)}")
+        commands = (each for each in vars(file).values() if isinstance(each, click.Command))
+        return next(command for command in commands if command.name == cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of verbs, without importing any of them."""

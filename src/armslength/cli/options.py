@@ -10,7 +10,7 @@ import click
 
 import armslength as al
 from armslength.checks import check_local
-from armslength.protocol.record import checked_record
+from armslength.sketches.sketch_file import list_files
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -24,62 +24,48 @@ class LocalPath(click.Path):
         return super().convert(value, param, ctx)
 
 
-class NumberRange(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in newer versions of click alone
-    """A number, or a range low:high."""
-
-    name = "LOW[:HIGH]"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """(low, high), or a number."""
-        try:
-            low, *high = map(float, value.split(":", 1))
-        except ValueError:
-            self.fail(f"must be a number or low:high, got {value!r}", param, ctx)
-        return (low, *high) if high else low
+# Values of options, read from text.
 
 
-class NameList(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # the same
-    """Names separated by commas, or @file with one name on each line."""
-
-    name = "NAMES|@FILE"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The list."""
-        if not value.startswith("@"):
-            return [name.strip() for name in value.split(",")]
-        try:
-            with open(value[1:], encoding="utf-8-sig") as file:  # noqa: PTH123  # the name is a plain string
-                return [line for line in file.read().splitlines() if line.strip()]
-        except (OSError, UnicodeDecodeError):
-            self.fail(f"must be a readable text file with a name on each line, got {value[1:]!r}", param, ctx)
+def number_range(text: str) -> float | tuple[float, ...]:
+    """A number, or (low, high) of low:high."""
+    try:
+        low, *high = map(float, text.split(":", 1))
+    except ValueError:
+        raise click.BadParameter(f"must be a number or low:high, got {text!r}") from None
+    return (low, *high) if high else low
 
 
-class Mark(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # the same
-    """A character, or the name of one that a shell makes hard to write: tab or none."""
+def file_lines(path: str) -> list[str]:
+    """The lines of a text file, without blank ones."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise click.BadParameter(
+            f"must be a readable text file with a name on each line, got {path!r}"
+        ) from None
+    return [line for line in text.splitlines() if line.strip()]
 
-    name = "CHARACTER"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002  # click's own form
-        """The character; empty for none."""
-        return {"tab": "\t", r"\t": "\t", "none": ""}.get(value, value)
+def name_list(text: str) -> list[str]:
+    """Names separated by commas, or those of @file, one on each line."""
+    return file_lines(text[1:]) if text.startswith("@") else [name.strip() for name in text.split(",")]
 
 
-class RecordColumn(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # the same
-    """What becomes of a column of records: NAME, NAME:18,40,65 with edges, NAME:month with a period, or NAME=F,M with categories."""
+def mark(text: str) -> str:
+    """A character, also by a name that a shell lets through: tab, or none, which is empty."""
+    return {"tab": "\t", r"\t": "\t", "none": ""}.get(text, text)
 
-    name = "COLUMN[:EDGES|:PERIOD|=CATEGORIES]"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """(name, kind)."""
-        column = re.split("[:=]", value, maxsplit=1)[0]
-        mark, kind = value[len(column) :][:1], value[len(column) + 1 :]
-        if mark == ":" and not re.fullmatch(r"[-+.0-9eE,]+|[a-z]+", kind):
-            self.fail(
-                f"must have edges or a period after the colon, got {kind!r}; list categories as {column}=A,B",
-                param,
-                ctx,
-            )
-        return column, kind.split(",") if mark == "=" else kind or "category"
+def record_column(text: str) -> tuple[str, Any]:
+    """A column of records and what becomes of it: NAME, NAME:18,40,65 with edges, NAME:month with a period, or NAME=F,M with categories."""
+    column = re.split("[:=]", text, maxsplit=1)[0]
+    separator, kind = text[len(column) :][:1], text[len(column) + 1 :]
+    if separator == ":" and not re.fullmatch(r"[-+.0-9eE,]+|[a-z]+", kind):
+        raise click.BadParameter(
+            f"must have edges or a period after the colon, got {kind!r}; list categories as {column}=A,B"
+        )
+    return column, kind.split(",") if separator == "=" else kind or "category"
 
 
 def _record(
@@ -91,6 +77,9 @@ def _record(
     return dict(columns) or None
 
 
+NAMES: dict[str, Any] = {"type": name_list, "metavar": "NAMES|@FILE"}
+RANGE: dict[str, Any] = {"type": number_range, "metavar": "LOW[:HIGH]"}
+MARK: dict[str, Any] = {"type": mark, "metavar": "CHARACTER"}
 FILE, EXISTING_FILE = LocalPath(dir_okay=False), LocalPath(exists=True, dir_okay=False)
 
 
@@ -128,9 +117,9 @@ source_options = all_of(
         help="What files are, whatever their names: csv, jsonl.gz, parquet, ... Needed for standard input, -.",
     ),
     click.option(
-        "--delimiter", type=Mark(), help="Between the fields of .csv, .tsv or .txt files; such as ; or tab."
+        "--delimiter", **MARK, help="Between the fields of .csv, .tsv or .txt files; such as ; or tab."
     ),
-    option("--quote", type=Mark(), default='"', help="Around fields that contain others; or none."),
+    option("--quote", **MARK, default='"', help="Around fields that contain others; or none."),
     option("--encoding", default="utf-8", help="Of text files, such as latin-1, cp1252 or utf-16."),
 )
 
@@ -147,7 +136,8 @@ def event_source(where: Sequence[str], known: dict[str, Any]) -> "al.Source":
 record_options = all_of(
     click.option(
         "--record",
-        type=RecordColumn(),
+        type=record_column,
+        metavar="COLUMN[:EDGES|:PERIOD|=CATEGORIES]",
         multiple=True,
         callback=_record,
         help="A column of a table with one row for each person, instead of items: age:18,40,65 with edges, sex as it is, sex=F,M with "
@@ -156,7 +146,7 @@ record_options = all_of(
     click.option(
         "--pair",
         "record_pairs",
-        type=NameList(),
+        **NAMES,
         multiple=True,
         help="Two columns of --record, such as age,sex, to compare how they go together. Once for each pair.",
     ),
@@ -173,7 +163,11 @@ METHOD = choice(
     values=["asymptotic", "guaranteed"],
     text="guaranteed: holds for all data, and is several times wider.",
 )
-RELATIONS = ("add_remove", "replace")
+RELATION = choice(
+    "--relation",
+    values=["add_remove", "replace"],
+    text="Protect against adding or removing a person, or replacing one.",
+)
 CSV_HELP = "csv has ' before text that begins with = + - @: a spreadsheet would run it as a formula."
 FORMATS = ("table", "json", "csv")
 FORMAT = choice("--format", "form", values=FORMATS, text=CSV_HELP)
@@ -207,14 +201,14 @@ sketch_files = all_of(
 chosen_parties = all_of(  # for commands that list parties, beside `load_all`
     click.option(
         "--only",
-        type=NameList(),
+        **NAMES,
         expose_value=False,
         callback=partial(_keep, _ONLY),
         help="Only these parties: names with commas, or @file.",
     ),
     click.option(
         "--exclude",
-        type=NameList(),
+        **NAMES,
         expose_value=False,
         callback=partial(_keep, _EXCLUDE),
         help="All parties but these.",
@@ -229,14 +223,33 @@ def work_limit() -> dict[str, Any]:
 
 
 def load_all(paths: tuple[str, ...], at_least: int = 1) -> "al.Sketches":
-    """The rows of all files, in order; at least so many, and every label once."""
-    sketches = _chosen(al.load(list(paths), **work_limit()))
-    _check_count(sketches, at_least)
-    if len(set(sketches.labels)) != len(sketches):
+    """The rows of all files that --only and --exclude leave, in order; at least so many, and every label once."""
+    sketches = al.load(list(paths), **work_limit())
+    meta = click.get_current_context().meta
+    only, exclude = meta.get(_ONLY), meta.get(_EXCLUDE) or []
+    for name in (*(only or ()), *exclude):
+        sketches[name]  # raises an error for a name that no row has
+    labels = [label for label in sketches.labels if (only is None or label in only) and label not in exclude]
+    _check_count(len(labels), at_least)
+    if len(set(labels)) != len(labels):
         raise al.ParameterError(
             "labels must differ between all files, got one of them twice; `armslength drift` compares two releases of one party"
         )
-    return sketches
+    return sketches if len(labels) == len(sketches) else rows_of(sketches, paths, labels)
+
+
+def rows_of(
+    sketches: "al.Sketches | al.Collection", files: Sequence[str], labels: Sequence[str]
+) -> "al.Sketches":
+    """The rows of these labels, with margins if all of them have the same: joined with files without them, they lost them."""
+    rows = sketches[list(labels)]
+    if rows.margins is not None or all(protocol.margins is None for protocol in sketches.protocols):
+        return rows
+    wanted, parts = set(labels), []
+    for path in (path for source in files for path in list_files(source)):
+        part = al.load(path, **work_limit())
+        parts.append(part.rows([row for row, label in enumerate(part.labels) if label in wanted]))
+    return al.concat([part for part in parts if len(part)])[list(labels)]
 
 
 def open_all(paths: tuple[str, ...], at_least: int = 1) -> "al.Sketches | al.Collection":
@@ -245,28 +258,14 @@ def open_all(paths: tuple[str, ...], at_least: int = 1) -> "al.Sketches | al.Col
     if not any(Path(path).is_dir() for path in paths) or meta.get(_ONLY) or meta.get(_EXCLUDE):
         return load_all(paths, at_least)
     collection = al.open_collection(paths, **work_limit())
-    _check_count(collection, at_least)
+    _check_count(len(collection), at_least)
     return collection
 
 
-def _chosen(sketches: "al.Sketches") -> "al.Sketches":
-    """The rows that --only and --exclude leave."""
-    meta = click.get_current_context().meta
-    only, exclude = meta.get(_ONLY), meta.get(_EXCLUDE) or []
-    for name in (*(only or ()), *exclude):
-        sketches[name]  # raises an error for a name that no row has
-    kept = [
-        row
-        for row, label in enumerate(sketches.labels)
-        if (only is None or label in only) and label not in exclude
-    ]
-    return sketches.rows(kept)
-
-
-def _check_count(rows: "al.Sketches | al.Collection", at_least: int) -> None:
-    if len(rows) < at_least:
+def _check_count(rows: int, at_least: int) -> None:
+    if rows < at_least:
         raise al.ParameterError(
-            f"the files must hold at least {at_least} rows to compare, got {len(rows)}; "
+            f"the files must hold at least {at_least} rows to compare, got {rows}; "
             "name the files of other parties, too"
         )
 
@@ -279,105 +278,6 @@ def one_against_others(
     if not isinstance(sketches, al.Sketches):
         return one, sketches.without(label)
     return one, sketches.rows([row for row, other in enumerate(sketches.labels) if other != label])
-
-
-# The options of every protocol.
-protocol_options = all_of(
-    record_options,
-    click.option("--input-dim", type=int, help="How many different items there are."),
-    click.option(
-        "--open-vocabulary", is_flag=True, help="Items need not be listed beforehand. Instead of --input-dim."
-    ),
-    click.option("--epsilon", required=True, help="ε of each release, such as 1 or 0.5."),
-    option("--delta", default="0", help="δ; 0 is pure differential privacy."),
-    click.option(
-        "--contribution", type=int, help="How many items of one person count at most; sets the radius."
-    ),
-    click.option(
-        "--count",
-        type=click.Choice(["people", "events"]),
-        help="What event tables count: people, once for each group and item, or events.  [default: people]",
-    ),
-    click.option(
-        "--one-group",
-        is_flag=True,
-        help="Count each person in one group only, chosen by a secret key: then rows share no person.",
-    ),
-    click.option("--radius", help="The largest change that one person can cause.  [default: 1]"),
-    choice(
-        "--relation", values=RELATIONS, text="Protect against adding or removing a person, or replacing one."
-    ),
-    choice("--norm", values=["l1", "l2"], text="l2: for vectors of bounded length."),
-    option(
-        "--total-share", default="0", help="The share of ε for totals, such as 0.1. Needed to compare shapes."
-    ),
-    option("--resolution", default="1", help="1 for counts, a power of two, or auto."),
-    click.option(
-        "--on-grid/--off-grid",
-        default=None,
-        help="Whether you promise that data are multiples of the resolution.",
-    ),
-    click.option(
-        "--changed-entries", type=int, help="How many entries one unit can change, for data off the grid."
-    ),
-    click.option("--value-range", type=NumberRange(), help="A public range; values outside it are clamped."),
-    click.option(
-        "--vocabulary",
-        type=click.File(encoding="utf-8"),
-        callback=lambda _context, _option, file: None if file is None else file.read().splitlines(),
-        help="A text file with one item name on each line, in order.",
-    ),
-    choice("--items", values=["string", "int64"], text="The type of the items of an open vocabulary."),
-    click.option("--seed", help="The public seed.  [default: a new one]"),
-)
-
-
-# Those of item groups, for people who have an item in each.
-margin_options = all_of(
-    click.option(
-        "--margins",
-        type=EXISTING_FILE,
-        help="A public .csv or .parquet file with the columns item and group, or prefix and group: count the people with an item in each "
-        "item group, too.",
-    ),
-    click.option(
-        "--margin-column",
-        "margin_columns",
-        multiple=True,
-        metavar="COLUMN",
-        help="Instead of --margins: a column of --record with edges or listed categories, whose values are item groups; may be repeated.",
-    ),
-    option("--margin-share", default="0", help="The share of ε for margins; 0.2 is usual."),
-    click.option(
-        "--margin-contribution",
-        type=int,
-        help="How many item groups of one person count, over all groups of a release.  [default for --margin-column: all]",
-    ),
-)
-
-
-def take_margins(known: dict[str, Any]) -> None:
-    """Put --margin-column among the options in the place of --margins."""
-    columns = list(known.pop("margin_columns"))
-    if columns and known["margins"] is not None:
-        raise click.UsageError("either --margins or --margin-column must be given, and not both")
-    known["margins"] = columns or known["margins"]
-
-
-def check_dimension(known: dict[str, Any]) -> None:
-    """Require either --input-dim or --open-vocabulary among the options, and take the second out; a record says it by itself."""
-    recipe = checked_record(known["record"], known["record_pairs"])
-    if recipe is not None and known["contribution"] is not None and known.get("item_weights") is None:
-        least, given = recipe.items_per_row, known["contribution"]
-        if given < least:
-            raise click.UsageError(
-                f"--contribution must be at least {least}, the items of each row, got {given}; leave it out"
-            )
-    if recipe is not None and known["input_dim"] is None:
-        items = None if known.pop("open_vocabulary") else recipe.items()
-        known["input_dim"] = None if items is None else len(items)
-    elif (known["input_dim"] is None) != known.pop("open_vocabulary"):
-        raise click.UsageError("either --input-dim or --open-vocabulary must be given, and not both")
 
 
 def check_new_file(output: str | None, *, overwrite: bool, read: Iterable[str] = ()) -> None:

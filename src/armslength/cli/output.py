@@ -32,6 +32,11 @@ def indented_lines(parts: Mapping[str, Sequence[str]]) -> list[str]:
     return lines
 
 
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person reads or types there."""
+    return stream is not None and stream.isatty()
+
+
 def as_json(value: Any) -> str:
     """The value as indented JSON; numbers that JSON does not have become null, and what a terminal would act on is escaped."""
     text = json.dumps(finite(value), indent=1, ensure_ascii=False)
@@ -80,6 +85,8 @@ def finite(value: Any) -> Any:
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {key: finite(inner) for key, inner in value.items()}
+    if hasattr(value, "tolist"):  # an array
+        return finite(value.tolist())
     if isinstance(value, (list, tuple)):
         return [finite(inner) for inner in value]
     return value

@@ -1,4 +1,4 @@
-"""`armslength protocol`: make or show what all parties agree on before any data is seen."""
+"""What all parties agree on before any data is seen: `armslength plan` chooses it, `protocol` makes and shows it."""
 
 import sys
 from typing import Any
@@ -6,23 +6,28 @@ from typing import Any
 import click
 
 import armslength as al
+from armslength.cli.exit_codes import NOT_RESOLVABLE
 from armslength.cli.options import (
+    BEYOND_CHANCE,
+    BY,
     EXISTING_FILE,
     FILE,
+    FORMAT,
     NO_WORK_LIMIT,
     OVERWRITE,
-    check_dimension,
+    RANGE,
+    RELATION,
+    all_of,
     check_new_file,
     choice,
-    margin_options,
     option,
-    protocol_options,
-    take_margins,
+    record_options,
     work_limit,
 )
-from armslength.cli.output import as_json, paragraph
+from armslength.cli.output import as_csv, as_json, echo_notes, is_terminal, paragraph
 from armslength.errors import plural
 from armslength.planner.predictions import smallest_resolved_distance
+from armslength.plots import check_format
 from armslength.privacy.exact_numbers import decimal_text, weakness
 from armslength.protocol.record import checked_record
 from armslength.randomness.seeds import fresh_seed
@@ -30,6 +35,260 @@ from armslength.sketches.card import guarantee_in_words
 from armslength.sketches.noises import UNKNOWN
 
 _TRANSFORMS = ("SparseJL", "HadamardJL", "FastJL", "GaussianJL", "SignJL", "Identity")
+
+
+# The options of every protocol.
+_protocol_options = all_of(
+    record_options,
+    click.option("--input-dim", type=int, help="How many different items there are."),
+    click.option(
+        "--open-vocabulary", is_flag=True, help="Items need not be listed beforehand. Instead of --input-dim."
+    ),
+    click.option("--epsilon", required=True, help="ε of each release, such as 1 or 0.5."),
+    option("--delta", default="0", help="δ; 0 is pure differential privacy."),
+    click.option(
+        "--contribution", type=int, help="How many items of one person count at most; sets the radius."
+    ),
+    click.option(
+        "--count",
+        type=click.Choice(["people", "events"]),
+        help="What event tables count: people, once for each group and item, or events.  [default: people]",
+    ),
+    click.option(
+        "--one-group",
+        is_flag=True,
+        help="Count each person in one group only, chosen by a secret key: then rows share no person.",
+    ),
+    click.option("--radius", help="The largest change that one person can cause.  [default: 1]"),
+    RELATION,
+    choice("--norm", values=["l1", "l2"], text="l2: for vectors of bounded length."),
+    option(
+        "--total-share", default="0", help="The share of ε for totals, such as 0.1. Needed to compare shapes."
+    ),
+    option("--resolution", default="1", help="1 for counts, a power of two, or auto."),
+    click.option(
+        "--on-grid/--off-grid",
+        default=None,
+        help="Whether you promise that data are multiples of the resolution.",
+    ),
+    click.option(
+        "--changed-entries", type=int, help="How many entries one unit can change, for data off the grid."
+    ),
+    click.option("--value-range", **RANGE, help="A public range; values outside it are clamped."),
+    click.option(
+        "--vocabulary",
+        type=click.File(encoding="utf-8"),
+        callback=lambda _context, _option, file: None if file is None else file.read().splitlines(),
+        help="A text file with one item name on each line, in order.",
+    ),
+    choice("--items", values=["string", "int64"], text="The type of the items of an open vocabulary."),
+    click.option("--seed", help="The public seed.  [default: a new one]"),
+)
+
+
+# Those of item groups, for people who have an item in each.
+_margin_options = all_of(
+    click.option(
+        "--margins",
+        type=EXISTING_FILE,
+        help="A public .csv or .parquet file with the columns item and group, or prefix and group: count the people with an item in each "
+        "item group, too.",
+    ),
+    click.option(
+        "--margin-column",
+        "margin_columns",
+        multiple=True,
+        metavar="COLUMN",
+        help="Instead of --margins: a column of --record with edges or listed categories, whose values are item groups; may be repeated.",
+    ),
+    option("--margin-share", default="0", help="The share of ε for margins; 0.2 is usual."),
+    click.option(
+        "--margin-contribution",
+        type=int,
+        help="How many item groups of one person count, over all groups of a release.  [default for --margin-column: all]",
+    ),
+)
+
+
+def _complete(known: dict[str, Any]) -> None:
+    """Take --open-vocabulary and --margin-column out of the options: the input dimension and the margins say the same."""
+    columns = list(known.pop("margin_columns"))
+    if columns and known["margins"] is not None:
+        raise click.UsageError("either --margins or --margin-column must be given, and not both")
+    known["margins"] = columns or known["margins"]
+    recipe = checked_record(known["record"], known["record_pairs"])
+    if recipe is not None and known["contribution"] is not None and known.get("item_weights") is None:
+        least, given = recipe.items_per_row, known["contribution"]
+        if given < least:
+            raise click.UsageError(
+                f"--contribution must be at least {least}, the items of each row, got {given}; leave it out"
+            )
+    if recipe is not None and known["input_dim"] is None:
+        items = None if known.pop("open_vocabulary") else recipe.items()
+        known["input_dim"] = None if items is None else len(items)
+    elif (known["input_dim"] is None) != known.pop("open_vocabulary"):
+        raise click.UsageError("either --input-dim or --open-vocabulary must be given, and not both")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  armslength plan --by shape --beyond-chance --open-vocabulary --parties 9 --people 3000 --contribution 5 --epsilon 1
+  armslength plan --by shape --open-vocabulary --people 3000 --contribution 5 --epsilon 1 --one-group --item-groups 20
+  armslength plan --input-dim 70000 --epsilon 1 --people 500 --contribution 1
+  armslength plan --open-vocabulary --epsilon 1 --people 2000 --contribution 3 --unit "one patient" -o protocol.json
+  armslength plan --record age:18,40,65,80 --record sex=F,M --pair age,sex --epsilon 1 --people 500 --by shape
+  armslength plan --by shape --open-vocabulary --people 20000 --contribution 3 --epsilon 1 --explain 300
+  armslength plan --input-dim 5000 --epsilon 2 --distance 300 --distortion 0.2 --failure-probability 0.05
+  armslength plan --input-dim 768 --epsilon 1 --delta 1e-6 --norm l2 --radius 2 --resolution auto --distance 1
+
+Exit code 3: the distances cannot be resolved; the last line says what would be needed.
+"""
+)
+@_protocol_options
+@_margin_options
+@click.option(
+    "--item-groups",
+    type=int,
+    help="Instead of --margins: how many item groups there will be, with (other), where they are not listed yet.",
+)
+@click.option("--unit", default="", help='The unit of protection in words, such as "one patient".')
+@BY
+@BEYOND_CHANCE
+@click.option("--distance", **RANGE, help="How far apart the groups are, or low:high, in data units.")
+@click.option("--people", type=int, help="Instead of --distance: how many people a group has.")
+@click.option("--parties", type=int, help="How many parties are compared, all pairs together.")
+@click.option(
+    "--concentration",
+    type=float,
+    help="By shape: how often two records of a party, drawn at random, are of the same item.  [default: by Zipf's law]",
+)
+@click.option(
+    "--explain",
+    type=int,
+    help="How many listed items `armslength explain --items` will be asked about: sizes the sketch for it.",
+)
+@click.option(
+    "--max-sketch-dim",
+    type=int,
+    help="The largest sketch to recommend.  [default: 4096, or what --explain takes]",
+)
+@click.option("--distortion", type=float, help="α: the error may be at most α times the squared distance …")
+@click.option("--failure-probability", type=float, help="… except with probability β, over all pairs.")
+@click.option(
+    "--density", type=float, help="The share of coordinates that are not zero, for the predicted cost."
+)
+@click.option(
+    "--pairs", type=int, help="Instead of --parties: how many pairs are to hold together.  [default: 1]"
+)
+@click.option(
+    "--binary", is_flag=True, help="Vectors hold 0 and 1, and one unit is one bit: adds randomized response."
+)
+@click.option("--plot", type=FILE, help="Write error against size and ε to .svg or .png.")
+@OVERWRITE
+@click.option("-o", "--output", type=FILE, help="Write the recommended protocol here.")
+@FORMAT
+@click.pass_context
+def plan(
+    ctx: click.Context, /, plot: str | None, output: str | None, overwrite: bool, form: str, **known: Any
+) -> None:
+    """Choose the settings before any privacy is spent: predicts how accurate they are, and whether it can work.
+
+    Give the size of the data (--input-dim, --open-vocabulary or --record), the privacy (--epsilon), and how far apart the groups are
+    (--distance, or --people with --contribution). Every transform and noise, at its best size, is ranked by its exact error.
+    The best is recommended, and written as a protocol with -o.
+
+    With --by shape the plan is about mixes: it says which differences will be seen, what chance and noise hide, and what would
+    show more. It chooses the size of the sketch and the share of ε for totals. With --margins or --item-groups it also says which
+    differences in the prevalence of item groups will be seen, and chooses the share of ε for them and how many of each person count.
+
+    With --explain N the sketch can also tell which of N listed items differ (armslength explain --items). That takes 20 numbers for each
+    item, three entries of each item (sparsity 3), or no projection; the plan says what it costs for distances.
+    """
+    _complete(known)
+    check_new_file(output, overwrite=overwrite)
+    if output is not None and known["item_groups"] is not None:
+        raise click.UsageError(
+            "-o must go with --margins, which lists the item groups, and not with --item-groups"
+        )
+    is_for_events = known["contribution"] is not None or known["record"] is not None
+    if output is not None and is_for_events and not known["unit"]:
+        raise click.UsageError(
+            '-o must go with --unit, which says who is protected, such as --unit "one patient"'
+        )
+    if plot is not None:
+        check_format(plot)  # before any work
+        if known["by"] == "shape":
+            raise click.UsageError("--plot draws plans by size; leave it out with --by shape")
+    result: al.Plan | al.ShapePlan = al.plan(**known)
+    if plot is not None and isinstance(result, al.Plan):
+        result.plot(plot)
+    click.echo(_listed(result, form))
+    if form == "csv":  # the other forms say it themselves
+        echo_notes(result.weakness)
+    if output is not None and result.resolvable:
+        result.protocol.save(output)
+        echo_notes(f"the recommended protocol was written to {output}")
+        if not is_for_events:
+            echo_notes(
+                "it has no contribution, so it is for matrices; for an event table, say --contribution and --unit"
+            )
+    if result.refusal:
+        echo_notes(result.refusal)
+        ctx.exit(NOT_RESOLVABLE)
+
+
+def _listed(result: "al.Plan | al.ShapePlan", form: str) -> str:
+    rows = result.to_arrow().to_pylist()
+    if form == "csv":
+        return as_csv(rows)
+    if form == "table":
+        return str(result)
+    needs = result.needs
+    about: dict[str, Any] = {
+        "resolvable": result.resolvable,
+        "refusal": result.refusal,
+        "recommended": next(row for row in rows if row["is_recommended"]),
+        "weak_promise": result.weakness or None,
+        "needed": None if needs is None else vars(needs),
+        "seed": result.seed,
+        "protocol": _document(result),
+        "configurations": rows,
+    }
+    if isinstance(result, al.Plan):
+        about |= {
+            "told_apart": result.told_apart if result.resolvable else None,
+            "distance": [result.situation.distances.low, result.situation.distances.high],
+            "assumption": result.situation.distances.assumption,
+            "reasons": result.reasons,
+        }
+    else:
+        about |= {
+            "seen": result.seen,
+            "hidden_by_chance": result.chance,
+            "beyond_chance": result.situation.beyond_chance,
+            "assumption": result.assumption,
+        }
+        margins = result.situation.margins
+        if margins is not None:
+            best = margins.recommended
+            about["margins"] = {
+                "item_groups": margins.item_groups,
+                "share": float(best.share),
+                "contribution": best.contribution,
+                "seen": best.seen,
+                "hidden_by_chance": margins.chance,
+                "seen_with_one_group": margins.alone,
+            }
+    return as_json(about)
+
+
+def _document(result: "al.Plan | al.ShapePlan") -> dict[str, Any] | None:
+    """The recommended protocol; None if there is none, or if its item groups are not listed yet."""
+    margins = result.situation.margins if isinstance(result, al.ShapePlan) else None
+    if not result.resolvable or (margins is not None and margins.fields is None):
+        return None
+    return result.protocol.document()
 
 
 @click.group()
@@ -90,18 +349,17 @@ With --margins, a release also tells how many people of each group have an item 
     type=EXISTING_FILE,
     help="A public .csv or .parquet file with the columns item and weight; items that it does not list count nothing.",
 )
-@margin_options
+@_margin_options
 @option("--dropped-bits", default=0, help="Low bits to drop after the noise.")
-@protocol_options
+@_protocol_options
 @OVERWRITE
 @click.option("-o", "--output", required=True, type=FILE, help="Where to write it.")
 def new(unit: str | None, transform: str, overwrite: bool, output: str, **known: Any) -> None:
     """Write a protocol to a file, and print what it means."""
     check_new_file(output, overwrite=overwrite)
-    check_dimension(known)
-    take_margins(known)
+    _complete(known)
     if not unit:
-        if not is_terminal():
+        if not is_terminal(sys.stdin):
             raise click.UsageError('--unit must say who is protected, such as --unit "one patient"')
         unit = click.prompt("Who is protected? Say it in words, such as: one patient")
     recipe = checked_record(known["record"], known["record_pairs"])
@@ -127,11 +385,6 @@ def _and_table(agreement: "al.Protocol", table: Any) -> str:
     if agreement.margins is None or agreement.margins.rule != "table":
         return ""
     return f" and {table} (a release needs it again: --margins {table})"
-
-
-def is_terminal() -> bool:
-    """Whether there is somebody to ask."""
-    return sys.stdin.isatty()
 
 
 def _transform(
@@ -177,21 +430,17 @@ def show(file: str, form: str) -> None:
 def description(protocol: "al.Protocol") -> str:
     """The protocol in words."""
     weak = weakness(protocol.epsilon, protocol.released_delta)
+    norm = "" if protocol.max_norm is None else decimal_text(protocol.max_norm)
+    optional = {
+        "record": protocol.record,
+        "item weights": protocol.item_weights and f"the list with SHA-256 {protocol.item_weights}",
+        "max norm": norm and f"{norm}, of each person's part of all sketches",
+    }
     lines = [
         paragraph(guarantee_in_words(protocol, UNKNOWN)),
         "",
         protocol.transform.card(),
-        *([] if protocol.record is None else [f"  record: {protocol.record}"]),
-        *(
-            []
-            if protocol.item_weights is None
-            else [f"  item weights: the list with SHA-256 {protocol.item_weights}"]
-        ),
-        *(
-            []
-            if protocol.max_norm is None
-            else [f"  max norm: {decimal_text(protocol.max_norm)}, of each person's part of all sketches"]
-        ),
+        *(f"  {name}: {text}" for name, text in optional.items() if text),
         *([] if protocol.margins is None else _margin_lines(protocol)),
         f"  noise: {protocol.noise}, scale {protocol.law.scale:.6g} in integer units",
         f"  two parties are told from equal ones at 95% from about {smallest_resolved_distance(protocol):.4g} on",

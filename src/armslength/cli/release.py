@@ -4,16 +4,15 @@ import secrets
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-import armslength as al
-from armslength.cli.check import check_text, is_terminal, table_job, table_options
+from armslength.cli.check import check_text, table_job, table_options
 from armslength.cli.exit_codes import ELSEWHERE, NEEDS_A_LOOK, endings_ignored
-from armslength.cli.ledger import NEW_LEDGER
-from armslength.cli.options import FILE, OVERWRITE, check_new_file, option
-from armslength.cli.output import echo_notes, paragraph
+from armslength.cli.ledger import charge_text, chosen_ledger, ledger_options
+from armslength.cli.options import FILE, OVERWRITE, check_new_file
+from armslength.cli.output import echo_notes, is_terminal, paragraph
 from armslength.errors import ArmslengthError, ParameterError, plural
 from armslength.files import check_can_write
 from armslength.ingest.check_table import check_table
@@ -23,6 +22,9 @@ from armslength.ledger.ledger import Account, NoLedger, open_account
 from armslength.privacy.exact_numbers import decimal_text, weakness
 from armslength.release.release import preview_events, release_events
 from armslength.sketches.card import protection_in_words
+
+if TYPE_CHECKING:
+    import armslength as al
 
 _LOST = "ε was charged, and nothing was written: releasing again, with --repeat, spends once more"
 
@@ -53,13 +55,7 @@ in the temporary folder, which the message names.
 """
 )
 @table_options
-@click.option("--population", default="", help="Whose budget the ledger charges, such as visits-2026.")
-@option("--ledger", default="ledger.sqlite", type=FILE, help="The ledger that is charged. It must exist.")
-@NEW_LEDGER
-@click.option("--no-ledger", is_flag=True, help="Use no ledger: you keep count yourself.")
-@click.option(
-    "--repeat", is_flag=True, help="Release labels again that were released before; spends the budget again."
-)
+@ledger_options
 @OVERWRITE
 @click.option(
     "--check/--no-check",
@@ -71,15 +67,7 @@ in the temporary folder, which the message names.
     "--dry-run", is_flag=True, help="Show what would be released and spent; reads no event, spends nothing."
 )
 @click.option("-o", "--output", required=True, type=FILE, help="The sketch file to write.")
-def release(
-    files: tuple[str, ...],
-    population: str,
-    ledger: str,
-    new_ledger: bool,
-    no_ledger: bool,
-    output: str,
-    **known: Any,
-) -> None:
+def release(files: tuple[str, ...], population: str, output: str, **known: Any) -> None:
     """Release one private sketch for each group of an event table.
 
     SOURCE is files, folders or patterns (.parquet, .arrow, .csv, .tsv, .txt, .json, .jsonl; text also as .gz, .bz2 or .zst), here or in
@@ -88,18 +76,17 @@ def release(
     is optional. With a protocol that has records, columns of each row become items: leave out --item; --record, if given, must
     be as in the protocol. Everything is read and checked before any privacy is spent.
     """
-    if new_ledger and no_ledger:
-        raise click.UsageError("--new-ledger must go without --no-ledger, got both; leave one out")
-    check_new_file(output, overwrite=known["overwrite"], read=[*files, ledger, known["protocol_file"]])
+    read = [*files, known["ledger"], known["protocol_file"]]
+    check_new_file(output, overwrite=known["overwrite"], read=read)
     check_can_write(output)
-    chosen = al.NO_LEDGER if no_ledger else al.Ledger(ledger, create=new_ledger)
-    account = open_account(chosen, population, repeat=known["repeat"])
+    ledger = chosen_ledger(known)
+    account = open_account(ledger, population, repeat=known["repeat"])
     job = table_job(files, known)
     if known["dry_run"]:
         preview_events(job, account)
         message = "would be released; nothing was read but the schema, nothing was spent"
         click.echo(_summary(job.protocol, job, message))
-        click.echo(charge_text(chosen, population, "would be charged"))
+        click.echo(charge_text(ledger, population, "would be charged"))
         return
     _offer_check(job, account, wanted=known["checked"])
     place = _release(job, account, output)
@@ -190,21 +177,6 @@ def _save(sketches: "al.Sketches", output: str) -> str:
         echo_notes(f"{error}; the release was saved as {rescued}: move it where it belongs")
         return rescued
     return output
-
-
-def charge_text(ledger: "al.Ledger | NoLedger", population: str, done: str) -> str:
-    """Where the release was charged, and what is left of each budget."""
-    if isinstance(ledger, NoLedger):
-        return "no ledger: you keep count yourself"
-    spent = ledger.spent(population)
-    budgets = [line for line in spent if line.budget is not None]
-    lines = [f"{done} to {population!r} in {ledger.path}"]
-    lines += [f"  budget {line.budget}; left now: {line.left:.4g}" for line in budgets]
-    if not budgets:
-        lines.append(
-            f"  no budget is set for {population!r}: `armslength ledger budget {ledger.path} --population ...` sets one"
-        )
-    return "\n".join(lines)
 
 
 def _summary(protocol: "al.Protocol", job: TableJob, what: str) -> str:

@@ -130,9 +130,9 @@ class Plan(Result):
         return pa.table([*lines, is_recommended], schema=_COLUMNS)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """Error against sketch size and against ε, as a Matplotlib figure; or written to an .html, .svg or .png file."""
+        """Error against sketch size and against ε, as a Matplotlib figure; or written to an .svg or .png file."""
         figure = plan_figure(curves_of(self))
-        return figure if path is None else write_figure(figure, path, title="armslength plan", text=str(self))
+        return figure if path is None else write_figure(figure, path)
 
     def __str__(self) -> str:
         return page_text(self)

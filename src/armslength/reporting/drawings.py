@@ -4,15 +4,13 @@ The map and the tree are in percentages of their width, so that text keeps its s
 """
 
 import math
-import unicodedata
-from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from armslength.answers.cluster import Clusters
 from armslength.answers.plane import Plane, Points
 from armslength.errors import plural
+from armslength.plots import LABEL_PLACES, LabelPlace, free_places
 from armslength.reporting.findings import Findings
 from armslength.reporting.markup import NumberStyle, escaped, name
 
@@ -26,34 +24,12 @@ HATCHING = (
 # The map. Pixels: its smallest size on a tablet, a desktop or paper, and that on a phone; both 4 to 3.
 _WIDE, _NARROW = (600.0, 450.0), (350.0, 262.5)
 _MARGIN = 0.07  # of each side
-_LINE_HEIGHT, _LETTER_WIDTH, _MOST_LETTERS = 15.0, 6.3, 34
+_MOST_LETTERS = 34
 
 # The heat map, in its own units, and the tree, in pixels.
 _CELL, _LABEL_SPACE, _MOST_CELL_LETTERS, _COLORS = 16, 150, 22, 9
 _TREE_ROW, _TALLEST_TREE = 20.0, 1200.0
 _MINOR = ' class="minor"'
-
-Box = tuple[float, float, float, float]
-
-
-class _LabelPlace(NamedTuple):
-    """Where a label goes: an offset from its mark in pixels, and which end of the text is there."""
-
-    dx: float
-    dy: float
-    anchor: str
-
-
-_PLACES = (
-    _LabelPlace(8, 4, "start"),
-    _LabelPlace(-8, 4, "end"),
-    _LabelPlace(0, -9, "middle"),
-    _LabelPlace(0, 18, "middle"),
-    _LabelPlace(7, -6, "start"),
-    _LabelPlace(7, 14, "start"),
-    _LabelPlace(-7, -6, "end"),
-    _LabelPlace(-7, 14, "end"),
-)
 
 
 def map_svg(findings: Findings) -> str:
@@ -63,14 +39,14 @@ def map_svg(findings: Findings) -> str:
         return ""
     centers, half_axes, width = _fit(plane)
     texts = [_shortened(label, _MOST_LETTERS) for label in findings.labels]
-    places, crowded = _label_places(centers, [text_width(text) for text in texts])
+    places, crowded = _label_places(centers, texts)
     marks = []
     for party, text in enumerate(texts):
         (x, y), (rx, ry) = 100 * centers[party], 100 * half_axes[party]
         classes = ["mark-party"]
         classes += ["hidden"] if places[party] is None else ["crowded"] if crowded[party] else []
         classes += ["clear"] if findings.in_clear[party] else []
-        place = places[party] or _PLACES[0]
+        place = places[party] or LABEL_PLACES[0]
         ellipse = (
             f'<ellipse cx="{x:.2f}%" cy="{y:.2f}%" rx="{rx:.2f}%" ry="{ry:.2f}%"/>' if max(rx, ry) > 0 else ""
         )
@@ -101,49 +77,13 @@ def _fit(plane: Plane) -> tuple[Points, Points, float]:
     return centers, plane.reach / sides, width
 
 
-def _label_places(centers: Points, widths: list[float]) -> tuple[list[_LabelPlace | None], list[bool]]:
+def _label_places(centers: Points, texts: list[str]) -> tuple[list[LabelPlace | None], list[bool]]:
     """For each mark a place where its label covers nothing, or None; and whether it covers something on a phone."""
-    if len(widths) > MOST_LABELS_ON_MAP:
-        return [None] * len(widths), [True] * len(widths)
-    places = _free_places(centers, widths, _WIDE, [_PLACES] * len(widths))
-    on_phone = _free_places(centers, widths, _NARROW, [[place] if place else [] for place in places])
+    if len(texts) > MOST_LABELS_ON_MAP:
+        return [None] * len(texts), [True] * len(texts)
+    places = free_places(centers, texts, _WIDE)
+    on_phone = free_places(centers, texts, _NARROW, [[place] if place else [] for place in places])
     return places, [place is None for place in on_phone]
-
-
-def _free_places(
-    centers: Points, widths: list[float], size: tuple[float, float], choices: Sequence[Sequence[_LabelPlace]]
-) -> list[_LabelPlace | None]:
-    """For each mark the first of its places inside a map of this size where its label covers no other mark or label."""
-    marks = (centers * np.array(size)).tolist()
-    boxes = [(x - 4, y - 4, x + 4, y + 4) for x, y in marks]
-    places: list[_LabelPlace | None] = []
-    for party, ((x, y), width) in enumerate(zip(marks, widths, strict=True)):
-        others = [*boxes[:party], *boxes[party + 1 :]]
-        areas = ((place, _label_area(place, x, y, width)) for place in choices[party])
-        place, area = next((pair for pair in areas if _is_free(pair[1], size, others)), (None, None))
-        places.append(place)
-        boxes += [area] if area else []
-    return places
-
-
-def _label_area(place: _LabelPlace, x: float, y: float, width: float) -> Box:
-    left = x + place.dx - {"start": 0.0, "middle": width / 2, "end": width}[place.anchor]
-    top = y + place.dy - 11
-    return left, top, left + width, top + _LINE_HEIGHT
-
-
-def _is_free(area: Box, size: tuple[float, float], others: list[Box]) -> bool:
-    """Whether a label lies inside the map and covers none of the others."""
-    left, top, right, bottom = area
-    if left < 2 or top < 2 or right > size[0] - 2 or bottom > size[1] - 24:
-        return False
-    return not any(left < x1 and x0 < right and top < y1 and y0 < bottom for x0, y0, x1, y1 in others)
-
-
-def text_width(text: str) -> float:
-    """About how wide a label is, in pixels: wide letters of East Asia and emoji count twice."""
-    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
-    return _LETTER_WIDTH * (len(text) + wide) + 2
 
 
 def _shortened(label: str, letters: int) -> str:

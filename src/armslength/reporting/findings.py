@@ -2,29 +2,102 @@
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armslength.answers.cluster import Clusters, cluster_estimate
+from armslength.answers.explain import DOUBTFUL, NEARLY_ALL, Explanation, explain_pairs
 from armslength.answers.outliers import Outliers, estimate_outliers
 from armslength.answers.pairs import best_question, pair_estimator
 from armslength.answers.plane import Plane, plane_of
 from armslength.errors import ParameterError
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Level
+from armslength.estimates.prevalence import Prevalence
 from armslength.estimates.shapes import ALIKE, Shape, has_sure_total, shape_cosines
 from armslength.reporting.markup import NumberStyle
-from armslength.reporting.reasons import Comparison, Explained, Reasons, Rows, explained_rows, reasons_of
+from armslength.results import shortened
 from armslength.sketches.sketches import Sketches, concat, sum_rows
 
 MOST_PARTIES = 1000
 MOST_PAIRS_LISTED, MOST_GROUPS, MOST_OUTLIERS = 3, 8, 5
 
+_MOST_WORDS = 3
+_LONGEST_NAME = 32
+_MOST_NUMBERS = 600_000  # that the page holds for choices: 3 MB
+_MOST_ALONE = 100  # parties that can be compared with all others: each takes a while
+
 Matrix = NDArray[np.float64]
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
+Rows = tuple[int, ...]
+Comparison = tuple[Rows, Rows]  # rows of the first side, rows of the second
+
+
+@dataclass(frozen=True, eq=False)
+class Reasons:
+    """Prevalences of all sides that can be chosen, and the differences that the page shows without a choice.
+
+    Attributes:
+        sketches: All rows of the page, with margins.
+        groups: The rows of each group.
+        sides: (value, lower, upper) of every item group's prevalence in each party, then in each group: (n + g) x 3 x M. Up to 100 parties
+            there are three of these: among parties and among groups; the same sides against all others; and all others of each side.
+            NaN where people are too few, or not known. None where these are too many numbers for a page.
+        shown: The differences between some sides; None where people are too few.
+        beyond_chance: Whether they are about the populations behind the rows.
+        choices: For how many comparisons the intervals hold together.
+    """
+
+    sketches: Sketches
+    groups: tuple[Rows, ...]
+    sides: Matrix | None
+    shown: dict[Comparison, Explanation | None]
+    beyond_chance: bool
+    choices: int
+
+    def others(self, rows: Rows) -> Rows:
+        """All rows but these."""
+        return _others(rows, len(self.sketches))
+
+    @property
+    def has_alone(self) -> bool:
+        """Whether a party or a group can be compared with all others."""
+        return self.sides is not None and len(self.sides) > 1
+
+    def near_limit(self) -> tuple[int, Rows]:
+        """How many item groups of each person count, and the rows in which many people reach that; the margins themselves tell it."""
+        protocol = self.sketches.noises.terms(0)[0][0]
+        most, margins = protocol.margin_contribution, protocol.margins
+        if self.sketches.margins is None or margins is None or most is None:
+            return 0, ()
+        if margins.rule == "record" and most >= len(margins.columns):
+            return most, ()  # everybody has one value in each column, and all count
+        counted, people = self.sketches.margins[:, :-1].sum(axis=1), self.sketches.margins[:, -1]
+        return most, tuple(np.flatnonzero((people > 0) & (counted > NEARLY_ALL * most * people)).tolist())
+
+    def words(self, first: Rows, second: Rows) -> str:
+        """The three clearest differences of the second against the first; empty if none was found. The script writes the same."""
+        answer = self.shown.get((first, second))
+        if answer is None:
+            return ""
+        return ", ".join(
+            f"{answer.verdict[row]} with {shortened(answer.item_groups[row], _LONGEST_NAME)} "
+            f"({_points(answer.difference[row])}{'' if row else ' points'})"
+            for row in range(min(answer.found, _MOST_WORDS))
+        )
+
+
+def _others(rows: Rows, count: int) -> Rows:
+    return tuple(row for row in range(count) if row not in set(rows))
+
+
+def _points(share: float) -> str:
+    """A difference in points, with two digits."""
+    points = 100 * float(share)
+    return f"{points:+.{0 if abs(points) >= 9.95 else 1}f}".replace("-", "−")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +123,9 @@ class Findings:
     left_out: tuple[str, ...] = ()  # parties whose totals may be 0: they have no mix
     remedy: "Remedy | None" = None  # of pairs that are neither told apart nor alike; None by size
     reasons: Reasons | str = "no margins"  # in what parties and groups differ, or why that is not known
-    group_distances: tuple[Matrix, Matrix, Matrix] | None = None  # of those groups, with their ends
+    group_distances: tuple[
+        Matrix, ...
+    ] = ()  # of those groups: values, lower and upper ends; of several alone
 
     @cached_property
     def is_alike(self) -> NDArray[np.bool_]:
@@ -81,16 +156,10 @@ class Findings:
 
     @property
     def main_comparison(self) -> Comparison:
-        """The first two groups, or else the pair that is surely farthest apart; of those that the reasons know."""
-        return self.comparison_among(
-            self.reasons.rows if isinstance(self.reasons, Reasons) else tuple(range(len(self.labels)))
-        )
-
-    def comparison_among(self, rows: Rows) -> Comparison:
-        """The same, of these rows."""
-        if len(self.groups) > 1 and {*self.groups[0], *self.groups[1]} <= set(rows):
+        """The first two groups, or else the pair that is surely farthest apart."""
+        if len(self.groups) > 1:
             return self.groups[0], self.groups[1]
-        i, j = next(iter(self.surest_pairs(1, is_closest=False, among=rows)), rows[:2])
+        i, j = next(iter(self.surest_pairs(1, is_closest=False)), (0, 1))
         return (i,), (j,)
 
     @property
@@ -155,9 +224,7 @@ class Findings:
             return 0.0, 1.0
         return float(colored.min()), min(float(colored.max()), 1.5 * float(np.quantile(colored, 0.95)))
 
-    def surest_pairs(
-        self, count: int, *, is_closest: bool, among: Rows | None = None
-    ) -> list[tuple[int, int]]:
+    def surest_pairs(self, count: int, *, is_closest: bool) -> list[tuple[int, int]]:
         """The pairs that are surely nearest and not told apart, or alike; or those that are told apart and surely farthest.
 
         They are chosen by the sure ends of the numbers that the page shows of them, and ordered by these numbers.
@@ -168,8 +235,6 @@ class Findings:
         is_listed = (~self.resolved | self.is_alike if is_closest else self.resolved)[self.pairs]
         ends, values = (near, value) if is_closest else (-far, -value)
         ends, values = ends[self.pairs], values[self.pairs]
-        if among is not None:
-            is_listed = is_listed & np.isin(self.pairs, among).all(axis=0)
         best = np.flatnonzero(is_listed & np.isfinite(ends))
         best = best[np.argsort(ends[best], kind="stable")][:count]
         best = best[np.argsort(values[best], kind="stable")]
@@ -191,7 +256,7 @@ class Remedy(NamedTuple):
 
 
 def findings_of(
-    sketches: Sketches | list[Sketches],
+    sketches: Sketches,
     *,
     level: float,
     simultaneous: bool,
@@ -199,9 +264,8 @@ def findings_of(
     beyond_chance: bool | None = None,
 ) -> Findings:
     """All numbers of a report, from one estimate of all pairs; by default about the best question that the releases allow."""
-    parts = sketches if isinstance(sketches, list) else [sketches]
-    sketches = joined(sketches)  # which has margins only if all rows have the same
-    explained = explained_rows(parts)
+    if not isinstance(sketches, Sketches):
+        raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}")
     count = len(sketches)
     if not 1 <= count <= MOST_PARTIES:
         raise ParameterError(
@@ -219,10 +283,6 @@ def findings_of(
         is_sure = has_sure_total(sketches)
         left_out = sketches[~is_sure].labels
         sketches = sketches[is_sure]
-        if explained is not None:
-            kept = [row for row in explained.numbers if is_sure[row]]
-            numbers = tuple((np.cumsum(is_sure) - 1)[kept].tolist())
-            explained = Explained(explained.sketches.rows(explained.places(tuple(kept))), numbers)
         if not len(sketches):
             raise ParameterError("totals must surely be above 0 to compare shapes, got none; report by size")
     count = len(sketches)
@@ -258,45 +318,81 @@ def findings_of(
         else None,
         in_clear=estimate.in_clear[0],
     )
-    return _with_reasons(findings, sketches, explained, beyond_chance=asked_beyond_chance is not False)
+    return _with_reasons(findings, sketches, beyond_chance=asked_beyond_chance is not False)
 
 
-def joined(sketches: Sketches | list[Sketches]) -> Sketches:
-    """All rows of one or several sketches."""
-    parts = sketches if isinstance(sketches, list) else [sketches]
-    for part in parts:
-        if not isinstance(part, Sketches):
-            raise ParameterError(f"sketches must be al.Sketches, got {type(part).__name__}")
-    return parts[0] if len(parts) == 1 else concat(parts)
-
-
-def _with_reasons(
-    findings: Findings, sketches: Sketches, explained: Explained | None, *, beyond_chance: bool
-) -> Findings:
-    """The same findings, and in what the parties and groups differ that they speak of, of the explained rows."""
-    if explained is None or len(explained.numbers) < 2:
+def _with_reasons(findings: Findings, sketches: Sketches, *, beyond_chance: bool) -> Findings:
+    """The same findings, and in what the parties and groups differ that they speak of."""
+    if len(sketches) < 2 or all(protocol.margins is None for protocol in sketches.protocols):
         return findings
+    reasons = _reasons(findings, sketches, beyond_chance=beyond_chance)
+    distances: tuple[Matrix, ...] = ()
     groups = findings.groups[:MOST_GROUPS]
-    pairs = findings.surest_pairs(MOST_PAIRS_LISTED, is_closest=False)
-    first, second = findings.comparison_among(explained.numbers)
-    reasons = reasons_of(
-        explained,
-        len(findings.labels),
-        groups,
-        [*pairs, (first[0], second[0])] if len(first) == 1 else pairs,
-        findings.outlier_rows[:MOST_OUTLIERS],
-        level=findings.level,
-        simultaneous=findings.simultaneous,
-        beyond_chance=beyond_chance,
-    )
-    distances = None
     if isinstance(reasons, Reasons) and len(groups) > 1:
         sums = concat([sum_rows(sketches.rows(rows), "group") for rows in groups])
         estimate = pair_estimator(findings.by, beyond_chance=findings.beyond_chance)(sums, None)
         ends = estimate.interval(findings.level, simultaneous=findings.simultaneous)
-        value, lower, upper = (np.sqrt(np.maximum(each, 0.0)) for each in (estimate.value, *ends))
-        distances = value, lower, upper
+        distances = tuple(np.sqrt(np.maximum(each, 0.0)) for each in (estimate.value, *ends))
     return replace(findings, reasons=reasons, group_distances=distances)
+
+
+def _reasons(findings: Findings, sketches: Sketches, *, beyond_chance: bool) -> Reasons | str:
+    """The reasons of what the findings speak of, or why there are none. The choice of groups is taken as given.
+
+    Guarantee: with probability at least the level all intervals hold together: half of the error is for all pairs of parties, half for
+    all pairs of groups, each group against the rest, and each party against the rest. Not simultaneous: those of each pair.
+    """
+    if sketches.margins is None:
+        return "not all were released with the same item groups; --only and --exclude choose those that were"
+    if sketches.noises.has_shared:
+        return "some rows have a release in common"
+    count = len(sketches)
+    groups = findings.groups[:MOST_GROUPS]
+    choices = count * (count - 1) // 2, len(groups) * (len(groups) + 1) // 2 + count
+    error = 1 - findings.level
+    of_pair, of_group = error, error
+    if findings.simultaneous:
+        of_pair = error / choices[0] / (1 if count == 2 else 2)
+        of_group = error / choices[1] / 2
+    every = [(row,) for row in range(len(findings.labels))]
+    outliers = [every[row] for row in findings.outlier_rows[:MOST_OUTLIERS]]
+    pairs = [(0, 1)] if len(every) == 2 else findings.surest_pairs(MOST_PAIRS_LISTED, is_closest=False)
+    asked: dict[Comparison, float] = {
+        **{(every[i], every[j]): of_pair for i, j in pairs},
+        **{(_others(rows, count), rows): of_group for rows in (*groups, *outliers)},
+    }
+    limits = partial(_limits, sketches, beyond_chance=beyond_chance)
+    try:
+        shown = {
+            sides: explain_pairs(sketches, [sides], beyond_chance=beyond_chance, level=1 - miss)[0]
+            for sides, miss in asked.items()
+            if all(sides)
+        }
+        sides = None
+        has_alone = 2 < count <= _MOST_ALONE
+        if (9 if has_alone else 3) * len((*every, *groups)) * len(sketches.margin_names) <= _MOST_NUMBERS:
+            of_groups = [limits(rows, of_group) for rows in groups]
+            among = [limits(rows, of_pair) for rows in every] + of_groups
+            blocks = [among]
+            if has_alone:
+                rest = [limits(_others(rows, count), of_group) for rows in (*every, *groups)]
+                blocks = [among, [limits(rows, of_group) for rows in every] + of_groups, rest]
+            sides = np.array(blocks)
+    except ParameterError as problem:
+        return str(problem)
+    together = sum(choices) if findings.simultaneous and count > 2 else 1
+    return Reasons(sketches, groups, sides, shown, beyond_chance, together)
+
+
+def _limits(sketches: Sketches, rows: Rows, miss: float, *, beyond_chance: bool) -> Matrix:
+    """(value, lower, upper) of every item group of a side; NaN where people are too few."""
+    names = sketches.margin_names
+    if rows:
+        people = Prevalence.of(sketches.rows(rows), beyond_chance=beyond_chance)
+        tail = miss / 2 / len(names)
+        if people.has_people(min(tail, DOUBTFUL)):
+            return np.array(people.limits(tail))
+    return np.full((3, len(names)), np.nan)
 
 
 def _likeness(

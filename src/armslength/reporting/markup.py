@@ -3,7 +3,7 @@
 import html
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
@@ -34,6 +34,13 @@ def escaped(text: str) -> str:
 def name(label: str) -> str:
     """A party's label, which keeps its own direction of writing."""
     return f"<bdi>{escaped(label)}</bdi>"
+
+
+def some_names(labels: Sequence[str], most: int) -> str:
+    """The first labels as a list in words, and how many more there are."""
+    names = [name(label) for label in labels[:most]]
+    names += [f"{len(labels) - most} more"] if len(labels) > most else []
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def fill(template: str, fields: Mapping[str, str]) -> str:
@@ -77,11 +84,6 @@ class NumberStyle:
     def interval(self, lower: float, upper: float) -> str:
         """Both ends, with "to" between them."""
         return f"{self.text(lower)} to {self.text(upper)}"
-
-
-def points_text(share: float) -> str:
-    """A difference of shares in percentage points, with its sign. The script of the page writes the same."""
-    return f"{100 * share:+.1f}".replace("-0.0", "+0.0").replace("-", "−")
 
 
 def percent(share: float) -> str:

@@ -13,10 +13,9 @@ from armslength.checks import short_repr
 from armslength.errors import ParameterError, plural
 from armslength.files import atomic_write
 from armslength.reporting import promise, statements
-from armslength.reporting.findings import Findings, findings_of, joined
+from armslength.reporting.findings import Findings, Reasons, findings_of
 from armslength.reporting.markup import asset, escaped, fill, level_text, percent, scripts
-from armslength.reporting.reasons import Reasons
-from armslength.reporting.sections import FEWEST_DIFFERENCES, MOST_DIFFERENCES, all_sections
+from armslength.reporting.sections import all_sections
 from armslength.sketches.sketches import Sketches
 from armslength.version import __version__
 
@@ -30,7 +29,7 @@ _ICON = (
 
 
 def report(
-    sketches: Sketches | list[Sketches],
+    sketches: Sketches,
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
@@ -45,7 +44,7 @@ def report(
     The page is computed from the sketches alone and costs no privacy. The same sketches give the same bytes.
 
     Args:
-        sketches: One row for each party; at most 1,000. A list of them keeps the margins of those that have some, if not all do.
+        sketches: One row for each party; at most 1,000.
         path: The file. It is written whole or not at all.
         title: The heading; None makes one.
         level: The confidence of the intervals, such as 0.95.
@@ -59,7 +58,7 @@ def report(
     findings = findings_of(
         sketches, level=level, simultaneous=simultaneous, by=by, beyond_chance=beyond_chance
     )
-    page = page_of(findings, joined(sketches), heading, banner)
+    page = page_of(findings, sketches, heading, banner)
     with atomic_write(path) as file:
         file.write(page.encode("utf-8"))
 
@@ -128,13 +127,12 @@ def _margins(findings: Findings) -> dict[str, Any] | None:
     reasons = findings.reasons
     if not isinstance(reasons, Reasons) or reasons.sides is None:
         return None
-    groups = range(len(reasons.groups))
     return {
-        "names": reasons.item_groups,
+        "names": reasons.sketches.margin_names,
         "sides": _base64_floats(reasons.sides),
         "first": [findings.side_number(rows) for rows in findings.main_comparison],
-        "apart": [[statements.group_distance(findings, i, j) for j in groups] for i in groups],
-        "lines": [FEWEST_DIFFERENCES, MOST_DIFFERENCES],
+        "groups": len(reasons.groups),
+        "apart": _base64_floats(np.array(findings.group_distances)),
         "choices": reasons.choices,
     }
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from armslength.errors import plural
 from armslength.privacy.exact_numbers import decimal_text, weakness
-from armslength.reporting.markup import escaped, name
+from armslength.reporting.markup import escaped, some_names
 from armslength.sketches.card import odds_in_words, release_card
 from armslength.sketches.sketches import Sketches
 
@@ -31,12 +31,11 @@ def alarm(sketches: Sketches, labels: tuple[str, ...]) -> str:
     in_clear = [label for label, is_clear in zip(labels, sketches.in_clear, strict=True) if is_clear]
     if not in_clear:
         return ""
-    names = ", ".join(map(name, in_clear[:_MOST_NAMES]))
-    more = f" and {len(in_clear) - _MOST_NAMES} more" if len(in_clear) > _MOST_NAMES else ""
+    names = some_names(in_clear, _MOST_NAMES)
     words = escaped(release_card((), in_clear=True)["words"].removeprefix("NOT PRIVATE: "))
     return (
         '<div class="alarm" role="alert"><p class="shout">NOT PRIVATE</p>'
-        f"<p>{plural(len(in_clear), 'party', 'parties')} in the clear: {names}{more}. {words[0].upper()}{words[1:]} "
+        f"<p>{plural(len(in_clear), 'party', 'parties')} in the clear: {names}. {words[0].upper()}{words[1:]} "
         "This page must not be published either.</p></div>"
     )
 
@@ -61,14 +60,16 @@ def statement(sketches: Sketches) -> str:
     exception = f", except with a probability of at most {float(delta):.3g}" if delta else ""
     weak = weakness(epsilon, delta)
     warning = f" <strong>{escaped(weak)}</strong>" if weak else ""
+    most = _short(epsilon)
     exempt = " None of this holds for the parties in the clear." if any(in_clear) else ""
     return (
         f'<div class="promises"><div class="promise"><p>No result of a release becomes more than '
-        f"e<sup>{_short(epsilon)}</sup> ≈ {odds_in_words(epsilon)} times as likely or as unlikely, {change}{exception}. "
+        f"e<sup>{most}</sup> ≈ {odds_in_words(epsilon)} times as likely or as unlikely, {change}{exception}. "
         "This page is computed from the releases alone, so the same holds for everything on it."
         f"{warning}{exempt}</p></div><div><h3>People in the data of several parties</h3>"
-        f"<p>Every release spends ε again for the people in it. {_spent(sketches, epsilon)} A party can add up its own "
-        "releases with <code>armslength ledger</code>. Nobody can add them up across parties, but the sum is what counts.</p>"
+        "<p>Every release spends ε again for the people in it. Somebody in one release has spent up to "
+        f"{most}{_spent(sketches, epsilon)}. A party can add up its own releases with <code>armslength ledger</code>. "
+        "Nobody can add them up across parties, but the sum is what counts.</p>"
         "</div></div>"
     )
 
@@ -82,10 +83,10 @@ def cards(sketches: Sketches) -> str:
 
 
 def _spent(sketches: Sketches, epsilon: Fraction) -> str:
-    """How much somebody in all released rows has spent. A sum holds the noise of every row that went into it."""
+    """How much more somebody in several released rows has spent. A sum holds the noise of every row that went into it."""
     every = len(np.unique(sketches.noises.ids))
     most = int(np.diff(sketches.noises.starts).max())
-    text = f"Somebody in one release has spent up to {_short(epsilon)}"
+    text = ""
     if every > 1:
         text += (
             f"; somebody in all {every:,} released rows behind this page, up to {_short(every * epsilon)} "
@@ -96,7 +97,7 @@ def _spent(sketches: Sketches, epsilon: Fraction) -> str:
             f". A row here is made of up to {most:,} released rows: somebody in all of those has spent up to "
             f"{_short(most * epsilon)}"
         )
-    return f"{text}."
+    return text
 
 
 def _card(card: dict[str, Any]) -> str:

@@ -1,29 +1,20 @@
 """The sections of the page, from top to bottom, and their tables."""
 
-import shlex
-
 import numpy as np
 
-from armslength.answers.explain import Explanation
 from armslength.errors import plural
 from armslength.reporting import promise, statements
 from armslength.reporting.drawings import HATCHING, MOST_LABELS_ON_MAP, map_svg, still_heat, tree_svg
-from armslength.reporting.findings import Findings
-from armslength.reporting.markup import asset, escaped, fill, level_text, name, percent, points_text, section
-from armslength.reporting.reasons import Reasons, Rows
+from armslength.reporting.findings import Findings, Reasons
+from armslength.reporting.markup import asset, escaped, fill, level_text, name, percent, section, some_names
 from armslength.sketches.sketches import Sketches
 
-_MOST_PAIRS_WITHOUT_SCRIPT, _MOST_PRINTED = 300, 60
-FEWEST_DIFFERENCES, MOST_DIFFERENCES = 10, 25  # lines
+_MOST_PRINTED = 60
 _MOST_NAMES = 5
-_TOO_FEW = (
-    "People are too few to say in what: noise could be all of the people of a side. Compare groups of parties "
-    "(armslength explain … --with … --against …), or plan a larger share of ε for margins."
-)
 _UNSURE_ITEM = '<li class="unsure">'
 _HEAT_HINT = "Point at a cell, or move with the arrow keys, to read a pair."
 _CLICK_HINT = " Click it, and “What sets them apart” shows the pair."
-_ERROR_BAR = '<th scope="col" class="bar-cell"><span class="unseen">Error bar</span></th>'
+_NO_HEAT = '<p class="without-script note">The heat map of so many parties needs JavaScript.</p>'
 _BRANCH = '<svg width="40" height="12" aria-hidden="true"><line class="branch{}" x1="2" x2="38" y1="6" y2="6"/></svg>'
 
 
@@ -85,7 +76,7 @@ def _heat(findings: Findings) -> str:
     still = still_heat(findings)
     fields = {
         "prints": " prints-still" if still else "",
-        "still": still or _without_script("The heat map of so many parties needs JavaScript."),
+        "still": still or _NO_HEAT,
         "hint": _HEAT_HINT
         + (
             _CLICK_HINT
@@ -149,71 +140,36 @@ def _groups(findings: Findings) -> str:
 
 
 def _differs(findings: Findings) -> str:
-    """In what two sides differ, as bars; the script lets choose them, and writes the same."""
+    """In what two sides differ, as bars that the script draws; one can choose the sides."""
     heading, reasons = "What sets them apart", findings.reasons
     if not isinstance(reasons, Reasons):
         return section("differs", heading, f"<p>{_no_reasons(reasons)}</p>")
-    first, second = findings.main_comparison
-    answer = reasons.shown[first, second]
-    a, b = (_side(findings, rows) for rows in (first, second))
-    apart = (
-        statements.group_distance(findings, 0, 1)
-        if len(first) > 1
-        else statements.pair_distance(findings, first[0], second[0])
-    )
-    hidden = 0 if answer is None else len(answer.item_groups) - _first_lines(answer)
+    limit = _limit_note(findings, reasons)
+    if reasons.sides is None:
+        too_many = "There are too many item groups to choose two sides here: <code>armslength explain</code> compares any two."
+        return section("differs", heading, f"<p>{too_many}</p>", limit)
     fields = {
-        "choice": "" if reasons.sides is not None else " hidden",
         "first": _choices(findings, reasons, is_first=True),
         "second": _choices(findings, reasons, is_first=False),
-        "text": f"{a[0].upper()}{a[1:]} and {b}: {apart}. {_verdict(answer, reasons.choices, _command(findings, first, second))}",
-        "limit": _limit_note(findings, reasons),
-        "few": _TOO_FEW,
-        "table": "" if answer is not None else " hidden",
+        "limit": limit,
         "level": level_text(findings.level),
-        "a": a,
-        "b": b,
-        "rows": "" if answer is None else _difference_rows(answer),
-        "more": f'<p class="without-script note">{hidden:,} more item groups are shown with JavaScript.</p>'
-        if hidden
-        else "",
         "note": _differs_note(findings, reasons),
     }
     return section("differs", heading, fill(asset("differs.html"), fields))
 
 
 def _limit_note(findings: Findings, reasons: Reasons) -> str:
-    """What the limit on item groups of each person can do to the answer, and who was released without them."""
-    parts = []
-    near = reasons.near_limit
-    if near:
-        names = "all parties" if len(near) == len(reasons.rows) else _some_names(findings, near)
-        parts.append(
-            f"<strong>At most {plural(reasons.limit or 0, 'item group')} of each person count, and many people reach that in {names}.</strong> "
-            "Shares there come out too small; where people have more item groups on one side, a true “more” can come out as “fewer”. "
-            "A larger margin_contribution would show it."
-        )
-    missing = tuple(row for row in range(len(findings.labels)) if row not in set(reasons.rows))
-    if missing:
-        were = "was" if len(missing) == 1 else "were"
-        parts.append(
-            f"{_some_names(findings, missing)} {were} released without these margins, and cannot be chosen."
-        )
-    return "".join(f'<p class="limit">{part}</p>' for part in parts)
-
-
-def _some_names(findings: Findings, rows: Rows) -> str:
-    names = [name(findings.labels[row]) for row in rows]
-    if len(names) > _MOST_NAMES:
-        names[_MOST_NAMES - 1 :] = [f"{len(names) - _MOST_NAMES + 1} more"]
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
-def _command(findings: Findings, first: Rows, second: Rows) -> str:
-    """What asks about these two alone; the script writes the same."""
-    if len(first) > 1:
-        return "armslength explain … --with … --against …"
-    return escaped(f"armslength explain … {shlex.join(findings.labels[rows[0]] for rows in (first, second))}")
+    """What the limit on item groups of each person can do to the answer."""
+    limit, near = reasons.near_limit()
+    if not near:
+        return ""
+    labels = [findings.labels[row] for row in near]
+    names = "all parties" if len(near) == len(findings.labels) else some_names(labels, _MOST_NAMES)
+    return (
+        f'<p class="limit"><strong>At most {plural(limit, "item group")} of each person count, and many people reach that in {names}.</strong> '
+        "Shares there come out too small; where people have more item groups on one side, a true “more” can come out as “fewer”. "
+        "A larger margin_contribution would show it.</p>"
+    )
 
 
 def _no_reasons(reason: str) -> str:
@@ -226,26 +182,15 @@ def _no_reasons(reason: str) -> str:
     return f"In what parties differ cannot be said of these rows: {escaped(reason)}."
 
 
-def _side(findings: Findings, rows: Rows) -> str:
-    return (
-        name(findings.labels[rows[0]])
-        if len(rows) == 1
-        else f"group {'ABCDEFGH'[findings.groups.index(rows)]}"
-    )
-
-
 def _choices(findings: Findings, reasons: Reasons, *, is_first: bool) -> str:
     """Groups and parties as options of a list; the first has all others, too."""
-    if reasons.sides is None:
-        return ""
     groups = [
         f'<option value="{findings.side_number(rows)}">Group {"ABCDEFGH"[number]}: {escaped(findings.labels[rows[0]])} '
         f"and {len(rows) - 1} more</option>"
         for number, rows in enumerate(reasons.groups)
-        if reasons.is_known(rows)
     ]
     parties = "".join(
-        f'<option value="{row}">{escaped(findings.labels[row])}</option>' for row in reasons.rows
+        f'<option value="{row}">{escaped(label)}</option>' for row, label in enumerate(findings.labels)
     )
     can_choose = len(groups) > 1 or (reasons.has_alone and not is_first and groups)
     listed = f'<optgroup label="Groups">{"".join(groups)}</optgroup>' if can_choose else ""
@@ -253,59 +198,6 @@ def _choices(findings: Findings, reasons: Reasons, *, is_first: bool) -> str:
         f'<option value="{findings.all_others}">All others</option>' if is_first and reasons.has_alone else ""
     )
     return f'{rest}{listed}<optgroup label="Parties">{parties}</optgroup>'
-
-
-def _verdict(answer: Explanation | None, choices: int, command: str) -> str:
-    """How many item groups differ, and how large a difference the others could still have."""
-    if answer is None:
-        return _TOO_FEW
-    found, count = answer.found, len(answer.item_groups)
-    most = 100 * max(
-        np.abs(answer.lower[found:]).max(initial=0.0), np.abs(answer.upper[found:]).max(initial=0.0)
-    )
-    if not found and choices > 1:
-        return (
-            f"No difference is large enough to be sure of among all {choices:,} choices of this page; none is larger than {most:.1f} "
-            f"points. For these two alone: <code>{command}</code>."
-        )
-    if not found:
-        return f"No difference found: in none of {count:,} item groups is it larger than {most:.1f} points."
-    rest = f" In the others no difference is larger than {most:.1f} points." if found < count else ""
-    return f"{found:,} of {count:,} item groups differ.{rest}"
-
-
-def _first_lines(answer: Explanation) -> int:
-    """How many lines are shown at first: all that differ, and some others."""
-    return min(max(FEWEST_DIFFERENCES, answer.found), MOST_DIFFERENCES, len(answer.item_groups))
-
-
-def _difference_rows(answer: Explanation) -> str:
-    """A line for each item group: first those that differ, the clearest first; then the others, the largest first."""
-    rest = range(answer.found, len(answer.item_groups))
-    order = [*range(answer.found), *sorted(rest, key=lambda row: -abs(answer.difference[row]))]
-    shown = order[: _first_lines(answer)]
-    widest = max(max(-answer.lower[row], answer.upper[row]) for row in shown)
-
-    def at(value: float) -> str:
-        return f"{50 + 48 * value / widest:.2f}%"
-
-    lines = []
-    for row in shown:
-        lower, upper, value = (float(each[row]) for each in (answer.lower, answer.upper, answer.difference))
-        kind = "bars" if row < answer.found else "bars unsure"
-        bar = (
-            f'<svg class="{kind}" aria-hidden="true"><line class="zero" x1="50%" x2="50%" y1="0" y2="16"/>'
-            f'<line class="bar-line" x1="50%" x2="{at(value)}" y1="8" y2="8"/>'
-            f'<line class="ends" x1="{at(lower)}" x2="{at(upper)}" y1="8" y2="8"/></svg>'
-        )
-        a, b = (f"{100 * float(side[row]):.1f} %" for side in (answer.a, answer.b))
-        ends = f"{points_text(lower)} to {points_text(upper)}"
-        lines.append(
-            f'<tr><th scope="row">{name(answer.item_groups[row])}<span class="narrow">{a} → {b} ({ends})</span></th>'
-            f'<td class="wide-bar">{bar}</td><td class="numeric">{points_text(value)}</td>'
-            f'<td class="interval">{ends}</td><td class="numeric share">{a}</td><td class="numeric share">{b}</td></tr>'
-        )
-    return "".join(lines)
 
 
 def _differs_note(findings: Findings, reasons: Reasons) -> str:
@@ -322,14 +214,9 @@ def _differs_note(findings: Findings, reasons: Reasons) -> str:
         if len(reasons.groups) > 1
         else ""
     )
-    more = (
-        ""
-        if reasons.sides is not None
-        else " There are too many item groups to choose other parties here: <code>armslength explain</code> does it."
-    )
     return (
         f"Points: how many more or fewer of every 100 people were counted with an item of the group. Intervals hold at {level_text(findings.level)}, "
-        f"{chance}{family}. Dashed: no difference found, because there is none or because noise hides it.{groups}{more}"
+        f"{chance}{family}. Dashed: no difference found, because there is none or because noise hides it.{groups}"
     )
 
 
@@ -342,91 +229,27 @@ def _one(findings: Findings) -> str:
 
 
 def _nearest(findings: Findings) -> str:
-    sure, count = int((findings.candidates == 1).sum()), len(findings.labels)
-    text = (
-        f"<p>For {sure:,} of {count:,} parties the nearest is sure. “Could be” counts the others whose interval reaches as low, "
-        f"by intervals that all hold together at {level_text(findings.level)}.</p>"
-    )
-    controls = (
-        '<div class="controls needs-script"><label>Filter <input type="search" id="nearest-filter" placeholder="part of a name">'
-        f'</label><output class="note" id="nearest-count">{count:,} of {count:,} parties</output></div>'
-    )
+    parties = np.arange(len(findings.labels))
+    axis_end = findings.axis_end((parties, findings.nearest))
+    fields = {
+        "sure": f"{int((findings.candidates == 1).sum()):,}",
+        "count": f"{len(parties):,}",
+        "level": level_text(findings.level),
+        "rows": "".join(_nearest_row(findings, party, axis_end) for party in parties.tolist()),
+    }
     on_paper = (
         f'<p class="only-print note">The first {_MOST_PRINTED} parties; the file has all of them.</p>'
-        if count > _MOST_PRINTED
+        if len(parties) > _MOST_PRINTED
         else ""
     )
-    return section("nearest", "Each party’s nearest", text, controls, nearest_table(findings), on_paper)
+    return section("nearest", "Each party’s nearest", fill(asset("nearest.html"), fields), on_paper)
 
 
 def _pairs(findings: Findings) -> str:
-    total = len(findings.pairs[0])
-    missing = (
-        _without_script(f"The table of {total:,} pairs needs JavaScript; armslength compare lists them too.")
-        if total > _MOST_PAIRS_WITHOUT_SCRIPT
-        else ""
-    )
-    body = fill(asset("pairs.html"), {"table": pairs_table(findings)})
-    return section("pairs", "All pairs", missing, body, classes="long" if total > _MOST_PRINTED else "")
-
-
-def nearest_table(findings: Findings) -> str:
-    """One row for each party and its nearest."""
-    parties = np.arange(len(findings.labels))
-    axis_end = findings.axis_end((parties, findings.nearest))
-    rows = "".join(_nearest_row(findings, party, axis_end) for party in parties.tolist())
-    return _table(
-        "nearest",
-        "Nearest parties",
-        "For each party its nearest, with the interval",
-        _heading("party", "Party"),
-        _heading("nearest", "Nearest"),
-        _heading("state", "Told apart?"),
-        _heading("place", "Surely the nearest?"),
-        _ERROR_BAR,
-        _heading("distance", "Distance", numeric=True),
-        f'<th scope="col" class="interval">{level_text(findings.level)} interval</th>',
-        rows=rows,
-    )
-
-
-def pairs_table(findings: Findings) -> str:
-    """All pairs, nearest first. Where they are many, the script adds the rows page by page."""
-    rows, columns = findings.pairs
-    body = ""
-    if len(rows) <= _MOST_PAIRS_WITHOUT_SCRIPT:
-        order = findings.squared[findings.pairs].argsort(kind="stable").tolist()
-        axis_end = findings.axis_end(findings.pairs)
-        body = "".join(_pair_row(findings, int(rows[pair]), int(columns[pair]), axis_end) for pair in order)
-    return _table(
-        "pairs",
-        "All pairs",
-        "All pairs of parties with their distances",
-        _heading("left", "Party"),
-        _heading("right", "Other party"),
-        _heading("state", "Told apart?"),
-        _ERROR_BAR,
-        _heading("distance", "Distance", numeric=True, sort="ascending"),
-        _heading("lower", f"{level_text(findings.level)} from", numeric=True),
-        _heading("upper", "to", numeric=True),
-        rows=body,
-    )
-
-
-def _table(identifier: str, title: str, caption: str, *headings: str, rows: str) -> str:
-    return (
-        f'<div class="scroll tall" tabindex="0" role="region" aria-label="{title}, a table that scrolls">'
-        f'<table class="data" id="{identifier}-table"><caption class="unseen">{caption}</caption>'
-        f"<thead><tr>{''.join(headings)}</tr></thead><tbody>{rows}</tbody></table></div>"
-    )
-
-
-def _heading(key: str, text: str, *, numeric: bool = False, sort: str = "none") -> str:
-    kind = ' class="numeric"' if numeric else ""
-    return (
-        f'<th scope="col" data-key="{key}" aria-sort="{sort}"{kind}>'
-        f'<button type="button">{escaped(text)}</button></th>'
-    )
+    """All pairs; the script adds the rows, nearest first, page by page."""
+    body = fill(asset("pairs.html"), {"level": level_text(findings.level)})
+    classes = "long" if len(findings.pairs[0]) > _MOST_PRINTED else ""
+    return section("pairs", "All pairs", body, classes=classes)
 
 
 def _nearest_row(findings: Findings, party: int, axis_end: float) -> str:
@@ -446,17 +269,6 @@ def _nearest_row(findings: Findings, party: int, axis_end: float) -> str:
         f"{_bar(findings, party, other, axis_end)}"
         f'<td class="numeric">{style.text(findings.distance[party, other])}</td>'
         f'<td class="interval">{style.interval(findings.lower[party, other], findings.upper[party, other])}</td></tr>'
-    )
-
-
-def _pair_row(findings: Findings, left: int, right: int, axis_end: float) -> str:
-    numbers = "".join(
-        f'<td class="numeric">{findings.style.text(matrix[left, right])}</td>'
-        for matrix in (findings.distance, findings.lower, findings.upper)
-    )
-    return (
-        f'<tr><td class="name">{_party(findings, left)}</td><td class="name">{_party(findings, right)}</td>'
-        f"<td>{_state(findings, left, right)}</td>{_bar(findings, left, right, axis_end)}{numbers}</tr>"
     )
 
 
@@ -486,7 +298,3 @@ def _state(findings: Findings, left: int, right: int) -> str:
     if findings.is_alike[left, right]:
         return '<span class="state sure">alike</span>'
     return '<span class="state unsure">not resolved</span>'
-
-
-def _without_script(text: str) -> str:
-    return f'<p class="without-script note">{text}</p>'

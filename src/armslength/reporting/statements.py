@@ -5,9 +5,15 @@ from typing import NamedTuple
 
 from armslength.errors import plural
 from armslength.estimates.shapes import ALIKE
-from armslength.reporting.findings import MOST_GROUPS, MOST_OUTLIERS, MOST_PAIRS_LISTED, Findings
-from armslength.reporting.markup import escaped, level_text, name, percent
-from armslength.reporting.reasons import Reasons, Rows
+from armslength.reporting.findings import (
+    MOST_GROUPS,
+    MOST_OUTLIERS,
+    MOST_PAIRS_LISTED,
+    Findings,
+    Reasons,
+    Rows,
+)
+from armslength.reporting.markup import escaped, level_text, name, percent, some_names
 from armslength.sketches.sketches import Sketches
 
 _SIZES = (
@@ -22,7 +28,7 @@ _POPULATIONS = (
     "<strong>It is about populations, and assumes samples.</strong> As if each party’s people were an independent random sample of "
     "people like them. Families, clinics and repeat visitors make chance larger than that. Nothing is said about the people counted."
 )
-_MOST_MEMBERS = 12
+_MOST_MEMBERS, _MOST_LEFT_OUT = 12, 5
 _MEASURED_PAIRS = (
     276  # up to so many pairs, docs/estimates.md has measured over how many items a difference must spread
 )
@@ -56,9 +62,7 @@ def lead(findings: Findings) -> str:
     }[findings.by, findings.beyond_chance]
     left_out = ""
     if findings.left_out:
-        names = ", ".join(map(name, findings.left_out[:5])) + (
-            " and others" if len(findings.left_out) > 5 else ""
-        )
+        names = some_names(findings.left_out, _MOST_LEFT_OUT)
         left_out = f" Nothing can be said of {names}: the total may be 0."
     return f"<strong>{question} {_verdict(findings)}</strong> {source}{left_out}"
 
@@ -197,10 +201,9 @@ def _groups(findings: Findings) -> Statement:
     is_mirrored = len(groups) == 2 and sum(map(len, groups)) == count  # each is all others of the other
     lines = []
     for group in groups[:MOST_GROUPS]:
-        names = ", ".join(name(findings.labels[row]) for row in group[:_MOST_MEMBERS])
-        more = f" and {len(group) - _MOST_MEMBERS} more" if len(group) > _MOST_MEMBERS else ""
+        names = some_names([findings.labels[row] for row in group], _MOST_MEMBERS)
         reasons = "" if is_mirrored and group == groups[0] else reason_line(findings, None, group)
-        lines.append(f"<li>{names}{more}{reasons}</li>")
+        lines.append(f"<li>{names}{reasons}</li>")
     more = f"<p>and {len(groups) - MOST_GROUPS} more.</p>" if len(groups) > MOST_GROUPS else ""
     single = count - sum(map(len, groups))
     rest = f" {plural(single, 'party is', 'parties are')} in no supported group." if single else ""
@@ -227,10 +230,9 @@ def _outliers(findings: Findings) -> list[Statement]:
     if not rows:
         usual = f"{outliers.factor:g} times as far from half of the others as is typical"
         return [Statement(False, heading, f"No party is surely more than {usual}.")]
-    names = ", ".join(name(findings.labels[row]) for row in rows[:MOST_OUTLIERS])
-    more = f" and {len(rows) - MOST_OUTLIERS} more" if len(rows) > MOST_OUTLIERS else ""
+    names = some_names([findings.labels[row] for row in rows], MOST_OUTLIERS)
     text = (
-        f"{names}{more}: {'the first ' if len(rows) > 1 else ''}at least {style.text(float(outliers.lower[rows[0]]))} "
+        f"{names}: {'the first ' if len(rows) > 1 else ''}at least {style.text(float(outliers.lower[rows[0]]))} "
         f"from half of the others; {style.text(outliers.typical[0])} is typical."
     )
     reasons = {row: reason_line(findings, None, (row,)) for row in rows[:MOST_OUTLIERS]}
@@ -265,26 +267,6 @@ def reason_line(
         findings.side_number(second),
     )
     return f'<a class="reasons" href="#differs" data-pair="{numbers[0]} {numbers[1]}">{text}</a>'
-
-
-def pair_distance(findings: Findings, i: int, j: int) -> str:
-    """How far two parties are apart; the script of the page writes the same."""
-    style = findings.style
-    state = (
-        "told apart" if findings.resolved[i, j] else "alike" if findings.is_alike[i, j] else "not resolved"
-    )
-    ends = style.interval(findings.lower[i, j], findings.upper[i, j])
-    return f"distance {style.text(findings.distance[i, j])} ({ends}), {state}"
-
-
-def group_distance(findings: Findings, i: int, j: int) -> str:
-    """How far two groups are apart."""
-    if findings.group_distances is None or i == j:
-        return ""
-    style = findings.style
-    value, lower, upper = (float(each[i, j]) for each in findings.group_distances)
-    state = "told apart" if lower > 0 else "not resolved"
-    return f"distance {style.text(value)} ({style.interval(lower, upper)}), {state}"
 
 
 def pair_reasons(findings: Findings, first: Rows, second: Rows) -> str:

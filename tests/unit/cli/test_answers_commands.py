@@ -87,7 +87,7 @@ def test_outliers_are_named_with_their_error_rate():
 )
 def test_two_are_alike_different_or_undecided(right, within, verdict):
     arguments = ("alike", "march.parquet", "--left", "north", "--right", right, "--within", within, *SURELY)
-    assert json.loads(run(*arguments, "--format", "json").output)["verdict"] == verdict
+    assert json.loads(run(*arguments, "--format", "json").output)[0]["verdict"] == verdict
     assert verdict in run(*arguments, "--format", "csv").output
     words = run(*arguments)
     assert words.exit_code == 0

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import armslength as al
-from armslength.cli.cluster import drawn_tree
+from armslength.cli.answers import drawn_tree
 from armslength.cli.main import main
 
 PROTOCOL = al.Protocol(

@@ -55,7 +55,7 @@ def test_two_parties_in_words():
 def test_one_against_the_rest_and_two_groups():
     done = run("study", "north", *SURELY)
     assert done.exit_code == 0, done.output
-    assert "of north and the rest" in done.output
+    assert "of the rest and north" in done.output
     assert "people, north has more with Circulatory" in done.output
     assert "than the rest" in done.output
     done = run(

@@ -160,7 +160,7 @@ def test_json_has_no_infinities():
 
 
 def test_a_plot_is_written(tmp_path):
-    path = tmp_path / "plan.html"
+    path = tmp_path / "plan.svg"
     result = run(*COUNTS, "--distance", "30", "--plot", str(path))
     assert result.exit_code == 0
     assert "<svg" in path.read_text(encoding="utf-8")

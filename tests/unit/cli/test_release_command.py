@@ -299,7 +299,7 @@ def test_the_unit_is_asked_for(tmp_path, monkeypatch):
     refused = run(*without, "-o", "p.json")
     assert refused.exit_code == 2
     assert "--unit must say who is protected" in refused.output
-    monkeypatch.setattr("armslength.cli.protocol.is_terminal", lambda: True)
+    monkeypatch.setattr("armslength.cli.protocol.is_terminal", lambda _: True)
     asked = run(*without, "-o", "p.json", input="one child\n")
     assert asked.exit_code == 0, asked.output
     assert al.Protocol.load("p.json").unit == "one child"

@@ -3,8 +3,9 @@
 import pytest
 from click.testing import CliRunner
 
+import armslength as al
 from armslength.cli.main import main
-from report_parties import hospitals
+from report_parties import hospitals, with_margins
 
 
 def run(*arguments):
@@ -40,6 +41,18 @@ def test_several_files_are_one_page(sketches, tmp_path):
     page = tmp_path / "report.html"
     assert run(sketches, more, "-o", page).exit_code == 0
     assert "<h1>5 parties compared</h1>" in page.read_text(encoding="utf-8")
+
+
+def test_rows_without_margins_can_be_left_out(tmp_path):
+    page = tmp_path / "report.html"
+    for row in with_margins([[0.1, 0.1, 0.3], [0.1, 0.1, 0.3], [0.1, 0.5, 0.3]], labels=["a", "b", "c"]):
+        bare = al.Sketches(row.values, row.labels, row.noises, row.protocols, row.totals)
+        (bare if row.labels == ("b",) else row).save(tmp_path / f"{row.labels[0]}.parquet")
+    files = [tmp_path / f"{label}.parquet" for label in "abc"]
+    assert run(*files, "-o", page).exit_code == 0
+    assert "not all were released with the same item groups" in page.read_text(encoding="utf-8")
+    assert run(*files, "-o", page, "--exclude", "b").exit_code == 0
+    assert "more with Injuries (+" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

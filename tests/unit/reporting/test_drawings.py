@@ -5,9 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from armslength.reporting.drawings import map_svg, still_heat, text_width, tree_svg
+from armslength.plots import text_width
+from armslength.reporting.drawings import map_svg, still_heat, tree_svg
 from armslength.reporting.findings import findings_of
-from armslength.reporting.sections import nearest_table, pairs_table
+from armslength.reporting.page import page_of
 from report_parties import hospitals
 
 
@@ -107,13 +108,9 @@ def test_a_large_heat_map_is_left_to_the_script():
 
 
 def test_the_nearest_table_says_what_is_open():
-    table = nearest_table(NOISY)
+    page = page_of(NOISY, hospitals(12, epsilon=0.2), None)
+    table = page.split('id="nearest-table"')[1].split("</table>")[0]
     assert table.count("<tr data-party=") == 12
     expected = sum(not NOISY.resolved[party, other] for party, other in enumerate(NOISY.nearest))
     assert table.count(">not resolved<") == expected > 0
     assert table.count(">yes<") == (NOISY.candidates == 1).sum()
-
-
-def test_all_pairs_are_written_where_they_are_few():
-    assert pairs_table(NOISY).count("<tr>") == 66 + 1
-    assert pairs_table(found(hospitals(26))).count("<tr>") == 1

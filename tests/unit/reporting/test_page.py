@@ -176,7 +176,7 @@ def test_too_many_rows_and_none_are_refused(tmp_path):
     with pytest.raises(al.ParameterError, match="got 0"):
         report(sketches.rows([]), tmp_path / "report.html")
     with pytest.raises(al.ParameterError, match=r"must be al\.Sketches, got int"):
-        report([1], tmp_path / "report.html")
+        report(1, tmp_path / "report.html")
 
 
 def test_a_bad_path_is_one_line(tmp_path):

@@ -42,6 +42,13 @@ function make(tag, classes, ...children) {
   return element;
 }
 const named = (party) => make("bdi", "", labels[party]);
+function partyButton(party) {
+  const button = make("button", "party", named(party));
+  button.type = "button";
+  button.dataset.chooses = party;
+  return button;
+}
+const alphabetical = Array.from(labels, (_, party) => party).sort((a, b) => labels[a].localeCompare(labels[b], "en", { numeric: true }));
 function drawn(tag, attributes) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);

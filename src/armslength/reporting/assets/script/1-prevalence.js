@@ -1,7 +1,7 @@
-// How many of every 100 people have an item of each item group: parties, then groups, and the difference of two (as Python has it).
+// How many of every 100 people have an item of each item group: parties, then groups, and the difference of two .
 const margins = given.margins;
 const prevalences = margins ? floats(margins.sides) : null;
-const allOthers = margins ? count + margins.apart.length : -1; // as the first of two sides
+const allOthers = margins ? count + margins.groups : -1; // as the first of two sides
 const isGroup = (side) => side >= count && side !== allOthers;
 const sideName = (side) => (side < count ? named(side) : side === allOthers ? "all others" : `group ${String.fromCharCode(65 + side - count)}`);
 

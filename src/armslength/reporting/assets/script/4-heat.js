@@ -2,7 +2,6 @@
 function heatMap() {
   const canvas = byId("heat-canvas");
   const reading = byId("heat-reading");
-  const alphabetical = Array.from(labels, (_, party) => party).sort((a, b) => labels[a].localeCompare(labels[b], "en", { numeric: true }));
   const rankOf = new Uint16Array(count);
   let order = given.order;
   let cursor = null; // [row, column] of ranks

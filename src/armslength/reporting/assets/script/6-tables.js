@@ -10,11 +10,8 @@ function sortable(table, sortBy) {
     });
   }
 }
-const inOrder = new Intl.Collator("en", { numeric: true });
 const alphabeticRank = new Uint16Array(count);
-Array.from(labels, (_, party) => party)
-  .sort((a, b) => inOrder.compare(labels[a], labels[b]))
-  .forEach((party, rank) => (alphabeticRank[party] = rank));
+alphabetical.forEach((party, rank) => (alphabeticRank[party] = rank));
 const rankOf = (pair) => (isResolved(pair) ? 2 : isAlike(pair) ? 1 : 0); // open pairs first
 const holds = (word) => {
   const looked = word.trim().toLowerCase();
@@ -55,18 +52,11 @@ if (pairsTable) {
   const all = Uint32Array.from({ length: pairCount }, (_, pair) => pair);
   const keys = { left: (pair) => alphabeticRank[lefts[pair]], right: (pair) => alphabeticRank[rights[pair]], distance: (pair) => values[pair], lower: (pair) => lowers[pair], upper: (pair) => uppers[pair], state: rankOf };
   let sorted = all, kept = all, page = 0, key = "distance", sign = 1;
-  const party = (number) => {
-    const button = make("button", "party", named(number));
-    button.type = "button";
-    button.dataset.chooses = number;
-    return button;
-  };
   function rowOf(pair) {
-    const row = make("tr", lefts[pair] === chosen || rights[pair] === chosen ? "is-chosen" : "",
-      make("td", "name", party(lefts[pair])), make("td", "name", party(rights[pair])), make("td", "", badgeOf(pair)), make("td", "bar-cell", barOf(pair, given.longest)),
+    return make("tr", lefts[pair] === chosen || rights[pair] === chosen ? "is-chosen" : "",
+      make("td", "name", partyButton(lefts[pair])), make("td", "name", partyButton(rights[pair])), make("td", "", badgeOf(pair)), make("td", "bar-cell", barOf(pair, given.longest)),
       make("td", "numeric", written(distanceOf(pair))), make("td", "numeric", written(lowers[pair])),
       make("td", "numeric", written(uppers[pair])));
-    return row;
   }
   function show() {
     const pages = Math.max(1, Math.ceil(kept.length / perPage));

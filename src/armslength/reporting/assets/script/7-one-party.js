@@ -16,10 +16,7 @@ if (onePanel) {
     const longest = Math.max(distanceOf(pairOf(subject, farthest)), ...ends) || 1;
     body.replaceChildren(...others.slice(0, wanted).map((other) => {
       const pair = pairOf(subject, other);
-      const button = make("button", "party", named(other));
-      button.type = "button";
-      button.dataset.chooses = other;
-      const heading = make("th", "", button);
+      const heading = make("th", "", partyButton(other));
       heading.scope = "row";
       return make("tr", "", heading, make("td", "", badgeOf(pair)), make("td", "wide-bar", barOf(pair, longest)), make("td", "numeric", written(distanceOf(pair))), make("td", "interval", intervalOf(pair)));
     }));

@@ -3,7 +3,9 @@ const differsTable = byId("differs-table");
 if (differsTable && margins) {
   const [firstMenu, secondMenu] = [byId("differs-first"), byId("differs-second")];
   const more = byId("differs-more"), changed = byId("differs-changed");
-  const tooFew = differsTable.dataset.tooFew;
+  const tooFew = "People are too few to say in what: noise could be all of the people of a side. Compare groups of parties (armslength explain … --with … --against …), or plan a larger share of ε for margins.";
+  const [fewestLines, mostLines] = [10, 25]; // before all are shown
+  const groupDistances = floats(margins.apart);
   // The two sides are of one kind, and different; anything but itself can be compared with all others.
   const fits = (first, second) => first === allOthers || (isGroup(first) === isGroup(second) && first !== second);
   function show(all = false) {
@@ -15,7 +17,7 @@ if (differsTable && margins) {
     const name = sideName(first), begin = typeof name === "string" ? name[0].toUpperCase() + name.slice(1) : name;
     byId("differs-text").replaceChildren(begin, " and ", sideName(second), ": ", apartText(first, second), ...(rows ? verdictOf(rows, first, second) : [tooFew]));
     byId("differs-scroll").hidden = !rows;
-    const few = rows ? Math.min(margins.lines[1], Math.max(margins.lines[0], rows.filter((row) => row.word).length)) : 0;
+    const few = rows ? Math.min(mostLines, Math.max(fewestLines, rows.filter((row) => row.word).length)) : 0;
     const shown = rows ? rows.slice(0, all ? rows.length : few) : [];
     more.hidden = !rows || shown.length === rows.length;
     if (!more.hidden) more.replaceChildren(`${(rows.length - shown.length).toLocaleString("en-US")} more: show all`);
@@ -30,9 +32,10 @@ if (differsTable && margins) {
   }
   function apartText(first, second) {
     if (first === allOthers) return "";
-    if (isGroup(first)) return `${margins.apart[first - count][second - count]}. `;
-    const pair = pairOf(first, second);
-    return `distance ${written(distanceOf(pair))} (${intervalOf(pair)}), ${stateOf(pair)}. `;
+    const pair = isGroup(first) ? 0 : pairOf(first, second), [i, j] = [first - count, second - count];
+    const [value, lower, upper] = isGroup(first) ? [0, 1, 2].map((kind) => groupDistances[(kind * margins.groups + i) * margins.groups + j]) : [distanceOf(pair), lowers[pair], uppers[pair]];
+    const state = isGroup(first) ? (lower > 0 ? "told apart" : "not resolved") : stateOf(pair);
+    return `distance ${written(value)} (${written(lower)} to ${written(upper)}), ${state}. `;
   }
   function verdictOf(rows, first, second) {
     const rest = rows.filter((row) => !row.word);
@@ -60,12 +63,9 @@ if (differsTable && margins) {
     return bar;
   }
   function compare(first, second) {
-    const has = (menu, side) => [...menu.options].some((option) => option.value === String(side));
-    if (!has(firstMenu, first) || !has(secondMenu, second)) return false; // one was released without margins
     (firstMenu.value = String(first)), (secondMenu.value = String(second));
     changed.replaceChildren();
     show();
-    return true;
   }
   firstMenu.addEventListener("change", () => {
     const first = Number(firstMenu.value), second = Number(secondMenu.value);
@@ -84,7 +84,7 @@ if (differsTable && margins) {
     if (line) compare(...line.dataset.pair.split(" ").map(Number));
   });
   whenPaired.push((i, j) => {
-    if (!compare(i, j)) return;
+    compare(i, j);
     const link = make("a", "", "“What sets them apart”");
     link.href = "#differs";
     byId("heat-shown").replaceChildren(link, " below now shows ", named(i), " and ", named(j), ".");

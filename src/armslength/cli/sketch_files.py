@@ -1,16 +1,34 @@
-"""`armslength inspect`: show what a sketch file holds, and its guarantee."""
+"""Sketch files: `armslength inspect`, `card`, `verify` and `sum`."""
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import click
 
 import armslength as al
-from armslength.cli.options import FORMAT, sketch_files, work_limit
-from armslength.cli.output import as_csv, as_json, paragraph
+from armslength.cli.exit_codes import INCOMPATIBLE
+from armslength.cli.options import (
+    EXISTING_FILE,
+    FILE,
+    FORMAT,
+    NO_WORK_LIMIT,
+    OVERWRITE,
+    LocalPath,
+    check_new_file,
+    choice,
+    sketch_files,
+    work_limit,
+)
+from armslength.cli.output import TEXT_WIDTH, as_csv, as_json, paragraph
 from armslength.errors import plural, printable
+from armslength.files import atomic_write
 from armslength.results import LONGEST_LABEL, Column, heading, line, shortened
 from armslength.sketches.card import release_card
+from armslength.sketches.noises import UNKNOWN
+from armslength.sketches.sketch_file import list_files
+from armslength.sketches.sketches import sum_rows
+from armslength.sketches.verify import FAILS
 
 _MOST_FILES, _MOST_PROTOCOLS, _MOST_FLAGGED = 20, 2, 10  # in the table
 _MOST_ITEM_GROUPS, _MOST_PARTIES = 30, 5
@@ -195,3 +213,157 @@ def _at_most(count: int, lines: list[str], noun: str = "") -> list[str]:
     rest = len(lines) - count
     more = f"{plural(rest, noun)} more; --format json has all" if noun else f"{rest} more"
     return [*lines[:count], f"… and {more}"] if rest > 0 else lines
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  armslength card sketches.parquet
+  armslength card protocol.json                       before anything is released
+  armslength card sketches.parquet --format json -o card.json
+  armslength card sketches.parquet --format markdown -o card.md
+"""
+)
+@click.argument("file", type=LocalPath(exists=True))
+@choice("--format", "form", values=["text", "markdown", "json"])
+@click.option("--output", "-o", type=LocalPath(dir_okay=False), help="Write it to this file.")
+@OVERWRITE
+@NO_WORK_LIMIT
+def card(file: str, form: str, output: str | None, overwrite: bool) -> None:
+    """Print the release card: who is protected, what can be learned at most, how, and what adds up.
+
+    FILE is a sketch file, a folder of them, or a protocol (.json). No number on the card depends on the data.
+    """
+    check_new_file(output, overwrite=overwrite, read=[file])
+    releases: tuple[tuple[al.Protocol, str], ...]
+    if Path(file).suffix == ".json":
+        releases, in_clear = ((al.Protocol.load(file, **work_limit()), UNKNOWN),), False
+    else:
+        sketches = al.load(file, **work_limit())
+        releases, in_clear = sketches.releases, any(sketches.in_clear)
+    document = release_card(releases, in_clear=in_clear, page=True)
+    text = as_json(document) if form == "json" else _card_text(document, is_markdown=form == "markdown")
+    if output is None:
+        click.echo(text)
+    else:
+        with atomic_write(output) as target:
+            target.write(f"{text}\n".encode())
+
+
+def _card_text(document: dict[str, Any], *, is_markdown: bool) -> str:
+    def title(text: str) -> str:
+        return f"# {text}" if is_markdown else text.upper()
+
+    parts = [title("Release card")]
+    if document["in_clear"]:
+        return "\n\n".join([*parts, document["words"]])
+    releases = document["releases"]
+    for number, release in enumerate(releases, 1):
+        if len(releases) > 1:
+            parts.append(title(f"Release {number} of {len(releases)}"))
+        for name, words in release["page"].items():
+            indented = textwrap.indent(paragraph(words), "  ")
+            parts.append(f"## {name}\n\n{words}" if is_markdown else f"{name}\n{indented}")
+    return "\n\n".join(parts)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  armslength verify sketches.parquet
+  armslength verify north.parquet south.parquet --protocol protocol.json     as it was agreed on?
+  armslength verify sketches.parquet --ledger ledger.sqlite                  and was it charged?
+"""
+)
+@sketch_files
+@click.option("--protocol", "protocol_file", type=EXISTING_FILE, help="The protocol that was agreed on.")
+@click.option(
+    "--ledger",
+    type=EXISTING_FILE,
+    help="The ledger of the party that released the files: it must have a line for each.",
+)
+@choice("--format", "form", values=["table", "json"])
+@click.pass_context
+def verify(
+    ctx: click.Context, files: tuple[str, ...], protocol_file: str | None, ledger: str | None, form: str
+) -> None:
+    """Recheck sketch files that you received: was anything edited, and is the noise enough for the guarantee?
+
+    It recomputes the digests of all rows, columns of the matrix, sensitivity, noise scale, guarantee and release card, and flags
+    rows whose numbers are implausible for the declared noise. No file can prove that the noise was really added.
+
+    Exit code 5: something failed.
+    """
+    protocol = None if protocol_file is None else al.Protocol.load(protocol_file, **work_limit())
+    results = [
+        al.verify(path, protocol=protocol, ledger=ledger, **work_limit())
+        for name in files
+        for path in list_files(name)
+    ]
+    if form == "json":
+        click.echo(as_json([result.document() for result in results]))
+    else:
+        for result in results:
+            click.echo(result.path)
+            for check in result.checks:
+                state = check.state.upper() if check.state == FAILS else check.state
+                first = f"  {state:<12} {check.subject + ':':<12} "
+                click.echo(
+                    textwrap.fill(check.words, TEXT_WIDTH, initial_indent=first, subsequent_indent=" " * 28)
+                )
+    failing = sum(not result.holds for result in results)
+    if failing:
+        click.echo(f"armslength: {failing} of {len(results)} files failed verification", err=True)
+        ctx.exit(INCOMPATIBLE)
+
+
+@click.command(
+    "sum",
+    epilog="""\b
+Examples:
+  armslength sum wards.parquet --label hospital -o hospital.parquet          all rows make one
+  armslength sum january.parquet february.parquet --by-label -o both.parquet rows of the same name make one
+""",
+)
+@sketch_files
+@click.option("--label", help="The name of the one row that is the sum of all rows.")
+@click.option(
+    "--by-label",
+    is_flag=True,
+    help="Or: add rows that have the same label, one of each file, and keep the labels.",
+)
+@OVERWRITE
+@click.option("-o", "--output", required=True, type=FILE, help="The sketch file to write.")
+def add(files: tuple[str, ...], label: str | None, by_label: bool, overwrite: bool, output: str) -> None:
+    """Add sketches: the sum is the sketch of the added data, with the noise of all of them.
+
+    It costs no privacy. A person in several rows counts in each, and spent ε in each.
+    """
+    if (label is None) != by_label:
+        raise click.UsageError("either --label or --by-label must be given, and not both")
+
+    paths = [path for name in files for path in list_files(name)]
+    check_new_file(output, overwrite=overwrite, read=map(str, paths))
+    parts = [al.load(path, **work_limit()) for path in paths]
+    ids = [noise for part in parts for noise in part.noises.ids.tolist()]
+    if len(set(ids)) != len(ids):  # its data and its noise would count twice
+        raise click.UsageError("each release must be added once, got one that is in several rows or files")
+    added = _by_label(parts) if label is None else sum_rows(al.concat(parts), label)
+    added.save(output)
+    rows = plural(len(added), "row")
+    click.echo(f"{rows} written to {output}, with the noise of all the rows that were added")
+    if any(added.in_clear):
+        named = ", ".join(label for label, clear in zip(added.labels, added.in_clear, strict=True) if clear)
+        click.echo(
+            f"NOT PRIVATE: data in the clear went into {printable(named)}; the file must not be published"
+        )
+
+
+def _by_label(parts: "list[al.Sketches]") -> "al.Sketches":
+    labels = parts[0].labels
+    for part in parts:
+        if sorted(part.labels) != sorted(labels) or len(set(part.labels)) != len(part):
+            raise al.ParameterError(
+                "labels must be the same in every file, each once, got others; use --label"
+            )
+    return al.concat([sum_rows(al.concat([part[label] for part in parts]), label) for label in labels])

@@ -1,0 +1,457 @@
+"""Questions about all parties: `armslength compare`, `nearest`, `cluster`, `alike`, `outliers`, `drift`, and `report` with all of them."""
+
+import json
+import shlex
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import armslength as al
+from armslength.cli.explain import echo_against_others
+from armslength.cli.options import (
+    BEYOND_CHANCE,
+    BY,
+    FORMAT,
+    LEVEL,
+    NO_WORK_LIMIT,
+    LocalPath,
+    answer_options,
+    check_new_file,
+    choice,
+    chosen_parties,
+    load_all,
+    one_against_others,
+    open_all,
+    option,
+    party_files,
+    rows_of,
+)
+from armslength.cli.output import as_csv, as_json, echo_notes, echo_result, finite, write_csv
+from armslength.errors import plural
+from armslength.estimates.shapes import ALIKE
+from armslength.results import LONGEST_LABEL, Column, heading, line, shortened
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+FIELDS = ("left", "right", "value", "lower", "upper", "resolved", "in_clear")
+_LINES_AT_ONCE = 8192
+_MOST_DRAWN = 200  # leaves
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  armslength compare sketches.parquet
+  armslength compare north.parquet south.parquet --simultaneous
+  armslength compare sketches.parquet --top 20
+  armslength compare sketches.parquet --against north --format csv
+  armslength compare sketches.parquet --below 40              surely at most 40 apart
+  armslength compare sketches.parquet --below 40 --possibly   not surely more than 40 apart
+  armslength compare sketches.parquet --above 40              surely more than 40 apart
+  armslength compare sketches.parquet --by shape --top 20
+  armslength compare sketches/ --top 20                       all files of a folder, a block at a time
+
+"Not resolved": the interval contains 0, so the two may be equal. Memory does not grow with the number of pairs
+or of files in a folder; csv and json are written while they are computed.
+"""
+)
+@party_files
+@choice(
+    "--quantity",
+    values=["distance", "squared-distance", "inner-product", "cosine"],
+    text="What to estimate. Inner products and cosines have approximate intervals.",
+)
+@click.option(
+    "--fdr",
+    is_flag=True,
+    help="The level is about false discoveries: of the pairs told apart, 5% are wrong on average at a level of 0.95.",
+)
+@click.option(
+    "--simultaneous", is_flag=True, help="All intervals hold together at the level, not each by itself."
+)
+@click.option("--against", metavar="LABEL", help="Only this party against all others.")
+@click.option("--top", type=int, metavar="N", help="Only the N pairs of the smallest values, smallest first.")
+@click.option("--farthest", is_flag=True, help="With --top: those of the largest values, largest first.")
+@click.option(
+    "--below",
+    "--threshold",
+    type=float,
+    metavar="X",
+    help="Only pairs surely at or below X: their upper end is.",
+)
+@click.option("--above", type=float, metavar="X", help="Only pairs surely above X: their lower end is.")
+@click.option(
+    "--possibly",
+    is_flag=True,
+    help="With --below or --above: all pairs but those that are surely on the other side.",
+)
+@answer_options
+def compare(files: tuple[str, ...], against: str | None, form: str, **known: Any) -> None:
+    """Distances between all parties in the files, with intervals. A folder stands for all sketch files in it.
+
+    Each pair comes with its estimate, an interval that contains the truth with probability --level, and whether the two
+    can be told apart. Comparing costs no privacy, however often you do it.
+    """
+    sketches = open_all(files, 2)
+    left, right = (sketches, None) if against is None else one_against_others(sketches, against)
+    reader = al.compare(left, right, show_progress=True, **known)
+    first = reader.read_next_batch()  # raises errors before anything is printed
+    metadata = {key.decode(): value.decode() for key, value in reader.schema.metadata.items()}
+    lines = _lines(first, reader)
+    if form == "table":
+        farthest = _write_table(lines, (left, left if right is None else right), metadata)
+        pairs = len(left) * (len(left) - 1) // 2 if right is None else len(left) * len(right)
+        if farthest is not None:
+            _write_reasons(sketches, files, farthest, 1 - (1 - float(metadata["level"])) / pairs)
+        return
+    if form == "csv":
+        write_csv(lines, FIELDS, sys.stdout)
+    else:
+        _write_json(lines)
+    echo_notes(metadata["note"])
+
+
+def _lines(first: "pa.RecordBatch", rest: "Iterable[pa.RecordBatch]") -> Iterator[dict[str, Any]]:
+    """Every pair, a few thousand at a time."""
+    for batch in chain([first], rest):
+        for start in range(0, batch.num_rows, _LINES_AT_ONCE):
+            yield from batch.slice(start, _LINES_AT_ONCE).to_pylist()
+
+
+def _write_json(lines: Iterable[dict[str, Any]]) -> None:
+    sys.stdout.write("[")
+    separator = "\n "
+    for pair in lines:
+        sys.stdout.write(separator + json.dumps(finite(pair), ensure_ascii=False))
+        separator = ",\n "
+    sys.stdout.write("\n]\n")
+
+
+_QUESTIONS = (
+    "How far apart are the mixes of the people counted?",
+    "Do the populations differ in their mix, beyond chance?",
+)
+
+
+def _write_table(
+    lines: Iterable[dict[str, Any]],
+    sides: "tuple[al.Sketches | al.Collection, ...]",
+    metadata: dict[str, str],
+) -> tuple[str, str, str] | None:
+    """Prints all pairs; returns the one that is surely farthest apart, if one is, and how far that surely is."""
+    columns = [
+        *(
+            # The labels of a collection are not known before.
+            Column.of_labels(name, side.labels)
+            if isinstance(side, al.Sketches)
+            else Column(name, LONGEST_LABEL)
+            for name, side in zip(("left", "right"), sides, strict=True)
+        ),
+        *map(Column.of_numbers, (metadata["quantity"], "from", "to")),
+        Column("", len("not resolved")),
+    ]
+    if metadata["by"] == "shape":
+        question = _QUESTIONS[metadata["beyond_chance"] == "true"]
+        click.echo(f"{question}\n")
+    sys.stdout.write(f"{heading(columns)}\n")
+    count = resolved = 0
+    farthest, most = None, 0.0
+    is_cosine = metadata["quantity"] == "cosine"
+    for pair in lines:
+        state = "" if pair["resolved"] or is_cosine else "not resolved"
+        if is_cosine and pair["lower"] >= ALIKE:
+            state = "alike"
+        sys.stdout.write(f"{line(columns, [*(pair[name] for name in FIELDS[:5]), state])}\n")
+        count += 1
+        resolved += pair["resolved"]
+        apart = ALIKE - pair["upper"] if is_cosine else pair["lower"]  # a cosine is far where it is small
+        if apart > most:
+            sure = (
+                f"at most {pair['upper']:.2g} alike" if is_cosine else f"at least {pair['lower']:.3g} apart"
+            )
+            farthest, most = (pair["left"], pair["right"], sure), apart
+    percent = f"{100 * float(metadata['level']):.6g}%"
+    together = "together" if metadata["simultaneous"] == "true" else "for each pair by itself"
+    if metadata["fdr"] == "true":
+        together = "on average over the pairs told apart (false discovery rate)"
+    differ = "" if metadata["quantity"] in ("cosine", "inner-product") else f", of which {resolved:,} differ"
+    click.echo(f"{plural(count, 'pair')}{differ}; intervals hold at {percent}, {together}")
+    if metadata["note"]:
+        click.echo(metadata["note"])
+    return None if metadata["quantity"] == "inner-product" else farthest
+
+
+def _write_reasons(
+    sketches: "al.Sketches | al.Collection",
+    files: tuple[str, ...],
+    farthest: tuple[str, str, str],
+    level: float,
+) -> None:
+    """In what the farthest pair differs, if its releases have margins; the level is for all pairs, among which it was chosen."""
+    *pair, sure = farthest
+    try:
+        rows = rows_of(sketches, files, pair)
+        reasons = ", ".join(al.explain(rows[0], rows[1], level=level).reasons())
+        unsure = "in what is not sure for all pairs together; for these two alone"
+        words = f"{pair[1]} has {reasons}" if reasons else unsure
+    except al.NotResolvableError:
+        words = "too few people to say in what"
+    except al.ArmslengthError:  # there are no margins, or two parties of one name
+        return
+    begin = f"Surely farthest of these: {pair[0]} and {pair[1]}, {sure}"
+    click.echo(f"{begin}; {words}: armslength explain {shlex.join((*files, *pair))}")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  armslength nearest sketches.parquet
+  armslength nearest sketches.parquet --query north --count 5
+  armslength nearest wards.parquet --index archive.parquet --count 3
+  armslength nearest sketches.parquet --by shape --format json
+  armslength nearest wards.parquet --index archive/            all files of a folder, a block at a time
+
+"surely nearest": no other party can be nearer, at the level. "could be nearest": the intervals do not rule it out.
+"""
+)
+@party_files
+@click.option(
+    "--index",
+    multiple=True,
+    type=LocalPath(exists=True),
+    metavar="FILE",
+    help="Search here, instead of among the queries themselves. Can be given more than once.",
+)
+@click.option("--query", metavar="LABEL", help="Ask only for this party.")
+@click.option("--count", default=10, show_default=True, help="How many answers for each query.")
+@click.option("--simultaneous", is_flag=True, help="The level holds for all queries together, not for each.")
+@answer_options
+def nearest(
+    files: tuple[str, ...], index: tuple[str, ...], query: str | None, form: str, **known: Any
+) -> None:
+    """Find the nearest parties of each party in the files, with intervals. A folder stands for all sketch files in it.
+
+    The search is exact: it compares every pair. All intervals of one query hold together with probability --level.
+    """
+    queries = open_all(files, 1 if index else 2)
+    candidates: Any = open_all(index) if index else None
+    if query is not None:
+        queries, others = one_against_others(queries, query)
+        candidates = others if candidates is None else candidates
+    if not isinstance(queries, al.Sketches):
+        queries = queries.to_sketches()
+    result = al.nearest(queries, candidates, show_progress=True, **known)
+    echo_result(result, form, result.note)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  armslength cluster sketches.parquet
+  armslength cluster sketches.parquet --by shape --linkage complete
+  armslength cluster sketches.parquet --cut 4 --format csv
+  armslength cluster north.parquet south.parquet --format json
+  armslength cluster wards/
+
+A group is supported if its two parts are closer to each other than the group is to any cluster beside it, by more than noise, the
+projection and the totals could explain. That is about the people in the data, not about the populations behind them. A question
+mark marks merges that are not supported: there the tree is only a description.
+
+A tree has at most 5,000 leaves, and support is claimed for at most 2,000. For more rows, use scikit-learn on the values of the sketches: docs/guides/collections.md.
+"""
+)
+@party_files
+@choice(
+    "--linkage",
+    values=["average", "single", "complete"],
+    text="How the distance of two groups follows from those of their members.",
+)
+@click.option("--cut", type=int, help="Cut the tree into this many clusters.")
+@click.option("--height", type=float, help="Or undo all merges above this distance.")
+@LEVEL
+@BY
+@BEYOND_CHANCE
+@FORMAT
+def cluster(files: tuple[str, ...], cut: int | None, height: float | None, form: str, **known: Any) -> None:
+    """Group the parties in the files by their estimated distances, and say which groups are supported.
+
+    Without --cut or --height, the largest supported groups are clusters, and all parties are one cluster if there are none. All
+    supported groups are right together with probability of about --level. A cut is a description of the estimates.
+    """
+    sketches = open_all(files, 2)
+    tree = al.cluster(sketches, **known)
+    clusters = tree.flat(cut, height)
+    if form == "table":
+        click.echo(_text(tree, clusters, is_cut=cut is not None or height is not None))
+        echo_against_others(sketches, files, tree.groups(), tree.level)
+        return
+    rows = tree.to_arrow().to_pylist()
+    for position, (row, leaf) in enumerate(zip(rows, tree.order, strict=True)):
+        row |= {"cluster": int(clusters[leaf]), "position": position}
+    if form == "csv":
+        click.echo(as_csv(rows))
+    else:
+        names = ("level", "by", "joined_by", "note", "labels", "order", "linkage", "support", "supported")
+        facts = {name: getattr(tree, name) for name in names}
+        click.echo(as_json({**facts, "clusters": clusters, "in_clear": rows[0]["in_clear"]}))
+    echo_notes(tree.note)
+
+
+def _text(tree: "al.Clusters", clusters: "NDArray[np.int64]", *, is_cut: bool) -> str:
+    lines = [str(tree)]
+    if is_cut:
+        lines += ["", "The cut, a description of the estimates:"]
+        for number in range(int(clusters.max()) + 1):
+            names = [tree.labels[leaf] for leaf in tree.order if clusters[leaf] == number]
+            lines.append(f"  cluster {number}: {', '.join(names)}")
+    if len(tree.labels) <= _MOST_DRAWN:
+        lines += ["", *drawn_tree(tree)]
+    return "\n".join(lines)
+
+
+def drawn_tree(tree: "al.Clusters") -> list[str]:
+    """The lines of the drawn tree, root first: heights, question marks at merges that are not supported, and leaves."""
+    leaves = len(tree.labels)
+    lines: list[str] = []
+    # (node, what stands before its branch, its branch, what stands before the branches below it)
+    waiting = [(2 * leaves - 2, "", "", "")]
+    while waiting:
+        node, before, branch, below = waiting.pop()
+        if node < leaves:
+            lines.append(f"{before}{branch}{shortened(tree.labels[node], LONGEST_LABEL)}")
+            continue
+        merge = node - leaves
+        mark = "" if tree.supported[merge] else " ?"
+        lines.append(f"{before}{branch}{tree.linkage[merge, 2]:.6g}{mark}")
+        first, second = tree.linkage[merge, :2].astype(int).tolist()
+        waiting.append((second, below, "└─ ", f"{below}   "))
+        waiting.append((first, below, "├─ ", f"{below}│  "))
+    return lines
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  armslength alike sketches.parquet --left north --right south --within 40
+  armslength alike sketches.parquet --left north --right south --within 0.05 --by shape
+
+The answer is "alike" if the upper end of the interval is at most --within, and "different" if the lower end is above it.
+Otherwise it is "undecided". A wrong answer has probability at most 1 − --level.
+"""
+)
+@party_files
+@click.option("--left", required=True, metavar="LABEL", help="One party.")
+@click.option("--right", required=True, metavar="LABEL", help="The other party.")
+@click.option("--within", type=float, required=True, help="The largest distance that counts as alike.")
+@answer_options
+def alike(files: tuple[str, ...], left: str, right: str, form: str, **known: Any) -> None:
+    """Decide whether two parties are alike, different, or undecided, with a known error rate."""
+    sketches = load_all(files)
+    answer = al.alike(sketches[left], sketches[right], **known)
+    echo_result(answer, form, answer.note)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  armslength outliers sketches.parquet
+  armslength outliers sketches.parquet --by shape --factor 2
+  armslength outliers north.parquet south.parquet east.parquet --format json
+
+A party's score is the median of its distances to the others. An outlier has a score of more than --factor times the typical
+score. With probability --level, no party is wrongly called an outlier.
+"""
+)
+@party_files
+@option("--factor", default=1.5, help="How many times the typical score makes an outlier.")
+@answer_options
+def outliers(files: tuple[str, ...], form: str, **known: Any) -> None:
+    """Find the parties that are unlike the rest, with a bound on false alarms."""
+    sketches = load_all(files, 3)
+    result = al.outliers(sketches, **known)
+    echo_result(result, form, result.note)
+    if form == "table":
+        unlike = [[result.labels[row]] for row in result.is_outlier.nonzero()[0]]
+        echo_against_others(sketches, files, unlike, result.level)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  armslength drift march.parquet april.parquet
+  armslength drift march.parquet april.parquet --by shape
+  armslength drift march.parquet april.parquet --partial --format csv
+
+Parties are matched by label. All intervals hold together with probability --level, so every party that is listed as
+changed has changed.
+"""
+)
+@click.argument("before", type=LocalPath(exists=True))
+@click.argument("after", type=LocalPath(exists=True))
+@click.option(
+    "--partial", is_flag=True, help="Compare the parties that both files have, and list the others."
+)
+@chosen_parties
+@NO_WORK_LIMIT
+@answer_options
+def drift(before: str, after: str, form: str, **known: Any) -> None:
+    """How far each party moved from one release to the next, with intervals.
+
+    The second release cost its own ε. Comparing the two costs nothing.
+    """
+    result = al.drift(load_all((before,)), load_all((after,)), **known)
+    missing = (("before", result.only_before), ("after", result.only_after))
+    only = [f"only {when}: {', '.join(labels)}" for when, labels in missing if labels]
+    echo_result(result, form, *only, result.note)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  armslength report sketches.parquet -o report.html
+  armslength report north.parquet south.parquet -o report.html --title "Two wards, one winter"
+  armslength report sketches/ -o report.html                   all files of a folder
+  armslength report sketches.parquet -o report.html --level 0.99 --each
+
+The page opens in any browser, without a network; it prints, and most of it can be read without JavaScript.
+"""
+)
+@party_files
+@click.option(
+    "-o", "--output", required=True, type=LocalPath(), help="Where the page goes, such as report.html."
+)
+@click.option("--title", help="The heading; by default it says how many parties there are.")
+@LEVEL
+@option(
+    "--simultaneous/--each",
+    default=True,
+    help="Whether all intervals hold together at that level, or each by itself.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["size", "shape"]),
+    help="size: counts as they are. shape: the mix alone.  [default: shape, where totals were released]",
+)
+@click.option(
+    "--beyond-chance/--counts",
+    default=None,
+    help="About the populations behind the samples, or about the people counted.  [default: populations, where people were counted]",
+)
+def report(files: tuple[str, ...], output: str, **known: Any) -> None:
+    """Write one offline page about the sketches in FILE.
+
+    It has a summary in words, a map of all parties, a heat map, what sets two parties or groups apart (for releases with
+    margins), a tree of groups, the nearest of each party, all pairs with their intervals, the privacy statement, and the release
+    cards. It loads nothing from the network. Pairs that cannot be told apart are marked everywhere.
+    """
+    if not output.lower().endswith((".html", ".htm")):
+        raise click.UsageError(f"the output must be a page that ends in .html, got {output}")
+    check_new_file(output, overwrite=True, read=files)
+    al.report(load_all(files), output, **known)
+    click.echo(f"the report is in {output}")
