@@ -21,7 +21,6 @@ _MOST_PARTITIONS = 100_000
 # they decide the bucket of a person
 _FUNCTIONS = ("isnull", "pmod", "regexp_replace", "translate", "xxhash64")
 _OWN_CLASS = "Class: org.apache.spark.sql.catalyst.expressions."
-_SETTING_LOCK = threading.Lock()
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
@@ -128,24 +127,6 @@ def checked_partitions(frame: Any, partitions: Any) -> int:
     if partitions is None:
         return max(1, setting(frame, "spark.sql.shuffle.partitions", 200))
     return integer("partitions", partitions, at_least=1, at_most=_MOST_PARTITIONS)
-
-
-@contextmanager
-def batches_of(frame: Any, rows: int) -> Iterator[None]:
-    """Limits the rows that the frame's session hands to Python at a time; one release at a time, as the setting is shared."""
-    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
-    with _SETTING_LOCK:
-        before = setting(frame, name, 10_000)
-        if 0 < before <= rows:
-            yield
-            return
-        with our_errors():
-            frame.sparkSession.conf.set(name, str(rows))
-        try:
-            yield
-        finally:
-            with our_errors():
-                frame.sparkSession.conf.set(name, str(before))
 
 
 def local_rows(frame: Any) -> Iterator[Row]:

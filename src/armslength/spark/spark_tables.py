@@ -22,8 +22,8 @@ from armslength.spark.frames import (
     quoted,
     setting,
 )
-from armslength.spark.summing import SPARK_SCHEMA, DriverSums, Layout, summed
-from armslength.spark.tasks import BUCKET, FINGERPRINT, PartitionJob, joining_task, task_of
+from armslength.spark.summing import SPARK_SCHEMA, DriverSums, Layout
+from armslength.spark.tasks import BUCKET, FINGERPRINT, AddingJob, PartitionJob, task_of
 
 DEFAULT_MEMORY = "512MB"
 _BUCKETS_PER_PARTITION = 128  # many, so that their hash fills partitions evenly
@@ -163,5 +163,5 @@ class SparkTableJob(TableJob):
         return (
             events.mapInArrow(task_of(job), SPARK_SCHEMA)
             .repartition(tasks, "chunk")
-            .mapInArrow(joining_task(summed), SPARK_SCHEMA)
+            .mapInArrow(task_of(AddingJob()), SPARK_SCHEMA)
         )
