@@ -1,5 +1,6 @@
 """Parquet files of text are read without the engine, and count the same."""
 
+import uuid
 from dataclasses import replace
 
 import numpy as np
@@ -110,6 +111,16 @@ def test_other_types_are_left_to_the_engine(tmp_path, column):
     assert not is_read_as_texts(tmp_path / "typed.parquet")
     texts = pa.table({"who": ["5", "7", None], **rest})
     assert counts(tmp_path / "typed.parquet") == counts(texts)
+
+
+def test_ids_of_parquet_are_their_text(tmp_path):
+    ids = [uuid.UUID(int=7), uuid.UUID(int=2**127), None]
+    rest = {"what": ["a", "b", "c"], "where": ["north"] * 3}
+    column = pa.array([each and each.bytes for each in ids], pa.uuid())
+    pq.write_table(pa.table({"who": column, **rest}), tmp_path / "ids.parquet")
+    assert counts(tmp_path / "ids.parquet") == counts(
+        pa.table({"who": [each and str(each) for each in ids], **rest})
+    )
 
 
 def test_columns_that_cannot_be_told_apart_are_left_to_the_engine(tmp_path):
