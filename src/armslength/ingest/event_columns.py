@@ -37,7 +37,12 @@ class EventColumns:
     record: Mapping[str, str] = field(default_factory=dict)  # role and name of each column of a record
 
     def __post_init__(self) -> None:
-        check_roles(self.named)
+        roles = self.named
+        for role, name in roles.items():
+            if not isinstance(name, str) or name == "":  # type: ignore[redundant-expr]  # callers may have no type checker
+                raise ParameterError(f"{role} must be the name of a column, got {type(name).__name__}")
+        if len({name.casefold() for name in roles.values()}) != len(roles):
+            raise ParameterError(f"{' and '.join(roles)} must be different columns, got one twice")
 
     @property
     def named(self) -> dict[str, str]:
@@ -51,15 +56,6 @@ class EventColumns:
         same = {role: role for role in self.named}
         record = {role: same.pop(role) for role in self.record}
         return EventColumns(**same, record=record)
-
-
-def check_roles(roles: dict[str, str]) -> None:
-    """Refuses what are no names of different columns."""
-    for role, name in roles.items():
-        if not isinstance(name, str) or name == "":  # type: ignore[redundant-expr]  # callers may have no type checker
-            raise ParameterError(f"{role} must be the name of a column, got {type(name).__name__}")
-    if len({name.casefold() for name in roles.values()}) != len(roles):
-        raise ParameterError(f"{' and '.join(roles)} must be different columns, got one twice")
 
 
 def quoted(name: str) -> str:
