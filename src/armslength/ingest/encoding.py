@@ -25,7 +25,7 @@ from armslength.ingest.contributions import (
     same_bytes,
     slot_of,
 )
-from armslength.ingest.event_columns import canonical_person
+from armslength.ingest.event_columns import canonical_person, is_text
 from armslength.ingest.partitions import PART_SHIFT, PARTS, Block
 from armslength.randomness.hashing import string_words
 from armslength.randomness.seeds import canonical_text
@@ -344,7 +344,7 @@ class EventEncoder:
 
     def _items(self, column: pa.Array) -> Items:
         """The items of a batch; integers are their own numbers, if they are small."""
-        if _is_text(column.type):
+        if is_text(column.type):
             items = self._item_words.find(_text(column))
             return items._replace(is_usable=items.is_usable & _valid(column))
         numbers, words = column.cast(pa.int64()).fill_null(0).to_numpy(), _NO_ROWS
@@ -353,10 +353,6 @@ class EventEncoder:
             words[:, 1] = numbers.view(np.uint64)
             numbers = np.zeros(len(words), dtype=np.int64)
         return Items(numbers, None, words, _NONE, _valid(column))
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _text(column: pa.Array) -> pa.Array:

@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from armslength.checks import type_name
 from armslength.errors import InputError, ParameterError
 from armslength.protocol.protocol import Protocol
@@ -56,6 +58,11 @@ class EventColumns:
         same = {role: role for role in self.named}
         record = {role: same.pop(role) for role in self.record}
         return EventColumns(**same, record=record)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a type of Arrow is text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def quoted(name: str) -> str:

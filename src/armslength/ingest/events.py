@@ -95,7 +95,7 @@ def _column_of_list(protocol: Protocol, items: Any) -> pa.ChunkedArray:
 def _counts(column: pa.ChunkedArray, amounts: NDArray[np.int64], kind: str) -> tuple[Any, NDArray[np.int64]]:
     """(the different items of an Arrow column, the total amount of each)."""
     value_type = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    plain = pa.large_string() if kind == "string" else value_type
+    plain = pa.large_string() if value_type == pa.string_view() else value_type  # Arrow groups no views
     text_types = (pa.string(), pa.large_string(), pa.string_view())
     if not (value_type in text_types if kind == "string" else pa.types.is_integer(value_type)):
         raise InputError(

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from armslength.checks import integer, short_repr, type_name
 from armslength.errors import ArmslengthError, InputError, ParameterError
+from armslength.ingest.event_columns import is_text
 from armslength.ingest.relations import check_names
 from armslength.sketches.sketches import Sketches
 from armslength.spark.summing import Row
@@ -74,11 +75,6 @@ def arrow_types(frame: Any, roles: dict[str, str]) -> pa.Schema:
 def quoted(name: str) -> str:
     """A column's name as Spark's SQL."""
     return "`" + name.replace("`", "``") + "`"
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether a type is text."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def place_of_person(column: str, kind: pa.DataType) -> str:

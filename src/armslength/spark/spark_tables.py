@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.event_columns import EventColumns, is_text
 from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ingest.sums import Sums
 from armslength.ledger.ledger import open_account
@@ -14,7 +14,6 @@ from armslength.spark.frames import (
     arrow_types,
     check_functions,
     checked_partitions,
-    is_text,
     local_rows,
     opened_frame,
     our_errors,
